@@ -1,0 +1,140 @@
+"""What the engine asks of readers and writers: they are handed in, never imported.
+
+The plain values below are all that passes between them, so a reader knows nothing of windows and the
+engine nothing of file formats. Everything here is pickled into Spark tasks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from windowing.stream import StreamInfo as StreamInfo
+
+
+@dataclass(frozen=True, slots=True)
+class InputFile:
+    """One input file as the plan saw it: ``path`` as the user would write it, ``size`` in bytes, ``mtime`` ISO 8601 UTC or None."""
+
+    path: str
+    size: int
+    mtime: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Split:
+    """A piece of one file that is read in one go.
+
+    ``index``: its place in arrival order, from 0. ``file``: index into ``Source.files``.
+    ``base``: arrival position of its first row; ``rows``: how many positions it covers, rows that the
+    reader itself rejects included, so the next split starts at ``base + rows``.
+    ``nbytes``: bytes of all its columns in memory, an estimate. ``ends_file``: the file has no later split.
+    ``place``: the format's own address (row groups, or a byte range).
+    """
+
+    index: int
+    file: int
+    base: int
+    rows: int
+    nbytes: int
+    ends_file: bool
+    place: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """What one split holds.
+
+    ``rows``: a table of exactly the columns asked for, in that order and in the source schema's types.
+    ``pos``: int64, the arrival position of each row, ascending.
+    ``rejects``: the rows that could not be read at all, as a table of `REJECT_FIELDS`, or None.
+    """
+
+    rows: pa.Table
+    pos: npt.NDArray[np.int64]
+    rejects: pa.Table | None = None
+
+
+REJECT_FIELDS: tuple[pa.Field, ...] = (
+    pa.field("_reason", pa.string()),
+    pa.field("_file", pa.string()),
+    pa.field("_row", pa.int64()),  # 1-based: the line of a text file, the row of a Parquet file
+    pa.field("_detail", pa.string()),  # the column and the value at fault, or null
+    pa.field("_text", pa.string()),  # the raw line where a line could not be read, else null
+)
+"""What a rejected row carries besides the columns of the input (semantics section 8)."""
+
+
+class Source(Protocol):
+    """An input, listed and typed, ready to be read split by split from any process. Must pickle."""
+
+    schema: pa.Schema
+    files: Sequence[InputFile]
+    splits: Sequence[Split]
+    stream: StreamInfo | None
+
+    def read(self, split: Split, columns: Sequence[str], dictionary: Sequence[str] = ()) -> Batch:
+        """Read only ``columns`` of one split. Raises `InputError` naming the file where it cannot be read.
+
+        Those text columns also named in ``dictionary`` come as dictionary arrays.
+        """
+        ...
+
+    def line_numbers(self, split: Split, pos: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+        """1-based line (text formats) or row (Parquet) in its file of the given arrival positions of a split."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A file that a task has written: its ``name`` in the output folder, its ``rows`` and ``nbytes``."""
+
+    name: str
+    rows: int
+    nbytes: int
+
+
+class Sink(Protocol):
+    """Where tasks write part files: a staging folder that nobody sees until it is committed. Must pickle."""
+
+    def write_part(self, index: int, batches: Sequence[pa.RecordBatch] | pa.Table) -> Part:
+        """Write part ``index`` of the result. Writing the same index again replaces it (a retried task)."""
+        ...
+
+    def write_rejects(self, index: int, rows: pa.Table) -> Part:
+        """Write the rejected rows of task ``index``."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Counts:
+    """The account of section 8: ``rows_in = windowed + filtered + sum(rejected) + dropped_at_end + held``."""
+
+    rows_in: int = 0
+    windowed: int = 0
+    filtered: int = 0
+    dropped_at_end: int = 0
+    held: int = 0
+    rejected: dict[str, int] = field(default_factory=dict)
+
+    def __add__(self, other: Counts) -> Counts:
+        reasons = sorted({*self.rejected, *other.rejected})
+        return Counts(
+            self.rows_in + other.rows_in,
+            self.windowed + other.windowed,
+            self.filtered + other.filtered,
+            self.dropped_at_end + other.dropped_at_end,
+            self.held + other.held,
+            {r: self.rejected.get(r, 0) + other.rejected.get(r, 0) for r in reasons},
+        )
+
+    @property
+    def balanced(self) -> bool:
+        """Whether every row is accounted for."""
+        out = self.windowed + self.filtered + self.dropped_at_end + self.held
+        return self.rows_in == out + sum(self.rejected.values())

@@ -1,0 +1,68 @@
+"""Every error a user can cause, by what kind of thing went wrong.
+
+A message says what happened and where; ``do`` says what to do about it. Which exit code and which
+words go before it belong to the command line (``cli/messages.py``); a library user catches `WincliError`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+class WincliError(Exception):
+    """Base of all errors with a message for the user.
+
+    ``what`` is one line: what happened and where. ``do`` is what to do about it, or None.
+    """
+
+    def __init__(self, what: str, do: str | None = None) -> None:
+        super().__init__(what, do)
+        self.what = what
+        self.do = do
+
+    def __str__(self) -> str:
+        return f"{self.what}; {self.do}" if self.do else self.what
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """A half-open range ``[start, stop)`` of characters of a source text."""
+
+    start: int
+    stop: int
+
+
+class SpecError(WincliError):
+    """A window spec, an aggregate or a schema text that does not read.
+
+    Keeps the ``source`` text and the ``span`` at fault, so that a caret line can be drawn under it.
+    """
+
+    def __init__(self, what: str, source: str, span: Span, do: str | None = None) -> None:
+        super().__init__(what, do)
+        self.source = source
+        self.span = span
+
+    def __str__(self) -> str:
+        caret = " " * self.span.start + "^" * max(1, self.span.stop - self.span.start)
+        return f"{super().__str__()}\n  {self.source}\n  {caret}"
+
+
+class ConfigError(WincliError):
+    """Options, columns or types that do not go together: the user must ask for something else."""
+
+
+class InputError(WincliError):
+    """An input that is missing or cannot be read."""
+
+
+class OutputError(WincliError):
+    """An output that cannot be written. Whatever stood there before still stands."""
+
+
+class DataError(WincliError):
+    """Data that breaks the contract: an overflow, or more rejects than allowed."""
+
+
+class SparkError(WincliError):
+    """Java is missing, or Spark failed for a reason that is not the user's data."""

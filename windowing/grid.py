@@ -1,0 +1,124 @@
+"""The grid of ticks on the clock: ``origin + k * period`` (semantics section 2, ``time``).
+
+Whole-number clocks (timestamps, dates, integers, decimals) are computed in exact integers; where the period is
+finer than the column's unit, the bounds get a finer unit. Float clocks are computed in floats, with the one rule
+that a value lies in ``[bound(k), bound(k + 1))`` for the bounds as they are printed.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from windowing.columns import Ints, Measures, scale_of
+from windowing.errors import ConfigError, DataError
+
+_UNITS = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
+_DAY = 86400
+
+
+@dataclass(frozen=True, slots=True)
+class Grid:
+    """A grid over the values of one clock column.
+
+    ``type``: the type of its bounds. ``refine``: ticks of the bounds per tick of the column.
+    ``origin`` and ``period``: in ticks of the bounds (ints), or in float units where ``exact`` is False.
+    ``divide``: what bounds are divided by to become values (fractional periods over whole numbers), else 1.
+    """
+
+    type: pa.DataType
+    exact: bool
+    refine: int
+    origin: int | float
+    period: int | float
+    divide: int = 1
+
+    def cells(self, values: Measures) -> Ints:
+        """Return for each value the k of its window ``[bound(k), bound(k + 1))``, int64 of shape (n,).
+
+        ``values`` are measures of the clock column. Raises `DataError` where a bound would not fit 64 bit.
+        """
+        if not self.exact:
+            return self._float_cells(values.astype(np.float64))
+        self._check_reach(values)
+        return np.floor_divide(values * np.int64(self.refine) - np.int64(self.origin), np.int64(self.period))
+
+    def bounds(self, cells: Ints) -> pa.Array:
+        """Return the lower bounds of cells, in the grid's type."""
+        if not self.exact:
+            return pa.array(self.origin + cells * self.period, pa.float64())
+        ticks = cells * np.int64(self.period) + np.int64(self.origin)
+        if self.divide != 1:
+            return pa.array(ticks / self.divide, pa.float64())
+        return ticks_array(ticks, self.type)
+
+    def _float_cells(self, values: Measures) -> Ints:
+        cells = np.floor((values - self.origin) / self.period)
+        cells -= self.origin + cells * self.period > values
+        cells += self.origin + (cells + 1) * self.period <= values
+        return cells.astype(np.int64)
+
+    def _check_reach(self, values: Measures) -> None:
+        if not len(values):
+            return
+        low, high = int(values.min()) * self.refine, int(values.max()) * self.refine
+        reach = abs(self.origin) + 2 * self.period
+        if low - reach < -(2**63) or high + reach >= 2**63:
+            raise DataError(f"the time grid does not reach from {low} to {high} in 64 bit", "use a coarser unit or period")
+
+
+def make_grid(dtype: pa.DataType, period: Fraction, origin: Fraction) -> Grid:
+    """Make the grid of a clock column of type ``dtype``; period and origin in seconds.
+
+    Raises `ConfigError` where the period is finer than nanoseconds.
+    """
+    if pa.types.is_floating(dtype):
+        return Grid(pa.float64(), False, 1, float(origin), float(period))
+    bound_type, per_second, divide = _bound_type(dtype, period, origin)
+    refine = int(per_second / _scale(dtype))
+    return Grid(bound_type, True, refine, int(origin * per_second), int(period * per_second), divide)
+
+
+def ticks_array(ticks: Ints, dtype: pa.DataType) -> pa.Array:
+    """Turn int64 ticks into an array of an integer, decimal, date, timestamp or duration type."""
+    if pa.types.is_decimal(dtype):
+        pairs = np.stack([ticks, ticks >> 63], axis=1)
+        return pa.Array.from_buffers(dtype, len(ticks), [None, pa.py_buffer(np.ascontiguousarray(pairs))])
+    if pa.types.is_date32(dtype):
+        return pa.array(ticks.astype(np.int32), pa.int32()).cast(dtype)
+    return pa.array(ticks, pa.int64()).cast(dtype)
+
+
+def _scale(dtype: pa.DataType) -> Fraction:
+    per_second = scale_of(dtype).per_second
+    assert per_second is not None
+    return per_second
+
+
+def _bound_type(dtype: pa.DataType, period: Fraction, origin: Fraction) -> tuple[pa.DataType, Fraction, int]:
+    """Type of the bounds, its ticks per second, and what to divide by."""
+    own = _scale(dtype)
+    if _whole(own, period, origin):
+        return (pa.int64() if pa.types.is_integer(dtype) else dtype), own, 1
+    if pa.types.is_decimal(dtype) or pa.types.is_integer(dtype):
+        fine = own * max((period * own).denominator, 1) * max((origin * own).denominator, 1)
+        return pa.float64(), fine, int(fine)
+    for unit, per_second in _UNITS.items():
+        if per_second >= own and _whole(Fraction(per_second), period, origin):
+            return _with_unit(dtype, unit), Fraction(per_second), 1
+    raise ConfigError(f"a period of {float(period)} s is finer than a nanosecond", "use a longer one")
+
+
+def _whole(per_second: Fraction, *seconds: Fraction) -> bool:
+    return all((value * per_second).denominator == 1 for value in seconds)
+
+
+def _with_unit(dtype: pa.DataType, unit: str) -> pa.DataType:
+    if pa.types.is_duration(dtype):
+        return pa.duration(unit)
+    tz: Any = dtype.tz if pa.types.is_timestamp(dtype) else None
+    return pa.timestamp(unit, tz)

@@ -1,0 +1,58 @@
+"""Rows that no window can place: which, and why (semantics sections 2 and 8)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from windowing.columns import combined, has_nan, measures, overflows
+from windowing.plan import Plan
+from windowing.spec import Delta, Gap, attributes
+
+Mask = npt.NDArray[np.bool_]
+
+
+def screen(plan: Plan, rows: pa.RecordBatch) -> npt.NDArray[np.object_] | None:
+    """Return the reject reason of each row (None: kept), or None where all rows are kept.
+
+    The first that applies of ``null_order``, ``null_key`` (null or NaN), ``null_attribute``, ``nan_attribute`` and
+    ``type_overflow`` (a value beyond 64 bit ticks that distances are computed in).
+    """
+    reasons: npt.NDArray[np.object_] | None = None
+    for reason, mask in _faults(plan, rows):
+        if reasons is None:
+            reasons = np.full(rows.num_rows, None, np.object_)
+        reasons[mask & (reasons == None)] = reason  # noqa: E711 - element by element
+    return reasons
+
+
+def _faults(plan: Plan, rows: pa.RecordBatch) -> Iterator[tuple[str, Mask]]:
+    named = attributes(plan.spec)
+    measured = [*plan.order.columns[:1], *(named if isinstance(plan.spec.policy, Delta | Gap) else ())]
+    for reason, names in (("null_order", plan.order.columns), ("null_key", plan.key)):
+        for name in names:
+            column = combined(rows.column(name))
+            yield from _null(reason, column)
+            yield from _nan(reason, column)
+    for name in named:
+        column = combined(rows.column(name))
+        yield from _null("null_attribute", column)
+        yield from _nan("nan_attribute", column)
+    for name in measured:
+        over = overflows(combined(rows.column(name)))
+        if over is not None:
+            yield "type_overflow", over
+
+
+def _null(reason: str, column: pa.Array) -> Iterator[tuple[str, Mask]]:
+    if column.null_count:
+        yield reason, column.is_null().to_numpy(zero_copy_only=False)
+
+
+def _nan(reason: str, column: pa.Array) -> Iterator[tuple[str, Mask]]:
+    if has_nan(column):
+        valid = column.is_valid().to_numpy(zero_copy_only=False)
+        yield reason, np.isnan(measures(column)) & valid

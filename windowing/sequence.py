@@ -1,0 +1,240 @@
+"""Rows into sequences: the rows of each key together, in their one total order (semantics section 1).
+
+The total order is (key, order columns, arrival). Sorting is a chain of stable passes, the least significant
+column first and the key last, over rows that stand in arrival order; a pass that would change nothing is
+skipped, which is the common case for logs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+from numba import njit
+
+from windowing.columns import Ints, combined, sorted_codes, words
+
+Codes = npt.NDArray[np.int32]
+
+
+@dataclass(frozen=True, slots=True)
+class Sequences:
+    """The rows of some keys, key after key, each key's rows in total order.
+
+    ``keys``: one row per key, ascending, no duplicates; None where there is no key (then there is one sequence).
+    ``bounds``: int64 (K+1,), the rows of key k are ``[bounds[k], bounds[k+1])``.
+    ``rows``: the columns of all rows; ``pos``: int64 (n,), their arrival positions.
+    ``order``: names of the order columns, most significant first; empty for arrival order.
+    """
+
+    keys: pa.Table | None
+    bounds: Ints
+    rows: pa.RecordBatch
+    pos: Ints
+    order: tuple[str, ...]
+
+    def __len__(self) -> int:
+        return len(self.pos)
+
+
+def build(rows: pa.RecordBatch, pos: Ints, key: Sequence[str], order: Sequence[str]) -> Sequences:
+    """Sort rows that stand in arrival order into sequences.
+
+    No key may be null. Nulls in order columns come last. The key columns are taken out of ``rows``.
+    """
+    codes, keys, bounds = _group(rows, key, len(pos))
+    sort_words = [words(combined(rows.column(name))) for name in order]
+    permutation = arrange(codes, bounds, sort_words)
+    kept = rows.drop_columns(list(key)) if key else rows
+    return Sequences(keys, bounds, _take(kept, permutation), _take_ints(pos, permutation), tuple(order))
+
+
+def merge(parts: Sequence[Sequences]) -> Sequences:
+    """Merge sequences whose rows come one part after the other in arrival order."""
+    if len(parts) == 1:
+        return parts[0]
+    rows = one_batch(pa.Table.from_batches([part.rows for part in parts]))
+    pos = np.concatenate([part.pos for part in parts])
+    order = parts[0].order
+    codes, keys, bounds = _merge_keys(parts)
+    permutation = None if codes is None else _interleave(codes, np.concatenate([_counts(p) for p in parts]), bounds)
+    sort_words = [words(rows.column(name)) for name in order]
+    if falls_within(sort_words, bounds, permutation):
+        row_codes = None if codes is None else np.repeat(codes, np.concatenate([_counts(p) for p in parts]))
+        permutation = arrange(row_codes, bounds, sort_words)
+    return Sequences(keys, bounds, _take(rows, permutation), _take_ints(pos, permutation), order)
+
+
+def one_batch(table: pa.Table) -> pa.RecordBatch:
+    """Return a table as one contiguous batch. A table without columns gives a batch without rows."""
+    return pa.RecordBatch.from_arrays([combined(column) for column in table.columns], names=table.column_names)
+
+
+def arrange(codes: Codes | None, bounds: Ints, sort_words: Sequence[Ints]) -> Ints | None:
+    """Return the permutation that sorts rows by (code, words, place), or None where they are sorted already.
+
+    ``codes``: the key of each row, or None for one key; ``bounds`` are the K+1 bounds of their counts.
+    """
+    permutation = _order_pass(codes, len(bounds) - 1, sort_words)
+    if codes is None or len(bounds) <= 2:
+        return permutation
+    if permutation is None:
+        if _is_ascending(codes):
+            return None
+        return _place(codes, bounds[:-1].copy())
+    return permutation[_place(codes[permutation], bounds[:-1].copy())]
+
+
+def falls_within(sort_words: Sequence[Ints], bounds: Ints, permutation: Ints | None) -> bool:
+    """Whether some row, read in the order of ``permutation``, sorts before the row ahead of it in its sequence."""
+    if not sort_words or len(sort_words[0]) < 2:
+        return False
+    ordered = [w if permutation is None else w[permutation] for w in sort_words]
+    falls = _adjacent_falls(ordered)
+    starts = bounds[1:-1]
+    falls[starts[(starts > 0) & (starts < len(ordered[0]))] - 1] = False
+    return bool(falls.any())
+
+
+def group_codes(columns: Sequence[pa.Array]) -> tuple[Codes, pa.Table]:
+    """Return for each row the rank of its tuple of values, and the distinct tuples in ascending order.
+
+    Raises nothing; nulls are not expected. The two float zeros are one value.
+    """
+    codes, values = _column_codes(columns[0])
+    tables = [values]
+    for column in columns[1:]:
+        more, values = _column_codes(column)
+        codes, picks = _dense(codes.astype(np.int64) * max(1, len(values)) + more)
+        tables = [t.take(pa.array(picks // max(1, len(values)))) for t in tables]
+        tables.append(values.take(pa.array(picks % max(1, len(values)))))
+    return codes, pa.Table.from_arrays(tables, names=[f"{i}" for i in range(len(tables))])
+
+
+def _group(rows: pa.RecordBatch, key: Sequence[str], size: int) -> tuple[Codes | None, pa.Table | None, Ints]:
+    if not key:
+        return None, None, np.array([0, size], np.int64)
+    codes, keys = group_codes([combined(rows.column(name)) for name in key])
+    bounds = _bounds(np.bincount(codes, minlength=keys.num_rows))
+    return codes, keys.rename_columns(list(key)), bounds
+
+
+def _merge_keys(parts: Sequence[Sequences]) -> tuple[Codes | None, pa.Table | None, Ints]:
+    """Code of each part's keys among all keys, part after part; all keys; bounds of the merged rows."""
+    if parts[0].keys is None:
+        return None, None, np.array([0, sum(len(part) for part in parts)], np.int64)
+    every = pa.concat_tables([part.keys for part in parts])
+    codes, keys = group_codes([combined(column) for column in every.columns])
+    counts = np.zeros(keys.num_rows, np.int64)
+    np.add.at(counts, codes, np.concatenate([_counts(part) for part in parts]))
+    return codes, keys.rename_columns(every.column_names), _bounds(counts)
+
+
+def _counts(part: Sequences) -> Ints:
+    return np.diff(part.bounds)
+
+
+def _bounds(counts: Ints) -> Ints:
+    return np.concatenate([np.zeros(1, np.int64), np.cumsum(counts, dtype=np.int64)])
+
+
+def _column_codes(column: pa.Array) -> tuple[Codes, pa.Array]:
+    """Dense codes of one column's values and the values, ascending, each held by some row."""
+    if pa.types.is_floating(column.type):
+        column = pc.add(column, pa.scalar(0.0, column.type))
+    encoded = column if pa.types.is_dictionary(column.type) else column.dictionary_encode()
+    codes, values = sorted_codes(encoded)
+    present = np.zeros(len(values), np.bool_)
+    present[codes] = True
+    if present.all():
+        return codes.astype(np.int32), values
+    return (np.cumsum(present, dtype=np.int32) - np.int32(1))[codes], values.filter(pa.array(present))
+
+
+def _dense(codes: Ints) -> tuple[Codes, Ints]:
+    """Renumber codes from 0 without gaps; also return which code each number stands for, ascending."""
+    picks, dense = np.unique(codes, return_inverse=True)
+    return dense.astype(np.int32), picks
+
+
+def _order_pass(codes: Codes | None, key_count: int, sort_words: Sequence[Ints]) -> Ints | None:
+    """Stable permutation by the words alone; None where no sequence needs it."""
+    if not sort_words:
+        return None
+    if len(sort_words) == 1 and codes is not None and not _falls_by_key(codes, sort_words[0], key_count):
+        return None
+    if not _adjacent_falls(sort_words).any():
+        return None
+    permutation = np.argsort(sort_words[-1], kind="stable")
+    for column in reversed(sort_words[:-1]):
+        permutation = permutation[np.argsort(column[permutation], kind="stable")]
+    return permutation
+
+
+def _adjacent_falls(ordered: Sequence[Ints]) -> npt.NDArray[np.bool_]:
+    """Where row i+1 sorts before row i, of shape (n-1,)."""
+    falls = np.zeros(max(0, len(ordered[0]) - 1), np.bool_)
+    equal = np.ones_like(falls)
+    for column in ordered:
+        falls |= equal & (column[1:] < column[:-1])
+        equal &= column[1:] == column[:-1]
+    return falls
+
+
+def _is_ascending(codes: Codes) -> bool:
+    return bool((codes[1:] >= codes[:-1]).all())
+
+
+def _take(rows: pa.RecordBatch, permutation: Ints | None) -> pa.RecordBatch:
+    return rows if permutation is None else rows.take(pa.array(permutation))
+
+
+def _take_ints(values: Ints, permutation: Ints | None) -> Ints:
+    return values if permutation is None else values[permutation]
+
+
+@njit(cache=True)
+def _place(codes: Codes, cursors: Ints) -> Ints:
+    """Counting sort: which row goes to each place, given where each code's rows begin."""
+    out = np.empty(len(codes), np.int64)
+    for i in range(len(codes)):
+        code = codes[i]
+        out[cursors[code]] = i
+        cursors[code] += 1
+    return out
+
+
+@njit(cache=True)
+def _falls_by_key(codes: Codes, sort_word: Ints, key_count: int) -> bool:
+    """Whether a row's word is smaller than that of its key's row before it."""
+    last = np.full(key_count, np.iinfo(np.int64).min, np.int64)
+    for i in range(len(codes)):
+        word = sort_word[i]
+        if word < last[codes[i]]:
+            return True
+        last[codes[i]] = word
+    return False
+
+
+def _interleave(codes: Codes, counts: Ints, bounds: Ints) -> Ints:
+    return _interleave_runs(codes, counts, bounds[:-1].copy(), int(bounds[-1]))
+
+
+@njit(cache=True)
+def _interleave_runs(codes: Codes, counts: Ints, cursors: Ints, total: int) -> Ints:
+    """Counting sort of runs: run r is ``counts[r]`` neighbouring rows of key ``codes[r]``."""
+    out = np.empty(total, np.int64)
+    row = 0
+    for r in range(len(codes)):
+        code = codes[r]
+        place = cursors[code]
+        for _ in range(counts[r]):
+            out[place] = row
+            place += 1
+            row += 1
+        cursors[code] = place
+    return out

@@ -1,0 +1,185 @@
+"""Text to tokens, and the cursor that the rules of `windowing.parse` move along them."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Final
+
+from windowing.errors import Span, SpecError
+from windowing.spec import WORD
+
+_VALUE = r"-?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?"
+_NUMBER = re.compile(rf"({_VALUE})([\w.]*)")
+_TOKEN = re.compile(
+    r"(?P<space>\s+)"
+    r'|(?P<column>"(?:[^"]|"")*")'
+    r"|(?P<text>'(?:[^']|'')*')"
+    r"|(?P<clock>[0-9]+:[0-9:]+)"
+    rf"|(?P<number>{_VALUE}[\w.]*)"
+    rf"|(?P<weekday>{WORD}@{WORD})"
+    rf"|(?P<word>{WORD})"
+    r"|(?P<symbol>.)",
+    re.DOTALL,
+)
+
+SECONDS: Final = {
+    "": Fraction(1),
+    "ns": Fraction(1, 10**9),
+    "us": Fraction(1, 10**6),
+    "ms": Fraction(1, 1000),
+    "s": Fraction(1),
+    "m": Fraction(60),
+    "h": Fraction(3600),
+    "d": Fraction(86400),
+}
+"""The units of a duration."""
+
+AMOUNT: Final = SECONDS | {"u": Fraction(1)}  # u: an unsigned literal of SPL; in a duration it would hide a lost `us`
+"""The units of an amount of an attribute."""
+
+PLAIN: Final = {"": Fraction(1), "u": Fraction(1)}
+"""The units of a number of rows or of keys: none."""
+
+QUOTING: Final = 'a column name with other characters goes in double quotes: "my column"'
+"""What to do about a column that does not read."""
+
+NO_EXPRESSION: Final = "compute it as a column first, and write a name with other characters in double quotes"
+"""What to do about a symbol where a column should end."""
+
+# Enough for any float64, and the parser's answer to 1e999999999, which would not fit in memory.
+_DIGITS = 400
+_SCALE = 10**_DIGITS
+
+
+@dataclass(frozen=True, slots=True)
+class Token:
+    """One token: ``text`` as written; ``kind`` is a group of the token pattern, or ``end``."""
+
+    kind: str
+    text: str
+    span: Span
+
+    @property
+    def value(self) -> str:
+        """The text without its quotes."""
+        if self.kind not in {"column", "text"}:
+            return self.text
+        quote = self.text[0]
+        return self.text[1:-1].replace(quote * 2, quote)
+
+    def __str__(self) -> str:
+        return "the end" if self.kind == "end" else repr(self.text)
+
+
+class Cursor:
+    """A place in the tokens of one text. Made from any text; raises `SpecError` for a quote that is not closed."""
+
+    def __init__(self, source: str) -> None:
+        # One line for the caret to stand under; the spans stay right.
+        self.source = "".join(c if c.isprintable() else " " for c in source)
+        self._tokens = [
+            Token(str(found.lastgroup), found.group(), Span(*found.span()))
+            for found in _TOKEN.finditer(source)
+            if found.lastgroup != "space"
+        ]
+        stop = self._tokens[-1].span.stop if self._tokens else 0
+        self._tokens.append(Token("end", "", Span(stop, stop)))
+        self._index = 0
+        for token in self._tokens:
+            if token.kind == "symbol" and token.text in "\"'":
+                raise self.error("this quote is never closed", token.span, "a quote inside quotes is written twice")
+
+    def peek(self, ahead: int = 0) -> Token:
+        """Return the token ``ahead`` of the cursor; the last one is of kind ``end``."""
+        return self._tokens[min(self._index + ahead, len(self._tokens) - 1)]
+
+    def take(self) -> Token:
+        """Return the token under the cursor and step over it."""
+        token = self.peek()
+        self._index += 1
+        return token
+
+    @property
+    def last(self) -> Token:
+        """The token before the cursor."""
+        return self._tokens[self._index - 1]
+
+    def keyword(self, ahead: int = 0) -> str:
+        """Return a bare word in lower case, or ``""`` where no bare word stands."""
+        token = self.peek(ahead)
+        return token.text.lower() if token.kind == "word" else ""
+
+    def at(self, symbol: str, ahead: int = 0) -> bool:
+        """Return whether the token ``ahead`` is this symbol."""
+        token = self.peek(ahead)
+        return token.kind == "symbol" and token.text == symbol
+
+    def skip(self, text: str) -> bool:
+        """Step over a symbol or a keyword (given in lower case) if it is there."""
+        found = self.at(text) or self.keyword() == text
+        self._index += found
+        return found
+
+    def error(self, what: str, span: Span, do: str | None = None) -> SpecError:
+        """Return (not raise) an error about a place of this text."""
+        return SpecError(what, self.source, span, do)
+
+    def column(self, token: Token, do: str) -> str:
+        """Return the column that a token names; ``do`` is the form to tell where it names none."""
+        if token.kind not in {"word", "column"}:
+            raise self.error(f"expected a column, found {token}", token.span, QUOTING if _is_name(token) else do)
+        if not token.value:
+            raise self.error("a column name is empty", token.span)
+        return token.value
+
+    def count(self, token: Token, do: str, least: int = 1) -> int:
+        """Return a whole number from ``least`` to the largest of 64 bits."""
+        amount = self.number(token, PLAIN, do)
+        if amount.denominator != 1 or not least <= amount < 2**63:
+            raise self.error(f"expected a whole number, {least} or more, found {token}", token.span, do)
+        return int(amount)
+
+    def duration(self, token: Token, do: str, *, zero: bool = False) -> Fraction:
+        """Return seconds greater than 0, or 0 too where ``zero``."""
+        seconds = self.number(token, SECONDS, do)
+        if seconds < 0 or (seconds == 0 and not zero):
+            wanted = "0 or more" if zero else "greater than 0"
+            raise self.error(f"expected a duration {wanted}, found {token}", token.span, do)
+        return seconds
+
+    def amount(self, token: Token, do: str) -> Fraction:
+        """Return an amount of an attribute, 0 or more."""
+        amount = self.number(token, AMOUNT, do)
+        if amount < 0:
+            raise self.error(f"expected an amount of 0 or more, found {token}", token.span, do)
+        return amount
+
+    def number(self, token: Token, units: dict[str, Fraction], do: str) -> Fraction:
+        """Return a number times its unit, exactly."""
+        found = _NUMBER.fullmatch(token.text) if token.kind == "number" else None
+        if found is None:
+            raise self.error(f"expected a number, found {token}", token.span, do)
+        text, unit = found.groups()
+        if unit not in units:
+            do = do if units is PLAIN else "the units are " + ", ".join(filter(None, SECONDS))
+            raise self.error(f"unknown unit {unit!r} in {token}", token.span, do)
+        amount = _exact(text, units[unit])
+        if amount is None:
+            raise self.error(f"a number has more than {_DIGITS} digits on one side of its point", token.span)
+        return amount
+
+
+def _is_name(token: Token) -> bool:
+    """Whether this was probably meant as the name of a column: ``'x'``, ``user@host``, ``2nd``."""
+    found = _NUMBER.fullmatch(token.text) if token.kind == "number" else None
+    return token.kind in {"text", "weekday"} or (found is not None and found[2] not in AMOUNT)
+
+
+def _exact(text: str, factor: Fraction) -> Fraction | None:
+    exponent = text.lower().partition("e")[2]
+    if len(text) > 1000 or len(exponent) > 4:
+        return None
+    amount = Fraction(text) * factor
+    return amount if abs(amount) < _SCALE and _SCALE % amount.denominator == 0 else None
