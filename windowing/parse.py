@@ -31,7 +31,7 @@ from __future__ import annotations
 import datetime as dt
 import re
 import zoneinfo
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Final, NamedTuple, TypeVar
@@ -39,9 +39,9 @@ from typing import Final, NamedTuple, TypeVar
 from windowing import spec
 from windowing.errors import Span, SpecError
 from windowing.names import did_you_mean, nearest
-from windowing.tokens import NO_EXPRESSION, PLAIN, QUOTING, Cursor, Token
+from windowing.tokens import PLAIN, Cursor, Token
 
-T = TypeVar("T")
+_T = TypeVar("_T")
 
 
 class _Form(NamedTuple):
@@ -50,15 +50,16 @@ class _Form(NamedTuple):
     text: str
     least: int = 1
     most: int = 1
+    takes: str = "1 argument"
 
 
 _FORMS: Final = {
     "count": _Form("count(n)"),
-    "delta": _Form("delta(attribute, amount)", 2, 2),
+    "delta": _Form("delta(attribute, amount)", 2, 2, "2 arguments"),
     "time": _Form("time(duration)"),
-    "punct": _Form("punct() or punct(column)", 0, 1),
-    "gap": _Form("gap(attribute, amount)", 2, 2),
-    "calendar": _Form('calendar(day, "Europe/Paris", 23:59)', 1, 3),
+    "punct": _Form("punct() or punct(column)", 0, 1, "at most 1 argument"),
+    "gap": _Form("gap(attribute, amount)", 2, 2, "2 arguments"),
+    "calendar": _Form('calendar(day, "Europe/Paris", 23:59)', 1, 3, "1 to 3 arguments"),
     "partitionage": _Form("partitionAge(duration)"),
     "partitioncount": _Form("partitionCount(n)"),
     "tuplecount": _Form("tupleCount(n)"),
@@ -70,13 +71,13 @@ _FORMS: Final = {
 _WINDOWS: Final = ("tumbling", "sliding", "timeInterval", "within", "retain", "partition by")
 _OPTIONS: Final = ("partitioned", "partitionAge", "partitionCount", "tupleCount")
 _SETTINGS: Final = ("intervalDuration", "creationPeriod", "discardAge", "intervalOffset", "partitioned")
-_BATCHED: Final = ("within", "every", "retain", "with")
+_CLAUSES: Final = ("within", "every", "retain", "with")
 _UNITS: Final = ("day", "week", "month", "year")
 _WEEKDAYS: Final = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
 _CLOCK: Final = re.compile("([01][0-9]|2[0-3]):[0-5][0-9](:[0-5][0-9])?")
 
-_EXAMPLE: Final = "write for example delta(ts, 60)"
-_AGGREGATE: Final = "write it as FUNCTION(COLUMN, ..) or NAME=FUNCTION(COLUMN, ..)"
+_COMPUTE: Final = "compute it as a column first, or put a name with other characters in double quotes"
+_AGGREGATE: Final = "write it as [NAME=]FUNCTION(COLUMN, ..)"
 _DURATION: Final = "write it like 60, 1.5s, 250ms, 5m, 2h or 1d"
 _BATCHED_ORDER: Final = "the order is [partition by K] within D [every P] [retain N] [with unique K]"
 
@@ -107,7 +108,7 @@ def parse_aggregate(text: str) -> spec.AggregateCall:
     name = _aggregate_name(cursor)
     function = _function(cursor)
     values = tuple(_value(cursor, argument) for argument in _arguments(cursor, _AGGREGATE))
-    _only(cursor, "one aggregate at a time")
+    _only(cursor, "give one aggregate at a time")
     return spec.AggregateCall(name or spec.default_name(function, values), function, values)
 
 
@@ -127,10 +128,9 @@ def _window(cursor: Cursor) -> spec.WindowSpec:
     rule = _tumbling if word in _POLICIES else _KINDS.get(word)
     if rule is not None:
         return rule(cursor)
-    if token.kind == "word":
-        raise cursor.error(f"unknown window {token}", token.span, did_you_mean(token.text, (*_WINDOWS, *_POLICIES)))
-    what = "the window spec is empty" if token.kind == "end" else f"expected a window, found {token}"
-    raise cursor.error(what, token.span, _EXAMPLE)
+    if token.kind == "end":
+        raise cursor.error("the window spec is empty", token.span, "write for example delta(ts, 60)")
+    raise _unknown(cursor, "window", (*_WINDOWS, *_POLICIES))
 
 
 def _tumbling(cursor: Cursor) -> spec.Tumbling:
@@ -156,7 +156,7 @@ def _options(cursor: Cursor, policies: str) -> tuple[bool, spec.PartitionEvictio
     while cursor.skip(","):
         token, word = cursor.peek(), cursor.keyword()
         if word in _POLICIES:
-            raise cursor.error(f"{policies}, {token} is one too many", token.span)
+            raise cursor.error(f"{policies}, {token} is one too many", token.span, "leave this one out")
         if (word in _EVICTIONS and eviction) or (word == "partitioned" and partitioned):
             what = "'partitioned' is given twice" if word == "partitioned" else "a window takes one partition eviction"
             raise cursor.error(what, token.span, "leave this one out")
@@ -165,20 +165,15 @@ def _options(cursor: Cursor, policies: str) -> tuple[bool, spec.PartitionEvictio
         elif word in _EVICTIONS:
             eviction = _EVICTIONS[word](cursor, _call(cursor))
         else:
-            raise cursor.error(f"unknown option {token}", token.span, did_you_mean(token.text, (*_OPTIONS, *_POLICIES)))
+            raise _unknown(cursor, "option", (*_OPTIONS, *_POLICIES))
     return partitioned, eviction
 
 
 def _time_interval(cursor: Cursor) -> spec.TimeInterval:
-    start = cursor.take()
-    found: dict[str, Fraction] = {}
-    while cursor.skip(","):
-        token, word = cursor.peek(), cursor.keyword()
-        if word in found:
-            raise cursor.error(f"{token} is given twice", token.span, "leave this one out")
-        found[word] = _setting(cursor)
+    start, do = cursor.take(), "write for example timeInterval, intervalDuration(60), creationPeriod(10)"
+    _comma(cursor, do)
+    found = _settings(cursor)
     if "intervalduration" not in found:
-        do = "write for example timeInterval, intervalDuration(60), creationPeriod(10)"
         raise cursor.error("timeInterval needs an intervalDuration", start.span, do)
     duration = found["intervalduration"]
     period = found.get("creationperiod", duration)
@@ -186,35 +181,38 @@ def _time_interval(cursor: Cursor) -> spec.TimeInterval:
     return spec.TimeInterval(duration, period, age, offset, "partitioned" in found)
 
 
+def _settings(cursor: Cursor) -> dict[str, Fraction]:
+    found: dict[str, Fraction] = {}
+    more = True
+    while more:
+        token, word = cursor.peek(), cursor.keyword()
+        if word in found:
+            raise cursor.error(f"{token} is given twice", token.span, "leave this one out")
+        found[word] = _setting(cursor)
+        more = cursor.skip(",")
+    return found
+
+
 def _setting(cursor: Cursor) -> Fraction:
-    token, word = cursor.peek(), cursor.keyword()
+    word = cursor.keyword()
     if cursor.skip("partitioned"):
         return Fraction(1)
     if word not in map(str.lower, _SETTINGS):
-        raise cursor.error(f"timeInterval has no setting {token}", token.span, did_you_mean(token.text, _SETTINGS))
+        raise _unknown(cursor, "setting", _SETTINGS)
     call = _call(cursor)
     return cursor.duration(call.first, call.do, zero=word in {"discardage", "intervaloffset"})
 
 
 def _batched(cursor: Cursor) -> spec.Batched:
-    start = cursor.peek()
     by = _partition_by(cursor)
-    token = cursor.peek()
     if cursor.skip("within"):
         within, every, retain = _within(cursor)
         return spec.Batched(within, every, retain, False, _unique(cursor), by)
     if not cursor.skip("retain"):
-        raise cursor.error(
-            f"expected 'within' or 'retain', found {token}", token.span, did_you_mean(token.text, _BATCHED[::2])
-        )
+        raise _unknown(cursor, "clause", ("within", "retain"))
     if cursor.keyword() == "all":
-        return _retain_all(cursor, Span(start.span.start, token.span.start), by)
-    retain = cursor.count(cursor.take(), "write retain n or retain all")
-    rows = (
-        cursor.count(cursor.take(), "next to a lone retain, every is a number of rows")
-        if cursor.skip("every")
-        else None
-    )
+        return _retain_all(cursor, by)
+    retain, rows = _retain(cursor)
     return spec.Batched(None, rows, retain, False, _unique(cursor), by)
 
 
@@ -232,10 +230,10 @@ def _partition_by(cursor: Cursor) -> tuple[str, ...]:
 
 def _partition_column(cursor: Cursor) -> str:
     token = cursor.take()
-    column, after = cursor.column(token, QUOTING), cursor.peek()
-    if after.kind == "symbol" and after.text != ",":
+    column, after = cursor.column(token, "write partition by COLUMN, .."), cursor.peek()
+    if after.kind == "symbol" and after.text in "(+-*/%":
         span = Span(token.span.start, after.span.stop)
-        raise cursor.error("partition by takes columns, not expressions", span, NO_EXPRESSION)
+        raise cursor.error("partition by takes columns, not expressions", span, _COMPUTE)
     return column
 
 
@@ -249,12 +247,19 @@ def _within(cursor: Cursor) -> tuple[Fraction, Fraction | None, int | None]:
     return within, every, cursor.count(cursor.take(), "write retain n")
 
 
-def _retain_all(cursor: Cursor, partition: Span, by: tuple[str, ...]) -> spec.Batched:
-    cursor.take()
+def _retain(cursor: Cursor) -> tuple[int, int | None]:
+    retain = cursor.count(cursor.take(), "write retain n or retain all")
+    if not cursor.skip("every"):
+        return retain, None
+    return retain, cursor.count(cursor.take(), "next to a lone retain, every is a number of rows")
+
+
+def _retain_all(cursor: Cursor, by: tuple[str, ...]) -> spec.Batched:
+    token = cursor.take()
     if by:
-        raise cursor.error("retain all takes no partition by", partition, "leave it out, or use the option --key")
-    if cursor.keyword() in _BATCHED:
-        raise cursor.error(f"retain all takes no {cursor.keyword()}", cursor.peek().span, "leave it out")
+        raise cursor.error("retain all takes no 'partition by'", token.span, "leave it out, or use the option --key")
+    if cursor.keyword() in {"every", "with"}:
+        raise cursor.error(f"retain all takes no {cursor.keyword()!r}", cursor.peek().span, "it stands alone")
     return spec.Batched(retain_all=True)
 
 
@@ -265,6 +270,13 @@ def _unique(cursor: Cursor) -> str | None:
     if not cursor.skip("unique"):
         raise cursor.error(f"expected 'unique' after 'with', found {token}", token.span, _BATCHED_ORDER)
     return cursor.column(cursor.take(), "write with unique COLUMN")
+
+
+def _unknown(cursor: Cursor, thing: str, known: Iterable[str]) -> SpecError:
+    token = cursor.peek()
+    article = "an" if thing == "option" else "a"
+    what = f"unknown {thing} {token}" if token.kind == "word" else f"expected {article} {thing}, found {token}"
+    return cursor.error(what, token.span, did_you_mean(token.text, known))
 
 
 def _comma(cursor: Cursor, do: str) -> None:
@@ -278,10 +290,12 @@ def _end(cursor: Cursor, batched: bool) -> None:
         return
     if cursor.keyword() == "group":
         column = cursor.peek(2) if cursor.keyword(1) == "by" else cursor.peek(1)
-        do = f"use the option --group-by {column.text}".rstrip()
+        do = f"use the option --group-by {column.text if column.kind == 'word' else 'COLUMN'}"
         raise cursor.error("group by is no part of a window", Span(token.span.start, column.span.stop), do)
     if batched:
-        raise cursor.error(f"expected the end, found {token}", token.span, _BATCHED_ORDER)
+        near = nearest(token.text, _CLAUSES) if token.text.lower() not in _CLAUSES else None
+        do = _BATCHED_ORDER if near is None else f"did you mean {near!r}?"
+        raise cursor.error(f"expected the end, found {token}", token.span, do)
     raise cursor.error(f"expected ',' or the end, found {token}", token.span)
 
 
@@ -317,31 +331,27 @@ class _Call:
         return self.arguments[1].value
 
 
-def _policy(cursor: Cursor, kind: str, rules: Mapping[str, Callable[[Cursor, _Call, int], T]], least: int = 1) -> T:
+def _policy(cursor: Cursor, kind: str, rules: Mapping[str, Callable[[Cursor, _Call, int], _T]], least: int = 1) -> _T:
     token, word = cursor.peek(), cursor.keyword()
     if word in rules:
         return rules[word](cursor, _call(cursor), least)
     if word in _POLICIES:
-        do = f"use {', '.join(rules)}, or make it a tumbling window"
+        do = f"use one of {', '.join(rules)}, or a tumbling window"
         raise cursor.error(f"a {kind} window cannot use {token}", token.span, do)
-    if token.kind != "word":
-        raise cursor.error(f"expected a policy, found {token}", token.span, "the policies are " + ", ".join(rules))
-    raise cursor.error(f"unknown policy {token}", token.span, did_you_mean(token.text, rules))
+    raise _unknown(cursor, "policy", rules)
 
 
 def _call(cursor: Cursor) -> _Call:
     """Step over a call of `_FORMS`, whose name the cursor is at."""
-    token, form = cursor.peek(), _FORMS[cursor.keyword()]
-    cursor.take()
+    form, start = _FORMS[cursor.keyword()], cursor.take().span.start
     do = f"write it as {form.text}"
     arguments = _arguments(cursor, do)
     if not form.least <= len(arguments) <= form.most:
-        plural = "" if form.most == 1 else "s"
-        several = str(form.most) if form.least == form.most else f"{form.least} to {form.most}"
-        what = f"{form.text.partition('(')[0]} takes {several} argument{plural}, found {len(arguments)}"
-        raise cursor.error(what, Span(token.span.start, cursor.last.span.stop), do)
-    if form is not _FORMS["calendar"]:
-        _unnamed(cursor, arguments, do)
+        what = f"{form.text.partition('(')[0]} takes {form.takes}, found {len(arguments)}"
+        raise cursor.error(what, Span(start, cursor.last.span.stop), do)
+    named = [argument.name for argument in arguments if argument.name is not None]
+    if named and form is not _FORMS["calendar"]:
+        raise cursor.error(f"there is no argument called {named[0]}", named[0].span, do)
     return _Call(arguments, do)
 
 
@@ -373,14 +383,11 @@ def _broken(cursor: Cursor, opening: Token, expected: str, do: str) -> SpecError
     token = cursor.peek()
     if token.kind == "end":
         return cursor.error("this parenthesis is never closed", opening.span, do)
-    odd = token.kind == "symbol" and token.text not in ",)"
-    return cursor.error(f"{expected}, found {token}", token.span, NO_EXPRESSION if odd else do)
-
-
-def _unnamed(cursor: Cursor, arguments: tuple[_Argument, ...], do: str) -> None:
-    names = [argument.name for argument in arguments if argument.name is not None]
-    for name in names:
-        raise cursor.error(f"there is no argument called {name}", name.span, do)
+    if cursor.last is opening and token.text == "*":
+        return cursor.error("'*' is no column", token.span, "write count() to count rows")
+    if token.kind == "symbol" and token.text not in ",)":
+        do = f"{do}, and put a name with other characters in double quotes"
+    return cursor.error(f"{expected}, found {token}", token.span, do)
 
 
 def _count(cursor: Cursor, call: _Call, least: int) -> spec.Count:
@@ -445,7 +452,7 @@ def _zone(cursor: Cursor, token: Token) -> str:
     except (KeyError, ValueError, OSError):
         near = nearest(token.value, zoneinfo.available_timezones())
         do = f"did you mean {near!r}?" if near else 'write it like "Europe/Paris"'
-        raise cursor.error(f"unknown time zone {token}", token.span, do) from None
+        raise cursor.error(f"unknown time zone {token.value!r}", token.span, do) from None
     return token.value
 
 

@@ -45,9 +45,6 @@ PLAIN: Final = {"": Fraction(1), "u": Fraction(1)}
 QUOTING: Final = 'a column name with other characters goes in double quotes: "my column"'
 """What to do about a column that does not read."""
 
-NO_EXPRESSION: Final = "compute it as a column first, and write a name with other characters in double quotes"
-"""What to do about a symbol where a column should end."""
-
 # Enough for any float64, and the parser's answer to 1e999999999, which would not fit in memory.
 _DIGITS = 400
 _SCALE = 10**_DIGITS
@@ -145,7 +142,7 @@ class Cursor:
         """Return seconds greater than 0, or 0 too where ``zero``."""
         seconds = self.number(token, SECONDS, do)
         if seconds < 0 or (seconds == 0 and not zero):
-            wanted = "0 or more" if zero else "greater than 0"
+            wanted = "of 0 or more" if zero else "greater than 0"
             raise self.error(f"expected a duration {wanted}, found {token}", token.span, do)
         return seconds
 

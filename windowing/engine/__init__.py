@@ -1,1 +1,1 @@
-"""TODO"""
+"""The Spark pipeline: sample, exchange, scan. Readers and writers are handed in (`ports`)."""

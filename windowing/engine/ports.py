@@ -138,3 +138,14 @@ class Counts:
         """Whether every row is accounted for."""
         out = self.windowed + self.filtered + self.dropped_at_end + self.held
         return self.rows_in == out + sum(self.rejected.values())
+
+
+@dataclass(frozen=True, slots=True)
+class Account:
+    """What the map side knows of the rows of a chunk: their ``counts`` and the parts that hold its ``rejects``."""
+
+    counts: Counts = field(default_factory=Counts)
+    rejects: tuple[Part, ...] = ()
+
+    def __add__(self, other: Account) -> Account:
+        return Account(self.counts + other.counts, self.rejects + other.rejects)

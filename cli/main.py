@@ -1,0 +1,200 @@
+"""``wincli``: the commands and their options. Nothing heavy is imported before a command runs."""
+
+from __future__ import annotations
+
+import signal
+import sys
+from typing import Annotated, Any, NoReturn
+
+import typer
+
+from cli.messages import OK, UNEXPECTED, USAGE, Messages, Terminated, exit_code
+from windowing.errors import ConfigError, WincliError
+from windowing.names import nearest
+
+app = typer.Typer(
+    name="wincli",
+    help="Exact stream windows over historical event logs: files in, windows out, on Spark.",
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+)
+
+_EXAMPLES = """
+\b
+Examples:
+  wincli run --window "delta(ts, 60)" in/ out/
+  wincli run --window "delta(ts, 60)" --key user --agg "spent=sum(amount)" --agg "p95=quantile(latency, 0.95)" in/ out/
+  wincli run --window "time(5m)" --key sensor --empty row --agg "mean(value)" in/ out/
+  wincli run --window "gap(ts, 30m)" --key user --schema "ts:timestamp(%d/%m/%y %H:%M:%S)" clicks.csv sessions/
+  wincli run --window "punct()" --agg "total=sum(spent)" out/ totals/ --output-format csv
+\b
+Exit codes: 0 ok, 1 unexpected, 2 usage or spec, 3 files, 4 data, 5 Java or Spark, 130 interrupted, 143 terminated.
+"""
+
+
+def _option(flags: str, text: str, metavar: str | None = None) -> Any:
+    """An option that an environment variable of its name can give too."""
+    names = flags.split()
+    env = "WINCLI_" + max(names, key=len).lstrip("-").upper().replace("-", "_")
+    return typer.Option(*names, help=text, metavar=metavar, envvar=env, show_envvar=False)
+
+
+@app.callback()
+def _root() -> None:
+    """Keep ``run`` and ``version`` commands of their own."""
+
+
+@app.command(epilog=_EXAMPLES)
+def run(
+    input: Annotated[str, typer.Argument(metavar="IN", help="A file, a folder (read recursively), a glob, or a URI.")],
+    output: Annotated[str, typer.Argument(metavar="OUT", help="The folder to write, whole or not at all.")],
+    window: Annotated[str | None, _option("--window -w", "The window, such as 'delta(ts, 60)'.", "SPEC")] = None,
+    key: Annotated[list[str] | None, _option("--key -k", "Columns of the partition key.", "COL,..")] = None,
+    order_by: Annotated[
+        list[str] | None,
+        _option("--order-by", "Columns that order the rows, or 'arrival'. Ties: arrival.", "COL,..|arrival"),
+    ] = None,
+    agg: Annotated[
+        list[str] | None,
+        _option("--agg -a", "An aggregate (repeatable). Default: count().", "[NAME=]FUNC(ARGS)"),
+    ] = None,
+    at_end: Annotated[
+        str | None, _option("--at-end", "What becomes of windows still open at the end. Default: flush.", "flush|drop")
+    ] = None,
+    empty: Annotated[
+        str | None, _option("--empty", "What a time window without rows gives. Default: skip.", "skip|mark|row")
+    ] = None,
+    origin: Annotated[
+        str | None, _option("--origin", "Where the grid of time windows begins. Default: 0, the epoch.", "TIME|SECONDS")
+    ] = None,
+    input_format: Annotated[
+        str | None, _option("--input-format", "Default: by file name.", "auto|parquet|csv|jsonl")
+    ] = None,
+    schema: Annotated[
+        str | None,
+        _option("--schema", "Types of text columns; others are inferred over all data.", "COL:TYPE,.."),
+    ] = None,
+    multiline: Annotated[
+        bool | None, _option("--multiline", "CSV: quoted fields may hold line ends; a file is one split.")
+    ] = None,
+    delimiter: Annotated[str | None, _option("--delimiter", "CSV: between fields. Default: a comma.", "CHAR")] = None,
+    marks: Annotated[
+        str | None,
+        _option(
+            "--marks",
+            "Window marks for punct(): of an earlier result else the end of each file (auto), the end of each file, "
+            "none, or after each true row of a boolean column. Default: auto.",
+            "auto|files|none|COLUMN",
+        ),
+    ] = None,
+    file_order: Annotated[
+        str | None, _option("--file-order", "What arrival goes by between files. Default: name.", "name|mtime")
+    ] = None,
+    output_format: Annotated[
+        str | None, _option("--output-format", "Default: parquet.", "parquet|csv|jsonl")
+    ] = None,
+    mode: Annotated[
+        str | None, _option("--mode", "What to do if OUT holds a result. Default: error.", "error|overwrite")
+    ] = None,
+    plain: Annotated[
+        bool | None, _option("--plain", "Leave out stream columns (_at, _pos, _mark) and mark-only rows.")
+    ] = None,
+    max_rejects: Annotated[
+        int | None, _option("--max-rejects", "Fail if more rows than this are rejected. Default: no limit.", "N")
+    ] = None,
+    split_size: Annotated[
+        str | None, _option("--split-size", "How much a task reads at a time. Default: 96MiB.", "SIZE")
+    ] = None,
+    slice_size: Annotated[
+        str | None, _option("--slice-size", "How much a task scans at a time. Default: 192MiB.", "SIZE")
+    ] = None,
+    master: Annotated[str | None, _option("--master", "Spark master. Default: local[*].", "URL")] = None,
+    spark_conf: Annotated[
+        list[str] | None, _option("--spark-conf", "A Spark setting (repeatable).", "K=V")
+    ] = None,
+    progress: Annotated[
+        str | None, _option("--progress", "Default: auto (a bar on a terminal, else lines).", "auto|plain|none")
+    ] = None,
+    log_format: Annotated[
+        str | None, _option("--log-format", "Form of the messages on stderr. Default: text.", "text|json")
+    ] = None,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Errors only.")] = False,
+    verbose: Annotated[
+        int, typer.Option("--verbose", "-v", count=True, help="More details; -vv: stack traces of errors.")
+    ] = 0,
+) -> None:
+    """Apply a window to the event logs in IN and write one row per pane to OUT."""
+    from cli.run import run_command  # noqa: PLC0415 - loads pyarrow, numba and Spark
+
+    asked = {name: value for name, value in locals().items() if name not in ("run_command", "quiet", "verbose")}
+    run_command(asked, Messages(-1 if quiet else verbose, log_format == "json"))
+
+
+@app.command()
+def version() -> None:
+    """Print the versions of wincli and of what it computes with."""
+    from cli.version import version_lines  # noqa: PLC0415
+
+    typer.echo("\n".join(version_lines()))
+
+
+def main() -> NoReturn:
+    """Run the command line and exit with the code of what happened."""
+    signal.signal(signal.SIGTERM, _terminate)
+    sys.exit(_main(sys.argv[1:]))
+
+
+def _main(arguments: list[str]) -> int:
+    messages = _early_messages(arguments)
+    try:
+        code = app(args=arguments, prog_name="wincli", standalone_mode=False)
+    except (KeyboardInterrupt, Terminated, WincliError) as error:
+        messages.error(error)
+        return exit_code(error)
+    except (typer.Abort, typer.Exit) as error:
+        return getattr(error, "exit_code", USAGE)
+    except Exception as error:
+        if hasattr(error, "format_message"):
+            return _usage(error, messages)
+        messages.error(error)
+        return UNEXPECTED
+    return code if isinstance(code, int) else OK
+
+
+def _usage(error: Any, messages: Messages) -> int:
+    """An error of the command line itself, in one line."""
+    text = error.format_message().rstrip(".")
+    if not text:
+        return USAGE  # the help was shown instead
+    messages.error(ConfigError(text[:1].lower() + text[1:], _hint(error)))
+    return USAGE
+
+
+def _hint(error: Any) -> str:
+    name = getattr(error, "option_name", None)
+    near = nearest(name, [opt for p in app_options() for opt in p]) if name else None
+    return f"did you mean {near}?" if near and near not in error.format_message() else "see wincli --help"
+
+
+def app_options() -> list[list[str]]:
+    """The flags of ``wincli run``, option by option."""
+    command: Any = typer.main.get_command(app)
+    return [list(parameter.opts) for parameter in command.commands["run"].params]
+
+
+def _early_messages(arguments: list[str]) -> Messages:
+    """How to tell an error, for those that come before or instead of the parsed options."""
+    traces = "-vv" in arguments or arguments.count("-v") + arguments.count("--verbose") > 1
+    as_json = "--log-format=json" in arguments or "--log-format json" in " ".join(arguments)
+    return Messages(2 if traces else 0, as_json)
+
+
+def _terminate(*_: Any) -> NoReturn:
+    raise Terminated
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,134 @@
+"""The job: everything a run was asked to do, checked.
+
+Precedence is decided here and nowhere else: what the command line gives (a flag, or its environment variable), then
+``defaults.yaml``.
+"""
+
+from __future__ import annotations
+
+import csv
+import datetime as dt
+import re
+from collections.abc import Mapping
+from fractions import Fraction
+from functools import cache
+from importlib import resources
+from typing import Annotated, Any, Literal
+
+import yaml
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+
+from windowing.errors import ConfigError
+from windowing.names import did_you_mean
+from windowing.parse import parse_duration
+
+_SIZES = {"": 1, "b": 1, "kib": 1 << 10, "mib": 1 << 20, "gib": 1 << 30, "k": 10**3, "m": 10**6, "g": 10**9}
+_SIZES |= {"kb": 10**3, "mb": 10**6, "gb": 10**9}
+
+
+def names(value: Any) -> Any:
+    """Split ``a,b`` or ``["a", "b,c"]`` into column names; double quotes hold a comma together."""
+    texts = [value] if isinstance(value, str) else list(value)
+    return tuple(name.strip() for row in csv.reader(texts, skipinitialspace=True) for name in row if name.strip())
+
+
+def size(value: Any) -> Any:
+    """Read ``64MiB``, ``1.5GiB`` or a number of bytes."""
+    found = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([a-z]*)\s*", str(value).lower())
+    if not found or found[2] not in _SIZES or not (got := int(float(found[1]) * _SIZES[found[2]])):
+        raise ConfigError(f"{value!r} is not a size", "write it as 64MiB, 1GiB or a number of bytes")
+    return got
+
+
+def origin_seconds(text: str) -> Fraction:
+    """Read the origin of the time grid: seconds or a duration, or an ISO date or time (UTC where it has no zone).
+
+    Returns seconds since the clock's zero, which is the Unix epoch for timestamps.
+    """
+    if not re.match(r"\d{4}-\d\d-\d\d", text):
+        sign = -1 if text.startswith("-") else 1
+        return sign * parse_duration(text.lstrip("+-"))
+    try:
+        instant = dt.datetime.fromisoformat(text)
+    except ValueError:
+        raise ConfigError(f"--origin {text!r} is no date or time", "write 2026-11-01 or 2026-11-01T06:00") from None
+    since = instant.replace(tzinfo=instant.tzinfo or dt.UTC) - dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
+    return Fraction(since // dt.timedelta(microseconds=1), 10**6)
+
+
+Names = Annotated[tuple[str, ...], BeforeValidator(names)]
+Size = Annotated[int, BeforeValidator(size)]
+
+
+class Job(BaseModel):
+    """One window over one input, as asked for; option names with ``-`` as ``_``."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    input: tuple[str, ...] = Field(min_length=1)
+    output: str
+    window: str
+    key: Names = ()
+    order_by: Names | None = None
+    agg: tuple[str, ...]
+    at_end: Literal["flush", "drop", "hold"]
+    empty: Literal["skip", "mark", "row"]
+    origin: str
+    input_format: Literal["auto", "parquet", "csv", "jsonl"]
+    output_format: Literal["parquet", "csv", "jsonl"]
+    column_types: str | None = Field(default=None, alias="schema")
+    multiline: bool
+    delimiter: str = Field(min_length=1, max_length=1)
+    marks: str
+    file_order: Literal["name", "mtime"]
+    mode: Literal["error", "overwrite"]
+    max_rejects: int | None = Field(default=None, ge=0)
+    plain: bool
+    split_size: Size
+    slice_size: Size
+    master: str
+    spark_conf: dict[str, str] = Field(default_factory=dict)
+    progress: Literal["auto", "plain", "none"]
+    log_format: Literal["text", "json"]
+
+
+@cache
+def defaults() -> dict[str, Any]:
+    """Return what every option is when nobody says anything."""
+    text = resources.files("conf").joinpath("defaults.yaml").read_text(encoding="utf-8")
+    loaded: dict[str, Any] = yaml.safe_load(text)
+    return loaded
+
+
+def make_job(asked: Mapping[str, Any]) -> Job:
+    """Make the job from what was asked for; values that are None or empty were not.
+
+    Raises `ConfigError` naming the option, what is wrong with its value and what it may be.
+    """
+    given = {name: value for name, value in asked.items() if value is not None and value != [] and value != {}}
+    try:
+        return Job.model_validate({**defaults(), **given})
+    except ValidationError as error:
+        raise _config_error(error) from None
+
+
+def spark_settings(pairs: list[str]) -> dict[str, str]:
+    """Read ``K=V`` pairs of ``--spark-conf``."""
+    settings = {}
+    for pair in pairs:
+        name, sign, value = pair.partition("=")
+        if not sign or not name.strip():
+            raise ConfigError(f"--spark-conf {pair!r} is not K=V", "write --spark-conf spark.executor.memory=4g")
+        settings[name.strip()] = value.strip()
+    return settings
+
+
+def _config_error(error: ValidationError) -> ConfigError:
+    first = error.errors()[0]
+    option = "--" + str(first["loc"][0]).replace("_", "-") if first["loc"] else "the job"
+    if first["type"] == "missing":
+        return ConfigError(f"{option} is missing", "say what it is")
+    if first["type"] == "literal_error":
+        known = re.findall(r"'([^']*)'", str(first.get("ctx", {}).get("expected", "")))
+        return ConfigError(f"{option} cannot be {first['input']!r}", did_you_mean(str(first["input"]), known))
+    return ConfigError(f"{option} cannot be {first['input']!r}", first["msg"][:1].lower() + first["msg"][1:])

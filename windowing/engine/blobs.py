@@ -1,0 +1,105 @@
+"""What travels from the map side to the scan: one Arrow blob per (chunk, slice).
+
+A blob holds rows of one chunk that fall into one slice, sorted; its keys once each, with their row counts; all marks
+of the chunk; and what the scan must know of the chunk as a whole: the largest value of the clock, the account of its
+rows. So marks and the clock reach every slice without a pass of their own.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from windowing.columns import Ints
+from windowing.engine.ports import Account, Counts, Part
+from windowing.marks import Marks
+from windowing.sequence import Sequences
+
+_OFFSET = "__offset"
+_COUNT = "__count"
+_POS = "__pos"
+_FILE = "__file"
+
+
+@dataclass(frozen=True, slots=True)
+class Blob:
+    """``chunk``: its index. ``clock``: the largest measure of the clock in the chunk, or None. ``account``: of the
+    whole chunk, in exactly one blob of each chunk, else None."""
+
+    chunk: int
+    sequences: Sequences
+    marks: Marks
+    clock: int | float | None
+    account: Account | None
+
+
+def encode(blob: Blob, base: int) -> bytes:
+    """Write a blob; arrival positions go as 32 bit offsets from ``base``."""
+    sink = pa.BufferOutputStream()
+    head = {
+        "chunk": blob.chunk,
+        "base": base,
+        "clock": blob.clock,
+        "account": None if blob.account is None else asdict(blob.account),
+        "order": blob.sequences.order,
+        "keyed": blob.sequences.keys is not None,
+    }
+    _write(sink, _key_batch(blob.sequences).replace_schema_metadata({b"head": json.dumps(head).encode()}))
+    _write(sink, _with(blob.sequences.rows, **{_OFFSET: (blob.sequences.pos - base).astype(np.int32)}))
+    _write(sink, _with(blob.marks.rows, **{_POS: blob.marks.pos, _FILE: blob.marks.file}))
+    return sink.getvalue().to_pybytes()
+
+
+def decode(data: bytes) -> Blob:
+    """Read a blob; its arrays are views of ``data``."""
+    stream = pa.BufferReader(data)
+    keys, rows, marks = (_read(stream) for _ in range(3))
+    head = json.loads(keys.schema.metadata[b"head"])
+    bounds = np.concatenate([[0], np.cumsum(keys.column(_COUNT).to_numpy())]).astype(np.int64)
+    distinct = pa.Table.from_batches([keys.drop_columns([_COUNT])]).replace_schema_metadata() if head["keyed"] else None
+    pos = rows.column(_OFFSET).to_numpy() + np.int64(head["base"])
+    sequences = Sequences(distinct, bounds, rows.drop_columns([_OFFSET]), pos, tuple(head["order"]))
+    stood = Marks(marks.drop_columns([_POS, _FILE]), marks.column(_POS).to_numpy(), marks.column(_FILE).to_numpy())
+    return Blob(head["chunk"], sequences, stood, head["clock"], _account(head["account"]))
+
+
+def _account(told: dict[str, Any] | None) -> Account | None:
+    if told is None:
+        return None
+    return Account(Counts(**told["counts"]), tuple(Part(**part) for part in told["rejects"]))
+
+
+def part_of(sequences: Sequences, first: int, stop: int) -> Sequences:
+    """The sequences of keys ``[first, stop)``, without copying."""
+    low, high = int(sequences.bounds[first]), int(sequences.bounds[stop])
+    keys = None if sequences.keys is None else sequences.keys.slice(first, stop - first)
+    bounds = sequences.bounds[first : stop + 1] - low
+    return Sequences(keys, bounds, sequences.rows.slice(low, high - low), sequences.pos[low:high], sequences.order)
+
+
+def _key_batch(sequences: Sequences) -> pa.RecordBatch:
+    columns = {} if sequences.keys is None else dict(zip(sequences.keys.column_names, sequences.keys.columns, strict=True))
+    arrays = [column.combine_chunks() for column in columns.values()]
+    counts: Ints = np.diff(sequences.bounds)
+    return pa.RecordBatch.from_arrays([*arrays, pa.array(counts)], names=[*columns, _COUNT])
+
+
+def _with(batch: pa.RecordBatch, **extra: Any) -> pa.RecordBatch:
+    arrays = [*batch.columns, *(pa.array(values) for values in extra.values())]
+    return pa.RecordBatch.from_arrays(arrays, names=[*batch.schema.names, *extra])
+
+
+def _write(sink: pa.BufferOutputStream, batch: pa.RecordBatch) -> None:
+    with pa.ipc.new_stream(sink, batch.schema) as writer:
+        writer.write_batch(batch)
+
+
+def _read(stream: pa.BufferReader) -> pa.RecordBatch:
+    """Read one batch and leave ``stream`` where the next one begins."""
+    with pa.ipc.open_stream(stream) as reader:
+        (batch,) = list(reader)
+    return batch

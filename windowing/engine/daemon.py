@@ -1,0 +1,52 @@
+"""The process that Spark forks its Python workers from, with everything loaded that a task needs.
+
+Spark starts it as ``python -m windowing.engine.daemon`` (the setting ``spark.python.daemon.module``). It imports once
+what every worker would import for itself, then hands over to Spark's own daemon.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import gc
+import importlib
+import os
+
+LOCK = "WINCLI_WORKER_LOCK"
+"""Environment variable: a file that the daemon and its workers hold a shared lock on for as long as they live."""
+
+# One task is one thread: Spark runs a task per core. A thread of jemalloc's own would not live through a fork.
+ENVIRONMENT = {
+    "OMP_NUM_THREADS": "1",
+    "OPENBLAS_NUM_THREADS": "1",
+    "MKL_NUM_THREADS": "1",
+    "NUMBA_NUM_THREADS": "1",
+    "JE_ARROW_MALLOC_CONF": "background_thread:false",
+}
+_MODULES = ("pyspark.worker", "numpy", "pyarrow.compute", "pyarrow.parquet", "numba", "windowing.engine.run")
+
+
+def main() -> None:
+    """Load, then serve workers until Java closes this process's stdin."""
+    os.environ.update(ENVIRONMENT)
+    hold()
+    preload()
+    # Spark's daemon module must come after the environment is set: it imports numpy.
+    importlib.import_module("pyspark.daemon").manager()
+
+
+def preload() -> None:
+    """Import what tasks use. No thread may start here: it would be missing in the forked workers."""
+    for name in _MODULES:
+        importlib.import_module(name)
+    gc.freeze()  # Spark's daemon collects garbage after every task: not through all these modules, please
+
+
+def hold() -> None:
+    """Share the lock of `LOCK`; forked workers inherit it, and it is free again when the last of them is gone."""
+    if path := os.environ.get(LOCK):
+        handle = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
+        fcntl.flock(handle, fcntl.LOCK_SH)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,137 @@
+"""How a failure in a Spark task becomes the one line that a user reads.
+
+An error of ours is written as JSON into the text of the exception that Spark passes on, and read back on the driver;
+any other failure is told in words for the few causes that have a cure, else by its own last line.
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+import re
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+from windowing import errors
+from windowing.errors import Span, SparkError, SpecError, WincliError
+
+_BEGIN, _END = "<<wincli-error ", " wincli-error>>"
+
+
+class TaskError(Exception):
+    """A `WincliError` on its way from a task to the driver: its text is all that arrives."""
+
+
+def guarded(function: Callable[..., Any]) -> Callable[..., Iterator[Any]]:
+    """Wrap a function over a partition, so that a `WincliError` in it arrives on the driver as itself."""
+
+    @functools.wraps(function)
+    def inner(*args: Any) -> Iterator[Any]:
+        try:
+            yield from function(*args)
+        except WincliError as error:
+            raise TaskError(packed(error)) from None
+
+    return inner
+
+
+def packed(error: WincliError) -> str:
+    """The text from which `unpacked` makes the same error again."""
+    fields: dict[str, Any] = {"kind": type(error).__name__, "what": error.what, "do": error.do}
+    if isinstance(error, SpecError):
+        fields |= {"source": error.source, "span": [error.span.start, error.span.stop]}
+    return _BEGIN + json.dumps(fields) + _END
+
+
+def unpacked(text: str) -> WincliError | None:
+    """The first error packed anywhere in ``text``, or None."""
+    match = re.search(f"{re.escape(_BEGIN)}(.*?){re.escape(_END)}", text)
+    if match is None:
+        return None
+    fields = json.loads(match[1])
+    if fields["kind"] == "SpecError":
+        return SpecError(fields["what"], fields["source"], Span(*fields["span"]), fields["do"])
+    kind: type[WincliError] = getattr(errors, fields["kind"], WincliError)
+    return kind(fields["what"], fields["do"])
+
+
+def explained(error: BaseException, settings: Mapping[str, str]) -> WincliError:
+    """The error to raise for whatever Spark raised: the task's own, or a `SparkError` in plain words."""
+    if isinstance(error, WincliError):
+        return error
+    text = str(error)
+    return unpacked(text) or _known(text, settings) or SparkError(f"Spark failed: {last_line(text)}", "see all with -vv")
+
+
+def _known(text: str, settings: Mapping[str, str]) -> SparkError | None:
+    memory = settings.get("spark.driver.memory", "1g")
+    for pattern, what, do in _CAUSES:
+        if match := re.search(pattern, text):
+            return SparkError(what.format(*match.groups(), memory=memory), do)
+    return None
+
+
+# What Java or Python say, what it means, what helps. The first that fits is told.
+_CAUSES = (
+    (
+        r"No space left on device",
+        "the disk that Spark keeps its temporary files on is full",
+        "free some space, or name a folder on a larger disk: --spark-conf spark.local.dir=FOLDER",
+    ),
+    (
+        r"java\.lang\.OutOfMemoryError",
+        "Java ran out of memory (it may use {memory})",
+        "give it more: --spark-conf spark.driver.memory=4g",
+    ),
+    (
+        r"\b\w*MemoryError\b",
+        "a Python worker ran out of memory",
+        "let fewer work at once, each with more memory: --master 'local[1]'",
+    ),
+    (
+        r"Python worker exited unexpectedly|Python worker process terminated|Could not read from Python worker",
+        "a Python worker was killed or crashed, most often because memory ran out",
+        "let fewer work at once, each with more memory: --master 'local[1]'",
+    ),
+    (
+        r"Could not parse Master URL: '?([^\s']*)'?|(Master must either be .*)",
+        "Spark does not know this master: {0}",
+        "say --master 'local[*]', spark://HOST:PORT, yarn or k8s://URL",
+    ),
+    (
+        r"All masters are unresponsive|Failed to connect to (?:master )?\S+:\d+|Connection refused",
+        "the Spark master does not answer",
+        "check its address (--master) and that it is up",
+    ),
+    (
+        r"ExecutorLostFailure|Lost executor|executor lost|Slave lost",
+        "the cluster lost an executor while it worked, most often because memory ran out",
+        "give executors more: --spark-conf spark.executor.memory=4g --spark-conf spark.executor.memoryOverhead=4g",
+    ),
+    (
+        r"Cannot run program \"([^\"]*)\"",
+        "the Python that Spark should run its tasks with does not start: {0}",
+        "name one that is there on every machine: --spark-conf spark.pyspark.python=PATH",
+    ),
+    (
+        r"No module named '([^']*)'",
+        "the Python on the workers lacks the module {0}",
+        "install wincli's dependencies there, or name another Python: --spark-conf spark.pyspark.python=PATH",
+    ),
+)
+
+
+def last_line(text: str) -> str:
+    """The most telling line of a Java or Python stack trace: Python's last, else Java's innermost cause."""
+    if "Traceback (most recent call last)" in text:
+        python = re.split(r"\n\s*at [\w.$]+\(", text.split("Traceback (most recent call last)", 1)[1])[0]
+        return _lines(python)[-1]
+    lines = [line for line in _lines(text) if not re.match(r"at |\.\.\. \d+ more", line)]
+    causes = [line.removeprefix("Caused by: ") for line in lines if line.startswith("Caused by: ")]
+    named = [line.lstrip(": ") for line in lines if re.match(r"(: )?[\w.$]+(Exception|Error): ", line)]
+    line = (causes[-1:] or named[:1] or lines[:1] or ["no reason given"])[0]
+    return re.sub(r"^(?:[\w$]+\.)+([\w$]+: )", r"\1", line)
+
+
+def _lines(text: str) -> list[str]:
+    return [line.strip() for line in text.splitlines() if line.strip()] or ["no reason given"]

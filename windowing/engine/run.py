@@ -1,0 +1,126 @@
+"""One window over one input on Spark: plan, sample, exchange, scan."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any, Protocol, TypeVar
+
+import numpy as np
+import pyarrow as pa
+
+from windowing.engine.exchange import Work, blobs_of, sample_keys
+from windowing.engine.ports import Counts, Part, Split
+from windowing.engine.scanning import Report, empty_marks_of, scan_directly, scan_slice
+from windowing.engine.session import guarded
+from windowing.engine.slices import Chunk, Sizes, cut_points, pack, row_width, slice_count
+from windowing.errors import InputError
+
+T = TypeVar("T")
+_SAMPLED_SPLITS = 24
+_SAMPLED_ROWS = 4000
+
+
+class Runner(Protocol):
+    """What the engine needs of a Spark session."""
+
+    context: Any
+    parallelism: int
+
+    def run(self, label: str, action: Callable[[], T]) -> T:
+        """Run a Spark action; ``label`` is the phase that progress shows."""
+        ...
+
+    def each(self, label: str, function: Callable[[Any], T], items: Sequence[Any]) -> list[T]:
+        """Run a function over items, in tasks; the results in order."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What a run came to. ``seconds``: per phase. ``slices`` and ``chunks``: how the work was cut."""
+
+    parts: tuple[Part, ...]
+    rejects: tuple[Part, ...]
+    counts: Counts
+    windows: int
+    falls: int
+    chunks: int
+    slices: int
+    seconds: dict[str, float] = field(default_factory=dict)
+
+
+def run_window(work: Work, session: Runner, sizes: Sizes) -> Outcome:
+    """Compute one window over one source and write its parts into the sink.
+
+    Raises what the tasks raise: `InputError`, `DataError`, `OutputError`, or `SparkError`.
+    """
+    width = row_width(work.source.schema, work.columns)
+    rows = sum(split.rows for split in work.source.splits)
+    chunks = pack(work.source.splits, width, sizes.chunk)
+    seconds: dict[str, float] = {}
+    started = time.perf_counter()
+    if rows * width <= sizes.small:
+        reports = session.each("scan", partial(_directly, work), [tuple(chunks)])
+        slices = 1
+    else:
+        slices = slice_count(rows * width, sizes.slice, session.parallelism) if work.plan.key else 1
+        cuts = _cuts(work, session, slices)
+        slices = 1 if cuts is None else cuts.num_rows + 1
+        seconds["sample"] = time.perf_counter() - started
+        reports = _exchange(work, session, chunks, cuts, slices)
+    seconds["scan"] = time.perf_counter() - started - seconds.get("sample", 0.0)
+    return _outcome(work, reports, len(chunks), slices, seconds)
+
+
+def _directly(work: Work, chunks: Sequence[Chunk]) -> Report:
+    return scan_directly(work, chunks)
+
+
+def _cuts(work: Work, session: Runner, slices: int) -> pa.Table | None:
+    """The keys where slices begin, from evenly spaced rows of evenly spaced splits."""
+    splits: list[Split] = [split for split in work.source.splits if split.rows]
+    if slices == 1 or not splits:
+        return None
+    picks = np.unique(np.linspace(0, len(splits) - 1, min(len(splits), _SAMPLED_SPLITS)).astype(int))
+    sampled = session.each("sample", partial(sample_keys, work, _SAMPLED_ROWS), [splits[i] for i in picks])
+    return cut_points(sampled, slices)
+
+
+def _exchange(work: Work, session: Runner, chunks: Sequence[Chunk], cuts: pa.Table | None, slices: int) -> list[Report]:
+    send = guarded(partial(_blobs_of_all, work, cuts, slices))
+    receive = guarded(partial(_scan_partition, work, slices))
+    blobs = session.context.parallelize(chunks, len(chunks)).mapPartitions(send)
+    scanned = blobs.partitionBy(slices, _identity).mapPartitionsWithIndex(receive)
+    reports: list[Report] = session.run("exchange and scan", scanned.collect)
+    return reports
+
+
+def _blobs_of_all(work: Work, cuts: pa.Table | None, slices: int, chunks: Any) -> Any:
+    for chunk in chunks:
+        yield from blobs_of(work, cuts, slices, chunk)
+
+
+def _scan_partition(work: Work, slices: int, index: int, pairs: Any) -> Any:
+    yield scan_slice(work, index, slices == 1, (blob for _, blob in pairs))
+
+
+def _identity(index: int) -> int:
+    return index
+
+
+def _outcome(work: Work, reports: Sequence[Report], chunks: int, slices: int, seconds: dict[str, float]) -> Outcome:
+    parts = [report.part for report in reports if report.part is not None]
+    if slices > 1 and work.plan.takes_marks and not work.plan.plain:
+        rows = empty_marks_of(work, reports)
+        parts += [work.sink.write_part(slices, rows)] if rows.num_rows else []
+    if not parts:
+        parts = [work.sink.write_part(0, work.plan.schema.empty_table())]
+    counts = sum((report.counts for report in reports), Counts())
+    if not counts.balanced:
+        raise InputError(f"the account of the rows does not add up: {counts}", "report this: nothing was written")
+    windows, falls = sum(report.windows for report in reports), sum(report.falls for report in reports)
+    rejects = tuple(sorted((part for report in reports for part in report.rejects), key=lambda part: part.name))
+    return Outcome(tuple(parts), rejects, counts, windows, falls, chunks, slices, seconds)

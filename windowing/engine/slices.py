@@ -1,0 +1,108 @@
+"""How the work is cut: chunks of the input for the map side, slices of the total order for the scan.
+
+A *chunk* is a run of neighbouring splits that one task reads and sorts together. A *slice* is a contiguous range of
+the total order (key, order, arrival) of bounded size. Neither changes any result: they are only how much a task
+holds at a time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from windowing.columns import Ints, combined
+from windowing.engine.ports import Split
+from windowing.sequence import group_codes
+
+_TEXT_WIDTH = 24  # a guess: offsets and a short text
+
+
+@dataclass(frozen=True, slots=True)
+class Sizes:
+    """Bounds on what a task holds, in bytes of the columns it needs.
+
+    ``small``: up to this all work is done by one task, without sample and exchange. ``chunk`` and ``slice``: what a
+    map task and a scan task take on at a time; a task needs about four times as much memory.
+    """
+
+    small: int = 16 << 20
+    chunk: int = 96 << 20
+    slice: int = 192 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class Chunk:
+    """Neighbouring splits. ``index``: place in arrival order; ``base``: arrival position of the first row."""
+
+    index: int
+    base: int
+    splits: tuple[Split, ...]
+
+    @property
+    def rows(self) -> int:
+        """Rows of all its splits."""
+        return sum(split.rows for split in self.splits)
+
+
+def row_width(schema: pa.Schema, columns: Sequence[str]) -> int:
+    """Bytes that a row of these columns takes in memory, arrival position included; an estimate for text."""
+    return 8 + sum(_width(schema.field(name).type) for name in columns)
+
+
+def pack(splits: Sequence[Split], width: int, chunk_bytes: int) -> list[Chunk]:
+    """Put neighbouring splits together into chunks of at most ``chunk_bytes``, or of one split."""
+    chunks: list[list[Split]] = []
+    room = 0
+    for split in splits:
+        size = split.rows * width
+        if not chunks or size > room:
+            chunks.append([])
+            room = chunk_bytes
+        chunks[-1].append(split)
+        room -= size
+    return [Chunk(i, group[0].base, tuple(group)) for i, group in enumerate(chunks)]
+
+
+def slice_count(total_bytes: int, slice_bytes: int, tasks: int) -> int:
+    """How many slices to cut keyed work into: small enough each, and enough to keep all tasks busy."""
+    return max(-(-total_bytes // slice_bytes), 2 * tasks)
+
+
+def cut_points(samples: Sequence[tuple[pa.Table, Ints]], count: int) -> pa.Table | None:
+    """Choose up to ``count - 1`` keys that cut the key order into ranges of about equal weight.
+
+    ``samples``: distinct keys of some rows and how many rows had each. A key is the first of its slice. None where
+    there is nothing to cut.
+    """
+    keys = pa.concat_tables([keys for keys, _ in samples])
+    if not keys.num_rows:
+        return None
+    codes, distinct = group_codes([combined(column) for column in keys.columns])
+    weights = np.bincount(codes, weights=np.concatenate([w for _, w in samples]))
+    reached = np.cumsum(weights)
+    wanted = reached[-1] * np.arange(1, count) / count
+    picks = np.unique(np.searchsorted(reached, wanted, side="right"))
+    picks = picks[(picks > 0) & (picks < distinct.num_rows)]
+    return distinct.take(pa.array(picks)).rename_columns(keys.column_names) if len(picks) else None
+
+
+def slice_bounds(keys: pa.Table | None, cuts: pa.Table | None) -> Ints:
+    """Return where the slices begin and end among ascending distinct ``keys``: int64 (slices + 1,)."""
+    count = 1 if keys is None else keys.num_rows
+    if cuts is None or keys is None:
+        return np.array([0, count], np.int64)
+    columns = [pa.concat_arrays([combined(a), combined(b)]) for a, b in zip(cuts.columns, keys.columns, strict=True)]
+    codes, _ = group_codes(columns)
+    inner = np.searchsorted(codes[cuts.num_rows :], codes[: cuts.num_rows])
+    return np.concatenate([[0], inner, [count]]).astype(np.int64)
+
+
+def _width(dtype: Any) -> int:
+    try:
+        return max(1, dtype.bit_width // 8)
+    except ValueError:
+        return _TEXT_WIDTH
