@@ -4,25 +4,20 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Protocol
 
 from cli.messages import Messages
+from windowing.engine.session import Progress
 
 _SECONDS_BETWEEN_LINES = 5.0
 
 
-class Progress(Protocol):
-    """Is told how far a phase has come."""
-
-    def __call__(self, phase: str, done: int, total: int) -> None:
-        """``done`` of ``total`` tasks of ``phase`` have ended."""
-        ...
+Tell = Callable[[Progress], None]
 
 
 @contextmanager
-def show_progress(mode: str, messages: Messages) -> Iterator[Progress]:
+def show_progress(mode: str, messages: Messages) -> Iterator[Tell]:
     """Yield what to call with progress. ``mode``: ``auto`` (a bar if stderr is a terminal), ``plain`` or ``none``."""
     if mode == "none" or messages.level < 0:
         yield _silent
@@ -33,25 +28,26 @@ def show_progress(mode: str, messages: Messages) -> Iterator[Progress]:
         yield _lines(messages)
 
 
-def _silent(phase: str, done: int, total: int) -> None:  # noqa: ARG001 - the shape of Progress
+def _silent(_: Progress) -> None:
     return
 
 
-def _lines(messages: Messages) -> Progress:
+def _lines(messages: Messages) -> Tell:
     """A line every few seconds: a job that is done sooner prints none."""
     last = time.monotonic()
 
-    def tell(phase: str, done: int, total: int) -> None:
+    def tell(seen: Progress) -> None:
         nonlocal last
-        if total and time.monotonic() - last >= _SECONDS_BETWEEN_LINES:
+        if time.monotonic() - last >= _SECONDS_BETWEEN_LINES:
             last = time.monotonic()
-            messages.note(f"{phase}: {done} of {total} tasks", phase=phase, done=done, total=total)
+            text = f"{seen.label}: {seen.done} of {seen.total} tasks"
+            messages.note(text, phase=seen.label, done=seen.done, total=seen.total)
 
     return tell
 
 
 @contextmanager
-def _bar() -> Iterator[Progress]:
+def _bar() -> Iterator[Tell]:
     from rich.console import Console  # noqa: PLC0415 - rich takes time to load, and --help needs none of it
     from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn  # noqa: PLC0415
     from rich.progress import Progress as Bar  # noqa: PLC0415
@@ -60,7 +56,7 @@ def _bar() -> Iterator[Progress]:
     with Bar(*columns, console=Console(stderr=True), transient=True) as bar:
         task = bar.add_task("starting", total=None)
 
-        def tell(phase: str, done: int, total: int) -> None:
-            bar.update(task, description=phase, completed=done, total=total or None)
+        def tell(seen: Progress) -> None:
+            bar.update(task, description=seen.label, completed=seen.done, total=seen.total)
 
         yield tell

@@ -6,7 +6,7 @@ import datetime as dt
 import os
 import socket
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,13 +14,13 @@ import pyarrow as pa
 
 from cli.messages import Messages
 from cli.progress import show_progress
-from conf.job import Job, make_job, origin_seconds, spark_settings
-from conf.spark import settings
+from conf.job import Job, make_job, origin_seconds, pairs
+from conf.spark import spark_settings
 from readers.open import ReadOptions, open_source, parse_schema
 from windowing.engine.exchange import FILES, NONE, STREAM, Work, reject_schema
 from windowing.engine.ports import Source
 from windowing.engine.run import Outcome, run_window
-from windowing.engine.session import Session, boot
+from windowing.engine.session import Boot, Progress, boot
 from windowing.engine.slices import Sizes
 from windowing.engine.warm import warm
 from windowing.errors import ConfigError, DataError
@@ -48,20 +48,20 @@ def run_command(options: Mapping[str, Any], messages: Messages) -> None:
     started = time.perf_counter()
     asked = _read_job(options)
     job = asked.job
-    with open_output(job.output, job.mode, job.input, _owner()) as output:
-        jvm = boot(job.master, settings(job.master, job.spark_conf), verbose=messages.level >= 1)
-        with show_progress(job.progress, messages) as progress, Session(jvm, progress) as session:
-            work, outcome = _compute(asked, output, session, messages)
-            _check_rejects(job, outcome)
-            seconds = {**outcome.seconds, "total": time.perf_counter() - started}
-            output.commit(_manifest(asked, work, outcome, seconds))
+    with open_output(job.output, job.mode, job.input, _owner()) as output, _boot(job, messages) as spark:
+        with show_progress(job.progress, messages) as progress:
+            work = _prepare(asked, output, spark, messages)
+            outcome = _compute(job, work, spark, progress)
+        _check_rejects(job, outcome)
+        seconds = {**outcome.seconds, "total": time.perf_counter() - started}
+        output.commit(_manifest(asked, work, outcome, seconds))
     _tell(job, outcome, time.perf_counter() - started, messages)
 
 
 def _read_job(options: Mapping[str, Any]) -> Asked:
     given = dict(options)
     given["input"] = (given["input"],)
-    given["spark_conf"] = spark_settings(given.get("spark_conf") or [])
+    given["spark_conf"] = pairs(given.get("spark_conf") or [])
     if not given.get("window"):
         raise ConfigError("no window is given", "say --window SPEC, for example --window 'delta(ts, 60)'")
     job = make_job(given)
@@ -74,17 +74,27 @@ def _read_job(options: Mapping[str, Any]) -> Asked:
     return Asked(job, parse_window(job.window), tuple(parse_aggregate(text) for text in job.agg), options_read)
 
 
-def _compute(asked: Asked, output: Output, session: Session, messages: Messages) -> tuple[Work, Outcome]:
+def _boot(job: Job, messages: Messages) -> Boot:
+    verbose = messages.level >= 1
+    return boot(job.master, job.spark_conf, spark_settings(job.master, job.spark_conf, verbose), verbose)
+
+
+def _prepare(asked: Asked, output: Output, spark: Boot, messages: Messages) -> Work:
+    """Open the input, bind the window to it, and compile: all that the driver can do while Java starts."""
     job = asked.job
-    source = open_source(job.input, asked.options, session.each)
+    source = open_source(job.input, asked.options, lambda f, items: spark.session().each("read types", f, items))
     plan = _plan(asked, source)
     marks = _marks(job, source, plan)
     _tell_choices(plan, marks, messages)
-    sink = output.sink(job.output_format, plan.schema, reject_schema(source.schema))
-    work = Work(plan, source, sink, marks)
+    work = Work(plan, source, output.sink(job.output_format, plan.schema, reject_schema(source.schema)), marks)
     warm(work)
-    sizes = Sizes(min(Sizes().small, job.slice_size), job.split_size, job.slice_size)
-    return work, run_window(work, session, sizes)
+    return work
+
+
+def _compute(job: Job, work: Work, spark: Boot, progress: Callable[[Progress], None]) -> Outcome:
+    session = spark.session()
+    session.on_progress = progress
+    return run_window(work, session, Sizes(min(Sizes().small, job.slice_size), job.split_size, job.slice_size))
 
 
 def _plan(asked: Asked, source: Source) -> Plan:

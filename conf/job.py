@@ -112,10 +112,10 @@ def make_job(asked: Mapping[str, Any]) -> Job:
         raise _config_error(error) from None
 
 
-def spark_settings(pairs: list[str]) -> dict[str, str]:
+def pairs(texts: list[str]) -> dict[str, str]:
     """Read ``K=V`` pairs of ``--spark-conf``."""
     settings = {}
-    for pair in pairs:
+    for pair in texts:
         name, sign, value = pair.partition("=")
         if not sign or not name.strip():
             raise ConfigError(f"--spark-conf {pair!r} is not K=V", "write --spark-conf spark.executor.memory=4g")

@@ -69,16 +69,35 @@ def ticks_of(column: pa.ChunkedArray) -> list[Value]:
 
 
 def as_value(seconds: Fraction, kind: pa.DataType) -> Value:
-    """An instant as a value of the column: exact, or the nearest float of its width."""
+    """An instant as a value of a type; it must be one."""
     value = seconds / seconds_per_unit(kind)
     if pa.types.is_floating(kind):
-        return float(np.float32(float(value))) if kind.bit_width == 32 else float(value)
+        return float(value)
     if pa.types.is_decimal(kind):
         with localcontext(prec=100):
             return Decimal(value.numerator) / Decimal(value.denominator)
-    if value.denominator != 1:
-        raise ValueError(f"{seconds} seconds are no whole number of units of {kind}")
+    assert value.denominator == 1, f"{seconds} s is no whole number of units of {kind}"
     return value.numerator
+
+
+def type_of_ticks(kind: pa.DataType, *seconds: Fraction) -> pa.DataType:
+    """The type that a grid on a clock column is told in: the column's own, or a finer one where it must be.
+
+    Numbers that are not whole become floats; integers have a sign, for a window may begin below zero.
+    """
+    if pa.types.is_floating(kind) or not all(fits(value, kind) for value in seconds):
+        finer = [pa.timestamp(unit, getattr(kind, "tz", None)) for unit in TICKS_PER_SECOND]
+        finer = [one for one in finer if seconds_per_unit(one) <= seconds_per_unit(kind)]
+        if pa.types.is_temporal(kind):
+            return next(one for one in finer if all(fits(value, one) for value in seconds))
+        return pa.float64()
+    return pa.int64() if pa.types.is_integer(kind) else kind
+
+
+def fits(seconds: Fraction, kind: pa.DataType) -> bool:
+    """Whether an instant is a value of a type without rounding."""
+    units = seconds / seconds_per_unit(kind)
+    return (units * 10**kind.scale if pa.types.is_decimal(kind) else units).denominator == 1
 
 
 def rises_by_more(new: Value, old: Value, amount: Fraction, kind: pa.DataType) -> bool:
@@ -138,7 +157,7 @@ class Gap(Policy):
     column: str
     amount: Fraction
     kind: pa.DataType
-    reason: str = "gap"
+    reason: str = "delta"
 
     def before(self, held: Sequence[Row], row: Row) -> bool:
         return bool(held) and rises_by_more(row[self.column], held[-1][self.column], self.amount, self.kind)
@@ -163,7 +182,7 @@ class PunctColumn(Policy):
 
 @dataclass(frozen=True)
 class Time(Policy):
-    """Ends at ticks, which come from outside. Window k is ``[tick(k - 1), tick(k))``."""
+    """Ends at ticks, which come from outside. Window k is ``[tick(k - 1), tick(k))``, in seconds."""
 
     length: Fraction
     kind: pa.DataType
@@ -171,23 +190,33 @@ class Time(Policy):
     empty: Literal["skip", "mark", "row"] = "skip"
     reason: str = "time"
 
-    def tick(self, k: int) -> Value:
-        return as_value(self.origin + k * self.length, self.kind)
+    def tick(self, k: int) -> Fraction:
+        """The k-th tick. A float clock can only stand at floats, so there a tick is the nearest one."""
+        exact = self.origin + k * self.length
+        return Fraction(float(exact)) if pa.types.is_floating(self.kind) else exact
+
+    def told(self, k: int) -> Value:
+        """The k-th tick as the result tells it."""
+        return as_value(self.tick(k), type_of_ticks(self.kind, self.length, self.origin))
+
+    def clock(self, value: Value) -> Fraction:
+        return Fraction(value) * seconds_per_unit(self.kind)
 
     def window_of(self, value: Value) -> int:
-        """The k with ``tick(k - 1) <= value < tick(k)``, ticks being values of the column."""
-        k = math.floor((Fraction(value) * seconds_per_unit(self.kind) - self.origin) / self.length) + 1
-        while self.tick(k) <= value:
+        """The k with ``tick(k - 1) <= clock(value) < tick(k)``."""
+        now = self.clock(value)
+        k = math.floor((now - self.origin) / self.length) + 1
+        while self.tick(k) <= now:
             k += 1
-        while self.tick(k - 1) > value:
+        while self.tick(k - 1) > now:
             k -= 1
         return k
 
-    def ticks(self, clocks: Sequence[Value], now: Value) -> Iterator[int]:
-        """The ticks up to ``now`` at which something may come out, after rows at ``clocks`` (ascending)."""
-        ends = sorted({self.window_of(value) for value in clocks})
+    def ticks(self, values: Sequence[Value], now: Value) -> Iterator[int]:
+        """The ticks up to ``now`` at which something may come out, after rows at ``values`` (ascending)."""
+        ends = sorted({self.window_of(value) for value in values})
         every = ends if self.empty == "skip" or not ends else range(ends[0], self.window_of(now))
-        return (k for k in every if self.tick(k) <= now)
+        return (k for k in every if self.tick(k) <= self.clock(now))
 
 
 # --- the stream ---------------------------------------------------------------------------------------------------
@@ -218,7 +247,7 @@ def with_ticks(events: Iterable[Event], rows: Mapping[int, Row], column: str, po
     waiting = list(policy.ticks(sorted(row[column] for row in rows.values()), now))
     out: list[Event] = []
     for event in events:
-        while event.what == "row" and waiting and policy.tick(waiting[0]) <= rows[event.pos][column]:
+        while event.what == "row" and waiting and policy.tick(waiting[0]) <= policy.clock(rows[event.pos][column]):
             out.append(Event("tick", waiting.pop(0)))
         out.append(event)
     return out + [Event("tick", k) for k in waiting]
@@ -259,7 +288,7 @@ class Tumbling:
 
     def on_tick(self, k: int) -> None:
         assert isinstance(self.policy, Time)
-        at = (self.policy.tick(k), *(None for _ in self.order[1:]))
+        at = (self.policy.told(k), *(None for _ in self.order[1:]))
         nothing = not self.held
         for key in sorted(self.held):
             self.flush(key, self.policy.reason, at, -1)
@@ -277,7 +306,7 @@ class Tumbling:
             windows.setdefault(key, set()).add(self.policy.window_of(row[self.order[0]]))
         for key in sorted(windows):
             if min(windows[key]) < k < max(windows[key]) and k not in windows[key]:
-                start, end = self.policy.tick(k - 1), self.policy.tick(k)
+                start, end = self.policy.told(k - 1), self.policy.told(k)
                 self.panes.append(Pane(key, self.numbers[key], (), self.policy.reason, at, -1, start, end))
                 self.numbers[key] += 1
 
@@ -297,7 +326,7 @@ class Tumbling:
         first, last = (self.rows[pos][self.order[0]] for pos in (held[0], held[-1]))
         if isinstance(self.policy, Time):
             k = self.policy.window_of(first)
-            return self.policy.tick(k - 1), self.policy.tick(k)
+            return self.policy.told(k - 1), self.policy.told(k)
         return first, last
 
     def rows_of(self, key: Key) -> list[Row]:

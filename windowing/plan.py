@@ -68,7 +68,7 @@ class Plan:
         return policy.attribute if isinstance(policy, Delta | Gap) and not self.order.columns else None
 
 
-def make_plan(  # noqa: PLR0917
+def make_plan(
     spec: WindowSpec,
     schema: pa.Schema,
     key: Sequence[str] = (),
@@ -155,7 +155,7 @@ def _known_columns(call: AggregateCall, schema: pa.Schema) -> pa.Schema:
     return schema
 
 
-def _result_schema(  # noqa: PLR0917
+def _result_schema(
     spec: Tumbling,
     schema: pa.Schema,
     key: tuple[str, ...],

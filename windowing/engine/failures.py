@@ -60,7 +60,9 @@ def explained(error: BaseException, settings: Mapping[str, str]) -> WincliError:
     if isinstance(error, WincliError):
         return error
     text = str(error)
-    return unpacked(text) or _known(text, settings) or SparkError(f"Spark failed: {last_line(text)}", "see all with -vv")
+    return (
+        unpacked(text) or _known(text, settings) or SparkError(f"Spark failed: {last_line(text)}", "see all with -vv")
+    )
 
 
 def _known(text: str, settings: Mapping[str, str]) -> SparkError | None:

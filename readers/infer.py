@@ -1,0 +1,64 @@
+"""The kinds of all columns of a piece of text, from what the parser infers and from the texts themselves.
+
+First the head of the piece is surveyed; then the whole piece is parsed once with the types of its head,
+which costs no more than reading it. Only where that fails is the whole piece surveyed from scratch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from typing import Protocol
+
+import pyarrow as pa
+
+from readers.kinds import BOOL, FLOAT, INT, TEXT, Kind, kind_of, kind_of_texts, type_of
+
+Types = Mapping[str, pa.DataType]
+
+
+class Parse(Protocol):
+    """Parses a piece: columns in ``types`` have that type, or it raises `pa.ArrowInvalid`.
+
+    ``others``: the columns that are not in ``types`` too, inferred, but for those in ``drop``, which may be left out.
+    ``head``: only the beginning of the piece.
+    """
+
+    def __call__(self, types: Types, *, others: bool = True, drop: Collection[str] = (), head: bool = False) -> pa.Table:
+        """Return the table."""
+        ...
+
+
+def infer(parse: Parse) -> dict[str, Kind]:
+    """Return the kind of each column of a piece. Raises `pa.ArrowInvalid` where no single type fits a column."""
+    try:
+        return _by_head(parse)
+    except pa.ArrowInvalid:
+        return _settled(_first_look(parse({}), ()), parse, head=False)
+
+
+def _by_head(parse: Parse) -> dict[str, Kind]:
+    guess = _settled(_first_look(parse({}, head=True), ()), parse, head=True)
+    texts = [name for name, kind in guess.items() if kind == TEXT]
+    hints = {name: hint for name, kind in guess.items() if (hint := _hint(kind)) is not None}
+    look = _first_look(parse(hints, drop=texts), [name for name in hints if hints[name] == pa.string()])
+    return {**guess, **_settled({**look, **dict.fromkeys(texts, TEXT)}, parse, head=False)}
+
+
+def _hint(kind: Kind) -> pa.DataType | None:
+    """Return the type to parse with: times are read as text, for the parser's own notion of them is narrower."""
+    if kind in (INT, FLOAT, BOOL):
+        return type_of(kind)
+    return pa.string() if isinstance(kind, int) and kind not in (0, TEXT) else None
+
+
+def _first_look(table: pa.Table, texts: Collection[str]) -> dict[str, Kind | None]:
+    """Return the kind of each column, None where its texts have to be read for it; ``texts`` holds those that are."""
+    return {
+        name: kind_of_texts(table[name]) if name in texts else kind_of(table[name].type) for name in table.column_names
+    }
+
+
+def _settled(kinds: Mapping[str, Kind | None], parse: Parse, *, head: bool) -> dict[str, Kind]:
+    unsure = [name for name, kind in kinds.items() if kind is None]
+    texts = parse(dict.fromkeys(unsure, pa.string()), others=False, head=head) if unsure else None
+    return {name: kind_of_texts(texts[name]) if kind is None else kind for name, kind in kinds.items()}

@@ -1,0 +1,120 @@
+"""What the values of a text column have in common, as a set of kinds that pieces of the data are joined by.
+
+Each value has kinds of its own, a column has the union of its values', and the type follows from the union
+alone: so it cannot depend on how the data was cut. Nested values of JSON have an Arrow type instead of a set.
+"""
+
+from __future__ import annotations
+
+from typing import TypeAlias
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from readers.types import plain
+from readers.unify import widest
+
+NOTHING = 0  # only nulls so far
+INT = 1
+FLOAT = 2
+BOOL = 4
+DATE = 8
+STAMP = 16
+STAMP_NS = 32  # digits below the microsecond
+STAMP_FAR = 64  # beyond the years that nanoseconds in 64 bit reach
+ZONED = 128
+ZONED_NS = 256
+ZONED_FAR = 512
+TEXT = 1024
+DATE_FAR = 2048
+
+Kind: TypeAlias = "int | pa.DataType"
+
+_NUMBERS = INT | FLOAT
+_DATES = DATE | DATE_FAR
+_STAMPS = _DATES | STAMP | STAMP_NS | STAMP_FAR
+_ZONES = ZONED | ZONED_NS | ZONED_FAR
+_NS_FROM, _NS_TO = -(2**63) // 1000 + 1, (2**63 - 1) // 1000 - 1
+
+
+def join(a: Kind, b: Kind) -> Kind:
+    """Return the kind of a column that holds the values of both; commutative, associative, `NOTHING` is neutral."""
+    if isinstance(a, int) and isinstance(b, int):
+        return a | b
+    if isinstance(a, int) or isinstance(b, int):
+        return b if a == NOTHING else a if b == NOTHING else TEXT
+    return widest(a, b) or TEXT
+
+
+def type_of(kind: Kind) -> pa.DataType:
+    """Return the narrowest type that holds every value of a kind."""
+    if not isinstance(kind, int):
+        return kind
+    for group, narrow in ((NOTHING, pa.null()), (INT, pa.int64()), (_NUMBERS, pa.float64()), (BOOL, pa.bool_())):
+        if kind | group == group:
+            return narrow
+    if kind | _DATES == _DATES:
+        return pa.date32()
+    if kind | _STAMPS == _STAMPS:
+        return _stamp(kind, STAMP_NS, STAMP_FAR | DATE_FAR, None)
+    if kind | _ZONES == _ZONES:
+        return _stamp(kind, ZONED_NS, ZONED_FAR, "UTC")
+    return pa.string()
+
+
+def _stamp(kind: int, ns: int, far: int, zone: str | None) -> pa.DataType:
+    if kind & ns:
+        return pa.string() if kind & far else pa.timestamp("ns", zone)
+    return pa.timestamp("us", zone)
+
+
+def kind_of(kind: pa.DataType) -> Kind | None:
+    """Return the kind that a parser's own inference says, None where only the texts can tell."""
+    if pa.types.is_null(kind):
+        return NOTHING
+    if pa.types.is_integer(kind):
+        return INT
+    if pa.types.is_floating(kind):
+        return FLOAT
+    if pa.types.is_boolean(kind):
+        return BOOL
+    if pa.types.is_nested(kind):
+        return _without_stamps(plain(kind))
+    return TEXT if pa.types.is_binary(kind) else None
+
+
+def _without_stamps(kind: pa.DataType) -> pa.DataType:
+    """Return a nested type with text where single values happened to look like timestamps."""
+    if pa.types.is_list(kind):
+        return pa.list_(_without_stamps(kind.value_type))
+    if pa.types.is_struct(kind):
+        return pa.struct([pa.field(f.name, _without_stamps(f.type)) for f in kind])
+    return pa.string() if pa.types.is_timestamp(kind) else kind
+
+
+def kind_of_texts(column: pa.ChunkedArray) -> int:
+    """Return the kind of text values: dates, timestamps (ISO 8601) with or without zone, else `TEXT`."""
+    known = column.drop_null()
+    if len(known) == 0:
+        return NOTHING
+    if _cast(known, pa.date32()) is not None:
+        return DATE | (DATE_FAR if _is_far(pc.cast(known, pa.timestamp("us"))) else 0)
+    for zone, near, ns, far in ((None, STAMP, STAMP_NS, STAMP_FAR), ("UTC", ZONED, ZONED_NS, ZONED_FAR)):
+        stamps = _cast(known, pa.timestamp("us", zone))
+        if stamps is not None:
+            return near | (far if _is_far(stamps) else 0)
+        if _cast(known, pa.timestamp("ns", zone)) is not None:
+            return ns
+    return TEXT
+
+
+def _cast(column: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray | None:
+    try:
+        return pc.cast(column, kind)
+    except pa.ArrowInvalid:
+        return None
+
+
+def _is_far(stamps: pa.ChunkedArray) -> bool:
+    bounds = pc.min_max(pc.cast(stamps, pa.int64()))
+    return bounds["min"].as_py() < _NS_FROM or bounds["max"].as_py() > _NS_TO

@@ -1,0 +1,149 @@
+"""What a user may say about an input: format, types, dialect, order of files.
+
+Light: importing it loads neither pyarrow nor numpy.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Literal
+
+from readers.formats import DIRECTIVES, SHORTHANDS, FormatError, compile_format
+from windowing.errors import SpecError, Span
+from windowing.names import did_you_mean
+
+Format = Literal["parquet", "csv", "jsonl"]
+SchemaTypes = tuple[tuple[str, str], ...]
+
+TYPE_NAMES = {
+    "int": "int64",
+    "int64": "int64",
+    "long": "int64",
+    "int32": "int32",
+    "float": "float64",
+    "float64": "float64",
+    "double": "float64",
+    "bool": "bool",
+    "boolean": "bool",
+    "string": "string",
+    "date": "date",
+    "timestamp": "timestamp",
+    "timestamp_ns": "timestamp_ns",
+    "timestamptz": "timestamptz",
+    "timestamp[tz]": "timestamptz",
+    "decimal": "decimal",
+}
+WITH_FORMAT = ("date", "timestamp", "timestamp_ns", "timestamptz")
+MAX_PRECISION = 38
+
+
+@dataclass(frozen=True, slots=True)
+class ReadOptions:
+    """How to read an input.
+
+    ``schema``: column names and types as `parse_schema` gives them; a type given there is never inferred.
+    ``multiline``: CSV fields may hold line ends inside quotes, which makes a file one split.
+    ``delimiter``: one ASCII character; files named ``.tsv`` use a tab unless it says otherwise.
+    ``split_bytes``: how large a split should be, in bytes.
+    """
+
+    format: Literal["auto", "parquet", "csv", "jsonl"] = "auto"
+    schema: SchemaTypes = ()
+    multiline: bool = False
+    delimiter: str = ","
+    file_order: Literal["name", "mtime"] = "name"
+    split_bytes: int = 64 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class _Entry:
+    """One ``name:type`` of a schema text; the type begins at offset ``at``."""
+
+    name: str
+    type: str
+    at: int
+    next: int
+
+
+def parse_schema(text: str) -> SchemaTypes:
+    """Parse ``"ts:timestamp(%d/%m/%y %H:%M), amount:decimal(10,2)"`` to names and canonical types.
+
+    Names with ``:`` or ``,`` in them are put in double quotes. Raises `SpecError` with the place at fault.
+    """
+    found: dict[str, str] = {}
+    at = 0
+    while at < len(text):
+        entry = _entry(text, at)
+        if entry.name in found:
+            raise SpecError(f"column {entry.name!r} is given twice", text, Span(at, entry.next))
+        found[entry.name] = _canonical(text, entry)
+        at = entry.next + 1
+    if not found or text.rstrip().endswith(","):
+        raise SpecError("a column is missing here", text, Span(len(text), len(text)), "write name:type")
+    return tuple(found.items())
+
+
+def _entry(text: str, start: int) -> _Entry:
+    quoted = re.compile(r'\s*"((?:[^"]|"")*)"\s*:').match(text, start)
+    plain = re.compile(r"\s*([^:,]*?)\s*:").match(text, start)
+    match = quoted or plain
+    if match is None or not match[1]:
+        end = text.find(",", start)
+        span = Span(start, len(text) if end < 0 else end)
+        raise SpecError("this is not name:type", text, span, "for example ts:timestamp,amount:float")
+    name = match[1].replace('""', '"') if quoted else match[1]
+    at = match.end()
+    at += len(text[at:]) - len(text[at:].lstrip())
+    stop = _type_end(text, at)
+    return _Entry(name, text[at:stop].rstrip(), at, stop)
+
+
+def _type_end(text: str, at: int) -> int:
+    """Return where the type that begins at ``at`` ends: before its comma, which may not stand inside ``( )``."""
+    comma, paren = text.find(",", at), text.find("(", at)
+    if paren < 0 or 0 <= comma < paren:
+        return len(text) if comma < 0 else comma
+    closing = re.compile(r"\)\s*(?=,|$)").search(text, paren)
+    if closing is None:
+        raise SpecError("this ( is never closed", text, Span(paren, paren + 1))
+    return closing.end()
+
+
+def _canonical(text: str, entry: _Entry) -> str:
+    word, paren, rest = entry.type.partition("(")
+    argument = rest[:-1]
+    name = TYPE_NAMES.get(word.strip().lower())
+    if name is None:
+        span = Span(entry.at, max(entry.at + 1, entry.at + len(word)))
+        raise SpecError(f"unknown type {word.strip()!r}", text, span, did_you_mean(word, TYPE_NAMES))
+    at = entry.at + len(word) + 1
+    if name == "decimal":
+        return _decimal(text, argument, Span(entry.at, entry.at + len(entry.type)))
+    if not paren:
+        return name
+    if name not in WITH_FORMAT:
+        raise SpecError(f"{word} takes nothing in ( )", text, Span(at - 1, at + len(argument) + 1))
+    return f"{name}({_checked_format(text, argument, at)})"
+
+
+def _decimal(text: str, argument: str, span: Span) -> str:
+    match = re.fullmatch(r"\s*(\d+)\s*(?:,\s*(\d+)\s*)?", argument)
+    precision, scale = (int(match[1]), int(match[2] or 0)) if match else (0, 0)
+    if not 1 <= precision <= MAX_PRECISION or scale > precision:
+        raise SpecError(
+            "this decimal has no right precision and scale", text, span, "for example decimal(10,2), at most 38 digits"
+        )
+    return f"decimal({precision},{scale})"
+
+
+def _checked_format(text: str, layout: str, at: int) -> str:
+    try:
+        compile_format(layout)
+    except FormatError as error:
+        known = " ".join(f"%{letter}" for letter in (*DIRECTIVES, *SHORTHANDS))
+        span = Span(at + error.at, at + error.at + len(error.directive))
+        raise SpecError(f"unknown directive {error.directive!r}", text, span, f"known: {known}") from None
+    if not layout.strip():
+        raise SpecError("an empty format", text, Span(at - 1, at + 1), "for example timestamp(%d/%m/%y %H:%M)")
+    return layout

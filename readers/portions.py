@@ -1,0 +1,103 @@
+"""What a format reads from one split, before it is put into the shape of the whole input."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+import pyarrow as pa
+
+from readers.casts import Mask
+from readers.files import Located
+from readers.records import Int64s
+from readers.types import ColumnType
+from windowing.engine.ports import REJECT_FIELDS, Split
+
+_LONGEST = 80
+
+
+@dataclass(frozen=True, slots=True)
+class Reject:
+    """A row that could not be read: its offset in the split, its 1-based line or row, why, and its raw line."""
+
+    offset: int
+    line: int
+    detail: str
+    text: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Misfits:
+    """The rows of a column whose value is not of its type: ``mask`` over the rows of ``column`` as it was read."""
+
+    name: str
+    want: ColumnType
+    column: pa.ChunkedArray
+    mask: Mask
+
+    def detail(self, row: int) -> str:
+        """Say what is wrong with the value of one row."""
+        text = repr(self.column[row].as_py())
+        short = text if len(text) <= _LONGEST else text[: _LONGEST - 3] + "..."
+        return f"column {self.name}: {short} is not {self.want.words}"
+
+
+@dataclass(frozen=True, slots=True)
+class Portion:
+    """The good rows of a split, with the offset of each in the split, and the rejected ones."""
+
+    table: pa.Table
+    offsets: Int64s
+    rejects: tuple[Reject, ...] = ()
+
+
+class FormatReader(Protocol):
+    """What a file format is to the rest. Must pickle."""
+
+    def read(
+        self, place: Located, split: Split, names: Sequence[str], want: Mapping[str, ColumnType], dictionary: Sequence[str]
+    ) -> Portion:
+        """Read the columns ``want`` of a file whose columns are ``names``."""
+        ...
+
+    def lines(self, place: Located, split: Split, offsets: Int64s) -> Int64s:
+        """Return the 1-based lines or rows in the file of rows at ``offsets``, ascending, of a split."""
+        ...
+
+
+def drop_misfits(table: pa.Table, misfits: Sequence[Misfits]) -> tuple[pa.Table, Mask | None]:
+    """Return the rows of ``table`` without misfits, and the mask of the rows that have one, None if there is none."""
+    if not misfits:
+        return table, None
+    bad: Mask = np.logical_or.reduce([m.mask for m in misfits])
+    return table.filter(pa.array(~bad)), bad
+
+
+def first_detail(misfits: Sequence[Misfits], row: int) -> str:
+    """Return what is wrong with the first column of ``row`` that is."""
+    return next(m.detail(row) for m in misfits if m.mask[row])
+
+
+def rejects_table(file: str, rejects: Sequence[Reject]) -> pa.Table | None:
+    """Return rejects as a table of `REJECT_FIELDS`, in order of their offset, None where there are none."""
+    if not rejects:
+        return None
+    rows = sorted(rejects, key=lambda r: r.offset)
+    columns = (
+        ["unparsable"] * len(rows),
+        [file] * len(rows),
+        [r.line for r in rows],
+        [r.detail for r in rows],
+        [r.text for r in rows],
+    )
+    return pa.table([pa.array(c, f.type) for c, f in zip(columns, REJECT_FIELDS, strict=True)], pa.schema(REJECT_FIELDS))
+
+
+def join_portions(portions: Sequence[tuple[int, Portion]], empty: pa.Schema) -> Portion:
+    """Put portions behind one another, each with the offset of its first row."""
+    tables = [p.table for _, p in portions] or [empty.empty_table()]
+    offsets = [p.offsets + base for base, p in portions] or [np.empty(0, np.int64)]
+    rejects = tuple(Reject(r.offset + base, r.line, r.detail, r.text) for base, p in portions for r in p.rejects)
+    return Portion(pa.concat_tables(tables), np.concatenate(offsets), rejects)

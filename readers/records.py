@@ -1,0 +1,169 @@
+"""Where records begin and end in the bytes of a text file, by the very rules by which the CSV parser reads them.
+
+A line ends with LF, CR LF or CR. A field is quoted if its first character is the quote; inside, a doubled
+quote stands for one. Empty lines are no records and take no position.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+from numba import njit
+
+Int64s = npt.NDArray[np.int64]
+
+_LF, _CR, _QUOTE = 10, 13, 34
+_NONE = np.empty(0, np.int64)
+
+
+@dataclass(frozen=True, slots=True)
+class Dialect:
+    """How a CSV file is cut into records: the delimiter, and whether a quoted field may run over line ends."""
+
+    delimiter: str
+    multiline: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Tally:
+    """What a piece of text holds.
+
+    ``rows``: its records; ``wrong``: those that have not as many fields as they should; ``lines``: its line ends.
+    ``torn``: the 0-based line of the first record that ends inside a quoted field, or -1.
+    ``whole``: offset behind the last record that a line end closes.
+    """
+
+    rows: int
+    wrong: int
+    lines: int
+    torn: int
+    whole: int
+
+
+@dataclass(frozen=True, slots=True)
+class Records:
+    """The records of a piece: byte ranges ``[starts, stops)`` without their line end, 0-based lines, fields."""
+
+    starts: Int64s
+    stops: Int64s
+    lines: Int64s
+    fields: Int64s
+
+    def text(self, data: bytes, row: int) -> str:
+        """Return one record as it stands in the file."""
+        return data[self.starts[row] : self.stops[row]].decode(errors="replace")
+
+    def without(self, data: bytes, rows: Int64s) -> bytes:
+        """Return the piece without the given records, ascending."""
+        pieces, at = [], 0
+        for row in rows:
+            pieces.append(data[at : self.starts[row]])
+            at = int(self.starts[row + 1]) if row + 1 < len(self.starts) else len(data)
+        return b"".join((*pieces, data[at:]))
+
+
+def tally(data: bytes, dialect: Dialect, width: int) -> Tally:
+    """Count the records of ``data`` and those that have not ``width`` fields."""
+    return Tally(*_scan(_view(data), ord(dialect.delimiter), dialect.multiline, width, _NONE, _NONE, _NONE, _NONE))
+
+
+def locate(data: bytes, dialect: Dialect) -> Records:
+    """Return where each record of ``data`` is."""
+    n = tally(data, dialect, 0).rows
+    arrays = [np.empty(n, np.int64) for _ in range(4)]
+    _scan(_view(data), ord(dialect.delimiter), dialect.multiline, 0, *arrays)
+    return Records(*arrays)
+
+
+def locate_lines(data: bytes) -> tuple[Records, int]:
+    """Return where the lines of a JSON Lines piece are that are not blank, and how many line ends it has."""
+    rows, lines = _lines(_view(data), _NONE, _NONE, _NONE)
+    starts, stops, numbers = (np.empty(rows, np.int64) for _ in range(3))
+    _lines(_view(data), starts, stops, numbers)
+    return Records(starts, stops, numbers, np.ones(rows, np.int64)), lines
+
+
+def warm() -> None:
+    """Compile the loops, or load them, so that workers started after this find them in the cache."""
+    locate(b"a\n", Dialect(",", False))
+    locate_lines(b"{}\n")
+
+
+def _view(data: bytes) -> npt.NDArray[np.uint8]:
+    return np.frombuffer(data, np.uint8)
+
+
+@njit(cache=True)  # type: ignore[untyped-decorator]
+def _scan(
+    data: npt.NDArray[np.uint8],
+    delimiter: int,
+    multiline: bool,
+    width: int,
+    starts: Int64s,
+    stops: Int64s,
+    lines: Int64s,
+    fields: Int64s,
+) -> tuple[int, int, int, int, int]:
+    n = data.size
+    rows, wrong, line, torn, whole = 0, 0, 0, -1, 0
+    i = 0
+    while i < n:
+        start, first_line = i, line
+        count, quoted, at_start = 1, False, True
+        while i < n:
+            c = data[i]
+            if c == _LF or c == _CR:
+                if not (quoted and multiline):
+                    break
+                if c == _LF or i + 1 == n or data[i + 1] != _LF:
+                    line += 1
+            elif quoted:
+                if c == _QUOTE:
+                    if i + 1 < n and data[i + 1] == _QUOTE:
+                        i += 1
+                    else:
+                        quoted = False
+            elif c == delimiter:
+                count += 1
+                at_start = True
+                i += 1
+                continue
+            elif c == _QUOTE and at_start:
+                quoted = True
+            at_start = False
+            i += 1
+        stop = i
+        if quoted and torn < 0:
+            torn = first_line
+        if i < n:
+            i += 2 if data[i] == _CR and i + 1 < n and data[i + 1] == _LF else 1
+            line += 1
+            whole = i
+        if stop > start:
+            if rows < starts.size:
+                starts[rows], stops[rows], lines[rows], fields[rows] = start, stop, first_line, count
+            rows += 1
+            wrong += count != width
+    return rows, wrong, line, torn, whole
+
+
+@njit(cache=True)  # type: ignore[untyped-decorator]
+def _lines(data: npt.NDArray[np.uint8], starts: Int64s, stops: Int64s, numbers: Int64s) -> tuple[int, int]:
+    n = data.size
+    rows, line, i = 0, 0, 0
+    while i < n:
+        start, blank = i, True
+        while i < n and data[i] != _LF:
+            if data[i] > 32:
+                blank = False
+            i += 1
+        if not blank:
+            if rows < starts.size:
+                starts[rows], stops[rows], numbers[rows] = start, i, line
+            rows += 1
+        if i < n:
+            line += 1
+            i += 1
+    return rows, line

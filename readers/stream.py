@@ -1,0 +1,120 @@
+"""Results of wincli as inputs: a folder with ``_wincli/manifest.json`` is a stream again (semantics section 10)."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import pyarrow as pa
+
+from readers.files import Located, naming
+from readers.listing import MANIFEST, Found, Listing
+from readers.types import arrow_type
+from windowing.engine.ports import StreamInfo
+from windowing.errors import InputError
+
+STREAM_COLUMN = "_stream"
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """One result folder: its part files in order, its types by column, how it is ordered (None: written plain)."""
+
+    shown: str
+    files: tuple[Found, ...]
+    types: Mapping[str, pa.DataType]
+    stream: StreamInfo | None
+
+
+@dataclass(frozen=True, slots=True)
+class Files:
+    """The files to read in order; ``ordinals``: the result folder each is of, where there are several."""
+
+    files: tuple[Found, ...]
+    ordinals: tuple[int, ...] | None
+    types: Mapping[str, pa.DataType]
+    stream: StreamInfo | None
+
+
+def order_files(listing: Listing, order: str) -> Files:
+    """Put the files of an input in arrival order: by path or time, and those of results as their manifests say.
+
+    Raises `InputError` where results that are ordered differently, or results and other files, come together.
+    """
+    results = [_result(manifest, listing) for manifest in listing.manifests]
+    if not results:
+        return Files(_sorted(listing.files, order), None, {}, None)
+    folders = tuple(manifest.place.path.removesuffix(MANIFEST) for manifest in listing.manifests)
+    others = [file for file in listing.files if not file.place.path.startswith(folders)]
+    _check_agree(results, others)
+    types = {name: kind for result in results for name, kind in result.types.items()}
+    files = tuple(file for result in results for file in result.files)
+    stream = results[0].stream
+    if stream is None:
+        return Files(_sorted([*files, *others], order) if others else files, None, types, None)
+    if len(results) == 1:
+        return Files(files, None, types, stream)
+    ordinals = tuple(ordinal for ordinal, result in enumerate(results) for _ in result.files)
+    return Files(files, ordinals, types, replace(stream, order=(STREAM_COLUMN, *stream.order)))
+
+
+def _sorted(files: Sequence[Found], order: str) -> tuple[Found, ...]:
+    by_time = order == "mtime"
+    return tuple(sorted(files, key=lambda f: (f.mtime or "" if by_time else "", f.place.path)))
+
+
+def _check_agree(results: Sequence[Result], others: Sequence[Found]) -> None:
+    first = results[0]
+    for other in results[1:]:
+        if other.stream != first.stream:
+            raise InputError(
+                f"{first.shown} and {other.shown} are results that are ordered differently", "read them one by one"
+            )
+    if others and first.stream is not None:
+        raise InputError(
+            f"{first.shown} is a result of wincli and {others[0].place.shown} is not", "read them one by one"
+        )
+
+
+def _result(manifest: Found, listing: Listing) -> Result:
+    """Read one manifest. Raises `InputError` where it does not read, or names a part that is not there."""
+    shown = manifest.place.shown.removesuffix(MANIFEST).rstrip("/")
+    folder = manifest.place.path.removesuffix(MANIFEST)
+    content = _content(manifest.place)
+    by_path = {f.place.path: f for f in listing.files}
+    try:
+        names = [str(part["name"]) for part in content["parts"]]
+        types = _types(content.get("schema") or [])
+        stream = _stream(content["stream"])
+    except (KeyError, TypeError) as error:
+        raise _unreadable(manifest.place, f"{error} is missing or of another form") from error
+    for name in names:
+        if folder + name not in by_path:
+            raise InputError(f"{shown} lacks {name}, which its manifest names", "write the result again")
+    return Result(shown, tuple(by_path[folder + name] for name in names), types, stream)
+
+
+def _content(place: Located) -> Any:
+    with naming(place.shown), place.open_stream() as stream:
+        text = stream.read()
+    try:
+        return json.loads(text)
+    except ValueError as error:
+        raise _unreadable(place, str(error)) from error
+
+
+def _unreadable(place: Located, reason: str) -> InputError:
+    return InputError(f"{place.shown} is no manifest of wincli: {reason}", "write the result again")
+
+
+def _stream(content: Any) -> StreamInfo | None:
+    if content is None:
+        return None
+    return StreamInfo(tuple(map(str, content["order"])), tuple(map(str, content["at"])))
+
+
+def _types(schema: Sequence[Mapping[str, str]]) -> dict[str, pa.DataType]:
+    known = {column["name"]: arrow_type(column["type"]) for column in schema}
+    return {name: kind for name, kind in known.items() if kind is not None}

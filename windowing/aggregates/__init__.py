@@ -1,0 +1,18 @@
+"""Aggregates of panes (semantics section 9): `bind` a call to a schema, then `compute` it over ranges of rows."""
+
+from windowing.aggregates.bind import Bound, bind, columns_of
+from windowing.aggregates.compute import compute, warm
+from windowing.aggregates.inputs import PaneFailed, PaneOverflow
+from windowing.aggregates.table import TABLE, Aggregate
+
+__all__ = [
+    "TABLE",
+    "Aggregate",
+    "Bound",
+    "PaneFailed",
+    "PaneOverflow",
+    "bind",
+    "columns_of",
+    "compute",
+    "warm",
+]

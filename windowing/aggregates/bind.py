@@ -1,0 +1,117 @@
+"""Calls as written onto columns as they are: everything that can be wrong is said before a row is read."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import pyarrow as pa
+
+from windowing.aggregates import user
+from windowing.aggregates.table import TABLE, Aggregate, Kind
+from windowing.aggregates.values import plain_type
+from windowing.errors import ConfigError
+from windowing.names import did_you_mean
+from windowing.spec import AggregateCall, Column, column_text, decimal_text
+
+
+@dataclass(frozen=True, slots=True)
+class Bound:
+    """A call that fits its columns. Pickles: it holds names and types, no code.
+
+    ``name``, ``type``: of the result column. ``columns``: those it reads, each once.
+    """
+
+    name: str
+    type: pa.DataType
+    columns: tuple[str, ...]
+    call: AggregateCall
+
+    @property
+    def text(self) -> str:
+        """The call as written, without its name."""
+        return call_text(self.call)
+
+
+def call_text(call: AggregateCall) -> str:
+    """Return ``function(arguments)``."""
+    return str(call).removeprefix(f"{column_text(call.name)}=")
+
+
+def columns_of(call: AggregateCall) -> tuple[str, ...]:
+    """Return the columns a call reads, each once, in the order it names them."""
+    return tuple(dict.fromkeys(a.name for a in call.arguments if isinstance(a, Column)))
+
+
+def bind(call: AggregateCall, schema: pa.Schema) -> Bound:
+    """Check a call against the columns there are, and say what type it gives (semantics section 9).
+
+    Raises `ConfigError` for an unknown function or column, wrong arguments, or a type that does not fit.
+    """
+    text = call_text(call)
+    types = _column_types(call, schema)
+    if ":" in call.function:
+        return Bound(call.name, _bind_user(call, text), columns_of(call), call)
+    if call.function not in TABLE:
+        raise ConfigError(f"{text}: there is no aggregate {call.function}", did_you_mean(call.function, TABLE))
+    aggregate = TABLE[call.function]
+    _check_count(aggregate, call, text)
+    for parameter, argument in zip(aggregate.parameters, call.arguments, strict=False):
+        if parameter.kind.literal:
+            _check_literal(parameter.name, parameter.kind, argument, text)
+        else:
+            _check_column(aggregate, parameter.kind, argument, types, text)
+    given = [types[a.name] for a in call.arguments if isinstance(a, Column)]
+    return Bound(call.name, aggregate.result(*given), columns_of(call), call)
+
+
+def _column_types(call: AggregateCall, schema: pa.Schema) -> dict[str, pa.DataType]:
+    for name in columns_of(call):
+        if name not in schema.names:
+            raise ConfigError(f"{call_text(call)}: there is no column {name}", did_you_mean(name, schema.names))
+    return {name: plain_type(schema.field(name).type) for name in columns_of(call)}
+
+
+def _bind_user(call: AggregateCall, text: str) -> pa.DataType:
+    if not columns_of(call):
+        raise ConfigError(f"{text}: it reads no column", "give it at least one")
+    function = user.load(call.function)
+    user.check_arguments(text, function, call.arguments)
+    return user.result_type(call.function, function)
+
+
+def _check_count(aggregate: Aggregate, call: AggregateCall, text: str) -> None:
+    takes, given = len(aggregate.parameters), len(call.arguments)
+    if aggregate.required <= given <= takes:
+        return
+    words = "1 argument" if takes == 1 else f"{takes} arguments"
+    most = "at most " if aggregate.required < takes else ""
+    raise ConfigError(f"{text}: {aggregate.name} takes {most}{words} and got {given}", f"write {aggregate.signature}")
+
+
+def _check_literal(name: str, kind: Kind, argument: Any, text: str) -> None:
+    if isinstance(argument, Column):
+        raise ConfigError(f"{text}: {name} is the column {argument.name}", f"{name} must be {kind.words}")
+    if not kind.fits(argument):
+        raise ConfigError(f"{text}: {name} is {_literal_text(argument)}", f"{name} must be {kind.words}")
+
+
+def _check_column(aggregate: Aggregate, kind: Kind, argument: Any, types: dict[str, pa.DataType], text: str) -> None:
+    if not isinstance(argument, Column):
+        raise ConfigError(f"{text}: {_literal_text(argument)} is not a column", f"write {aggregate.signature}")
+    dtype = types[argument.name]
+    if not kind.fits(dtype):
+        what = f"{text}: column {argument.name} is {type_words(dtype)}"
+        raise ConfigError(what, f"{aggregate.name} needs {kind.words}")
+
+
+def type_words(dtype: pa.DataType) -> str:
+    """Return a type in a user's words: text and boolean by these names, the rest as Arrow writes them."""
+    if pa.types.is_string(dtype) or pa.types.is_large_string(dtype):
+        return "text"
+    return "boolean" if pa.types.is_boolean(dtype) else str(dtype)
+
+
+def _literal_text(literal: Fraction | str) -> str:
+    return f"'{literal}'" if isinstance(literal, str) else decimal_text(literal)

@@ -1,0 +1,264 @@
+"""The loops of the aggregates: flat functions over one dense column and the panes ``[lo, hi)`` of its rows.
+
+All arrays are one-dimensional, contiguous and read-only (`values.frozen`), so that each kernel is compiled for
+one or two types and no more: ``lo`` and ``hi`` int64 (P,), ``values`` int64 or float64 (n,), ``codes`` int32 (n,).
+Nulls are gone before (`inputs.dense`). Every kernel returns new arrays of length P and walks each pane in row order.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from windowing.aggregates.jit import kernel
+from windowing.columns import Ints
+
+Floats = npt.NDArray[np.float64]
+Codes = npt.NDArray[np.int32]
+Numbers = Ints | Floats
+
+LIMB = 0xFFFFFFFF  # sums of wide integers go by limbs of 32 bit, so a pane of 2**31 rows cannot overflow them
+
+
+@kernel
+def compensated(values: Floats, begin: int, end: int) -> float:
+    """Sum in double-double: the running sum, and beside it the sum of its rounding errors (TwoSum)."""
+    total = 0.0
+    rest = 0.0
+    for i in range(begin, end):
+        value = values[i]
+        grown = total + value
+        moved = grown - total
+        rest += (total - (grown - moved)) + (value - moved)
+        total = grown
+    return total + rest if np.isfinite(rest) else total  # once the sum is inf or NaN, the errors mean nothing
+
+
+@kernel
+def compensated_sums(values: Floats, lo: Ints, hi: Ints) -> Floats:
+    """Double-double sum of each pane, 0.0 for an empty one."""
+    out = np.empty(lo.size, np.float64)
+    for p in range(lo.size):
+        out[p] = compensated(values, lo[p], hi[p])
+    return out
+
+
+@kernel
+def limb_sums(values: Ints, high_mask: int, lo: Ints, hi: Ints) -> tuple[Ints, Ints]:
+    """Exact sums as ``high * 2**32 + low``; ``high_mask`` is -1 for signed words, `LIMB` for unsigned ones."""
+    high = np.empty(lo.size, np.int64)
+    low = np.empty(lo.size, np.int64)
+    for p in range(lo.size):
+        upper = 0
+        lower = 0
+        for i in range(lo[p], hi[p]):
+            upper += (values[i] >> 32) & high_mask
+            lower += values[i] & LIMB
+        high[p] = upper
+        low[p] = lower
+    return high, low
+
+
+@kernel
+def exact_products(values: Ints, unsigned: bool, lo: Ints, hi: Ints) -> tuple[Ints, npt.NDArray[np.bool_]]:
+    """Product of each pane's integers, and where it does not fit int64. A zero makes any product fit."""
+    out = np.empty(lo.size, np.int64)
+    over = np.zeros(lo.size, np.bool_)
+    largest = np.uint64(1) << np.uint64(63)
+    for p in range(lo.size):
+        size = np.uint64(1)
+        negative = False
+        zero = False
+        for i in range(lo[p], hi[p]):
+            minus = values[i] < 0 and not unsigned
+            factor = np.uint64(-values[i]) if minus else np.uint64(values[i])
+            negative ^= minus
+            zero |= values[i] == 0
+            over[p] |= factor > 0 and size > largest // factor
+            size *= factor
+        over[p] = not zero and (over[p] or size > largest or (size == largest and not negative))
+        out[p] = np.int64(0) if zero else np.int64(-size) if negative else np.int64(size)
+    return out, over
+
+
+@kernel
+def float_products(values: Floats, lo: Ints, hi: Ints) -> Floats:
+    """Product of each pane's floats, rounded at every step."""
+    out = np.empty(lo.size, np.float64)
+    for p in range(lo.size):
+        product = 1.0
+        for i in range(lo[p], hi[p]):
+            product *= values[i]
+        out[p] = product
+    return out
+
+
+@kernel
+def squared_deviations(values: Floats, rests: Floats, lo: Ints, hi: Ints) -> Floats:
+    """Sum of ``(x - mean)**2`` of each pane, where x is ``values + rests``; ``rests`` may be empty, for all 0.
+
+    The mean is a double-double too: its first part from the sum, the second from the deviations around the first.
+    """
+    out = np.empty(lo.size, np.float64)
+    for p in range(lo.size):
+        count = hi[p] - lo[p]
+        mean = compensated(values, lo[p], hi[p]) / count
+        off = 0.0
+        for i in range(lo[p], hi[p]):
+            off += (values[i] - mean) + (rests[i] if rests.size else 0.0)
+        off /= count
+        total = 0.0
+        rest = 0.0
+        for i in range(lo[p], hi[p]):
+            deviation = (values[i] - mean) + ((rests[i] if rests.size else 0.0) - off)
+            square = deviation * deviation
+            grown = total + square
+            rest += (total - grown) + square if total >= square else (square - grown) + total
+            total = grown
+        out[p] = total + rest if np.isfinite(rest) else total
+    return out
+
+
+@kernel
+def first_smallest(values: Numbers, lo: Ints, hi: Ints) -> Ints:
+    """Row of each pane's smallest value, the first of equals, NaN skipped; -1 where there is none."""
+    out = np.empty(lo.size, np.int64)
+    for p in range(lo.size):
+        best = -1
+        for i in range(lo[p], hi[p]):
+            if (best < 0 and values[i] == values[i]) or values[i] < values[best]:
+                best = i
+        out[p] = best
+    return out
+
+
+@kernel
+def first_largest(values: Numbers, lo: Ints, hi: Ints) -> Ints:
+    """Row of each pane's largest value, the first of equals, NaN skipped; -1 where there is none."""
+    out = np.empty(lo.size, np.int64)
+    for p in range(lo.size):
+        best = -1
+        for i in range(lo[p], hi[p]):
+            if (best < 0 and values[i] == values[i]) or values[i] > values[best]:
+                best = i
+        out[p] = best
+    return out
+
+
+@kernel
+def equal_counts(values: Numbers, picks: Ints, lo: Ints, hi: Ints) -> Ints:
+    """How many of each pane's values equal the one in row ``picks``; 0 where that is -1."""
+    out = np.zeros(lo.size, np.int64)
+    for p in range(lo.size):
+        if picks[p] >= 0:
+            for i in range(lo[p], hi[p]):
+                out[p] += values[i] == values[picks[p]]
+    return out
+
+
+@kernel
+def most_frequent(codes: Codes, distinct: int, lo: Ints, hi: Ints) -> Ints:
+    """Row of the first appearance of each pane's most frequent code, the earliest of equals; -1 where empty."""
+    out = np.full(lo.size, -1, np.int64)
+    counts = np.zeros(distinct, np.int64)
+    for p in range(lo.size):
+        for i in range(lo[p], hi[p]):
+            counts[codes[i]] += 1
+        best = 0
+        for i in range(lo[p], hi[p]):
+            if counts[codes[i]] > best:
+                best = counts[codes[i]]
+                out[p] = i
+        for i in range(lo[p], hi[p]):
+            counts[codes[i]] = 0
+    return out
+
+
+@kernel
+def distinct_counts(codes: Codes, distinct: int, lo: Ints, hi: Ints) -> Ints:
+    """How many different codes each pane holds."""
+    out = np.zeros(lo.size, np.int64)
+    seen_in = np.full(distinct, -1, np.int64)
+    for p in range(lo.size):
+        for i in range(lo[p], hi[p]):
+            if seen_in[codes[i]] != p:
+                seen_in[codes[i]] = p
+                out[p] += 1
+    return out
+
+
+@kernel
+def distinct_rows(codes: Codes, distinct: int, total: int, lo: Ints, hi: Ints) -> Ints:
+    """Rows of the first appearance of each pane's codes, pane after pane, of shape (total,)."""
+    out = np.empty(total, np.int64)
+    seen_in = np.full(distinct, -1, np.int64)
+    count = 0
+    for p in range(lo.size):
+        for i in range(lo[p], hi[p]):
+            if seen_in[codes[i]] != p:
+                seen_in[codes[i]] = p
+                out[count] = i
+                count += 1
+    return out
+
+
+@kernel
+def quantiles(values: Floats, numerator: int, denominator: int, lo: Ints, hi: Ints) -> Floats:
+    """Value at place ``(n - 1) * numerator / denominator`` of each pane's sorted values, NaN last, linear between."""
+    out = np.full(lo.size, np.nan)
+    longest = 0
+    for p in range(lo.size):
+        longest = max(longest, hi[p] - lo[p])
+    scratch = np.empty(longest, np.float64)
+    for p in range(lo.size):
+        count = 0
+        for i in range(lo[p], hi[p]):
+            if values[i] == values[i]:
+                scratch[count] = values[i]
+                count += 1
+        place = (hi[p] - lo[p] - 1) * numerator
+        below = place // denominator
+        part = (place % denominator) / denominator
+        if lo[p] < hi[p] and below + (part > 0) < count:
+            out[p] = select(scratch, count, below)
+            if part > 0:
+                above = scratch[below + 1]
+                for i in range(below + 2, count):
+                    above = min(above, scratch[i])
+                out[p] = between(out[p], above, part)
+    return out
+
+
+@kernel
+def select(scratch: Floats, count: int, k: int) -> float:
+    """Return the k-th smallest of the first ``count`` values and leave no smaller one after place k (Hoare).
+
+    Pivots come from a fixed pseudo-random row: no order of the data makes it slow, and the answer is the same.
+    """
+    left, right, state = 0, count - 1, count
+    while left < right:
+        state = (state * 1103515245 + 12345) & 0x7FFFFFFF
+        pivot = scratch[left + (state >> 8) % (right - left + 1)]
+        i, j = left, right
+        while i <= j:
+            while scratch[i] < pivot:
+                i += 1
+            while scratch[j] > pivot:
+                j -= 1
+            if i <= j:
+                scratch[i], scratch[j] = scratch[j], scratch[i]
+                i += 1
+                j -= 1
+        if j < k < i:
+            break
+        left, right = (left, j) if k <= j else (i, right)
+    answer: float = scratch[k]
+    return answer
+
+
+@kernel
+def between(low: float, high: float, part: float) -> float:
+    """Return the value a ``part`` of the way from low to high, also where their distance is not finite."""
+    if np.isfinite(high - low):
+        return low + (high - low) * part
+    return low * (1.0 - part) + high * part

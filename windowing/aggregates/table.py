@@ -1,0 +1,155 @@
+"""The table of aggregates as data: name, parameters, result type, what computes it, and one line that says it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import pyarrow as pa
+
+from windowing.aggregates import arithmetic, collection, selection
+from windowing.aggregates.inputs import Inputs
+from windowing.columns import is_sortable
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """What one parameter takes: ``words`` for messages, ``fits`` for a column's plain type or a literal's value."""
+
+    words: str
+    fits: Callable[[Any], bool]
+    literal: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Parameter:
+    """One parameter as the signature calls it."""
+
+    name: str
+    kind: Kind
+
+
+@dataclass(frozen=True, slots=True)
+class Aggregate:
+    """One aggregate. ``result`` maps the plain types of its column arguments to the result's.
+
+    ``required``: how many of the parameters must be given.
+    """
+
+    name: str
+    parameters: tuple[Parameter, ...]
+    result: Callable[..., pa.DataType]
+    compute: Callable[[Inputs], pa.Array]
+    doc: str
+    required: int
+
+    @property
+    def signature(self) -> str:
+        """The call as the docs write it, ``quantile(x, q)``."""
+        return f"{self.name}({', '.join(parameter.name for parameter in self.parameters)})"
+
+
+def _is_number(dtype: pa.DataType) -> bool:
+    return bool(pa.types.is_integer(dtype) or pa.types.is_floating(dtype) or pa.types.is_decimal(dtype))
+
+
+def _is_time(dtype: pa.DataType) -> bool:
+    return bool(pa.types.is_temporal(dtype) and is_sortable(dtype))
+
+
+def _is_text(dtype: pa.DataType) -> bool:
+    return bool(pa.types.is_string(dtype) or pa.types.is_large_string(dtype))
+
+
+_ANY = Kind("a column", lambda _: True)
+_NUMBER = Kind("a number", _is_number)
+_COUNTABLE = Kind("a number", lambda t: _is_number(t) or pa.types.is_boolean(t))
+_SUMMABLE = Kind("a number", lambda t: _COUNTABLE.fits(t) or pa.types.is_duration(t))
+_DISTANT = Kind("a number, a date or a time", lambda t: _is_number(t) or _is_time(t))
+_SORTABLE = Kind("values that sort", is_sortable)
+_BOOLEAN = Kind("a boolean", pa.types.is_boolean)
+_TEXT = Kind("text", _is_text)
+_PLACE = Kind("a whole number", lambda v: isinstance(v, Fraction) and v.denominator == 1 and abs(v) < 2**62, True)
+_SHARE = Kind("a number from 0 to 1", lambda v: isinstance(v, Fraction) and 0 <= v <= 1, True)
+_SEPARATOR = Kind("a text in quotes", lambda v: isinstance(v, str), True)
+
+
+def _int64(*_: pa.DataType) -> pa.DataType:
+    return pa.int64()
+
+
+def _float64(*_: pa.DataType) -> pa.DataType:
+    return pa.float64()
+
+
+def _own(dtype: pa.DataType, *_: pa.DataType) -> pa.DataType:
+    return dtype
+
+
+def _list_of(dtype: pa.DataType) -> pa.DataType:
+    return pa.list_(dtype)
+
+
+def _sum_type(dtype: pa.DataType) -> pa.DataType:
+    if pa.types.is_decimal(dtype):
+        return pa.decimal128(38, dtype.scale)
+    if pa.types.is_duration(dtype):
+        return dtype
+    return pa.float64() if pa.types.is_floating(dtype) else pa.int64()
+
+
+def _product_type(dtype: pa.DataType) -> pa.DataType:
+    return pa.int64() if pa.types.is_integer(dtype) else pa.float64()
+
+
+def _range_type(dtype: pa.DataType) -> pa.DataType:
+    if pa.types.is_date(dtype):
+        return pa.duration("s" if pa.types.is_date32(dtype) else "ms")
+    if pa.types.is_temporal(dtype):
+        return pa.duration(dtype.unit)
+    return dtype if pa.types.is_floating(dtype) else _sum_type(dtype)
+
+
+Row = tuple[str, dict[str, Kind], Callable[..., pa.DataType], Callable[[Inputs], pa.Array], str]
+_ROWS: tuple[Row, ...] = (
+    ("count", {"x": _ANY}, _int64, collection.counts, "rows; with a column, its values that are not null"),
+    ("count_distinct", {"x": _SORTABLE}, _int64, collection.distinct_counts, "different values"),
+    ("sum", {"x": _SUMMABLE}, _sum_type, arithmetic.sums, "sum; exact for integers and decimals"),
+    ("mean", {"x": _COUNTABLE}, _float64, arithmetic.means, "arithmetic mean"),
+    ("min", {"x": _SORTABLE}, _own, selection.extremes(False), "smallest value, NaN skipped"),
+    ("max", {"x": _SORTABLE}, _own, selection.extremes(True), "largest value, NaN skipped"),
+    ("first", {"x": _ANY}, _own, selection.firsts, "first value in order"),
+    ("last", {"x": _ANY}, _own, selection.lasts, "last value in order"),
+    ("nth", {"x": _ANY, "i": _PLACE}, _own, selection.nths, "value number i from 0, or from the newest: -1"),
+    ("var", {"x": _NUMBER}, _float64, arithmetic.variance(False, True), "sample variance, null for one value"),
+    ("stddev", {"x": _NUMBER}, _float64, arithmetic.variance(True, True), "sample standard deviation"),
+    ("var_pop", {"x": _NUMBER}, _float64, arithmetic.variance(False, False), "population variance"),
+    ("stddev_pop", {"x": _NUMBER}, _float64, arithmetic.variance(True, False), "population standard deviation"),
+    ("median", {"x": _NUMBER}, _float64, arithmetic.medians, "middle value, or half way between the middle two"),
+    ("quantile", {"x": _NUMBER, "q": _SHARE}, _float64, arithmetic.quantiles, "quantile q, linear between values"),
+    ("mode", {"x": _SORTABLE}, _own, selection.modes, "most frequent value, the first to appear among equals"),
+    ("arg_min", {"y": _ANY, "x": _SORTABLE}, _own, selection.arg_extremes(False), "y of the first row with smallest x"),
+    ("arg_max", {"y": _ANY, "x": _SORTABLE}, _own, selection.arg_extremes(True), "y of the first row with largest x"),
+    ("collect", {"x": _ANY}, _list_of, collection.lists, "list of the values in order"),
+    ("collect_distinct", {"x": _SORTABLE}, _list_of, collection.distinct_lists, "list of the different values"),
+    ("wavg", {"x": _NUMBER, "w": _NUMBER}, _float64, arithmetic.weighted_means, "mean of x weighted by w"),
+    ("product", {"x": _NUMBER}, _product_type, arithmetic.products, "product; exact for integers"),
+    ("bool_and", {"x": _BOOLEAN}, _own, selection.extremes(False), "whether all are true"),
+    ("bool_or", {"x": _BOOLEAN}, _own, selection.extremes(True), "whether any is true"),
+    ("string_join", {"x": _TEXT, "sep": _SEPARATOR}, _own, collection.joins, "texts in order with sep between"),
+    ("range", {"x": _DISTANT}, _range_type, arithmetic.value_ranges, "largest less smallest value"),
+    ("min_count", {"x": _SORTABLE}, _int64, selection.extreme_counts(False), "how often the smallest value occurs"),
+    ("max_count", {"x": _SORTABLE}, _int64, selection.extreme_counts(True), "how often the largest value occurs"),
+)  # fmt: skip
+
+
+def _aggregate(row: Row) -> Aggregate:
+    name, kinds, result, compute, doc = row
+    parameters = tuple(Parameter(parameter, kind) for parameter, kind in kinds.items())
+    return Aggregate(name, parameters, result, compute, doc, 0 if name == "count" else len(parameters))
+
+
+TABLE: dict[str, Aggregate] = {row[0]: _aggregate(row) for row in _ROWS}
+"""Every built-in aggregate by name, in the order of semantics section 9."""

@@ -1,0 +1,159 @@
+"""User functions as aggregates: ``module:name(x, ..)`` is called once per pane (semantics section 9).
+
+    def spread(latency) -> float:  # in stats.py
+        return float(latency.max() - latency.min())
+
+    --agg "stats:spread(latency)"
+
+A column argument comes as a read-only numpy array where it holds integers, floats or booleans, else as an Arrow
+array; rows where any of them is null are left out, and a pane without rows is null without a call. Numbers come
+as int or float, texts as str.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import decimal
+import importlib
+import inspect
+import types
+import typing
+from collections.abc import Callable, Sequence
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from windowing.aggregates.inputs import Inputs, PaneFailed, dense
+from windowing.errors import ConfigError
+
+Function = Callable[..., Any]
+
+_TYPES: dict[Any, pa.DataType] = {
+    bool: pa.bool_(),
+    int: pa.int64(),
+    float: pa.float64(),
+    str: pa.string(),
+    bytes: pa.binary(),
+    dt.datetime: pa.timestamp("us"),
+    dt.date: pa.date32(),
+    dt.timedelta: pa.duration("us"),
+    decimal.Decimal: pa.decimal128(38, 9),
+}
+
+
+def load(name: str) -> Function:
+    """Import ``module:name``. Raises `ConfigError` with the reason where that fails."""
+    module_name, _, function_name = name.partition(":")
+    try:
+        module = importlib.import_module(module_name)
+    except Exception as error:  # the module's own code runs here and can raise anything
+        raise ConfigError(f"{name}: cannot import module {module_name}: {_reason(error)}") from error
+    function = getattr(module, function_name, None)
+    if not callable(function):
+        raise ConfigError(f"{name}: module {module_name} has no function {function_name}")
+    return typing.cast(Function, function)
+
+
+def result_type(name: str, function: Function) -> pa.DataType:
+    """Return the type of a function's results: its ``pyarrow_type``, else by its return annotation, else float64."""
+    own = getattr(function, "pyarrow_type", None)
+    if isinstance(own, pa.DataType):
+        return own
+    try:
+        hint = typing.get_type_hints(function).get("return", float)
+    except Exception as error:  # annotations are expressions and can raise anything
+        raise ConfigError(f"{name}: its annotations do not read: {_reason(error)}") from error
+    found = _annotated(hint)
+    if found is None:
+        raise ConfigError(
+            f"{name}: a result of {hint} has no column type", f"set {name.partition(':')[2]}.pyarrow_type"
+        )
+    return found
+
+
+def check_arguments(text: str, function: Function, arguments: Sequence[Any]) -> None:
+    """Raise `ConfigError` where a function does not take so many arguments."""
+    try:
+        inspect.signature(function).bind(*arguments)
+    except ValueError:
+        return  # some compiled functions do not tell
+    except TypeError as error:
+        raise ConfigError(f"{text}: {error}") from error
+
+
+def parameter(literal: Fraction | str) -> int | float | str:
+    """Return a literal as a function gets it."""
+    if isinstance(literal, str):
+        return literal
+    return int(literal) if literal.denominator == 1 else float(literal)
+
+
+def calls(function: Function, is_column: Sequence[bool]) -> Callable[[Inputs], pa.Array]:
+    """Return what computes a user function; ``is_column``: which of its arguments are columns, the rest literals."""
+
+    def compute(inputs: Inputs) -> pa.Array:
+        part = dense(inputs.columns, inputs.ranges)
+        columns = [_exposed(column) for column in part.columns]
+        bounds = zip(part.ranges.lo.tolist(), part.ranges.hi.tolist(), strict=True)
+        literals = [parameter(literal) for literal in inputs.literals]
+        results = [
+            None if lo == hi else _call(function, _arguments(columns, literals, is_column, lo, hi), inputs, pane)
+            for pane, (lo, hi) in enumerate(bounds)
+        ]
+        return _converted(results, inputs)
+
+    return compute
+
+
+def _annotated(hint: Any) -> pa.DataType | None:
+    if isinstance(hint, types.UnionType) or typing.get_origin(hint) is typing.Union:
+        choices = [choice for choice in typing.get_args(hint) if choice is not type(None)]
+        return _annotated(choices[0]) if len(choices) == 1 else None
+    if isinstance(hint, type) and issubclass(hint, np.generic):
+        return pa.from_numpy_dtype(np.dtype(hint))
+    return _TYPES.get(hint)
+
+
+def _exposed(column: pa.Array) -> Any:
+    """A column as the function sees it; both kinds slice by ``[lo:hi]`` without a copy."""
+    dtype = column.type
+    if not (pa.types.is_integer(dtype) or pa.types.is_floating(dtype) or pa.types.is_boolean(dtype)):
+        return column
+    values = column.to_numpy(zero_copy_only=False)
+    values.flags.writeable = False
+    return values
+
+
+def _arguments(columns: list[Any], literals: list[Any], is_column: Sequence[bool], lo: int, hi: int) -> list[Any]:
+    rows, others = iter(columns), iter(literals)
+    return [next(rows)[lo:hi] if column else next(others) for column in is_column]
+
+
+def _call(function: Function, arguments: list[Any], inputs: Inputs, pane: int) -> Any:
+    try:
+        return function(*arguments)
+    except Exception as error:  # a user's function can raise anything
+        raise PaneFailed(pane, inputs.call, _reason(error)) from error
+
+
+def _converted(results: list[Any], inputs: Inputs) -> pa.Array:
+    try:
+        return pa.array(results, inputs.type)
+    except (pa.ArrowException, OverflowError, TypeError, ValueError):
+        pane, value = next((i, value) for i, value in enumerate(results) if not _fits(value, inputs.type))
+        reason = f"it returned {value!r:.60}, which is not {inputs.type}"
+        raise PaneFailed(pane, inputs.call, reason) from None
+
+
+def _fits(value: Any, dtype: pa.DataType) -> bool:
+    try:
+        pa.array([value], dtype)
+    except (pa.ArrowException, OverflowError, TypeError, ValueError):
+        return False
+    return True
+
+
+def _reason(error: Exception) -> str:
+    return f"{type(error).__name__}: {error}".splitlines()[0] if str(error) else type(error).__name__

@@ -1,0 +1,126 @@
+"""Arrow columns as the arrays that kernels take: zero-copy where the type is 64 bit wide already.
+
+Every function here takes a column without nulls.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from windowing.aggregates.kernels import Codes, Floats, Numbers
+from windowing.columns import INT64_DIGITS, Ints, is_measurable, measures, sorted_codes
+
+_SIGN = np.int64(-(2**63))
+_EXACT = 2**53  # integers up to here are floats exactly
+
+
+def frozen(values: npt.NDArray[Any]) -> Any:
+    """Return an array as kernels want it: contiguous, aligned and read-only, as views of Arrow buffers are."""
+    view = np.require(values, requirements=("C", "A")).view()
+    view.flags.writeable = False
+    return view
+
+
+def plain_type(dtype: pa.DataType) -> pa.DataType:
+    """Return the type of a column's values once encodings that kernels do not know are undone."""
+    types = pa.types
+    if types.is_dictionary(dtype) or types.is_run_end_encoded(dtype):
+        return plain_type(dtype.value_type)
+    if types.is_string_view(dtype) or types.is_binary_view(dtype):
+        return pa.string() if types.is_string_view(dtype) else pa.binary()
+    if types.is_decimal32(dtype) or types.is_decimal64(dtype):
+        return pa.decimal128(dtype.precision, dtype.scale)
+    return dtype
+
+
+def plain(column: pa.Array) -> pa.Array:
+    """Return a column in its `plain_type`."""
+    if pa.types.is_run_end_encoded(column.type):
+        return plain(pc.run_end_decode(column))
+    if pa.types.is_dictionary(column.type):
+        return plain(column.dictionary_decode())
+    wanted = plain_type(column.type)
+    return column if wanted == column.type else column.cast(wanted)
+
+
+def is_unsigned(dtype: pa.DataType) -> bool:
+    """Whether `integers` of a type are to be read as unsigned."""
+    return bool(pa.types.is_uint64(dtype))
+
+
+def integers(column: pa.Array) -> Ints:
+    """Return int64 of shape (n,): integers, booleans as 0 and 1, ticks; uint64 keeps its bits (`is_unsigned`)."""
+    if pa.types.is_boolean(column.type):
+        column = column.cast(pa.int64())
+    words = measures(column)
+    return frozen(words ^ _SIGN if is_unsigned(column.type) else words)  # type: ignore[no-any-return]
+
+
+def floats(column: pa.Array) -> Floats:
+    """Return float64 of shape (n,), the nearest to each integer, boolean, decimal or float."""
+    if pa.types.is_decimal(column.type):
+        return frozen(measures(column.cast(pa.float64())))  # type: ignore[no-any-return]
+    if pa.types.is_floating(column.type):
+        return frozen(measures(column).astype(np.float64, copy=False))  # type: ignore[no-any-return]
+    words = integers(column)
+    return frozen((words.view(np.uint64) if is_unsigned(column.type) else words).astype(np.float64))  # type: ignore[no-any-return]
+
+
+def float_parts(column: pa.Array) -> tuple[Floats, Floats, int]:
+    """Return numbers as ``(values + rests) / 10**places``, which is exact for integers and decimals of 64 bit.
+
+    ``rests`` is empty where all are 0. Decimals too wide for 64 bit are rounded.
+    """
+    dtype = column.type
+    decimal = pa.types.is_decimal(dtype) and dtype.precision <= INT64_DIGITS
+    if not (decimal or pa.types.is_integer(dtype)):
+        return floats(column), frozen(np.empty(0)), 0
+    places = dtype.scale if decimal else 0
+    words = integers(_as128(column) if decimal else column)
+    wide: npt.NDArray[Any] = words.view(np.uint64) if is_unsigned(dtype) else words
+    if not len(wide) or (wide.max() <= _EXACT and wide.min() >= -_EXACT):
+        return frozen(wide.astype(np.float64)), frozen(np.empty(0)), places
+    rests = wide & wide.dtype.type(0x7FF)  # what is left has 53 significant bits
+    return frozen((wide - rests).astype(np.float64)), frozen(rests.astype(np.float64)), places
+
+
+def decimal_words(column: pa.Array) -> list[Ints]:
+    """Return the 64 bit words of a decimal's unscaled values, the least first; only the last is signed."""
+    width = column.type.bit_width // 64
+    buffer = column.buffers()[1]
+    if buffer is None or not len(column):
+        return [frozen(np.empty(0, np.int64))] * width
+    words = np.frombuffer(buffer, np.int64)[column.offset * width :][: len(column) * width].reshape(-1, width)
+    return [frozen(words[:, i]) for i in range(width)]
+
+
+def order_keys(column: pa.Array) -> Numbers:
+    """Return int64 or float64 of shape (n,) that sort as the values of any sortable type do; a NaN stays a NaN."""
+    dtype = column.type
+    if pa.types.is_floating(dtype):
+        return floats(column)
+    if pa.types.is_boolean(dtype):
+        return integers(column)
+    if pa.types.is_decimal(dtype) and dtype.precision <= INT64_DIGITS:
+        return frozen(measures(_as128(column)))  # type: ignore[no-any-return]
+    if is_measurable(dtype) and not pa.types.is_decimal(dtype):
+        return frozen(measures(column))  # type: ignore[no-any-return]
+    return frozen(sorted_codes(column.dictionary_encode())[0])  # type: ignore[no-any-return]
+
+
+def codes(column: pa.Array) -> tuple[Codes, int]:
+    """Return a code below the returned number for each value, equal iff the values are: -0.0 is 0.0, NaN is NaN."""
+    if pa.types.is_floating(column.type):
+        values = floats(column) + 0.0
+        column = pa.array(np.where(np.isnan(values), np.nan, values))
+    encoded = column.dictionary_encode()
+    return frozen(encoded.indices.to_numpy()), len(encoded.dictionary)
+
+
+def _as128(column: pa.Array) -> pa.Array:
+    return column.cast(pa.decimal128(INT64_DIGITS, column.type.scale)) if column.type.bit_width > 128 else column

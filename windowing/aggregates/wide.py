@@ -1,0 +1,87 @@
+"""Integers wider than 64 bit, one per pane, as limbs in base 2**32: exact sums without big numbers in the loop.
+
+`Limbs` are int64 arrays (P,), the least limb first. Before `carried` a limb may hold any int64.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from windowing.aggregates.inputs import Mask, Ranges
+from windowing.aggregates.kernels import LIMB, Floats, limb_sums
+from windowing.columns import Ints
+
+Limbs = list[Ints]
+_DECIMAL_END = 10**38  # decimal128 holds up to 38 digits
+
+
+def pane_sums(words: Sequence[Ints], ranges: Ranges, unsigned: bool = False) -> Limbs:
+    """Return the exact sum of each pane of 64 bit words, the least first; only the last is signed, if any is."""
+    limbs = [np.zeros(len(ranges), np.int64) for _ in range(2 * len(words))]
+    for i, word in enumerate(words):
+        signed = i == len(words) - 1 and not unsigned
+        limbs[2 * i + 1], limbs[2 * i] = limb_sums(word, -1 if signed else LIMB, ranges.lo, ranges.hi)
+    return carried(limbs)
+
+
+def split(words: Sequence[Ints]) -> Limbs:
+    """Return the limbs of single numbers given as 64 bit words, the least first, only the last signed."""
+    limbs = [limb for word in words for limb in (word & LIMB, (word >> 32) & LIMB)]
+    limbs[-1] = words[-1] >> 32
+    return limbs
+
+
+def carried(limbs: Limbs) -> Limbs:
+    """Return one limb more, such that all but the last lie in ``[0, 2**32)`` and the last has the sign."""
+    out, carry = [], np.zeros_like(limbs[0])
+    for limb in limbs:
+        total = limb + carry
+        out.append(total & LIMB)
+        carry = total >> 32
+    return [*out, carry]
+
+
+def as_int64(limbs: Limbs) -> tuple[Ints, Mask]:
+    """Return carried limbs as int64, and where they do not fit."""
+    low = limbs[0] | (limbs[1] << 32)
+    return low, _beyond(limbs[2:], low >> 63)
+
+
+def as_float(limbs: Limbs) -> Floats:
+    """Return the nearest floats, give or take a unit in the last place."""
+    out = limbs[-1].astype(np.float64)
+    for limb in reversed(limbs[:-1]):
+        out = out * 2.0**32 + limb
+    return out
+
+
+def as_decimal(limbs: Limbs, scale: int, null: Mask) -> tuple[pa.Array, Mask]:
+    """Return carried limbs as decimal128(38, scale), null where said, and where they do not fit."""
+    low = limbs[0] | (limbs[1] << 32)
+    high = limbs[2] | (limbs[3] << 32)
+    over = _beyond(limbs[4:], high >> 63)
+    over |= ~_below(high, low, _DECIMAL_END) | _below(high, low, 1 - _DECIMAL_END)
+    pairs = np.stack([low, high], axis=1)
+    validity = pa.array(~null).buffers()[1]  # a boolean column's values are a bitmap, as validity is
+    dtype = pa.decimal128(38, scale)
+    return pa.Array.from_buffers(dtype, len(low), [validity, pa.py_buffer(pairs)]), over
+
+
+def _beyond(upper: Limbs, sign: Ints) -> Mask:
+    """Where some of the upper limbs is not what the sign (0 or -1) below them goes on as."""
+    over: Mask = upper[-1] != sign
+    for limb in upper[:-1]:
+        over |= limb != (sign & LIMB)
+    return over
+
+
+def _below(high: Ints, low: Ints, bound: int) -> Mask:
+    """Where the 128 bit number of a signed high and an unsigned low word is less than ``bound``."""
+    bound_high, bound_low = np.int64(bound >> 64), np.uint64(bound & (2**64 - 1))
+    unsigned: npt.NDArray[np.uint64] = low.view(np.uint64)
+    below: Mask = (high < bound_high) | ((high == bound_high) & (unsigned < bound_low))
+    return below

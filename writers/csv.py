@@ -1,0 +1,37 @@
+"""CSV parts: a header, commas, quotes where they are needed.
+
+Text is quoted and null is nothing at all, so the empty text and null differ. Timestamps are ISO 8601 with a space,
+to the column's own unit, with a zone as UTC and a Z. Numbers are the shortest text that reads back as the same bits,
+decimals are exact. Lists and structs are JSON text, binary is hexadecimal, durations are counts of their unit.
+"""
+
+from __future__ import annotations
+
+from typing import IO
+
+import pyarrow as pa
+from pyarrow import csv
+
+from writers.json_text import json_text
+from writers.schema import plain
+from writers.text import batches, check_years, hexadecimal, in_utc, is_binary
+
+
+def encode(table: pa.Table, schema: pa.Schema, file: IO[bytes] | pa.NativeFile) -> None:
+    """Write ``table`` to ``file``. Raises `DataError` for a date or timestamp outside the years 1 to 9999."""
+    target = plain(schema)
+    cells = pa.schema([pa.field(field.name, _cells(pa.array([], field.type), field.name).type) for field in target])
+    with csv.CSVWriter(file, cells) as writer:
+        for batch in batches(table):
+            columns = list(map(_cells, batch.cast(target).columns, target.names))
+            writer.write_batch(pa.record_batch(columns, schema=cells))
+
+
+def _cells(array: pa.Array, name: str) -> pa.Array:
+    """Return a column as values that Arrow writes as this module says."""
+    if pa.types.is_nested(array.type):
+        return json_text(array, name)
+    if is_binary(array.type):
+        return hexadecimal(array)
+    check_years(array, name)
+    return in_utc(array)

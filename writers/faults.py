@@ -1,0 +1,52 @@
+"""Turn what the operating system says about a failed write into one line for the user."""
+
+from __future__ import annotations
+
+import errno
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from windowing.errors import OutputError
+
+_REMEDIES = {
+    errno.ENOSPC: "free some space there, or write to another disk",
+    errno.EDQUOT: "free some of the quota, or write to another disk",
+    errno.EFBIG: "raise the limit on file sizes (ulimit -f), or write to another disk",
+    errno.EACCES: "get the right to write there, or write to another folder",
+    errno.EPERM: "get the right to write there, or write to another folder",
+    errno.EROFS: "write to a disk that is not mounted read-only",
+    errno.ENAMETOOLONG: "choose a shorter name for the output",
+    errno.EXDEV: "write to a folder that can be renamed (not a mount point or an image layer)",
+}
+_WORDS = {
+    errno.ENOSPC: "the disk is full",
+    errno.EDQUOT: "the disk quota is used up",
+    errno.EFBIG: "the file is too large for this system",
+    errno.EACCES: "permission denied",
+    errno.EPERM: "permission denied",
+    errno.EROFS: "the disk is read-only",
+    errno.ENOENT: "the folder is not there any more",
+    errno.ENOTDIR: "a part of the path is a file, not a folder",
+    errno.EIO: "the disk reported an error",
+}
+
+
+@contextmanager
+def writing(shown: str) -> Iterator[None]:
+    """Raise an `OSError` of the body as an `OutputError` that names ``shown``, the path as the user knows it.
+
+    To be used for whatever comes before the swap: the message says that nothing was written.
+    """
+    try:
+        yield
+    except OSError as error:
+        what = f"cannot write {shown}: {reason(error)}; nothing was written"
+        raise OutputError(what, _REMEDIES.get(error.errno or 0)) from error
+
+
+def reason(error: OSError) -> str:
+    """Return in plain words why a write failed, as one line."""
+    if error.errno in _WORDS:
+        return _WORDS[error.errno]
+    text = error.strerror or str(error) or type(error).__name__
+    return text.splitlines()[0].split(". Detail:")[0]

@@ -1,0 +1,25 @@
+"""JSON Lines parts: one object a row, every column in every row.
+
+Null is null. Timestamps are ISO 8601 text, to the column's own unit, with a zone as UTC and a Z. Integers and floats
+are numbers that read back as the same bits; NaN and the infinities, which JSON lacks, are null. Decimals are text,
+exact. Lists are arrays, structs are objects, binary is hexadecimal text, durations are counts of their unit.
+"""
+
+from __future__ import annotations
+
+from typing import IO
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from writers.json_text import objects
+from writers.schema import plain
+from writers.text import batches, content
+
+
+def encode(table: pa.Table, schema: pa.Schema, file: IO[bytes] | pa.NativeFile) -> None:
+    """Write ``table`` to ``file``. Raises `DataError` for a date or timestamp outside the years 1 to 9999."""
+    target = plain(schema)
+    for batch in batches(table):
+        lines = pc.binary_join_element_wise(objects(target.names, batch.cast(target).columns), "\n", "")
+        file.write(content(lines))

@@ -1,0 +1,77 @@
+"""The manifest of a result: what was asked, what was read, what came out."""
+
+from __future__ import annotations
+
+import platform
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from importlib.metadata import PackageNotFoundError, version
+from typing import Any
+
+import pyarrow as pa
+
+from windowing.engine.ports import Counts, InputFile, Part, StreamInfo
+from writers.schema import plain
+
+FORMAT = 1
+"""Goes up when a key of the manifest changes its meaning."""
+_PACKAGES = ("wincli", "pyspark", "pyarrow", "numpy", "numba")
+
+
+def build_manifest(
+    *,
+    job: Mapping[str, Any],
+    spec: str,
+    schema: pa.Schema,
+    order: Sequence[str],
+    order_why: str,
+    inputs: Sequence[InputFile],
+    counts: Counts,
+    parts: Sequence[Part],
+    rejects: Sequence[Part],
+    seconds: Mapping[str, float],
+    stream: StreamInfo | None,
+) -> dict[str, Any]:
+    """Return the manifest as a value that `json.dumps` takes, its keys always in the same order.
+
+    ``job``: the job as run, of plain JSON values. ``spec``: canonical. ``order``: the order columns, empty for
+    arrival, and why these. ``seconds``: per phase. ``stream``: None for a result without stream columns.
+    """
+    return {
+        "format": FORMAT,
+        "spec": spec,
+        "job": dict(job),
+        "schema": [{"name": field.name, "type": str(field.type)} for field in plain(schema)],
+        "order": {"columns": list(order), "why": order_why},
+        "stream": _stream(stream),
+        "inputs": [asdict(file) for file in inputs],
+        "counts": asdict(counts),
+        "rows_out": sum(part.rows for part in parts),
+        "parts": [_part(part) for part in parts],
+        "rejects": [_part(part) for part in rejects],
+        "seconds": {phase: round(float(spent), 3) for phase, spent in seconds.items()},
+        "versions": versions(),
+    }
+
+
+def versions() -> dict[str, str | None]:
+    """Return the versions of wincli, of Python and of the packages that decide what a result is.
+
+    None for a package that is not installed: wincli run from its source folder.
+    """
+    return {**{name: _version(name) for name in _PACKAGES}, "python": platform.python_version()}
+
+
+def _version(package: str) -> str | None:
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return None
+
+
+def _part(part: Part) -> dict[str, Any]:
+    return {"name": part.name, "rows": part.rows, "bytes": part.nbytes}
+
+
+def _stream(stream: StreamInfo | None) -> dict[str, list[str]] | None:
+    return None if stream is None else {"order": list(stream.order), "at": list(stream.at)}

@@ -1,0 +1,81 @@
+"""Refuse an output that lies in an input, or an input in the output: a run must not read what it writes."""
+
+from __future__ import annotations
+
+import fnmatch
+import glob
+import os
+import posixpath
+from collections.abc import Sequence
+from pathlib import Path
+
+from pyarrow import fs
+
+from windowing.errors import ConfigError, InputError
+from writers.faults import reason
+from writers.place import Place, resolve
+
+_REMEDY = "choose an output folder apart from the inputs"
+
+
+def refuse_overlap(out: Place, inputs: Sequence[str]) -> None:
+    """Raise `ConfigError` naming both where ``out`` is equal to, inside or around one of ``inputs``.
+
+    Inputs are files, folders or globs (``*``, ``?``, ``[..]``, ``**``), as paths or URIs. A glob holds the output
+    when it matches the output or a folder the output is in, and with ``**`` whatever is below the folder before it.
+    It lies in the output when its part before the first wildcard or, locally, anything it matches does.
+    """
+    for text in inputs:
+        try:
+            system, path = _resolve_input(text)
+        except OSError as error:
+            raise InputError(f"cannot reach the input {text}: {reason(error)}") from error
+        if type(system) is not type(out.fs) or not system.equals(out.fs):
+            continue
+        if path == out.path:
+            raise ConfigError(f"output {out.shown} is the input {text} itself", _REMEDY)
+        if _holds(path, out.path):
+            raise ConfigError(f"output {out.shown} is inside the input {text}", _REMEDY)
+        if _within(_fixed(path), out.path) or any(_within(os.path.realpath(p), out.path) for p in _matches(out, path)):
+            raise ConfigError(f"output {out.shown} contains the input {text}", _REMEDY)
+
+
+def _resolve_input(text: str) -> tuple[fs.FileSystem, str]:
+    if "://" in text or not _is_glob(text):
+        return resolve(text)
+    head = _fixed(text)
+    system, base = resolve(head or ".")
+    return system, posixpath.join(base, text[len(head) :].lstrip("/"))
+
+
+def _is_glob(path: str) -> bool:
+    return glob.has_magic(path) and not Path(path).exists()
+
+
+def _fixed(path: str) -> str:
+    """Return the leading folders of ``path`` without a wildcard (all of it where there is none)."""
+    if not _is_glob(path):
+        return path
+    segments = path.split("/")
+    first = next(i for i, segment in enumerate(segments) if glob.has_magic(segment))
+    return "/".join(segments[:first])
+
+
+def _matches(out: Place, path: str) -> list[str]:
+    # Path.glob takes no absolute pattern
+    return glob.glob(path, recursive=True) if out.local and _is_glob(path) else []  # noqa: PTH207
+
+
+def _within(path: str, folder: str) -> bool:
+    return path == folder or path.startswith(folder + "/")
+
+
+def _holds(path: str, inner: str) -> bool:
+    """Whether ``path``, a folder or a glob, covers ``inner`` or a folder that ``inner`` is in."""
+    if not _is_glob(path):
+        return _within(inner, path)
+    pattern = path.split("/")
+    if "**" in pattern:  # whatever follows, it looks for it in every folder below
+        pattern = pattern[: pattern.index("**")]
+    parts = inner.split("/")
+    return len(pattern) <= len(parts) and all(map(fnmatch.fnmatchcase, parts, pattern))

@@ -1,0 +1,86 @@
+"""Parquet parts: fast to write, small, and readable by everything that reads Parquet.
+
+Measured on one core, 3 M rows of 11 columns (string key, six int64 or timestamp, two doubles, two labels):
+
+    encoding of integers    compression  write s   MB
+    PLAIN                   none           0.21   192
+    PLAIN                   snappy         0.40   114
+    PLAIN                   lz4            0.39   121
+    PLAIN                   zstd           0.52    93
+    DELTA_BINARY_PACKED     none           0.24    93
+    DELTA_BINARY_PACKED     snappy         0.30    71   <- taken
+    DELTA_BINARY_PACKED     lz4            0.30    71
+    DELTA_BINARY_PACKED     zstd           0.41    63
+
+Window numbers, bounds and positions rise, so their differences are small. snappy is as good as lz4 and read by
+more programs. Casting dictionaries to strings and letting the writer hash them again takes 0.34 s.
+"""
+
+from __future__ import annotations
+
+import base64
+from typing import IO
+
+import numpy as np
+import pyarrow as pa
+from pyarrow import parquet
+
+from writers.schema import is_bytes, is_integral, plain
+
+ROW_GROUP = 1 << 20  # rows; what the next stage reads in one go, and so the least it can share out
+_COMPRESSION = "snappy"
+
+
+def encode(table: pa.Table, schema: pa.Schema, file: IO[bytes] | pa.NativeFile) -> None:
+    """Write ``table`` to ``file`` so that readers see the plain form of ``schema``.
+
+    Timestamps keep unit and zone, but seconds become milliseconds: Parquet has no seconds.
+    """
+    target = plain(schema)
+    table = _conform(table.unify_dictionaries(), target)
+    with parquet.ParquetWriter(
+        file,
+        table.schema,
+        compression=_COMPRESSION,
+        use_dictionary=[field.name for field in target if is_bytes(field.type)],
+        column_encoding={field.name: "DELTA_BINARY_PACKED" for field in target if is_integral(field.type)},
+        store_schema=False,
+    ) as writer:
+        # The writer would note down that columns came as dictionaries, and readers give them back as such.
+        writer.add_key_value_metadata({"ARROW:schema": base64.b64encode(target.serialize())})
+        for start in range(0, table.num_rows, ROW_GROUP):
+            writer.write_table(_compact(table.slice(start, ROW_GROUP)), row_group_size=ROW_GROUP)
+
+
+def _conform(table: pa.Table, target: pa.Schema) -> pa.Table:
+    columns = [
+        column if _is_writable_dictionary(column, field.type) else column.cast(field.type)
+        for column, field in zip(table.columns, target, strict=True)
+    ]
+    return pa.table(
+        columns, schema=pa.schema([field.with_type(c.type) for field, c in zip(target, columns, strict=True)])
+    )
+
+
+def _is_writable_dictionary(column: pa.ChunkedArray, target: pa.DataType) -> bool:
+    if not pa.types.is_dictionary(column.type) or column.type.value_type != target or not is_bytes(target):
+        return False
+    return not any(chunk.dictionary.null_count for chunk in column.chunks)
+
+
+def _compact(group: pa.Table) -> pa.Table:
+    """Return a row group whose dictionaries hold only what it uses: each row group is written with all of its own."""
+    for at, field in enumerate(group.schema):
+        if pa.types.is_dictionary(field.type):
+            group = group.set_column(at, field, _used_only(group.column(at)))
+    return group
+
+
+def _used_only(column: pa.ChunkedArray) -> pa.DictionaryArray:
+    array = column.combine_chunks()
+    used = np.zeros(len(array.dictionary), dtype=bool)
+    used[array.indices.drop_null().to_numpy(zero_copy_only=False)] = True
+    if used.all():
+        return array
+    places = pa.array(np.cumsum(used) - 1, type=array.type.index_type)
+    return pa.DictionaryArray.from_arrays(places.take(array.indices), array.dictionary.filter(pa.array(used)))

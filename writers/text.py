@@ -1,0 +1,70 @@
+"""What the text formats share: pieces of a table, and values that Arrow's own text does not do justice."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from windowing.errors import DataError
+
+_BATCH_ROWS = 1 << 16  # a dozen columns of these stay in the cache
+_BATCH_BYTES = 1 << 26  # far from the 2 GiB of text that one array may hold
+_FIRST_SECOND, _LAST_SECOND = -62_135_596_800, 253_402_300_799  # of the years 1 and 9999
+_TICKS = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
+
+
+def batches(table: pa.Table) -> list[pa.RecordBatch]:
+    """Cut a table into pieces small enough to be text in one array; at least one, if need be an empty one."""
+    width = table.nbytes // max(1, table.num_rows) + 1
+    rows = max(1, min(_BATCH_ROWS, _BATCH_BYTES // width))
+    return table.to_batches(max_chunksize=rows) or [pa.RecordBatch.from_pylist([], schema=table.schema)]
+
+
+def is_binary(kind: pa.DataType) -> bool:
+    """Whether values are bytes that need not be text."""
+    return bool(pa.types.is_binary(kind) or pa.types.is_large_binary(kind) or pa.types.is_fixed_size_binary(kind))
+
+
+def content(array: pa.StringArray | pa.BinaryArray) -> npt.NDArray[np.uint8]:
+    """Return the bytes of all values on end, without a copy; the array keeps the memory."""
+    ends = _ends(array)
+    return np.frombuffer(array.buffers()[2] or b"", np.uint8)[ends[0] : ends[-1]]
+
+
+def hexadecimal(array: pa.Array) -> pa.StringArray:
+    """Return binary values as hexadecimal text, two digits a byte."""
+    values = array.cast(pa.binary())
+    ends = _ends(values)
+    digits = content(values).tobytes().hex().encode()
+    text = pa.StringArray.from_buffers(len(values), pa.py_buffer((ends - ends[0]) * np.int32(2)), pa.py_buffer(digits))
+    return pc.if_else(values.is_valid(), text, None)
+
+
+def _ends(array: pa.StringArray | pa.BinaryArray) -> npt.NDArray[np.int32]:
+    if not len(array):  # it may have no buffers at all
+        return np.zeros(1, np.int32)
+    return np.frombuffer(array.buffers()[1], np.int32)[array.offset : array.offset + len(array) + 1]
+
+
+def in_utc(array: pa.Array) -> pa.Array:
+    """Return a timestamp with zone in UTC, so that its text is exact (an offset has no seconds); else the array."""
+    if pa.types.is_timestamp(array.type) and array.type.tz:
+        return array.cast(pa.timestamp(array.type.unit, "UTC"))
+    return array
+
+
+def check_years(array: pa.Array, name: str) -> None:
+    """Raise `DataError` naming the column for a date or timestamp that four digits of year cannot say."""
+    kind = array.type
+    if pa.types.is_timestamp(kind):
+        ends, second = pc.min_max(array.cast(pa.int64())), _TICKS[kind.unit]
+    elif pa.types.is_date(kind):
+        ends, second = pc.min_max(array.cast(pa.timestamp("s")).cast(pa.int64())), 1
+    else:
+        return
+    low, high = ends["min"].as_py(), ends["max"].as_py()
+    if low is not None and not _FIRST_SECOND <= low // second <= high // second <= _LAST_SECOND:
+        what = f"column {name!r} holds a {kind} outside the years 1 to 9999, which has no form as text"
+        raise DataError(what, "write Parquet with --output-format parquet")
