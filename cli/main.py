@@ -93,9 +93,7 @@ def run(
     file_order: Annotated[
         str | None, _option("--file-order", "What arrival goes by between files. Default: name.", "name|mtime")
     ] = None,
-    output_format: Annotated[
-        str | None, _option("--output-format", "Default: parquet.", "parquet|csv|jsonl")
-    ] = None,
+    output_format: Annotated[str | None, _option("--output-format", "Default: parquet.", "parquet|csv|jsonl")] = None,
     mode: Annotated[
         str | None, _option("--mode", "What to do if OUT holds a result. Default: error.", "error|overwrite")
     ] = None,
@@ -112,9 +110,7 @@ def run(
         str | None, _option("--slice-size", "How much a task scans at a time. Default: 192MiB.", "SIZE")
     ] = None,
     master: Annotated[str | None, _option("--master", "Spark master. Default: local[*].", "URL")] = None,
-    spark_conf: Annotated[
-        list[str] | None, _option("--spark-conf", "A Spark setting (repeatable).", "K=V")
-    ] = None,
+    spark_conf: Annotated[list[str] | None, _option("--spark-conf", "A Spark setting (repeatable).", "K=V")] = None,
     progress: Annotated[
         str | None, _option("--progress", "Default: auto (a bar on a terminal, else lines).", "auto|plain|none")
     ] = None,

@@ -11,12 +11,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
+from readers.open import ReadOptions, open_source, parse_schema
 
 from cli.messages import Messages
 from cli.progress import show_progress
 from conf.job import Job, make_job, origin_seconds, pairs
 from conf.spark import spark_settings
-from readers.open import ReadOptions, open_source, parse_schema
 from windowing.engine.exchange import FILES, NONE, STREAM, Work, reject_schema
 from windowing.engine.ports import Source
 from windowing.engine.run import Outcome, run_window

@@ -105,7 +105,7 @@ def make_job(asked: Mapping[str, Any]) -> Job:
 
     Raises `ConfigError` naming the option, what is wrong with its value and what it may be.
     """
-    given = {name: value for name, value in asked.items() if value is not None and value != [] and value != {}}
+    given = {name: value for name, value in asked.items() if value not in (None, [], {})}
     try:
         return Job.model_validate({**defaults(), **given})
     except ValidationError as error:

@@ -65,12 +65,13 @@ def _first(data: bytes, dialect: Dialect, *, at_end: bool) -> Records | None:
 
 
 def _names(text: bytes, dialect: Dialect) -> tuple[str, ...]:
+    fields = int(locate(text, dialect).fields[0])
     try:
         table = pcsv.read_csv(
             pa.BufferReader(text),
             pcsv.ReadOptions(use_threads=False, autogenerate_column_names=True, block_size=len(text) + 1),
             pcsv.ParseOptions(delimiter=dialect.delimiter, newlines_in_values=dialect.multiline),
-            pcsv.ConvertOptions(column_types={f"f{i}": pa.string() for i in range(len(text) + 1)}),
+            pcsv.ConvertOptions(column_types={f"f{i}": pa.string() for i in range(fields)}),
         )
     except pa.ArrowInvalid as error:
         raise BadContentError(f"has a header that cannot be read: {error}", "is it CSV in UTF-8?") from error

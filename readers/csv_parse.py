@@ -83,9 +83,12 @@ def read_typed(
         raw = _texts(data, dialect, names, want)
     columns, misfits = {}, []
     for name, kind in want.items():
-        columns[name], mask = convert(raw[name], kind)
+        column = raw[name]
+        if pa.types.is_string(column.type) and not pa.types.is_string(kind.type):  # what is empty is no value of it
+            column = pc.if_else(pc.equal(column, ""), pa.scalar(None, pa.string()), column)
+        columns[name], mask = convert(column, kind)
         if mask is not None:
-            misfits.append(Misfits(name, kind, raw[name], mask))
+            misfits.append(Misfits(name, kind, column, mask))
     return pa.table(columns), misfits
 
 
@@ -114,14 +117,11 @@ def _parsed_as(kind: ColumnType) -> pa.DataType:
 
 
 def _texts(data: bytes, dialect: Dialect, names: Sequence[str], want: Mapping[str, ColumnType]) -> pa.Table:
-    """Parse the columns as text, or as bytes where they are none; what is empty is null unless text is wanted."""
+    """Parse the columns as text, or as bytes where they are none."""
     columns = {}
-    for name, kind in want.items():
+    for name in want:
         try:
-            column = parse_csv(data, dialect, names, {name: pa.string()}, [name])[name]
+            columns[name] = parse_csv(data, dialect, names, {name: pa.string()}, [name])[name]
         except pa.ArrowInvalid:
-            column = parse_csv(data, dialect, names, {name: pa.binary()}, [name])[name]
-        if pa.types.is_string(column.type) and not pa.types.is_string(kind.type):
-            column = pc.if_else(pc.equal(column, ""), pa.scalar(None, pa.string()), column)
-        columns[name] = column
+            columns[name] = parse_csv(data, dialect, names, {name: pa.binary()}, [name])[name]
     return pa.table(columns)

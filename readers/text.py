@@ -49,9 +49,12 @@ class Plan:
 
 
 def plan_text(
-    files: Sequence[Found], scanned: Iterable[Stretch | InputError], typed: Mapping[str, pa.DataType], torn_hint: str
+    files: Sequence[Found], scanned: Iterable[Stretch | InputError], typed: Mapping[str, pa.DataType], torn: tuple[str, str]
 ) -> Plan:
-    """Turn stretches, in order, to splits. Raises the first `InputError` among them, and one for a torn quote."""
+    """Turn stretches, in order, to splits.
+
+    Raises the first `InputError` among them, and one for a torn quote in the words of ``torn``: what, and what to do.
+    """
     stretches = list(_checked(scanned))
     splits: list[Split] = []
     schemas: dict[tuple[tuple[str, str], ...], pa.Schema] = {}
@@ -60,7 +63,7 @@ def plan_text(
     base = 0
     for index, group in groupby(stretches, key=lambda s: s.file):
         own = list(group)
-        _check_torn(files[index], own, torn_hint)
+        _check_torn(files[index], own, torn)
         added = _splits(own, index, len(splits), base)
         kinds = _kinds(own, added, typed, text_at)
         schema = pa.schema([(name, typed.get(name) or type_of(kind)) for name, kind in kinds.items()])
@@ -77,13 +80,11 @@ def _checked(scanned: Iterable[Stretch | InputError]) -> Iterable[Stretch]:
         yield stretch
 
 
-def _check_torn(file: Found, stretches: Sequence[Stretch], hint: str) -> None:
+def _check_torn(file: Found, stretches: Sequence[Stretch], words: tuple[str, str]) -> None:
     line = 1 + stretches[0].before
     for stretch in stretches:
         if stretch.torn >= 0:
-            raise InputError(
-                f"{file.place.shown} line {line + stretch.torn}: a quoted field runs over the end of the line", hint
-            )
+            raise InputError(f"{file.place.shown} line {line + stretch.torn}: {words[0]}", words[1])
         line += stretch.lines
 
 

@@ -65,7 +65,8 @@ def ticks_of(column: pa.ChunkedArray) -> list[Value]:
     """The values of a column in Python, timestamps and dates as the integers that they are stored as."""
     if pa.types.is_date32(column.type):
         column = column.cast(pa.int32())
-    return (column.cast(pa.int64()) if pa.types.is_temporal(column.type) else column).to_pylist()
+    values: list[Value] = (column.cast(pa.int64()) if pa.types.is_temporal(column.type) else column).to_pylist()
+    return values
 
 
 def as_value(seconds: Fraction, kind: pa.DataType) -> Value:

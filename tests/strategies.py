@@ -137,14 +137,19 @@ def streams(
     columns: dict[str, Any] = {"id": array(range(size), pa.int64())}
     columns["a"] = draw(column(draw(st.sampled_from(attribute)), size))
     columns["flag"] = array(draw(st.lists(st.booleans(), min_size=size, max_size=size)), pa.bool_())
-    keys = draw(st.lists(st.sampled_from(SORTABLE), max_size=3))
-    for index, kind in enumerate(keys):
-        columns[f"k{index}"] = draw(key_column(kind, size))
+    key = draw(st.lists(st.sampled_from(SORTABLE), max_size=3))
     order = draw(st.lists(st.sampled_from(SORTABLE), max_size=orders))
-    for index, kind in enumerate(order):
-        columns[f"t{index}"] = draw(column(kind, size))
-    table = draw(chunked(pa.table(columns)))
-    return Stream(table, tuple(f"k{i}" for i in range(len(keys))), tuple(f"t{i}" for i in range(len(order))))
+    columns |= {f"k{index}": draw(key_column(kind, size)) for index, kind in enumerate(key)}
+    columns |= {f"t{index}": draw(column(kind, size)) for index, kind in enumerate(order)}
+    key_names, order_names = ([name for name in columns if name[0] == letter] for letter in "kt")
+    if orders and draw(st.integers(0, 3)) == 0:  # one column in several roles
+        key_names, order_names = draw(st.sampled_from(shared_roles(key_names, order_names)))
+    return Stream(draw(chunked(pa.table(columns))), tuple(key_names), tuple(order_names))
+
+
+def shared_roles(key: list[str], order: list[str]) -> list[tuple[list[str], list[str]]]:
+    """Keys and orders of which some are the attribute, or both key and order."""
+    return [(key, ["a", *order]), ([*key, "a"], order), (["a"], ["a"]), ([*order, *key], order), (key, [*order, *key])]
 
 
 @st.composite

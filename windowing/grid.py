@@ -68,7 +68,7 @@ class Grid:
         low, high = int(values.min()) * self.refine, int(values.max()) * self.refine
         reach = abs(self.origin) + 2 * self.period
         if low - reach < -(2**63) or high + reach >= 2**63:
-            raise DataError(f"the time grid does not reach from {low} to {high} in 64 bit", "use a coarser unit or period")
+            raise DataError(f"the time grid does not reach from {low} to {high} in 64 bit", "use a coarser unit")
 
 
 def make_grid(dtype: pa.DataType, period: Fraction, origin: Fraction) -> Grid:

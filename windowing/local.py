@@ -59,7 +59,7 @@ def aggregate(
     rows = one_batch(table.select(list(plan.columns)))
     stood = in_order(_marks(table, rows, plan, marks))
     rows, pos = _kept(plan, rows, np.arange(table.num_rows), rejected)
-    sequences = build(rows, pos, plan.key, plan.sort)
+    sequences = build(rows, pos, plan.key, plan.sort, plan.values)
     now = None if clock is None else _clock_measure(clock, table.schema.field(plan.sort[0]).type)
     scanned = scan(plan, sequences, stood, now)
     tables = [scanned.table]

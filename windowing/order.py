@@ -70,4 +70,4 @@ def _check_clock(spec: WindowSpec, schema: pa.Schema, order: Order) -> None:
     dtype = schema.field(order.columns[0]).type
     time_of_day = pa.types.is_time(dtype)
     if time_of_day or not is_measurable(dtype):
-        raise ConfigError(f"column {order.columns[0]!r} is {dtype}, which is no clock", "order by a timestamp or number")
+        raise ConfigError(f"column {order.columns[0]!r} is {dtype}, which is no clock", "order by a time or a number")

@@ -52,6 +52,6 @@ class Panes:
 
     def take(self, picks: Ints) -> Panes:
         """Return the panes at the given places, in that order."""
-        bounds = [None if b is None else b.take(pa.array(picks)) for b in (self.start, self.end)]
-        arrays = (self.key, self.number, self.lo, self.hi, self.cause, self.closed_by)
-        return Panes(*(array[picks] for array in arrays), *bounds)
+        start, end = (None if b is None else b.take(pa.array(picks)) for b in (self.start, self.end))
+        key, number, lo, hi, cause = (a[picks] for a in (self.key, self.number, self.lo, self.hi, self.cause))
+        return Panes(key, number, lo, hi, cause, self.closed_by[picks], start, end)

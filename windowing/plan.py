@@ -52,8 +52,13 @@ class Plan:
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """The input columns that a scan reads, each once."""
-        used = [*self.key, *self.sort, *attributes(self.spec), *(c for b in self.aggregates for c in b.columns)]
+        """The input columns that the tasks read, each once."""
+        return tuple(dict.fromkeys([*self.key, *self.values]))
+
+    @property
+    def values(self) -> tuple[str, ...]:
+        """The columns that sequences hold: all that are needed but for keys that are nothing else, each once."""
+        used = [*self.sort, *attributes(self.spec), *(c for b in self.aggregates for c in b.columns)]
         return tuple(dict.fromkeys(used))
 
     @property
@@ -97,9 +102,7 @@ def make_plan(
     pos = POS if stream else None
     nullable = tuple(name for name in sort if name not in order.columns)
     result = _result_schema(tumbling, schema, tuple(key), sort, at, aggregates, origin, plain)
-    return Plan(
-        tumbling, tuple(key), order, sort, at, pos, nullable, aggregates, at_end, empty, origin, plain, result
-    )
+    return Plan(tumbling, tuple(key), order, sort, at, pos, nullable, aggregates, at_end, empty, origin, plain, result)
 
 
 def _computed(spec: WindowSpec) -> Tumbling:
@@ -206,4 +209,3 @@ def _check_names(names: Sequence[str]) -> None:
     if twice:
         hint = "keys may not be called " + ", ".join(_FIXED) + "; name aggregates apart with --agg NAME=..."
         raise ConfigError(f"the result would have two columns {twice[0]!r}", hint)
-

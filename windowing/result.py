@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from windowing.aggregates import PaneOverflow, compute
+from windowing.aggregates import Bound, PaneOverflow, compute
 from windowing.columns import Ints, combined
 from windowing.errors import DataError
 from windowing.marks import Marks
@@ -73,7 +73,7 @@ def _bounds(plan: Plan, sequences: Sequences, panes: Panes) -> list[pa.Array]:
     return [column.take(pa.array(panes.lo)), column.take(pa.array(panes.hi - 1))]
 
 
-def _aggregate(bound: object, sequences: Sequences, panes: Panes) -> pa.Array:
+def _aggregate(bound: Bound, sequences: Sequences, panes: Panes) -> pa.Array:
     try:
         return compute(bound, sequences.rows, panes.lo, panes.hi)
     except PaneOverflow as over:

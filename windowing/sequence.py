@@ -41,16 +41,18 @@ class Sequences:
         return len(self.pos)
 
 
-def build(rows: pa.RecordBatch, pos: Ints, key: Sequence[str], order: Sequence[str]) -> Sequences:
+def build(
+    rows: pa.RecordBatch, pos: Ints, key: Sequence[str], order: Sequence[str], values: Sequence[str]
+) -> Sequences:
     """Sort rows that stand in arrival order into sequences.
 
-    No key may be null. Nulls in order columns come last. The key columns are taken out of ``rows``.
+    No key may be null. Nulls in order columns come last. ``values``: the columns that the sequences keep, those of
+    ``order`` among them.
     """
     codes, keys, bounds = _group(rows, key, len(pos))
     sort_words = [words(combined(rows.column(name))) for name in order]
     permutation = arrange(codes, bounds, sort_words)
-    kept = rows.drop_columns(list(key)) if key else rows
-    return Sequences(keys, bounds, _take(kept, permutation), _take_ints(pos, permutation), tuple(order))
+    return Sequences(keys, bounds, _take(rows.select(list(values)), permutation), _take_ints(pos, permutation), tuple(order))
 
 
 def merge(parts: Sequence[Sequences]) -> Sequences:

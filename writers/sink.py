@@ -98,9 +98,9 @@ def check_types(format: Format, schema: pa.Schema) -> None:
     if twice := next((name for name in names if names.count(name) > 1), None):
         raise ConfigError(f"the output has two columns named {twice!r}", "give one of them another name")
     for field in schema:
-        one = pa.schema([field])
+        row = pa.table({field.name: pa.nulls(1, field.type)})  # some types are refused only when a row comes
         try:
-            ENCODERS[format](one.empty_table(), one, pa.BufferOutputStream())
+            ENCODERS[format](row, row.schema, pa.BufferOutputStream())
         except (pa.ArrowNotImplementedError, pa.ArrowInvalid, pa.ArrowTypeError) as error:
             what = f"{format} cannot hold column {field.name!r} of type {field.type}"
             raise ConfigError(what, "leave it out, or choose another --output-format") from error

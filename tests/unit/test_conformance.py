@@ -174,7 +174,7 @@ def by_library(case: Case) -> Counter[Output]:
     return outputs(case, list(zip(*(column.to_pylist() for column in columns), strict=True)))
 
 
-def outputs(case: Case, panes: list[tuple[Any, Any, int, list[int] | None]]) -> Counter[Output]:
+def outputs(case: Case, panes: list[tuple[Any, Any, Any, list[int] | None]]) -> Counter[Output]:
     """Name the event that caused each pane (key, at, pos, ids; marks in the order they came)."""
     out: Counter[Output] = Counter()
     bare: dict[int, int] = {}  # mark-only rows so far behind each row position

@@ -150,7 +150,7 @@ def test_guarded_packs_only_errors_of_ours() -> None:
     def failing(error: Exception) -> list[int]:
         raise error
 
-    with pytest.raises(TaskError, match="<<wincli-error .*DataError.*wincli-error>>"):
+    with pytest.raises(TaskError, match=r"<<wincli-error .*DataError.*wincli-error>>"):
         list(guarded(failing)(DataError("too much")))
     with pytest.raises(ValueError, match="plain"):
         list(guarded(failing)(ValueError("plain")))
@@ -163,6 +163,7 @@ Traceback (most recent call last):
   File "/x/worker.py", line 5, in main
     process()
 ValueError: bad thing
+ SQLSTATE: 38000
 
 \tat org.apache.spark.api.python.BasePythonRunner.x(PythonRunner.scala:1)
 Caused by: org.apache.spark.api.python.PythonException: Traceback (most recent call last):
@@ -190,7 +191,7 @@ def test_the_last_line_is_the_telling_one() -> None:
         ("numpy._core._exceptions._ArrayMemoryError: Unable", "a Python worker ran out of memory"),
         ("pyarrow.lib.ArrowMemoryError: malloc", "a Python worker ran out of memory"),
         ("SparkException: Python worker exited unexpectedly (crashed)", "a Python worker was killed or crashed"),
-        ("SparkException: Could not parse Master URL: 'moon'", "Spark does not know this master: moon"),
+        ("SparkException: Could not parse Master URL: 'x'", "Spark does not know this master: moon"),
         ("ExecutorLostFailure (executor 1 exited)", "the cluster lost an executor"),
         ("java.net.ConnectException: Connection refused", "the Spark master does not answer"),
         ("ModuleNotFoundError: No module named 'numba'", "the Python on the workers lacks the module numba"),
@@ -198,7 +199,7 @@ def test_the_last_line_is_the_telling_one() -> None:
     ],
 )
 def test_failures_of_spark_are_told_in_one_line(text: str, what: str) -> None:
-    told = explained(RuntimeError(text), {"spark.driver.memory": "3g"})
+    told = explained(RuntimeError(text), {"spark.driver.memory": "3g", "spark.master": "moon"})
     assert type(told) is SparkError
     assert told.what.startswith(what) or what in told.what
     assert "\n" not in str(told)

@@ -11,7 +11,7 @@ import pyarrow as pa
 from windowing.aggregates import kernels
 from windowing.aggregates.inputs import Dense, Inputs, Mask, dense, masked, taken
 from windowing.aggregates.kernels import Floats, Numbers
-from windowing.aggregates.values import decimal_words, float_parts, floats, frozen, integers, is_unsigned, order_keys
+from windowing.aggregates.values import decimal_words, floats, integers, is_ticks, is_unsigned, order_keys, ticks
 from windowing.aggregates.wide import Limbs, as_decimal, as_float, as_int64, carried, pane_sums, split
 
 _DAY = 86400  # seconds; the distance of two dates is a duration in them
@@ -48,8 +48,8 @@ def weighted_means(inputs: Inputs) -> pa.Array:
     part = dense(inputs.columns, inputs.ranges)
     values, weights = floats(part.columns[0]), floats(part.columns[1])
     lo, hi = part.ranges.lo, part.ranges.hi
-    with np.errstate(all="ignore"):  # what overflows is inf, as everywhere with floats
-        total = kernels.compensated_sums(frozen(values * weights), lo, hi)
+    with np.errstate(all="ignore"):  # 0 / 0 in panes that are null
+        total = kernels.weighted_sums(values, weights, lo, hi)
         weight = kernels.compensated_sums(weights, lo, hi)
         return masked(total / weight, weight == 0, inputs.type)
 
@@ -59,8 +59,7 @@ def variance(root: bool, sample: bool) -> Callable[[Inputs], pa.Array]:
 
     def compute(inputs: Inputs) -> pa.Array:
         part = dense(inputs.columns, inputs.ranges)
-        values, rests, places = float_parts(part.columns[0])
-        squares = kernels.squared_deviations(values, rests, part.ranges.lo, part.ranges.hi)
+        squares, places = _squared_deviations(part)
         divisor = part.ranges.sizes - int(sample)
         with np.errstate(all="ignore"):  # panes with nothing to divide by are null
             spread = squares / divisor
@@ -116,6 +115,15 @@ def _quantiles(inputs: Inputs, fraction: Fraction) -> pa.Array:
 def _float_sums(part: Dense) -> Floats:
     sums: Floats = kernels.compensated_sums(floats(part.columns[0]), part.ranges.lo, part.ranges.hi)
     return sums
+
+
+def _squared_deviations(part: Dense) -> tuple[Floats, int]:
+    """Sums of squared deviations in units of ``10**-places``; decimals too wide for int64 are rounded to floats."""
+    column, lo, hi = part.columns[0], part.ranges.lo, part.ranges.hi
+    if not is_ticks(column.type):
+        return kernels.squared_deviations(floats(column), lo, hi), 0
+    places = column.type.scale if pa.types.is_decimal(column.type) else 0
+    return kernels.integer_squared_deviations(ticks(column), lo, hi), places
 
 
 def _exact_sums(part: Dense) -> Limbs:

@@ -17,6 +17,7 @@ Floats = npt.NDArray[np.float64]
 Codes = npt.NDArray[np.int32]
 Numbers = Ints | Floats
 
+SPLIT = 2.0**27 + 1.0  # times a float, cuts it in two halves of 26 bits
 LIMB = 0xFFFFFFFF  # sums of wide integers go by limbs of 32 bit, so a pane of 2**31 rows cannot overflow them
 
 
@@ -41,6 +42,34 @@ def compensated_sums(values: Floats, lo: Ints, hi: Ints) -> Floats:
     for p in range(lo.size):
         out[p] = compensated(values, lo[p], hi[p])
     return out
+
+
+@kernel
+def weighted_sums(values: Floats, weights: Floats, lo: Ints, hi: Ints) -> Floats:
+    """Double-double sum of ``values * weights`` of each pane; the products keep their rounding errors too (Dekker)."""
+    out = np.empty(lo.size, np.float64)
+    for p in range(lo.size):
+        total = 0.0
+        rest = 0.0
+        for i in range(lo[p], hi[p]):
+            product = values[i] * weights[i]
+            grown = total + product
+            moved = grown - total
+            rest += (total - (grown - moved)) + (product - moved)
+            rest += product_error(values[i], weights[i], product)
+            total = grown
+        out[p] = total + rest if np.isfinite(rest) else total
+    return out
+
+
+@kernel
+def product_error(a: float, b: float, product: float) -> float:
+    """Return exactly ``a * b - product``, from halves of 26 bits; NaN where that overflows."""
+    a_high = a * SPLIT - (a * SPLIT - a)
+    b_high = b * SPLIT - (b * SPLIT - b)
+    a_low = a - a_high
+    b_low = b - b_high
+    return a_low * b_low - (((product - a_high * b_high) - a_low * b_high) - a_high * b_low)
 
 
 @kernel
@@ -94,28 +123,46 @@ def float_products(values: Floats, lo: Ints, hi: Ints) -> Floats:
 
 
 @kernel
-def squared_deviations(values: Floats, rests: Floats, lo: Ints, hi: Ints) -> Floats:
-    """Sum of ``(x - mean)**2`` of each pane, where x is ``values + rests``; ``rests`` may be empty, for all 0.
+def squared_deviation(values: Floats, begin: int, end: int) -> float:
+    """Sum of ``(x - mean)**2``, in double-double.
 
-    The mean is a double-double too: its first part from the sum, the second from the deviations around the first.
+    The mean is one too: its first part from the sum, the second from the deviations around the first.
     """
+    mean = compensated(values, begin, end) / (end - begin)
+    off = 0.0
+    for i in range(begin, end):
+        off += values[i] - mean
+    off /= end - begin
+    total = 0.0
+    rest = 0.0
+    for i in range(begin, end):
+        square = ((values[i] - mean) - off) ** 2
+        grown = total + square
+        rest += (total - grown) + square if total >= square else (square - grown) + total
+        total = grown
+    return total + rest if np.isfinite(rest) else total
+
+
+@kernel
+def squared_deviations(values: Floats, lo: Ints, hi: Ints) -> Floats:
+    """Sum of squared deviations of each pane from its mean, NaN for an empty one."""
     out = np.empty(lo.size, np.float64)
     for p in range(lo.size):
-        count = hi[p] - lo[p]
-        mean = compensated(values, lo[p], hi[p]) / count
-        off = 0.0
+        out[p] = squared_deviation(values, lo[p], hi[p])
+    return out
+
+
+@kernel
+def integer_squared_deviations(values: Ints, lo: Ints, hi: Ints) -> Floats:
+    """The same for integers, whose distances from the pane's first are exact where the integers are no floats."""
+    out = np.empty(lo.size, np.float64)
+    scratch = np.empty(longest(lo, hi), np.float64)
+    for p in range(lo.size):
         for i in range(lo[p], hi[p]):
-            off += (values[i] - mean) + (rests[i] if rests.size else 0.0)
-        off /= count
-        total = 0.0
-        rest = 0.0
-        for i in range(lo[p], hi[p]):
-            deviation = (values[i] - mean) + ((rests[i] if rests.size else 0.0) - off)
-            square = deviation * deviation
-            grown = total + square
-            rest += (total - grown) + square if total >= square else (square - grown) + total
-            total = grown
-        out[p] = total + rest if np.isfinite(rest) else total
+            about = np.float64(values[i]) - np.float64(values[lo[p]])
+            exact = values[i] - values[lo[p]]  # wraps where it does not fit, and then 53 bits are all that matters
+            scratch[i - lo[p]] = np.float64(exact) if abs(about) < 2.0**62 else about
+        out[p] = squared_deviation(scratch, 0, hi[p] - lo[p])
     return out
 
 
@@ -206,10 +253,7 @@ def distinct_rows(codes: Codes, distinct: int, total: int, lo: Ints, hi: Ints) -
 def quantiles(values: Floats, numerator: int, denominator: int, lo: Ints, hi: Ints) -> Floats:
     """Value at place ``(n - 1) * numerator / denominator`` of each pane's sorted values, NaN last, linear between."""
     out = np.full(lo.size, np.nan)
-    longest = 0
-    for p in range(lo.size):
-        longest = max(longest, hi[p] - lo[p])
-    scratch = np.empty(longest, np.float64)
+    scratch = np.empty(longest(lo, hi), np.float64)
     for p in range(lo.size):
         count = 0
         for i in range(lo[p], hi[p]):
@@ -262,3 +306,12 @@ def between(low: float, high: float, part: float) -> float:
     if np.isfinite(high - low):
         return low + (high - low) * part
     return low * (1.0 - part) + high * part
+
+
+@kernel
+def longest(lo: Ints, hi: Ints) -> int:
+    """Rows of the longest pane."""
+    rows = 0
+    for p in range(lo.size):
+        rows = max(rows, hi[p] - lo[p])
+    return rows

@@ -16,7 +16,6 @@ from windowing.aggregates.kernels import Codes, Floats, Numbers
 from windowing.columns import INT64_DIGITS, Ints, is_measurable, measures, sorted_codes
 
 _SIGN = np.int64(-(2**63))
-_EXACT = 2**53  # integers up to here are floats exactly
 
 
 def frozen(values: npt.NDArray[Any]) -> Any:
@@ -58,35 +57,19 @@ def integers(column: pa.Array) -> Ints:
     if pa.types.is_boolean(column.type):
         column = column.cast(pa.int64())
     words = measures(column)
-    return frozen(words ^ _SIGN if is_unsigned(column.type) else words)  # type: ignore[no-any-return]
+    return frozen(words ^ _SIGN if is_unsigned(column.type) else words)
 
 
 def floats(column: pa.Array) -> Floats:
-    """Return float64 of shape (n,), the nearest to each integer, boolean, decimal or float."""
+    """Return float64 of shape (n,), the nearest to each integer, boolean, float or (up to 2**53 units) decimal."""
+    if pa.types.is_decimal(column.type) and is_ticks(column.type):
+        return frozen(ticks(column) / 10.0**column.type.scale)  # Arrow's own cast multiplies, and misses by a bit
     if pa.types.is_decimal(column.type):
-        return frozen(measures(column.cast(pa.float64())))  # type: ignore[no-any-return]
+        return frozen(measures(column.cast(pa.float64())))
     if pa.types.is_floating(column.type):
-        return frozen(measures(column).astype(np.float64, copy=False))  # type: ignore[no-any-return]
+        return frozen(measures(column).astype(np.float64, copy=False))
     words = integers(column)
-    return frozen((words.view(np.uint64) if is_unsigned(column.type) else words).astype(np.float64))  # type: ignore[no-any-return]
-
-
-def float_parts(column: pa.Array) -> tuple[Floats, Floats, int]:
-    """Return numbers as ``(values + rests) / 10**places``, which is exact for integers and decimals of 64 bit.
-
-    ``rests`` is empty where all are 0. Decimals too wide for 64 bit are rounded.
-    """
-    dtype = column.type
-    decimal = pa.types.is_decimal(dtype) and dtype.precision <= INT64_DIGITS
-    if not (decimal or pa.types.is_integer(dtype)):
-        return floats(column), frozen(np.empty(0)), 0
-    places = dtype.scale if decimal else 0
-    words = integers(_as128(column) if decimal else column)
-    wide: npt.NDArray[Any] = words.view(np.uint64) if is_unsigned(dtype) else words
-    if not len(wide) or (wide.max() <= _EXACT and wide.min() >= -_EXACT):
-        return frozen(wide.astype(np.float64)), frozen(np.empty(0)), places
-    rests = wide & wide.dtype.type(0x7FF)  # what is left has 53 significant bits
-    return frozen((wide - rests).astype(np.float64)), frozen(rests.astype(np.float64)), places
+    return frozen((words.view(np.uint64) if is_unsigned(column.type) else words).astype(np.float64))
 
 
 def decimal_words(column: pa.Array) -> list[Ints]:
@@ -99,6 +82,19 @@ def decimal_words(column: pa.Array) -> list[Ints]:
     return [frozen(words[:, i]) for i in range(width)]
 
 
+def is_ticks(dtype: pa.DataType) -> bool:
+    """Whether a type's values are whole `ticks` of 64 bit."""
+    if pa.types.is_decimal(dtype):
+        return bool(dtype.precision <= INT64_DIGITS)
+    return bool(is_measurable(dtype) and not pa.types.is_floating(dtype))
+
+
+def ticks(column: pa.Array) -> Ints:
+    """Return int64 of shape (n,) with the order and the differences of the values; see `is_ticks`."""
+    wide = pa.types.is_decimal256(column.type)
+    return frozen(measures(column.cast(pa.decimal128(INT64_DIGITS, column.type.scale)) if wide else column))
+
+
 def order_keys(column: pa.Array) -> Numbers:
     """Return int64 or float64 of shape (n,) that sort as the values of any sortable type do; a NaN stays a NaN."""
     dtype = column.type
@@ -106,11 +102,9 @@ def order_keys(column: pa.Array) -> Numbers:
         return floats(column)
     if pa.types.is_boolean(dtype):
         return integers(column)
-    if pa.types.is_decimal(dtype) and dtype.precision <= INT64_DIGITS:
-        return frozen(measures(_as128(column)))  # type: ignore[no-any-return]
-    if is_measurable(dtype) and not pa.types.is_decimal(dtype):
-        return frozen(measures(column))  # type: ignore[no-any-return]
-    return frozen(sorted_codes(column.dictionary_encode())[0])  # type: ignore[no-any-return]
+    if is_ticks(dtype):
+        return ticks(column)
+    return frozen(sorted_codes(column.dictionary_encode())[0])
 
 
 def codes(column: pa.Array) -> tuple[Codes, int]:
@@ -120,7 +114,3 @@ def codes(column: pa.Array) -> tuple[Codes, int]:
         column = pa.array(np.where(np.isnan(values), np.nan, values))
     encoded = column.dictionary_encode()
     return frozen(encoded.indices.to_numpy()), len(encoded.dictionary)
-
-
-def _as128(column: pa.Array) -> pa.Array:
-    return column.cast(pa.decimal128(INT64_DIGITS, column.type.scale)) if column.type.bit_width > 128 else column

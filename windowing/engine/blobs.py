@@ -14,10 +14,9 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from windowing.columns import Ints
 from windowing.engine.ports import Account, Counts, Part
 from windowing.marks import Marks
-from windowing.sequence import Sequences
+from windowing.sequence import Sequences, one_batch
 
 _OFFSET = "__offset"
 _COUNT = "__count"
@@ -82,10 +81,10 @@ def part_of(sequences: Sequences, first: int, stop: int) -> Sequences:
 
 
 def _key_batch(sequences: Sequences) -> pa.RecordBatch:
-    columns = {} if sequences.keys is None else dict(zip(sequences.keys.column_names, sequences.keys.columns, strict=True))
-    arrays = [column.combine_chunks() for column in columns.values()]
-    counts: Ints = np.diff(sequences.bounds)
-    return pa.RecordBatch.from_arrays([*arrays, pa.array(counts)], names=[*columns, _COUNT])
+    counts = pa.array(np.diff(sequences.bounds))
+    if sequences.keys is None:
+        return pa.RecordBatch.from_arrays([counts], names=[_COUNT])
+    return _with(one_batch(sequences.keys), **{_COUNT: counts})
 
 
 def _with(batch: pa.RecordBatch, **extra: Any) -> pa.RecordBatch:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from windowing.columns import Ints, combined, measures, words
+from windowing.columns import Ints, combined, words
 from windowing.engine.blobs import Blob, encode, part_of
 from windowing.engine.ports import REJECT_FIELDS, Account, Batch, Counts, Sink, Source, Split
 from windowing.engine.slices import Chunk, slice_bounds
@@ -51,6 +52,12 @@ class Work:
         stream = [MARK] if self.source.stream else []
         return tuple(dict.fromkeys([*self.plan.columns, *stream, *extra]))
 
+    @property
+    def encoded(self) -> list[str]:
+        """The text columns that are keys and nothing else: read as dictionaries, they are never looked at row by row."""
+        keys = [name for name in self.plan.key if name not in self.plan.values]
+        return [name for name in keys if pa.types.is_string(self.source.schema.field(name).type)]
+
 
 @dataclass(frozen=True, slots=True)
 class Read:
@@ -76,8 +83,7 @@ def blobs_of(work: Work, cuts: pa.Table | None, slices: int, chunk: Chunk) -> It
 
 def read_chunk(work: Work, chunk: Chunk) -> Read:
     """Read all splits of a chunk, write its rejects, and sort the rest into sequences."""
-    dictionary = [name for name in work.plan.key if pa.types.is_string(work.source.schema.field(name).type)]
-    batches = [work.source.read(split, work.columns, dictionary) for split in chunk.splits]
+    batches = [work.source.read(split, work.columns, work.encoded) for split in chunk.splits]
     table = pa.concat_tables([batch.rows for batch in batches])
     rows, pos = one_batch(table), np.concatenate([batch.pos for batch in batches])
     marks = _marks(work, chunk, batches, rows, pos)
@@ -87,14 +93,14 @@ def read_chunk(work: Work, chunk: Chunk) -> Read:
     if reasons is not None:
         kept = np.flatnonzero(reasons == None)  # noqa: E711 - element by element
         rows, pos = rows.take(pa.array(kept)), pos[kept]
-    sequences = build(rows.select(list(work.plan.columns)), pos, work.plan.key, work.plan.sort)
+    sequences = build(rows, pos, work.plan.key, work.plan.sort, work.plan.values)
     return Read(sequences, marks, _clock(work.plan, sequences), account)
 
 
 def sample_keys(work: Work, most: int, split: Split) -> tuple[pa.Table, Ints]:
     """Distinct keys of at most ``most`` evenly spaced rows of a split, and how many of those rows hold each."""
     key = list(work.plan.key)
-    rows = work.source.read(split, key, [n for n in key if pa.types.is_string(work.source.schema.field(n).type)]).rows
+    rows = work.source.read(split, key, work.encoded).rows
     step = max(1, rows.num_rows // most)
     picked = rows.take(pa.array(np.arange(0, rows.num_rows, step))).combine_chunks()
     for name in key:
@@ -108,7 +114,7 @@ def _clock(plan: Plan, sequences: Sequences) -> int | float | None:
     if not needs_clock(plan.spec) or not len(sequences):
         return None
     column = combined(sequences.rows.column(plan.sort[0]))
-    return clock_values(column, plan.sort[0]).max().item()  # type: ignore[no-any-return]
+    return clock_values(column, plan.sort[0]).max().item()
 
 
 def _without_mark_rows(work: Work, rows: pa.RecordBatch, pos: Ints) -> tuple[pa.RecordBatch, Ints, int]:
@@ -148,7 +154,7 @@ def _file_ends(plan: Plan, chunk: Chunk, batches: Sequence[Batch], rows: pa.Reco
         return Marks(no_marks(rows, ()).rows, last, file)
     starts = np.cumsum([0, *(len(batch.pos) for batch in batches)])
     ordered = rows.select(list(plan.sort))
-    found = [_last_row(plan, ordered.slice(low, high - low)) for low, high in zip(starts[:-1], starts[1:], strict=True)]
+    found = [_last_row(plan, ordered.slice(low, high - low)) for low, high in pairwise(starts)]
     kept = np.array([i for i, row in enumerate(found) if row is not None], np.int64)
     picks = np.array([starts[i] + found[i] for i in kept], np.int64)
     pos = np.concatenate([batch.pos for batch in batches])
@@ -205,9 +211,7 @@ def _turned_away(work: Work, chunk: Chunk, pos: Ints, reasons: npt.NDArray[np.ob
             yield _with_reasons(work, split, whole, pos[mine], reasons[mine])
 
 
-def _with_reasons(
-    work: Work, split: Split, whole: pa.Table, pos: Ints, reasons: npt.NDArray[np.object_]
-) -> pa.Table:
+def _with_reasons(work: Work, split: Split, whole: pa.Table, pos: Ints, reasons: npt.NDArray[np.object_]) -> pa.Table:
     size = len(pos)
     lines = pa.array(work.source.line_numbers(split, pos))
     files = pa.array([work.source.files[split.file].path] * size)

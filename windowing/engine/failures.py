@@ -22,6 +22,10 @@ class TaskError(Exception):
     """A `WincliError` on its way from a task to the driver: its text is all that arrives."""
 
 
+class Trace(Exception):
+    """The whole text of what Spark raised, kept while Java, which is asked for it, is still there."""
+
+
 def guarded(function: Callable[..., Any]) -> Callable[..., Iterator[Any]]:
     """Wrap a function over a partition, so that a `WincliError` in it arrives on the driver as itself."""
 
@@ -60,17 +64,16 @@ def explained(error: BaseException, settings: Mapping[str, str]) -> WincliError:
     if isinstance(error, WincliError):
         return error
     text = str(error)
-    return (
-        unpacked(text) or _known(text, settings) or SparkError(f"Spark failed: {last_line(text)}", "see all with -vv")
-    )
+    return unpacked(text) or in_words(text, settings)
 
 
-def _known(text: str, settings: Mapping[str, str]) -> SparkError | None:
-    memory = settings.get("spark.driver.memory", "1g")
+def in_words(text: str, settings: Mapping[str, str]) -> SparkError:
+    """What a stack trace, or Java's log, comes to in one line; ``settings`` are the ones Spark runs with."""
+    told = {"master": settings.get("spark.master", ""), "memory": settings.get("spark.driver.memory", "1g")}
     for pattern, what, do in _CAUSES:
         if match := re.search(pattern, text):
-            return SparkError(what.format(*match.groups(), memory=memory), do)
-    return None
+            return SparkError(what.format(*match.groups(), **told), do)
+    return SparkError(f"Spark failed: {last_line(text)}", "see all with -vv")
 
 
 # What Java or Python say, what it means, what helps. The first that fits is told.
@@ -96,8 +99,8 @@ _CAUSES = (
         "let fewer work at once, each with more memory: --master 'local[1]'",
     ),
     (
-        r"Could not parse Master URL: '?([^\s']*)'?|(Master must either be .*)",
-        "Spark does not know this master: {0}",
+        r"Could not parse Master URL|Master must either be",
+        "Spark does not know this master: {master}",
         "say --master 'local[*]', spark://HOST:PORT, yarn or k8s://URL",
     ),
     (
@@ -130,10 +133,11 @@ def last_line(text: str) -> str:
         return _lines(python)[-1]
     lines = [line for line in _lines(text) if not re.match(r"at |\.\.\. \d+ more", line)]
     causes = [line.removeprefix("Caused by: ") for line in lines if line.startswith("Caused by: ")]
-    named = [line.lstrip(": ") for line in lines if re.match(r"(: )?[\w.$]+(Exception|Error): ", line)]
+    named = [match[0] for line in lines if (match := re.search(r"[\w.$]+(Exception|Error): .*", line))]
     line = (causes[-1:] or named[:1] or lines[:1] or ["no reason given"])[0]
     return re.sub(r"^(?:[\w$]+\.)+([\w$]+: )", r"\1", line)
 
 
 def _lines(text: str) -> list[str]:
-    return [line.strip() for line in text.splitlines() if line.strip()] or ["no reason given"]
+    bare = (re.sub(r"\s*SQLSTATE: \w+$", "", line).strip() for line in text.splitlines())
+    return [line for line in bare if line] or ["no reason given"]

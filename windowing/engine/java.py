@@ -16,10 +16,11 @@ import struct
 import subprocess
 import tempfile
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from windowing.engine.failures import in_words
 from windowing.errors import SparkError
 
 OLDEST = 17
@@ -87,11 +88,11 @@ class Gateway:
         port, size = struct.unpack(">ii", data[:8])
         return port, data[8 : 8 + size].decode()
 
-    def wait(self) -> tuple[int, str]:
-        """Wait until Java listens; raises `SparkError` with its last words where it ends instead."""
+    def wait(self, settings: Mapping[str, str]) -> tuple[int, str]:
+        """Wait until Java, started with ``settings``, listens; raises `SparkError` where it ends instead."""
         while (address := self.address()) is None:
             if self.process.poll() is not None:
-                raise SparkError(f"Java ended while starting: {_last_words(self.log)}", "see the log with -vv")
+                raise in_words(self.log, settings)
             time.sleep(0.01)
         return address
 
@@ -222,9 +223,3 @@ def _escaped(text: str, special: str) -> str:
 def new_folder(parent: str | None = None) -> Path:
     """A new temporary folder that only this user can enter."""
     return Path(tempfile.mkdtemp(prefix="wincli-", dir=parent))
-
-
-def _last_words(log: str) -> str:
-    lines: Sequence[str] = [line.strip() for line in log.splitlines() if line.strip() and not line.startswith("\tat ")]
-    told = [line for line in lines if "Error" in line or "Exception" in line]
-    return (told or lines or ["it said nothing"])[0 if told else -1]

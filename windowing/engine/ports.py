@@ -19,7 +19,10 @@ from windowing.stream import StreamInfo as StreamInfo
 
 @dataclass(frozen=True, slots=True)
 class InputFile:
-    """One input file as the plan saw it: ``path`` as the user would write it, ``size`` in bytes, ``mtime`` ISO 8601 UTC or None."""
+    """One input file as the plan saw it.
+
+    ``path`` as the user would write it, ``size`` in bytes, ``mtime`` as ISO 8601 in UTC or None.
+    """
 
     path: str
     size: int

@@ -73,7 +73,9 @@ def _cuts(work: Work, session: Session, slices: int) -> pa.Table | None:
     return cut_points(sampled, slices)
 
 
-def _exchange(work: Work, session: Session, chunks: Sequence[Chunk], cuts: pa.Table | None, slices: int) -> list[Report]:
+def _exchange(
+    work: Work, session: Session, chunks: Sequence[Chunk], cuts: pa.Table | None, slices: int
+) -> list[Report]:
     send = guarded(partial(_blobs_of_all, work, cuts, slices))
     receive = guarded(partial(_scan_partition, work, slices))
     blobs = session.context.parallelize(chunks, len(chunks)).mapPartitions(send)

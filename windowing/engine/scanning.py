@@ -22,8 +22,9 @@ from windowing.sequence import Sequences, merge, one_batch
 class Report:
     """What a scan task tells the driver: bounded, whatever the rows were, except for its view of the marks.
 
-    ``part``: the file written, or None where nothing came out; ``rejects``: files of rejects of its chunks. ``occupied``: epochs with rows, packed to bits, and
-    ``marks`` (of one slice only): for `merge_occupied`, where several slices share the marks.
+    ``part``: the file written, or None where nothing came out; ``rejects``: files of rejects of its chunks.
+    ``occupied``: epochs with rows, packed to bits, and ``marks`` (of one slice only): for `empty_marks_of`, where
+    several slices share the marks.
     """
 
     part: Part | None

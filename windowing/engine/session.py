@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Generic, TypeVar
 
 from windowing.engine.daemon import LOCK
-from windowing.engine.failures import explained, guarded
+from windowing.engine.failures import Trace, explained, guarded
 from windowing.engine.java import Gateway, find_java, launch, new_folder, spark_home
 from windowing.engine.shipping import ship
 from windowing.errors import SparkError
@@ -105,7 +105,7 @@ class Session:
             work.finished(_PATIENCE)
             raise
         if work.error is not None:
-            raise self._reason(work.error) from work.error
+            raise self._reason(work.error) from Trace(str(work.error))
         return work.result()
 
     def each(self, label: str, function: Callable[[T], R], items: Iterable[T]) -> list[R]:
@@ -185,9 +185,10 @@ class Boot:
         if self._session is None:
             self._work.finished(None)
             if self._work.error is not None:
+                cause = Trace(str(self._work.error))
                 reason = explained(self._work.error, self._setup.settings)
                 self.close()
-                raise reason from self._work.error
+                raise reason from cause
             self._session = Session(self._work.result(), self._gateway, self._setup)
         return self._session
 
@@ -302,7 +303,7 @@ def _environment(setup: Setup) -> dict[str, str]:
 def _connect(gateway: Gateway, setup: Setup) -> SparkContext:
     logging.getLogger("py4j").setLevel(logging.CRITICAL)  # it would tell of Java's end on stderr
     _check_master(setup.master)
-    address = gateway.wait()
+    address = gateway.wait(setup.settings)
     try:
         context = _context(*address)
     except Exception as error:

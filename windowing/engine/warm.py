@@ -21,7 +21,7 @@ def warm(work: Work) -> None:
     plan = work.plan
     schema = work.source.schema
     rows = pa.RecordBatch.from_arrays([_three(schema.field(name).type) for name in plan.columns], names=plan.columns)
-    sequences = build(rows, np.arange(3), plan.key, plan.sort)
+    sequences = build(rows, np.arange(3), plan.key, plan.sort, plan.values)
     merged = merge([sequences, sequences])
     scan(plan, merged, no_marks(merged.rows, plan.sort), 1 if needs_clock(plan.spec) else None)
 

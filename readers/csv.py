@@ -1,0 +1,202 @@
+"""CSV files: ranges of lines, or whole files where a range cannot be entered in the middle."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from itertools import chain
+
+import numpy as np
+import pyarrow as pa
+
+from readers.csv_header import Header, read_header
+from readers.csv_parse import infer_csv, read_typed
+from readers.files import Located, naming
+from readers.kinds import Kind, join
+from readers.options import ReadOptions
+from readers.portions import Portion, Reject, drop_misfits, first_detail, join_portions
+from readers.ranges import WHOLE, Range, bom_size, last_line_end, line_start, stream_pieces
+from readers.records import Dialect, Int64s, Records, Tally, locate, tally
+from readers.text import Stretch
+from readers.types import ColumnType
+from windowing.engine.ports import Split
+from windowing.errors import InputError
+
+_STEP = 16 << 20
+_NOTHING = Header((), 0, 0)
+
+
+@dataclass(frozen=True, slots=True)
+class CsvReader:
+    """Reads CSV with the given dialect; ``typed``: the columns whose types are known and not inferred."""
+
+    delimiter: str
+    multiline: bool
+    typed: frozenset[str]
+
+    def as_stream(self, place: Located) -> bool:
+        """Whether a file is read from start to end in one split."""
+        return self.multiline or place.compression is not None
+
+    def dialect(self, place: Located) -> Dialect:
+        """Return the dialect of a file: ``.tsv`` files have tabs unless a delimiter was given."""
+        name = place.path.lower().removesuffix("." + place.path.rpartition(".")[2]) if place.compression else place.path
+        tabs = self.delimiter == "," and name.lower().endswith(".tsv")
+        return Dialect("\t" if tabs else self.delimiter, self.multiline)
+
+    def scan(self, piece: Range) -> Stretch | InputError:
+        """Count the records of a range and find the kinds of its columns. Errors are returned, not raised."""
+        try:
+            with naming(piece.place.shown):
+                return self._scan_stream(piece) if piece.stop == WHOLE else self._scan_range(piece)
+        except InputError as error:
+            return error
+
+    def _scan_range(self, piece: Range) -> Stretch:
+        dialect = self.dialect(piece.place)
+        with piece.place.open_file() as file:
+            size = file.size()
+            header = read_header(partial(_first_bytes, file), dialect) or _NOTHING
+            start, stop = (
+                max(line_start(file, at, size, cr_ends=True), header.size) for at in (piece.start, piece.stop)
+            )
+            data = file.read_at(stop - start, start)
+        counts, kinds = self._survey(data, dialect, header.names)
+        return _stretch(piece.file, (start, stop), header, len(data), counts, kinds)
+
+    def _scan_stream(self, piece: Range) -> Stretch:
+        dialect = self.dialect(piece.place)
+        counts, kinds, nbytes = Tally(0, 0, 0, -1, 0), dict[str, Kind](), 0
+        with piece.place.open_stream() as stream:
+            header, pieces = _body(stream, dialect)
+            for data in pieces:
+                more, found = self._survey(data, dialect, header.names)
+                counts = _added(counts, more)
+                kinds = {name: join(kinds.get(name, 0), kind) for name, kind in found.items()} or kinds
+                nbytes += len(data)
+        return _stretch(piece.file, (0, WHOLE), header, nbytes, counts, kinds)
+
+    def _survey(self, data: bytes, dialect: Dialect, names: Sequence[str]) -> tuple[Tally, dict[str, Kind]]:
+        counts = tally(data, dialect, len(names))
+        wanted = [name for name in names if name not in self.typed]
+        if counts.torn >= 0 or counts.rows == counts.wrong or not wanted:
+            return counts, {}
+        clean, _, _ = _well_formed(data, dialect, len(names)) if counts.wrong else (data, None, None)
+        return counts, infer_csv(clean, dialect, names, wanted)
+
+    def read(
+        self, place: Located, split: Split, names: Sequence[str], want: Mapping[str, ColumnType], dictionary: Sequence[str]
+    ) -> Portion:
+        """Read the wanted columns of a split; rows that do not parse, or have too many or few fields, are rejects."""
+        if not want and not split.place[3]:
+            return Portion(pa.table({}), np.arange(split.rows, dtype=np.int64))
+        dialect, base, line = self.dialect(place), 0, split.place[2]
+        portions: list[tuple[int, Portion]] = []
+        with naming(place.shown):
+            for data in self._pieces(place, split):
+                counts = tally(data, dialect, len(names))
+                portions.append((base, _read_piece(data, counts, line, dialect, names, want)))
+                base, line = base + counts.rows, line + counts.lines
+        if base != split.rows:
+            raise InputError(f"{place.shown} has changed since the run began", "run it again when nothing writes to it")
+        return join_portions(portions, pa.schema([(name, kind.type) for name, kind in want.items()]))
+
+    def lines(self, place: Located, split: Split, offsets: Int64s) -> Int64s:
+        """Return the lines that the records at ``offsets`` of a split begin in."""
+        dialect, base, line = self.dialect(place), 0, split.place[2]
+        found: list[Int64s] = [np.empty(0, np.int64)]
+        with naming(place.shown):
+            for data in self._pieces(place, split):
+                records = locate(data, dialect)
+                rows = len(records.lines)
+                here = offsets[(offsets >= base) & (offsets < base + rows)]
+                found.append(records.lines[here - base] + line)
+                base, line = base + rows, line + tally(data, dialect, 0).lines
+        return np.concatenate(found)
+
+    def _pieces(self, place: Located, split: Split) -> Iterator[bytes]:
+        start, stop = split.place[:2]
+        if stop == WHOLE:
+            with place.open_stream() as stream:
+                yield from _body(stream, self.dialect(place))[1]
+        elif stop > start:
+            with place.open_file() as file:
+                yield file.read_at(stop - start, start)
+
+
+def _first_bytes(file: pa.NativeFile, size: int) -> bytes:
+    return bytes(file.read_at(size, 0))
+
+
+def _body(stream: pa.NativeFile, dialect: Dialect) -> tuple[Header, Iterator[bytes]]:
+    """Return the header of a stream, and the pieces of what is behind it."""
+    pieces = stream_pieces(stream, _STEP, partial(_whole, dialect))
+    start = b""
+    for piece in pieces:
+        start += piece
+        header = read_header(partial(_slice, start), dialect)
+        if header is not None:
+            rest = start[header.size :]
+            return header, chain([rest] if rest else [], pieces)
+    return _NOTHING, iter(())
+
+
+def _slice(data: bytes, size: int) -> bytes:
+    return data[:size]
+
+
+def _whole(dialect: Dialect, data: bytes) -> int:
+    if not dialect.multiline:
+        return last_line_end(data, cr_ends=True)
+    return tally(data.removesuffix(b"\r"), dialect, 0).whole
+
+
+def _well_formed(data: bytes, dialect: Dialect, width: int) -> tuple[bytes, Int64s, Records]:
+    """Return the records with ``width`` fields, their rows among all, and all records."""
+    records = locate(data, dialect)
+    wrong = np.flatnonzero(records.fields != width)
+    return records.without(data, wrong), np.flatnonzero(records.fields == width), records
+
+
+def _read_piece(
+    data: bytes, counts: Tally, line: int, dialect: Dialect, names: Sequence[str], want: Mapping[str, ColumnType]
+) -> Portion:
+    """Read one piece whose first line is ``line``."""
+    rejects: list[Reject] = []
+    rows, records = None, None
+    piece = data
+    if counts.wrong:
+        piece, rows, records = _well_formed(data, dialect, len(names))
+        for row in np.flatnonzero(records.fields != len(names)):
+            detail = f"{records.fields[row]} fields where the header has {len(names)}"
+            rejects.append(Reject(int(row), line + int(records.lines[row]), detail, records.text(data, row)))
+    rows = np.arange(counts.rows, dtype=np.int64) if rows is None else rows
+    table, misfits = read_typed(piece, dialect, names, want)
+    table, bad = drop_misfits(table, misfits)
+    if bad is None:
+        return Portion(table, rows, tuple(rejects))
+    records = records or locate(data, dialect)
+    for at in np.flatnonzero(bad):
+        row = int(rows[at])
+        detail = first_detail(misfits, at)
+        rejects.append(Reject(row, line + int(records.lines[row]), detail, records.text(data, row)))
+    return Portion(table, rows[~bad], tuple(rejects))
+
+
+def _stretch(
+    file: int, place: tuple[int, int], header: Header, nbytes: int, counts: Tally, kinds: dict[str, Kind]
+) -> Stretch:
+    return Stretch(
+        file, *place, counts.rows, counts.wrong, counts.lines, header.lines, nbytes, counts.torn, header.names, kinds
+    )
+
+
+def _added(a: Tally, b: Tally) -> Tally:
+    torn = a.torn if a.torn >= 0 else a.lines + b.torn if b.torn >= 0 else -1
+    return Tally(a.rows + b.rows, a.wrong + b.wrong, a.lines + b.lines, torn, 0)
+
+
+def csv_reader(options: ReadOptions, typed: frozenset[str]) -> CsvReader:
+    """Return the reader that the options ask for."""
+    return CsvReader(options.delimiter, options.multiline, typed)

@@ -1,0 +1,134 @@
+"""JSON Lines: one object a line, ranges of lines, or whole files where they are compressed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+import pyarrow as pa
+
+from readers.files import Located, naming
+from readers.json_parse import Lines, good_lines, infer_lines, infer_quickly, read_typed
+from readers.kinds import NOTHING, Kind, join
+from readers.portions import Portion, Reject, join_portions
+from readers.ranges import WHOLE, Range, last_line_end, line_start, stream_pieces, without_bom
+from readers.records import Int64s, locate_lines
+from readers.text import Stretch
+from readers.types import ColumnType
+from windowing.engine.ports import Split
+from windowing.errors import InputError
+
+_STEP = 16 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class JsonReader:
+    """Reads JSON Lines."""
+
+    def as_stream(self, place: Located) -> bool:
+        """Whether a file is read from start to end in one split."""
+        return place.compression is not None
+
+    def scan(self, piece: Range) -> Stretch | InputError:
+        """Count the lines of a range and find the kinds of its columns. Errors are returned, not raised."""
+        try:
+            with naming(piece.place.shown):
+                return _scan(piece)
+        except InputError as error:
+            return error
+
+    def read(
+        self, place: Located, split: Split, names: Sequence[str], want: Mapping[str, ColumnType], dictionary: Sequence[str]
+    ) -> Portion:
+        """Read the wanted columns of a split; lines that are no object, or do not fit the types, are rejects."""
+        torn, base, line = split.place[3], 0, split.place[2]
+        if not want and not torn:
+            return Portion(pa.table({}), np.arange(split.rows, dtype=np.int64))
+        portions: list[tuple[int, Portion]] = []
+        with naming(place.shown):
+            for data in _pieces(place, *split.place[:2]):
+                portion, rows, line_ends = _read_piece(data, line, want, torn > 0)
+                portions.append((base, portion))
+                base, line = base + rows, line + line_ends
+        if base != split.rows:
+            raise InputError(f"{place.shown} has changed since the run began", "run it again when nothing writes to it")
+        return join_portions(portions, pa.schema([(name, kind.type) for name, kind in want.items()]))
+
+    def lines(self, place: Located, split: Split, offsets: Int64s) -> Int64s:
+        """Return the lines in the file of the rows at ``offsets`` of a split."""
+        base, line = 0, split.place[2]
+        found: list[Int64s] = [np.empty(0, np.int64)]
+        with naming(place.shown):
+            for data in _pieces(place, *split.place[:2]):
+                records, line_ends = locate_lines(data)
+                rows = len(records.lines)
+                here = offsets[(offsets >= base) & (offsets < base + rows)]
+                found.append(records.lines[here - base] + line)
+                base, line = base + rows, line + line_ends
+        return np.concatenate(found)
+
+
+def _scan(piece: Range) -> Stretch:
+    start, stop = _bounds(piece)
+    rows, bad, lines, nbytes, kinds = 0, 0, 0, 0, dict[str, Kind]()
+    for data in _pieces(piece.place, start, stop):
+        count, torn, line_ends, found = _survey(data)
+        rows, bad, lines, nbytes = rows + count, bad + torn, lines + line_ends, nbytes + len(data)
+        kinds = {name: join(kinds.get(name, NOTHING), found.get(name, NOTHING)) for name in {**kinds, **found}}
+    return Stretch(piece.file, start, stop, rows, bad, lines, nbytes=nbytes, kinds=kinds)
+
+
+def _bounds(piece: Range) -> tuple[int, int]:
+    if piece.stop == WHOLE:
+        return 0, WHOLE
+    with piece.place.open_file() as file:
+        size = file.size()
+        start, stop = (line_start(file, at, size, cr_ends=False) for at in (piece.start, piece.stop))
+    return start, stop
+
+
+def _survey(data: bytes) -> tuple[int, int, int, dict[str, Kind]]:
+    """Return the rows of a piece, how many of them are no objects, its line ends, and the kinds of its columns."""
+    records, line_ends = locate_lines(data)
+    quick = infer_quickly(Lines(data, records))
+    if quick is not None:
+        return len(records.starts), 0, line_ends, quick
+    lines, torn = good_lines(Lines(data, records))
+    return len(records.starts), len(torn), line_ends, infer_lines(lines)
+
+
+def _read_piece(data: bytes, line: int, want: Mapping[str, ColumnType], torn: bool) -> tuple[Portion, int, int]:
+    """Return what one piece holds, its rows, and its line ends; ``torn``: some of its lines are no objects."""
+    records, line_ends = locate_lines(data)
+    total = len(records.starts)
+    lines = Lines(data, records)
+    lines, no_objects = good_lines(lines) if torn else (lines, np.empty(0, np.int64))
+    table, misfits = read_typed(lines, want)
+    rows = np.delete(np.arange(total, dtype=np.int64), no_objects)
+    details = {int(row): "the line is not one JSON object" for row in no_objects}
+    details |= {int(rows[at]): detail for at, detail in misfits.items()}
+    rejects = tuple(
+        Reject(row, line + int(records.lines[row]), detail, records.text(data, row)) for row, detail in details.items()
+    )
+    if misfits:
+        kept = np.ones(len(rows), np.bool_)
+        kept[list(misfits)] = False
+        table, rows = table.filter(pa.array(kept)), rows[kept]
+    return Portion(table, rows, rejects), total, line_ends
+
+
+def _pieces(place: Located, start: int, stop: int) -> Iterator[bytes]:
+    """Yield the bytes of a range, whole lines each time; the first of a file has no byte order mark."""
+    if stop != WHOLE:
+        if stop > start:
+            with place.open_file() as file:
+                data = file.read_at(stop - start, start)
+            yield without_bom(data) if start == 0 else data
+        return
+    with place.open_stream() as stream:
+        is_first = True
+        for data in stream_pieces(stream, _STEP, partial(last_line_end, cr_ends=False)):
+            yield without_bom(data) if is_first else data
+            is_first = False

@@ -1,0 +1,147 @@
+"""The way in: paths and options to a `Source` that knows its files, its schema and its splits."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import PurePosixPath
+from typing import Any, TypeVar, get_args
+
+import pyarrow as pa
+
+from readers import hive
+from readers.files import COMPRESSIONS
+from readers.listing import Found, list_files
+from readers.options import Format, ReadOptions
+from readers.parquet import ParquetReader, plan_parquet
+from readers.portions import FormatReader
+from readers.source import FileSource
+from readers.stream import STREAM_COLUMN, Files, order_files
+from readers.text import Plan, plan_text
+from readers.types import ColumnType, column_type
+from readers.unify import unify
+from windowing.engine.ports import InputFile
+from windowing.errors import ConfigError, InputError
+
+T = TypeVar("T")
+R = TypeVar("R")
+Each = Callable[[Callable[[Any], Any], Sequence[Any]], list[Any]]
+
+_FORMATS: dict[str, Format] = {
+    ".parquet": "parquet",
+    ".pq": "parquet",
+    ".csv": "csv",
+    ".tsv": "csv",
+    ".jsonl": "jsonl",
+    ".ndjson": "jsonl",
+    ".json": "jsonl",
+}
+_TORN = ("a quoted field runs over the end of the line", "--multiline reads such files")
+_UNCLOSED = ("a quoted field begins here and never ends", "close the quote")
+
+
+def open_source(paths: Sequence[str], options: ReadOptions, each: Each) -> FileSource:
+    """List, type and split an input.
+
+    ``each(function, items)`` runs a picklable function over picklable items, wherever it likes, and returns the
+    results in order: text files are gone through once by it, to count rows and to find types. Parquet needs none.
+    Raises `InputError` where an input is missing, cannot be read or does not fit together, `ConfigError` where
+    the options do not fit the input.
+    """
+    _check(options)
+    files = order_files(list_files(paths), options.file_order)
+    if not files.files:
+        raise InputError(f"{paths[0]} is a result without part files", "write the result again")
+    form = _format(files.files, options)
+    given = {name: ColumnType(kind) for name, kind in files.types.items()} if form != "parquet" else {}
+    given |= {name: column_type(text) for name, text in options.schema}
+    reader, plan = _plan(form, files.files, options, given, each)
+    return _source(files, reader, plan, given, options)
+
+
+def _check(options: ReadOptions) -> None:
+    delimiter = options.delimiter
+    if len(delimiter) != 1 or not delimiter.isascii() or delimiter in '"\r\n':
+        raise ConfigError(f"{delimiter!r} cannot be a delimiter", "use one ASCII character, such as , or ;")
+    if options.split_bytes < 1:
+        raise ConfigError("a split has at least one byte", "leave split_bytes at its default")
+
+
+def _format(files: Sequence[Found], options: ReadOptions) -> Format:
+    """Return the one format of all files. Raises `InputError` naming a file, or two, that leave it open."""
+    if options.format in get_args(Format):
+        return options.format  # type: ignore[return-value]
+    first: dict[Format, Found] = {}
+    for file in files:
+        form = _by_name(file.place.path)
+        if form is None:
+            known = f"; {next(iter(first.values())).place.shown} is {next(iter(first))}" if first else ""
+            raise InputError(
+                f"the name of {file.place.shown} tells no format{known}", "say which with --input-format csv, jsonl or parquet"
+            )
+        first.setdefault(form, file)
+    if len(first) > 1:
+        (a, one), (b, two) = list(first.items())[:2]
+        raise InputError(
+            f"{one.place.shown} is {a} and {two.place.shown} is {b}",
+            "read one format at a time, or say which it is with --input-format",
+        )
+    return next(iter(first))
+
+
+def _by_name(path: str) -> Format | None:
+    name = PurePosixPath(path.lower())
+    return _FORMATS.get(PurePosixPath(name.stem).suffix if name.suffix in COMPRESSIONS else name.suffix)
+
+
+def _plan(
+    form: Format, files: Sequence[Found], options: ReadOptions, given: Mapping[str, ColumnType], each: Each
+) -> tuple[FormatReader, Plan]:
+    if form == "parquet":
+        return ParquetReader(), plan_parquet(files, options.split_bytes)
+    return _plan_text(form, files, options, given, each)
+
+
+def _plan_text(
+    form: Format, files: Sequence[Found], options: ReadOptions, given: Mapping[str, ColumnType], each: Each
+) -> tuple[FormatReader, Plan]:
+    # numba loads only for text
+    from readers.csv import CsvReader  # noqa: PLC0415
+    from readers.jsonl import JsonReader  # noqa: PLC0415
+    from readers.ranges import cut_files  # noqa: PLC0415
+    from readers.records import warm  # noqa: PLC0415
+
+    warm()
+    reader: CsvReader | JsonReader = JsonReader()
+    if form == "csv":
+        reader = CsvReader(options.delimiter, options.multiline, frozenset(given))
+    scanned = each(reader.scan, cut_files(files, options.split_bytes, reader.as_stream))
+    typed = {name: kind.type for name, kind in given.items()}
+    return reader, plan_text(files, scanned, typed, _UNCLOSED if options.multiline else _TORN)
+
+
+def _source(
+    files: Files, reader: FormatReader, plan: Plan, given: Mapping[str, ColumnType], options: ReadOptions
+) -> FileSource:
+    found = files.files
+    constants = _constants(files, given)
+    folders = pa.schema([(name, column.type) for name, column in constants.items()])
+    own = [(file.place.shown, layout) for file, layout in zip(found, plan.schemas, strict=True)]
+    typed = dict(given)
+    typed |= {name: ColumnType(column.type) for name, column in constants.items()}  # the folder wins over the file
+    chosen = {name: kind for name, kind in typed.items() if name in given or name in constants}
+    schema = unify([*own, (found[0].place.shown, folders)], _said(chosen, options, constants))
+    if not schema.names:
+        raise InputError(f"no file of {found[0].place.shown} .. has any column", "is it empty, or of another format?")
+    values = [{name: column[i].as_py() for name, column in constants.items()} for i in range(len(found))]
+    return FileSource(
+        schema,
+        tuple(InputFile(file.place.shown, file.size, file.mtime) for file in found),
+        plan.splits,
+        files.stream,
+        reader,
+        tuple(file.place for file in found),
+        tuple(tuple(layout.names) for layout in plan.schemas),
+        tuple(values),
+        {name: kind.format for name, kind in given.items()},
+        plan.text_at,
+    )

@@ -1,0 +1,128 @@
+"""Parquet files: footers are read on the driver, splits are runs of row groups."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from readers.casts import convert
+from readers.files import Located, naming
+from readers.listing import Found
+from readers.portions import Misfits, Portion, Reject, drop_misfits, first_detail
+from readers.records import Int64s
+from readers.text import Plan
+from readers.types import ColumnType, plain
+from windowing.engine.ports import Split
+from windowing.errors import InputError
+
+_THREADS = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Footer:
+    """What the end of a file says: its columns in their plain types, and rows and bytes of each row group."""
+
+    schema: pa.Schema
+    groups: tuple[tuple[int, int], ...]
+
+
+def plan_parquet(files: Sequence[Found], split_bytes: int) -> Plan:
+    """Read all footers and cut the files. Raises `InputError` naming the first file that is no whole Parquet."""
+    with ThreadPoolExecutor(_THREADS) as pool:
+        footers = list(pool.map(lambda file: _footer(file.place), files))
+    splits: list[Split] = []
+    base = 0
+    for index, footer in enumerate(footers):
+        splits += _splits(footer, index, len(splits), base, split_bytes)
+        base += sum(rows for rows, _ in footer.groups)
+    shared: dict[pa.Schema, pa.Schema] = {}
+    return Plan(tuple(splits), tuple(shared.setdefault(f.schema, f.schema) for f in footers))
+
+
+def _footer(place: Located) -> Footer:
+    with naming(place.shown, " as Parquet"), _open(place) as file:
+        groups = tuple(
+            (group.num_rows, group.total_byte_size) for group in map(file.metadata.row_group, range(file.num_row_groups))
+        )
+        names = file.schema_arrow.names
+        if len(set(names)) < len(names):
+            twice = next(name for name in names if names.count(name) > 1)
+            raise InputError(f"{place.shown} has two columns named {twice!r}", "give each a name of its own")
+        return Footer(pa.schema([(field.name, plain(field.type)) for field in file.schema_arrow]), groups)
+
+
+def _open(place: Located, dictionary: Sequence[str] = ()) -> pq.ParquetFile:
+    return pq.ParquetFile(
+        place.path,
+        filesystem=place.fs,
+        read_dictionary=list(dictionary) or None,
+        pre_buffer=not place.is_local,
+        coerce_int96_timestamp_unit="us",  # in nanoseconds the year 9999 of old files would wrap
+    )
+
+
+def _splits(footer: Footer, file: int, index: int, base: int, split_bytes: int) -> list[Split]:
+    """Cut one file: row groups next to each other go together while they are not over ``split_bytes``."""
+    runs: list[list[int]] = []
+    size = 0
+    for group, (_, nbytes) in enumerate(footer.groups):
+        if not runs or size + nbytes > split_bytes:
+            runs.append([])
+            size = 0
+        runs[-1].append(group)
+        size += nbytes
+    first, splits = 0, []
+    for at, run in enumerate(runs or [[]]):
+        rows = sum(footer.groups[group][0] for group in run)
+        nbytes = sum(footer.groups[group][1] for group in run)
+        is_last = at + 1 >= len(runs)
+        splits.append(Split(index + at, file, base + first, rows, nbytes, is_last, (first, *run)))
+        first += rows
+    return splits
+
+
+@dataclass(frozen=True, slots=True)
+class ParquetReader:
+    """Reads row groups; ``place`` of a split is its first row in the file, then its row groups."""
+
+    def read(
+        self, place: Located, split: Split, names: Sequence[str], want: Mapping[str, ColumnType], dictionary: Sequence[str]
+    ) -> Portion:
+        """Read the wanted columns; a row with a value that cannot be cast to the type asked for is a reject."""
+        rows = np.arange(split.rows, dtype=np.int64)
+        if not want:
+            return Portion(pa.table({}), rows)
+        texts = [name for name in dictionary if name in want]
+        with naming(place.shown, " as Parquet"), _open(place, texts) as file:
+            raw = file.read_row_groups(list(split.place[1:]), columns=list(want), use_threads=False)
+        if len(raw) != split.rows:
+            raise InputError(f"{place.shown} has changed since the run began", "run it again when nothing writes to it")
+        columns, misfits = {}, []
+        for name, kind in want.items():
+            if name in texts and pa.types.is_dictionary(raw[name].type):
+                columns[name] = raw[name]
+                continue
+            column = _plain_column(raw[name])
+            columns[name], mask = convert(column, kind)
+            if mask is not None:
+                misfits.append(Misfits(name, kind, column, mask))
+        table, bad = drop_misfits(pa.table(columns), misfits)
+        if bad is None:
+            return Portion(table, rows)
+        first = split.place[0] + 1
+        rejects = tuple(Reject(int(at), first + int(at), first_detail(misfits, at), None) for at in np.flatnonzero(bad))
+        return Portion(table, rows[~bad], rejects)
+
+    def lines(self, place: Located, split: Split, offsets: Int64s) -> Int64s:
+        """Return the 1-based rows in the file of rows of a split."""
+        return offsets + split.place[0] + 1
+
+
+def _plain_column(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    kind = plain(column.type)
+    return column if column.type == kind else column.cast(kind)

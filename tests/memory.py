@@ -1,0 +1,100 @@
+"""A source and a sink in memory, and the pipeline of the engine without Spark."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from windowing.engine.exchange import FILES, Work, blobs_of, reject_schema
+from windowing.engine.ports import Batch, Counts, InputFile, Part, Split
+from windowing.engine.scanning import empty_marks_of, scan_directly, scan_slice
+from windowing.engine.slices import Chunk
+from windowing.plan import Plan
+from windowing.stream import StreamInfo
+
+
+@dataclass
+class MemorySource:
+    """Tables as files, each cut into splits at the given places."""
+
+    tables: Sequence[pa.Table]
+    cuts: Sequence[Sequence[int]]
+    stream: StreamInfo | None = None
+    splits: list[Split] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.schema = self.tables[0].schema
+        self.files = [InputFile(f"file-{i}", 0, None) for i in range(len(self.tables))]
+        self.splits, base = [], 0
+        for f, (table, inner) in enumerate(zip(self.tables, self.cuts, strict=True)):
+            for low, high in pairwise(sorted({0, table.num_rows, *(c for c in inner if c < table.num_rows)}) if table.num_rows else [0, 0]):
+                ends = high == table.num_rows
+                self.splits.append(Split(len(self.splits), f, base, high - low, 0, ends, (low, high)))
+                base += high - low
+
+    def read(self, split: Split, columns: Sequence[str], dictionary: Sequence[str] = ()) -> Batch:
+        low, high = split.place
+        rows = self.tables[split.file].slice(low, high - low).select(list(columns))
+        for name in dictionary:
+            rows = rows.set_column(rows.column_names.index(name), name, rows.column(name).dictionary_encode())
+        return Batch(rows, np.arange(split.base, split.base + split.rows))
+
+    def line_numbers(self, split: Split, pos: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+        return pos - split.base + split.place[0] + 1
+
+
+@dataclass
+class MemorySink:
+    parts: dict[int, pa.Table] = field(default_factory=dict)
+    rejects: dict[int, pa.Table] = field(default_factory=dict)
+
+    def write_part(self, index: int, batches: pa.Table) -> Part:
+        self.parts[index] = batches
+        return Part(f"part-{index:05d}", batches.num_rows, 0)
+
+    def write_rejects(self, index: int, rows: pa.Table) -> Part:
+        self.rejects[index] = rows
+        return Part(f"_rejected/part-{index:05d}", rows.num_rows, 0)
+
+
+@dataclass(frozen=True)
+class Result:
+    table: pa.Table
+    rejects: pa.Table
+    counts: Counts
+
+
+def run_in_memory(
+    plan: Plan, source: MemorySource, chunk_bounds: Sequence[int], cuts: pa.Table | None, marks: str = FILES
+) -> Result:
+    """Exchange and scan, task after task. ``chunk_bounds``: where a new chunk begins among the splits.
+
+    ``cuts``: the first keys of the slices after the first; None for the short way of a single task.
+    """
+    sink = MemorySink()
+    work = Work(plan, source, sink, marks)
+    edges = sorted({0, len(source.splits), *(b for b in chunk_bounds if b < len(source.splits))})
+    groups = [source.splits[low:high] for low, high in pairwise(edges)]
+    chunks = [Chunk(i, group[0].base, tuple(group)) for i, group in enumerate(groups)]
+    if cuts is None:
+        reports = [scan_directly(work, chunks)]
+    else:
+        slices = cuts.num_rows + 1
+        blobs: dict[int, list[bytes]] = defaultdict(list)
+        for chunk in reversed(chunks):  # blobs arrive in any order
+            for index, blob in blobs_of(work, cuts, slices, chunk):
+                blobs[index].append(blob)
+        reports = [scan_slice(work, i, slices == 1, blobs[i]) for i in range(slices)]
+        if slices > 1 and plan.takes_marks:
+            sink.write_part(slices, empty_marks_of(work, reports))
+    parts = [sink.parts[i].cast(plan.schema) for i in sorted(sink.parts)]
+    empty = reject_schema(source.schema).empty_table()
+    rejects = pa.concat_tables([empty, *(sink.rejects[i] for i in sorted(sink.rejects))])
+    table = pa.concat_tables([plan.schema.empty_table(), *parts])
+    return Result(table, rejects, sum((r.counts for r in reports), Counts()))

