@@ -11,12 +11,13 @@ from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
-from readers.open import ReadOptions, open_source, parse_schema
 
 from cli.messages import Messages
 from cli.progress import show_progress
 from conf.job import Job, make_job, origin_seconds, pairs
 from conf.spark import spark_settings
+from readers.open import open_source
+from readers.options import ReadOptions, parse_schema
 from windowing.engine.exchange import FILES, NONE, STREAM, Work, reject_schema
 from windowing.engine.ports import Source
 from windowing.engine.run import Outcome, run_window
@@ -75,7 +76,7 @@ def _read_job(options: Mapping[str, Any]) -> Asked:
 
 
 def _boot(job: Job, messages: Messages) -> Boot:
-    verbose = messages.level >= 1
+    verbose = messages.level >= 2
     return boot(job.master, job.spark_conf, spark_settings(job.master, job.spark_conf, verbose), verbose)
 
 

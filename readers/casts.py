@@ -7,13 +7,10 @@ those that cannot have the right shape at once by pattern, the rest by halving.
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from readers.types import ColumnType
-
-Mask = npt.NDArray[np.bool_]
+from readers.types import ColumnType, Mask
 
 # what every text of the type looks like; not all that looks so is one
 _SHAPES = (
@@ -24,7 +21,7 @@ _SHAPES = (
     (pa.types.is_date, r"^\d{4}-\d\d-\d\d$"),
     (pa.types.is_timestamp, r"^\d{4}-\d\d-\d\d"),
 )
-_TRIMMED = (pa.types.is_integer, pa.types.is_floating, pa.types.is_decimal)
+_TRIMMED = (pa.types.is_integer, pa.types.is_floating, pa.types.is_decimal, pa.types.is_date)  # as the CSV parser does
 
 
 def convert(column: pa.ChunkedArray, want: ColumnType) -> tuple[pa.ChunkedArray, Mask | None]:

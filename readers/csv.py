@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import chain
@@ -14,12 +14,12 @@ from readers.csv_header import Header, read_header
 from readers.csv_parse import infer_csv, read_typed
 from readers.files import Located, naming
 from readers.kinds import Kind, join
-from readers.options import ReadOptions
-from readers.portions import Portion, Reject, drop_misfits, first_detail, join_portions
-from readers.ranges import WHOLE, Range, bom_size, last_line_end, line_start, stream_pieces
-from readers.records import Dialect, Int64s, Records, Tally, locate, tally
+from readers.portions import Portion, Request, drop_misfits, first_detail, join_portions, text_rejects
+from readers.ranges import WHOLE, Range, last_line_end, line_start, stream_pieces
+from readers.records import Dialect, Tally, locate, tally
+from readers.spans import Records
 from readers.text import Stretch
-from readers.types import ColumnType
+from readers.types import Int64s
 from windowing.engine.ports import Split
 from windowing.errors import InputError
 
@@ -82,25 +82,23 @@ class CsvReader:
         wanted = [name for name in names if name not in self.typed]
         if counts.torn >= 0 or counts.rows == counts.wrong or not wanted:
             return counts, {}
-        clean, _, _ = _well_formed(data, dialect, len(names)) if counts.wrong else (data, None, None)
+        clean = _well_formed(data, locate(data, dialect), len(names))[0] if counts.wrong else data
         return counts, infer_csv(clean, dialect, names, wanted)
 
-    def read(
-        self, place: Located, split: Split, names: Sequence[str], want: Mapping[str, ColumnType], dictionary: Sequence[str]
-    ) -> Portion:
+    def read(self, place: Located, split: Split, request: Request) -> Portion:
         """Read the wanted columns of a split; rows that do not parse, or have too many or few fields, are rejects."""
-        if not want and not split.place[3]:
+        if not request.types and not split.place[3]:
             return Portion(pa.table({}), np.arange(split.rows, dtype=np.int64))
         dialect, base, line = self.dialect(place), 0, split.place[2]
         portions: list[tuple[int, Portion]] = []
         with naming(place.shown):
             for data in self._pieces(place, split):
-                counts = tally(data, dialect, len(names))
-                portions.append((base, _read_piece(data, counts, line, dialect, names, want)))
+                counts = tally(data, dialect, len(request.names))
+                portions.append((base, _read_piece(data, counts, line, dialect, request)))
                 base, line = base + counts.rows, line + counts.lines
         if base != split.rows:
             raise InputError(f"{place.shown} has changed since the run began", "run it again when nothing writes to it")
-        return join_portions(portions, pa.schema([(name, kind.type) for name, kind in want.items()]))
+        return join_portions(portions, request.schema)
 
     def lines(self, place: Located, split: Split, offsets: Int64s) -> Int64s:
         """Return the lines that the records at ``offsets`` of a split begin in."""
@@ -152,36 +150,28 @@ def _whole(dialect: Dialect, data: bytes) -> int:
     return tally(data.removesuffix(b"\r"), dialect, 0).whole
 
 
-def _well_formed(data: bytes, dialect: Dialect, width: int) -> tuple[bytes, Int64s, Records]:
-    """Return the records with ``width`` fields, their rows among all, and all records."""
-    records = locate(data, dialect)
-    wrong = np.flatnonzero(records.fields != width)
-    return records.without(data, wrong), np.flatnonzero(records.fields == width), records
+def _well_formed(data: bytes, records: Records, width: int) -> tuple[bytes, Int64s]:
+    """Return the records with ``width`` fields, and their rows among all."""
+    right = records.fields == width
+    return records.without(data, np.flatnonzero(~right)), np.flatnonzero(right)
 
 
-def _read_piece(
-    data: bytes, counts: Tally, line: int, dialect: Dialect, names: Sequence[str], want: Mapping[str, ColumnType]
-) -> Portion:
+def _read_piece(data: bytes, counts: Tally, line: int, dialect: Dialect, request: Request) -> Portion:
     """Read one piece whose first line is ``line``."""
-    rejects: list[Reject] = []
-    rows, records = None, None
-    piece = data
-    if counts.wrong:
-        piece, rows, records = _well_formed(data, dialect, len(names))
-        for row in np.flatnonzero(records.fields != len(names)):
-            detail = f"{records.fields[row]} fields where the header has {len(names)}"
-            rejects.append(Reject(int(row), line + int(records.lines[row]), detail, records.text(data, row)))
-    rows = np.arange(counts.rows, dtype=np.int64) if rows is None else rows
-    table, misfits = read_typed(piece, dialect, names, want)
+    width = len(request.names)
+    records = locate(data, dialect) if counts.wrong else None
+    piece, rows = data, np.arange(counts.rows, dtype=np.int64)
+    details: dict[int, str] = {}
+    if records is not None:
+        piece, rows = _well_formed(data, records, width)
+        for row in np.flatnonzero(records.fields != width):
+            details[int(row)] = f"{records.fields[row]} fields where the header has {width}"
+    table, misfits = read_typed(piece, dialect, request.names, request.types)
     table, bad = drop_misfits(table, misfits)
-    if bad is None:
-        return Portion(table, rows, tuple(rejects))
-    records = records or locate(data, dialect)
-    for at in np.flatnonzero(bad):
-        row = int(rows[at])
-        detail = first_detail(misfits, at)
-        rejects.append(Reject(row, line + int(records.lines[row]), detail, records.text(data, row)))
-    return Portion(table, rows[~bad], tuple(rejects))
+    if bad is not None:
+        details |= {int(rows[at]): first_detail(misfits, int(at)) for at in np.flatnonzero(bad)}
+        rows = rows[~bad]
+    return Portion(table, rows, text_rejects(data, records or locate(data, dialect), line, details) if details else ())
 
 
 def _stretch(
@@ -195,8 +185,3 @@ def _stretch(
 def _added(a: Tally, b: Tally) -> Tally:
     torn = a.torn if a.torn >= 0 else a.lines + b.torn if b.torn >= 0 else -1
     return Tally(a.rows + b.rows, a.wrong + b.wrong, a.lines + b.lines, torn, 0)
-
-
-def csv_reader(options: ReadOptions, typed: frozenset[str]) -> CsvReader:
-    """Return the reader that the options ask for."""
-    return CsvReader(options.delimiter, options.multiline, typed)

@@ -11,7 +11,8 @@ import pyarrow.csv as pcsv
 
 from readers.files import BadContentError
 from readers.ranges import MAX_RECORD, bom_size
-from readers.records import Dialect, Records, locate, tally
+from readers.records import Dialect, locate, tally
+from readers.spans import Records
 
 _WINDOW = 64 << 10
 
@@ -68,8 +69,8 @@ def _names(text: bytes, dialect: Dialect) -> tuple[str, ...]:
     fields = int(locate(text, dialect).fields[0])
     try:
         table = pcsv.read_csv(
-            pa.BufferReader(text),
-            pcsv.ReadOptions(use_threads=False, autogenerate_column_names=True, block_size=len(text) + 1),
+            pa.BufferReader(text + b"\n"),
+            pcsv.ReadOptions(use_threads=False, autogenerate_column_names=True, block_size=len(text) + 2),
             pcsv.ParseOptions(delimiter=dialect.delimiter, newlines_in_values=dialect.multiline),
             pcsv.ConvertOptions(column_types={f"f{i}": pa.string() for i in range(fields)}),
         )

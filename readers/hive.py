@@ -44,7 +44,9 @@ def _typed(name: str, files: Sequence[tuple[str, Mapping[str, str | None]]], giv
     if bad is not None:
         at = int(np.flatnonzero(bad)[0])
         words = given.words if given else "of one type"
-        raise InputError(f"{files[at][0]}: folder {name}={texts[at].as_py()} is not {words}", f"check {name} in --schema")
+        raise InputError(
+            f"{files[at][0]}: folder {name}={texts[at].as_py()} is not {words}", f"check {name} in --schema"
+        )
     return column.combine_chunks()
 
 

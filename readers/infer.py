@@ -23,7 +23,9 @@ class Parse(Protocol):
     ``head``: only the beginning of the piece.
     """
 
-    def __call__(self, types: Types, *, others: bool = True, drop: Collection[str] = (), head: bool = False) -> pa.Table:
+    def __call__(
+        self, types: Types, *, others: bool = True, drop: Collection[str] = (), head: bool = False
+    ) -> pa.Table:
         """Return the table."""
         ...
 
@@ -60,5 +62,5 @@ def _first_look(table: pa.Table, texts: Collection[str]) -> dict[str, Kind | Non
 
 def _settled(kinds: Mapping[str, Kind | None], parse: Parse, *, head: bool) -> dict[str, Kind]:
     unsure = [name for name, kind in kinds.items() if kind is None]
-    texts = parse(dict.fromkeys(unsure, pa.string()), others=False, head=head) if unsure else None
+    texts = parse(dict.fromkeys(unsure, pa.string()), others=False, head=head) if unsure else pa.table({})
     return {name: kind_of_texts(texts[name]) if kind is None else kind for name, kind in kinds.items()}

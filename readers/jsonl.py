@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
 
@@ -10,13 +10,14 @@ import numpy as np
 import pyarrow as pa
 
 from readers.files import Located, naming
-from readers.json_parse import Lines, good_lines, infer_lines, infer_quickly, read_typed
+from readers.json_lines import Lines, good_lines
+from readers.json_parse import infer_lines, infer_quickly, read_typed
 from readers.kinds import NOTHING, Kind, join
-from readers.portions import Portion, Reject, join_portions
+from readers.portions import Portion, Request, join_portions, text_rejects
 from readers.ranges import WHOLE, Range, last_line_end, line_start, stream_pieces, without_bom
-from readers.records import Int64s, locate_lines
+from readers.records import locate_lines
 from readers.text import Stretch
-from readers.types import ColumnType
+from readers.types import Int64s
 from windowing.engine.ports import Split
 from windowing.errors import InputError
 
@@ -39,22 +40,20 @@ class JsonReader:
         except InputError as error:
             return error
 
-    def read(
-        self, place: Located, split: Split, names: Sequence[str], want: Mapping[str, ColumnType], dictionary: Sequence[str]
-    ) -> Portion:
+    def read(self, place: Located, split: Split, request: Request) -> Portion:
         """Read the wanted columns of a split; lines that are no object, or do not fit the types, are rejects."""
         torn, base, line = split.place[3], 0, split.place[2]
-        if not want and not torn:
+        if not request.types and not torn:
             return Portion(pa.table({}), np.arange(split.rows, dtype=np.int64))
         portions: list[tuple[int, Portion]] = []
         with naming(place.shown):
             for data in _pieces(place, *split.place[:2]):
-                portion, rows, line_ends = _read_piece(data, line, want, torn > 0)
+                portion, rows, line_ends = _read_piece(data, line, request, torn > 0)
                 portions.append((base, portion))
                 base, line = base + rows, line + line_ends
         if base != split.rows:
             raise InputError(f"{place.shown} has changed since the run began", "run it again when nothing writes to it")
-        return join_portions(portions, pa.schema([(name, kind.type) for name, kind in want.items()]))
+        return join_portions(portions, request.schema)
 
     def lines(self, place: Located, split: Split, offsets: Int64s) -> Int64s:
         """Return the lines in the file of the rows at ``offsets`` of a split."""
@@ -99,19 +98,17 @@ def _survey(data: bytes) -> tuple[int, int, int, dict[str, Kind]]:
     return len(records.starts), len(torn), line_ends, infer_lines(lines)
 
 
-def _read_piece(data: bytes, line: int, want: Mapping[str, ColumnType], torn: bool) -> tuple[Portion, int, int]:
+def _read_piece(data: bytes, line: int, request: Request, torn: bool) -> tuple[Portion, int, int]:
     """Return what one piece holds, its rows, and its line ends; ``torn``: some of its lines are no objects."""
     records, line_ends = locate_lines(data)
     total = len(records.starts)
     lines = Lines(data, records)
     lines, no_objects = good_lines(lines) if torn else (lines, np.empty(0, np.int64))
-    table, misfits = read_typed(lines, want)
+    table, misfits = read_typed(lines, request.types)
     rows = np.delete(np.arange(total, dtype=np.int64), no_objects)
     details = {int(row): "the line is not one JSON object" for row in no_objects}
     details |= {int(rows[at]): detail for at, detail in misfits.items()}
-    rejects = tuple(
-        Reject(row, line + int(records.lines[row]), detail, records.text(data, row)) for row, detail in details.items()
-    )
+    rejects = text_rejects(data, records, line, details)
     if misfits:
         kept = np.ones(len(rows), np.bool_)
         kept[list(misfits)] = False

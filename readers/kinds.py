@@ -117,4 +117,4 @@ def _cast(column: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray | None:
 
 def _is_far(stamps: pa.ChunkedArray) -> bool:
     bounds = pc.min_max(pc.cast(stamps, pa.int64()))
-    return bounds["min"].as_py() < _NS_FROM or bounds["max"].as_py() > _NS_TO
+    return bool(bounds["min"].as_py() < _NS_FROM or bounds["max"].as_py() > _NS_TO)

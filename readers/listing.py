@@ -144,7 +144,9 @@ def _glob(root: Located, names: Sequence[str], below: str) -> Iterator[tuple[Loc
             continue
         shown = f"{root.shown.rstrip('/')}/{info.base_name}" if root.shown else info.base_name
         child = Located(root.fs, info.path, shown)
-        yield from _glob(child, names if name == "**" else rest, f"{below}/{info.base_name}" if below else info.base_name)
+        yield from _glob(
+            child, names if name == "**" else rest, f"{below}/{info.base_name}" if below else info.base_name
+        )
 
 
 def _matches(info: fs.FileInfo, name: str, *, is_last: bool) -> bool:

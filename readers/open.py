@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import PurePosixPath
-from typing import Any, TypeVar, get_args
+from typing import Any, get_args
 
 import pyarrow as pa
 
@@ -21,9 +21,8 @@ from readers.types import ColumnType, column_type
 from readers.unify import unify
 from windowing.engine.ports import InputFile
 from windowing.errors import ConfigError, InputError
+from windowing.names import did_you_mean
 
-T = TypeVar("T")
-R = TypeVar("R")
 Each = Callable[[Callable[[Any], Any], Sequence[Any]], list[Any]]
 
 _FORMATS: dict[str, Format] = {
@@ -76,7 +75,8 @@ def _format(files: Sequence[Found], options: ReadOptions) -> Format:
         if form is None:
             known = f"; {next(iter(first.values())).place.shown} is {next(iter(first))}" if first else ""
             raise InputError(
-                f"the name of {file.place.shown} tells no format{known}", "say which with --input-format csv, jsonl or parquet"
+                f"the name of {file.place.shown} tells no format{known}",
+                "say which with --input-format csv, jsonl or parquet",
             )
         first.setdefault(form, file)
     if len(first) > 1:
@@ -126,13 +126,12 @@ def _source(
     constants = _constants(files, given)
     folders = pa.schema([(name, column.type) for name, column in constants.items()])
     own = [(file.place.shown, layout) for file, layout in zip(found, plan.schemas, strict=True)]
-    typed = dict(given)
-    typed |= {name: ColumnType(column.type) for name, column in constants.items()}  # the folder wins over the file
-    chosen = {name: kind for name, kind in typed.items() if name in given or name in constants}
-    schema = unify([*own, (found[0].place.shown, folders)], _said(chosen, options, constants))
+    fixed = {name: kind.type for name, kind in given.items()}
+    fixed |= {column.name: column.type for column in folders}  # what a folder says wins over its files
+    schema = unify([*own, (found[0].place.shown, folders)], fixed)
     if not schema.names:
-        raise InputError(f"no file of {found[0].place.shown} .. has any column", "is it empty, or of another format?")
-    values = [{name: column[i].as_py() for name, column in constants.items()} for i in range(len(found))]
+        raise InputError(f"{_all_of(found)} no column", "is the input empty, or of another format?")
+    _check_named([name for name, _ in options.schema], schema.names)
     return FileSource(
         schema,
         tuple(InputFile(file.place.shown, file.size, file.mtime) for file in found),
@@ -141,7 +140,26 @@ def _source(
         reader,
         tuple(file.place for file in found),
         tuple(tuple(layout.names) for layout in plan.schemas),
-        tuple(values),
-        {name: kind.format for name, kind in given.items()},
-        plan.text_at,
+        tuple({name: column[i].as_py() for name, column in constants.items()} for i in range(len(found))),
+        {name: kind.format for name, kind in given.items() if kind.format is not None},
+        {name: split for name, split in plan.text_at.items() if name not in constants},
     )
+
+
+def _constants(files: Files, given: Mapping[str, ColumnType]) -> dict[str, pa.Array]:
+    """Return, by column, the value that each file has from its folders, or from the result it is of."""
+    columns = hive.folder_columns([(f.place.shown, hive.folder_values(f.below)) for f in files.files], given)
+    if files.ordinals is not None:
+        columns[STREAM_COLUMN] = pa.array(files.ordinals, pa.int64())
+    return columns
+
+
+def _all_of(found: Sequence[Found]) -> str:
+    shown = found[0].place.shown
+    return f"{shown} has" if len(found) == 1 else f"{shown} and the {len(found) - 1} files after it have"
+
+
+def _check_named(named: Sequence[str], names: Sequence[str]) -> None:
+    for name in named:
+        if name not in names:
+            raise ConfigError(f"the schema names column {name!r}, which no file has", did_you_mean(name, names))

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from readers.formats import DIRECTIVES, SHORTHANDS, FormatError, compile_format
-from windowing.errors import SpecError, Span
+from windowing.errors import Span, SpecError
 from windowing.names import did_you_mean
 
 Format = Literal["parquet", "csv", "jsonl"]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
@@ -13,10 +13,9 @@ import pyarrow.parquet as pq
 from readers.casts import convert
 from readers.files import Located, naming
 from readers.listing import Found
-from readers.portions import Misfits, Portion, Reject, drop_misfits, first_detail
-from readers.records import Int64s
+from readers.portions import Misfits, Portion, Reject, Request, drop_misfits, first_detail
 from readers.text import Plan
-from readers.types import ColumnType, plain
+from readers.types import Int64s, plain
 from windowing.engine.ports import Split
 from windowing.errors import InputError
 
@@ -47,7 +46,8 @@ def plan_parquet(files: Sequence[Found], split_bytes: int) -> Plan:
 def _footer(place: Located) -> Footer:
     with naming(place.shown, " as Parquet"), _open(place) as file:
         groups = tuple(
-            (group.num_rows, group.total_byte_size) for group in map(file.metadata.row_group, range(file.num_row_groups))
+            (group.num_rows, group.total_byte_size)
+            for group in map(file.metadata.row_group, range(file.num_row_groups))
         )
         names = file.schema_arrow.names
         if len(set(names)) < len(names):
@@ -90,14 +90,13 @@ def _splits(footer: Footer, file: int, index: int, base: int, split_bytes: int) 
 class ParquetReader:
     """Reads row groups; ``place`` of a split is its first row in the file, then its row groups."""
 
-    def read(
-        self, place: Located, split: Split, names: Sequence[str], want: Mapping[str, ColumnType], dictionary: Sequence[str]
-    ) -> Portion:
+    def read(self, place: Located, split: Split, request: Request) -> Portion:
         """Read the wanted columns; a row with a value that cannot be cast to the type asked for is a reject."""
         rows = np.arange(split.rows, dtype=np.int64)
+        want = request.types
         if not want:
             return Portion(pa.table({}), rows)
-        texts = [name for name in dictionary if name in want]
+        texts = [name for name in request.dictionary if name in want]
         with naming(place.shown, " as Parquet"), _open(place, texts) as file:
             raw = file.read_row_groups(list(split.place[1:]), columns=list(want), use_threads=False)
         if len(raw) != split.rows:
@@ -115,10 +114,12 @@ class ParquetReader:
         if bad is None:
             return Portion(table, rows)
         first = split.place[0] + 1
-        rejects = tuple(Reject(int(at), first + int(at), first_detail(misfits, at), None) for at in np.flatnonzero(bad))
+        rejects = tuple(
+            Reject(int(at), first + int(at), first_detail(misfits, int(at)), None) for at in np.flatnonzero(bad)
+        )
         return Portion(table, rows[~bad], rejects)
 
-    def lines(self, place: Located, split: Split, offsets: Int64s) -> Int64s:
+    def lines(self, place: Located, split: Split, offsets: Int64s) -> Int64s:  # noqa: ARG002
         """Return the 1-based rows in the file of rows of a split."""
         return offsets + split.place[0] + 1
 

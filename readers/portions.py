@@ -9,10 +9,9 @@ from typing import Protocol
 import numpy as np
 import pyarrow as pa
 
-from readers.casts import Mask
 from readers.files import Located
-from readers.records import Int64s
-from readers.types import ColumnType
+from readers.spans import Records
+from readers.types import ColumnType, Int64s, Mask
 from windowing.engine.ports import REJECT_FIELDS, Split
 
 _LONGEST = 80
@@ -53,13 +52,25 @@ class Portion:
     rejects: tuple[Reject, ...] = ()
 
 
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What to read of a file whose columns are ``names``: the types by column, and those to be dictionary encoded."""
+
+    names: tuple[str, ...]
+    types: Mapping[str, ColumnType]
+    dictionary: tuple[str, ...] = ()
+
+    @property
+    def schema(self) -> pa.Schema:
+        """The columns asked for."""
+        return pa.schema([(name, kind.type) for name, kind in self.types.items()])
+
+
 class FormatReader(Protocol):
     """What a file format is to the rest. Must pickle."""
 
-    def read(
-        self, place: Located, split: Split, names: Sequence[str], want: Mapping[str, ColumnType], dictionary: Sequence[str]
-    ) -> Portion:
-        """Read the columns ``want`` of a file whose columns are ``names``."""
+    def read(self, place: Located, split: Split, request: Request) -> Portion:
+        """Read the columns asked for, in that order."""
         ...
 
     def lines(self, place: Located, split: Split, offsets: Int64s) -> Int64s:
@@ -80,6 +91,13 @@ def first_detail(misfits: Sequence[Misfits], row: int) -> str:
     return next(m.detail(row) for m in misfits if m.mask[row])
 
 
+def text_rejects(data: bytes, records: Records, line: int, details: Mapping[int, str]) -> tuple[Reject, ...]:
+    """Return the rejects of a piece of text whose first line is ``line``, by row what is wrong with it."""
+    return tuple(
+        Reject(row, line + int(records.lines[row]), detail, records.text(data, row)) for row, detail in details.items()
+    )
+
+
 def rejects_table(file: str, rejects: Sequence[Reject]) -> pa.Table | None:
     """Return rejects as a table of `REJECT_FIELDS`, in order of their offset, None where there are none."""
     if not rejects:
@@ -92,7 +110,9 @@ def rejects_table(file: str, rejects: Sequence[Reject]) -> pa.Table | None:
         [r.detail for r in rows],
         [r.text for r in rows],
     )
-    return pa.table([pa.array(c, f.type) for c, f in zip(columns, REJECT_FIELDS, strict=True)], pa.schema(REJECT_FIELDS))
+    return pa.table(
+        [pa.array(c, f.type) for c, f in zip(columns, REJECT_FIELDS, strict=True)], pa.schema(REJECT_FIELDS)
+    )
 
 
 def join_portions(portions: Sequence[tuple[int, Portion]], empty: pa.Schema) -> Portion:

@@ -12,7 +12,8 @@ import numpy as np
 import numpy.typing as npt
 from numba import njit
 
-Int64s = npt.NDArray[np.int64]
+from readers.spans import Records
+from readers.types import Int64s
 
 _LF, _CR, _QUOTE = 10, 13, 34
 _NONE = np.empty(0, np.int64)
@@ -40,28 +41,6 @@ class Tally:
     lines: int
     torn: int
     whole: int
-
-
-@dataclass(frozen=True, slots=True)
-class Records:
-    """The records of a piece: byte ranges ``[starts, stops)`` without their line end, 0-based lines, fields."""
-
-    starts: Int64s
-    stops: Int64s
-    lines: Int64s
-    fields: Int64s
-
-    def text(self, data: bytes, row: int) -> str:
-        """Return one record as it stands in the file."""
-        return data[self.starts[row] : self.stops[row]].decode(errors="replace")
-
-    def without(self, data: bytes, rows: Int64s) -> bytes:
-        """Return the piece without the given records, ascending."""
-        pieces, at = [], 0
-        for row in rows:
-            pieces.append(data[at : self.starts[row]])
-            at = int(self.starts[row + 1]) if row + 1 < len(self.starts) else len(data)
-        return b"".join((*pieces, data[at:]))
 
 
 def tally(data: bytes, dialect: Dialect, width: int) -> Tally:
@@ -96,7 +75,7 @@ def _view(data: bytes) -> npt.NDArray[np.uint8]:
 
 
 @njit(cache=True)  # type: ignore[untyped-decorator]
-def _scan(
+def _scan(  # noqa: PLR0912 - one state machine, as the parser's
     data: npt.NDArray[np.uint8],
     delimiter: int,
     multiline: bool,
@@ -114,7 +93,7 @@ def _scan(
         count, quoted, at_start = 1, False, True
         while i < n:
             c = data[i]
-            if c == _LF or c == _CR:
+            if c in (_LF, _CR):
                 if not (quoted and multiline):
                     break
                 if c == _LF or i + 1 == n or data[i + 1] != _LF:

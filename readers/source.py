@@ -12,11 +12,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from readers.files import Located
-from readers.portions import FormatReader, Portion, rejects_table
+from readers.portions import FormatReader, Portion, Request, rejects_table
 from readers.types import ColumnType
-from windowing.engine.ports import Batch, InputFile, Split, StreamInfo
+from windowing.engine.ports import Batch, InputFile, Split
 from windowing.errors import InputError
 from windowing.names import did_you_mean
+from windowing.stream import StreamInfo
 
 _NUMBER_OR_TIME = (
     r"^\s*([-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?|[-+]?(nan|NaN|inf|Infinity)"
@@ -53,7 +54,7 @@ class FileSource:
         constants, layout = self.constants[split.file], self.layouts[split.file]
         want = {name: self._type(name) for name in columns if name in layout and name not in constants}
         encoded = [name for name in dictionary if name in columns and _is_text(self.schema.field(name).type)]
-        portion = self.reader.read(self.places[split.file], split, layout, want, encoded)
+        portion = self.reader.read(self.places[split.file], split, Request(layout, want, tuple(encoded)))
         table = self._shaped(portion, columns, constants, encoded)
         rejects = rejects_table(self.files[split.file].path, portion.rejects)
         return Batch(table, portion.offsets + split.base, rejects)

@@ -12,8 +12,8 @@ import pyarrow as pa
 from readers.files import Located, naming
 from readers.listing import MANIFEST, Found, Listing
 from readers.types import arrow_type
-from windowing.engine.ports import StreamInfo
 from windowing.errors import InputError
+from windowing.stream import StreamInfo
 
 STREAM_COLUMN = "_stream"
 

@@ -49,7 +49,10 @@ class Plan:
 
 
 def plan_text(
-    files: Sequence[Found], scanned: Iterable[Stretch | InputError], typed: Mapping[str, pa.DataType], torn: tuple[str, str]
+    files: Sequence[Found],
+    scanned: Iterable[Stretch | InputError],
+    typed: Mapping[str, pa.DataType],
+    torn: tuple[str, str],
 ) -> Plan:
     """Turn stretches, in order, to splits.
 

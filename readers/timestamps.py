@@ -8,7 +8,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numba import njit
 
-from readers.casts import Mask
 from readers.formats import (
     AM_PM,
     DAY,
@@ -29,7 +28,7 @@ from readers.formats import (
     ZONE,
     compile_format,
 )
-from readers.types import ColumnType
+from readers.types import ColumnType, Mask
 
 _PER_SECOND = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
 _MONTHS = np.frombuffer(b"janfebmaraprmayjunjulaugsepoctnovdec", np.uint8)
@@ -127,7 +126,7 @@ def _read_fields(text: npt.NDArray[np.uint8], program: npt.NDArray[np.int64], fi
                 fields[FRACTION] *= 10 ** (9 - (at - start)) if at > start else 0
         if at < 0:
             return False
-    return at == text.size and _is_clock(fields)
+    return bool(at == text.size and _is_clock(fields))
 
 
 @njit(cache=True)  # type: ignore[untyped-decorator]
@@ -201,7 +200,7 @@ def _is_clock(fields: npt.NDArray[np.int64]) -> bool:
         return False
     if fields[DAY_OF_YEAR] != _UNSET and not 1 <= fields[DAY_OF_YEAR] <= 365 + leap:
         return False
-    return fields[HOUR] <= 23 and fields[MINUTE] <= 59 and fields[SECOND] <= 59
+    return bool(fields[HOUR] <= 23 and fields[MINUTE] <= 59 and fields[SECOND] <= 59)
 
 
 @njit(cache=True)  # type: ignore[untyped-decorator]
@@ -213,7 +212,7 @@ def _is_leap(year: int) -> int:
 def _seconds(fields: npt.NDArray[np.int64]) -> int:
     """Return the seconds since 1970-01-01 UTC that the fields stand for, without the fraction."""
     if fields[EPOCH] != _UNSET:
-        return fields[EPOCH]
+        return int(fields[EPOCH])
     year, month = fields[YEAR], fields[MONTH]
     past = year - 1
     day = 365 * past + past // 4 - past // 100 + past // 400 - 719162  # days from 1970 to the year's first
@@ -224,4 +223,4 @@ def _seconds(fields: npt.NDArray[np.int64]) -> int:
     hour = fields[HOUR]
     if fields[AM_PM] != _UNSET:
         hour = (fields[HOUR12] if hour == 0 else hour) % 12 + 12 * fields[AM_PM]
-    return day * 86400 + hour * 3600 + fields[MINUTE] * 60 + fields[SECOND] - fields[ZONE]
+    return int(day * 86400 + hour * 3600 + fields[MINUTE] * 60 + fields[SECOND] - fields[ZONE])

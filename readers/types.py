@@ -5,9 +5,14 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from readers.formats import has_zone
+
+Int64s = npt.NDArray[np.int64]
+Mask = npt.NDArray[np.bool_]
 
 _BY_NAME = {
     "int64": pa.int64(),
@@ -34,6 +39,13 @@ _WORDS = (
     (pa.types.is_date, "a date"),
     (pa.types.is_timestamp, "a timestamp"),
     (pa.types.is_string, "text in UTF-8"),
+)
+_PLAIN = (
+    (pa.types.is_large_string, pa.string()),
+    (pa.types.is_string_view, pa.string()),
+    (pa.types.is_large_binary, pa.binary()),
+    (pa.types.is_binary_view, pa.binary()),
+    (pa.types.is_date64, pa.date32()),
 )
 
 
@@ -93,14 +105,11 @@ def plain(kind: pa.DataType) -> pa.DataType:
     """Return the one form of a type: no dictionaries, no views, no large offsets, also inside lists and structs."""
     if pa.types.is_dictionary(kind) or pa.types.is_run_end_encoded(kind):
         return plain(kind.value_type)
-    if pa.types.is_large_string(kind) or pa.types.is_string_view(kind):
-        return pa.string()
-    if pa.types.is_large_binary(kind) or pa.types.is_binary_view(kind):
-        return pa.binary()
-    if pa.types.is_date64(kind):
-        return pa.date32()
     if pa.types.is_list(kind) or pa.types.is_large_list(kind):
         return pa.list_(plain(kind.value_type))
     if pa.types.is_struct(kind):
         return pa.struct([pa.field(f.name, plain(f.type)) for f in kind])
+    for matches, form in _PLAIN:
+        if matches(kind):
+            return form
     return kind

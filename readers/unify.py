@@ -1,4 +1,4 @@
-"""One schema for many files: the union of their columns, each as wide as the widest, or an error that names both files."""
+"""One schema for many files: the union of their columns, each as wide as the widest, or an error naming two files."""
 
 from __future__ import annotations
 
@@ -6,9 +6,7 @@ from collections.abc import Mapping, Sequence
 
 import pyarrow as pa
 
-from readers.types import ColumnType
-from windowing.errors import ConfigError, InputError
-from windowing.names import did_you_mean
+from windowing.errors import InputError
 
 _UNITS = ("s", "ms", "us", "ns")
 _DIGITS = {8: 3, 16: 5, 32: 10, 64: 19}  # decimal digits of an integer of so many bits
@@ -16,11 +14,10 @@ _MAX_128 = 38
 _MAX_256 = 76
 
 
-def unify(schemas: Sequence[tuple[str, pa.Schema]], given: Mapping[str, ColumnType]) -> pa.Schema:
+def unify(schemas: Sequence[tuple[str, pa.Schema]], given: Mapping[str, pa.DataType]) -> pa.Schema:
     """Return the union of the columns of ``(file, schema)`` in order of first appearance.
 
-    Columns in ``given`` have that type. Raises `InputError` where two files disagree beyond widening and
-    `ConfigError` where ``given`` names a column that no file has.
+    Columns in ``given`` have that type. Raises `InputError` where two files disagree beyond widening.
     """
     types: dict[str, tuple[pa.DataType, str]] = {}
     seen: set[int] = set()
@@ -30,17 +27,14 @@ def unify(schemas: Sequence[tuple[str, pa.Schema]], given: Mapping[str, ColumnTy
         seen.add(id(schema))
         for column in schema:
             types[column.name] = _joined(column, file, types.get(column.name), given.get(column.name))
-    for name in given:
-        if name not in types:
-            raise ConfigError(f"the schema names column {name!r}, which no file has", did_you_mean(name, types))
     return pa.schema([(name, kind) for name, (kind, _) in types.items()])
 
 
 def _joined(
-    column: pa.Field, file: str, known: tuple[pa.DataType, str] | None, given: ColumnType | None
+    column: pa.Field, file: str, known: tuple[pa.DataType, str] | None, given: pa.DataType | None
 ) -> tuple[pa.DataType, str]:
     if given is not None:
-        return given.type, file
+        return given, file
     if known is None:
         return column.type, file
     wide = widest(known[0], column.type)
@@ -119,7 +113,7 @@ def _times(a: pa.DataType, b: pa.DataType) -> pa.DataType | None:
 
 
 def _finest(a: pa.DataType, b: pa.DataType) -> str:
-    return max(a.unit, b.unit, key=_UNITS.index)
+    return str(max(a.unit, b.unit, key=_UNITS.index))
 
 
 def _nested(a: pa.DataType, b: pa.DataType) -> pa.DataType | None:

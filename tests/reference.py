@@ -84,7 +84,8 @@ def as_value(seconds: Fraction, kind: pa.DataType) -> Value:
 def type_of_ticks(kind: pa.DataType, *seconds: Fraction) -> pa.DataType:
     """The type that a grid on a clock column is told in: the column's own, or a finer one where it must be.
 
-    Numbers that are not whole become floats; integers have a sign, for a window may begin below zero.
+    Numbers that are not whole become floats; integers have a sign, for a window may begin below zero, and decimals
+    all digits there are, for a window may end beyond the last value.
     """
     if pa.types.is_floating(kind) or not all(fits(value, kind) for value in seconds):
         finer = [pa.timestamp(unit, getattr(kind, "tz", None)) for unit in TICKS_PER_SECOND]
@@ -92,6 +93,8 @@ def type_of_ticks(kind: pa.DataType, *seconds: Fraction) -> pa.DataType:
         if pa.types.is_temporal(kind):
             return next(one for one in finer if all(fits(value, one) for value in seconds))
         return pa.float64()
+    if pa.types.is_decimal(kind):
+        return pa.decimal128(38, kind.scale)
     return pa.int64() if pa.types.is_integer(kind) else kind
 
 

@@ -1,8 +1,8 @@
 """Random streams for the laws: ties, gaps, falls and extremes, in every type that sorts.
 
 `streams` draws an Arrow table with a row number ``id``, an attribute ``a``, a flag ``flag``, up to three key columns
-``k0..``, and up to two order columns ``t0..``. Profiles: the default, and ``deep`` with thousands of examples
-(``--hypothesis-profile=deep``, or ``HYPOTHESIS_PROFILE=deep`` in the environment).
+``k0..``, and up to two order columns ``t0..``. Profiles: the default, and ``deep`` with thousands of examples:
+``HYPOTHESIS_PROFILE=deep`` in the environment, or ``--hypothesis-profile=deep`` (where a conftest imports this module).
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from hypothesis import strategies as st
 
 from tests.reference import seconds_per_unit
 
-settings.register_profile("default", max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile("default", max_examples=100, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.register_profile("deep", settings.get_profile("default"), max_examples=5_000)
 if "HYPOTHESIS_PROFILE" in os.environ:
     settings.load_profile(os.environ["HYPOTHESIS_PROFILE"])

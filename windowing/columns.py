@@ -136,9 +136,9 @@ def words(column: pa.Array) -> Ints:
 
     Words of types that are not 64 bit numbers are ranks: they compare within this column only.
     """
-    if column.null_count:
-        return _ranks(column)
     dtype = column.type
+    if column.null_count:
+        return _words_with_nulls(column)
     if pa.types.is_boolean(dtype):
         return _view(column.cast(pa.uint8()), np.uint8).astype(np.int64)
     if pa.types.is_floating(dtype):
@@ -146,6 +146,16 @@ def words(column: pa.Array) -> Ints:
     if is_measurable(dtype) and overflows(column) is None:
         return measures(column)
     return _ranks(column)
+
+
+def _words_with_nulls(column: pa.Array) -> Ints:
+    """Words of a column with nulls: ticks, and the largest int64 for null where no value has it; else ranks."""
+    if not (pa.types.is_integer(column.type) or pa.types.is_temporal(column.type)):
+        return _ranks(column)
+    valid = column.is_valid().to_numpy(zero_copy_only=False)
+    ticks = np.where(valid, measures(column), np.iinfo(np.int64).min)
+    last = np.iinfo(np.int64).max
+    return _ranks(column) if ticks.max() == last else np.where(valid, ticks, last)
 
 
 def has_nan(column: pa.Array) -> bool:

@@ -1,24 +1,26 @@
 """The grid of ticks on the clock: ``origin + k * period`` (semantics section 2, ``time``).
 
 Whole-number clocks (timestamps, dates, integers, decimals) are computed in exact integers; where the period is
-finer than the column's unit, the bounds get a finer unit. Float clocks are computed in floats, with the one rule
-that a value lies in ``[bound(k), bound(k + 1))`` for the bounds as they are printed.
+finer than the column's unit, the bounds get a finer unit. On float clocks a bound is the float nearest to the exact
+tick, and the one rule is that a value lies in ``[bound(k), bound(k + 1))`` for the bounds as they are printed.
 """
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from windowing.columns import Ints, Measures, scale_of
 from windowing.errors import ConfigError, DataError
 
 _UNITS = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
-_DAY = 86400
+_FLOAT_INTEGERS = 2**53
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,8 +28,8 @@ class Grid:
     """A grid over the values of one clock column.
 
     ``type``: the type of its bounds. ``refine``: ticks of the bounds per tick of the column.
-    ``origin`` and ``period``: in ticks of the bounds (ints), or in float units where ``exact`` is False.
-    ``divide``: what bounds are divided by to become values (fractional periods over whole numbers), else 1.
+    ``origin`` and ``period``: in ticks of the bounds; ``divide``: ticks of the bounds in one unit of the values that
+    are printed, where these are floats, else 1. ``exact``: whether the clock itself has ticks.
     """
 
     type: pa.DataType
@@ -50,17 +52,23 @@ class Grid:
     def bounds(self, cells: Ints) -> pa.Array:
         """Return the lower bounds of cells, in the grid's type."""
         if not self.exact:
-            return pa.array(self.origin + cells * self.period, pa.float64())
+            return pa.array(self._float_bounds(cells))
         ticks = cells * np.int64(self.period) + np.int64(self.origin)
         if self.divide != 1:
             return pa.array(ticks / self.divide, pa.float64())
         return ticks_array(ticks, self.type)
 
     def _float_cells(self, values: Measures) -> Ints:
-        cells = np.floor((values - self.origin) / self.period)
-        cells -= self.origin + cells * self.period > values
-        cells += self.origin + (cells + 1) * self.period <= values
-        return cells.astype(np.int64)
+        if len(values) and max(-values.min(), values.max()) * self.divide / self.period > _FLOAT_INTEGERS:
+            raise DataError(f"the time grid does not reach to {max(values, key=abs)}", "use a longer period")
+        cells = np.floor((values * self.divide - self.origin) / self.period).astype(np.int64)
+        cells -= self._float_bounds(cells) > values
+        cells += self._float_bounds(cells + 1) <= values
+        return cells
+
+    def _float_bounds(self, cells: Ints) -> npt.NDArray[np.float64]:
+        """The nearest floats: a quotient of whole numbers below 2**53 is rounded once."""
+        return (cells * self.period + self.origin) / self.divide
 
     def _check_reach(self, values: Measures) -> None:
         if not len(values):
@@ -77,7 +85,10 @@ def make_grid(dtype: pa.DataType, period: Fraction, origin: Fraction) -> Grid:
     Raises `ConfigError` where the period is finer than nanoseconds.
     """
     if pa.types.is_floating(dtype):
-        return Grid(pa.float64(), False, 1, float(origin), float(period))
+        divide = math.lcm(period.denominator, origin.denominator)
+        if max(divide, abs(origin) * divide, period * divide) > _FLOAT_INTEGERS:
+            return Grid(pa.float64(), False, 1, float(origin), float(period))
+        return Grid(pa.float64(), False, 1, int(origin * divide), int(period * divide), divide)
     bound_type, per_second, divide = _bound_type(dtype, period, origin)
     refine = int(per_second / _scale(dtype))
     return Grid(bound_type, True, refine, int(origin * per_second), int(period * per_second), divide)
@@ -89,6 +100,8 @@ def ticks_array(ticks: Ints, dtype: pa.DataType) -> pa.Array:
         pairs = np.stack([ticks, ticks >> 63], axis=1)
         return pa.Array.from_buffers(dtype, len(ticks), [None, pa.py_buffer(np.ascontiguousarray(pairs))])
     if pa.types.is_date32(dtype):
+        if len(ticks) and ticks.max() > np.iinfo(np.int32).max:
+            raise DataError("a window ends after the last date that there is", "order by a timestamp")
         return pa.array(ticks.astype(np.int32), pa.int32()).cast(dtype)
     return pa.array(ticks, pa.int64()).cast(dtype)
 
@@ -103,7 +116,7 @@ def _bound_type(dtype: pa.DataType, period: Fraction, origin: Fraction) -> tuple
     """Type of the bounds, its ticks per second, and what to divide by."""
     own = _scale(dtype)
     if _whole(own, period, origin):
-        return (pa.int64() if pa.types.is_integer(dtype) else dtype), own, 1
+        return _roomy(dtype), own, 1
     if pa.types.is_decimal(dtype) or pa.types.is_integer(dtype):
         fine = own * max((period * own).denominator, 1) * max((origin * own).denominator, 1)
         return pa.float64(), fine, int(fine)
@@ -111,6 +124,13 @@ def _bound_type(dtype: pa.DataType, period: Fraction, origin: Fraction) -> tuple
         if per_second >= own and _whole(Fraction(per_second), period, origin):
             return _with_unit(dtype, unit), Fraction(per_second), 1
     raise ConfigError(f"a period of {float(period)} s is finer than a nanosecond", "use a longer one")
+
+
+def _roomy(dtype: pa.DataType) -> pa.DataType:
+    """A type of the same ticks that has room for bounds beyond the last value."""
+    if pa.types.is_integer(dtype):
+        return pa.int64()
+    return pa.decimal128(38, dtype.scale) if pa.types.is_decimal(dtype) else dtype
 
 
 def _whole(per_second: Fraction, *seconds: Fraction) -> bool:

@@ -10,9 +10,9 @@ from typing import Literal
 import numpy as np
 import pyarrow as pa
 
-from windowing.columns import Ints, combined, measures, scale_of
+from windowing.columns import Ints, combined, scale_of
 from windowing.errors import ConfigError, DataError
-from windowing.marks import NO_FILE, Marks, in_order, no_marks
+from windowing.marks import NO_FILE, Marks, in_order, no_marks, placed
 from windowing.names import did_you_mean
 from windowing.order import OrderBy
 from windowing.parse import parse_aggregate, parse_window
@@ -34,7 +34,7 @@ def aggregate(
     aggregates: Sequence[str] = ("count()",),
     at_end: AtEnd = "flush",
     empty: Empty = "skip",
-    origin: Fraction | str | int = 0,
+    origin: Fraction | str | int | None = None,
     marks: str | Sequence[int] | None = None,
     clock: Clock | None = None,
     rejected: Literal["error", "drop"] = "error",
@@ -54,13 +54,14 @@ def aggregate(
     [[0, 1, 2], [3, -50, 5], [6]]
     """
     spec = parse_window(window) if isinstance(window, str) else window
+    table = _decoded(table)
     calls = [parse_aggregate(text) for text in aggregates]
-    plan = make_plan(spec, table.schema, key, order_by, calls, at_end, empty, Fraction(origin))
+    plan = make_plan(spec, table.schema, key, order_by, calls, at_end, empty, Fraction(origin or 0))
     rows = one_batch(table.select(list(plan.columns)))
     stood = in_order(_marks(table, rows, plan, marks))
     rows, pos = _kept(plan, rows, np.arange(table.num_rows), rejected)
     sequences = build(rows, pos, plan.key, plan.sort, plan.values)
-    now = None if clock is None else _clock_measure(clock, table.schema.field(plan.sort[0]).type)
+    now = _clock_measure(clock, table.schema.field(plan.sort[0]).type) if clock is not None and plan.sort else None
     scanned = scan(plan, sequences, stood, now)
     tables = [scanned.table]
     if plan.takes_marks:
@@ -68,6 +69,12 @@ def aggregate(
     if plan.empty == "mark":
         tables.append(empty_tick_rows(plan, sequences, now))
     return pa.concat_tables([part.cast(plan.schema) for part in tables])
+
+
+def _decoded(table: pa.Table) -> pa.Table:
+    """Replace dictionary columns by plain ones."""
+    plain = [f.with_type(f.type.value_type) if pa.types.is_dictionary(f.type) else f for f in table.schema]
+    return table.cast(pa.schema(plain))
 
 
 def _kept(plan: Plan, rows: pa.RecordBatch, pos: Ints, rejected: str) -> tuple[pa.RecordBatch, Ints]:
@@ -85,9 +92,11 @@ def _marks(table: pa.Table, rows: pa.RecordBatch, plan: Plan, marks: str | Seque
     if marks is None or not plan.takes_marks:
         return no_marks(rows, plan.sort)
     after = _true_rows(table, marks) if isinstance(marks, str) else np.asarray(marks, np.int64) - 1
+    if len(after) and not (after.min() >= -1 and after.max() < table.num_rows):
+        raise ConfigError(f"marks must be from 0 to {table.num_rows}, the number of rows", "leave the others out")
     order = rows.select(list(plan.sort))
     at = order.take(pa.array(after, mask=after < 0)) if plan.sort else order
-    return Marks(at, after, np.full(len(after), NO_FILE))
+    return placed(Marks(at, after, np.full(len(after), NO_FILE)), plan.order.columns)
 
 
 def _true_rows(table: pa.Table, name: str) -> Ints:
@@ -101,6 +110,7 @@ def _true_rows(table: pa.Table, name: str) -> Ints:
 
 def _clock_measure(clock: Clock, dtype: pa.DataType) -> int | float:
     if isinstance(clock, dt.datetime):
-        return int(measures(pa.array([clock]).cast(dtype))[0])
+        since = clock.replace(tzinfo=clock.tzinfo or dt.UTC) - dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
+        clock = Fraction(since // dt.timedelta(microseconds=1), 10**6)
     scale = scale_of(dtype)
     return float(clock) if scale.per_second is None else scale.floor(Fraction(clock))

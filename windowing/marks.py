@@ -12,9 +12,9 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-from numba import njit
 
 from windowing.columns import Ints, words
+from windowing.jit import kernel
 from windowing.sequence import Sequences
 
 NO_FILE = -1
@@ -47,6 +47,14 @@ def no_marks(rows: pa.RecordBatch, order: Sequence[str]) -> Marks:
     return Marks(rows.select(list(order)).slice(0, 0), nothing, nothing)
 
 
+def placed(marks: Marks, order: Sequence[str]) -> Marks:
+    """Leave out marks on rows that hold null in an order column: such a row has no place, nor has its mark."""
+    missing = np.zeros(len(marks), np.bool_)
+    for name in order:
+        missing |= marks.rows.column(name).is_null(nan_is_null=True).to_numpy(zero_copy_only=False)
+    return marks.take(np.flatnonzero(~missing | (marks.pos < 0)))
+
+
 def in_order(marks: Marks) -> Marks:
     """Sort marks by the total order; of the ends that several splits saw of one file, keep the last."""
     sort_words = _stacked_words([], marks)
@@ -65,7 +73,7 @@ def epochs(sequences: Sequences, marks: Marks) -> Ints:
     columns = [sequences.rows.column(name) for name in sequences.order]
     stacked = _stacked_words(columns, marks, sequences.pos)
     n = len(sequences)
-    return _marks_before(stacked[:, :n], stacked[:, n:])
+    return _marks_before(sequences.bounds, stacked[:, :n], stacked[:, n:])
 
 
 def unoccupied(occupied: Ints, count: int) -> Ints:
@@ -93,26 +101,42 @@ def _stacked_words(columns: Sequence[pa.Array], marks: Marks, pos: Ints | None =
         column = marks.rows.column(name)
         both.append(words(pa.concat_arrays([columns[i], column]) if columns else column))
     both.append(marks.pos if pos is None else np.concatenate([pos, marks.pos]))
-    return np.stack(both)
+    stacked = np.stack(both)
+    rows = stacked.shape[1] - len(marks)
+    stacked[:, rows:][:, marks.pos < 0] = np.iinfo(np.int64).min  # these follow no row: they come first of all
+    return stacked
 
 
-@njit(cache=True)
-def _marks_before(rows: npt.NDArray[np.int64], marks: npt.NDArray[np.int64]) -> Ints:
-    """For each column of ``rows``, how many columns of ``marks`` (ascending) are lexicographically smaller."""
-    depth = rows.shape[0]
+@kernel
+def _marks_before(bounds: Ints, rows: npt.NDArray[np.int64], marks: npt.NDArray[np.int64]) -> Ints:
+    """For each column of ``rows``, how many columns of ``marks`` (ascending) are lexicographically smaller.
+
+    Within ``[bounds[k], bounds[k + 1])`` rows ascend too, so each search goes on from where the last one ended.
+    """
     out = np.empty(rows.shape[1], np.int64)
-    for i in range(rows.shape[1]):
-        low, high = 0, marks.shape[1]
-        while low < high:
-            middle = (low + high) // 2
-            smaller = False
-            for d in range(depth):
-                if marks[d, middle] != rows[d, i]:
-                    smaller = marks[d, middle] < rows[d, i]
-                    break
-            if smaller:
-                low = middle + 1
-            else:
-                high = middle
-        out[i] = low
+    for k in range(len(bounds) - 1):
+        low = 0
+        for i in range(bounds[k], bounds[k + 1]):
+            step, high = 1, low
+            while high < marks.shape[1] and _is_smaller(marks, high, rows, i):
+                low = high + 1
+                high += step
+                step *= 2
+            high = min(high, marks.shape[1])
+            while low < high:
+                middle = (low + high) // 2
+                if _is_smaller(marks, middle, rows, i):
+                    low = middle + 1
+                else:
+                    high = middle
+            out[i] = low
     return out
+
+
+@kernel
+def _is_smaller(left: npt.NDArray[np.int64], i: int, right: npt.NDArray[np.int64], j: int) -> bool:
+    """Whether column i of ``left`` sorts before column j of ``right``."""
+    for d in range(left.shape[0]):
+        if left[d, i] != right[d, j]:
+            return left[d, i] < right[d, j]
+    return False

@@ -43,6 +43,8 @@ def choose_order(spec: WindowSpec, schema: pa.Schema, order_by: OrderBy) -> Orde
 def _given(schema: pa.Schema, order_by: Sequence[str] | str) -> Order:
     if order_by == "arrival":
         return Order((), "asked for")
+    if isinstance(order_by, str):
+        order_by = (order_by,)
     for name in order_by:
         if name not in schema.names:
             raise ConfigError(f"there is no column {name!r} to order by", did_you_mean(name, schema.names))

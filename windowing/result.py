@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from windowing.aggregates import Bound, PaneOverflow, compute
+from windowing.aggregates import Bound, PaneFailed, PaneOverflow, compute
 from windowing.columns import Ints, combined
 from windowing.errors import DataError
 from windowing.marks import Marks
@@ -77,11 +77,17 @@ def _aggregate(bound: Bound, sequences: Sequences, panes: Panes) -> pa.Array:
     try:
         return compute(bound, sequences.rows, panes.lo, panes.hi)
     except PaneOverflow as over:
-        where = f"window {panes.number[over.pane]}{_key_text(sequences, int(panes.key[over.pane]))}"
+        where = _where(sequences, panes, over.pane)
         raise DataError(
             f"{over.call} does not fit {over.type} in {where} (column {over.column!r})",
             "aggregate it as float (a mean, or a cast of the input) or use smaller windows",
         ) from None
+    except PaneFailed as failed:
+        raise DataError(f"{failed.call} failed in {_where(sequences, panes, failed.pane)}: {failed.reason}") from failed
+
+
+def _where(sequences: Sequences, panes: Panes, pane: int) -> str:
+    return f"window {panes.number[pane]}{_key_text(sequences, int(panes.key[pane]))}"
 
 
 def _key_text(sequences: Sequences, key: int) -> str:

@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from windowing.columns import combined, has_nan, measures, overflows
 from windowing.plan import Plan
-from windowing.spec import Delta, Gap, attributes
+from windowing.spec import Delta, Gap, attributes, needs_clock
 
 Mask = npt.NDArray[np.bool_]
 
@@ -19,7 +19,7 @@ def screen(plan: Plan, rows: pa.RecordBatch) -> npt.NDArray[np.object_] | None:
     """Return the reject reason of each row (None: kept), or None where all rows are kept.
 
     The first that applies of ``null_order``, ``null_key`` (null or NaN), ``null_attribute``, ``nan_attribute`` and
-    ``type_overflow`` (a value beyond 64 bit ticks that distances are computed in).
+    ``type_overflow`` (a value beyond the 64 bit ticks that distances and clocks are computed in, an infinite clock).
     """
     reasons: npt.NDArray[np.object_] | None = None
     for reason, mask in _faults(plan, rows):
@@ -31,7 +31,8 @@ def screen(plan: Plan, rows: pa.RecordBatch) -> npt.NDArray[np.object_] | None:
 
 def _faults(plan: Plan, rows: pa.RecordBatch) -> Iterator[tuple[str, Mask]]:
     named = attributes(plan.spec)
-    measured = [*plan.order.columns[:1], *(named if isinstance(plan.spec.policy, Delta | Gap) else ())]
+    clock = plan.order.columns[:1] if needs_clock(plan.spec) else ()
+    measured = named if isinstance(plan.spec.policy, Delta | Gap) else ()
     for reason, names in (("null_order", plan.order.columns), ("null_key", plan.key)):
         for name in names:
             column = combined(rows.column(name))
@@ -41,10 +42,12 @@ def _faults(plan: Plan, rows: pa.RecordBatch) -> Iterator[tuple[str, Mask]]:
         column = combined(rows.column(name))
         yield from _null("null_attribute", column)
         yield from _nan("nan_attribute", column)
-    for name in measured:
+    for name in (*clock, *measured):
         over = overflows(combined(rows.column(name)))
         if over is not None:
             yield "type_overflow", over
+    for name in clock:
+        yield from _endless(combined(rows.column(name)))
 
 
 def _null(reason: str, column: pa.Array) -> Iterator[tuple[str, Mask]]:
@@ -56,3 +59,9 @@ def _nan(reason: str, column: pa.Array) -> Iterator[tuple[str, Mask]]:
     if has_nan(column):
         valid = column.is_valid().to_numpy(zero_copy_only=False)
         yield reason, np.isnan(measures(column)) & valid
+
+
+def _endless(column: pa.Array) -> Iterator[tuple[str, Mask]]:
+    """An infinite instant lies in no window of a grid."""
+    if pa.types.is_floating(column.type) and bool(np.isinf(measures(column)).any()):
+        yield "type_overflow", np.isinf(measures(column))

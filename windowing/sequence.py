@@ -14,9 +14,9 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
-from numba import njit
 
 from windowing.columns import Ints, combined, sorted_codes, words
+from windowing.jit import kernel
 
 Codes = npt.NDArray[np.int32]
 
@@ -50,9 +50,9 @@ def build(
     ``order`` among them.
     """
     codes, keys, bounds = _group(rows, key, len(pos))
-    sort_words = [words(combined(rows.column(name))) for name in order]
-    permutation = arrange(codes, bounds, sort_words)
-    return Sequences(keys, bounds, _take(rows.select(list(values)), permutation), _take_ints(pos, permutation), tuple(order))
+    permutation = arrange(codes, bounds, [combined(rows.column(name)) for name in order])
+    kept = rows.select(list(values))
+    return Sequences(keys, bounds, _take(kept, permutation), _take_ints(pos, permutation), tuple(order))
 
 
 def merge(parts: Sequence[Sequences]) -> Sequences:
@@ -63,11 +63,13 @@ def merge(parts: Sequence[Sequences]) -> Sequences:
     pos = np.concatenate([part.pos for part in parts])
     order = parts[0].order
     codes, keys, bounds = _merge_keys(parts)
-    permutation = None if codes is None else _interleave(codes, np.concatenate([_counts(p) for p in parts]), bounds)
-    sort_words = [words(rows.column(name)) for name in order]
-    if falls_within(sort_words, bounds, permutation):
-        row_codes = None if codes is None else np.repeat(codes, np.concatenate([_counts(p) for p in parts]))
-        permutation = arrange(row_codes, bounds, sort_words)
+    runs = np.concatenate([np.diff(part.bounds) for part in parts])
+    columns = [rows.column(name) for name in order]
+    row_codes = None if codes is None else np.repeat(codes, runs)
+    if codes is not None and _stands(row_codes, len(bounds) - 1, columns):
+        permutation = _interleave(codes, runs, bounds[:-1].copy(), len(pos))
+    else:
+        permutation = arrange(row_codes, bounds, columns)
     return Sequences(keys, bounds, _take(rows, permutation), _take_ints(pos, permutation), order)
 
 
@@ -76,30 +78,35 @@ def one_batch(table: pa.Table) -> pa.RecordBatch:
     return pa.RecordBatch.from_arrays([combined(column) for column in table.columns], names=table.column_names)
 
 
-def arrange(codes: Codes | None, bounds: Ints, sort_words: Sequence[Ints]) -> Ints | None:
-    """Return the permutation that sorts rows by (code, words, place), or None where they are sorted already.
+def arrange(codes: Codes | None, bounds: Ints, columns: Sequence[pa.Array]) -> Ints | None:
+    """Return the permutation that sorts rows by (code, columns, place), or None where they are sorted already.
 
     ``codes``: the key of each row, or None for one key; ``bounds`` are the K+1 bounds of their counts.
     """
-    permutation = _order_pass(codes, len(bounds) - 1, sort_words)
+    permutation = None if _stands(codes, len(bounds) - 1, columns) else order_of(columns)
     if codes is None or len(bounds) <= 2:
         return permutation
     if permutation is None:
-        if _is_ascending(codes):
-            return None
-        return _place(codes, bounds[:-1].copy())
+        return None if bool((codes[1:] >= codes[:-1]).all()) else _place(codes, bounds[:-1].copy())
     return permutation[_place(codes[permutation], bounds[:-1].copy())]
 
 
-def falls_within(sort_words: Sequence[Ints], bounds: Ints, permutation: Ints | None) -> bool:
-    """Whether some row, read in the order of ``permutation``, sorts before the row ahead of it in its sequence."""
-    if not sort_words or len(sort_words[0]) < 2:
-        return False
-    ordered = [w if permutation is None else w[permutation] for w in sort_words]
-    falls = _adjacent_falls(ordered)
-    starts = bounds[1:-1]
-    falls[starts[(starts > 0) & (starts < len(ordered[0]))] - 1] = False
-    return bool(falls.any())
+def order_of(columns: Sequence[pa.Array]) -> Ints:
+    """Return the stable permutation that sorts rows by one or more columns, most significant first; nulls last.
+
+    The further columns are looked at only where the first one ties.
+    """
+    first = words(columns[0])
+    permutation = np.argsort(first, kind="stable")
+    if len(columns) == 1 or len(first) < 2:
+        return permutation
+    ordered = first[permutation]
+    ties = ordered[1:] == ordered[:-1]
+    places = np.flatnonzero(np.append(ties, False) | np.append(False, ties))
+    rows = permutation[places]
+    further = [words(column.take(pa.array(rows))) for column in columns[1:]]
+    permutation[places] = rows[np.lexsort([*reversed(further), ordered[places]])]
+    return permutation
 
 
 def group_codes(columns: Sequence[pa.Array]) -> tuple[Codes, pa.Table]:
@@ -132,12 +139,8 @@ def _merge_keys(parts: Sequence[Sequences]) -> tuple[Codes | None, pa.Table | No
     every = pa.concat_tables([part.keys for part in parts])
     codes, keys = group_codes([combined(column) for column in every.columns])
     counts = np.zeros(keys.num_rows, np.int64)
-    np.add.at(counts, codes, np.concatenate([_counts(part) for part in parts]))
+    np.add.at(counts, codes, np.concatenate([np.diff(part.bounds) for part in parts]))
     return codes, keys.rename_columns(every.column_names), _bounds(counts)
-
-
-def _counts(part: Sequences) -> Ints:
-    return np.diff(part.bounds)
 
 
 def _bounds(counts: Ints) -> Ints:
@@ -146,6 +149,8 @@ def _bounds(counts: Ints) -> Ints:
 
 def _column_codes(column: pa.Array) -> tuple[Codes, pa.Array]:
     """Dense codes of one column's values and the values, ascending, each held by some row."""
+    if pa.types.is_float16(column.type):
+        column = column.cast(pa.float32())
     if pa.types.is_floating(column.type):
         column = pc.add(column, pa.scalar(0.0, column.type))
     encoded = column if pa.types.is_dictionary(column.type) else column.dictionary_encode()
@@ -163,32 +168,13 @@ def _dense(codes: Ints) -> tuple[Codes, Ints]:
     return dense.astype(np.int32), picks
 
 
-def _order_pass(codes: Codes | None, key_count: int, sort_words: Sequence[Ints]) -> Ints | None:
-    """Stable permutation by the words alone; None where no sequence needs it."""
-    if not sort_words:
-        return None
-    if len(sort_words) == 1 and codes is not None and not _falls_by_key(codes, sort_words[0], key_count):
-        return None
-    if not _adjacent_falls(sort_words).any():
-        return None
-    permutation = np.argsort(sort_words[-1], kind="stable")
-    for column in reversed(sort_words[:-1]):
-        permutation = permutation[np.argsort(column[permutation], kind="stable")]
-    return permutation
-
-
-def _adjacent_falls(ordered: Sequence[Ints]) -> npt.NDArray[np.bool_]:
-    """Where row i+1 sorts before row i, of shape (n-1,)."""
-    falls = np.zeros(max(0, len(ordered[0]) - 1), np.bool_)
-    equal = np.ones_like(falls)
-    for column in ordered:
-        falls |= equal & (column[1:] < column[:-1])
-        equal &= column[1:] == column[:-1]
-    return falls
-
-
-def _is_ascending(codes: Codes) -> bool:
-    return bool((codes[1:] >= codes[:-1]).all())
+def _stands(codes: Codes | None, key_count: int, columns: Sequence[pa.Array]) -> bool:
+    """Whether each key's rows, as they stand, are in the order of the columns. May err on the side of sorting."""
+    if not columns:
+        return True
+    first = words(columns[0])
+    falls, ties = _falls_and_ties(np.zeros(len(first), np.int32) if codes is None else codes, first, key_count)
+    return not falls and (len(columns) == 1 or not ties)
 
 
 def _take(rows: pa.RecordBatch, permutation: Ints | None) -> pa.RecordBatch:
@@ -199,7 +185,7 @@ def _take_ints(values: Ints, permutation: Ints | None) -> Ints:
     return values if permutation is None else values[permutation]
 
 
-@njit(cache=True)
+@kernel
 def _place(codes: Codes, cursors: Ints) -> Ints:
     """Counting sort: which row goes to each place, given where each code's rows begin."""
     out = np.empty(len(codes), np.int64)
@@ -210,24 +196,22 @@ def _place(codes: Codes, cursors: Ints) -> Ints:
     return out
 
 
-@njit(cache=True)
-def _falls_by_key(codes: Codes, sort_word: Ints, key_count: int) -> bool:
-    """Whether a row's word is smaller than that of its key's row before it."""
+@kernel
+def _falls_and_ties(codes: Codes, first: Ints, key_count: int) -> tuple[bool, bool]:
+    """Whether a row's word is smaller than that of its key's row before it (then no more is looked at), or equal."""
     last = np.full(key_count, np.iinfo(np.int64).min, np.int64)
+    ties = False
     for i in range(len(codes)):
-        word = sort_word[i]
+        word = first[i]
         if word < last[codes[i]]:
-            return True
+            return True, ties
+        ties |= word == last[codes[i]]
         last[codes[i]] = word
-    return False
+    return False, ties
 
 
-def _interleave(codes: Codes, counts: Ints, bounds: Ints) -> Ints:
-    return _interleave_runs(codes, counts, bounds[:-1].copy(), int(bounds[-1]))
-
-
-@njit(cache=True)
-def _interleave_runs(codes: Codes, counts: Ints, cursors: Ints, total: int) -> Ints:
+@kernel
+def _interleave(codes: Codes, counts: Ints, cursors: Ints, total: int) -> Ints:
     """Counting sort of runs: run r is ``counts[r]`` neighbouring rows of key ``codes[r]``."""
     out = np.empty(total, np.int64)
     row = 0

@@ -13,11 +13,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-from numba import njit
 
 from windowing.columns import Ints, Measures, combined, measures, scale_of
 from windowing.errors import DataError
 from windowing.grid import Grid, make_grid
+from windowing.jit import kernel
 from windowing.marks import Marks, epochs
 from windowing.panes import AT_END, BY_TICK, Panes, reason
 from windowing.sequence import Sequences
@@ -189,7 +189,7 @@ def _timed(sequences: Sequences, seconds: Fraction, setting: Setting) -> Panes:
 
 def _clock_cell(grid: Grid, values: Measures, clock: int | float | None) -> int:
     """The cell in which the clock stands: those before it are complete."""
-    now = values.max() if clock is None else clock
+    now = values.max() if clock is None else max(values.max(), clock)
     return int(grid.cells(np.array([now], values.dtype))[0])
 
 
@@ -206,7 +206,7 @@ def _with_empty(key: Ints, lo: Ints, hi: Ints, cell: Ints) -> tuple[Ints, Ints, 
     return key, np.arange(len(key)) - first, lo, hi, cell
 
 
-@njit(cache=True)
+@kernel
 def _count_flags(bounds: Ints, n: int) -> Flags:
     flags = np.zeros(bounds[-1], np.bool_)
     for k in range(len(bounds) - 1):
@@ -215,7 +215,7 @@ def _count_flags(bounds: Ints, n: int) -> Flags:
     return flags
 
 
-@njit(cache=True)
+@kernel
 def _delta_flags_int(bounds: Ints, values: Ints, amount: np.uint64) -> Flags:
     flags = np.zeros(len(values), np.bool_)
     for k in range(len(bounds) - 1):
@@ -232,7 +232,7 @@ def _delta_flags_int(bounds: Ints, values: Ints, amount: np.uint64) -> Flags:
     return flags
 
 
-@njit(cache=True)
+@kernel
 def _delta_flags_float(bounds: Ints, values: Measures, amount: float) -> Flags:
     flags = np.zeros(len(values), np.bool_)
     for k in range(len(bounds) - 1):
@@ -248,7 +248,7 @@ def _delta_flags_float(bounds: Ints, values: Measures, amount: float) -> Flags:
     return flags
 
 
-@njit(cache=True)
+@kernel
 def _gap_flags_int(bounds: Ints, values: Ints, amount: np.uint64) -> Flags:
     flags = np.zeros(len(values), np.bool_)
     for k in range(len(bounds) - 1):
@@ -258,7 +258,7 @@ def _gap_flags_int(bounds: Ints, values: Ints, amount: np.uint64) -> Flags:
     return flags
 
 
-@njit(cache=True)
+@kernel
 def _gap_flags_float(bounds: Ints, values: Measures, amount: float) -> Flags:
     flags = np.zeros(len(values), np.bool_)
     for k in range(len(bounds) - 1):

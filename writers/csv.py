@@ -1,8 +1,9 @@
-"""CSV parts: a header, commas, quotes where they are needed.
+"""CSV parts: a header, commas, quotes around text.
 
-Text is quoted and null is nothing at all, so the empty text and null differ. Timestamps are ISO 8601 with a space,
-to the column's own unit, with a zone as UTC and a Z. Numbers are the shortest text that reads back as the same bits
-(2 for the float 2.0: whole floats have no point), decimals are exact. Lists and structs are JSON text, binary is hexadecimal, durations are counts of their unit.
+Null is nothing at all and the empty text is two quotes, so they differ. Timestamps are ISO 8601 with a space, to the
+column's own unit, with a zone as UTC and a Z. Numbers are the shortest text that reads back as the same number (whole
+floats have no point: 2), decimals are exact. Lists and structs are JSON text, binary is hexadecimal, durations are
+counts of their unit.
 """
 
 from __future__ import annotations

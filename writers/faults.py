@@ -27,6 +27,7 @@ _WORDS = {
     errno.EROFS: "the disk is read-only",
     errno.ENOENT: "the folder is not there any more",
     errno.ENOTDIR: "a part of the path is a file, not a folder",
+    errno.ENAMETOOLONG: "the name is too long",
     errno.EIO: "the disk reported an error",
 }
 

@@ -22,4 +22,4 @@ def encode(table: pa.Table, schema: pa.Schema, file: IO[bytes] | pa.NativeFile) 
     target = plain(schema)
     for batch in batches(table):
         lines = pc.binary_join_element_wise(objects(target.names, batch.cast(target).columns), "\n", "")
-        file.write(content(lines))
+        file.write(content(lines).data)

@@ -10,7 +10,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from windowing.engine.ports import Counts, InputFile, Part, StreamInfo
+from windowing.engine.ports import Counts, InputFile, Part
+from windowing.stream import StreamInfo
 from writers.schema import plain
 
 FORMAT = 1

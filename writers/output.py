@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
@@ -18,7 +18,7 @@ from writers.faults import reason, writing
 from writers.lock import Owner, hold
 from writers.overlap import refuse_overlap
 from writers.place import MANIFEST, REJECTED, SUCCESS, Place, locate, new_token
-from writers.sink import FileSink, Format, check_types
+from writers.sink import FileSink, Format, check_types, is_attempt
 
 Mode = Literal["error", "overwrite"]
 
@@ -73,7 +73,11 @@ class Output:
             raise OutputError(what, f"delete {error.filename or self.staging}") from error
 
     def _check_parts(self, parts: Sequence[Mapping[str, Any]]) -> None:
-        there = {path.removeprefix(self.staging + "/") for path in remote.files(self.place.fs, self.staging)}
+        store = self.place.fs
+        paths = {path.removeprefix(self.staging + "/"): path for path in remote.files(store, self.staging)}
+        there = {name for name in paths if not is_attempt(name)}
+        for killed in paths.keys() - there:
+            store.delete_file(paths[killed])
         told = {str(part["name"]) for part in parts}
         if missing := sorted(told - there):
             what = f"cannot write {self.place.shown}: {missing[0]} was written by a task but is not here"
@@ -154,18 +158,21 @@ def _make_parents(place: Place) -> list[Path]:
     if not place.local:
         return []
     parent = Path(place.parent)
-    missing = [folder for folder in (parent, *parent.parents) if not folder.exists()]
-    with writing(place.shown):
-        parent.mkdir(parents=True, exist_ok=True)
+    missing: list[Path] = []
+    try:
+        with writing(place.shown):
+            missing = [folder for folder in (parent, *parent.parents) if not folder.exists()]
+            parent.mkdir(parents=True, exist_ok=True)
+    except OutputError:
+        _remove_empty(missing)
+        raise
     return missing
 
 
 def _remove_empty(folders: Sequence[Path]) -> None:
     for folder in folders:
-        try:
+        with suppress(OSError):  # it was not made after all, or another run works in it by now
             folder.rmdir()
-        except OSError:  # another run works in it by now
-            return
 
 
 def _refuse_content(place: Place, mode: Mode) -> None:

@@ -81,11 +81,11 @@ def locate(path: str) -> Place:
         raise ConfigError("the output path is empty", "name a folder to write to")
     with writing(path):
         system, inner = resolve(path)
-    if isinstance(system, fs.LocalFileSystem):
-        if Path(inner).is_mount():
-            raise ConfigError(f"output {path} is a mount point, which cannot be replaced", "name a folder inside it")
-        return Place(path, system, inner)
-    if "/" not in inner:
+        local = isinstance(system, fs.LocalFileSystem)
+        mounted = local and Path(inner).is_mount()
+    if mounted:
+        raise ConfigError(f"output {path} is a mount point, which cannot be replaced", "name a folder inside it")
+    if not local and "/" not in inner:
         raise ConfigError(f"output {path} is the root of a store", "name a folder inside it")
     return Place(path, system, inner)
 

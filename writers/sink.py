@@ -77,6 +77,11 @@ class FileSink:
             raise
 
 
+def is_attempt(name: str) -> bool:
+    """Whether a file in the staging folder is what a killed attempt at a part left."""
+    return name.rpartition("/")[2].startswith(".")
+
+
 def as_table(batches: Sequence[pa.RecordBatch] | pa.Table, schema: pa.Schema) -> pa.Table:
     """Return the batches as one table with the columns of ``schema`` in its order, dictionaries kept where all agree.
 

@@ -94,9 +94,12 @@ def _remove(place: Place, folder: Path) -> None:
 
 
 def sync(path: Path) -> None:
-    """Have a file or folder on disk before going on."""
+    """Have a file or folder on disk before going on, as far as its file system can tell."""
     fd = os.open(path, os.O_RDONLY)
     try:
         os.fsync(fd)
+    except OSError as error:
+        if error.errno not in _UNSUPPORTED:
+            raise
     finally:
         os.close(fd)

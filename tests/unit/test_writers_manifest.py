@@ -8,7 +8,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from windowing.engine.ports import Counts, InputFile, Part, StreamInfo
+from windowing.engine.ports import Counts, InputFile, Part
+from windowing.stream import StreamInfo
 from writers.manifest import build_manifest, versions
 
 

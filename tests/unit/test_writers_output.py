@@ -8,7 +8,8 @@ import os
 import pickle
 import subprocess
 import sys
-from collections.abc import Callable
+import tempfile
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -44,6 +45,10 @@ def put(out: Path, *windows: int, mode: Any = "error", format: Any = "parquet") 
 
 def tree(folder: Path) -> list[str]:
     return sorted(str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file())
+
+
+def names(folder: Path) -> list[str]:
+    return sorted(path.name for path in folder.iterdir())
 
 
 def windows_in(out: Path) -> list[int]:
@@ -169,9 +174,13 @@ def test_an_interrupt_is_not_hidden_by_a_failing_clean_up(tmp_path: Path, monkey
     def refuse(*_: object) -> None:
         raise PermissionError(errno.EACCES, "no")
 
-    with pytest.raises(KeyboardInterrupt) as caught, open_output(str(tmp_path / "out"), "error", [], OWNER):
-        monkeypatch.setattr(swap, "_remove", refuse)
-        raise KeyboardInterrupt
+    def interrupted() -> None:
+        with open_output(str(tmp_path / "out"), "error", [], OWNER):
+            monkeypatch.setattr(swap, "_remove", refuse)
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt) as caught:
+        interrupted()
     assert "could not remove" in caught.value.__notes__[0]
 
 
@@ -180,10 +189,10 @@ def test_an_interrupt_is_not_hidden_by_a_failing_clean_up(tmp_path: Path, monkey
 
 def test_mode_error_refuses_a_result_and_touches_nothing(tmp_path: Path) -> None:
     put(tmp_path / "out", 1)
-    with pytest.raises(ConfigError, match="already holds a result.*--mode overwrite"):
+    with pytest.raises(ConfigError, match=r"already holds a result.*--mode overwrite"):
         put(tmp_path / "out", 2)
     assert windows_in(tmp_path / "out") == [1]
-    assert os.listdir(tmp_path) == ["out"]
+    assert names(tmp_path) == ["out"]
 
 
 @pytest.mark.parametrize("mode", ["error", "overwrite"])
@@ -211,6 +220,13 @@ def test_a_file_is_not_an_output(tmp_path: Path) -> None:
         put(tmp_path / "out/below", 1)
 
 
+@pytest.mark.parametrize("below", ["", "/out", "/b/out"])
+def test_a_name_that_is_too_long(tmp_path: Path, below: str) -> None:
+    with pytest.raises(OutputError, match="the name is too long; nothing was written; choose a shorter name"):
+        put(tmp_path / f"a/{'x' * 256}{below}", 1)
+    assert names(tmp_path) == []
+
+
 @pytest.mark.parametrize(
     ("path", "message"),
     [("", "the output path is empty"), ("/", "is a mount point"), ("gopher://x/y", "cannot make sense of the path")],
@@ -221,33 +237,48 @@ def test_paths_that_cannot_be_an_output(path: str, message: str) -> None:
 
 
 def test_an_output_filled_meanwhile_is_not_replaced(tmp_path: Path) -> None:
-    def fill() -> None:
-        (tmp_path / "out").mkdir()
-        (tmp_path / "out/other").write_text("")
+    def run() -> None:
+        with open_output(str(tmp_path / "out"), "overwrite", [], OWNER) as output:
+            (tmp_path / "out").mkdir()
+            (tmp_path / "out/other").write_text("")
+            output.commit(manifest([]))
 
-    with (
-        pytest.raises(ConfigError, match="nothing was touched"),
-        open_output(str(tmp_path / "out"), "overwrite", [], OWNER) as output,
-    ):
-        fill()
-        output.commit(manifest([]))
+    with pytest.raises(ConfigError, match="nothing was touched"):
+        run()
     assert tree(tmp_path) == ["out/other"]
 
 
 def test_a_part_that_is_not_there_stops_the_commit(tmp_path: Path) -> None:
-    with pytest.raises(OutputError, match="part-00007.parquet was written by a task but is not here.*workers share"):
-        with open_output(str(tmp_path / "out"), "error", [], OWNER) as output:
-            output.commit(manifest([Part("part-00007.parquet", 1, 1)]))
-    assert list(tmp_path.iterdir()) == []
+    with open_output(str(tmp_path / "out"), "error", [], OWNER) as output:
+        output.sink("csv", SCHEMA, REJECTS).write_part(0, rows(1))
+        with pytest.raises(OutputError, match=r"part-00007\.csv was written by a task but is not here.*workers share"):
+            output.commit(manifest([Part("part-00000.csv", 1, 1), Part("part-00007.csv", 1, 1)]))
+    assert names(tmp_path) == []
 
 
 def test_a_part_that_nobody_knows_stops_the_commit(tmp_path: Path) -> None:
-    with (
-        pytest.raises(OutputError, match="no task knows of part-00000.csv"),
-        open_output(str(tmp_path / "out"), "error", [], OWNER) as output,
-    ):
+    with open_output(str(tmp_path / "out"), "error", [], OWNER) as output:
         output.sink("csv", SCHEMA, REJECTS).write_part(0, rows(1))
-        output.commit(manifest([]))
+        with pytest.raises(OutputError, match=r"no task knows of part-00000\.csv; nothing was written"):
+            output.commit(manifest([]))
+    assert names(tmp_path) == []
+
+
+def test_what_a_killed_attempt_left_does_not_come_along(tmp_path: Path) -> None:
+    with open_output(str(tmp_path / "out"), "error", [], OWNER) as output:
+        part = output.sink("csv", SCHEMA, REJECTS).write_part(0, rows(1))
+        Path(output.staging, ".part-00000.csv.0123456789ab").write_text("half")
+        output.commit(manifest([part]))
+    assert tree(tmp_path / "out") == ["_SUCCESS", "_wincli/manifest.json", "part-00000.csv"]
+
+
+def test_a_file_system_that_cannot_sync_folders_will_do(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fsync(fd: int) -> None:
+        raise OSError(errno.EINVAL, "not here")
+
+    monkeypatch.setattr(os, "fsync", fsync)
+    put(tmp_path / "out", 1)
+    assert windows_in(tmp_path / "out") == [1]
 
 
 # Swapping
@@ -303,7 +334,7 @@ def test_a_swap_that_fails_leaves_the_old_result(
     with pytest.raises(OutputError, match="nothing was written; write to a folder that can be renamed"):
         put(tmp_path / "out", 2, mode="overwrite")
     assert windows_in(tmp_path / "out") == [1]
-    assert os.listdir(tmp_path) == ["out"]
+    assert names(tmp_path) == ["out"]
 
 
 def test_an_old_result_that_cannot_be_deleted_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -312,15 +343,13 @@ def test_an_old_result_that_cannot_be_deleted_is_told(tmp_path: Path, monkeypatc
     def refuse(path: Path) -> None:
         raise PermissionError(errno.EACCES, "no", str(path))
 
-    with (
-        monkeypatch.context() as patch,
-        pytest.raises(OutputError, match="the new result is in .*out, but the old one cannot"),
-    ):
+    with monkeypatch.context() as patch:
         patch.setattr("shutil.rmtree", refuse)
-        put(tmp_path / "out", 2, mode="overwrite")
+        with pytest.raises(OutputError, match=r"the new result is in .*out, but the old one cannot be deleted: perm"):
+            put(tmp_path / "out", 2, mode="overwrite")
     assert windows_in(tmp_path / "out") == [2]
     put(tmp_path / "out", 3, mode="overwrite")
-    assert os.listdir(tmp_path) == ["out"]
+    assert names(tmp_path) == ["out"]
 
 
 def test_the_output_may_be_a_link_and_stays_one(tmp_path: Path) -> None:
@@ -337,7 +366,7 @@ def test_odd_names(tmp_path: Path, name: str) -> None:
     put(tmp_path / name, 1)
     put(tmp_path / name, 2, mode="overwrite")
     assert windows_in(tmp_path / name) == [2]
-    assert os.listdir(tmp_path) == [name]
+    assert names(tmp_path) == [name]
 
 
 def test_a_relative_path_and_a_file_uri(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -377,7 +406,7 @@ def test_a_part_that_cannot_be_written_is_named(
         monkeypatch.setitem(ENCODERS, "csv", failing(code))
         with pytest.raises(OutputError, match=f"cannot write {tmp_path}/out/part-00004.csv: {message}"):
             sink.write_part(4, rows(1))
-        assert os.listdir(output.staging) == []
+        assert names(Path(output.staging)) == []
 
 
 CHILD = """
@@ -413,19 +442,22 @@ def test_a_real_limit_on_file_size(tmp_path: Path, format: str) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_folder_without_permission(tmp_path: Path) -> None:
-    for folder in (tmp_path, *tmp_path.parents[:3]):
-        folder.chmod(0o755)
+@pytest.fixture
+def open_to_all() -> Iterator[Path]:
+    """A folder that other users can enter, which pytest's own are not."""
+    with tempfile.TemporaryDirectory() as folder:
+        Path(folder).chmod(0o755)
+        yield Path(folder)
+
+
+def test_a_folder_without_permission(open_to_all: Path) -> None:
     drop_root = "os.geteuid() or os.setuid(65534)"
-    (tmp_path / "mine").mkdir(mode=0o555)
-    said = child(f"{drop_root}; run('csv', {str(tmp_path / 'mine/out')!r})")
-    assert (
-        said
-        == f"cannot write {tmp_path}/mine/out: permission denied; nothing was written; get the right to write there, or write to another folder"
-    )
-    assert "permission denied" in child(f"{drop_root}; run('csv', {str(tmp_path / 'mine/new/out')!r})")
-    assert list((tmp_path / "mine").iterdir()) == []
-    (tmp_path / "mine").chmod(0o755)
+    mine = open_to_all / "mine"
+    mine.mkdir(mode=0o555)
+    said = child(f"{drop_root}; run('csv', {str(mine / 'out')!r})")
+    assert said.startswith(f"cannot write {mine}/out: permission denied; nothing was written; get the right to write")
+    assert "permission denied" in child(f"{drop_root}; run('csv', {str(mine / 'new/out')!r})")
+    assert list(mine.iterdir()) == []
 
 
 def test_the_output_of_the_context_manager_is_an_output(tmp_path: Path) -> None:

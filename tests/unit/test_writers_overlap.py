@@ -77,7 +77,7 @@ def test_a_file_with_brackets_in_its_name_is_no_glob(here: Path) -> None:
 
 
 def test_every_input_is_looked_at(here: Path) -> None:
-    with pytest.raises(ConfigError, match="contains the input out/part-00000.csv"):
+    with pytest.raises(ConfigError, match=r"contains the input out/part-00000\.csv"):
         refuse_overlap(locate("out"), ["logs", "out/part-00000.csv"])
 
 

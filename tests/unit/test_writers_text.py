@@ -137,7 +137,7 @@ def test_years_beyond_four_digits_are_an_error(kind: pa.DataType, write: Any) ->
         if pa.types.is_timestamp(kind)
         else pa.array([3_000_000], kind)
     )
-    with pytest.raises(DataError, match="column 'seen' holds a .* outside the years 1 to 9999"):
+    with pytest.raises(DataError, match=r"column 'seen' holds a .* outside the years 1 to 9999"):
         write(pa.table({"seen": far}))
 
 

@@ -8,7 +8,7 @@ from fractions import Fraction
 import numpy as np
 import pyarrow as pa
 
-from windowing.aggregates import kernels
+from windowing.aggregates import kernels, quantile_kernels
 from windowing.aggregates.inputs import Dense, Inputs, Mask, dense, masked, taken
 from windowing.aggregates.kernels import Floats, Numbers
 from windowing.aggregates.values import decimal_words, floats, integers, is_ticks, is_unsigned, order_keys, ticks
@@ -107,9 +107,9 @@ def medians(inputs: Inputs) -> pa.Array:
 def _quantiles(inputs: Inputs, fraction: Fraction) -> pa.Array:
     part = dense(inputs.columns, inputs.ranges)
     place = fraction.limit_denominator(_PLACES)
-    lo, hi = part.ranges.lo, part.ranges.hi
-    values = floats(part.columns[0])
-    return masked(kernels.quantiles(values, place.numerator, place.denominator, lo, hi), part.ranges.empty, inputs.type)
+    values, lo, hi = floats(part.columns[0]), part.ranges.lo, part.ranges.hi
+    result = quantile_kernels.quantiles(values, place.numerator, place.denominator, lo, hi)
+    return masked(result, part.ranges.empty, inputs.type)
 
 
 def _float_sums(part: Dense) -> Floats:

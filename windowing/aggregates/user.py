@@ -67,9 +67,8 @@ def result_type(name: str, function: Function) -> pa.DataType:
         raise ConfigError(f"{name}: its annotations do not read: {_reason(error)}") from error
     found = _annotated(hint)
     if found is None:
-        raise ConfigError(
-            f"{name}: a result of {hint} has no column type", f"set {name.partition(':')[2]}.pyarrow_type"
-        )
+        what = f"{name}: a result of {getattr(hint, '__name__', hint)} has no column type"
+        raise ConfigError(what, f"set {name.partition(':')[2]}.pyarrow_type")
     return found
 
 

@@ -15,7 +15,7 @@ from windowing.columns import Ints, combined, words
 from windowing.engine.blobs import Blob, encode, part_of
 from windowing.engine.ports import REJECT_FIELDS, Account, Batch, Counts, Sink, Source, Split
 from windowing.engine.slices import Chunk, slice_bounds
-from windowing.marks import NO_FILE, Marks, no_marks
+from windowing.marks import NO_FILE, Marks, no_marks, placed
 from windowing.plan import MARK, Plan
 from windowing.screen import screen
 from windowing.sequence import Sequences, build, group_codes, one_batch
@@ -54,7 +54,7 @@ class Work:
 
     @property
     def encoded(self) -> list[str]:
-        """The text columns that are keys and nothing else: read as dictionaries, they are never looked at row by row."""
+        """The text columns that are keys and nothing else: read as dictionaries, no text is looked at twice."""
         keys = [name for name in self.plan.key if name not in self.plan.values]
         return [name for name in keys if pa.types.is_string(self.source.schema.field(name).type)]
 
@@ -139,7 +139,7 @@ def _marks(work: Work, chunk: Chunk, batches: Sequence[Batch], rows: pa.RecordBa
     after = np.flatnonzero(flags.to_numpy(zero_copy_only=False))
     order = rows.select(list(plan.sort))
     at = order.take(pa.array(after)) if plan.sort else order
-    return Marks(at, pos[after], np.full(len(after), NO_FILE))
+    return placed(Marks(at, pos[after], np.full(len(after), NO_FILE)), plan.order.columns)
 
 
 def _file_ends(plan: Plan, chunk: Chunk, batches: Sequence[Batch], rows: pa.RecordBatch) -> Marks:
@@ -165,7 +165,7 @@ def _last_row(plan: Plan, rows: pa.RecordBatch) -> int | None:
     """Place of the row that is last in the total order among those that have an order value."""
     present = np.ones(rows.num_rows, np.bool_)
     for name in plan.order.columns:
-        present &= rows.column(name).is_valid().to_numpy(zero_copy_only=False)
+        present &= ~rows.column(name).is_null(nan_is_null=True).to_numpy(zero_copy_only=False)
     picks = np.flatnonzero(present)
     if not len(picks):
         return None

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from windowing.stream import StreamInfo as StreamInfo
+from windowing.stream import StreamInfo
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,10 +76,25 @@ REJECT_FIELDS: tuple[pa.Field, ...] = (
 class Source(Protocol):
     """An input, listed and typed, ready to be read split by split from any process. Must pickle."""
 
-    schema: pa.Schema
-    files: Sequence[InputFile]
-    splits: Sequence[Split]
-    stream: StreamInfo | None
+    @property
+    def schema(self) -> pa.Schema:
+        """The columns of all files together."""
+        ...
+
+    @property
+    def files(self) -> Sequence[InputFile]:
+        """The files, in arrival order."""
+        ...
+
+    @property
+    def splits(self) -> Sequence[Split]:
+        """What there is to read, in arrival order."""
+        ...
+
+    @property
+    def stream(self) -> StreamInfo | None:
+        """How to read it as a stream, where it is a result of wincli."""
+        ...
 
     def read(self, split: Split, columns: Sequence[str], dictionary: Sequence[str] = ()) -> Batch:
         """Read only ``columns`` of one split. Raises `InputError` naming the file where it cannot be read.

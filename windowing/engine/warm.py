@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pyarrow as pa
 
+from windowing.aggregates import warm as warm_aggregates
 from windowing.engine.exchange import Work
 from windowing.marks import no_marks
 from windowing.scan import scan
@@ -15,15 +18,16 @@ from windowing.spec import needs_clock
 def warm(work: Work) -> None:
     """Run the job's own code on three rows of the input's types.
 
-    A few milliseconds when the kernels are in numba's cache, seconds the first time. User functions are left out:
-    they are not called on data that is not the user's.
+    A few milliseconds when the kernels are in numba's cache, seconds the first time. User functions are not called.
     """
-    plan = work.plan
-    schema = work.source.schema
+    plan, schema = work.plan, work.source.schema
+    names = [bound.name for bound in plan.aggregates]
+    bare = replace(plan, aggregates=(), schema=pa.schema([f for f in plan.schema if f.name not in names]))
     rows = pa.RecordBatch.from_arrays([_three(schema.field(name).type) for name in plan.columns], names=plan.columns)
     sequences = build(rows, np.arange(3), plan.key, plan.sort, plan.values)
     merged = merge([sequences, sequences])
-    scan(plan, merged, no_marks(merged.rows, plan.sort), 1 if needs_clock(plan.spec) else None)
+    scan(bare, merged, no_marks(merged.rows, plan.sort), 1 if needs_clock(plan.spec) else None)
+    warm_aggregates(plan.aggregates, schema)
 
 
 def _three(dtype: pa.DataType) -> pa.Array:

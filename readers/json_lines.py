@@ -1,0 +1,82 @@
+"""Lines of JSON: the parser over blocks of them, and the lines that are no objects, found by halving."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.json as pjson
+
+from readers.records import locate_lines
+from readers.spans import Records
+from readers.types import Int64s
+
+_MAX_BLOCK = 2**31 - 1
+_NO_COLUMN = "_wincli_no_column"
+
+
+@dataclass(frozen=True, slots=True)
+class Lines:
+    """Lines of JSON, none of them blank, and where each is."""
+
+    data: bytes
+    records: Records
+
+    def __len__(self) -> int:
+        return len(self.records.starts)
+
+    def block(self, start: int, stop: int) -> bytes:
+        """Return the bytes of lines ``[start, stop)``."""
+        return self.data[self.records.starts[start] : self.records.stops[stop - 1]]
+
+
+def good_lines(lines: Lines) -> tuple[Lines, Int64s]:
+    """Return the lines that are one JSON object each, and the rows of the others, ascending, among all."""
+    bad: list[int] = []
+    _halve(lines, 0, len(lines), bad)
+    torn = np.array(bad, np.int64)
+    clean = lines.records.without(lines.data, torn)
+    return Lines(clean, locate_lines(clean)[0]), torn
+
+
+def _halve(lines: Lines, start: int, stop: int, bad: list[int]) -> None:
+    if start == stop or _is_rows(lines.block(start, stop), stop - start):
+        return
+    if stop - start == 1:
+        bad.append(start)
+        return
+    half = (start + stop) // 2
+    _halve(lines, start, half, bad)
+    _halve(lines, half, stop, bad)
+
+
+def _is_rows(block: bytes, rows: int) -> bool:
+    """Whether every line is one object; what its values are does not matter, for no column is looked at."""
+    try:
+        return is_utf8(block) and len(parse_lines(block, {_NO_COLUMN: pa.null()}, others=False)) == rows
+    except pa.ArrowInvalid:
+        return False
+
+
+def is_utf8(data: bytes) -> bool:
+    """Whether all text is UTF-8, which the parser does not check."""
+    try:
+        if not data.isascii():
+            data.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+def parse_lines(block: bytes, types: Mapping[str, pa.DataType], *, others: bool) -> pa.Table:
+    """Parse lines; columns that are not in ``types`` are inferred, or left out. A column nobody has is null."""
+    return pjson.read_json(
+        pa.BufferReader(block),
+        pjson.ReadOptions(use_threads=False, block_size=min(len(block) + 1, _MAX_BLOCK)),
+        pjson.ParseOptions(
+            explicit_schema=pa.schema(list(types.items())) if types else None,
+            unexpected_field_behavior="infer" if others else "ignore",
+        ),
+    )

@@ -1,0 +1,75 @@
+"""JSON values one by one, for the few lines that no block parser takes: numbers keep the text they have."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pyarrow as pa
+
+from readers.json_lines import parse_lines
+from readers.kinds import BOOL, FLOAT, INT, NOTHING, TEXT, Kind, kind_of, kind_of_texts
+from readers.types import ColumnType
+
+_INT64 = range(-(2**63), 2**63)
+
+
+class Number(str):
+    """A number as it is written."""
+
+    __slots__ = ()
+
+
+def parse_object(text: str) -> dict[str, Any]:
+    """Return the object that a line holds."""
+    row = json.loads(text.lstrip("\ufeff"), parse_int=Number, parse_float=Number, parse_constant=Number, strict=False)
+    return row if isinstance(row, dict) else {}  # a line ``null`` is a row of nulls
+
+
+def kinds_of_object(row: dict[str, Any]) -> dict[str, Kind]:
+    """Return the kind of each value of an object."""
+    return {name: _kind_of_value(value) for name, value in row.items()}
+
+
+def _kind_of_value(value: Any) -> Kind:
+    if value is None:
+        return NOTHING
+    if isinstance(value, bool):
+        return BOOL
+    if isinstance(value, Number):
+        return INT if value.lstrip("-").isdigit() and int(value) in _INT64 else FLOAT
+    if isinstance(value, str):
+        return kind_of_texts(pa.chunked_array([pa.array([value])]))
+    try:
+        return kind_of(parse_lines(_dumps({"x": value}).encode(), {}, others=True)["x"].type) or NOTHING
+    except pa.ArrowInvalid:  # kinds that are mixed inside
+        return TEXT
+
+
+def _dumps(value: Any) -> str:
+    return json.dumps(_plain(value), ensure_ascii=False)
+
+
+def _plain(value: Any) -> Any:
+    """Return a value with its numbers as numbers."""
+    if isinstance(value, dict):
+        return {name: _plain(inner) for name, inner in value.items()}
+    if isinstance(value, list):
+        return [_plain(inner) for inner in value]
+    return json.loads(value) if isinstance(value, Number) else value
+
+
+def column_of(values: list[Any], kind: ColumnType) -> pa.ChunkedArray:
+    """Return the values as a column of their type where it is nested, else as their texts."""
+    if pa.types.is_nested(kind.type):
+        try:
+            return pa.chunked_array([pa.array([_plain(value) for value in values], kind.type)])
+        except (pa.ArrowInvalid, pa.ArrowTypeError):
+            pass  # then each value that is of another form is a misfit: text does not cast to it
+    return pa.chunked_array([pa.array([_text(value) for value in values], pa.string())])
+
+
+def _text(value: Any) -> str | None:
+    if value is None or isinstance(value, Number):
+        return value
+    return value if isinstance(value, str) else _dumps(value)

@@ -1,0 +1,29 @@
+"""Where the records of a piece of text are."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from readers.types import Int64s
+
+
+@dataclass(frozen=True, slots=True)
+class Records:
+    """The records of a piece: byte ranges ``[starts, stops)`` without their line end, 0-based lines, fields."""
+
+    starts: Int64s
+    stops: Int64s
+    lines: Int64s
+    fields: Int64s
+
+    def text(self, data: bytes, row: int) -> str:
+        """Return one record as it stands in the file."""
+        return data[self.starts[row] : self.stops[row]].decode(errors="replace")
+
+    def without(self, data: bytes, rows: Int64s) -> bytes:
+        """Return the piece without the given records, ascending."""
+        pieces, at = [], 0
+        for row in rows:
+            pieces.append(data[at : self.starts[row]])
+            at = int(self.starts[row + 1]) if row + 1 < len(self.starts) else len(data)
+        return b"".join((*pieces, data[at:]))

@@ -1,0 +1,58 @@
+# Read by the other scripts, which stand at the root of the project: makes .venv with all that they need.
+# What it does is done once; it does it again when pyproject.toml has changed.
+
+PY=.venv/bin/python
+RECENT='import sys; sys.exit(sys.version_info < (3, 11))'
+JAVA='import os; from windowing.engine.java import find_java; find_java(os.environ)'
+
+say() {
+    printf '%s\n' "$*" >&2
+}
+
+recent_python() {
+    for name in python3 python3.11 python3.12 python3.13 python3.14; do
+        if command -v "$name" >/dev/null 2>&1 && "$name" -c "$RECENT" 2>/dev/null; then
+            command -v "$name"
+            return
+        fi
+    done
+    say "wincli needs Python 3.11 or newer and there is none on PATH; install one, for example from https://python.org"
+    return 1
+}
+
+make_venv() {
+    if [ -d .venv ] && "$PY" -c "$RECENT" 2>/dev/null; then
+        return
+    fi
+    if [ -e .venv ]; then
+        say "the .venv here does not run Python 3.11 or newer; remove it and try again"
+        return 1
+    fi
+    python=$(recent_python)
+    say "making .venv with $python (once)"
+    if ! "$python" -m venv .venv; then
+        rm -rf .venv
+        say "$python cannot make a virtual environment; on Debian and Ubuntu: apt-get install python3-venv"
+        return 1
+    fi
+}
+
+install_extras() {
+    say "installing wincli and [$1] into .venv (once)"
+    "$PY" -m pip install -qq --disable-pip-version-check -e ".[$1]"
+}
+
+setup() {
+    make_venv
+    sum=$(cksum <pyproject.toml)
+    stamp=.venv/wincli-installed
+    if [ "$(cat "$stamp" 2>/dev/null)" != "$sum" ]; then
+        install_extras test
+        printf '%s\n' "$sum" >"$stamp"
+    fi
+    # The very rule that wincli goes by: JAVA_HOME, PATH, then the runtime of the extra.
+    if ! "$PY" -c "$JAVA" 2>/dev/null; then
+        install_extras test,java
+        "$PY" -c "$JAVA"
+    fi
+}

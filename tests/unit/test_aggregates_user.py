@@ -1,0 +1,179 @@
+"""User functions as aggregates: how they are found, what they get, what they give, and how they fail."""
+
+from __future__ import annotations
+
+import datetime as dt
+import decimal
+import pickle
+import textwrap
+from collections.abc import Iterator
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from windowing.aggregates import PaneFailed, bind, compute, warm
+from windowing.errors import ConfigError, DataError
+from windowing.spec import AggregateCall, Column
+
+MODULE = """
+    from __future__ import annotations
+    import datetime as dt
+    import decimal
+    import numpy as np
+    import pyarrow as pa
+
+    def spread(x): return x.max() - x.min()
+    def size(x) -> int: return len(x)
+    def kind_of(x) -> str: return f"{type(x).__name__} {getattr(x, 'dtype', None)}"
+    def pair(x, y) -> str: return f"{x.tolist()} {y.to_pylist()}"
+    def literals(x, whole, part, text) -> str: return repr((whole, part, text))
+    def some(x) -> float | None: return float(x[0]) if x[0] > 1 else None
+    def all_true(x) -> bool: return bool(x.all())
+    def moment(x) -> dt.datetime: return dt.datetime(2026, 1, int(x[0]))
+    def day(x) -> dt.date: return dt.date(2026, 1, int(x[0]))
+    def money(x) -> decimal.Decimal: return decimal.Decimal("0.10") * int(x[0])
+    def narrow(x) -> np.float32: return np.float32(x[0])
+    def edges(x): return [x[0], x[-1]]
+    edges.pyarrow_type = pa.list_(pa.float64())
+    def spoils(x) -> int: x[0] = 7; return 0
+    def quits(x): raise ValueError
+    def lies(x) -> int: return "many" if len(x) > 1 else 1
+    def odd(x) -> object: return x
+    def lost(x) -> Nowhere: return x
+    number = 3
+"""
+
+
+@pytest.fixture(autouse=True)
+def module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    (tmp_path / "own_stats.py").write_text(textwrap.dedent(MODULE))
+    (tmp_path / "torn_stats.py").write_text("1 / 0\n")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    with monkeypatch.context() as patch:
+        patch.delitem(__import__("sys").modules, "own_stats", raising=False)
+        yield
+
+
+ROWS = pa.RecordBatch.from_pydict({"x": pa.array([3, None, 1, 2, 5]), "s": pa.array(["a", "b", None, "d", "e"])})
+PANES = np.array([0, 1, 2]), np.array([3, 2, 5])
+"""
+    row     0    1    2    3    4
+    x       3    -    1    2    5
+    panes   [-------------)
+                 [---)
+                      [-------------)
+"""
+
+
+def run(function: str, *arguments: Column | Fraction | str, rows: pa.RecordBatch = ROWS) -> pa.Array:
+    call = AggregateCall("out", f"own_stats:{function}", arguments or (Column("x"),))
+    bound = pickle.loads(pickle.dumps(bind(call, rows.schema)))
+    result = compute(bound, rows, *PANES)
+    assert result.type == bound.type
+    return result
+
+
+def test_is_called_per_pane_without_nulls() -> None:
+    assert run("spread").to_pylist() == [2.0, None, 4.0]
+    assert run("size").to_pylist() == [2, None, 3]
+
+
+@pytest.mark.parametrize(
+    ("values", "seen"),
+    [
+        (pa.array([1, 2, 3, 4, 5], pa.int16()), "ndarray int16"),
+        (pa.array([1.0, None, 3.0, 4.0, 5.0], pa.float32()), "ndarray float32"),
+        (pa.array([True, None, False, True, True]), "ndarray bool"),
+        (pa.array(["a"] * 5), "StringArray None"),
+        (pa.array(["a"] * 5).dictionary_encode(), "StringArray None"),
+        (pa.array([dt.date(2026, 1, 1)] * 5), "Date32Array None"),
+    ],
+    ids=lambda v: str(getattr(v, "type", v)),
+)
+def test_gets_numpy_for_numbers_and_arrow_for_the_rest(values: pa.Array, seen: str) -> None:
+    assert run("kind_of", rows=pa.RecordBatch.from_arrays([values], names=["x"]))[0].as_py() == seen
+
+
+def test_several_columns_keep_rows_that_have_all() -> None:
+    assert run("pair", Column("x"), Column("s")).to_pylist() == ["[3] ['a']", None, "[2, 5] ['d', 'e']"]
+
+
+def test_literals_come_as_int_float_and_str() -> None:
+    arguments = (Column("x"), Fraction(3), Fraction(1, 4), "t")
+    assert run("literals", *arguments)[0].as_py() == "(3, 0.25, 't')"
+
+
+@pytest.mark.parametrize(
+    ("function", "dtype", "first"),
+    [
+        ("spread", pa.float64(), 2.0),
+        ("size", pa.int64(), 2),
+        ("some", pa.float64(), 3.0),
+        ("all_true", pa.bool_(), True),
+        ("moment", pa.timestamp("us"), dt.datetime(2026, 1, 3)),
+        ("day", pa.date32(), dt.date(2026, 1, 3)),
+        ("money", pa.decimal128(38, 9), decimal.Decimal("0.3")),
+        ("narrow", pa.float32(), 3.0),
+        ("edges", pa.list_(pa.float64()), [3.0, 1.0]),
+    ],
+)
+def test_result_types(function: str, dtype: pa.DataType, first: Any) -> None:
+    result = run(function)
+    assert (result.type, result[0].as_py()) == (dtype, first)
+
+
+def test_may_return_none() -> None:
+    rows = pa.RecordBatch.from_pydict({"x": [1.0, 2.0, 3.0, 4.0, 5.0]})
+    assert run("some", rows=rows).to_pylist() == [None, 2.0, 3.0]
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        ("own_stat:f", "own_stat:f: cannot import module own_stat: ModuleNotFoundError: No module named 'own_stat'"),
+        ("torn_stats:f", "torn_stats:f: cannot import module torn_stats: ZeroDivisionError: division by zero"),
+        ("own_stats:f", "own_stats:f: module own_stats has no function f"),
+        ("own_stats:number", "own_stats:number: module own_stats has no function number"),
+        ("own_stats:pair", "own_stats:pair(x): missing a required argument: 'y'"),
+        ("own_stats:odd", "own_stats:odd: a result of object has no column type; set odd.pyarrow_type"),
+        ("own_stats:lost", "own_stats:lost: its annotations do not read: NameError: name 'Nowhere' is not defined"),
+    ],
+)  # fmt: skip
+def test_refusals(call: str, message: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        bind(AggregateCall("out", call, (Column("x"),)), ROWS.schema)
+    assert str(caught.value) == message
+
+
+def test_must_read_a_column() -> None:
+    with pytest.raises(ConfigError, match=r"^own_stats:size\(\): it reads no column; give it at least one$"):
+        bind(AggregateCall("out", "own_stats:size"), ROWS.schema)
+
+
+@pytest.mark.parametrize(
+    ("function", "message"),
+    [
+        ("quits", "own_stats:quits(x) failed in pane 0: ValueError"),
+        ("lies", "own_stats:lies(x) failed in pane 0: it returned 'many', which is not int64"),
+        ("spoils", "own_stats:spoils(x) failed in pane 0: ValueError: assignment destination is read-only"),
+    ],
+)
+def test_failures_name_function_and_pane(function: str, message: str) -> None:
+    with pytest.raises(DataError) as caught:
+        run(function)
+    assert str(caught.value) == message
+
+
+def test_a_failure_pickles() -> None:
+    with pytest.raises(PaneFailed) as caught:
+        run("quits")
+    again = pickle.loads(pickle.dumps(caught.value))
+    assert (again.pane, again.call, str(again)) == (0, "own_stats:quits(x)", str(caught.value))
+
+
+def test_is_not_called_to_warm_up() -> None:
+    warm([bind(AggregateCall("out", "own_stats:quits", (Column("x"),)), ROWS.schema)], ROWS.schema)

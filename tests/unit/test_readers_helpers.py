@@ -1,0 +1,65 @@
+"""What the tests of the readers share: opening with everything pickled on the way, as between processes."""
+
+from __future__ import annotations
+
+import pickle
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from readers.open import open_source
+from readers.options import ReadOptions, parse_schema
+from readers.source import FileSource
+
+
+def each(function: Any, items: Any) -> list[Any]:
+    """Run as a cluster would: function, items and results all travel."""
+    function = pickle.loads(pickle.dumps(function))
+    return [pickle.loads(pickle.dumps(function(pickle.loads(pickle.dumps(item))))) for item in items]
+
+
+def source(*paths: Path | str, schema: str = "", **options: Any) -> FileSource:
+    given = parse_schema(schema) if schema else ()
+    opened = open_source([str(path) for path in paths], ReadOptions(schema=given, **options), each)
+    return pickle.loads(pickle.dumps(opened))
+
+
+@dataclass
+class Everything:
+    rows: list[dict[str, Any]]
+    pos: list[int]
+    lines: list[int]
+    rejects: list[dict[str, Any]]
+
+
+def read_all(opened: FileSource, columns: list[str] | None = None) -> Everything:
+    """Read all splits and check what holds for every source: positions go up, and nothing is lost."""
+    names = opened.schema.names if columns is None else columns
+    out = Everything([], [], [], [])
+    base = 0
+    for index, split in enumerate(opened.splits):
+        batch = opened.read(split, names)
+        rejects = batch.rejects.to_pylist() if batch.rejects is not None else []
+        assert split.index == index
+        assert split.base == base
+        assert batch.pos.dtype == np.int64
+        assert len(batch.pos) + len(rejects) == split.rows
+        assert batch.rows.schema.types == [opened.schema.field(name).type for name in names]
+        out.rows += batch.rows.to_pylist()
+        out.pos += batch.pos.tolist()
+        out.lines += opened.line_numbers(split, batch.pos).tolist()
+        out.rejects += rejects
+        base += split.rows
+    assert out.pos == sorted(set(out.pos))
+    return out
+
+
+def column(opened: FileSource, name: str) -> list[Any]:
+    return [row[name] for row in read_all(opened, [name]).rows]
+
+
+def table_of(**columns: Any) -> pa.Table:
+    return pa.table(columns)
