@@ -190,7 +190,7 @@ def _timed(sequences: Sequences, seconds: Fraction, setting: Setting) -> Panes:
 def _clock_cell(grid: Grid, values: Measures, clock: int | float | None) -> int:
     """The cell in which the clock stands: those before it are complete."""
     now = values.max() if clock is None else max(values.max(), clock)
-    return int(grid.cells(np.array([now], values.dtype))[0])
+    return int(grid.cells(np.array([now], np.int64 if grid.exact else np.float64))[0])
 
 
 def _with_empty(key: Ints, lo: Ints, hi: Ints, cell: Ints) -> tuple[Ints, Ints, Ints, Ints, Ints]:

@@ -28,7 +28,7 @@ ENDS = st.sampled_from(["\n", "\r\n", "\r"])
 TYPES = ["int", "float", "bool", "string", "date", "timestamp", "timestamp_ns", "timestamptz", "decimal(10,2)"]
 LAYOUTS = ["timestamp(%Y-%m-%d %H:%M:%S)", "date(%Y-%m-%d)"]
 SCHEMAS = st.just("") | st.sampled_from([f"a:{name}" for name in TYPES + LAYOUTS])
-LAW = settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+LAW = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 
 @st.composite
