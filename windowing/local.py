@@ -65,7 +65,7 @@ def aggregate(
     scanned = scan(plan, sequences, stood, now)
     tables = [scanned.table]
     if plan.takes_marks:
-        tables.append(empty_mark_rows(plan, stood, scanned.occupied))
+        tables.append(empty_mark_rows(plan, stood, scanned.by_mark))
     if plan.empty == "mark":
         tables.append(empty_tick_rows(plan, sequences, now))
     return pa.concat_tables([part.cast(plan.schema) for part in tables])

@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from windowing.columns import Ints, words
 from windowing.jit import kernel
-from windowing.sequence import Sequences
+from windowing.sequence import Sequences, order_of
 
 NO_FILE = -1
 
@@ -57,9 +57,9 @@ def placed(marks: Marks, order: Sequence[str]) -> Marks:
 
 def in_order(marks: Marks) -> Marks:
     """Sort marks by the total order; of the ends that several splits saw of one file, keep the last."""
-    sort_words = _stacked_words([], marks)
-    ascending = np.lexsort(sort_words[::-1])
-    ordered = marks.take(ascending)
+    ascending = order_of([*marks.rows.columns, pa.array(marks.pos)])
+    leading = marks.pos[ascending] < 0  # these follow no row: they come first of all
+    ordered = marks.take(np.concatenate([ascending[leading], ascending[~leading]]))
     return ordered.take(_last_of_each_file(ordered.file))
 
 
@@ -71,16 +71,16 @@ def epochs(sequences: Sequences, marks: Marks) -> Ints:
     if not len(marks):
         return np.zeros(len(sequences), np.int64)
     columns = [sequences.rows.column(name) for name in sequences.order]
-    stacked = _stacked_words(columns, marks, sequences.pos)
+    stacked = _stacked_words(columns, sequences.pos, marks)
     n = len(sequences)
     return _marks_before(sequences.bounds, stacked[:, :n], stacked[:, n:])
 
 
-def unoccupied(occupied: Ints, count: int) -> Ints:
-    """Return which of ``count`` marks end an epoch without rows, given the epochs that have some."""
-    empty = np.ones(count + 1, np.bool_)
-    empty[occupied] = False
-    return np.flatnonzero(empty[:count])
+def unoccupied(by_mark: Ints, count: int) -> Ints:
+    """Return which of ``count`` marks brought no pane out, given those that did."""
+    empty = np.ones(count, np.bool_)
+    empty[by_mark] = False
+    return np.flatnonzero(empty)
 
 
 def _last_of_each_file(file: Ints) -> Ints:
@@ -94,16 +94,14 @@ def _last_of_each_file(file: Ints) -> Ints:
     return np.flatnonzero(keep)
 
 
-def _stacked_words(columns: Sequence[pa.Array], marks: Marks, pos: Ints | None = None) -> npt.NDArray[np.int64]:
+def _stacked_words(columns: Sequence[pa.Array], pos: Ints, marks: Marks) -> npt.NDArray[np.int64]:
     """Words of the total order for rows, then marks: shape (order columns + 1, n + m), most significant first."""
-    both = []
-    for i, name in enumerate(marks.rows.schema.names):
-        column = marks.rows.column(name)
-        both.append(words(pa.concat_arrays([columns[i], column]) if columns else column))
-    both.append(marks.pos if pos is None else np.concatenate([pos, marks.pos]))
-    stacked = np.stack(both)
-    rows = stacked.shape[1] - len(marks)
-    stacked[:, rows:][:, marks.pos < 0] = np.iinfo(np.int64).min  # these follow no row: they come first of all
+    both = zip(columns, marks.rows.columns, strict=True)
+    stacked = np.empty((len(columns) + 1, len(pos) + len(marks)), np.int64)
+    for i, (mine, theirs) in enumerate(both):
+        stacked[i] = words(pa.concat_arrays([mine, theirs]))
+    stacked[-1] = np.concatenate([pos, marks.pos])
+    stacked[:, len(pos) :][:, marks.pos < 0] = np.iinfo(np.int64).min
     return stacked
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 
 from windowing.columns import Ints, combined, measures
-from windowing.marks import Marks, epochs, unoccupied
+from windowing.marks import Marks, unoccupied
 from windowing.panes import Panes, reason
 from windowing.plan import Plan
 from windowing.result import mark_rows, mark_stamps, result_table
@@ -21,8 +21,8 @@ from windowing.tumbling import Setting, clock_values, empty_ticks, time_grid, tu
 class Scanned:
     """What a scan found: the ``table`` of results, and the account of its rows.
 
-    ``windowed``: rows in panes that came out; ``dropped``: open at the end under ``--at-end drop``.
-    ``falls``: how often a watched attribute went down; ``occupied``: the epochs that had rows (``punct()`` only).
+    ``windowed``: rows in panes that came out; ``dropped``: open at the end under ``--at-end drop``. ``falls``: how
+    often a watched attribute went down; ``by_mark``: for each pane that a mark brought out, which mark it was.
     """
 
     table: pa.Table
@@ -30,7 +30,7 @@ class Scanned:
     windowed: int
     dropped: int
     falls: int
-    occupied: Ints
+    by_mark: Ints
 
 
 def scan(plan: Plan, sequences: Sequences, marks: Marks, clock: int | float | None = None) -> Scanned:
@@ -45,14 +45,14 @@ def scan(plan: Plan, sequences: Sequences, marks: Marks, clock: int | float | No
     if plan.at_end == "drop":
         panes, dropped = _without_open(panes)
     table = result_table(plan, sequences, marks, panes)
-    occupied = np.unique(epochs(sequences, marks)) if plan.takes_marks else np.empty(0, np.int64)
+    by_mark = panes.cause[panes.cause >= len(sequences)] - len(sequences)
     windowed = int((panes.hi - panes.lo).sum())
-    return Scanned(table, len(panes), windowed, dropped, _falls(plan, sequences), occupied)
+    return Scanned(table, len(panes), windowed, dropped, _falls(plan, sequences), by_mark)
 
 
-def empty_mark_rows(plan: Plan, marks: Marks, occupied: Ints) -> pa.Table:
+def empty_mark_rows(plan: Plan, marks: Marks, by_mark: Ints) -> pa.Table:
     """Return mark-only rows for marks that found no key with rows (``punct()``)."""
-    return mark_rows(plan, *mark_stamps(plan, marks.take(unoccupied(occupied, len(marks)))))
+    return mark_rows(plan, *mark_stamps(plan, marks.take(unoccupied(by_mark, len(marks)))))
 
 
 def empty_tick_rows(plan: Plan, sequences: Sequences, clock: int | float | None) -> pa.Table:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from conf.spark import heap_mb, is_local, memory_bytes, spark_settings
 from windowing import errors
 from windowing.engine import java as module
 from windowing.engine.failures import TaskError, explained, guarded, last_line, packed, unpacked
@@ -214,3 +215,33 @@ def test_the_zip_for_workers_is_the_same_for_the_same_code(tmp_path: Path) -> No
     names = zipfile.ZipFile(first).namelist()
     assert "windowing/engine/session.py" in names
     assert not any("__pycache__" in name for name in names)
+
+
+def test_what_the_user_sets_goes_over_what_wincli_sets() -> None:
+    settings = spark_settings("local[2]", {"spark.ui.enabled": "true", "spark.mine": "1"})
+    assert (settings["spark.ui.enabled"], settings["spark.mine"]) == ("true", "1")
+    assert settings["spark.python.daemon.module"] == "windowing.engine.daemon"
+
+
+def test_a_cluster_keeps_its_own_java_and_network() -> None:
+    settings = spark_settings("spark://host:7077", {})
+    assert not any(name.startswith(("spark.driver.host", "spark.ui.enabled", "spark.eventLog")) for name in settings)
+    assert "-XX" not in settings["spark.driver.defaultJavaOptions"]
+
+
+def test_java_is_silent_unless_asked() -> None:
+    assert "-Dwincli.log.level=off" in spark_settings("local", {})["spark.driver.defaultJavaOptions"]
+    assert "-Dwincli.log.level=warn" in spark_settings("local", {}, verbose=True)["spark.driver.defaultJavaOptions"]
+
+
+def test_the_heap_is_a_quarter_of_memory_from_1_to_8_gib() -> None:
+    assert [heap_mb(gib << 30) for gib in (2, 16, 256)] == [1024, 4096, 8192]
+    assert memory_bytes() > 0
+
+
+@pytest.mark.parametrize(
+    ("master", "local"),
+    [("local", True), ("local[*]", True), ("local[2,3]", True), ("local-cluster[1,1,1024]", False), ("yarn", False)],
+)
+def test_which_masters_are_local(master: str, local: bool) -> None:
+    assert is_local(master) is local

@@ -7,8 +7,8 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-
 from test_readers_helpers import column, read_all, source
+
 from windowing.errors import ConfigError, InputError
 
 
@@ -146,8 +146,8 @@ def test_options_that_do_not_fit(tmp_path: Path) -> None:
         source(tmp_path, schema="amout:int")
     with pytest.raises(ConfigError, match="cannot be a delimiter"):
         source(tmp_path, delimiter=";;")
+    opened = source(tmp_path)
     with pytest.raises(InputError, match="no file has a column 'amuont'; did you mean 'amount'"):
-        opened = source(tmp_path)
         opened.read(opened.splits[0], ["amuont"])
 
 

@@ -23,8 +23,8 @@ class Report:
     """What a scan task tells the driver: bounded, whatever the rows were, except for its view of the marks.
 
     ``part``: the file written, or None where nothing came out; ``rejects``: files of rejects of its chunks.
-    ``occupied``: epochs with rows, packed to bits, and ``marks`` (of one slice only): for `empty_marks_of`, where
-    several slices share the marks.
+    ``occupied``: which marks brought a pane out, packed to bits, and ``marks`` (of one slice only): for
+    `empty_marks_of`, where several slices share the marks.
     """
 
     part: Part | None
@@ -62,8 +62,8 @@ def empty_marks_of(work: Work, reports: Sequence[Report]) -> pa.Table:
     """Mark-only rows for the marks that found rows in no slice."""
     marks = next(report.marks for report in reports if report.marks is not None)
     bits = [np.frombuffer(report.occupied, np.uint8) for report in reports if report.occupied]
-    occupied = np.flatnonzero(np.unpackbits(np.bitwise_or.reduce(bits))) if bits else np.empty(0, np.int64)
-    return empty_mark_rows(work.plan, marks, occupied[occupied <= len(marks)])
+    by_mark = np.flatnonzero(np.unpackbits(np.bitwise_or.reduce(bits))) if bits else np.empty(0, np.int64)
+    return empty_mark_rows(work.plan, marks, by_mark)
 
 
 def _finish(
@@ -82,7 +82,7 @@ def _finish(
     part = work.sink.write_part(index, table) if table.num_rows else None
     counts = account.counts + Counts(windowed=scanned.windowed, dropped_at_end=scanned.dropped)
     shared = work.plan.takes_marks and not alone
-    occupied = _bits(scanned.occupied, len(marks)) if shared else b""
+    occupied = _bits(scanned.by_mark, len(marks)) if shared else b""
     told = marks if shared and index == 0 else None
     return Report(part, counts, account.rejects, scanned.windows, scanned.falls, occupied, told)
 
@@ -92,7 +92,7 @@ def _with_mark_rows(
 ) -> pa.Table:
     """The scan's table, and after it the mark-only rows, which a single slice can tell by itself."""
     if work.plan.takes_marks:
-        more = empty_mark_rows(work.plan, marks, scanned.occupied)
+        more = empty_mark_rows(work.plan, marks, scanned.by_mark)
     elif work.plan.empty == "mark":
         more = empty_tick_rows(work.plan, sequences, clock)
     else:
@@ -106,7 +106,7 @@ def _all_marks(marks: Sequence[Marks]) -> Marks:
     return in_order(Marks(rows, pos, file))
 
 
-def _bits(occupied: Ints, marks: int) -> bytes:
-    flags = np.zeros(marks + 1, np.bool_)
-    flags[occupied] = True
+def _bits(by_mark: Ints, marks: int) -> bytes:
+    flags = np.zeros(marks, np.bool_)
+    flags[by_mark] = True
     return np.packbits(flags).tobytes()

@@ -1,0 +1,113 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from test_readers_helpers import column, read_all, source
+
+from windowing.engine.ports import StreamInfo
+from windowing.errors import InputError
+
+STREAM = {"order": ["_at", "_pos", "window", "k"], "at": ["_at"]}
+
+
+def result(folder: Path, *parts: list[int], stream: Any = STREAM, **more: Any) -> Path:
+    """Write a result of wincli with the given ``n`` in each part."""
+    (folder / "_wincli").mkdir(parents=True)
+    names = [f"part-{i:05d}.parquet" for i in range(len(parts))]
+    for name, values in zip(names, parts, strict=True):
+        table = pa.table({"n": values, "_at": values, "_pos": values, "_mark": pa.array(["window"] * len(values))})
+        pq.write_table(table, folder / name)
+    manifest = {"stream": stream, "parts": [{"name": name, "rows": 1} for name in names], **more}
+    (folder / "_wincli/manifest.json").write_text(json.dumps(manifest))
+    (folder / "_SUCCESS").touch()
+    return folder
+
+
+def test_a_result_is_a_stream(tmp_path: Path) -> None:
+    opened = source(result(tmp_path / "out", [1, 2], [3]))
+    assert opened.stream == StreamInfo(("_at", "_pos", "window", "k"), ("_at",))
+    assert opened.schema.names == ["n", "_at", "_pos", "_mark"]
+    assert column(opened, "n") == [1, 2, 3]
+
+
+def test_its_manifest_says_which_files_and_in_which_order(tmp_path: Path) -> None:
+    out = result(tmp_path / "out", [1], [2], [3])
+    manifest = json.loads((out / "_wincli/manifest.json").read_text())
+    manifest["parts"] = [{"name": "part-00002.parquet"}, {"name": "part-00000.parquet"}]
+    (out / "_wincli/manifest.json").write_text(json.dumps(manifest))
+    assert column(source(out), "n") == [3, 1]
+    (out / "part-00002.parquet").unlink()
+    with pytest.raises(InputError, match=r"out lacks part-00002\.parquet, which its manifest names"):
+        source(out)
+
+
+def test_results_below_one_folder_are_one_stream_after_another(tmp_path: Path) -> None:
+    result(tmp_path / "in/dt=2026-11-02", [3])
+    result(tmp_path / "in/dt=2026-11-01", [1], [2])
+    opened = source(tmp_path / "in")
+    assert opened.stream == StreamInfo(("_stream", "_at", "_pos", "window", "k"), ("_at",))
+    assert opened.schema.names == ["n", "_at", "_pos", "_mark", "dt", "_stream"]
+    assert opened.schema.field("_stream").type == pa.int64()
+    assert [(row["n"], row["_stream"], row["dt"].day) for row in read_all(opened).rows] == [
+        (1, 0, 1),
+        (2, 0, 1),
+        (3, 1, 2),
+    ]
+
+
+def test_a_plain_result_is_an_ordinary_input(tmp_path: Path) -> None:
+    opened = source(result(tmp_path / "out", [1], [2], stream=None))
+    assert opened.stream is None
+    assert column(opened, "n") == [1, 2]
+    pq.write_table(pa.table({"n": [9]}), tmp_path / "a.parquet")
+    assert column(source(tmp_path), "n") == [9, 1, 2]
+
+
+def test_results_that_do_not_go_together(tmp_path: Path) -> None:
+    result(tmp_path / "a", [1])
+    result(tmp_path / "b", [1], stream={"order": ["_at", "_at_2"], "at": ["_at", "_at_2"]})
+    with pytest.raises(InputError, match=r"/a and .*/b are results that are ordered differently; read them one by one"):
+        source(tmp_path)
+    pq.write_table(pa.table({"n": [9]}), tmp_path / "x.parquet")
+    with pytest.raises(InputError, match=r"/a is a result of wincli and .*x\.parquet is not"):
+        source(tmp_path / "a", tmp_path / "x.parquet")
+
+
+def test_one_part_of_a_result_is_an_ordinary_file(tmp_path: Path) -> None:
+    assert source(result(tmp_path / "out", [1]) / "part-00000.parquet").stream is None
+
+
+def test_types_of_a_text_result_come_from_its_manifest(tmp_path: Path) -> None:
+    out = result(tmp_path / "out", stream=STREAM)
+    (out / "part-00000.csv").write_text("code,m,t,d,_at\n007,1.50,2020-01-01 00:00:00.000000Z,5,\n")
+    types = {
+        "code": "string",
+        "m": "decimal128(38, 2)",
+        "t": "timestamp[us, tz=UTC]",
+        "d": "duration[us]",
+        "_at": "int64",
+    }
+    manifest = {
+        "stream": STREAM,
+        "parts": [{"name": "part-00000.csv"}],
+        "schema": [{"name": name, "type": kind} for name, kind in types.items()],
+    }
+    (out / "_wincli/manifest.json").write_text(json.dumps(manifest))
+    opened = source(out)
+    assert {field.name: str(field.type) for field in opened.schema} == types
+    assert read_all(opened).rows[0]["code"] == "007"
+    assert str(read_all(opened).rows[0]["m"]) == "1.50"
+    assert read_all(opened).rows[0]["d"].microseconds == 5
+
+
+@pytest.mark.parametrize("text", ["{", "{}", '{"parts":[{}],"stream":null}', '{"parts":[],"stream":{}}', "[]"])
+def test_a_manifest_that_does_not_read_is_named(tmp_path: Path, text: str) -> None:
+    out = result(tmp_path / "out", [1])
+    (out / "_wincli/manifest.json").write_text(text)
+    with pytest.raises(InputError, match=r"out/_wincli/manifest\.json is no manifest of wincli"):
+        source(out)
