@@ -169,6 +169,8 @@ def _tell_choices(plan: Plan, marks: str, messages: Messages) -> None:
 def _tell(job: Job, outcome: Outcome, seconds: float, messages: Messages) -> None:
     """The closing summary, and what the run noticed."""
     counts = outcome.counts
+    phases = ", ".join(f"{phase} {spent:.1f} s" for phase, spent in outcome.seconds.items())
+    messages.detail(f"{outcome.chunks} chunks, {outcome.slices} slices; {phases}", phases=outcome.seconds)
     if outcome.falls:
         messages.note(
             f"the window's attribute goes down {outcome.falls:,} times in arrival order; "

@@ -17,6 +17,8 @@ import shlex
 from collections.abc import Mapping
 from pathlib import Path
 
+from windowing.engine.setup import is_local
+
 _LOGGING = Path(__file__).with_name("log4j2.properties")
 _GB = 1 << 30
 
@@ -67,11 +69,6 @@ def spark_settings(master: str, user: Mapping[str, str], verbose: bool = False) 
     settings["spark.driver.defaultJavaOptions"] = shlex.join(java)
     settings["spark.driver.memory"] = f"{heap_mb(memory_bytes())}m"
     return {**settings, **user}
-
-
-def is_local(master: str) -> bool:
-    """Whether a master runs its tasks on this machine, in the driver's Java process."""
-    return master == "local" or master.startswith("local[")
 
 
 def heap_mb(memory: int) -> int:

@@ -66,10 +66,12 @@ def infer_csv(data: bytes, dialect: Dialect, names: Sequence[str], wanted: Seque
         return parse_csv(piece, dialect, names, types, only, quoted_nulls=True) if only else pa.table({})
 
     kinds = infer(parse)
-    if b"0x" in data or b"0X" in data:  # the parser takes 0x1F for a number, which joins badly with 1.5
-        for name in [name for name, kind in kinds.items() if kind == INT]:
-            texts = parse({name: pa.string()}, others=False)[name]
-            kinds[name] = TEXT if pc.any(pc.match_substring_regex(texts, "^[ \t]*-?0[xX]")).as_py() else INT
+    whole = [name for name, kind in kinds.items() if kind == INT]
+    if whole and (b"0x" in data or b"0X" in data):  # the parser takes 0x1F for a number, which joins badly with 1.5
+        texts = parse(dict.fromkeys(whole, pa.string()), others=False)
+        for name in whole:
+            if pc.any(pc.match_substring_regex(texts[name], "^[ \t]*-?0[xX]")).as_py():
+                kinds[name] = TEXT
     return kinds
 
 

@@ -110,6 +110,7 @@ def kind_of_texts(column: pa.ChunkedArray) -> int:
 
 def _cast(column: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray | None:
     try:
+        pc.cast(column[:1], kind)  # a cast that fails goes through all values first
         return pc.cast(column, kind)
     except pa.ArrowInvalid:
         return None

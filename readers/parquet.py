@@ -62,6 +62,7 @@ def _open(place: Located, dictionary: Sequence[str] = ()) -> pq.ParquetFile:
         filesystem=place.fs,
         read_dictionary=list(dictionary) or None,
         pre_buffer=not place.is_local,
+        page_checksum_verification=True,
         coerce_int96_timestamp_unit="us",  # in nanoseconds the year 9999 of old files would wrap
     )
 

@@ -13,6 +13,7 @@ import pyarrow as pa
 
 from readers.files import BadContentError, Located
 from readers.listing import Found
+from windowing.errors import InputError
 
 WHOLE = -1  # the end of a range that is read as a stream to the end of its file
 MAX_RECORD = 256 << 20
@@ -35,6 +36,8 @@ def cut_files(files: Sequence[Found], split_bytes: int, as_stream: Callable[[Loc
     """Cut each file into ranges of ``split_bytes``; files that are read as streams, and empty ones, are one range."""
     ranges: list[Range] = []
     for index, file in enumerate(files):
+        if file.place.compression is not None and file.size == 0:
+            raise InputError(f"{file.place.shown} cannot be read: a compressed file is never empty", "copy it again")
         if as_stream(file.place):
             ranges.append(Range(index, file.place, 0, WHOLE))
             continue

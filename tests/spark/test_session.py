@@ -122,7 +122,7 @@ def test_workers_are_the_drivers_python_with_one_thread_and_all_loaded(session: 
 
 SCRIPT = """
 import os, signal, sys, time
-from conf.spark import is_local, spark_settings
+from conf.spark import spark_settings
 from windowing.engine.session import boot, start
 from windowing.errors import WincliError
 

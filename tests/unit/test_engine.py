@@ -204,6 +204,7 @@ def test_widths_and_slice_counts() -> None:
     assert row_width(schema, ["t", "i"]) == 8 + 8 + 4
     assert row_width(schema, ["s", "b"]) == 8 + 24 + 1
     assert slice_count(1000, 100, 2) == 10
+    assert slice_count(1001, 100, 2) == 12
     assert slice_count(10, 100, 2) == 4
 
 

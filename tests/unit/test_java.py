@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import signal
 import stat
+import threading
 import zipfile
 from pathlib import Path
 
 import pytest
 
-from conf.spark import heap_mb, is_local, memory_bytes, spark_settings
+from conf.spark import heap_mb, memory_bytes, spark_settings
 from windowing import errors
 from windowing.engine import java as module
+from windowing.engine.background import Background
 from windowing.engine.failures import TaskError, explained, guarded, last_line, packed, unpacked
 from windowing.engine.java import Gateway, Java, class_path, command, find_java, java_version, properties
+from windowing.engine.setup import is_local
 from windowing.engine.shipping import ship
 from windowing.errors import DataError, InputError, Span, SparkError, SpecError
 
@@ -182,6 +186,31 @@ def test_the_last_line_is_the_telling_one() -> None:
     assert last_line(PYTHON_TRACE) == "ValueError: bad thing"
     assert last_line(JAVA_TRACE) == "IOException: the innermost reason"
     assert last_line("") == "no reason given"
+
+
+def test_work_in_the_background_goes_on_when_a_signal_breaks_the_wait_off() -> None:
+    def interrupt(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    go = threading.Event()
+    work = Background(lambda: go.wait(10) and "result")
+    before = signal.signal(signal.SIGALRM, interrupt)
+    signal.setitimer(signal.ITIMER_REAL, 0.05)
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            work.finished(None)
+    finally:
+        signal.signal(signal.SIGALRM, before)
+    assert not work.finished(0)
+    go.set()
+    assert work.finished(10)
+    assert (work.result(), work.error) == ("result", None)
+
+
+def test_work_in_the_background_keeps_its_error() -> None:
+    work = Background(lambda: 1 // 0)
+    assert work.finished(10)
+    assert isinstance(work.error, ZeroDivisionError)
 
 
 @pytest.mark.parametrize(

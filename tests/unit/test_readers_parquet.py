@@ -48,12 +48,7 @@ def test_footers_are_read_without_tasks(parquet: Any) -> None:
 def test_files_are_unified_and_what_one_lacks_is_null(tmp_path: Path, parquet: Any) -> None:
     parquet({"a": pa.array([1], pa.int32()), "t": pa.array([1], pa.timestamp("ms"))}, "1.parquet")
     parquet({"b": ["x"], "a": pa.array([2.5], pa.float32())}, "2.parquet")
-    parquet(
-        {"t": pa.array([2], pa.timestamp("us")), "a": pa.array([], pa.int64()).slice(0, 0)[:0].cast("int64")[:0]}
-        if False
-        else {"t": pa.array([2], pa.timestamp("us"))},
-        "3.parquet",
-    )
+    parquet({"t": pa.array([2], pa.timestamp("us"))}, "3.parquet")
     opened = source(tmp_path)
     assert opened.schema == pa.schema([("a", pa.float64()), ("t", pa.timestamp("us")), ("b", pa.string())])
     assert [tuple(row.values()) for row in read_all(opened).rows] == [
@@ -146,7 +141,7 @@ def test_what_is_no_parquet_is_named(tmp_path: Path, content: bytes) -> None:
 
 
 def test_a_truncated_file_and_one_that_breaks_later_are_named(tmp_path: Path, parquet: Any) -> None:
-    path = parquet({"a": range(10_000)}, compression="zstd")
+    path = parquet({"a": range(10_000)}, compression="zstd", write_page_checksum=True)
     whole = path.read_bytes()
     opened = source(path)
     path.write_bytes(whole[:1000])

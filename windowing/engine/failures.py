@@ -22,7 +22,7 @@ class TaskError(Exception):
     """A `WincliError` on its way from a task to the driver: its text is all that arrives."""
 
 
-class Trace(Exception):
+class SparkTraceError(Exception):
     """The whole text of what Spark raised, kept while Java, which is asked for it, is still there."""
 
 

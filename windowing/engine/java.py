@@ -1,7 +1,7 @@
 """A Java runtime, found or bundled, and the Java process that Spark runs in.
 
 Spark's own way there is two shell scripts and a first Java process that only works out the command of the second;
-starting that command directly saves over a second. ``conf/spark.py`` has the figures.
+starting that command directly saves half a second. ``conf/spark.py`` has the figures.
 """
 
 from __future__ import annotations

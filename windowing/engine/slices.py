@@ -68,8 +68,9 @@ def pack(splits: Sequence[Split], width: int, chunk_bytes: int) -> list[Chunk]:
 
 
 def slice_count(total_bytes: int, slice_bytes: int, tasks: int) -> int:
-    """How many slices to cut keyed work into: small enough each, and enough to keep all tasks busy."""
-    return max(-(-total_bytes // slice_bytes), 2 * tasks)
+    """How many slices to cut keyed work into: small enough each, and whole turns of all tasks, two at least."""
+    turns = -(-total_bytes // (slice_bytes * tasks))
+    return tasks * max(2, turns)
 
 
 def cut_points(samples: Sequence[tuple[pa.Table, Ints]], count: int) -> pa.Table | None:

@@ -1,0 +1,40 @@
+"""One warm process for the whole run of the tests, started by the first that asks for it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.cli.running import Ran, Warm, run_args, tree
+
+
+@pytest.fixture(scope="session")
+def warm() -> Iterator[Warm]:
+    process = Warm()
+    yield process
+    process.close()
+
+
+@pytest.fixture
+def run(warm: Warm, tmp_path: Path) -> Callable[..., Ran]:
+    """``wincli run`` in the test's folder: its arguments, and ``env``."""
+
+    def call(*args: str, env: dict[str, str] | None = None) -> Ran:
+        return warm.run(run_args(args), tmp_path, env)
+
+    return call
+
+
+@pytest.fixture
+def fails(run: Callable[..., Ran], tmp_path: Path) -> Callable[..., None]:
+    """``wincli run`` that must end with an exit code and a whole text on stderr, and leave nothing at all."""
+
+    def call(code: int, text: str, *args: str) -> None:
+        before = tree(tmp_path)
+        ran = run("-q", *args)
+        assert (ran.code, ran.out, ran.err) == (code, "", f"wincli: error: {text}\n")
+        assert tree(tmp_path) == before
+
+    return call

@@ -1,0 +1,74 @@
+"""Many command lines in one process, over one Spark for each master: a line of JSON in, a line of JSON out.
+
+Only Spark outlives a command; all else happens as in a process of its own. Run as a script by `running.Warm`.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import json
+import os
+import sys
+from typing import Any
+
+import cli.run
+from cli.main import _main
+from windowing.engine.session import Session
+
+
+class Shared:
+    """Stands where a command has its `Boot`: its Spark is still there when the command has closed it."""
+
+    def __init__(self) -> None:
+        self.boot: Any = None
+        self.asked: Any = None
+        self.start = cli.run._boot
+
+    def __call__(self, job: Any, messages: Any) -> Shared:
+        if self.asked != (job.master, job.spark_conf):
+            self.close()
+            self.boot, self.asked = self.start(job, messages), (job.master, job.spark_conf)
+        return self
+
+    def __enter__(self) -> Shared:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.session().on_progress = None
+
+    def session(self) -> Session:
+        return self.boot.session()
+
+    def close(self) -> None:
+        if self.boot is not None:
+            self.boot.close()
+
+
+def run(asked: dict[str, Any]) -> dict[str, Any]:
+    """Run one command in its folder and environment; tell its exit code and what it wrote."""
+    out, err = io.StringIO(), io.StringIO()
+    before = dict(os.environ)
+    os.chdir(asked["cwd"])
+    os.environ.update(asked["env"])
+    try:
+        with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+            code = _main(asked["args"])
+    finally:
+        os.environ.clear()
+        os.environ.update(before)
+    return {"code": code, "out": out.getvalue(), "err": err.getvalue()}
+
+
+def main() -> None:
+    shared = Shared()
+    cli.run._boot = shared  # type: ignore[assignment]
+    try:
+        for line in sys.stdin:
+            print(json.dumps(run(json.loads(line))), flush=True)
+    finally:
+        shared.close()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,76 @@
+"""How a Spark ends: at our will, leaving nothing behind, or by itself, leaving a reason."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import subprocess
+import threading
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from windowing.engine.java import Gateway
+from windowing.errors import SparkError
+
+if TYPE_CHECKING:
+    from pyspark import SparkContext
+
+_PATIENCE = 2.0
+_OUT_OF_MEMORY = (52, 3, -9)  # Spark's exit code for it, Java's, and the kernel's kill
+
+
+def ended(gateway: Gateway, seconds: float) -> SparkError | None:
+    """The error to tell if Java has ended, or ends within ``seconds``, else None."""
+    deadline = time.monotonic() + seconds
+    while gateway.process.poll() is None:
+        if time.monotonic() > deadline:
+            return None
+        time.sleep(0.02)
+    log = gateway.log
+    if "OutOfMemoryError" in log or gateway.process.returncode in _OUT_OF_MEMORY:
+        return SparkError(
+            "Java was ended because memory ran out",
+            "let fewer tasks run at once, each with more memory: --master 'local[1]'",
+        )
+    return SparkError(f"Java ended unexpectedly (exit code {gateway.process.returncode})", "see all with -vv")
+
+
+def end_now(context: SparkContext, gateway: Gateway) -> None:
+    """Kill Java: an orderly stop takes a second more, and all results are on disk or here."""
+    server = context._accumulatorServer
+    server.server_shutdown = True
+    server.handle_error = lambda *_: None  # it would print that Java hung up
+    gateway.kill()
+    threading.Thread(target=server.shutdown, daemon=True).start()
+    _wait_for_workers(gateway.folder / "workers.lock")
+
+
+def _wait_for_workers(lock: Path) -> None:
+    """Wait until the last worker is gone: they die when Java closes their daemon's stdin, some milliseconds after."""
+    deadline = time.monotonic() + _PATIENCE
+    with lock.open("a") as handle:
+        while time.monotonic() < deadline:
+            with contextlib.suppress(BlockingIOError):
+                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                return
+            time.sleep(0.005)
+
+
+def end_properly(context: SparkContext, gateway: Gateway) -> None:
+    """Stop Spark on its cluster, then Java."""
+    context.stop()
+    if gateway.process.stdin is not None:
+        gateway.process.stdin.close()
+    with contextlib.suppress(subprocess.TimeoutExpired):
+        gateway.process.wait(_PATIENCE)
+    gateway.kill()
+
+
+def forget() -> None:
+    """Let pyspark start anew in this process."""
+    from pyspark import SparkContext  # noqa: PLC0415
+
+    SparkContext._active_spark_context = None
+    SparkContext._gateway = None
+    SparkContext._jvm = None

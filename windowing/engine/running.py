@@ -1,0 +1,139 @@
+"""A running Spark: actions, watched while they run, that a signal can stop."""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Generic, TypeVar
+
+from windowing.engine.background import Background
+from windowing.engine.ending import end_now, end_properly, ended, forget
+from windowing.engine.failures import SparkTraceError, explained, guarded
+from windowing.engine.java import Gateway
+from windowing.engine.setup import Setup, remove
+
+if TYPE_CHECKING:
+    from pyspark import SparkContext
+
+T = TypeVar("T")
+R = TypeVar("R")
+_POLL = 0.2
+_PATIENCE = 2.0
+_PIECES_PER_CORE = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """How far an action is: ``done`` of ``total`` tasks over all its stages; ``stage`` of ``stages``, from 1."""
+
+    label: str
+    done: int
+    total: int
+    stage: int
+    stages: int
+
+
+class Session:
+    """A running Spark.
+
+    ``context``: pyspark's own. ``parallelism``: tasks at a time. ``on_progress``: called from the thread that calls
+    `run`, a few times a second while it waits.
+    """
+
+    def __init__(self, context: SparkContext, gateway: Gateway, setup: Setup) -> None:
+        self.context = context
+        self.parallelism: int = context.defaultParallelism
+        self.on_progress: Callable[[Progress], None] | None = None
+        self._gateway = gateway
+        self._setup = setup
+        self._groups = itertools.count()
+        self._closed = False
+
+    def __enter__(self) -> Session:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def run(self, label: str, action: Callable[[], T]) -> T:
+        """Run a Spark action; ``label`` names it in the progress.
+
+        Raises the `WincliError` that a `guarded` task raised, else `SparkError`. An exception in this thread, such as
+        a signal handler raises, cancels the action's tasks and goes on.
+        """
+        group = f"wincli-{next(self._groups)}"
+        work = Background(lambda: self._in_group(group, label, action))
+        try:
+            while not work.finished(_POLL):
+                if self.on_progress is not None and (seen := self._progress(group, label)):
+                    self.on_progress(seen)
+        except BaseException:
+            self._cancel(group)
+            work.finished(_PATIENCE)
+            raise
+        if work.error is not None:
+            raise self._reason(work.error) from SparkTraceError(str(work.error))
+        return work.result()
+
+    def each(self, label: str, function: Callable[[T], R], items: Iterable[T]) -> list[R]:
+        """Run a function over items, in tasks; the results in order."""
+        given = list(items)
+        if not given:
+            return []
+        pieces = min(len(given), _PIECES_PER_CORE * self.parallelism)
+        tasks = self.context.parallelize(given, pieces).mapPartitions(guarded(_Each(function)))
+        return self.run(label, tasks.collect)
+
+    def close(self) -> None:
+        """End Spark, its workers, and remove its temporary files. Tasks still running are stopped, not waited for.
+
+        On local masters no worker runs any more when this returns, so what tasks were writing can be removed.
+        """
+        if self._closed:
+            return
+        self._closed = True
+        if self._setup.local:
+            end_now(self.context, self._gateway)
+        else:
+            end_properly(self.context, self._gateway)
+        forget()
+        remove(self._setup)
+
+    def _in_group(self, group: str, label: str, action: Callable[[], T]) -> T:
+        self.context.setJobGroup(group, label, interruptOnCancel=True)
+        return action()
+
+    def _progress(self, group: str, label: str) -> Progress | None:
+        tracker = self.context.statusTracker()
+        jobs = [job for job in map(tracker.getJobInfo, tracker.getJobIdsForGroup(group)) if job is not None]
+        stages = sorted({stage for job in jobs for stage in job.stageIds})
+        seen = [info for info in map(tracker.getStageInfo, stages) if info is not None]
+        if not seen:
+            return None
+        done, total = sum(info.numCompletedTasks for info in seen), sum(info.numTasks for info in seen)
+        complete = sum(info.numCompletedTasks == info.numTasks for info in seen)
+        return Progress(label, done, total, min(complete + 1, len(seen)), len(seen))
+
+    def _cancel(self, group: str) -> None:
+        from py4j.protocol import Py4JError  # noqa: PLC0415 - only where Spark runs
+
+        # What ended the wait is what must be told, not that Java may be gone as well.
+        with contextlib.suppress(Py4JError, OSError):
+            self.context.cancelJobGroup(group)
+
+    def _reason(self, error: BaseException) -> BaseException:
+        if not isinstance(error, Exception):
+            return error
+        return ended(self._gateway, 0.2) or explained(error, self._setup.settings)
+
+
+class _Each(Generic[T, R]):
+    """A function over an item as a function over a partition. Its pickle is the function's."""
+
+    def __init__(self, function: Callable[[T], R]) -> None:
+        self.function = function
+
+    def __call__(self, items: Iterable[T]) -> Iterator[R]:
+        return map(self.function, items)
