@@ -112,6 +112,7 @@ def _plan(asked: Asked, source: Source) -> Plan:
         origin_seconds(job.origin),
         job.plain,
         source.stream,
+        source.explain_type,
     )
 
 

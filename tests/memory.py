@@ -45,6 +45,9 @@ class MemorySource:
             rows = rows.set_column(rows.column_names.index(name), name, rows.column(name).dictionary_encode())
         return Batch(rows, np.arange(split.base, split.base + split.rows))
 
+    def explain_type(self, column: str) -> str | None:
+        return None
+
     def line_numbers(self, split: Split, pos: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
         return pos - split.base + split.place[0] + 1
 

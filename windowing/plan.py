@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Literal
@@ -73,6 +73,10 @@ class Plan:
         return policy.attribute if isinstance(policy, Delta | Gap) and not self.order.columns else None
 
 
+def _no_reason(_: str) -> str | None:
+    return None
+
+
 def make_plan(
     spec: WindowSpec,
     schema: pa.Schema,
@@ -84,15 +88,19 @@ def make_plan(
     origin: Fraction = Fraction(0),
     plain: bool = False,
     stream: StreamInfo | None = None,
+    explain: Callable[[str], str | None] = _no_reason,
 ) -> Plan:
     """Bind a window to the columns of ``schema``.
+
+    ``stream``: how the input, if it is an earlier result, stands in emission order. ``explain``: what made a column
+    text, if anything did that a message should name.
 
     Raises `ConfigError` for kinds that are not computed yet, columns that are not there or do not fit, options that
     do not go together, and output names that clash.
     """
     tumbling = _computed(spec)
     _check_key(tumbling, schema, key)
-    _check_attributes(tumbling, schema)
+    _check_attributes(tumbling, schema, explain)
     _check_empty(tumbling, empty)
     order = choose_order(tumbling, schema, order_by)
     aggregates = tuple(bind(call, _known_columns(call, schema)) for call in calls)
@@ -127,7 +135,7 @@ def _check_key(spec: Tumbling, schema: pa.Schema, key: Sequence[str]) -> None:
             raise ConfigError(f"column {name!r} is {dtype}, which does not sort", "a key must")
 
 
-def _check_attributes(spec: Tumbling, schema: pa.Schema) -> None:
+def _check_attributes(spec: Tumbling, schema: pa.Schema, explain: Callable[[str], str | None]) -> None:
     for name in attributes(spec):
         dtype = _field(schema, name, f"the window {spec} needs").type
         if pa.types.is_null(dtype):
@@ -135,8 +143,10 @@ def _check_attributes(spec: Tumbling, schema: pa.Schema) -> None:
         if isinstance(spec.policy, Punct) and not pa.types.is_boolean(dtype):
             raise ConfigError(f"punct({name}) needs a boolean column, and {name!r} is {dtype}", "use another column")
         if isinstance(spec.policy, Delta | Gap) and not is_measurable(dtype):
+            because = explain(name)
             raise ConfigError(
-                f"{spec.policy} needs a number, a timestamp or a date, and column {name!r} is {dtype}",
+                f"{spec.policy} needs a number, a timestamp or a date, and column {name!r} is {dtype}"
+                + (f": {because}" if because else ""),
                 f'if it is meant to be one, say --schema "{name}:timestamp" (text formats) or cast it',
             )
 

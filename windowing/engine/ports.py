@@ -103,6 +103,10 @@ class Source(Protocol):
         """
         ...
 
+    def explain_type(self, column: str) -> str | None:
+        """Say which value made a column text, such as ``in/x.csv has '-' at line 17``, or None."""
+        ...
+
     def line_numbers(self, split: Split, pos: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
         """1-based line (text formats) or row (Parquet) in its file of the given arrival positions of a split."""
         ...

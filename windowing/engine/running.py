@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import itertools
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
@@ -66,11 +65,10 @@ class Session:
         group = f"wincli-{next(self._groups)}"
         work = Background(lambda: self._in_group(group, label, action))
         try:
-            while not work.finished(_POLL):
-                if self.on_progress is not None and (seen := self._progress(group, label)):
-                    self.on_progress(seen)
+            self._watch(group, label, work)
         except BaseException:
-            self._cancel(group)
+            # Java is only ever spoken to in other threads: a signal in the middle of that would make py4j print.
+            Background(lambda: self.context.cancelJobGroup(group)).finished(_PATIENCE)
             work.finished(_PATIENCE)
             raise
         if work.error is not None:
@@ -83,8 +81,8 @@ class Session:
         if not given:
             return []
         pieces = min(len(given), _PIECES_PER_CORE * self.parallelism)
-        tasks = self.context.parallelize(given, pieces).mapPartitions(guarded(_Each(function)))
-        return self.run(label, tasks.collect)
+        work = guarded(_Each(function))
+        return self.run(label, lambda: self.context.parallelize(given, pieces).mapPartitions(work).collect())
 
     def close(self) -> None:
         """End Spark, its workers, and remove its temporary files. Tasks still running are stopped, not waited for.
@@ -105,6 +103,17 @@ class Session:
         self.context.setJobGroup(group, label, interruptOnCancel=True)
         return action()
 
+    def _watch(self, group: str, label: str, work: Background[T]) -> None:
+        look = None
+        while not work.finished(_POLL):
+            if self.on_progress is None:
+                continue
+            if look is not None and look.finished(0):
+                if look.error is None and (seen := look.result()):
+                    self.on_progress(seen)
+                look = None
+            look = look or Background(lambda: self._progress(group, label))
+
     def _progress(self, group: str, label: str) -> Progress | None:
         tracker = self.context.statusTracker()
         jobs = [job for job in map(tracker.getJobInfo, tracker.getJobIdsForGroup(group)) if job is not None]
@@ -115,13 +124,6 @@ class Session:
         done, total = sum(info.numCompletedTasks for info in seen), sum(info.numTasks for info in seen)
         complete = sum(info.numCompletedTasks == info.numTasks for info in seen)
         return Progress(label, done, total, min(complete + 1, len(seen)), len(seen))
-
-    def _cancel(self, group: str) -> None:
-        from py4j.protocol import Py4JError  # noqa: PLC0415 - only where Spark runs
-
-        # What ended the wait is what must be told, not that Java may be gone as well.
-        with contextlib.suppress(Py4JError, OSError):
-            self.context.cancelJobGroup(group)
 
     def _reason(self, error: BaseException) -> BaseException:
         if not isinstance(error, Exception):

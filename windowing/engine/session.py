@@ -42,7 +42,7 @@ class Boot:
         except BaseException:
             remove(setup)
             raise
-        self._work = Background(lambda: _connect(self._gateway, setup))
+        self._work = Background(lambda: Session(_connect(self._gateway, setup), self._gateway, setup))
         self._session: Session | None = None
 
     def __enter__(self) -> Boot:
@@ -60,7 +60,7 @@ class Boot:
                 reason = explained(self._work.error, self._setup.settings)
                 self.close()
                 raise reason from cause
-            self._session = Session(self._work.result(), self._gateway, self._setup)
+            self._session = self._work.result()
         return self._session
 
     def close(self) -> None:
