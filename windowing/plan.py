@@ -147,7 +147,9 @@ def _check_attributes(spec: Tumbling, schema: pa.Schema, explain: Callable[[str]
             raise ConfigError(
                 f"{spec.policy} needs a number, a timestamp or a date, and column {name!r} is {dtype}"
                 + (f": {because}" if because else ""),
-                f'if it is meant to be one, say --schema "{name}:timestamp" (text formats) or cast it',
+                f'with --schema "{name}:timestamp" (or int64, float64) such rows are rejected'
+                if because
+                else "name another column, or cast it",
             )
 
 
