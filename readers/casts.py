@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from readers.texts import caster
 from readers.types import ColumnType, Mask
 
 # what every text of the type looks like; not all that looks so is one
@@ -58,8 +59,11 @@ def _trimmed(column: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray:
 
 
 def _cast(column: pa.ChunkedArray | pa.Array, kind: pa.DataType) -> pa.ChunkedArray | pa.Array:
-    if pa.types.is_string(column.type) and pa.types.is_duration(kind):
-        return pc.cast(pc.cast(column, pa.int64()), kind)
+    from_text = caster(kind) if pa.types.is_string(column.type) else None
+    if from_text is not None:
+        if isinstance(column, pa.Array):
+            return from_text(column, kind)
+        return pa.chunked_array([from_text(chunk, kind) for chunk in column.chunks], kind)
     if pa.types.is_integer(column.type) and pa.types.is_floating(kind):
         return pc.cast(column, kind, safe=False)  # beyond 2**53 to the nearest, as the text of the number would read
     return pc.cast(column, kind)

@@ -13,6 +13,7 @@ from readers.infer import infer
 from readers.kinds import INT, TEXT, Kind
 from readers.portions import Misfits
 from readers.records import Dialect, tally
+from readers.texts import caster
 from readers.types import ColumnType
 
 _TRUE = ["true", "True", "TRUE"]
@@ -88,12 +89,16 @@ def read_typed(
     columns, misfits = {}, []
     for name, kind in want.items():
         column = raw[name]
-        if pa.types.is_string(column.type) and not pa.types.is_string(kind.type):  # what is empty is no value of it
+        if pa.types.is_string(column.type) and not _may_be_empty(kind.type):
             column = pc.if_else(pc.equal(column, ""), pa.scalar(None, pa.string()), column)
         columns[name], mask = convert(column, kind)
         if mask is not None:
             misfits.append(Misfits(name, kind, column, mask))
     return pa.table(columns), misfits
+
+
+def _may_be_empty(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_string(kind) or pa.types.is_binary(kind))
 
 
 def _quick(data: bytes, dialect: Dialect, names: Sequence[str], want: Mapping[str, ColumnType]) -> pa.Table:
@@ -115,7 +120,7 @@ def _quick(data: bytes, dialect: Dialect, names: Sequence[str], want: Mapping[st
 
 def _parsed_as(kind: ColumnType) -> pa.DataType:
     """Return what the parser is asked for: text where it does not know the type or the format."""
-    if kind.format is not None or pa.types.is_duration(kind.type) or pa.types.is_nested(kind.type):
+    if kind.format is not None or caster(kind.type) is not None:
         return pa.string()
     return kind.type
 

@@ -16,7 +16,7 @@ import pyarrow as pa
 from readers.casts import convert
 from readers.infer import infer
 from readers.json_lines import Lines, is_utf8, parse_lines
-from readers.json_values import column_of, kinds_of_object, parse_object
+from readers.json_values import kinds_of_object, parse_object, texts_of
 from readers.kinds import NOTHING, Kind, join
 from readers.portions import Misfits, first_detail
 from readers.types import ColumnType
@@ -111,13 +111,15 @@ def _quick(lines: Lines, start: int, stop: int, want: Mapping[str, ColumnType]) 
 
 def _parsed_as(kind: ColumnType) -> pa.DataType:
     """Return what the parser is asked for: text for times, whose zones it would pass over."""
-    times = (pa.types.is_temporal, pa.types.is_binary)
-    return pa.string() if any(matches(kind.type) for matches in times) else kind.type
+    if pa.types.is_duration(kind.type):
+        return pa.int64()
+    texts = (pa.types.is_temporal, pa.types.is_binary)
+    return pa.string() if any(matches(kind.type) for matches in texts) else kind.type
 
 
 def _slow(lines: Lines, start: int, stop: int, want: Mapping[str, ColumnType]) -> dict[str, pa.ChunkedArray]:
     rows = _objects(lines, start, stop)
-    return {name: column_of([row.get(name) for row in rows], kind) for name, kind in want.items()}
+    return {name: texts_of([row.get(name) for row in rows]) for name in want}
 
 
 def _objects(lines: Lines, start: int, stop: int) -> list[dict[str, Any]]:

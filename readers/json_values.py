@@ -9,7 +9,6 @@ import pyarrow as pa
 
 from readers.json_lines import parse_lines
 from readers.kinds import BOOL, FLOAT, INT, NOTHING, TEXT, Kind, kind_of, kind_of_texts
-from readers.types import ColumnType
 
 _INT64 = range(-(2**63), 2**63)
 
@@ -59,13 +58,8 @@ def _plain(value: Any) -> Any:
     return json.loads(value) if isinstance(value, Number) else value
 
 
-def column_of(values: list[Any], kind: ColumnType) -> pa.ChunkedArray:
-    """Return the values as a column of their type where it is nested, else as their texts."""
-    if pa.types.is_nested(kind.type):
-        try:
-            return pa.chunked_array([pa.array([_plain(value) for value in values], kind.type)])
-        except (pa.ArrowInvalid, pa.ArrowTypeError):
-            pass  # then each value that is of another form is a misfit: text does not cast to it
+def texts_of(values: list[Any]) -> pa.ChunkedArray:
+    """Return the values as texts: strings as they are, numbers as they are written, others as JSON."""
     return pa.chunked_array([pa.array([_text(value) for value in values], pa.string())])
 
 

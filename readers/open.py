@@ -34,6 +34,7 @@ _FORMATS: dict[str, Format] = {
     ".ndjson": "jsonl",
     ".json": "jsonl",
 }
+_SCANNED_HERE = 4 << 20  # bytes that are gone through sooner than any task has started
 _TORN = ("a quoted field runs over the end of the line", "--multiline reads such files")
 _UNCLOSED = ("a quoted field begins here and never ends", "close the quote")
 
@@ -42,7 +43,8 @@ def open_source(paths: Sequence[str], options: ReadOptions, each: Each) -> FileS
     """List, type and split an input.
 
     ``each(function, items)`` runs a picklable function over picklable items, wherever it likes, and returns the
-    results in order: text files are gone through once by it, to count rows and to find types. Parquet needs none.
+    results in order: text files are gone through once by it, to count rows and to find types. Parquet and small
+    inputs need none.
     Raises `InputError` where an input is missing, cannot be read or does not fit together, `ConfigError` where
     the options do not fit the input.
     """
@@ -105,16 +107,21 @@ def _plan_text(
     form: Format, files: Sequence[Found], options: ReadOptions, given: Mapping[str, ColumnType], each: Each
 ) -> tuple[FormatReader, Plan]:
     # numba loads only for text
+    from readers import timestamps  # noqa: PLC0415
     from readers.csv import CsvReader  # noqa: PLC0415
     from readers.jsonl import JsonReader  # noqa: PLC0415
     from readers.ranges import cut_files  # noqa: PLC0415
     from readers.records import warm  # noqa: PLC0415
 
     warm()
+    if any(kind.format for kind in given.values()):
+        timestamps.warm()
     reader: CsvReader | JsonReader = JsonReader()
     if form == "csv":
         reader = CsvReader(options.delimiter, options.multiline, frozenset(given))
-    scanned = each(reader.scan, cut_files(files, options.split_bytes, reader.as_stream))
+    ranges = cut_files(files, options.split_bytes, reader.as_stream)
+    is_small = sum(file.size for file in files) <= _SCANNED_HERE
+    scanned = [reader.scan(piece) for piece in ranges] if is_small else each(reader.scan, ranges)
     typed = {name: kind.type for name, kind in given.items()}
     return reader, plan_text(files, scanned, typed, _UNCLOSED if options.multiline else _TORN)
 

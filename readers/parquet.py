@@ -104,7 +104,8 @@ class ParquetReader:
             raise InputError(f"{place.shown} has changed since the run began", "run it again when nothing writes to it")
         columns, misfits = {}, []
         for name, kind in want.items():
-            if name in texts and pa.types.is_dictionary(raw[name].type):
+            encoded = name in texts and pa.types.is_dictionary(raw[name].type)
+            if encoded and plain(raw[name].type) == kind.type:
                 columns[name] = raw[name]
                 continue
             column = _plain_column(raw[name])

@@ -60,6 +60,11 @@ def parse_column(column: pa.ChunkedArray, want: ColumnType) -> tuple[pa.ChunkedA
     return pa.chunked_array([final]), bad if bad.any() else None
 
 
+def warm() -> None:
+    """Compile the loop, or load it, so that workers started after this find it in the cache."""
+    _parse(pa.array(["1"]), "%d", 1)
+
+
 def _parse(texts: pa.StringArray, layout: str, per_second: int) -> tuple[npt.NDArray[np.int64], Mask]:
     program = np.array(compile_format(layout), np.int64).reshape(-1, 2)
     _, offset_buffer, data_buffer = texts.buffers()

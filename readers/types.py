@@ -29,6 +29,7 @@ _FROM_TEXT = {
     str(t): t
     for t in (
         *(pa.null(), pa.bool_(), pa.string(), pa.binary(), pa.float32(), pa.float64(), pa.date32()),
+        *(pa.time32("s"), pa.time32("ms"), pa.time64("us"), pa.time64("ns")),
         *(pa.int8(), pa.int16(), pa.int32(), pa.int64(), pa.uint8(), pa.uint16(), pa.uint32(), pa.uint64()),
     )
 }
@@ -85,7 +86,8 @@ def column_type(text: str) -> ColumnType:
 
 
 def arrow_type(text: str) -> pa.DataType | None:
-    """Return the type that ``str(type)`` came from, for the types a result can hold; None for others."""
+    """Return the plain form of the type that ``str(type)`` came from, None for those that texts do not tell."""
+    text = text.removesuffix(" not null").replace("large_", "")
     if text in _FROM_TEXT:
         return _FROM_TEXT[text]
     if match := re.fullmatch(r"timestamp\[(s|ms|us|ns)(?:, tz=(.+))?\]", text):
@@ -95,7 +97,7 @@ def arrow_type(text: str) -> pa.DataType | None:
     if match := re.fullmatch(r"decimal(128|256)\((\d+), (\d+)\)", text):
         make = pa.decimal128 if match[1] == "128" else pa.decimal256
         return make(int(match[2]), int(match[3]))
-    if match := re.fullmatch(r"list<\w+: (.+)>", text):
+    if match := re.fullmatch(r"list<[^:]+: (.+)>", text):
         item = arrow_type(match[1])
         return None if item is None else pa.list_(item)
     return None

@@ -1,13 +1,15 @@
-"""Text to tokens, and the cursor that the rules of `windowing.parse` move along them."""
+"""Text to tokens, and the cursor that the rules of the window language move along them."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Final
 
 from windowing.errors import Span, SpecError
+from windowing.names import did_you_mean
 from windowing.spec import WORD
 
 _VALUE = r"-?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?"
@@ -122,6 +124,13 @@ class Cursor:
     def error(self, what: str, span: Span, do: str | None = None) -> SpecError:
         """Return (not raise) an error about a place of this text."""
         return SpecError(what, self.source, span, do)
+
+    def unknown(self, thing: str, known: Iterable[str]) -> SpecError:
+        """Return (not raise) an error about the token under the cursor, which is none of the ``known`` keywords."""
+        token = self.peek()
+        article = "an" if thing == "option" else "a"
+        what = f"unknown {thing} {token}" if token.kind == "word" else f"expected {article} {thing}, found {token}"
+        return self.error(what, token.span, did_you_mean(token.text, known))
 
     def column(self, token: Token, do: str) -> str:
         """Return the column that a token names; ``do`` is the form to tell where it names none."""

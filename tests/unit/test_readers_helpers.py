@@ -6,9 +6,9 @@ import pickle
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import numpy as np
-import pyarrow as pa
 
 from readers.open import open_source
 from readers.options import ReadOptions, parse_schema
@@ -23,7 +23,8 @@ def each(function: Any, items: Any) -> list[Any]:
 
 def source(*paths: Path | str, schema: str = "", **options: Any) -> FileSource:
     given = parse_schema(schema) if schema else ()
-    opened = open_source([str(path) for path in paths], ReadOptions(schema=given, **options), each)
+    with mock.patch("readers.open._SCANNED_HERE", -1):
+        opened = open_source([str(path) for path in paths], ReadOptions(schema=given, **options), each)
     return pickle.loads(pickle.dumps(opened))
 
 
@@ -59,7 +60,3 @@ def read_all(opened: FileSource, columns: list[str] | None = None) -> Everything
 
 def column(opened: FileSource, name: str) -> list[Any]:
     return [row[name] for row in read_all(opened, [name]).rows]
-
-
-def table_of(**columns: Any) -> pa.Table:
-    return pa.table(columns)

@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import json
+from decimal import Decimal
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -111,3 +113,43 @@ def test_a_manifest_that_does_not_read_is_named(tmp_path: Path, text: str) -> No
     (out / "_wincli/manifest.json").write_text(text)
     with pytest.raises(InputError, match=r"out/_wincli/manifest\.json is no manifest of wincli"):
         source(out)
+
+
+ROUND = {
+    "s": pa.array(["", None, 'a "b",\nc']),
+    "b": pa.array([b"\x00\xff", None, b""]),
+    "i": pa.array([2**62, None, -1]),
+    "u": pa.array([2**64 - 1, None, 0], pa.uint64()),
+    "f": pa.array([2.0, None, 0.1]),
+    "o": pa.array([True, None, False]),
+    "d": pa.array([0, None, 2932896], pa.date32()),
+    "t": pa.array([1, None, 253402300799999999], pa.timestamp("us")),
+    "n": pa.array([1, None, -1], pa.timestamp("ns")),
+    "z": pa.array([1, None, -(10**15)], pa.timestamp("us", "UTC")),
+    "w": pa.array([1, None, 86399999999], pa.time64("us")),
+    "r": pa.array([5, None, -5], pa.duration("us")),
+    "m": pa.array([Decimal("12.50"), None, Decimal("-0.01")], pa.decimal128(38, 2)),
+    "l": pa.array([["x", None], None, []], pa.list_(pa.string())),
+    "k": pa.array([[1.5], None, []], pa.list_(pa.float64())),
+    "e": pa.array([None, None, None], pa.string()),
+}
+
+
+@pytest.mark.parametrize("form", ["csv", "jsonl", "parquet"])
+def test_a_result_comes_back_as_it_was_written(tmp_path: Path, form: str) -> None:
+    table = pa.table(ROUND)
+    out = tmp_path / "out"
+    (out / "_wincli").mkdir(parents=True)
+    part = f"part-00000.{form}"
+    with (out / part).open("wb") as file:
+        import_module(f"writers.{form}").encode(table, table.schema, file)
+    schema = [{"name": field.name, "type": str(field.type)} for field in table.schema]
+    manifest = {"stream": STREAM, "parts": [{"name": part}], "schema": schema}
+    (out / "_wincli/manifest.json").write_text(json.dumps(manifest))
+    opened = source(out, multiline=form == "csv")
+    assert opened.schema == table.schema
+    rows = opened.read(opened.splits[0], table.column_names).rows
+    assert {name: rows[name].to_pylist() for name in ROUND if name != "n"} == {
+        name: ROUND[name].to_pylist() for name in ROUND if name != "n"
+    }
+    assert rows["n"].cast(pa.int64()).to_pylist() == [1, None, -1]

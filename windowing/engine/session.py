@@ -97,7 +97,8 @@ def start(master: str, spark_conf: Mapping[str, str], settings: Mapping[str, str
 
 
 def _connect(gateway: Gateway, setup: Setup) -> SparkContext:
-    logging.getLogger("py4j").setLevel(logging.CRITICAL)  # it would tell of Java's end on stderr
+    logging.getLogger("py4j").setLevel(logging.CRITICAL)
+    logging.getLogger().addFilter(_not_of_py4j)
     _check_master(setup.master)
     address = gateway.wait(setup.settings)
     try:
@@ -108,6 +109,11 @@ def _connect(gateway: Gateway, setup: Setup) -> SparkContext:
     if not setup.local:
         context.addPyFile(str(ship(setup.folder)))
     return context
+
+
+def _not_of_py4j(record: logging.LogRecord) -> bool:
+    """Keep quiet what py4j logs, by its own logger or the root: that Java is gone, when we have ended it."""
+    return "py4j" not in record.pathname
 
 
 def _context(port: int, secret: str) -> SparkContext:

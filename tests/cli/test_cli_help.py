@@ -1,0 +1,49 @@
+"""``--help``: on stdout, complete, and light."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from cli.main import app_options
+from tests.cli.running import ROOT, environment, wincli
+
+HEAVY = {"pyspark", "py4j", "numpy", "pyarrow", "numba", "pandas", "yaml"}
+LOADED = """
+import sys
+from cli.main import main
+try:
+    main()
+except SystemExit as done:
+    print(done.code, *sys.modules, file=sys.stderr)
+"""
+
+
+@pytest.mark.parametrize("args", [["--help"], ["-h"], ["run", "--help"], ["version", "--help"], []])
+def test_help_loads_nothing_heavy(args: list[str]) -> None:
+    command = [sys.executable, "-c", LOADED, *args]
+    env = environment({"PYTHONPATH": str(ROOT)})
+    done = subprocess.run(command, env=env, capture_output=True, text=True, check=True)
+    code, *modules = done.stderr.split()
+    assert done.stdout.lstrip().startswith("Usage: ")
+    assert not HEAVY & set(modules)
+    assert code == ("0" if args else "2")
+
+
+def test_help_names_every_option_and_shows_examples(tmp_path: Path) -> None:
+    ran = wincli("run", "--help", cwd=tmp_path)
+    assert (ran.code, ran.err) == (0, "")
+    assert [flag for flags in app_options() for flag in flags if flag.startswith("-") and flag not in ran.out] == []
+    assert 'wincli run --window "delta(ts, 60)" in/ out/' in ran.out
+    assert "Exit codes: 0 ok" in ran.out
+
+
+def test_version(tmp_path: Path) -> None:
+    ran = wincli("version", cwd=tmp_path)
+    lines = dict(line.split(" ", 1) for line in ran.out.splitlines())
+    assert (ran.code, ran.err) == (0, "")
+    assert list(lines) == ["wincli", "pyspark", "pyarrow", "numpy", "numba", "python"]
+    assert lines["python"] == ".".join(map(str, sys.version_info[:3]))

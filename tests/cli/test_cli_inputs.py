@@ -1,0 +1,240 @@
+"""Inputs that are missing, empty, broken or do not fit: one line that names the file or column, and nothing written."""
+
+from __future__ import annotations
+
+import gzip
+import os
+import stat
+from collections.abc import Callable
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from tests.cli.running import MASTER, Ran, rows, table, tree, wincli, write
+from tests.cli.systems import without_privilege
+
+Run = Callable[..., Ran]
+Fails = Callable[..., None]
+DELTA = ("-w", "delta(ts,60)")
+CUT = "; it may be cut short or of another format"
+
+COLUMNS = {
+    "the window's": (
+        ("-w", "delta(tss,60)"),
+        "the window tumbling, delta(tss, 60) needs: there is no column 'tss'; did you mean 'ts'?",
+    ),
+    "a key": ((*DELTA, "-k", "usr"), "key: there is no column 'usr'; did you mean 'user'?"),
+    "an aggregate's": (
+        (*DELTA, "-a", "sum(amout)"),
+        "sum_amout=sum(amout): there is no column 'amout'; did you mean 'amount'?",
+    ),
+    "an order's": (
+        (*DELTA, "--order-by", "when"),
+        "there is no column 'when' to order by; known: ts, user, amount, ok",
+    ),
+    "a mark's": (
+        ("-w", "punct()", "--marks", "okay"),
+        "--marks: there is no column 'okay'; did you mean 'ok'?",
+    ),
+    "a type's": (
+        (*DELTA, "--schema", "amuont:int"),
+        "the schema names column 'amuont', which no file has; did you mean 'amount'?",
+    ),
+}
+
+TYPES = {
+    "delta over text": (
+        ("-w", "delta(user,60)"),
+        "delta(user, 60) needs a number, a timestamp or a date, and column 'user' is string; if it is meant to be "
+        'one, say --schema "user:timestamp" (text formats) or cast it',
+    ),
+    "gap over text": (
+        ("-w", "gap(user,60)"),
+        "gap(user, 60) needs a number, a timestamp or a date, and column 'user' is string; if it is meant to be one, "
+        'say --schema "user:timestamp" (text formats) or cast it',
+    ),
+    "punct over text": (
+        ("-w", "punct(user)"),
+        "punct(user) needs a boolean column, and 'user' is string; use another column",
+    ),
+    "marks of text": (
+        ("-w", "punct()", "--marks", "user"),
+        "--marks needs a boolean column, and 'user' is string; name another column",
+    ),
+    "a clock of text": (
+        ("-w", "time(5)", "--order-by", "user"),
+        "column 'user' is string, which is no clock; order by a time or a number",
+    ),
+    "no clock at all": (
+        ("-w", "time(5)"),
+        "the window tumbling, time(5) needs a clock, and the input has no timestamp or date column; "
+        "say --order-by COLUMN",
+    ),
+    "a sum of text": (("-w", "count(2)", "-a", "sum(user)"), "sum(user): column user is text; sum needs a number"),
+    "a module that is not there": (
+        ("-w", "count(2)", "-a", "nowhere:f(amount)"),
+        "nowhere:f: cannot import module nowhere: ModuleNotFoundError: No module named 'nowhere'",
+    ),
+}
+
+
+def truncated_gzip() -> bytes:
+    text = "ts,user\n" + "".join(f"{i},{i * 7919 % 1000}\n" for i in range(1000))
+    data = gzip.compress(text.encode())
+    return data[: len(data) // 2]
+
+
+@pytest.fixture
+def log(tmp_path: Path) -> Path:
+    write(tmp_path / "log", a__csv="ts,user,amount,ok\n1,a,5,true\n2,b,6,false\n")
+    return tmp_path / "log"
+
+
+@pytest.mark.parametrize("case", COLUMNS)
+def test_a_column_that_is_not_there_names_the_nearest(fails: Fails, log: Path, case: str) -> None:
+    args, text = COLUMNS[case]
+    fails(2, text, *args, "log", "out")
+
+
+@pytest.mark.parametrize("case", TYPES)
+def test_a_column_of_a_type_that_does_not_fit(fails: Fails, log: Path, case: str) -> None:
+    args, text = TYPES[case]
+    fails(2, text, *args, "log", "out")
+
+
+def test_a_missing_path_names_the_nearest(fails: Fails, log: Path) -> None:
+    fails(3, "there is no file or folder lgo; did you mean log?", *DELTA, "lgo", "out")
+    fails(3, "there is no file or folder log/b.csv; did you mean log/a.csv?", *DELTA, "log/b.csv", "out")
+    fails(3, "there is no file or folder elsewhere; check the path", *DELTA, "elsewhere", "out")
+
+
+def test_an_empty_folder_or_glob(fails: Fails, tmp_path: Path) -> None:
+    (tmp_path / "empty" / "below").mkdir(parents=True)
+    write(tmp_path / "hidden", _a__csv="ts\n1\n", __b__csv="ts\n1\n")
+    fails(3, "empty holds no files; names that begin with _ or . are passed over", *DELTA, "empty", "out")
+    fails(3, "hidden holds no files; names that begin with _ or . are passed over", *DELTA, "hidden", "out")
+    fails(3, "nothing matches hidden/*.csv; check the folder; * stops at /, ** does not", *DELTA, "hidden/*.csv", "out")
+
+
+@pytest.mark.parametrize("form", ["csv", "jsonl"])
+def test_an_empty_file_alone(fails: Fails, tmp_path: Path, form: str) -> None:
+    write(tmp_path, **{f"a__{form}": ""})
+    fails(3, f"a.{form} has no column; is the input empty, or of another format?", *DELTA, f"a.{form}", "out")
+
+
+@pytest.mark.parametrize("form", ["csv", "jsonl"])
+def test_an_empty_file_among_others_adds_nothing(run: Run, tmp_path: Path, form: str) -> None:
+    text = "ts,user\n1,a\n" if form == "csv" else '{"ts": 1, "user": "a"}\n'
+    write(tmp_path / "log", **{f"a__{form}": "", f"b__{form}": text, f"c__{form}": ""})
+    ran = run(*DELTA, "-k", "user", "log", "out")
+    assert (ran.code, ran.summary) == (0, "1 rows in, 1 windows out, 0 rejected")
+    assert rows(tmp_path / "out", "user", "count") == [("a", 1)]
+
+
+@pytest.mark.parametrize("keys", [(), ("-k", "user")], ids=["no key", "key"])
+@pytest.mark.parametrize("window", ["delta(ts,60)", "time(5)", "gap(ts,5)", "count(2)", "punct()"])
+def test_a_header_only_csv_gives_no_windows_and_the_whole_schema(
+    run: Run, tmp_path: Path, keys: tuple[str, ...], window: str
+) -> None:
+    write(tmp_path, a__csv="ts,user,amount\n")
+    order = ("--order-by", "ts") if window == "time(5)" else ()
+    ran = run("-w", window, *keys, *order, "-a", "n=count()", "-a", "high=max(amount)", "--plain", "a.csv", "out")
+    assert (ran.code, ran.err.count("error")) == (0, 0), ran.err
+    assert ran.summary == "0 rows in, 0 windows out, 0 rejected"
+    got = table(tmp_path / "out")
+    names = ["user"] * bool(keys) + ["window", "window_start", "window_end", "closed_by", "n", "high"]
+    assert (got.num_rows, got.schema.names) == (0, names)
+
+
+def test_a_header_only_csv_with_types_given_keeps_them(run: Run, tmp_path: Path) -> None:
+    write(tmp_path, a__csv="ts,user,amount\n")
+    schema = "ts:timestamp,user:string,amount:float"
+    ran = run(*DELTA, "-k", "user", "-a", "high=max(amount)", "--schema", schema, "a.csv", "out")
+    assert (ran.code, ran.summary) == (0, "0 rows in, 0 windows out, 0 rejected")
+    got = table(tmp_path / "out")
+    types = [pa.string(), pa.int64(), *[pa.timestamp("us")] * 2, pa.string(), pa.float64()]
+    assert (got.num_rows, got.schema.types[:6]) == (0, types)
+
+
+def test_parquet_that_is_no_parquet_or_cut_short(fails: Fails, tmp_path: Path) -> None:
+    (tmp_path / "log").mkdir()
+    pq.write_table(pa.table({"ts": range(1000)}), tmp_path / "log" / "a.parquet")
+    whole = (tmp_path / "log" / "a.parquet").read_bytes()
+    broken = tmp_path / "log" / "b.parquet"
+    broken.write_bytes(whole[:-50])
+    text = (
+        "log/b.parquet cannot be read as Parquet: Parquet magic bytes not found in footer. Either the file is "
+        f"corrupted or this is not a parquet file{CUT}"
+    )
+    fails(3, text, *DELTA, "log", "out")
+    broken.write_bytes(b"")
+    fails(3, f"log/b.parquet cannot be read as Parquet: Parquet file size is 0 bytes{CUT}", *DELTA, "log", "out")
+    broken.write_bytes(whole[:100] + bytes(200) + whole[300:])  # found in a task, not by its footer
+    fails(3, f"log/b.parquet cannot be read as Parquet: Corrupt snappy compressed data{CUT}", *DELTA, "log", "out")
+
+
+def test_gzip_that_is_cut_short_or_none(fails: Fails, tmp_path: Path) -> None:
+    write(tmp_path / "log", a__csv="ts,user\n1,a\n")
+    broken = tmp_path / "log" / "b.csv.gz"
+    broken.write_bytes(truncated_gzip())
+    fails(3, f"log/b.csv.gz cannot be read: Truncated compressed stream{CUT}", *DELTA, "log", "out")
+    broken.write_text("ts,user\n1,a\n")
+    text = f"log/b.csv.gz cannot be read: zlib inflate failed: incorrect header check{CUT}"
+    fails(3, text, *DELTA, "log", "out")
+
+
+def test_a_torn_quote_names_the_line_and_the_flag_that_reads_it(fails: Fails, run: Run, tmp_path: Path) -> None:
+    write(tmp_path / "log", a__csv='ts,note\n1,plain\n2,"two\nlines, one field"\n3,"a ""b"""\n')
+    text = "log/a.csv line 3: a quoted field runs over the end of the line; --multiline reads such files"
+    fails(3, text, "-w", "count(3)", "log", "out")
+    ran = run("-w", "count(3)", "-a", "notes=collect(note)", "--multiline", "log", "out")
+    assert (ran.code, ran.summary) == (0, "3 rows in, 1 windows out, 0 rejected")
+    assert rows(tmp_path / "out", "notes") == [["plain", "two\nlines, one field", 'a "b"']]
+
+
+def test_a_quote_that_never_ends(fails: Fails, tmp_path: Path) -> None:
+    write(tmp_path, a__csv='ts,note\n1,plain\n2,"two\n3,b\n')
+    text = "a.csv line 3: a quoted field begins here and never ends; close the quote"
+    fails(3, text, "-w", "count(3)", "--multiline", "a.csv", "out")
+
+
+def test_one_column_of_two_types_names_both_files(fails: Fails, tmp_path: Path) -> None:
+    (tmp_path / "log").mkdir()
+    pq.write_table(pa.table({"ts": [1], "a": [1]}), tmp_path / "log" / "a.parquet")
+    pq.write_table(pa.table({"ts": [2], "a": ["x"]}), tmp_path / "log" / "b.parquet")
+    write(tmp_path / "text", a__csv="ts,a\n1,1\n", b__csv="ts,a\n1,x\n")
+    told = "column 'a' is int64 in {0}/a.{1} and string in {0}/b.{1}; give it one type with --schema 'a:TYPE', or cast "
+    fails(3, told.format("log", "parquet") + "it in one of them", *DELTA, "log", "out")
+    fails(3, told.format("text", "csv") + "it in one of them", *DELTA, "text", "out")
+
+
+def test_files_of_two_formats_or_none(fails: Fails, tmp_path: Path) -> None:
+    write(tmp_path / "log", a__csv="ts\n1\n", b__jsonl='{"ts":1}\n')
+    write(tmp_path / "odd", a__log="ts\n1\n")
+    text = "log/a.csv is csv and log/b.jsonl is jsonl; read one format at a time, or say which it is with --input-format"
+    fails(3, text, *DELTA, "log", "out")
+    text = "the name of odd/a.log tells no format; say which with --input-format csv, jsonl or parquet"
+    fails(3, text, *DELTA, "odd", "out")
+
+
+def test_a_file_that_may_not_be_read(tmp_path: Path) -> None:
+    write(tmp_path / "log", a__csv="ts\n1\n", b__csv="ts\n2\n")
+    (tmp_path / "log" / "b.csv").chmod(0)
+    before = without_privilege()
+    ran = wincli("run", "-q", *DELTA, "--master", MASTER, "log", "out", cwd=tmp_path, before=before)
+    text = "log/b.csv may not be read: permission denied; check who may read it"
+    assert (ran.code, ran.out, ran.err) == (3, "", f"wincli: error: {text}\n")
+    assert not (tmp_path / "out").exists()
+
+
+def test_in_a_process_of_its_own(tmp_path: Path) -> None:
+    write(tmp_path / "log", a__csv="ts,user\n1,a\n")
+    (tmp_path / "log" / "b.csv.gz").write_bytes(truncated_gzip())
+    before = tree(tmp_path)
+    ran = wincli("run", "-q", *DELTA, "--master", MASTER, "log", "new/out", cwd=tmp_path)
+    text = f"log/b.csv.gz cannot be read: Truncated compressed stream{CUT}"
+    assert (ran.code, ran.out, ran.err) == (3, "", f"wincli: error: {text}\n")
+    assert tree(tmp_path) == before
+    assert stat.S_IMODE(os.stat(tmp_path / "log").st_mode) & stat.S_IWUSR  # noqa: PTH116 - nothing was locked up

@@ -1,0 +1,114 @@
+"""Calls: a name and its arguments in parentheses, as tokens that stand for no value yet."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final, NamedTuple
+
+from windowing.errors import Span, SpecError
+from windowing.tokens import Cursor, Token
+
+
+class _Form(NamedTuple):
+    """How a call is written, and how many arguments it takes."""
+
+    text: str
+    least: int = 1
+    most: int = 1
+    takes: str = "1 argument"
+
+
+_FORMS: Final = {
+    "count": _Form("count(n)"),
+    "delta": _Form("delta(attribute, amount)", 2, 2, "2 arguments"),
+    "time": _Form("time(duration)"),
+    "punct": _Form("punct() or punct(column)", 0, 1, "at most 1 argument"),
+    "gap": _Form("gap(attribute, amount)", 2, 2, "2 arguments"),
+    "calendar": _Form('calendar(day, "Europe/Paris", 23:59)', 1, 3, "1 to 3 arguments"),
+    "partitionage": _Form("partitionAge(duration)"),
+    "partitioncount": _Form("partitionCount(n)"),
+    "tuplecount": _Form("tupleCount(n)"),
+    "intervalduration": _Form("intervalDuration(duration)"),
+    "creationperiod": _Form("creationPeriod(duration)"),
+    "discardage": _Form("discardAge(duration)"),
+    "intervaloffset": _Form("intervalOffset(duration)"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Argument:
+    """``value``, or ``name=value``."""
+
+    name: Token | None
+    value: Token
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A call with as many arguments as its form takes; ``do`` tells the form."""
+
+    arguments: tuple[Argument, ...]
+    do: str
+
+    @property
+    def first(self) -> Token:
+        """The first argument, without its name."""
+        return self.arguments[0].value
+
+    @property
+    def second(self) -> Token:
+        """The second argument, without its name."""
+        return self.arguments[1].value
+
+
+def read_call(cursor: Cursor) -> Call:
+    """Read a call of a policy, an option or a setting, whose name the cursor is at.
+
+    Raises `SpecError` for too few or too many arguments, and for named ones where the form has none.
+    """
+    form, start = _FORMS[cursor.keyword()], cursor.take().span.start
+    do = f"write it as {form.text}"
+    arguments = read_arguments(cursor, do)
+    if not form.least <= len(arguments) <= form.most:
+        what = f"{form.text.partition('(')[0]} takes {form.takes}, found {len(arguments)}"
+        raise cursor.error(what, Span(start, cursor.last.span.stop), do)
+    named = [argument.name for argument in arguments if argument.name is not None]
+    if named and form is not _FORMS["calendar"]:
+        raise cursor.error(f"there is no argument called {named[0]}", named[0].span, do)
+    return Call(arguments, do)
+
+
+def read_arguments(cursor: Cursor, do: str) -> tuple[Argument, ...]:
+    """Read arguments in parentheses, as many as there are; ``do`` is the form to tell in a `SpecError`."""
+    opening = cursor.peek()
+    if not cursor.skip("("):
+        raise cursor.error(f"expected '(', found {opening}", opening.span, do)
+    if cursor.skip(")"):
+        return ()
+    found = [_argument(cursor, opening, do)]
+    while cursor.skip(","):
+        found.append(_argument(cursor, opening, do))
+    if not cursor.skip(")"):
+        raise _broken(cursor, opening, "expected ',' or ')'", do)
+    return tuple(found)
+
+
+def _argument(cursor: Cursor, opening: Token, do: str) -> Argument:
+    name = None
+    if cursor.keyword() and cursor.at("=", 1):
+        name = cursor.take()
+        cursor.take()
+    if cursor.peek().kind in {"symbol", "end"}:
+        raise _broken(cursor, opening, "expected an argument", do)
+    return Argument(name, cursor.take())
+
+
+def _broken(cursor: Cursor, opening: Token, expected: str, do: str) -> SpecError:
+    token = cursor.peek()
+    if token.kind == "end":
+        return cursor.error("this parenthesis is never closed", opening.span, do)
+    if cursor.last is opening and token.text == "*":
+        return cursor.error("'*' is no column", token.span, "write count() to count rows")
+    if token.kind == "symbol" and token.text not in ",)":
+        do = f"{do}, and put a name with other characters in double quotes"
+    return cursor.error(f"{expected}, found {token}", token.span, do)
