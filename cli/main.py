@@ -8,7 +8,7 @@ from typing import Annotated, Any, NoReturn
 
 import typer
 
-from cli.messages import OK, UNEXPECTED, USAGE, Messages, Terminated, exit_code
+from cli.messages import INTERRUPTED, OK, TERMINATED, UNEXPECTED, USAGE, Messages, Stopped, exit_code
 from windowing.errors import ConfigError, WincliError
 from windowing.names import nearest
 
@@ -21,6 +21,8 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )
+
+_SIGNALS: dict[int, int] = {signal.SIGINT: INTERRUPTED, signal.SIGTERM: TERMINATED}
 
 _EXAMPLES = """
 \b
@@ -139,7 +141,8 @@ def version() -> None:
 
 def main() -> NoReturn:
     """Run the command line and exit with the code of what happened."""
-    signal.signal(signal.SIGTERM, _terminate)
+    for number in _SIGNALS:
+        signal.signal(number, _stop)
     sys.exit(_main(sys.argv[1:]))
 
 
@@ -147,7 +150,7 @@ def _main(arguments: list[str]) -> int:
     messages = _early_messages(arguments)
     try:
         code = app(args=arguments, prog_name="wincli", standalone_mode=False)
-    except (KeyboardInterrupt, Terminated, WincliError) as error:
+    except (Stopped, WincliError) as error:
         messages.error(error)
         return exit_code(error)
     except (typer.Abort, typer.Exit) as error:
@@ -161,10 +164,11 @@ def _main(arguments: list[str]) -> int:
 
 
 def _usage(error: Any, messages: Messages) -> int:
-    """An error of the command line itself, in one line."""
-    text = error.format_message().rstrip(".")
-    if not text:
-        return USAGE  # the help was shown instead
+    """An error of the command line itself, in one line; a bare ``wincli`` shows the help."""
+    if type(error).__name__ == "NoArgsIsHelpError":
+        typer.echo(error.format_message())
+        return USAGE
+    text = error.format_message().partition(" (Possible options")[0].rstrip(".")
     messages.error(ConfigError(text[:1].lower() + text[1:], _hint(error)))
     return USAGE
 
@@ -172,7 +176,7 @@ def _usage(error: Any, messages: Messages) -> int:
 def _hint(error: Any) -> str:
     name = getattr(error, "option_name", None)
     near = nearest(name, [opt for p in app_options() for opt in p]) if name else None
-    return f"did you mean {near}?" if near and near not in error.format_message() else "see wincli --help"
+    return f"did you mean {near}?" if near else "see wincli --help"
 
 
 def app_options() -> list[list[str]]:
@@ -188,8 +192,11 @@ def _early_messages(arguments: list[str]) -> Messages:
     return Messages(2 if traces else 0, as_json)
 
 
-def _terminate(*_: Any) -> NoReturn:
-    raise Terminated
+def _stop(number: int, _: Any) -> NoReturn:
+    """Stop at once. A second signal while this one cleans up is not heard."""
+    for each in _SIGNALS:
+        signal.signal(each, signal.SIG_IGN)
+    raise Stopped(_SIGNALS[number])
 
 
 if __name__ == "__main__":

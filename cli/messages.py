@@ -37,16 +37,18 @@ _EXIT_CODES: tuple[tuple[type[WincliError], int], ...] = (
 )
 
 
-class Terminated(BaseException):
-    """SIGTERM arrived. Not an `Exception`, as `KeyboardInterrupt` is none."""
+class Stopped(BaseException):
+    """SIGINT or SIGTERM arrived: ``code`` is the exit code. Not an `Exception`, as `KeyboardInterrupt` is none."""
+
+    def __init__(self, code: int) -> None:
+        super().__init__(code)
+        self.code = code
 
 
 def exit_code(error: BaseException) -> int:
     """Return the exit code of an error (design section 1)."""
-    if isinstance(error, KeyboardInterrupt):
-        return INTERRUPTED
-    if isinstance(error, Terminated):
-        return TERMINATED
+    if isinstance(error, Stopped):
+        return error.code
     return next((code for kind, code in _EXIT_CODES if isinstance(error, kind)), UNEXPECTED)
 
 
@@ -94,10 +96,8 @@ class Messages:
 
 
 def _text(error: BaseException) -> str:
-    if isinstance(error, KeyboardInterrupt):
-        return "interrupted; nothing was written"
-    if isinstance(error, Terminated):
-        return "terminated; nothing was written"
+    if isinstance(error, Stopped):
+        return f"{'interrupted' if error.code == INTERRUPTED else 'terminated'}; nothing was written"
     if isinstance(error, WincliError):
         return str(error)
     first = (str(error).splitlines() or [""])[0]

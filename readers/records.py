@@ -74,7 +74,7 @@ def _view(data: bytes) -> npt.NDArray[np.uint8]:
     return np.frombuffer(data, np.uint8)
 
 
-@njit(cache=True)  # type: ignore[untyped-decorator]
+@njit(cache=True)
 def _scan(  # noqa: PLR0912 - one state machine, as the parser's
     data: npt.NDArray[np.uint8],
     delimiter: int,
@@ -128,7 +128,7 @@ def _scan(  # noqa: PLR0912 - one state machine, as the parser's
     return rows, wrong, line, torn, whole
 
 
-@njit(cache=True)  # type: ignore[untyped-decorator]
+@njit(cache=True)
 def _lines(data: npt.NDArray[np.uint8], starts: Int64s, stops: Int64s, numbers: Int64s) -> tuple[int, int]:
     n = data.size
     rows, line, i = 0, 0, 0

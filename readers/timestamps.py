@@ -76,7 +76,7 @@ def _parse(texts: pa.StringArray, layout: str, per_second: int) -> tuple[npt.NDA
     return ticks, ok
 
 
-@njit(cache=True)  # type: ignore[untyped-decorator]
+@njit(cache=True)
 def _parse_all(
     data: npt.NDArray[np.uint8],
     offsets: npt.NDArray[np.int32],
@@ -97,7 +97,7 @@ def _parse_all(
             ticks[row] = seconds * per_second + fields[FRACTION] // step
 
 
-@njit(cache=True)  # type: ignore[untyped-decorator]
+@njit(cache=True)
 def _read_fields(text: npt.NDArray[np.uint8], program: npt.NDArray[np.int64], fields: npt.NDArray[np.int64]) -> bool:
     """Read a text by the program; whether all of it matches, and every field is one that a clock shows."""
     fields[:] = 0
@@ -134,7 +134,7 @@ def _read_fields(text: npt.NDArray[np.uint8], program: npt.NDArray[np.int64], fi
     return bool(at == text.size and _is_clock(fields))
 
 
-@njit(cache=True)  # type: ignore[untyped-decorator]
+@njit(cache=True)
 def _digits(text: npt.NDArray[np.uint8], at: int, fewest: int, most: int) -> tuple[int, int]:
     """Return the offset behind a run of digits, negative if there are too few, and its value."""
     value, start = 0, at
@@ -144,7 +144,7 @@ def _digits(text: npt.NDArray[np.uint8], at: int, fewest: int, most: int) -> tup
     return (at if at - start >= fewest else _UNSET), value
 
 
-@njit(cache=True)  # type: ignore[untyped-decorator]
+@njit(cache=True)
 def _after_letters(text: npt.NDArray[np.uint8], at: int) -> int:
     start = at
     while at < text.size and 97 <= text[at] | 32 <= 122:
@@ -152,7 +152,7 @@ def _after_letters(text: npt.NDArray[np.uint8], at: int) -> int:
     return at if at - start >= 3 else _UNSET
 
 
-@njit(cache=True)  # type: ignore[untyped-decorator]
+@njit(cache=True)
 def _month(text: npt.NDArray[np.uint8], at: int) -> int:
     """Return the month whose English name begins with the three letters at ``at``, 0 if none does."""
     if at + 3 > text.size:
@@ -167,7 +167,7 @@ def _month(text: npt.NDArray[np.uint8], at: int) -> int:
     return 0
 
 
-@njit(cache=True)  # type: ignore[untyped-decorator]
+@njit(cache=True)
 def _half(text: npt.NDArray[np.uint8], at: int) -> int:
     """Return 0 for AM, 1 for PM, else a negative number."""
     if at + 2 > text.size or text[at + 1] | 32 != 109:
@@ -175,7 +175,7 @@ def _half(text: npt.NDArray[np.uint8], at: int) -> int:
     return 0 if text[at] | 32 == 97 else 1 if text[at] | 32 == 112 else _UNSET
 
 
-@njit(cache=True)  # type: ignore[untyped-decorator]
+@njit(cache=True)
 def _zone(text: npt.NDArray[np.uint8], at: int) -> tuple[int, int]:
     """Read ``Z``, ``+hh``, ``+hhmm`` or ``+hh:mm``; return the offset behind it, negative if none, and its seconds."""
     if at >= text.size:
@@ -195,7 +195,7 @@ def _zone(text: npt.NDArray[np.uint8], at: int) -> tuple[int, int]:
     return (end if minutes < 60 else _UNSET), sign * (hours * 3600 + minutes * 60)
 
 
-@njit(cache=True)  # type: ignore[untyped-decorator]
+@njit(cache=True)
 def _is_clock(fields: npt.NDArray[np.int64]) -> bool:
     year, month, day = fields[YEAR], fields[MONTH], fields[DAY]
     leap = _is_leap(year)
@@ -208,12 +208,12 @@ def _is_clock(fields: npt.NDArray[np.int64]) -> bool:
     return bool(fields[HOUR] <= 23 and fields[MINUTE] <= 59 and fields[SECOND] <= 59)
 
 
-@njit(cache=True)  # type: ignore[untyped-decorator]
+@njit(cache=True)
 def _is_leap(year: int) -> int:
     return 1 if year % 4 == 0 and (year % 100 != 0 or year % 400 == 0) else 0
 
 
-@njit(cache=True)  # type: ignore[untyped-decorator]
+@njit(cache=True)
 def _seconds(fields: npt.NDArray[np.int64]) -> int:
     """Return the seconds since 1970-01-01 UTC that the fields stand for, without the fraction."""
     if fields[EPOCH] != _UNSET:

@@ -33,7 +33,8 @@ class MemorySource:
         self.files = [InputFile(f"file-{i}", 0, None) for i in range(len(self.tables))]
         self.splits, base = [], 0
         for f, (table, inner) in enumerate(zip(self.tables, self.cuts, strict=True)):
-            for low, high in pairwise(sorted({0, table.num_rows, *(c for c in inner if c < table.num_rows)}) if table.num_rows else [0, 0]):
+            edges = sorted({0, table.num_rows, *(c for c in inner if c < table.num_rows)})
+            for low, high in pairwise(edges if table.num_rows else [0, 0]):
                 ends = high == table.num_rows
                 self.splits.append(Split(len(self.splits), f, base, high - low, 0, ends, (low, high)))
                 base += high - low

@@ -35,8 +35,8 @@ class Grid:
     type: pa.DataType
     exact: bool
     refine: int
-    origin: int | float
-    period: int | float
+    origin: float
+    period: float
     divide: int = 1
 
     def cells(self, values: Measures) -> Ints:
@@ -59,8 +59,9 @@ class Grid:
         return ticks_array(ticks, self.type)
 
     def _float_cells(self, values: Measures) -> Ints:
-        if len(values) and max(-values.min(), values.max()) * self.divide / self.period > _FLOAT_INTEGERS:
-            raise DataError(f"the time grid does not reach to {max(values, key=abs)}", "use a longer period")
+        furthest = float(np.max(np.abs(values), initial=0.0))
+        if furthest * (self.divide / self.period) > _FLOAT_INTEGERS:
+            raise DataError(f"the time grid does not reach to {furthest}", "use a longer period")
         cells = np.floor((values * self.divide - self.origin) / self.period).astype(np.int64)
         cells -= self._float_bounds(cells) > values
         cells += self._float_bounds(cells + 1) <= values
@@ -86,7 +87,7 @@ def make_grid(dtype: pa.DataType, period: Fraction, origin: Fraction) -> Grid:
     """
     if pa.types.is_floating(dtype):
         divide = math.lcm(period.denominator, origin.denominator)
-        if max(divide, abs(origin) * divide, period * divide) > _FLOAT_INTEGERS:
+        if max(Fraction(divide), abs(origin) * divide, period * divide) > _FLOAT_INTEGERS:
             return Grid(pa.float64(), False, 1, float(origin), float(period))
         return Grid(pa.float64(), False, 1, int(origin * divide), int(period * divide), divide)
     bound_type, per_second, divide = _bound_type(dtype, period, origin)

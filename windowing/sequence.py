@@ -66,6 +66,7 @@ def merge(parts: Sequence[Sequences]) -> Sequences:
     runs = np.concatenate([np.diff(part.bounds) for part in parts])
     columns = [rows.column(name) for name in order]
     row_codes = None if codes is None else np.repeat(codes, runs)
+    permutation: Ints | None
     if codes is not None and _stands(row_codes, len(bounds) - 1, columns):
         permutation = _interleave(codes, runs, bounds[:-1].copy(), len(pos))
     else:

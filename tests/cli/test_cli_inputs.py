@@ -47,13 +47,13 @@ COLUMNS = {
 TYPES = {
     "delta over text": (
         ("-w", "delta(user,60)"),
-        "delta(user, 60) needs a number, a timestamp or a date, and column 'user' is string; if it is meant to be "
-        'one, say --schema "user:timestamp" (text formats) or cast it',
+        "delta(user, 60) needs a number, a timestamp or a date, and column 'user' is string: log/a.csv has 'a' at "
+        'line 2; with --schema "user:timestamp" (or int64, float64) such rows are rejected',
     ),
     "gap over text": (
         ("-w", "gap(user,60)"),
-        "gap(user, 60) needs a number, a timestamp or a date, and column 'user' is string; if it is meant to be one, "
-        'say --schema "user:timestamp" (text formats) or cast it',
+        "gap(user, 60) needs a number, a timestamp or a date, and column 'user' is string: log/a.csv has 'a' at "
+        'line 2; with --schema "user:timestamp" (or int64, float64) such rows are rejected',
     ),
     "punct over text": (
         ("-w", "punct(user)"),

@@ -1,0 +1,145 @@
+"""Rows that cannot be placed or read are set aside whole, each with its reason, file and line; nothing is lost."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from tests.cli.running import MASTER, Ran, manifest, rejected, rows, table, wincli, write
+
+Run = Callable[..., Ran]
+Fails = Callable[..., None]
+NAN = float("nan")
+WHY = ("_reason", "_file", "_row", "_detail", "_text")
+
+
+@pytest.fixture
+def holes(tmp_path: Path) -> None:
+    log = {
+        "ts": pa.array([1.0, None, NAN, 4.0, 5.0, 6.0, 7.0]),
+        "user": ["a", "a", "a", None, "b", "b", "b"],
+        "amount": pa.array([1, 2, 3, 4, None, 6, 7]),
+        "level": pa.array([1.0, 1.0, 1.0, 1.0, 1.0, NAN, None]),
+        "note": list("tuvwxyz"),
+    }
+    (tmp_path / "log").mkdir()
+    pq.write_table(pa.table(log), tmp_path / "log" / "a.parquet")
+
+
+def counts_of(out: Path, reasons: dict[str, int], rows_in: int) -> None:
+    counts = manifest(out)["counts"]
+    assert counts["rejected"] == reasons
+    assert counts["rows_in"] == rows_in
+    assert counts["windowed"] == rows_in - sum(reasons.values())
+
+
+@pytest.mark.usefixtures("holes")
+def test_null_and_nan_in_order_key_and_attribute(run: Run, tmp_path: Path) -> None:
+    ran = run("-w", "delta(amount,2)", "-k", "user", "--order-by", "ts", "-a", "n=collect(note)", "log", "out")
+    reasons = "null_attribute 1, null_key 1, null_order 2"
+    assert (ran.code, ran.summary) == (0, f"7 rows in, 2 windows out, 4 rejected ({reasons}), see _rejected")
+    assert rows(tmp_path / "out", "user", "n") == [("a", ["t"]), ("b", ["y", "z"])]
+    counts_of(tmp_path / "out", {"null_attribute": 1, "null_key": 1, "null_order": 2}, 7)
+    whole = rejected(tmp_path / "out", "user", "amount", "note", *WHY)
+    assert whole == [
+        ("a", 2, "u", "null_order", "log/a.parquet", 2, None, None),
+        ("a", 3, "v", "null_order", "log/a.parquet", 3, None, None),
+        (None, 4, "w", "null_key", "log/a.parquet", 4, None, None),
+        ("b", None, "x", "null_attribute", "log/a.parquet", 5, None, None),
+    ]
+
+
+@pytest.mark.usefixtures("holes")
+def test_nan_in_the_attribute_and_in_the_key(run: Run, tmp_path: Path) -> None:
+    ran = run("-w", "delta(level,2)", "-a", "n=collect(note)", "log", "out")
+    reasons = "nan_attribute 1, null_attribute 1"
+    assert ran.summary == f"7 rows in, 1 windows out, 2 rejected ({reasons}), see _rejected"
+    assert rejected(tmp_path / "out", "note", "_reason") == [("y", "nan_attribute"), ("z", "null_attribute")]
+    keyed = run("-w", "count(9)", "-k", "level", "-a", "n=collect(note)", "log", "keyed")
+    assert keyed.summary == "7 rows in, 1 windows out, 2 rejected (null_key 2), see _rejected"
+    assert rows(tmp_path / "keyed", "n") == [list("tuvwx")]
+
+
+@pytest.mark.usefixtures("holes")
+def test_rejects_are_read_by_nobody_as_rows(run: Run, tmp_path: Path) -> None:
+    run("-w", "delta(amount,2)", "log", "out")
+    assert (tmp_path / "out" / "_rejected" / "part-00000.parquet").is_file()
+    assert "_reason" not in table(tmp_path / "out").schema.names
+
+
+def test_fields_that_do_not_fit_their_type_and_rows_of_another_width(run: Run, tmp_path: Path) -> None:
+    write(tmp_path / "log", a__csv="ts,amount\n1,5\nx,6\n3,y\n4\n5,6,7\n", b__csv="ts,amount\n6,8\n7,1e3\n")
+    types = ("--schema", "ts:int,amount:float")
+    ran = run("-w", "count(9)", *types, "-a", "ts=collect(ts)", "-a", "amount=collect(amount)", "log", "out")
+    assert ran.summary == "7 rows in, 1 windows out, 4 rejected (unparsable 4), see _rejected"
+    assert rows(tmp_path / "out", "ts", "amount") == [([1, 6, 7], [5.0, 8.0, 1000.0])]
+    counts_of(tmp_path / "out", {"unparsable": 4}, 7)
+    assert rejected(tmp_path / "out", *WHY) == [
+        ("unparsable", "log/a.csv", 3, "column ts: 'x' is not an integer", "x,6"),
+        ("unparsable", "log/a.csv", 4, "column amount: 'y' is not a number", "3,y"),
+        ("unparsable", "log/a.csv", 5, "1 fields where the header has 2", "4"),
+        ("unparsable", "log/a.csv", 6, "3 fields where the header has 2", "5,6,7"),
+    ]
+
+
+def test_torn_json_lines(run: Run, tmp_path: Path) -> None:
+    write(tmp_path / "log", a__jsonl='{"ts":1,"a":2}\n{"ts":2,"a"\n[1]\n{"ts":3,"a":4}\n{"ts":')
+    ran = run("-w", "count(2)", "-a", "ts=collect(ts)", "log", "out")
+    assert ran.summary == "5 rows in, 1 windows out, 3 rejected (unparsable 3), see _rejected"
+    assert rows(tmp_path / "out", "ts") == [[1, 3]]
+    detail = "the line is not one JSON object"
+    assert rejected(tmp_path / "out", *WHY) == [
+        ("unparsable", "log/a.jsonl", 2, detail, '{"ts":2,"a"'),
+        ("unparsable", "log/a.jsonl", 3, detail, "[1]"),
+        ("unparsable", "log/a.jsonl", 5, detail, '{"ts":'),
+    ]
+
+
+def test_more_rejects_than_allowed(fails: Fails, run: Run, tmp_path: Path) -> None:
+    write(tmp_path / "log", a__csv="ts,amount\n1,5\nx,6\ny,6\n4,6\n")
+    args = ("-w", "count(9)", "--schema", "ts:int", "-a", "collect(ts)", "log", "out")
+    text = (
+        "2 rows were rejected (unparsable 2), more than the 1 allowed; nothing was written; "
+        "run without --max-rejects to see them in _rejected"
+    )
+    fails(4, text, "--max-rejects", "1", *args)
+    assert run("--max-rejects", "2", *args).code == 0
+    assert rejected(tmp_path / "out", "_row") == [(3,), (4,)]
+
+
+@pytest.mark.parametrize("keys", [("-k", "user"), ()], ids=["key", "no key"])
+def test_an_integer_sum_that_overflows_names_column_key_and_window(
+    fails: Fails, tmp_path: Path, keys: tuple[str, ...]
+) -> None:
+    big = 1 << 62
+    log = pa.table({"user": ["a", "b", "b", "b", "b", "b"], "amount": [1, 1, 1, 1, big, big]})
+    pq.write_table(log, tmp_path / "log.parquet")
+    where = "window 1 of key user='b'" if keys else "window 1"
+    text = (
+        f"sum(amount) does not fit int64 in {where} (column 'amount'); "
+        "aggregate it as float (a mean, or a cast of the input) or use smaller windows"
+    )
+    fails(4, text, "-w", "count(3)", *keys, "-a", "s=sum(amount)", "log.parquet", "out")
+
+
+def test_in_a_process_of_its_own(tmp_path: Path) -> None:
+    write(tmp_path / "log", a__csv="ts,user\n1,a\nx,b\n", b__csv="ts,user\n2,\n3,a\n")
+    args = ("run", "--master", MASTER, "-w", "delta(ts,60)", "-k", "user", "--schema", "ts:int", "log", "out")
+    failed = wincli(*args, "--max-rejects", "1", "-q", cwd=tmp_path)
+    text = (
+        "2 rows were rejected (null_key 1, unparsable 1), more than the 1 allowed; nothing was written; "
+        "run without --max-rejects to see them in _rejected"
+    )
+    assert (failed.code, failed.out, failed.err) == (4, "", f"wincli: error: {text}\n")
+    assert [path.name for path in tmp_path.iterdir()] == ["log"]
+    ran = wincli(*args, cwd=tmp_path)
+    assert (ran.code, ran.out) == (0, "")
+    assert ran.summary == "4 rows in, 1 windows out, 2 rejected (null_key 1, unparsable 1), see _rejected"
+    assert sorted(rejected(tmp_path / "out", *WHY[:3])) == [
+        ("null_key", "log/b.csv", 2),
+        ("unparsable", "log/a.csv", 3),
+    ]
