@@ -5,9 +5,11 @@ from __future__ import annotations
 import datetime as dt
 import os
 import socket
+import sys
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -47,6 +49,7 @@ class Asked:
 def run_command(options: Mapping[str, Any], messages: Messages) -> None:
     """Run the job that the options describe. Raises a `WincliError` for everything that a user can cause."""
     started = time.perf_counter()
+    _look_for_user_functions_here()
     asked = _read_job(options)
     job = asked.job
     with open_output(job.output, job.mode, job.input, _owner()) as output, _boot(job, messages) as spark:
@@ -57,6 +60,13 @@ def run_command(options: Mapping[str, Any], messages: Messages) -> None:
         seconds = {**outcome.seconds, "total": time.perf_counter() - started}
         output.commit(_manifest(asked, work, outcome, seconds))
     _tell(job, outcome, time.perf_counter() - started, messages)
+
+
+def _look_for_user_functions_here() -> None:
+    """Let ``module:name`` be a file of the working folder: last, or it could take the place of a module of ours."""
+    here = str(Path.cwd())
+    if here not in sys.path:
+        sys.path.append(here)
 
 
 def _read_job(options: Mapping[str, Any]) -> Asked:

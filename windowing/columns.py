@@ -18,6 +18,8 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from windowing.errors import DataError
+
 Ints = npt.NDArray[np.int64]
 Measures = npt.NDArray[Any]  # int64 ticks, float64 or float32
 
@@ -90,14 +92,19 @@ def scale_of(dtype: pa.DataType) -> Scale:
 
 
 def combined(column: pa.Array | pa.ChunkedArray) -> pa.Array:
-    """Return a column as one contiguous array."""
-    if isinstance(column, pa.ChunkedArray):
-        if column.num_chunks == 1:
-            return column.chunk(0)
-        if pa.types.is_dictionary(column.type):
-            column = column.unify_dictionaries()
+    """Return a column as one contiguous array. Raises `DataError` where that is more than 2 GiB of text."""
+    if not isinstance(column, pa.ChunkedArray):
+        return column
+    if column.num_chunks == 1:
+        return column.chunk(0)
+    if pa.types.is_dictionary(column.type):
+        column = column.unify_dictionaries()
+    try:
         return column.combine_chunks() if column.num_chunks else pa.array([], column.type)
-    return column
+    except pa.ArrowInvalid as error:
+        raise DataError(
+            f"one task holds more than 2 GiB of one text column ({error})", "use a smaller --slice-size or --split-size"
+        ) from None
 
 
 def measures(column: pa.Array) -> Measures:

@@ -213,8 +213,8 @@ def test_one_column_of_two_types_names_both_files(fails: Fails, tmp_path: Path) 
 def test_files_of_two_formats_or_none(fails: Fails, tmp_path: Path) -> None:
     write(tmp_path / "log", a__csv="ts\n1\n", b__jsonl='{"ts":1}\n')
     write(tmp_path / "odd", a__log="ts\n1\n")
-    text = "log/a.csv is csv and log/b.jsonl is jsonl; read one format at a time, or say which it is with --input-format"
-    fails(3, text, *DELTA, "log", "out")
+    text = "log/a.csv is csv and log/b.jsonl is jsonl; read one format at a time, or say which it is with "
+    fails(3, text + "--input-format", *DELTA, "log", "out")
     text = "the name of odd/a.log tells no format; say which with --input-format csv, jsonl or parquet"
     fails(3, text, *DELTA, "odd", "out")
 

@@ -65,7 +65,8 @@ def main() -> None:
     cli.run._boot = shared  # type: ignore[assignment]
     try:
         for line in sys.stdin:
-            print(json.dumps(run(json.loads(line))), flush=True)
+            sys.stdout.write(json.dumps(run(json.loads(line))) + "\n")
+            sys.stdout.flush()
     finally:
         shared.close()
 

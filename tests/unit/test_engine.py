@@ -201,8 +201,13 @@ def test_chunks_are_neighbouring_splits_of_bounded_size() -> None:
 
 def test_widths_and_slice_counts() -> None:
     schema = pa.schema([("t", pa.timestamp("us")), ("i", pa.int32()), ("s", pa.string()), ("b", pa.bool_())])
-    assert row_width(schema, ["t", "i"]) == 8 + 8 + 4
-    assert row_width(schema, ["s", "b"]) == 8 + 24 + 1
+    splits = [
+        Split(0, 0, 0, 10, 10 * (8 + 4 + 1 + 100), False, ()),
+        Split(1, 0, 10, 10, 10 * (8 + 4 + 1 + 200), True, ()),
+    ]
+    assert row_width(schema, splits, ["t", "i"]) == 8 + 8 + 4
+    assert row_width(schema, splits, ["s", "b"]) == 8 + 150 + 1
+    assert row_width(schema, [], ["s"]) == 8 + 16
     assert slice_count(1000, 100, 2) == 10
     assert slice_count(1001, 100, 2) == 12
     assert slice_count(10, 100, 2) == 4

@@ -41,7 +41,7 @@ def run_window(work: Work, session: Session, sizes: Sizes) -> Outcome:
 
     Raises what the tasks raise: `InputError`, `DataError`, `OutputError`, or `SparkError`.
     """
-    width = row_width(work.source.schema, work.columns)
+    width = row_width(work.source.schema, work.source.splits, work.columns)
     rows = sum(split.rows for split in work.source.splits)
     chunks = pack(work.source.splits, width, sizes.chunk)
     seconds: dict[str, float] = {}

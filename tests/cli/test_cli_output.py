@@ -1,0 +1,129 @@
+"""The output is written whole or not at all, and never over anything but a result."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from tests.cli.blocking import block
+from tests.cli.running import MASTER, Ran, rows, tree, wincli, write
+from tests.cli.systems import files_up_to, without_privilege
+
+Run = Callable[..., Ran]
+Fails = Callable[..., None]
+COUNT = ("-w", "count(2)", "-a", "ids=collect(id)")
+APART = "choose an output folder apart from the inputs"
+
+
+@pytest.fixture(autouse=True)
+def _log(tmp_path: Path) -> None:
+    write(tmp_path / "log", a__csv="id\n1\n2\n3\n")
+
+
+def test_an_output_that_overlaps_an_input(fails: Fails, tmp_path: Path) -> None:
+    write(tmp_path / "logs" / "day", a__csv="id\n1\n")
+    fails(2, f"output logs/day/out is inside the input logs; {APART}", *COUNT, "logs", "logs/day/out")
+    fails(2, f"output logs is the input logs itself; {APART}", *COUNT, "logs", "logs")
+    fails(2, f"output logs contains the input logs/day; {APART}", *COUNT, "logs/day", "logs")
+    fails(2, f"output logs contains the input logs/day/*.csv; {APART}", *COUNT, "logs/day/*.csv", "logs")
+    (tmp_path / "link").symlink_to("logs")
+    fails(2, f"output link/out is inside the input logs; {APART}", *COUNT, "logs", "link/out")
+
+
+def test_an_output_that_is_there_is_not_touched(run: Run, fails: Fails, tmp_path: Path) -> None:
+    assert run(*COUNT, "log", "out").code == 0
+    text = (
+        "output out already holds a result; nothing was touched; "
+        "choose another output, or replace it with --mode overwrite"
+    )
+    fails(2, text, *COUNT, "log", "out")
+    fails(2, text, *COUNT, "--mode", "error", "log", "out")
+    write(tmp_path / "notes", a__txt="mine")
+    text = "output notes is not empty and was not written by wincli; nothing was touched; choose another output, or "
+    for mode in ("error", "overwrite"):
+        fails(2, text + "empty that folder yourself", *COUNT, "--mode", mode, "log", "notes")
+    fails(2, "output notes/a.txt is not a folder; name a folder", *COUNT, "log", "notes/a.txt")
+
+
+def test_overwrite_replaces_a_result_and_an_empty_folder_is_filled(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "out").mkdir()
+    assert run(*COUNT, "--output-format", "csv", "log", "out").code == 0
+    assert run("-w", "count(3)", "-a", "ids=collect(id)", "--mode", "overwrite", "log", "out").code == 0
+    assert sorted(tree(tmp_path / "out")) == ["_SUCCESS", "_wincli", "_wincli/manifest.json", "part-00000.parquet"]
+    assert rows(tmp_path / "out", "ids") == [[1, 2, 3]]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["log", "out"]
+
+
+def test_a_failed_overwrite_leaves_the_old_result(run: Run, fails: Fails, tmp_path: Path) -> None:
+    assert run(*COUNT, "log", "out").code == 0
+    pq.write_table(pa.table({"id": [1 << 62, 1 << 62]}), tmp_path / "big.parquet")
+    text = (
+        "sum(id) does not fit int64 in window 0 (column 'id'); "
+        "aggregate it as float (a mean, or a cast of the input) or use smaller windows"
+    )
+    fails(4, text, "-w", "count(2)", "-a", "sum(id)", "--mode", "overwrite", "big.parquet", "out")
+
+
+def test_an_output_that_cannot_be_there(fails: Fails, tmp_path: Path) -> None:
+    write(tmp_path, notes__txt="mine")
+    text = "cannot write notes.txt/out: a part of the path is a file, not a folder; nothing was written"
+    fails(3, text, *COUNT, "log", "notes.txt/out")
+    ran_name = "x" * 300
+    text = f"cannot write {ran_name}: the name is too long; nothing was written; choose a shorter name for the output"
+    fails(3, text, *COUNT, "log", ran_name)
+
+
+def test_no_permission(tmp_path: Path) -> None:
+    folder = tmp_path / "theirs"
+    folder.mkdir(mode=0o555)
+    before = without_privilege()
+    for out in ("theirs/out", "theirs/new/out"):
+        ran = wincli("run", "-q", *COUNT, "--master", MASTER, "log", out, cwd=tmp_path, before=before)
+        text = (
+            f"cannot write {out}: permission denied; nothing was written; "
+            "get the right to write there, or write to another folder"
+        )
+        assert (ran.code, ran.out, ran.err) == (3, "", f"wincli: error: {text}\n")
+    assert sorted(tree(tmp_path)) == ["log", "log/a.csv", "theirs"]
+
+
+def test_a_disk_that_takes_no_more(run: Run, tmp_path: Path) -> None:
+    """A limit on the size of files stands in for a full disk: the same call fails, with another number."""
+    noise = [os.urandom(500).hex() for _ in range(4000)]
+    pq.write_table(pa.table({"id": range(4000), "text": noise}), tmp_path / "log.parquet")
+    args = ["run", "-q", "--master", MASTER, "-w", "count(2)", "-a", "x=collect(text)", "--mode", "overwrite"]
+    assert run(*COUNT, "log", "out").code == 0
+    before = tree(tmp_path)
+    ran = wincli(*args, "log.parquet", "out", cwd=tmp_path, before=files_up_to(1024))
+    text = (
+        "cannot write out/part-00000.parquet: the file is too large for this system; nothing was written; "
+        "raise the limit on file sizes (ulimit -f), or write to another disk"
+    )
+    assert (ran.code, ran.out, ran.err) == (3, "", f"wincli: error: {text}\n")
+    assert tree(tmp_path) == before
+
+
+def test_the_second_of_two_runs_into_one_output_refuses(tmp_path: Path) -> None:
+    first = block(tmp_path)
+    before = tree(tmp_path)
+    second = wincli("run", "-q", *COUNT, "--master", MASTER, "log", "out", cwd=tmp_path)
+    found = re.fullmatch(
+        r"wincli: error: another run is writing to out \(process (\d+) on \S+, started "
+        r"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\+00:00)\); nothing was written; wait for it to end, or choose another "
+        r"output\n",
+        second.err,
+    )
+    assert found, second.err
+    assert (second.code, second.out, int(found[1])) == (3, "", first.process.pid)
+    assert tree(tmp_path) == before
+    ran = first.go_on()
+    assert (ran.code, ran.out, ran.err) == (0, "", "")
+    assert rows(tmp_path / "out", "x") == [1.0, 100.0]
+    assert first.alive() == []
+    assert [path.name for path in tmp_path.iterdir() if path.name.startswith(".")] == []

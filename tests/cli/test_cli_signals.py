@@ -1,0 +1,69 @@
+"""A run that is stopped in the middle of its job leaves the old result, and neither files nor processes."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Callable
+from pathlib import Path
+
+import psutil
+import pytest
+
+from tests.cli.blocking import block
+from tests.cli.running import Ran, ended, rows, tree, write
+
+Run = Callable[..., Ran]
+
+
+def names(processes: list[psutil.Process]) -> set[str]:
+    return {process.name().removesuffix("3").split("3.")[0] for process in processes}
+
+
+@pytest.fixture
+def old(run: Run, tmp_path: Path) -> dict[str, bytes | None]:
+    """An old result in ``out``, and all that is in it."""
+    write(tmp_path / "older", a__csv="ts\n1\n")
+    assert run("-w", "count(1)", "-a", "x=max(ts)", "older", "out").code == 0
+    return tree(tmp_path / "out")
+
+
+def left_beside(folder: Path) -> list[str]:
+    return sorted(path.name for path in folder.iterdir() if path.name.startswith("."))
+
+
+@pytest.mark.parametrize(
+    ("stop", "code", "text"),
+    [
+        (signal.SIGINT, 130, "interrupted; nothing was written"),
+        (signal.SIGTERM, 143, "terminated; nothing was written"),
+    ],
+    ids=["Ctrl-C", "SIGTERM"],
+)
+def test_a_stopped_run_leaves_nothing(
+    tmp_path: Path, old: dict[str, bytes | None], stop: signal.Signals, code: int, text: str
+) -> None:
+    blocked = block(tmp_path, "--mode", "overwrite")
+    assert {"java", "python"} <= names(blocked.children)
+    assert len(left_beside(tmp_path)) == 2  # the lock and the staging folder
+    os.killpg(blocked.process.pid, stop)  # as a terminal does: to all of its group
+    ran = ended(blocked.process)
+    assert (ran.code, ran.out, ran.err) == (code, "", f"wincli: error: {text}\n")
+    assert blocked.alive() == []
+    assert left_beside(tmp_path) == []
+    assert tree(tmp_path / "out") == old
+
+
+def test_a_killed_run_leaves_the_old_result_and_the_next_run_cleans_up(
+    run: Run, tmp_path: Path, old: dict[str, bytes | None]
+) -> None:
+    blocked = block(tmp_path, "--mode", "overwrite")
+    blocked.process.kill()
+    assert ended(blocked.process).code == -signal.SIGKILL
+    assert blocked.alive() == []
+    assert len(left_beside(tmp_path)) == 2
+    assert tree(tmp_path / "out") == old
+    ran = run("-w", "count(9)", "-a", "x=max(ts)", "--mode", "overwrite", "log", "out")
+    assert (ran.code, ran.summary) == (0, "2 rows in, 1 windows out, 0 rejected")
+    assert rows(tmp_path / "out", "x") == [100]
+    assert left_beside(tmp_path) == []

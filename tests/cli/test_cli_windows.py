@@ -1,0 +1,183 @@
+"""What each option of a window does, from the command line to the rows."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Callable
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from tests.cli.running import MASTER, Ran, rows, table, wincli, write
+
+Run = Callable[..., Ran]
+DAY = dt.date(2026, 11, 1)
+
+KEYS: dict[str, list[Any]] = {
+    "text": ["b", "a", "b"],
+    "bytes": [b"\xff", b"\x00", b"\xff"],
+    "integer": [2, -1, 2],
+    "float": [0.5, -0.5, 0.5],
+    "decimal": [Decimal("1.10"), Decimal("-1.10"), Decimal("1.10")],
+    "boolean": [True, False, True],
+    "date": [DAY + dt.timedelta(days=1), DAY, DAY + dt.timedelta(days=1)],
+    "timestamp": [dt.datetime(2026, 11, 2, tzinfo=dt.UTC), dt.datetime(1969, 1, 1, tzinfo=dt.UTC)] * 2,
+}
+
+
+@pytest.mark.parametrize("kind", KEYS)
+def test_keys_of_every_type_that_sorts(run: Run, tmp_path: Path, kind: str) -> None:
+    values = KEYS[kind][:3]
+    pq.write_table(pa.table({"id": [1, 2, 3], "k": values}), tmp_path / "log.parquet")
+    assert run("-w", "count(9)", "-k", "k", "-a", "ids=collect(id)", "log.parquet", "out").code == 0
+    assert rows(tmp_path / "out", "k", "ids") == [(values[1], [2]), (values[0], [1, 3])]
+
+
+def test_many_keys_one_key_and_none(run: Run, tmp_path: Path) -> None:
+    write(tmp_path, log__csv='id,u,"v,w"\n1,b,1\n2,a,2\n3,a,1\n4,b,1\n')
+    for keys, wanted in (
+        (("-k", 'u,"v,w"'), [[3], [2], [1, 4]]),
+        (("-k", "u", "-k", '"v,w"'), [[3], [2], [1, 4]]),
+        (("-k", "u"), [[2, 3], [1, 4]]),
+        ((), [[1, 2, 3, 4]]),
+    ):
+        args = ("-w", "count(9)", *keys, "-a", "ids=collect(id)", "--mode", "overwrite")
+        assert run(*args, "log.csv", "out").code == 0
+        assert rows(tmp_path / "out", "ids") == wanted
+
+
+def test_windows_of_a_key_are_numbered_and_come_in_order(run: Run, tmp_path: Path) -> None:
+    write(tmp_path, log__csv="id,u\n1,b\n2,a\n3,b\n4,a\n5,b\n")
+    assert run("-w", "count(2)", "-k", "u", "-a", "ids=collect(id)", "log.csv", "out").code == 0
+    names = ("u", "window", "ids", "closed_by", "_pos", "_mark")
+    assert table(tmp_path / "out").schema.names == [
+        *("u", "window", "window_start", "window_end", "closed_by", "ids", "_at", "_pos", "_mark")
+    ]
+    assert rows(tmp_path / "out", *names) == [
+        ("a", 0, [2, 4], "count", 3, "window"),
+        ("b", 0, [1, 3], "count", 2, "window"),
+        ("b", 1, [5], "end", None, "window"),
+    ]
+
+
+@pytest.fixture
+def two_files(tmp_path: Path) -> None:
+    #   a.csv: 1 2m 3 |   b.csv: 4m 5 |        m: a true row, |: the end of a file
+    write(tmp_path / "log", a__csv="ts,m\n1,false\n2,true\n3,false\n", b__csv="ts,m\n4,true\n5,\n")
+
+
+MARKS = {
+    "auto": ((), "the end of each file", [[1, 2, 3], [4, 5]]),
+    "files": (("--marks", "files"), "the end of each file", [[1, 2, 3], [4, 5]]),
+    "none": (("--marks", "none"), "nowhere", [[1, 2, 3, 4, 5]]),
+    "column": (("--marks", "m"), "column m", [[1, 2], [3, 4], [5]]),
+}
+
+
+@pytest.mark.usefixtures("two_files")
+@pytest.mark.parametrize("case", MARKS)
+def test_marks(run: Run, tmp_path: Path, case: str) -> None:
+    args, where, wanted = MARKS[case]
+    ran = run("-w", "punct()", *args, "-a", "ts=collect(ts)", "log", "out")
+    assert (ran.code, ran.notes[1]) == (0, f"window marks come from {where}")
+    assert rows(tmp_path / "out", "ts") == wanted
+
+
+@pytest.mark.usefixtures("two_files")
+def test_punct_of_a_column_needs_its_values(run: Run, tmp_path: Path) -> None:
+    ran = run("-w", "punct(m)", "-a", "ts=collect(ts)", "log", "out")
+    assert ran.summary == "5 rows in, 2 windows out, 1 rejected (null_attribute 1), see _rejected"
+    assert rows(tmp_path / "out", "ts", "closed_by") == [([1, 2], "punct"), ([3, 4], "punct")]
+
+
+@pytest.mark.usefixtures("two_files")
+def test_a_chain_sees_the_marks_of_the_stage_before(run: Run, tmp_path: Path) -> None:
+    """count(2) closes [1 2] and [3 4]; [5] is still open at the end. Each is a mark for the next stage."""
+    assert run("-w", "count(2)", "-a", "s=sum(ts)", "log", "one").code == 0
+    ran = run("-w", "punct()", "-a", "s=collect(s)", "one", "two")
+    assert ran.notes[1] == "window marks come from the result that is read"
+    assert rows(tmp_path / "two", "s") == [[3], [7], [5]]
+    assert run("-w", "punct()", "--marks", "none", "-a", "s=collect(s)", "one", "three").code == 0
+    assert rows(tmp_path / "three", "s") == [[3, 7, 5]]
+    plain = run("-w", "count(2)", "-a", "s=sum(ts)", "--plain", "log", "plain")
+    assert plain.code == 0
+    assert table(tmp_path / "plain").schema.names[-1] == "s"
+    assert run("-w", "punct()", "-a", "s=collect(s)", "plain", "four").notes[1].endswith("the end of each file")
+
+
+def test_mark_only_rows_are_marks_for_the_next_stage_and_no_rows(run: Run, tmp_path: Path) -> None:
+    """time(10): [1 2] tick 10, nothing at 20, [23] open."""
+    write(tmp_path, log__csv="ts\n1\n2\n23\n")
+    args = ("-w", "time(10)", "--order-by", "ts", "-a", "ts=collect(ts)")
+    for empty, wanted in (
+        ("skip", [(0, [1, 2], 10, -1, "window"), (1, [23], None, None, "window")]),
+        ("row", [(0, [1, 2], 10, -1, "window"), (1, None, 20, -1, "window"), (2, [23], None, None, "window")]),
+        ("mark", [(0, [1, 2], 10, -1, "window"), (1, [23], None, None, "window"), (None, None, 20, -1, "only")]),
+    ):
+        assert run(*args, "--empty", empty, "log.csv", empty).code == 0
+        got = rows(tmp_path / empty, "window", "ts", "_at", "_pos", "_mark")
+        assert [(w, ts or None, *rest) for w, ts, *rest in got] == wanted
+    ran = run("-w", "punct()", "-a", "n=count()", "mark", "next")
+    assert ran.summary == "2 rows in, 2 windows out, 0 rejected"
+    assert rows(tmp_path / "next", "n", "_mark") == [(1, "window"), (1, "window"), (None, "only")]
+    assert run(*args, "--empty", "mark", "--plain", "log.csv", "plain").code == 0
+    assert rows(tmp_path / "plain", "window", "ts") == [(0, [1, 2]), (1, [23])]
+
+
+def test_empty_marks_are_for_windows_without_a_key(run: Run, tmp_path: Path) -> None:
+    write(tmp_path, log__csv="ts,u\n1,a\n")
+    ran = run("-q", "-w", "time(10)", "--order-by", "ts", "-k", "u", "--empty", "mark", "log.csv", "out")
+    text = "--empty mark is for windows without a key; say --empty row, or leave out --key"
+    assert (ran.code, ran.err) == (2, f"wincli: error: {text}\n")
+
+
+ORIGINS = {"0": 0, "5": 5, "-3": -3, "1970-01-01T00:00:07": 7, "1970-01-01T01:00:08+01:00": 8}
+
+
+def test_origin_moves_the_grid(run: Run, tmp_path: Path) -> None:
+    stamps = pa.array([12, 14, 16], pa.timestamp("s"))
+    pq.write_table(pa.table({"ts": stamps}), tmp_path / "log.parquet")
+    for origin, start in ORIGINS.items():
+        args = ("-w", "time(100)", f"--origin={origin}", "--mode", "overwrite", "log.parquet", "out")
+        assert run(*args).code == 0
+        assert [
+            at.timestamp() for at in table(tmp_path / "out")["window_start"].cast(pa.timestamp("s", "UTC")).to_pylist()
+        ] == [start if start <= 12 else start - 100]
+
+
+def test_what_is_open_at_the_end(run: Run, tmp_path: Path) -> None:
+    write(tmp_path, log__csv="ts\n1\n2\n9\n")
+    flush = run("-w", "gap(ts,3)", "-a", "ts=collect(ts)", "log.csv", "flush")
+    assert flush.summary == "3 rows in, 2 windows out, 0 rejected"
+    assert rows(tmp_path / "flush", "ts", "closed_by") == [([1, 2], "delta"), ([9], "end")]
+    drop = run("-w", "gap(ts,3)", "-a", "ts=collect(ts)", "--at-end", "drop", "log.csv", "drop")
+    assert drop.summary == "3 rows in, 1 windows out, 0 rejected, 1 dropped at the end"
+    assert rows(tmp_path / "drop", "ts") == [[1, 2]]
+
+
+def test_a_number_that_goes_down_in_arrival_order_is_told(run: Run, tmp_path: Path) -> None:
+    write(tmp_path, log__csv="ts\n5\n1\n7\n3\n")
+    ran = run("-w", "delta(ts,10)", "-a", "ts=collect(ts)", "log.csv", "out")
+    assert ran.notes == [
+        "rows are ordered by arrival: no time to order by is named by the window",
+        "the window's attribute goes down 2 times in arrival order; if that is not meant, say --order-by COLUMN",
+    ]
+    assert run("-w", "delta(ts,10)", "--order-by", "ts", "-a", "ts=collect(ts)", "log.csv", "out2").notes == [
+        "rows are ordered by ts: asked for"
+    ]
+    assert rows(tmp_path / "out2", "ts") == [[1, 3, 5, 7]]
+
+
+def test_a_user_function_of_the_working_folder_in_a_process_of_its_own(tmp_path: Path) -> None:
+    write(tmp_path, log__csv="x,u\n1,a\n2,bb\n4,c\n", mine__py=(
+        "def spread(values):\n    return float(values.max() - values.min())\n\n"
+        "def longest(texts):\n    return max(texts.to_pylist(), key=len)\n"
+    ))  # fmt: skip
+    args = ("-w", "count(2)", "-a", "s=mine:spread(x)", "-a", "l=mine:longest(u)")
+    ran = wincli("run", "--master", MASTER, *args, "log.csv", "out", cwd=tmp_path)
+    assert (ran.code, ran.out, ran.summary) == (0, "", "3 rows in, 2 windows out, 0 rejected")
+    assert rows(tmp_path / "out", "s", "l") == [(1.0, "bb"), (0.0, "c")]

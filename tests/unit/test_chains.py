@@ -1,0 +1,106 @@
+"""A result is a stream again: the next stage sees its rows and marks in emission order (semantics section 10)."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import windowing
+from tests.memory import MemorySource, run_in_memory
+from windowing.engine.exchange import STREAM
+from windowing.parse import parse_aggregate, parse_window
+from windowing.plan import Plan, make_plan, stream_of
+
+FIRST = ["count(3)", "delta(t, 3)", "time(4)", "punct(flag)", "punct()", "gap(t, 1)"]
+SECOND = ["punct()", "count(2)", "delta(n, 0)"]
+
+
+def log(size: int, seed: int) -> pa.Table:
+    rng = np.random.default_rng(seed)
+    return pa.table({
+        "t": pa.array(np.sort(rng.integers(0, size, size)), pa.timestamp("s")),
+        "k": pa.array([f"k{i}" for i in rng.integers(0, 4, size)]),
+        "flag": rng.random(size) < 0.3,
+        "x": rng.integers(0, 100, size),
+    })  # fmt: skip
+
+
+def plan_of(window: str, table: pa.Table, key: list[str], aggregates: list[str], **options: Any) -> Plan:
+    calls = [parse_aggregate(text) for text in aggregates]
+    return make_plan(parse_window(window), table.schema, key, calls=calls, **options)
+
+
+def emitted(result: pa.Table, key: list[str]) -> pa.Table:
+    """The rows and marks of a result in emission order: what caused them, then window, then key; nulls last."""
+    order = [name for name in result.column_names if name.startswith("_at")] + ["_pos", "window", *key]
+    return result.sort_by([(name, "ascending") for name in order])
+
+
+def as_input(result: pa.Table) -> tuple[pa.Table, list[int]]:
+    """The rows of a stream, and the positions of its marks among them."""
+    marks, rows = [], []
+    for place, row in enumerate(result.select(["_mark"]).to_pylist()):
+        if row["_mark"] != "only":
+            rows.append(place)
+        if row["_mark"] is not None:
+            marks.append(len(rows))
+    return result.take(pa.array(rows, pa.int64())), marks
+
+
+@pytest.mark.parametrize("second", SECOND)
+@pytest.mark.parametrize("first", FIRST)
+@pytest.mark.parametrize(("key", "next_key"), [(["k"], []), (["k"], ["k"]), ([], [])])
+def test_the_next_stage_reads_rows_and_marks_as_they_were_emitted(
+    first: str, second: str, key: list[str], next_key: list[str]
+) -> None:
+    table = log(60, 3)
+    one = plan_of(first, table, key, ["n=count()", "x=sum(x)"], order_by=["t"], empty=empty_of(first, key))
+    source = MemorySource([table.slice(0, 31), table.slice(31)], [[10], []])
+    cuts = pa.table({"k": ["k2"]}) if key else pa.table({})
+    stage = run_in_memory(one, source, [1, 2], cuts).table
+    if first == "punct()":
+        assert stage.num_rows > 1
+    rows, marks = as_input(emitted(stage, key))
+    aggregates = ["xs=collect(x)", "ns=sum(n)"]
+    wanted = windowing.aggregate(
+        rows, second, key=next_key, order_by="arrival", aggregates=aggregates, marks=marks
+    )  # fmt: skip
+    two = plan_of(second, stage, next_key, aggregates, stream=stream_of(one))
+    parts = [stage.slice(low, high - low) for low, high in pairwise([0, 7, 7, stage.num_rows])]
+    found = run_in_memory(two, MemorySource(parts, [[2], [], [5]], stream_of(one)), [1, 3], cuts_of(next_key), STREAM)
+    where = ["window_start", "window_end", "_at", "_pos"]
+    assert found.table.drop(where).equals(wanted.drop(where))
+    assert found.counts.rows_in == rows.num_rows
+    assert found.counts.balanced
+
+
+def empty_of(window: str, key: list[str]) -> str:
+    return "mark" if window.startswith("time") and not key else "skip"
+
+
+def cuts_of(key: list[str]) -> pa.Table:
+    return pa.table({"k": ["k1", "k3"]}) if key else pa.table({})
+
+
+def test_a_third_stage_keeps_the_order_of_the_first() -> None:
+    #  t:   0   1   2   3   4   5        stage 1, key k, count(1): every row comes out as it came in,
+    #  k:   b   a   b   a   b   a        though its file is sorted by key
+    table = pa.table(
+        {"t": pa.array([0, 1, 2, 3, 4, 5], pa.timestamp("s")), "k": list("bababa"), "x": [0, 1, 2, 3, 4, 5]}
+    )
+    one = plan_of("count(1)", table, ["k"], ["x=first(x)"], order_by=["t"])
+    stage = run_in_memory(one, MemorySource([table], [[]]), [], None).table
+    assert stage["x"].to_pylist() == [1, 3, 5, 0, 2, 4]
+    two = plan_of("count(1)", stage, [], ["x=first(x)"], stream=stream_of(one))
+    second = run_in_memory(two, MemorySource([stage], [[]], stream_of(one)), [], None, STREAM).table
+    assert second["x"].to_pylist() == [0, 1, 2, 3, 4, 5]
+    assert second["_at"].to_pylist() == table["t"].to_pylist()
+    assert second["_pos"].to_pylist() == [0, 1, 2, 3, 4, 5]
+    three = plan_of("count(2)", second, [], ["xs=collect(x)"], stream=stream_of(two))
+    third = run_in_memory(three, MemorySource([second], [[3]], stream_of(two)), [1], pa.table({}), STREAM).table
+    assert third["xs"].to_pylist() == [[0, 1], [2, 3], [4, 5]]
+    assert third["_pos"].to_pylist() == [1, 3, 5]
