@@ -14,8 +14,8 @@ import pytest
 from tests.cli.running import Ran, Warm, manifest, table
 
 Run = Callable[..., Ran]
-ROWS = 20_000
-SMALL = ("--split-size", "16KiB", "--slice-size", "24KiB")
+ROWS = 6_000
+SMALL = ("--split-size", "32KiB", "--slice-size", "40KiB")
 AGGREGATES = (
     "s=sum(x)",
     "m=mean(x)",
@@ -30,7 +30,7 @@ WINDOWS = {
     "delta": ("delta(ts,60)", ()),
     "count": ("count(7)", ()),
     "time": ("time(5m)", ("--empty", "row")),
-    "gap": ("gap(ts,20)", ()),
+    "gap": ("gap(ts,2)", ()),
     "punct": ("punct()", ()),
 }
 
@@ -51,7 +51,7 @@ def make_log(folder: Path) -> None:
         (folder / form).mkdir()
     for i in range(5):
         part = log.slice(i * ROWS // 5, ROWS // 5)
-        pq.write_table(part, folder / "parquet" / f"{i}.parquet", row_group_size=500)
+        pq.write_table(part, folder / "parquet" / f"{i}.parquet", row_group_size=300)
         pc.write_csv(part, folder / "csv" / f"{i}.csv")
 
 
@@ -86,9 +86,9 @@ def test_cuts_do_not_change_a_bit(warm: Warm, one_core: Warm, logs: Path, case: 
         ran = process.run(args, logs)
         assert ran.code == 0, ran.err
     want = table(logs / f"whole-{name}")
-    assert want.num_rows > 20
+    assert want.num_rows >= 5
     assert len(manifest(logs / f"whole-{name}")["parts"]) == 1
     if keys:
-        assert len(manifest(logs / f"cut-{name}")["parts"]) > 5
+        assert len(manifest(logs / f"cut-{name}")["parts"]) > 2
     assert table(logs / f"cut-{name}").equals(want)
     assert table(logs / f"alone-{name}").cast(want.schema).equals(want)

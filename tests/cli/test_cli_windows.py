@@ -24,6 +24,7 @@ KEYS: dict[str, list[Any]] = {
     "float": [0.5, -0.5, 0.5],
     "decimal": [Decimal("1.10"), Decimal("-1.10"), Decimal("1.10")],
     "boolean": [True, False, True],
+    "fixed bytes": [b"1234", b"0123", b"1234"],
     "date": [DAY + dt.timedelta(days=1), DAY, DAY + dt.timedelta(days=1)],
     "timestamp": [dt.datetime(2026, 11, 2, tzinfo=dt.UTC), dt.datetime(1969, 1, 1, tzinfo=dt.UTC)] * 2,
 }
@@ -32,7 +33,8 @@ KEYS: dict[str, list[Any]] = {
 @pytest.mark.parametrize("kind", KEYS)
 def test_keys_of_every_type_that_sorts(run: Run, tmp_path: Path, kind: str) -> None:
     values = KEYS[kind][:3]
-    pq.write_table(pa.table({"id": [1, 2, 3], "k": values}), tmp_path / "log.parquet")
+    column = pa.array(values, pa.binary(4) if kind == "fixed bytes" else None)
+    pq.write_table(pa.table({"id": [1, 2, 3], "k": column}), tmp_path / "log.parquet")
     assert run("-w", "count(9)", "-k", "k", "-a", "ids=collect(id)", "log.parquet", "out").code == 0
     assert rows(tmp_path / "out", "k", "ids") == [(values[1], [2]), (values[0], [1, 3])]
 
@@ -175,7 +177,7 @@ def test_a_number_that_goes_down_in_arrival_order_is_told(run: Run, tmp_path: Pa
 def test_a_user_function_of_the_working_folder_in_a_process_of_its_own(tmp_path: Path) -> None:
     write(tmp_path, log__csv="x,u\n1,a\n2,bb\n4,c\n", mine__py=(
         "def spread(values):\n    return float(values.max() - values.min())\n\n"
-        "def longest(texts):\n    return max(texts.to_pylist(), key=len)\n"
+        "def longest(texts) -> str:\n    return max(texts.to_pylist(), key=len)\n"
     ))  # fmt: skip
     args = ("-w", "count(2)", "-a", "s=mine:spread(x)", "-a", "l=mine:longest(u)")
     ran = wincli("run", "--master", MASTER, *args, "log.csv", "out", cwd=tmp_path)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import replace
 
 import numpy as np
@@ -31,8 +32,14 @@ def warm(work: Work) -> None:
 
 
 def _three(dtype: pa.DataType) -> pa.Array:
-    """Three values of a type, neither sorted nor all different; nulls where small numbers make no value of it."""
-    try:
-        return pa.array([1, 0, 1], pa.int32()).cast(dtype)
-    except (pa.ArrowNotImplementedError, pa.ArrowInvalid):
-        return pa.nulls(3, dtype)
+    """Three values of a type, neither sorted nor all different where 1 is one of its values.
+
+    Nulls of types that neither order rows nor are keys: a key of nothing but nulls would be no key at all.
+    """
+    if pa.types.is_fixed_size_binary(dtype):
+        return pa.array([bytes(dtype.byte_width)] * 3, dtype)
+    for texts in (["1", "0", "1"], ["0", "0", "0"]):
+        for kind in (pa.int32(), pa.int64(), pa.string()):
+            with suppress(pa.ArrowNotImplementedError, pa.ArrowInvalid):
+                return pa.array(texts).cast(kind).cast(dtype)
+    return pa.nulls(3, dtype)

@@ -1,0 +1,166 @@
+"""A result opens as a plain table in Spark, pandas, DuckDB and Polars, and holds what the rules say."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import chispa
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import types as t
+
+from tests import reference
+from tests.cli.running import MASTER, wincli
+from windowing.engine.session import Session
+
+ROWS = 3_000
+COLUMNS = ["user", "window", "window_start", "window_end", "closed_by", "n", "total", "high", "ids"]
+STREAM = ["_at", "_pos", "_mark"]
+SCHEMA = t.StructType(
+    [
+        t.StructField("user", t.StringType()),
+        t.StructField("window", t.LongType()),
+        t.StructField("window_start", t.TimestampNTZType()),
+        t.StructField("window_end", t.TimestampNTZType()),
+        t.StructField("closed_by", t.StringType()),
+        t.StructField("n", t.LongType()),
+        t.StructField("total", t.LongType()),
+        t.StructField("high", t.DoubleType()),
+        t.StructField("ids", t.ArrayType(t.LongType())),
+    ]
+)
+
+
+@pytest.fixture(scope="module")
+def sql(session: Session) -> Iterator[SparkSession]:
+    """Spark SQL over the Spark that the other tests use."""
+    spark = SparkSession(session.context)
+    yield spark
+    SparkSession._instantiatedSession = None
+
+
+@pytest.fixture(scope="module")
+def log() -> pa.Table:
+    """Rows out of order, with ties, nulls in the key and in the order, in three files' worth."""
+    random = np.random.default_rng(11)
+    seconds = np.sort(random.integers(0, 20_000, ROWS)) + random.integers(-40, 40, ROWS)
+    stamps: list[Any] = [None if i % 97 == 0 else int(s) * 1_000_000 for i, s in enumerate(seconds)]
+    users = [None if i % 89 == 0 else f"user {k}" for i, k in enumerate(random.integers(0, 12, ROWS))]
+    return pa.table(
+        {
+            "id": np.arange(ROWS),
+            "ts": pa.array(stamps, pa.timestamp("us")),
+            "user": pa.array(users, pa.string()),
+            "n": random.integers(-1000, 1000, ROWS),
+            "x": random.normal(0, 1, ROWS),
+        }
+    )
+
+
+@pytest.fixture(scope="module")
+def folder(log: pa.Table, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with the log, its windows in ``out`` cut in many parts, and the same in ``plain``."""
+    home = tmp_path_factory.mktemp("results")
+    (home / "log").mkdir()
+    for i in range(3):
+        pq.write_table(log.slice(i * ROWS // 3, ROWS // 3), home / "log" / f"{i}.parquet", row_group_size=250)
+    args = ["run", "-q", "--master", MASTER, "-w", "delta(ts, 60)", "-k", "user", "-a", "n=count()"]
+    args += ["-a", "total=sum(n)", "-a", "high=max(x)", "-a", "ids=collect(id)"]
+    args += ["--split-size", "16KiB", "--slice-size", "32KiB", "log"]
+    for more in (
+        ["out"],
+        ["plain", "--plain"],
+        ["csv", "--output-format", "csv"],
+        ["jsonl", "--output-format", "jsonl"],
+    ):
+        ran = wincli(*args, *more, cwd=home)
+        assert (ran.code, ran.out, ran.err) == (0, "", "")
+    return home
+
+
+def expected(log: pa.Table) -> list[tuple[Any, ...]]:
+    """The rows of the result by the reference: row at a time, from the rules."""
+    rows = reference.read(log)
+    kept = {pos: row for pos, row in rows.items() if row["ts"] is not None and row["user"] is not None}
+    policy = reference.Delta("ts", Fraction(60), pa.timestamp("us"))
+    panes = reference.tumbling(kept, policy, key=["user"], order=["ts"])
+    stamps = log["ts"].to_pylist()
+    return [
+        (
+            pane.key[0],
+            pane.number,
+            stamps[pane.rows[0]],
+            stamps[pane.rows[-1]],
+            pane.closed_by,
+            len(pane.rows),
+            sum(rows[pos]["n"] for pos in pane.rows),
+            max(rows[pos]["x"] for pos in pane.rows),
+            [rows[pos]["id"] for pos in pane.rows],
+        )
+        for pane in panes
+        if pane.key is not None
+    ]
+
+
+def same(got: DataFrame, want: DataFrame) -> None:
+    chispa.assert_df_equality(got, want, ignore_nullable=True, ignore_row_order=True)
+
+
+def test_spark_reads_what_the_rules_say(sql: SparkSession, folder: Path, log: pa.Table) -> None:
+    want = sql.createDataFrame(expected(log), SCHEMA)
+    got = sql.read.parquet(str(folder / "out"))
+    assert got.columns == [*COLUMNS, *STREAM]
+    same(got.select(*COLUMNS), want)
+    same(sql.read.parquet(str(folder / "plain")), want)
+    assert got.where("_mark = 'window'").count() == got.count() > 200
+
+
+def test_spark_reads_the_text_formats_too(sql: SparkSession, folder: Path) -> None:
+    names = ["user", "window", "closed_by", "n", "total", "high"]
+    want = sql.read.parquet(str(folder / "out")).select(*names)
+    same(sql.read.csv(str(folder / "csv"), header=True, inferSchema=True).select(*names).to(want.schema), want)
+    same(sql.read.json(str(folder / "jsonl"), schema=want.schema), want)
+
+
+def test_spark_reads_the_rejects(sql: SparkSession, folder: Path, log: pa.Table) -> None:
+    rejects = sql.read.parquet(*map(str, sorted((folder / "out" / "_rejected").glob("*.parquet"))))
+    counted = {row["_reason"]: row["count"] for row in rejects.groupBy("_reason").count().collect()}
+    both = sum(
+        ts is None and user is None for ts, user in zip(log["ts"].to_pylist(), log["user"].to_pylist(), strict=True)
+    )
+    assert counted == {"null_order": log["ts"].null_count, "null_key": log["user"].null_count - both}
+
+
+def test_a_result_in_several_parts_has_marks_and_manifest_beside(folder: Path) -> None:
+    names = sorted(path.name for path in (folder / "out").iterdir())
+    parts = [name for name in names if name.startswith("part-")]
+    assert len(parts) > 2
+    assert names == ["_SUCCESS", "_rejected", "_wincli", *parts]
+
+
+def test_pandas_duckdb_and_polars_open_it_as_it_is(folder: Path, log: pa.Table) -> None:
+    import duckdb
+    import pandas
+    import polars
+
+    want = expected(log)
+    columns, count = [*COLUMNS, *STREAM], len(want)
+    total = sum(row[6] for row in want)
+    read = pandas.read_parquet(folder / "out")
+    assert (list(read.columns), len(read), int(read["total"].sum())) == (columns, count, total)
+    frame = polars.read_parquet(folder / "out" / "*.parquet")
+    assert (frame.columns, frame.height, frame["total"].sum()) == (columns, count, total)
+    lazy = polars.scan_parquet(folder / "out").collect()
+    assert (lazy.columns, lazy.height) == (columns, count)
+    duck = duckdb.sql(f"SELECT * FROM '{folder}/out/*.parquet'")
+    assert (duck.columns, len(duck)) == (columns, count)
+    for name in ("csv", "jsonl"):
+        text = duckdb.sql(f"SELECT * FROM '{folder}/{name}/*.{name}'")
+        assert (text.columns, len(text)) == (columns, count)
+    assert list(pandas.concat(map(pandas.read_csv, (folder / "csv").glob("*.csv"))).columns) == columns
