@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import sys
+import threading
 from typing import Annotated, Any, NoReturn
 
 import typer
@@ -121,7 +123,10 @@ def run(
     ] = None,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Errors only.")] = False,
     verbose: Annotated[
-        int, typer.Option("--verbose", "-v", count=True, help="More details; -vv: stack traces of errors.")
+        int,
+        typer.Option(
+            "--verbose", "-v", count=True, show_default=False, help="More details; -vv: stack traces of errors."
+        ),
     ] = 0,
 ) -> None:
     """Apply a window to the event logs in IN and write one row per pane to OUT."""
@@ -143,6 +148,7 @@ def main() -> NoReturn:
     """Run the command line and exit with the code of what happened."""
     for number in _SIGNALS:
         signal.signal(number, _stop)
+    sys.unraisablehook = _stop_again
     sys.exit(_main(sys.argv[1:]))
 
 
@@ -197,6 +203,18 @@ def _stop(number: int, _: Any) -> NoReturn:
     for each in _SIGNALS:
         signal.signal(each, signal.SIG_IGN)
     raise Stopped(_SIGNALS[number])
+
+
+def _stop_again(lost: Any) -> None:
+    """Send a signal once more that came while C called back into Python, as numba's compiler does: it was lost there."""
+    if not isinstance(lost.exc_value, Stopped):
+        sys.__unraisablehook__(lost)
+        return
+    number = next(number for number, code in _SIGNALS.items() if code == lost.exc_value.code)
+    signal.signal(number, _stop)
+    again = threading.Timer(0.05, os.kill, (os.getpid(), number))
+    again.daemon = True
+    again.start()
 
 
 if __name__ == "__main__":

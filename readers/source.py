@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from readers.files import Located
+from readers.parquet import ParquetReader
 from readers.portions import FormatReader, Portion, Request, rejects_table
 from readers.types import ColumnType
 from windowing.engine.ports import Batch, InputFile, Split
@@ -44,6 +45,11 @@ class FileSource:
     constants: tuple[dict[str, Any], ...]
     formats: Mapping[str, str | None]
     text_at: Mapping[str, int]
+
+    @property
+    def columnar(self) -> bool:
+        """Whether a few columns of a split can be read without going through all of its bytes."""
+        return isinstance(self.reader, ParquetReader)
 
     def read(self, split: Split, columns: Sequence[str], dictionary: Sequence[str] = ()) -> Batch:
         """Read only ``columns`` of one split; those of text also in ``dictionary`` come dictionary encoded (int32).

@@ -26,6 +26,7 @@ class MemorySource:
     tables: Sequence[pa.Table]
     cuts: Sequence[Sequence[int]]
     stream: StreamInfo | None = None
+    columnar: bool = True
     splits: list[Split] = field(init=False)
 
     def __post_init__(self) -> None:

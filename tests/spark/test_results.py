@@ -16,7 +16,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import types as t
 
 from tests import reference
-from tests.cli.running import MASTER, wincli
+from tests.cli.running import MASTER, Ran, Warm
 from windowing.engine.session import Session
 
 ROWS = 3_000
@@ -72,15 +72,16 @@ def folder(log: pa.Table, tmp_path_factory: pytest.TempPathFactory) -> Path:
         pq.write_table(log.slice(i * ROWS // 3, ROWS // 3), home / "log" / f"{i}.parquet", row_group_size=250)
     args = ["run", "-q", "--master", MASTER, "-w", "delta(ts, 60)", "-k", "user", "-a", "n=count()"]
     args += ["-a", "total=sum(n)", "-a", "high=max(x)", "-a", "ids=collect(id)"]
-    args += ["--split-size", "16KiB", "--slice-size", "32KiB", "log"]
+    args += ["--split-size", "24KiB", "--slice-size", "48KiB", "log"]
+    process = Warm()
     for more in (
         ["out"],
         ["plain", "--plain"],
         ["csv", "--output-format", "csv"],
         ["jsonl", "--output-format", "jsonl"],
     ):
-        ran = wincli(*args, *more, cwd=home)
-        assert (ran.code, ran.out, ran.err) == (0, "", "")
+        assert process.run([*args, *more], home) == Ran(0, "", "")
+    process.close()
     return home
 
 
@@ -156,8 +157,6 @@ def test_pandas_duckdb_and_polars_open_it_as_it_is(folder: Path, log: pa.Table) 
     assert (list(read.columns), len(read), int(read["total"].sum())) == (columns, count, total)
     frame = polars.read_parquet(folder / "out" / "*.parquet")
     assert (frame.columns, frame.height, frame["total"].sum()) == (columns, count, total)
-    lazy = polars.scan_parquet(folder / "out").collect()
-    assert (lazy.columns, lazy.height) == (columns, count)
     duck = duckdb.sql(f"SELECT * FROM '{folder}/out/*.parquet'")
     assert (duck.columns, len(duck)) == (columns, count)
     for name in ("csv", "jsonl"):

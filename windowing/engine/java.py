@@ -147,16 +147,33 @@ def bundled_java() -> Java | None:
 
 
 def java_version(path: str) -> int | None:
-    """Major version that ``java -version`` tells, or None where it does not run."""
+    """Major version of a Java, or None where it does not run.
+
+    Its ``release`` file tells it at once; ``java -version``, where there is none, in 0.1 s or more.
+    """
+    release = Path(path).resolve().parent.parent / "release"
+    if (
+        os.access(path, os.X_OK)
+        and release.is_file()
+        and (told := _RELEASE.search(release.read_text("utf-8", "replace")))
+    ):
+        return _major(told)
     try:
         done = subprocess.run([path, "-version"], capture_output=True, text=True, timeout=30, check=False)
     except (OSError, subprocess.TimeoutExpired):
         return None
-    match = re.search(r'version "(\d+)(?:\.(\d+))?', done.stderr + done.stdout)
-    if done.returncode or match is None:
-        return None
-    major = int(match[1])
-    return int(match[2] or 0) if major == 1 else major
+    match = _VERSION.search(done.stderr + done.stdout)
+    return None if done.returncode or match is None else _major(match)
+
+
+_RELEASE = re.compile(r'^JAVA_VERSION="(\d+)(?:\.(\d+))?', re.MULTILINE)
+_VERSION = re.compile(r'version "(\d+)(?:\.(\d+))?')
+
+
+def _major(version: re.Match[str]) -> int:
+    """``17.0.15`` is Java 17, ``1.8.0`` is Java 8."""
+    major = int(version[1])
+    return int(version[2] or 0) if major == 1 else major
 
 
 def launch(java: Java, settings: Mapping[str, str], environ: Mapping[str, str], folder: Path, verbose: bool) -> Gateway:

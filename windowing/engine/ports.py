@@ -92,6 +92,11 @@ class Source(Protocol):
         ...
 
     @property
+    def columnar(self) -> bool:
+        """Whether a few columns of a split can be read without going through all of its bytes."""
+        ...
+
+    @property
     def stream(self) -> StreamInfo | None:
         """How to read it as a stream, where it is a result of wincli."""
         ...

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
@@ -11,14 +11,15 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from windowing.columns import Ints
 from windowing.engine.exchange import Work, blobs_of, sample_keys
-from windowing.engine.ports import Counts, Part, Split
+from windowing.engine.ports import Counts, Part
 from windowing.engine.scanning import Report, empty_marks_of, scan_directly, scan_slice
 from windowing.engine.session import Session, guarded
 from windowing.engine.slices import Chunk, Sizes, cut_points, pack, row_width, slice_count
 from windowing.errors import InputError
 
-_SAMPLED_SPLITS = 24
+_SAMPLED_SPLITS = 16
 _SAMPLED_ROWS = 4000
 
 
@@ -36,41 +37,56 @@ class Outcome:
     seconds: dict[str, float] = field(default_factory=dict)
 
 
-def run_window(work: Work, session: Session, sizes: Sizes) -> Outcome:
+def run_window(work: Work, session: Callable[[], Session], sizes: Sizes) -> Outcome:
     """Compute one window over one source and write its parts into the sink.
 
-    Raises what the tasks raise: `InputError`, `DataError`, `OutputError`, or `SparkError`.
+    ``session`` waits for Spark; it is not called before Spark is needed. Raises what the tasks raise: `InputError`,
+    `DataError`, `OutputError`, or `SparkError`.
     """
     width = row_width(work.source.schema, work.source.splits, work.columns)
-    rows = sum(split.rows for split in work.source.splits)
+    size = width * sum(split.rows for split in work.source.splits)
     chunks = pack(work.source.splits, width, sizes.chunk)
-    seconds: dict[str, float] = {}
-    started = time.perf_counter()
-    if rows * width <= sizes.small:
-        reports = session.each("scan", partial(_directly, work), [tuple(chunks)])
-        slices = 1
-    else:
-        slices = slice_count(rows * width, sizes.slice, session.parallelism) if work.plan.key else 1
-        cuts = _cuts(work, session, slices)
-        slices = 1 if cuts is None else cuts.num_rows + 1
-        seconds["sample"] = time.perf_counter() - started
-        reports = _exchange(work, session, chunks, cuts, slices)
-    seconds["scan"] = time.perf_counter() - started - seconds.get("sample", 0.0)
-    return _outcome(work, reports, len(chunks), slices, seconds)
+    clock = _Stopwatch()
+    if size <= sizes.small:
+        reports = session().each("scan", partial(scan_directly, work), [tuple(chunks)])
+        return _outcome(work, reports, len(chunks), 1, clock.lap("scan"))
+    samples = _samples(work, session)
+    clock.lap("sample")
+    spark = session()
+    clock.lap("Spark")
+    cuts = cut_points(samples, slice_count(size, sizes.slice, spark.parallelism)) if samples else None
+    slices = 1 if cuts is None else cuts.num_rows + 1
+    reports = _exchange(work, spark, chunks, cuts, slices)
+    return _outcome(work, reports, len(chunks), slices, clock.lap("scan"))
 
 
-def _directly(work: Work, chunks: Sequence[Chunk]) -> Report:
-    return scan_directly(work, chunks)
+class _Stopwatch:
+    """Seconds of phases that follow each other."""
+
+    def __init__(self) -> None:
+        self._laps: dict[str, float] = {}
+        self._last = time.perf_counter()
+
+    def lap(self, phase: str) -> dict[str, float]:
+        """End a phase; return all that have ended."""
+        now = time.perf_counter()
+        self._laps[phase], self._last = now - self._last, now
+        return dict(self._laps)
 
 
-def _cuts(work: Work, session: Session, slices: int) -> pa.Table | None:
-    """The keys where slices begin, from evenly spaced rows of evenly spaced splits."""
-    splits: list[Split] = [split for split in work.source.splits if split.rows]
-    if slices == 1 or not splits:
-        return None
+def _samples(work: Work, session: Callable[[], Session]) -> list[tuple[pa.Table, Ints]]:
+    """Keys of evenly spaced rows of evenly spaced splits; none where there is no key, or nothing but one.
+
+    The driver reads them itself, while Spark starts, where the format lets it read the keys alone.
+    """
+    splits = [split for split in work.source.splits if split.rows]
+    if not work.plan.key or not splits:
+        return []
     picks = np.unique(np.linspace(0, len(splits) - 1, min(len(splits), _SAMPLED_SPLITS)).astype(int))
-    sampled = session.each("sample", partial(sample_keys, work, _SAMPLED_ROWS), [splits[i] for i in picks])
-    return cut_points(sampled, slices)
+    sample = partial(sample_keys, work, _SAMPLED_ROWS)
+    if work.source.columnar:
+        return [sample(splits[i]) for i in picks]
+    return session().each("sample", sample, [splits[i] for i in picks])
 
 
 def _exchange(

@@ -1,0 +1,174 @@
+"""From a job to its committed result: open, bind, compute, commit, tell."""
+
+from __future__ import annotations
+
+import datetime as dt
+import os
+import socket
+import time
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import pyarrow as pa
+
+from cli.messages import Messages
+from cli.progress import show_progress
+from cli.run import Asked
+from conf.job import Job, origin_seconds
+from readers.open import open_source
+from windowing.engine.exchange import FILES, NONE, STREAM, Work, reject_schema
+from windowing.engine.ports import Source
+from windowing.engine.run import Outcome, run_window
+from windowing.engine.session import Boot, Progress, Session
+from windowing.engine.slices import Sizes
+from windowing.engine.warm import warm
+from windowing.errors import ConfigError, DataError
+from windowing.names import did_you_mean
+from windowing.plan import Plan, make_plan, stream_of
+from writers.lock import Owner
+from writers.manifest import build_manifest
+from writers.output import Output, open_output
+
+
+def run_job(asked: Asked, spark: Boot, messages: Messages, started: float) -> None:
+    """Run a job on a Spark that is starting, and end it before the output is let go.
+
+    ``started``: when the command began, by `time.perf_counter`.
+    """
+    job = asked.job
+    with open_output(job.output, job.mode, job.input, _owner()) as output, spark:
+        with show_progress(job.progress, messages) as progress:
+            work = _prepare(asked, output, spark, messages)
+            outcome = _compute(job, work, spark, progress)
+        _check_rejects(job, outcome)
+        seconds = {**outcome.seconds, "total": time.perf_counter() - started}
+        output.commit(_manifest(asked, work, outcome, seconds))
+    _tell(job, outcome, time.perf_counter() - started, messages)
+
+
+def _prepare(asked: Asked, output: Output, spark: Boot, messages: Messages) -> Work:
+    """Open the input, bind the window to it, and compile: all that the driver can do while Java starts."""
+    job = asked.job
+    source = open_source(job.input, asked.options, lambda f, items: spark.session().each("read types", f, items))
+    plan = _plan(asked, source)
+    marks = _marks(job, source, plan)
+    _tell_choices(plan, marks, messages)
+    work = Work(plan, source, output.sink(job.output_format, plan.schema, reject_schema(source.schema)), marks)
+    warm(work)
+    return work
+
+
+def _compute(job: Job, work: Work, spark: Boot, progress: Callable[[Progress], None]) -> Outcome:
+    def session() -> Session:
+        started = spark.session()
+        started.on_progress = progress
+        return started
+
+    return run_window(work, session, Sizes(min(Sizes().small, job.slice_size), job.split_size, job.slice_size))
+
+
+def _plan(asked: Asked, source: Source) -> Plan:
+    job = asked.job
+    order_by: Any = "arrival" if job.order_by == ("arrival",) else job.order_by
+    return make_plan(
+        asked.spec,
+        source.schema,
+        job.key,
+        order_by,
+        asked.calls,
+        job.at_end,  # type: ignore[arg-type] # hold was refused
+        job.empty,
+        origin_seconds(job.origin),
+        job.plain,
+        source.stream,
+        source.explain_type,
+    )
+
+
+def _marks(job: Job, source: Source, plan: Plan) -> str:
+    """Where window marks come from (design section 1)."""
+    if job.empty == "mark" and plan.key:
+        raise ConfigError("--empty mark is for windows without a key", "say --empty row, or leave out --key")
+    if job.marks == "auto":
+        return STREAM if source.stream else FILES
+    if job.marks in (FILES, NONE):
+        return job.marks
+    if job.marks not in source.schema.names:
+        raise ConfigError(f"--marks: there is no column {job.marks!r}", did_you_mean(job.marks, source.schema.names))
+    if not pa.types.is_boolean(source.schema.field(job.marks).type):
+        found = source.schema.field(job.marks).type
+        raise ConfigError(f"--marks needs a boolean column, and {job.marks!r} is {found}", "name another column")
+    return f"column:{job.marks}"
+
+
+def _check_rejects(job: Job, outcome: Outcome) -> None:
+    rejected = outcome.counts.rejected
+    total = sum(rejected.values())
+    if job.max_rejects is not None and total > job.max_rejects:
+        raise DataError(
+            f"{total:,} rows were rejected ({_by_reason(rejected)}), more than the {job.max_rejects:,} allowed; "
+            "nothing was written",
+            "run without --max-rejects to see them in _rejected",
+        )
+
+
+def _manifest(asked: Asked, work: Work, outcome: Outcome, seconds: Mapping[str, float]) -> dict[str, Any]:
+    plan = work.plan
+    return build_manifest(
+        job=asked.job.model_dump(mode="json", by_alias=True),
+        spec=str(plan.spec),
+        schema=plan.schema,
+        order=plan.order.columns,
+        order_why=plan.order.why,
+        inputs=work.source.files,
+        counts=outcome.counts,
+        parts=outcome.parts,
+        rejects=outcome.rejects,
+        seconds=seconds,
+        stream=None if plan.plain else stream_of(plan),
+    )
+
+
+def _tell_choices(plan: Plan, marks: str, messages: Messages) -> None:
+    if plan.pos is not None and not plan.order.columns:
+        messages.note("rows stand in the order in which the result that is read was emitted", order=plan.sort)
+    else:
+        messages.note(f"rows are ordered by {plan.order}: {plan.order.why}", order=plan.order.columns)
+    if plan.takes_marks:
+        where = {FILES: "the end of each file", NONE: "nowhere", STREAM: "the result that is read"}
+        messages.note(f"window marks come from {where.get(marks, marks.replace(':', ' '))}", marks=marks)
+
+
+def _tell(job: Job, outcome: Outcome, seconds: float, messages: Messages) -> None:
+    """The closing summary, and what the run noticed."""
+    counts = outcome.counts
+    phases = ", ".join(f"{phase} {spent:.1f} s" for phase, spent in outcome.seconds.items())
+    messages.detail(f"{outcome.chunks} chunks, {outcome.slices} slices; {phases}", phases=outcome.seconds)
+    if outcome.falls:
+        messages.note(
+            f"the window's attribute goes down {outcome.falls:,} times in arrival order; "
+            "if that is not meant, say --order-by COLUMN",
+            falls=outcome.falls,
+        )
+    lost = _by_reason(counts.rejected)
+    words = [f"{counts.rows_in:,} rows in", f"{outcome.windows:,} windows out"]
+    words += [f"{sum(counts.rejected.values()):,} rejected" + (f" ({lost}), see _rejected" if lost else "")]
+    words += [f"{counts.dropped_at_end:,} dropped at the end"] if counts.dropped_at_end else []
+    words += [f"{seconds:.1f} s", f"{counts.rows_in / seconds:,.0f} rows/s"]
+    messages.summary(
+        f"{', '.join(words)} -> {job.output}",
+        rows_in=counts.rows_in,
+        windows_out=outcome.windows,
+        rejected=counts.rejected,
+        dropped_at_end=counts.dropped_at_end,
+        seconds=round(seconds, 3),
+        output=job.output,
+    )
+
+
+def _by_reason(rejected: Mapping[str, int]) -> str:
+    return ", ".join(f"{reason} {count:,}" for reason, count in sorted(rejected.items()))
+
+
+def _owner() -> Owner:
+    return Owner(os.getpid(), socket.gethostname(), dt.datetime.now(dt.UTC).isoformat(timespec="seconds"))
