@@ -206,7 +206,7 @@ def _stop(number: int, _: Any) -> NoReturn:
 
 
 def _stop_again(lost: Any) -> None:
-    """Send a signal once more that came while C called back into Python, as numba's compiler does: it was lost there."""
+    """Send a signal once more that was lost: it came while C called back into Python, as numba's compiler does."""
     if not isinstance(lost.exc_value, Stopped):
         sys.__unraisablehook__(lost)
         return

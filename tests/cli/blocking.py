@@ -43,9 +43,10 @@ class Blocked:
 def block(folder: Path, *more: str) -> Blocked:
     """Start a run from ``log`` to ``out`` and return when it is in the middle of its job."""
     write(folder / "log", a__csv="ts,user\n1,a\n100,a\n")
+    (folder / "tmp").mkdir()
     write(folder, waiting__py=_MODULE.format(started=str(folder / "started"), go=str(folder / "go")))
     args = ["run", "-q", "--master", MASTER, "-w", "delta(ts,60)", "-a", "x=waiting:wait(ts)", *more, "log", "out"]
-    blocked = Blocked(folder, start(args, folder))
+    blocked = Blocked(folder, start(args, folder, {"TMPDIR": str(folder / "tmp")}))
     deadline = time.monotonic() + _PATIENCE
     while not (folder / "started").exists():
         assert blocked.process.poll() is None, ended(blocked.process)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -11,9 +12,19 @@ import psutil
 import pytest
 
 from tests.cli.blocking import block
-from tests.cli.running import Ran, ended, rows, tree, write
+from tests.cli.running import Ran, ended, rows, run_args, start, tree, wincli, write
 
 Run = Callable[..., Ran]
+CALLBACK = """
+import ctypes, os, signal, time
+
+def shout():
+    os.kill(os.getpid(), signal.SIGTERM)
+    time.sleep(0.01)
+
+ctypes.CFUNCTYPE(None)(shout)()
+time.sleep(30)
+"""
 
 
 def names(processes: list[psutil.Process]) -> set[str]:
@@ -51,7 +62,31 @@ def test_a_stopped_run_leaves_nothing(
     assert (ran.code, ran.out, ran.err) == (code, "", f"wincli: error: {text}\n")
     assert blocked.alive() == []
     assert left_beside(tmp_path) == []
+    assert list((tmp_path / "tmp").iterdir()) == []
     assert tree(tmp_path / "out") == old
+
+
+def test_a_run_that_is_stopped_while_java_starts_leaves_nothing(tmp_path: Path) -> None:
+    write(tmp_path / "log", a__csv="ts\n1\n")
+    (tmp_path / "tmp").mkdir()
+    before = tree(tmp_path)
+    process = start(run_args(["-q", "-w", "count(1)", "log", "out"]), tmp_path, {"TMPDIR": str(tmp_path / "tmp")})
+    running = psutil.Process(process.pid)
+    while not (children := running.children()):
+        time.sleep(0.01)
+    os.killpg(process.pid, signal.SIGINT)
+    assert ended(process) == Ran(130, "", "wincli: error: interrupted; nothing was written\n")
+    assert psutil.wait_procs(children, timeout=10)[1] == []
+    assert tree(tmp_path) == before
+
+
+def test_a_signal_that_comes_while_c_calls_back_is_not_lost(tmp_path: Path) -> None:
+    """No exception leaves such a call, numba's compiler makes many; here a module makes one while it is imported."""
+    write(tmp_path / "log", a__csv="ts\n1\n")
+    write(tmp_path, callback__py=CALLBACK)
+    ran = wincli(*run_args(["-q", "-w", "count(1)", "-a", "x=callback:f(ts)", "log", "out"]), cwd=tmp_path)
+    assert ran == Ran(143, "", "wincli: error: terminated; nothing was written\n")
+    assert not (tmp_path / "out").exists()
 
 
 def test_a_killed_run_leaves_the_old_result_and_the_next_run_cleans_up(
