@@ -146,15 +146,15 @@ def _tell(job: Job, outcome: Outcome, seconds: float, messages: Messages) -> Non
     messages.detail(f"{outcome.chunks} chunks, {outcome.slices} slices; {phases}", phases=outcome.seconds)
     if outcome.falls:
         messages.note(
-            f"the window's attribute goes down {outcome.falls:,} times in arrival order; "
+            f"the window's attribute goes down {_many(outcome.falls, 'time')} in arrival order; "
             "if that is not meant, say --order-by COLUMN",
             falls=outcome.falls,
         )
     lost = _by_reason(counts.rejected)
-    words = [f"{counts.rows_in:,} rows in", f"{outcome.windows:,} windows out"]
+    words = [f"{_many(counts.rows_in, 'row')} in", f"{_many(outcome.windows, 'window')} out"]
     words += [f"{sum(counts.rejected.values()):,} rejected" + (f" ({lost}), see _rejected" if lost else "")]
     words += [f"{counts.dropped_at_end:,} dropped at the end"] if counts.dropped_at_end else []
-    words += [f"{seconds:.1f} s", f"{counts.rows_in / seconds:,.0f} rows/s"]
+    words += [f"{seconds:.1f} s", f"{_many(round(counts.rows_in / seconds), 'row')}/s"]
     messages.summary(
         f"{', '.join(words)} -> {job.output}",
         rows_in=counts.rows_in,
@@ -164,6 +164,10 @@ def _tell(job: Job, outcome: Outcome, seconds: float, messages: Messages) -> Non
         seconds=round(seconds, 3),
         output=job.output,
     )
+
+
+def _many(count: int, thing: str) -> str:
+    return f"{count:,} {thing}" + ("" if count == 1 else "s")
 
 
 def _by_reason(rejected: Mapping[str, int]) -> str:

@@ -16,9 +16,9 @@ from importlib import resources
 from typing import Annotated, Any, Literal
 
 import yaml
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, ValidationInfo
 
-from windowing.errors import ConfigError
+from windowing.errors import ConfigError, SpecError
 from windowing.names import did_you_mean
 from windowing.parse import parse_duration
 
@@ -32,7 +32,7 @@ def names(value: Any) -> Any:
     return tuple(name.strip() for row in csv.reader(texts, skipinitialspace=True) for name in row if name.strip())
 
 
-def size(value: Any) -> Any:
+def size(value: Any) -> int:
     """Read ``64MiB``, ``1.5GiB`` or a number of bytes."""
     found = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([a-z]*)\s*", str(value).lower())
     if not found or found[2] not in _SIZES or not (got := int(float(found[1]) * _SIZES[found[2]])):
@@ -47,7 +47,10 @@ def origin_seconds(text: str) -> Fraction:
     """
     if not re.match(r"\d{4}-\d\d-\d\d", text):
         sign = -1 if text.startswith("-") else 1
-        return sign * parse_duration(text.lstrip("+-"))
+        try:
+            return sign * parse_duration(text.lstrip("+-"))
+        except SpecError as error:
+            raise ConfigError(f"--origin {text!r} is no time: {error.what}", "write 2026-11-01T06:00 or 6h") from None
     try:
         instant = dt.datetime.fromisoformat(text)
     except ValueError:
@@ -56,8 +59,15 @@ def origin_seconds(text: str) -> Fraction:
     return Fraction(since // dt.timedelta(microseconds=1), 10**6)
 
 
+def _size_option(value: Any, told: ValidationInfo) -> int:
+    try:
+        return size(value)
+    except ConfigError as error:
+        raise ConfigError(f"{_option(told.field_name)}: {error.what}", error.do) from None
+
+
 Names = Annotated[tuple[str, ...], BeforeValidator(names)]
-Size = Annotated[int, BeforeValidator(size)]
+Size = Annotated[int, BeforeValidator(_size_option)]
 
 
 class Job(BaseModel):
@@ -125,10 +135,14 @@ def pairs(texts: list[str]) -> dict[str, str]:
 
 def _config_error(error: ValidationError) -> ConfigError:
     first = error.errors()[0]
-    option = "--" + str(first["loc"][0]).replace("_", "-") if first["loc"] else "the job"
+    option = _option(str(first["loc"][0])) if first["loc"] else "the job"
     if first["type"] == "missing":
         return ConfigError(f"{option} is missing", "say what it is")
     if first["type"] == "literal_error":
         known = re.findall(r"'([^']*)'", str(first.get("ctx", {}).get("expected", "")))
         return ConfigError(f"{option} cannot be {first['input']!r}", did_you_mean(str(first["input"]), known))
     return ConfigError(f"{option} cannot be {first['input']!r}", first["msg"][:1].lower() + first["msg"][1:])
+
+
+def _option(field: str | None) -> str:
+    return "--" + str(field).replace("_", "-")

@@ -115,6 +115,8 @@ def measures(column: pa.Array) -> Measures:
     """
     dtype = column.type
     types = pa.types
+    if types.is_null(dtype):
+        return np.zeros(len(column), np.int64)
     if types.is_floating(dtype):
         wide = column.cast(pa.float32()) if types.is_float16(dtype) else column
         return _view(wide, np.float32 if types.is_float32(wide.type) else np.float64)
@@ -124,9 +126,7 @@ def measures(column: pa.Array) -> Measures:
         return (_view(column, np.uint64) ^ _SIGN).view(np.int64)
     if types.is_date32(dtype) or types.is_time32(dtype):
         return _view(column, np.int32).astype(np.int64)
-    if types.is_integer(dtype):
-        return _view(column.cast(pa.int64()), np.int64)
-    return _view(column, np.int64)
+    return _view(column.cast(pa.int64()) if types.is_integer(dtype) else column, np.int64)
 
 
 def overflows(column: pa.Array) -> npt.NDArray[np.bool_] | None:

@@ -71,5 +71,5 @@ def _check_clock(spec: WindowSpec, schema: pa.Schema, order: Order) -> None:
         raise ConfigError(f"the window {spec} needs a clock, and arrival order has none", "say --order-by COLUMN")
     dtype = schema.field(order.columns[0]).type
     time_of_day = pa.types.is_time(dtype)
-    if time_of_day or not is_measurable(dtype):
+    if time_of_day or not (is_measurable(dtype) or pa.types.is_null(dtype)):
         raise ConfigError(f"column {order.columns[0]!r} is {dtype}, which is no clock", "order by a time or a number")

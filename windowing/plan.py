@@ -130,14 +130,14 @@ def _check_key(spec: Tumbling, schema: pa.Schema, key: Sequence[str]) -> None:
     if len(set(key)) != len(key):
         raise ConfigError(f"a column is twice in the key {', '.join(key)}", "name it once")
     for name in key:
-        dtype = _field(schema, name, "key").type
+        dtype = _field(schema, name, "the key").type
         if not is_sortable(dtype):
             raise ConfigError(f"column {name!r} is {dtype}, which does not sort", "a key must")
 
 
 def _check_attributes(spec: Tumbling, schema: pa.Schema, explain: Callable[[str], str | None]) -> None:
     for name in attributes(spec):
-        dtype = _field(schema, name, f"the window {spec} needs").type
+        dtype = _field(schema, name, str(spec.policy)).type
         if pa.types.is_null(dtype):
             continue  # an input without a single value: no row will come to need it
         if isinstance(spec.policy, Punct) and not pa.types.is_boolean(dtype):
@@ -160,7 +160,7 @@ def _check_empty(spec: Tumbling, empty: Empty) -> None:
 
 def _field(schema: pa.Schema, name: str, role: str) -> pa.Field:
     if name not in schema.names:
-        raise ConfigError(f"{role}: there is no column {name!r}", did_you_mean(name, schema.names))
+        raise ConfigError(f"there is no column {name!r} for {role}", did_you_mean(name, schema.names))
     return schema.field(name)
 
 

@@ -93,8 +93,8 @@ def change_starts(bounds: Ints, labels: Ints) -> Ints:
 
 
 def time_grid(dtype: pa.DataType, seconds: Fraction, origin: Fraction) -> Grid:
-    """The grid of a ``time`` window on a clock column of type ``dtype``."""
-    return make_grid(dtype, seconds, origin)
+    """The grid of a ``time`` window on a clock column of type ``dtype``; of whole numbers where it has no value."""
+    return make_grid(pa.int64() if pa.types.is_null(dtype) else dtype, seconds, origin)
 
 
 def clock_values(column: pa.Array, name: str) -> Measures:

@@ -18,7 +18,7 @@ import pyarrow.dataset as ds
 ROOT = Path(__file__).parents[2]
 WINCLI = Path(sys.executable).with_name("wincli")
 MASTER = "local[2]"
-_SUMMARY = re.compile(r"^wincli: (.*), \d+\.\d s, [\d,]+ rows/s -> (.*)$", re.MULTILINE)
+_SUMMARY = re.compile(r"^wincli: (.*), \d+\.\d s, [\d,]+ rows?/s -> (.*)$", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)

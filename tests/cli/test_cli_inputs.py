@@ -23,12 +23,12 @@ CUT = "; it may be cut short or of another format"
 COLUMNS = {
     "the window's": (
         ("-w", "delta(tss,60)"),
-        "the window tumbling, delta(tss, 60) needs: there is no column 'tss'; did you mean 'ts'?",
+        "there is no column 'tss' for delta(tss, 60); did you mean 'ts'?",
     ),
-    "a key": ((*DELTA, "-k", "usr"), "key: there is no column 'usr'; did you mean 'user'?"),
+    "a key": ((*DELTA, "-k", "usr"), "there is no column 'usr' for the key; did you mean 'user'?"),
     "an aggregate's": (
         (*DELTA, "-a", "sum(amout)"),
-        "sum_amout=sum(amout): there is no column 'amout'; did you mean 'amount'?",
+        "there is no column 'amout' for sum_amout=sum(amout); did you mean 'amount'?",
     ),
     "an order's": (
         (*DELTA, "--order-by", "when"),
@@ -129,7 +129,7 @@ def test_an_empty_file_among_others_adds_nothing(run: Run, tmp_path: Path, form:
     text = "ts,user\n1,a\n" if form == "csv" else '{"ts": 1, "user": "a"}\n'
     write(tmp_path / "log", **{f"a__{form}": "", f"b__{form}": text, f"c__{form}": ""})
     ran = run(*DELTA, "-k", "user", "log", "out")
-    assert (ran.code, ran.summary) == (0, "1 rows in, 1 windows out, 0 rejected")
+    assert (ran.code, ran.summary) == (0, "1 row in, 1 window out, 0 rejected")
     assert rows(tmp_path / "out", "user", "count") == [("a", 1)]
 
 
@@ -190,7 +190,7 @@ def test_a_torn_quote_names_the_line_and_the_flag_that_reads_it(fails: Fails, ru
     text = "log/a.csv line 3: a quoted field runs over the end of the line; --multiline reads such files"
     fails(3, text, "-w", "count(3)", "log", "out")
     ran = run("-w", "count(3)", "-a", "notes=collect(note)", "--multiline", "log", "out")
-    assert (ran.code, ran.summary) == (0, "3 rows in, 1 windows out, 0 rejected")
+    assert (ran.code, ran.summary) == (0, "3 rows in, 1 window out, 0 rejected")
     assert rows(tmp_path / "out", "notes") == [["plain", "two\nlines, one field", 'a "b"']]
 
 

@@ -57,10 +57,10 @@ def test_null_and_nan_in_order_key_and_attribute(run: Run, tmp_path: Path) -> No
 def test_nan_in_the_attribute_and_in_the_key(run: Run, tmp_path: Path) -> None:
     ran = run("-w", "delta(level,2)", "-a", "n=collect(note)", "log", "out")
     reasons = "nan_attribute 1, null_attribute 1"
-    assert ran.summary == f"7 rows in, 1 windows out, 2 rejected ({reasons}), see _rejected"
+    assert ran.summary == f"7 rows in, 1 window out, 2 rejected ({reasons}), see _rejected"
     assert rejected(tmp_path / "out", "note", "_reason") == [("y", "nan_attribute"), ("z", "null_attribute")]
     keyed = run("-w", "count(9)", "-k", "level", "-a", "n=collect(note)", "log", "keyed")
-    assert keyed.summary == "7 rows in, 1 windows out, 2 rejected (null_key 2), see _rejected"
+    assert keyed.summary == "7 rows in, 1 window out, 2 rejected (null_key 2), see _rejected"
     assert rows(tmp_path / "keyed", "n") == [list("tuvwx")]
 
 
@@ -75,7 +75,7 @@ def test_fields_that_do_not_fit_their_type_and_rows_of_another_width(run: Run, t
     write(tmp_path / "log", a__csv="ts,amount\n1,5\nx,6\n3,y\n4\n5,6,7\n", b__csv="ts,amount\n6,8\n7,1e3\n")
     types = ("--schema", "ts:int,amount:float")
     ran = run("-w", "count(9)", *types, "-a", "ts=collect(ts)", "-a", "amount=collect(amount)", "log", "out")
-    assert ran.summary == "7 rows in, 1 windows out, 4 rejected (unparsable 4), see _rejected"
+    assert ran.summary == "7 rows in, 1 window out, 4 rejected (unparsable 4), see _rejected"
     assert rows(tmp_path / "out", "ts", "amount") == [([1, 6, 7], [5.0, 8.0, 1000.0])]
     counts_of(tmp_path / "out", {"unparsable": 4}, 7)
     assert rejected(tmp_path / "out", *WHY) == [
@@ -89,7 +89,7 @@ def test_fields_that_do_not_fit_their_type_and_rows_of_another_width(run: Run, t
 def test_torn_json_lines(run: Run, tmp_path: Path) -> None:
     write(tmp_path / "log", a__jsonl='{"ts":1,"a":2}\n{"ts":2,"a"\n[1]\n{"ts":3,"a":4}\n{"ts":')
     ran = run("-w", "count(2)", "-a", "ts=collect(ts)", "log", "out")
-    assert ran.summary == "5 rows in, 1 windows out, 3 rejected (unparsable 3), see _rejected"
+    assert ran.summary == "5 rows in, 1 window out, 3 rejected (unparsable 3), see _rejected"
     assert rows(tmp_path / "out", "ts") == [[1, 3]]
     detail = "the line is not one JSON object"
     assert rejected(tmp_path / "out", *WHY) == [
@@ -138,7 +138,7 @@ def test_in_a_process_of_its_own(tmp_path: Path) -> None:
     assert [path.name for path in tmp_path.iterdir()] == ["log"]
     ran = wincli(*args, cwd=tmp_path)
     assert (ran.code, ran.out) == (0, "")
-    assert ran.summary == "4 rows in, 1 windows out, 2 rejected (null_key 1, unparsable 1), see _rejected"
+    assert ran.summary == "4 rows in, 1 window out, 2 rejected (null_key 1, unparsable 1), see _rejected"
     assert sorted(rejected(tmp_path / "out", *WHY[:3])) == [
         ("null_key", "log/b.csv", 2),
         ("unparsable", "log/a.csv", 3),

@@ -99,6 +99,6 @@ def test_a_killed_run_leaves_the_old_result_and_the_next_run_cleans_up(
     assert len(left_beside(tmp_path)) == 2
     assert tree(tmp_path / "out") == old
     ran = run("-w", "count(9)", "-a", "x=max(ts)", "--mode", "overwrite", "log", "out")
-    assert (ran.code, ran.summary) == (0, "2 rows in, 1 windows out, 0 rejected")
+    assert (ran.code, ran.summary) == (0, "2 rows in, 1 window out, 0 rejected")
     assert rows(tmp_path / "out", "x") == [100]
     assert left_beside(tmp_path) == []

@@ -46,7 +46,7 @@ OPTIONS = {
     ),
     "a size that is none": (
         ("--split-size", "big"),
-        "'big' is not a size; write it as 64MiB, 1GiB or a number of bytes",
+        "--split-size: 'big' is not a size; write it as 64MiB, 1GiB or a number of bytes",
     ),
     "fewer rejects than none": (
         ("--max-rejects", "-1"),
