@@ -32,6 +32,16 @@ ALWAYS: Mapping[str, str] = {
 }
 """For any master."""
 
+WORKERS: Mapping[str, str] = {
+    # A worker goes through gigabytes in arrays of megabytes. Kept by one allocator and not given back to the system in
+    # between, the pages need not be mapped and cleared again each time: exchange and scan of 20 M rows 5.5 -> 4.3 s.
+    "spark.executorEnv.ARROW_DEFAULT_MEMORY_POOL": "system",
+    "spark.executorEnv.MALLOC_MMAP_THRESHOLD_": str(_GB),
+    "spark.executorEnv.MALLOC_TRIM_THRESHOLD_": str(8 * _GB),
+    "spark.executorEnv.MALLOC_TOP_PAD_": str(64 << 20),
+}
+"""The environment of Python workers, for any master. The variables are glibc's; other systems pass over them."""
+
 CLUSTER: Mapping[str, str] = {
     "spark.submit.deployMode": "client",
     "spark.executorEnv.OMP_NUM_THREADS": "1",  # one task is one thread
@@ -65,7 +75,7 @@ def spark_settings(master: str, user: Mapping[str, str], verbose: bool = False) 
     local = is_local(master)
     java = [*(JAVA_OPTIONS if local else ()), f"-Dlog4j2.configurationFile={_LOGGING.as_uri()}"]
     java.append(f"-Dwincli.log.level={'warn' if verbose else 'off'}")
-    settings = {**ALWAYS, **(LOCAL if local else CLUSTER)}
+    settings = {**ALWAYS, **WORKERS, **(LOCAL if local else CLUSTER)}
     settings["spark.driver.defaultJavaOptions"] = shlex.join(java)
     settings["spark.driver.memory"] = f"{heap_mb(memory_bytes())}m"
     return {**settings, **user}
