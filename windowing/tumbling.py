@@ -24,6 +24,7 @@ from windowing.sequence import Sequences
 from windowing.spec import Count, Delta, Gap, Punct, Time, Tumbling
 
 Flags = npt.NDArray[np.bool_]
+_MOST_EMPTY = 500_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,8 +113,9 @@ def empty_ticks(grid: Grid, values: Measures, clock: int | float | None) -> pa.A
     if not len(values):
         return grid.bounds(np.empty(0, np.int64))
     cells = np.unique(grid.cells(values))
-    stop = _clock_cell(grid, values, clock)
-    every = np.arange(cells[0], max(stop, cells[0]))
+    stop = max(_clock_cell(grid, values, clock), int(cells[0]))
+    _check_empty(stop - int(cells[0]))
+    every = np.arange(cells[0], stop)
     return grid.bounds(np.setdiff1d(every, cells, assume_unique=True) + 1)
 
 
@@ -197,6 +199,7 @@ def _with_empty(key: Ints, lo: Ints, hi: Ints, cell: Ints) -> tuple[Ints, Ints, 
     """Put an empty pane into every cell that a key skips, and number anew."""
     same_key = key[1:] == key[:-1]
     skipped = np.where(same_key, np.diff(cell) - 1, 0)
+    _check_empty(int(skipped.sum()))
     repeats = np.append(skipped, 0)[: len(key)] + 1
     source = np.repeat(np.arange(len(key)), repeats)
     step = np.arange(len(source)) - np.repeat(np.cumsum(repeats) - repeats, repeats)
@@ -204,6 +207,12 @@ def _with_empty(key: Ints, lo: Ints, hi: Ints, cell: Ints) -> tuple[Ints, Ints, 
     lo, hi = np.where(step == 0, lo[source], hi[source]), hi[source]
     first = np.searchsorted(key, key)
     return key, np.arange(len(key)) - first, lo, hi, cell
+
+
+def _check_empty(count: int) -> None:
+    """Refuse what no memory holds: a grid of milliseconds over years."""
+    if count > _MOST_EMPTY:
+        raise DataError(f"{count:,} windows or ticks would be empty", "use a longer period, or --empty skip")
 
 
 @kernel
