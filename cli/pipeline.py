@@ -11,9 +11,9 @@ from typing import Any
 
 import pyarrow as pa
 
+from cli.asked import Asked
 from cli.messages import Messages
 from cli.progress import show_progress
-from cli.run import Asked
 from conf.job import Job, origin_seconds
 from readers.open import open_source
 from windowing.engine.exchange import FILES, NONE, STREAM, Work, reject_schema
