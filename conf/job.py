@@ -34,7 +34,7 @@ def names(value: Any) -> Any:
 
 def size(value: Any) -> int:
     """Read ``64MiB``, ``1.5GiB`` or a number of bytes."""
-    found = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([a-z]*)\s*", str(value).lower())
+    found = re.fullmatch(r"\s*(\d{1,15}(?:\.\d{1,9})?)\s*([a-z]*)\s*", str(value).lower())
     if not found or found[2] not in _SIZES or not (got := int(float(found[1]) * _SIZES[found[2]])):
         raise ConfigError(f"{value!r} is not a size", "write it as 64MiB, 1GiB or a number of bytes")
     return got

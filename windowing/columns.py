@@ -157,10 +157,12 @@ def words(column: pa.Array) -> Ints:
 
 def _words_with_nulls(column: pa.Array) -> Ints:
     """Words of a column with nulls: ticks, and the largest int64 for null where no value has it; else ranks."""
-    if not (pa.types.is_integer(column.type) or pa.types.is_temporal(column.type)):
+    floats = pa.types.is_floating(column.type)
+    if not (floats or pa.types.is_integer(column.type) or pa.types.is_temporal(column.type)):
         return _ranks(column)
     valid = column.is_valid().to_numpy(zero_copy_only=False)
-    ticks = np.where(valid, measures(column), np.iinfo(np.int64).min)
+    own = _float_words(measures(column).astype(np.float64)) if floats else measures(column)
+    ticks = np.where(valid, own, np.iinfo(np.int64).min)
     last = np.iinfo(np.int64).max
     return _ranks(column) if ticks.max() == last else np.where(valid, ticks, last)
 
@@ -192,12 +194,22 @@ def _float_words(values: npt.NDArray[np.float64]) -> Ints:
 
 def _ranks(column: pa.Array) -> Ints:
     """Dense ranks of the values from 0, nulls after all of them."""
-    encoded = column if pa.types.is_dictionary(column.type) else column.dictionary_encode()
+    encoded = encode(column)
     codes, _ = sorted_codes(encoded)
     if not column.null_count:
         return codes
     valid = column.is_valid().to_numpy(zero_copy_only=False)
     return np.where(valid, codes, len(encoded.dictionary))
+
+
+def encode(column: pa.Array) -> pa.DictionaryArray:
+    """Return a column dictionary encoded; small decimals as decimal128, small floats as float32."""
+    types = pa.types
+    if types.is_decimal32(column.type) or types.is_decimal64(column.type):
+        column = column.cast(pa.decimal128(38, column.type.scale))
+    if types.is_float16(column.type):
+        column = column.cast(pa.float32())
+    return column if types.is_dictionary(column.type) else column.dictionary_encode()
 
 
 def sorted_codes(encoded: pa.DictionaryArray) -> tuple[Ints, pa.Array]:

@@ -73,7 +73,7 @@ class Grid:
 
     def _check_reach(self, values: Measures) -> None:
         if not len(values):
-            return
+            values = np.zeros(1, np.int64)
         low, high = int(values.min()) * self.refine, int(values.max()) * self.refine
         reach = abs(self.origin) + 2 * self.period
         if low - reach < -(2**63) or high + reach >= 2**63:
@@ -101,8 +101,9 @@ def ticks_array(ticks: Ints, dtype: pa.DataType) -> pa.Array:
         pairs = np.stack([ticks, ticks >> 63], axis=1)
         return pa.Array.from_buffers(dtype, len(ticks), [None, pa.py_buffer(np.ascontiguousarray(pairs))])
     if pa.types.is_date32(dtype):
-        if len(ticks) and ticks.max() > np.iinfo(np.int32).max:
-            raise DataError("a window ends after the last date that there is", "order by a timestamp")
+        reach = np.iinfo(np.int32)
+        if len(ticks) and (ticks.min() < reach.min or ticks.max() > reach.max):
+            raise DataError("a window reaches beyond the first or the last date that there is", "order by a timestamp")
         return pa.array(ticks.astype(np.int32), pa.int32()).cast(dtype)
     return pa.array(ticks, pa.int64()).cast(dtype)
 
@@ -124,7 +125,7 @@ def _bound_type(dtype: pa.DataType, period: Fraction, origin: Fraction) -> tuple
     for unit, per_second in _UNITS.items():
         if per_second >= own and _whole(Fraction(per_second), period, origin):
             return _with_unit(dtype, unit), Fraction(per_second), 1
-    raise ConfigError(f"a period of {float(period)} s is finer than a nanosecond", "use a longer one")
+    raise ConfigError(f"a grid of {float(period)} s from {float(origin)} s is finer than a nanosecond", "round them")
 
 
 def _roomy(dtype: pa.DataType) -> pa.DataType:

@@ -32,8 +32,9 @@ class Plan:
 
     ``order``: what the user ordered by. ``sort``: the columns that sort rows, arrival being the last resort; longer
     than ``order`` where the input is a stream. ``at``: the sort columns that go out as ``_at``, ``_at_2``, ...
-    ``pos``: the column that goes out as ``_pos``, or None for the arrival position. ``nullable``: sort columns that
-    may be null (nulls sort last). ``schema``: of the result, stream columns included unless ``plain``.
+    ``pos``: the column that goes out as ``_pos``, or None for the arrival position. ``ties``: the other sort columns,
+    which go out as ``_tie``, ``_tie_2``, ... so that the order survives one stage more. ``schema``: of the result,
+    stream columns included unless ``plain``.
     """
 
     spec: Tumbling
@@ -42,7 +43,7 @@ class Plan:
     sort: tuple[str, ...]
     at: tuple[str, ...]
     pos: str | None
-    nullable: tuple[str, ...]
+    ties: tuple[str, ...]
     aggregates: tuple[Bound, ...]
     at_end: AtEnd
     empty: Empty
@@ -60,6 +61,17 @@ class Plan:
         """The columns that sequences hold: all that are needed but for keys that are nothing else, each once."""
         used = [*self.sort, *attributes(self.spec), *(c for b in self.aggregates for c in b.columns)]
         return tuple(dict.fromkeys(used))
+
+    @property
+    def at_names(self) -> tuple[str, ...]:
+        """Names of the result's columns of order values."""
+        count = 1 if not self.sort or isinstance(self.spec.policy, Time) else len(self.at)
+        return tuple(numbered("_at", i) for i in range(count))
+
+    @property
+    def stamp_names(self) -> tuple[str, ...]:
+        """Names of the result's columns that say which row brought a pane out."""
+        return (*self.at_names, POS, *(numbered("_tie", i) for i in range(len(self.ties))))
 
     @property
     def takes_marks(self) -> bool:
@@ -108,9 +120,10 @@ def make_plan(
     sort = tuple(dict.fromkeys([*order.columns, *emission]))
     at = tuple(dict.fromkeys([*order.columns, *(stream.at if stream else ())]))
     pos = POS if stream else None
-    nullable = tuple(name for name in sort if name not in order.columns)
-    result = _result_schema(tumbling, schema, tuple(key), sort, at, aggregates, origin, plain)
-    return Plan(tumbling, tuple(key), order, sort, at, pos, nullable, aggregates, at_end, empty, origin, plain, result)
+    by_tick = isinstance(tumbling.policy, Time)
+    ties = () if by_tick else tuple(name for name in sort if name not in (*at, pos))
+    result = _result_schema(tumbling, schema, tuple(key), at, ties, aggregates, origin, plain)
+    return Plan(tumbling, tuple(key), order, sort, at, pos, ties, aggregates, at_end, empty, origin, plain, result)
 
 
 def _computed(spec: WindowSpec) -> Tumbling:
@@ -174,29 +187,31 @@ def _result_schema(
     spec: Tumbling,
     schema: pa.Schema,
     key: tuple[str, ...],
-    sort: tuple[str, ...],
     at: tuple[str, ...],
+    ties: tuple[str, ...],
     aggregates: Sequence[Bound],
     origin: Fraction,
     plain: bool,
 ) -> pa.Schema:
-    bounds, at_types = _order_types(spec, schema, sort, at, origin)
+    bounds, at_types = _order_types(spec, schema, at, origin)
     fields = [schema.field(name).with_nullable(True) for name in key]
     fields += [pa.field("window", pa.int64()), pa.field("window_start", bounds), pa.field("window_end", bounds)]
     fields += [pa.field("closed_by", pa.string())]
     fields += [pa.field(bound.name, bound.type) for bound in aggregates]
     if not plain:
-        fields += [pa.field(at_name(i), dtype) for i, dtype in enumerate(at_types)]
-        fields += [pa.field(POS, pa.int64()), pa.field(MARK, pa.string())]
+        fields += [pa.field(numbered("_at", i), dtype) for i, dtype in enumerate(at_types)]
+        fields += [pa.field(POS, pa.int64())]
+        fields += [pa.field(numbered("_tie", i), schema.field(name).type) for i, name in enumerate(ties)]
+        fields += [pa.field(MARK, pa.string())]
     _check_names([field.name for field in fields])
     return pa.schema([field.remove_metadata() for field in fields])
 
 
 def _order_types(
-    spec: Tumbling, schema: pa.Schema, sort: tuple[str, ...], at: tuple[str, ...], origin: Fraction
+    spec: Tumbling, schema: pa.Schema, at: tuple[str, ...], origin: Fraction
 ) -> tuple[pa.DataType, list[pa.DataType]]:
     """Type of the window bounds and of the ``_at`` columns; int64 (and null) in arrival order."""
-    if not sort:
+    if not at:
         return pa.int64(), [pa.int64()]
     first = schema.field(at[0]).type
     if isinstance(spec.policy, Time):
@@ -205,15 +220,17 @@ def _order_types(
     return first, [schema.field(name).type for name in at]
 
 
-def at_name(index: int) -> str:
-    """Name of the stream column of the index-th order value: ``_at``, ``_at_2``, ``_at_3``, ..."""
-    return "_at" if index == 0 else f"_at_{index + 1}"
+def numbered(name: str, index: int) -> str:
+    """The index-th of some columns, from 0: ``_at``, ``_at_2``, ``_at_3``, ..."""
+    return name if index == 0 else f"{name}_{index + 1}"
 
 
 def stream_of(plan: Plan) -> StreamInfo:
-    """How the result of a plan is read back as a stream."""
-    at = tuple(name for name in plan.schema.names if name.startswith("_at"))
-    return StreamInfo((*at, POS, "window", *plan.key), at)
+    """How the result of a plan is read back as a stream: in the order of the rows that caused its panes."""
+    own = (*plan.at, plan.pos, *plan.ties)
+    names = dict(zip(own, plan.stamp_names, strict=True)) if plan.ties else {}
+    order = tuple(names[column] for column in plan.sort) if plan.ties else plan.stamp_names
+    return StreamInfo((*order, "window", *plan.key), plan.at_names)
 
 
 def _check_names(names: Sequence[str]) -> None:

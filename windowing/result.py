@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from windowing.aggregates import Bound, PaneFailed, PaneOverflow, compute
-from windowing.columns import Ints, combined
+from windowing.columns import Ints, combined, words
 from windowing.errors import DataError
 from windowing.marks import Marks
 from windowing.panes import BY_TICK, CLOSED_BY, Panes
@@ -34,21 +34,24 @@ def result_table(plan: Plan, sequences: Sequences, marks: Marks, panes: Panes) -
     return pa.Table.from_arrays(columns, names=plan.schema.names)
 
 
-def mark_rows(plan: Plan, at: Sequence[pa.Array], pos: pa.Array) -> pa.Table:
-    """Return mark-only rows: null but for where the mark stands. ``at``: the ``_at`` columns."""
-    size = len(pos)
-    stamped = dict(zip([n for n in plan.schema.names if n.startswith("_at")], at, strict=True))
-    stamped |= {"_pos": pos, "_mark": _constant("only", size)}
+def mark_rows(plan: Plan, stamps: Sequence[pa.Array]) -> pa.Table:
+    """Return mark-only rows: null but for where the mark stands. ``stamps``: the columns of `Plan.stamp_names`."""
+    size = len(stamps[0])
+    stamped = {**dict(zip(plan.stamp_names, stamps, strict=True)), "_mark": _constant("only", size)}
     columns = [stamped[f.name] if f.name in stamped else pa.nulls(size, f.type) for f in plan.schema]
     return pa.Table.from_arrays(columns, names=plan.schema.names)
 
 
-def mark_stamps(plan: Plan, marks: Marks) -> tuple[list[pa.Array], pa.Array]:
-    """The ``_at`` columns and ``_pos`` of marks."""
-    if not plan.sort:
-        return [pa.nulls(len(marks), pa.int64())], pa.array(marks.pos)
-    at = [marks.rows.column(name) for name in plan.at]
-    return at, pa.array(marks.pos) if plan.pos is None else marks.rows.column(plan.pos)
+def mark_stamps(plan: Plan, marks: Marks) -> list[pa.Array]:
+    """The columns of `Plan.stamp_names` of marks."""
+    return _stamps_of(plan, marks.rows, marks.pos)
+
+
+def _stamps_of(plan: Plan, rows: pa.RecordBatch, pos: Ints) -> list[pa.Array]:
+    """The columns of `Plan.stamp_names` of rows that hold the sort columns."""
+    at = [rows.column(name) for name in plan.at] or [pa.nulls(len(pos), pa.int64())]
+    place = pa.array(pos) if plan.pos is None else rows.column(plan.pos)
+    return [*at, place, *(rows.column(name) for name in plan.ties)]
 
 
 def _key_columns(sequences: Sequences, panes: Panes) -> list[pa.Array]:
@@ -93,21 +96,28 @@ def _where(sequences: Sequences, panes: Panes, pane: int) -> str:
 def _key_text(sequences: Sequences, key: int) -> str:
     if sequences.keys is None:
         return ""
-    row = sequences.keys.slice(key, 1).to_pylist()[0]
-    return " of key " + ", ".join(f"{name}={value!r}" for name, value in row.items())
+    cells = zip(sequences.keys.column_names, sequences.keys.slice(key, 1).columns, strict=True)
+    return " of key " + ", ".join(f"{name}={_cell_text(combined(column))}" for name, column in cells)
+
+
+def _cell_text(cell: pa.Array) -> str:
+    """Text of the one value of an array, of any type that can be a key."""
+    if pa.types.is_string(cell.type) or pa.types.is_binary(cell.type):
+        return repr(cell[0].as_py())
+    try:
+        return str(cell.cast(pa.string())[0].as_py())
+    except (pa.ArrowNotImplementedError, pa.ArrowInvalid):
+        return str(words(cell)[0])
 
 
 def _stamps(plan: Plan, sequences: Sequences, marks: Marks, cause: Ints, ticks: pa.Array | None) -> list[pa.Array]:
-    """The ``_at`` columns and ``_pos``: of the row or mark that caused each pane, else the tick, else null."""
+    """The columns of `Plan.stamp_names`: of the row or mark that caused each pane, else the tick, else null."""
     if ticks is not None:
         by_tick = pa.array(cause == BY_TICK)
         at = pc.if_else(by_tick, ticks, pa.scalar(None, ticks.type))
         return [at, pc.if_else(by_tick, pa.scalar(-1, pa.int64()), pa.scalar(None, pa.int64()))]
     picks = pa.array(cause, mask=cause < 0)
-    mark_at, mark_pos = mark_stamps(plan, marks)
-    row_at = [sequences.rows.column(name) for name in plan.at] or [pa.nulls(len(sequences), pa.int64())]
-    row_pos = pa.array(sequences.pos) if plan.pos is None else sequences.rows.column(plan.pos)
-    both = zip([*row_at, row_pos], [*mark_at, mark_pos], strict=True)
+    both = zip(_stamps_of(plan, sequences.rows, sequences.pos), mark_stamps(plan, marks), strict=True)
     return [_joined(rows, behind).take(picks) for rows, behind in both]
 
 

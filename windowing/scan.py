@@ -52,7 +52,7 @@ def scan(plan: Plan, sequences: Sequences, marks: Marks, clock: int | float | No
 
 def empty_mark_rows(plan: Plan, marks: Marks, by_mark: Ints) -> pa.Table:
     """Return mark-only rows for marks that found no key with rows (``punct()``)."""
-    return mark_rows(plan, *mark_stamps(plan, marks.take(unoccupied(by_mark, len(marks)))))
+    return mark_rows(plan, mark_stamps(plan, marks.take(unoccupied(by_mark, len(marks)))))
 
 
 def empty_tick_rows(plan: Plan, sequences: Sequences, clock: int | float | None) -> pa.Table:
@@ -61,7 +61,7 @@ def empty_tick_rows(plan: Plan, sequences: Sequences, clock: int | float | None)
     column = combined(sequences.rows.column(plan.sort[0]))
     grid = time_grid(column.type, plan.spec.policy.seconds, plan.origin)
     ticks = empty_ticks(grid, clock_values(column, plan.sort[0]), clock)
-    return mark_rows(plan, [ticks], pa.array(np.full(len(ticks), -1, np.int64)))
+    return mark_rows(plan, [ticks, pa.array(np.full(len(ticks), -1, np.int64))])
 
 
 def _without_open(panes: Panes) -> tuple[Panes, int]:

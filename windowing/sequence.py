@@ -15,7 +15,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from windowing.columns import Ints, combined, sorted_codes, words
+from windowing.columns import Ints, combined, encode, sorted_codes, words
 from windowing.jit import kernel
 
 Codes = npt.NDArray[np.int32]
@@ -154,8 +154,7 @@ def _column_codes(column: pa.Array) -> tuple[Codes, pa.Array]:
         column = column.cast(pa.float32())
     if pa.types.is_floating(column.type):
         column = pc.add(column, pa.scalar(0.0, column.type))
-    encoded = column if pa.types.is_dictionary(column.type) else column.dictionary_encode()
-    codes, values = sorted_codes(encoded)
+    codes, values = sorted_codes(encode(column))
     present = np.zeros(len(values), np.bool_)
     present[codes] = True
     if present.all():

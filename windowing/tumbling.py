@@ -24,7 +24,7 @@ from windowing.sequence import Sequences
 from windowing.spec import Count, Delta, Gap, Punct, Time, Tumbling
 
 Flags = npt.NDArray[np.bool_]
-_MOST_EMPTY = 500_000_000
+_MOST_EMPTY = 20_000_000
 
 
 @dataclass(frozen=True, slots=True)

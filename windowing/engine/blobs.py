@@ -58,11 +58,13 @@ def decode(data: bytes) -> Blob:
     stream = pa.BufferReader(data)
     keys, rows, marks = (_read(stream) for _ in range(3))
     head = json.loads(keys.schema.metadata[b"head"])
-    bounds = np.concatenate([[0], np.cumsum(keys.column(_COUNT).to_numpy())]).astype(np.int64)
-    distinct = pa.Table.from_batches([keys.drop_columns([_COUNT])]).replace_schema_metadata() if head["keyed"] else None
-    pos = rows.column(_OFFSET).to_numpy() + np.int64(head["base"])
-    sequences = Sequences(distinct, bounds, rows.drop_columns([_OFFSET]), pos, tuple(head["order"]))
-    stood = Marks(marks.drop_columns([_POS, _FILE]), marks.column(_POS).to_numpy(), marks.column(_FILE).to_numpy())
+    own_keys, (counts,) = _without(keys, 1)
+    own_rows, (offsets,) = _without(rows, 1)
+    own_marks, (mark_pos, file) = _without(marks, 2)
+    bounds = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
+    distinct = pa.Table.from_batches([own_keys]).replace_schema_metadata() if head["keyed"] else None
+    sequences = Sequences(distinct, bounds, own_rows, offsets + np.int64(head["base"]), tuple(head["order"]))
+    stood = Marks(own_marks, mark_pos, file)
     return Blob(head["chunk"], sequences, stood, head["clock"], _account(head["account"]))
 
 
@@ -90,6 +92,12 @@ def _key_batch(sequences: Sequences) -> pa.RecordBatch:
 def _with(batch: pa.RecordBatch, **extra: Any) -> pa.RecordBatch:
     arrays = [*batch.columns, *(pa.array(values) for values in extra.values())]
     return pa.RecordBatch.from_arrays(arrays, names=[*batch.schema.names, *extra])
+
+
+def _without(batch: pa.RecordBatch, count: int) -> tuple[pa.RecordBatch, list[Any]]:
+    """A batch without its last columns, and those as numpy: by place, for a user's column may have any name."""
+    first = batch.num_columns - count
+    return batch.select(list(range(first))), [batch.column(i).to_numpy() for i in range(first, batch.num_columns)]
 
 
 def _write(sink: pa.BufferOutputStream, batch: pa.RecordBatch) -> None:

@@ -191,13 +191,20 @@ def _reject(
 
 
 def reject_schema(schema: pa.Schema) -> pa.Schema:
-    """Schema of the rejects: the input's columns, then `REJECT_FIELDS`."""
-    return pa.schema([*schema, *REJECT_FIELDS])
+    """Schema of the rejects: the input's columns, then `REJECT_FIELDS`, in place of columns of their names."""
+    return pa.schema([*(schema.field(name) for name in _whole(schema)), *REJECT_FIELDS])
+
+
+def _whole(schema: pa.Schema) -> list[str]:
+    """The columns that a rejected row is written with."""
+    taken = {field.name for field in REJECT_FIELDS}
+    return [name for name in schema.names if name not in taken]
 
 
 def _unread(work: Work, rejects: pa.Table) -> pa.Table:
     """Rows that could not be read: their text, and nulls for the columns."""
-    nulls = [pa.nulls(rejects.num_rows, field.type) for field in work.source.schema]
+    schema = work.source.schema
+    nulls = [pa.nulls(rejects.num_rows, schema.field(name).type) for name in _whole(schema)]
     return pa.Table.from_arrays([*nulls, *rejects.columns], schema=reject_schema(work.source.schema))
 
 
@@ -206,7 +213,7 @@ def _turned_away(work: Work, chunk: Chunk, pos: Ints, reasons: npt.NDArray[np.ob
     for split in chunk.splits:
         mine = (pos >= split.base) & (pos < split.base + split.rows)
         if mine.any():
-            batch = work.source.read(split, work.source.schema.names)
+            batch = work.source.read(split, _whole(work.source.schema))
             whole = batch.rows.take(pa.array(np.searchsorted(batch.pos, pos[mine])))
             yield _with_reasons(work, split, whole, pos[mine], reasons[mine])
 
