@@ -9,9 +9,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.json as pjson
 
-from readers.records import locate_lines
+from readers.records import in_braces, locate_lines
 from readers.spans import Records
-from readers.types import Int64s
+from readers.types import Int64s, Mask
 
 _MAX_BLOCK = 2**31 - 1
 _NO_COLUMN = "_wincli_no_column"
@@ -27,6 +27,20 @@ class Lines:
     def __len__(self) -> int:
         return len(self.records.starts)
 
+    def in_braces(self) -> Mask:
+        """Return which lines may be handed to the parser.
+
+        It crashes on a block that begins with ``null``, and takes an object over several lines for one row. Of lines
+        that each begin and end as objects none goes on in the next, so there are as many objects as lines only if
+        each line is one.
+        """
+        return in_braces(self.data, self.records)
+
+    def without(self, rows: Int64s) -> Lines:
+        """Return the lines but for some, ascending."""
+        data = self.records.without(self.data, rows)
+        return Lines(data, locate_lines(data)[0])
+
     def block(self, start: int, stop: int) -> bytes:
         """Return the bytes of lines ``[start, stop)``."""
         return self.data[self.records.starts[start] : self.records.stops[stop - 1]]
@@ -34,11 +48,13 @@ class Lines:
 
 def good_lines(lines: Lines) -> tuple[Lines, Int64s]:
     """Return the lines that are one JSON object each, and the rows of the others, ascending, among all."""
+    braced = lines.in_braces()
+    others = np.flatnonzero(~braced)
+    rest = lines.without(others)
     bad: list[int] = []
-    _halve(lines, 0, len(lines), bad)
+    _halve(rest, 0, len(rest), bad)
     torn = np.array(bad, np.int64)
-    clean = lines.records.without(lines.data, torn)
-    return Lines(clean, locate_lines(clean)[0]), torn
+    return rest.without(torn), np.union1d(others, np.flatnonzero(braced)[torn])
 
 
 def _halve(lines: Lines, start: int, stop: int, bad: list[int]) -> None:

@@ -21,8 +21,8 @@ class Number(str):
 
 def parse_object(text: str) -> dict[str, Any]:
     """Return the object that a line holds."""
-    row = json.loads(text.lstrip("\ufeff"), parse_int=Number, parse_float=Number, parse_constant=Number, strict=False)
-    return row if isinstance(row, dict) else {}  # a line ``null`` is a row of nulls
+    row: dict[str, Any] = json.loads(text, parse_int=Number, parse_float=Number, parse_constant=Number, strict=False)
+    return row
 
 
 def kinds_of_object(row: dict[str, Any]) -> dict[str, Kind]:
@@ -40,9 +40,10 @@ def _kind_of_value(value: Any) -> Kind:
     if isinstance(value, str):
         return kind_of_texts(pa.chunked_array([pa.array([value])]))
     try:
-        return kind_of(parse_lines(_dumps({"x": value}).encode(), {}, others=True)["x"].type) or NOTHING
+        kind = kind_of(parse_lines(_dumps({"x": value}).encode(), {}, others=True)["x"].type)
     except pa.ArrowInvalid:  # kinds that are mixed inside
         return TEXT
+    return NOTHING if kind is None else kind  # an empty struct is false
 
 
 def _dumps(value: Any) -> str:

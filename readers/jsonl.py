@@ -103,7 +103,7 @@ def _read_piece(data: bytes, line: int, request: Request, torn: bool) -> tuple[P
     records, line_ends = locate_lines(data)
     total = len(records.starts)
     lines = Lines(data, records)
-    lines, no_objects = good_lines(lines) if torn else (lines, np.empty(0, np.int64))
+    lines, no_objects = good_lines(lines) if torn or not lines.in_braces().all() else (lines, np.empty(0, np.int64))
     table, misfits = read_typed(lines, request.types)
     rows = np.delete(np.arange(total, dtype=np.int64), no_objects)
     details = {int(row): "the line is not one JSON object" for row in no_objects}

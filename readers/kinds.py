@@ -43,7 +43,8 @@ def join(a: Kind, b: Kind) -> Kind:
         return a | b
     if isinstance(a, int) or isinstance(b, int):
         return b if a == NOTHING else a if b == NOTHING else TEXT
-    return widest(a, b) or TEXT
+    wide = widest(a, b)
+    return TEXT if wide is None else wide  # an empty struct is false
 
 
 def type_of(kind: Kind) -> pa.DataType:

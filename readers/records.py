@@ -13,9 +13,10 @@ import numpy.typing as npt
 from numba import njit
 
 from readers.spans import Records
-from readers.types import Int64s
+from readers.types import Int64s, Mask
 
 _LF, _CR, _QUOTE = 10, 13, 34
+_TAB, _SPACE, _OPEN, _CLOSE = 9, 32, 123, 125
 _NONE = np.empty(0, np.int64)
 
 
@@ -64,10 +65,15 @@ def locate_lines(data: bytes) -> tuple[Records, int]:
     return Records(starts, stops, numbers, np.ones(rows, np.int64)), lines
 
 
+def in_braces(data: bytes, records: Records) -> Mask:
+    """Return which lines begin with ``{`` and end with ``}``, JSON's white space aside, as every object does."""
+    return _in_braces(_view(data), records.starts, records.stops)
+
+
 def warm() -> None:
     """Compile the loops, or load them, so that workers started after this find them in the cache."""
     locate(b"a\n", Dialect(",", False))
-    locate_lines(b"{}\n")
+    in_braces(b"{}\n", locate_lines(b"{}\n")[0])
 
 
 def _view(data: bytes) -> npt.NDArray[np.uint8]:
@@ -146,3 +152,16 @@ def _lines(data: npt.NDArray[np.uint8], starts: Int64s, stops: Int64s, numbers: 
             line += 1
             i += 1
     return rows, line
+
+
+@njit(cache=True)
+def _in_braces(data: npt.NDArray[np.uint8], starts: Int64s, stops: Int64s) -> Mask:
+    braced = np.empty(starts.size, np.bool_)
+    for row in range(starts.size):
+        first, last = starts[row], stops[row] - 1
+        while first < last and data[first] in (_SPACE, _TAB, _CR):
+            first += 1
+        while last > first and data[last] in (_SPACE, _TAB, _CR):
+            last -= 1
+        braced[row] = data[first] == _OPEN and data[last] == _CLOSE
+    return braced

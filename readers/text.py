@@ -69,7 +69,7 @@ def plan_text(
         _check_torn(files[index], own, torn)
         added = _splits(own, index, len(splits), base)
         kinds = _kinds(own, added, typed, text_at)
-        schema = pa.schema([(name, typed.get(name) or type_of(kind)) for name, kind in kinds.items()])
+        schema = pa.schema([(name, typed.get(name, type_of(kind))) for name, kind in kinds.items()])
         layouts.append(schemas.setdefault(tuple((f.name, str(f.type)) for f in schema), schema))
         splits += added
         base += sum(split.rows for split in added)

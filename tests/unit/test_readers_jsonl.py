@@ -10,6 +10,7 @@ import pyarrow as pa
 import pytest
 from test_readers_helpers import column, read_all, source
 
+from readers.kinds import NOTHING, TEXT, join
 from windowing.errors import InputError
 
 
@@ -71,7 +72,24 @@ def test_integers_beyond_64_bits_are_floats(lines: Any) -> None:
     assert column(source(lines({"a": 1}, {"a": 2**64})), "a") == [1.0, 2.0**64]
 
 
-TORN = [b'{"a":', b"nonsense", b"[1]", b"5", b'{"a":1}{"a":2}', b'{"a":"\xff"}', b'{"a":1},']
+TORN = [
+    b"null",
+    b"true",
+    b'"}"',
+    b"{",
+    b"}",
+    b'null{"a":1}',
+    b'{"a":1}null',
+    b'{"a":1}null{"a":2}',
+    b'\xef\xbb\xbf{"a":1}',
+    b'{"a":',
+    b"nonsense",
+    b"[1]",
+    b"5",
+    b'{"a":1}{"a":2}',
+    b'{"a":"\xff"}',
+    b'{"a":1},',
+]
 
 
 @pytest.mark.parametrize("split_bytes", [1, 1 << 20])
@@ -153,3 +171,61 @@ def test_nested_values_that_do_not_fit_a_list_are_rejects(lines: Any) -> None:
     opened = source(lines({"l": [1]}, {"l": [2, 3]}))
     assert opened.schema == pa.schema([("l", pa.list_(pa.int64()))])
     assert column(opened, "l") == [[1], [2, 3]]
+
+
+def cut(path: Path) -> list[tuple[Any, ...]]:
+    """Return what a file reads as, cut at every line, in the midst and not at all."""
+    every = [(opened, read_all(opened)) for opened in (source(path, split_bytes=n) for n in (1, 2, 7, 20, 1 << 20))]
+    return [
+        (opened.schema, data.rows, data.pos, data.lines, [(r["_row"], r["_text"]) for r in data.rejects])
+        for opened, data in every
+    ]
+
+
+@pytest.mark.parametrize(
+    ("rows", "good", "bad"),
+    [
+        ([b"null", b'{"a":1}'], [1], [1]),
+        ([b"", b" \tnull", b"null\r", b' {"a":1}\t\r', b"null"], [1], [2, 3, 5]),
+        ([b'{"a":1}{"a":2}', b'{"a":', b"3}", b'{"a":4}'], [4], [1, 2, 3]),
+        ([b'{"a":1}{"a":2}', b'{"a":{}', b"}", b'{"a":4}'], [4], [1, 2, 3]),
+        ([b'{"a":1}', b'{"a":2} {"a":3}', b'{"b":[{}', b"{}]}", b"{}{}"], [1], [2, 3, 4, 5]),
+        ([b'{"a":1}{"a":2}', b'{"b":"}', b'{"}', b'{"b":{"c":1}', b'{"a":4}'], [4], [1, 2, 3, 4]),
+    ],
+)
+def test_torn_lines_do_not_hide_each_other(lines: Any, rows: list[bytes], good: list[int], bad: list[int]) -> None:
+    first, *others = cut(lines(*rows))
+    assert first[1] == [{"a": value} for value in good]
+    assert first[4] == [(row, rows[row - 1].decode()) for row in bad]
+    assert all(other == first for other in others)
+
+
+@pytest.mark.parametrize(
+    ("values", "kind"),
+    [
+        ([{}], pa.struct([])),
+        ([{}, {}, None], pa.struct([])),
+        ([{}, {"p": 1}], pa.struct([("p", pa.int64())])),
+        ([[{}], []], pa.list_(pa.struct([]))),
+        ([{}, 5], pa.string()),
+    ],
+)
+def test_empty_objects_are_structs_without_fields(lines: Any, values: list[Any], kind: pa.DataType) -> None:
+    first, *others = cut(lines(*({"o": value, "k": 1} for value in values)))
+    assert first[0] == pa.schema([("o", kind), ("k", pa.int64())])
+    assert len(first[1]) == len(values)
+    assert not first[4]
+    assert all(other == first for other in others)
+
+
+def test_empty_objects_among_values_of_several_kinds(lines: Any) -> None:
+    first, *others = cut(lines({"o": {}, "u": 1}, {"o": {}, "u": "x"}, {}))
+    assert first[0] == pa.schema([("o", pa.struct([])), ("u", pa.string())])
+    assert first[1] == [{"o": {}, "u": "1"}, {"o": {}, "u": "x"}, {"o": None, "u": None}]
+    assert all(other == first for other in others)
+
+
+def test_empty_structs_join_as_other_structs_do() -> None:
+    assert join(pa.struct([]), pa.struct([])) == pa.struct([])
+    assert join(pa.struct([]), NOTHING) == pa.struct([])
+    assert join(pa.struct([]), pa.list_(pa.null())) == TEXT
