@@ -52,10 +52,10 @@ Program = tuple[tuple[int, int], ...]
 
 
 class FormatError(ValueError):
-    """A directive that is not known; ``at`` is its offset in the format."""
+    """A directive that is not known, or has no meaning alone; ``at`` is its offset in the format."""
 
-    def __init__(self, directive: str, at: int) -> None:
-        super().__init__(f"unknown directive {directive!r}")
+    def __init__(self, directive: str, at: int, what: str = "unknown directive") -> None:
+        super().__init__(f"{what} {directive!r}")
         self.directive = directive
         self.at = at
 
@@ -71,6 +71,9 @@ def compile_format(text: str) -> Program:
         else:
             program.extend(_literal(text[at]))
             at += 1
+    ops = {op for op, _ in program}
+    if HOUR12 in ops and AM_PM not in ops:
+        raise FormatError("%I", text.index("%I"), "without '%p' nobody knows the half of the day of")
     return tuple(program)
 
 

@@ -52,7 +52,7 @@ def _typed(name: str, files: Sequence[tuple[str, Mapping[str, str | None]]], giv
 
 def _inferred(texts: pa.Array) -> pa.DataType:
     known = texts.drop_null()
-    if len(known) and pc.all(pc.match_substring_regex(known, r"^[+-]?\d{1,18}$")).as_py():
+    if len(known) and pc.all(pc.match_substring_regex(known, r"^-?\d{1,18}$")).as_py():
         return pa.int64()
     try:
         pc.cast(known, pa.date32())

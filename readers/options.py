@@ -143,7 +143,7 @@ def _checked_format(text: str, layout: str, at: int) -> str:
     except FormatError as error:
         known = " ".join(f"%{letter}" for letter in (*DIRECTIVES, *SHORTHANDS))
         span = Span(at + error.at, at + error.at + len(error.directive))
-        raise SpecError(f"unknown directive {error.directive!r}", text, span, f"known: {known}") from None
+        raise SpecError(str(error), text, span, f"known: {known}") from None
     if not layout.strip():
         raise SpecError("an empty format", text, Span(at - 1, at + 1), "for example timestamp(%d/%m/%y %H:%M)")
     return layout

@@ -38,7 +38,9 @@ class Misfits:
 
     def detail(self, row: int) -> str:
         """Say what is wrong with the value of one row."""
-        text = repr(self.column[row].as_py())
+        value = self.column[row]
+        # A time beyond what Python's own types hold has a text all the same.
+        text = str(value.cast(pa.string())) if pa.types.is_temporal(value.type) else repr(value.as_py())
         short = text if len(text) <= _LONGEST else text[: _LONGEST - 3] + "..."
         return f"column {self.name}: {short} is not {self.want.words}"
 
