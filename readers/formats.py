@@ -63,17 +63,17 @@ class FormatError(ValueError):
 def compile_format(text: str) -> Program:
     """Compile a format such as ``%d/%m/%y %H:%M:%S.%f``. Raises `FormatError`."""
     program: list[tuple[int, int]] = []
-    at = 0
+    at, half_day = 0, None
     while at < len(text):
         if text[at] == "%":
             program.extend(_directive(text, at))
+            half_day = at if program[-1][0] == HOUR12 else half_day
             at += 2
         else:
             program.extend(_literal(text[at]))
             at += 1
-    ops = {op for op, _ in program}
-    if HOUR12 in ops and AM_PM not in ops:
-        raise FormatError("%I", text.index("%I"), "without '%p' nobody knows the half of the day of")
+    if half_day is not None and (AM_PM, 0) not in program:
+        raise FormatError("%I", half_day, "without '%p' nobody knows the half of the day of")
     return tuple(program)
 
 

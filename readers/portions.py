@@ -8,6 +8,7 @@ from typing import Protocol
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from readers.files import Located
 from readers.spans import Records
@@ -38,11 +39,19 @@ class Misfits:
 
     def detail(self, row: int) -> str:
         """Say what is wrong with the value of one row."""
-        value = self.column[row]
-        # A time beyond what Python's own types hold has a text all the same.
-        text = str(value.cast(pa.string())) if pa.types.is_temporal(value.type) else repr(value.as_py())
+        text = _shown(self.column[row])
         short = text if len(text) <= _LONGEST else text[: _LONGEST - 3] + "..."
         return f"column {self.name}: {short} is not {self.want.words}"
+
+
+def _shown(value: pa.Scalar) -> str:
+    """Return a value as a message shows it; a time beyond what Python's own types hold has a text all the same."""
+    if not pa.types.is_temporal(value.type):
+        return repr(value.as_py())
+    try:
+        return str(pc.cast(value, pa.string()))
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError):  # a zone that this machine does not know, an interval
+        return str(value.value)
 
 
 @dataclass(frozen=True, slots=True)

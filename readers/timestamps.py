@@ -31,7 +31,13 @@ from readers.formats import (
 from readers.types import ColumnType, Mask
 
 _PER_SECOND = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
-_MONTHS = np.frombuffer(b"janfebmaraprmayjunjulaugsepoctnovdec", np.uint8)
+_MONTHS = np.array(
+    [
+        *("january", "february", "march", "april", "may", "june"),
+        *("july", "august", "september", "october", "november", "december"),
+    ],
+    "S9",
+).view(np.uint8)  # nine bytes a name, zeros behind it
 _DAYS_BEFORE = np.array([0, 31, 59, 90, 120, 151, 181, 212, 243, 273, 304, 334, 365], np.int64)
 _OPS = EPOCH + 1
 _UNSET = -1
@@ -113,8 +119,7 @@ def _read_fields(text: npt.NDArray[np.uint8], program: npt.NDArray[np.int64], fi
             while at < text.size and (text[at] == 32 or text[at] == 9):
                 at += 1
         elif op == MONTH_NAME:
-            fields[MONTH] = _month(text, at)
-            at = _after_letters(text, at)
+            at, fields[MONTH] = _month(text, at)
         elif op == DAY_NAME:
             at = _after_letters(text, at)
         elif op == AM_PM:
@@ -153,18 +158,21 @@ def _after_letters(text: npt.NDArray[np.uint8], at: int) -> int:
 
 
 @njit(cache=True)
-def _month(text: npt.NDArray[np.uint8], at: int) -> int:
-    """Return the month whose English name begins with the three letters at ``at``, 0 if none does."""
-    if at + 3 > text.size:
-        return 0
+def _month(text: npt.NDArray[np.uint8], at: int) -> tuple[int, int]:
+    """Return the offset behind a month's English name or its three letters, negative if none, and its number."""
+    end = _after_letters(text, at)
     for month in range(12):
-        if (
-            text[at] | 32 == _MONTHS[3 * month]
-            and text[at + 1] | 32 == _MONTHS[3 * month + 1]
-            and text[at + 2] | 32 == _MONTHS[3 * month + 2]
-        ):
-            return month + 1
-    return 0
+        if end >= 0 and _is_name(text[at:end], _MONTHS[9 * month : 9 * month + 9]):
+            return end, month + 1
+    return _UNSET, 0
+
+
+@njit(cache=True)
+def _is_name(word: npt.NDArray[np.uint8], name: npt.NDArray[np.uint8]) -> bool:
+    """Whether a word is the first three letters of a name or all of it, in whatever case."""
+    if word.size > name.size or (word.size != 3 and word.size < name.size and name[word.size] != 0):
+        return False
+    return bool(np.all((word | 32) == name[: word.size]))
 
 
 @njit(cache=True)

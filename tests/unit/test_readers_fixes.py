@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
 from readers.open import open_source
 from readers.options import ReadOptions, parse_schema
+from readers.portions import Misfits
+from readers.types import ColumnType
 from windowing.errors import SpecError
 
 
@@ -29,6 +34,23 @@ def test_a_twelve_hour_layout_needs_its_half_of_the_day(tmp_path: Path) -> None:
     assert [str(value) for value in found] == ["2026-11-03 17:30:00"]
 
 
+def test_the_caret_stands_under_the_hour_not_under_a_percent_sign() -> None:
+    with pytest.raises(SpecError) as caught:
+        parse_schema("x:timestamp(%%I %I)")
+    assert (caught.value.span.start, caught.value.span.stop) == (16, 18)
+
+
+@pytest.mark.parametrize("directive", ["b", "B", "h"])
+def test_a_month_is_its_three_letters_or_its_whole_name(tmp_path: Path, directive: str) -> None:
+    good = ["Jan", "january", "MAY", "Sep", "September", "dec", "December"]
+    bad = ["Janxyz", "Janu", "Septembers", "Sept", "Mayy", "Ja", "Januarys", "Decembrrr"]
+    (tmp_path / "a.csv").write_text("x\n" + "".join(f"1 {word} 2026\n" for word in good + bad))
+    found, rejects = read(tmp_path / "a.csv", f"x:date(%d %{directive} %Y)")
+    assert [value.month for value in found] == [1, 1, 5, 9, 9, 12, 12]  # type: ignore[attr-defined]
+    assert rejects is not None
+    assert rejects["_text"].to_pylist() == [f"1 {word} 2026" for word in bad]
+
+
 def test_a_reject_tells_times_that_python_has_no_value_for(tmp_path: Path) -> None:
     pq.write_table(pa.table({"x": pa.array([1001], pa.timestamp("ns"))}), tmp_path / "a.parquet")
     found, rejects = read(tmp_path / "a.parquet", "x:timestamp")
@@ -37,9 +59,58 @@ def test_a_reject_tells_times_that_python_has_no_value_for(tmp_path: Path) -> No
     assert rejects["_detail"].to_pylist() == ["column x: 1970-01-01 00:00:00.000001001 is not a timestamp"]
 
 
+WITHOUT_PANDAS = """
+import sys
+
+class Block:
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] == "pandas":
+            raise ModuleNotFoundError(name)
+
+sys.meta_path.insert(0, Block())
+from readers.open import open_source
+from readers.options import ReadOptions, parse_schema
+
+source = open_source([sys.argv[1]], ReadOptions(schema=parse_schema("x:timestamp")), lambda f, xs: [*map(f, xs)])
+print(source.read(source.splits[0], ["x"]).rejects["_detail"].to_pylist())
+assert "pandas" not in sys.modules
+"""
+
+
+def test_nanoseconds_are_told_without_pandas(tmp_path: Path) -> None:
+    path = tmp_path / "a.parquet"
+    pq.write_table(pa.table({"x": pa.array([1001], pa.timestamp("ns"))}), path)
+    command = [sys.executable, "-c", WITHOUT_PANDAS, str(path)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.stdout.strip() == "['column x: 1970-01-01 00:00:00.000001001 is not a timestamp']", done.stderr
+
+
+@pytest.mark.parametrize(
+    ("kind", "value", "shown"),
+    [
+        (pa.timestamp("us"), 2**58, "11103-08-29 17:22:31.711744"),
+        (pa.date32(), 10**7, "29349-01-26"),
+        (pa.timestamp("us", "No/Where"), 5, "5"),
+        (pa.duration("ns"), 1001, "1001"),
+        (pa.int64(), 5, "5"),
+    ],
+)
+def test_every_value_has_a_text(kind: pa.DataType, value: int, shown: str) -> None:
+    numbers = pa.array([value], pa.int32() if pa.types.is_date(kind) else pa.int64())
+    misfit = Misfits("x", ColumnType(pa.bool_()), pa.chunked_array([numbers.cast(kind)]), np.array([True]))
+    assert misfit.detail(0) == f"column x: {shown} is not a boolean"
+
+
 def test_a_folder_with_a_plus_sign_is_text(tmp_path: Path) -> None:
     for folder in ("x=1", "x=+5"):
         (tmp_path / folder).mkdir()
         (tmp_path / folder / "a.csv").write_text("y\n1\n")
     found, _ = read(tmp_path)
     assert found == ["+5"]
+
+
+def test_folder_values_of_many_digits_are_text(tmp_path: Path) -> None:
+    (tmp_path / f"x={'1' * 19}").mkdir()
+    (tmp_path / f"x={'1' * 19}" / "a.csv").write_text("y\n1\n")
+    found, _ = read(tmp_path)
+    assert found == ["1" * 19]
