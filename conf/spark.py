@@ -71,7 +71,7 @@ JAVA_OPTIONS = (
 
 
 def spark_settings(master: str, user: Mapping[str, str], verbose: bool = False) -> dict[str, str]:
-    """All settings for ``master``: `ALWAYS`, then `LOCAL` or `CLUSTER`, then the ``user``'s own over them."""
+    """All settings for ``master``: `ALWAYS`, `WORKERS`, `LOCAL` or `CLUSTER`, then the ``user``'s own over them."""
     local = is_local(master)
     java = [*(JAVA_OPTIONS if local else ()), f"-Dlog4j2.configurationFile={_LOGGING.as_uri()}"]
     java.append(f"-Dwincli.log.level={'warn' if verbose else 'off'}")

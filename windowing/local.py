@@ -18,7 +18,7 @@ from windowing.order import OrderBy
 from windowing.parse import parse_aggregate, parse_window
 from windowing.plan import AtEnd, Empty, Plan, make_plan
 from windowing.scan import empty_mark_rows, empty_tick_rows, scan
-from windowing.screen import screen
+from windowing.screen import kept_and_rejected, screen
 from windowing.sequence import build, one_batch
 from windowing.spec import WindowSpec
 
@@ -81,10 +81,9 @@ def _kept(plan: Plan, rows: pa.RecordBatch, pos: Ints, rejected: str) -> tuple[p
     reasons = screen(plan, rows)
     if reasons is None:
         return rows, pos
-    bad = np.flatnonzero(reasons != None)  # noqa: E711 - element by element
+    kept, bad = kept_and_rejected(reasons)
     if rejected == "error":
         raise DataError(f"{len(bad)} rows have no place in the window: row {bad[0]} is {reasons[bad[0]]}", "mend them")
-    kept = np.flatnonzero(reasons == None)  # noqa: E711
     return rows.take(pa.array(kept)), kept
 
 

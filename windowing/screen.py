@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from windowing.columns import combined, has_nan, measures, overflows
+from windowing.columns import Ints, combined, has_nan, measures, overflows
 from windowing.plan import Plan
 from windowing.spec import Delta, Gap, attributes, needs_clock
 
@@ -27,6 +27,12 @@ def screen(plan: Plan, rows: pa.RecordBatch) -> npt.NDArray[np.object_] | None:
             reasons = np.full(rows.num_rows, None, np.object_)
         reasons[mask & (reasons == None)] = reason  # noqa: E711 - element by element
     return reasons
+
+
+def kept_and_rejected(reasons: npt.NDArray[np.object_]) -> tuple[Ints, Ints]:
+    """Return the places of the rows that `screen` keeps, and of those it turns away."""
+    kept = reasons == None  # noqa: E711 - element by element
+    return np.flatnonzero(kept), np.flatnonzero(~kept)
 
 
 def _faults(plan: Plan, rows: pa.RecordBatch) -> Iterator[tuple[str, Mask]]:

@@ -17,7 +17,7 @@ from windowing.engine.ports import REJECT_FIELDS, Account, Batch, Counts, Sink, 
 from windowing.engine.slices import Chunk, slice_bounds
 from windowing.marks import NO_FILE, Marks, no_marks, placed
 from windowing.plan import MARK, Plan
-from windowing.screen import screen
+from windowing.screen import kept_and_rejected, screen
 from windowing.sequence import Sequences, build, group_codes, one_batch
 from windowing.spec import needs_clock
 from windowing.tumbling import clock_values
@@ -91,7 +91,7 @@ def read_chunk(work: Work, chunk: Chunk) -> Read:
     reasons = screen(work.plan, rows)
     account = _reject(work, chunk, batches, pos, reasons) + Account(Counts(rows_in=chunk.rows - only))
     if reasons is not None:
-        kept = np.flatnonzero(reasons == None)  # noqa: E711 - element by element
+        kept, _ = kept_and_rejected(reasons)
         rows, pos = rows.take(pa.array(kept)), pos[kept]
     sequences = build(rows, pos, work.plan.key, work.plan.sort, work.plan.values)
     return Read(sequences, marks, _clock(work.plan, sequences), account)
@@ -180,7 +180,7 @@ def _reject(
     """Write the rows that the readers or the screen turned away, whole; account for them by reason."""
     tables = [_unread(work, batch.rejects) for batch in batches if batch.rejects is not None]
     if reasons is not None:
-        bad = np.flatnonzero(reasons != None)  # noqa: E711 - element by element
+        _, bad = kept_and_rejected(reasons)
         tables += _turned_away(work, chunk, pos[bad], reasons[bad])
     if not tables:
         return Account()
