@@ -6,10 +6,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from conf.job import Job, make_job, pairs
+from conf.job import Job, make_job, origin_seconds, pairs
 from readers.options import ReadOptions, parse_schema
 from windowing.errors import ConfigError
-from windowing.parse import parse_aggregate, parse_window
+from windowing.options import Options
+from windowing.parse import parse_aggregate, parse_duration, parse_window
 from windowing.spec import AggregateCall, WindowSpec
 
 
@@ -19,8 +20,9 @@ class Asked:
 
     job: Job
     spec: WindowSpec
-    calls: tuple[AggregateCall, ...]
-    options: ReadOptions
+    calls: tuple[AggregateCall, ...] | None
+    options: Options
+    reading: ReadOptions
 
 
 def read_job(options: Mapping[str, Any]) -> Asked:
@@ -31,10 +33,28 @@ def read_job(options: Mapping[str, Any]) -> Asked:
     if not given.get("window"):
         raise ConfigError("no window is given", "say --window SPEC, for example --window 'delta(ts, 60)'")
     job = make_job(given)
+    column_types = parse_schema(job.column_types) if job.column_types else ()
+    reading = ReadOptions(job.input_format, column_types, job.multiline, job.delimiter, job.file_order, job.split_size)
+    calls = tuple(parse_aggregate(text) for text in job.agg) or None
+    return Asked(job, parse_window(job.window), calls, _window_options(job), reading)
+
+
+def _window_options(job: Job) -> Options:
+    """What a job asks of its window."""
     if job.at_end == "hold":
         raise ConfigError("--at-end hold keeps open windows in a state, and there is none", "say flush or drop")
-    column_types = parse_schema(job.column_types) if job.column_types else ()
-    options_read = ReadOptions(
-        job.input_format, column_types, job.multiline, job.delimiter, job.file_order, job.split_size
+    return Options(
+        at_end=job.at_end,
+        empty=job.empty,
+        origin=origin_seconds(job.origin),
+        partial=job.partial,
+        group_by=job.group_by,
+        emit=job.emit,
+        sort_by=job.sort_by,
+        event_time=job.event_time,
+        lag=parse_duration(job.lag),
+        min_gap=parse_duration(job.min_gap),
+        emit_evicted=job.emit_evicted,
+        operator=job.operator,
+        plain=job.plain,
     )
-    return Asked(job, parse_window(job.window), tuple(parse_aggregate(text) for text in job.agg), options_read)

@@ -34,6 +34,11 @@ Examples:
   wincli run --window "time(5m)" --key sensor --empty row --agg "mean(value)" in/ out/
   wincli run --window "gap(ts, 30m)" --key user --schema "ts:timestamp(%d/%m/%y %H:%M:%S)" clicks.csv sessions/
   wincli run --window "punct()" --agg "total=sum(spent)" out/ totals/ --output-format csv
+  wincli run --window 'calendar(day, "Europe/Paris", 06:00)' --group-by shop --agg "sum(amount)" sales/ days/
+  wincli run --window "sliding, time(1h), time(5m)" --key user --agg "mean(latency)" in/ out/
+  wincli run --window "within 5m" --key user --agg "tries=count()" logins/ recent/
+  wincli run --window "timeInterval, intervalDuration(1h), discardAge(10m)" --event-time ts --lag 30s in/ hours/
+  wincli run --window "count(100)" --emit rows --sort-by "price desc" in/ sorted/
 \b
 Exit codes: 0 ok, 1 unexpected, 2 usage or spec, 3 files, 4 data, 5 Java or Spark, 130 interrupted, 143 terminated.
 """
@@ -65,6 +70,26 @@ def run(
         list[str] | None,
         _option("--agg -a", "An aggregate (repeatable). Default: count().", "[NAME=]FUNC(ARGS)"),
     ] = None,
+    group_by: Annotated[
+        list[str] | None, _option("--group-by", "One line per group of these columns in a pane.", "COL,..")
+    ] = None,
+    emit: Annotated[
+        str | None,
+        _option(
+            "--emit",
+            "What a pane gives: its aggregates, its rows, or those that entered or left (sliding and batched windows). "
+            "Default: aggregates.",
+            "aggregates|rows|entered|left",
+        ),
+    ] = None,
+    sort_by: Annotated[
+        list[str] | None,
+        _option("--sort-by", "Sort the rows of each pane, with --emit. Default: their order.", "COL [desc],.."),
+    ] = None,
+    operator: Annotated[
+        str | None, _option("--operator", "An operator of your own, in place of aggregates.", "MODULE:CLASS")
+    ] = None,
+    partial: Annotated[bool | None, _option("--partial", "Sliding windows come out before they are full, too.")] = None,
     at_end: Annotated[
         str | None, _option("--at-end", "What becomes of windows still open at the end. Default: flush.", "flush|drop")
     ] = None,
@@ -73,6 +98,18 @@ def run(
     ] = None,
     origin: Annotated[
         str | None, _option("--origin", "Where the grid of time windows begins. Default: 0, the epoch.", "TIME|SECONDS")
+    ] = None,
+    event_time: Annotated[
+        str | None, _option("--event-time", "What timeInterval goes by. Default: the only time column.", "COL")
+    ] = None,
+    lag: Annotated[
+        str | None, _option("--lag", "How far the watermark stays behind the latest event. Default: 0.", "DURATION")
+    ] = None,
+    min_gap: Annotated[
+        str | None, _option("--min-gap", "The least rise of the watermark that takes effect. Default: 0.", "DURATION")
+    ] = None,
+    emit_evicted: Annotated[
+        bool | None, _option("--emit-evicted", "Windows of evicted keys come out, too (tumbling).")
     ] = None,
     input_format: Annotated[
         str | None, _option("--input-format", "Default: by file name.", "auto|parquet|csv|jsonl")

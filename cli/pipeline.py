@@ -14,14 +14,15 @@ import pyarrow as pa
 from cli.asked import Asked
 from cli.messages import Messages
 from cli.progress import show_progress
-from conf.job import Job, origin_seconds
+from conf.job import Job
 from readers.open import open_source
-from windowing.engine.exchange import FILES, NONE, STREAM, Work, reject_schema
 from windowing.engine.ports import Source
+from windowing.engine.rejects import reject_schema
 from windowing.engine.run import Outcome, run_window
 from windowing.engine.session import Boot, Progress, Session
 from windowing.engine.slices import Sizes
 from windowing.engine.warm import warm
+from windowing.engine.work import FILES, NONE, STREAM, Work
 from windowing.errors import ConfigError, DataError
 from windowing.names import did_you_mean
 from windowing.plan import Plan, make_plan, stream_of
@@ -49,7 +50,7 @@ def run_job(asked: Asked, spark: Boot, messages: Messages, started: float) -> No
 def _prepare(asked: Asked, output: Output, spark: Boot, messages: Messages) -> Work:
     """Open the input, bind the window to it, and compile: all that the driver can do while Java starts."""
     job = asked.job
-    source = open_source(job.input, asked.options, lambda f, items: spark.session().each("read types", f, items))
+    source = open_source(job.input, asked.reading, lambda f, items: spark.session().each("read types", f, items))
     plan = _plan(asked, source)
     marks = _marks(job, source, plan)
     _tell_choices(plan, marks, messages)
@@ -76,10 +77,7 @@ def _plan(asked: Asked, source: Source) -> Plan:
         job.key,
         order_by,
         asked.calls,
-        job.at_end,  # type: ignore[arg-type] # hold was refused
-        job.empty,
-        origin_seconds(job.origin),
-        job.plain,
+        asked.options,
         source.stream,
         source.explain_type,
     )
@@ -125,7 +123,7 @@ def _manifest(asked: Asked, work: Work, outcome: Outcome, seconds: Mapping[str, 
         parts=outcome.parts,
         rejects=outcome.rejects,
         seconds=seconds,
-        stream=None if plan.plain else stream_of(plan),
+        stream=None if plan.options.plain else stream_of(plan),
     )
 
 
@@ -153,6 +151,7 @@ def _tell(job: Job, outcome: Outcome, seconds: float, messages: Messages) -> Non
     lost = _by_reason(counts.rejected)
     words = [f"{_many(counts.rows_in, 'row')} in", f"{_many(outcome.windows, 'window')} out"]
     words += [f"{sum(counts.rejected.values()):,} rejected" + (f" ({lost}), see _rejected" if lost else "")]
+    words += [f"{counts.filtered:,} in no window"] if counts.filtered else []
     words += [f"{counts.dropped_at_end:,} dropped at the end"] if counts.dropped_at_end else []
     words += [f"{seconds:.1f} s", f"{_many(round(counts.rows_in / seconds), 'row')}/s"]
     messages.summary(
@@ -160,6 +159,7 @@ def _tell(job: Job, outcome: Outcome, seconds: float, messages: Messages) -> Non
         rows_in=counts.rows_in,
         windows_out=outcome.windows,
         rejected=counts.rejected,
+        filtered=counts.filtered,
         dropped_at_end=counts.dropped_at_end,
         seconds=round(seconds, 3),
         output=job.output,

@@ -66,6 +66,17 @@ def _size_option(value: Any, told: ValidationInfo) -> int:
         raise ConfigError(f"{_option(told.field_name)}: {error.what}", error.do) from None
 
 
+def _seconds_option(value: Any, told: ValidationInfo) -> str:
+    """Check a duration; it stays text, for a job is written down as it was asked for."""
+    try:
+        parse_duration(str(value))
+    except SpecError as error:
+        option = _option(told.field_name)
+        raise ConfigError(f"{option} {value!r} is no duration: {error.what}", "write it as 10, 1.5s or 5m") from None
+    return str(value)
+
+
+Seconds = Annotated[str, BeforeValidator(_seconds_option)]
 Names = Annotated[tuple[str, ...], BeforeValidator(names)]
 Size = Annotated[int, BeforeValidator(_size_option)]
 
@@ -81,9 +92,18 @@ class Job(BaseModel):
     key: Names = ()
     order_by: Names | None = None
     agg: tuple[str, ...]
+    group_by: Names = ()
+    emit: Literal["aggregates", "rows", "entered", "left"]
+    sort_by: Names = ()
+    partial: bool
     at_end: Literal["flush", "drop", "hold"]
     empty: Literal["skip", "mark", "row"]
     origin: str
+    event_time: str | None = None
+    lag: Seconds
+    min_gap: Seconds
+    emit_evicted: bool
+    operator: str | None = None
     input_format: Literal["auto", "parquet", "csv", "jsonl"]
     output_format: Literal["parquet", "csv", "jsonl"]
     column_types: str | None = Field(default=None, alias="schema")

@@ -13,7 +13,7 @@ from readers.files import Located, naming
 from readers.listing import MANIFEST, Found, Listing
 from readers.types import arrow_type
 from windowing.errors import InputError
-from windowing.stream import StreamInfo
+from windowing.stream import OWN, StreamInfo
 
 STREAM_COLUMN = "_stream"
 
@@ -49,7 +49,7 @@ def order_files(listing: Listing, order: str) -> Files:
     folders = tuple(manifest.place.path.removesuffix(MANIFEST) for manifest in listing.manifests)
     others = [file for file in listing.files if not file.place.path.startswith(folders)]
     _check_agree(results, others)
-    types = {name: kind for result in results for name, kind in result.types.items()}
+    types = _agreed([result.types for result in results])
     files = tuple(file for result in results for file in result.files)
     stream = results[0].stream
     if stream is None:
@@ -57,7 +57,14 @@ def order_files(listing: Listing, order: str) -> Files:
     if len(results) == 1:
         return Files(files, None, types, stream)
     ordinals = tuple(ordinal for ordinal, result in enumerate(results) for _ in result.files)
-    return Files(files, ordinals, types, replace(stream, order=(STREAM_COLUMN, *stream.order)))
+    order_of_all, own = (STREAM_COLUMN, *stream.order), (STREAM_COLUMN, *stream.own)
+    return Files(files, ordinals, types, replace(stream, order=order_of_all, own=own))
+
+
+def _agreed(told: Sequence[Mapping[str, pa.DataType]]) -> dict[str, pa.DataType]:
+    """The types that all results that have a column agree on; others are found out as those of any files are."""
+    every = {name: {types[name] for types in told if name in types} for types in told for name in types}
+    return {name: kinds.pop() for name, kinds in every.items() if len(kinds) == 1}
 
 
 def _sorted(files: Sequence[Found], order: str) -> tuple[Found, ...]:
@@ -112,7 +119,8 @@ def _unreadable(place: Located, reason: str) -> InputError:
 def _stream(content: Any) -> StreamInfo | None:
     if content is None:
         return None
-    return StreamInfo(tuple(map(str, content["order"])), tuple(map(str, content["at"])))
+    own = content.get("own", OWN)  # 0.1 did not tell
+    return StreamInfo(tuple(map(str, content["order"])), tuple(map(str, content["at"])), tuple(map(str, own)))
 
 
 def _types(schema: Sequence[Mapping[str, str]]) -> dict[str, pa.DataType]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import datetime as dt
 import decimal
 import math
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Sequence
 from fractions import Fraction
 from typing import Any
 
@@ -23,10 +23,10 @@ class TooWideError(Exception):
 
 
 def expected(
-    function: str, columns: list[list[Value]], literals: list[Value], panes: list[tuple[int, int]]
+    function: str, columns: list[list[Value]], literals: list[Value], panes: Sequence[Sequence[int]]
 ) -> list[Value]:
-    """The answer for each half-open pane ``(lo, hi)``; `TooWideError` where one does not fit."""
-    return [REFERENCE[function](*[column[lo:hi] for column in columns], *literals) for lo, hi in panes]
+    """The answer for each pane, given the rows that it shows in order; `TooWideError` where one does not fit."""
+    return [REFERENCE[function](*[[column[i] for i in pane] for column in columns], *literals) for pane in panes]
 
 
 def present(values: list[Value]) -> list[Value]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 
@@ -11,10 +11,14 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from windowing.engine.exchange import FILES, Work, blobs_of, reject_schema
+from windowing.engine.exchange import blobs_of
 from windowing.engine.ports import Batch, Counts, InputFile, Part, Split
+from windowing.engine.rejects import reject_schema
 from windowing.engine.scanning import empty_marks_of, scan_directly, scan_slice
+from windowing.engine.shared import Held
 from windowing.engine.slices import Chunk
+from windowing.engine.verdict import decided, here
+from windowing.engine.work import FILES, Work
 from windowing.plan import Plan
 from windowing.stream import StreamInfo
 
@@ -54,14 +58,21 @@ class MemorySource:
         return pos - split.base + split.place[0] + 1
 
 
+def decoded(table: pa.Table) -> pa.Table:
+    """A table without dictionary columns."""
+    types = [f.type.value_type if pa.types.is_dictionary(f.type) else f.type for f in table.schema]
+    return table.cast(pa.schema([f.with_type(t) for f, t in zip(table.schema, types, strict=True)]))
+
+
 @dataclass
 class MemorySink:
     parts: dict[int, pa.Table] = field(default_factory=dict)
     rejects: dict[int, pa.Table] = field(default_factory=dict)
 
-    def write_part(self, index: int, batches: pa.Table) -> Part:
-        self.parts[index] = batches
-        return Part(f"part-{index:05d}", batches.num_rows, 0)
+    def write_part(self, index: int, tables: Iterable[pa.Table]) -> Part:
+        plain = [decoded(table) for table in tables]
+        self.parts[index] = pa.concat_tables(plain)
+        return Part(f"part-{index:05d}", self.parts[index].num_rows, 0)
 
     def write_rejects(self, index: int, rows: pa.Table) -> Part:
         self.rejects[index] = rows
@@ -91,13 +102,14 @@ def run_in_memory(
         reports = [scan_directly(work, chunks)]
     else:
         slices = cuts.num_rows + 1
+        work, known = decided(work, chunks, here, Held)
         blobs: dict[int, list[bytes]] = defaultdict(list)
-        for chunk in reversed(chunks):  # blobs arrive in any order
+        for chunk in reversed(known):  # blobs arrive in any order
             for index, blob in blobs_of(work, cuts, slices, chunk):
                 blobs[index].append(blob)
         reports = [scan_slice(work, i, slices == 1, blobs[i]) for i in range(slices)]
         if slices > 1 and plan.takes_marks:
-            sink.write_part(slices, empty_marks_of(work, reports))
+            sink.write_part(slices, [empty_marks_of(work, reports)])
     parts = [sink.parts[i].cast(plan.schema) for i in sorted(sink.parts)]
     empty = reject_schema(source.schema).empty_table()
     rejects = pa.concat_tables([empty, *(sink.rejects[i] for i in sorted(sink.rejects))])

@@ -4,8 +4,9 @@ Written from the semantics and not from the kernels, in Python numbers that neve
 are their integer ticks, decimals are `Decimal`, seconds are `Fraction`. Nothing here is fast.
 
 A stream is rows, marks and ticks in one total order. `Tumbling` takes them one by one and asks its policy two
-questions about every row: does the window end *before* it, does it end *with* it? A new kind of window is a class
-beside `Tumbling` with the same three `on_` methods, and a word in `KINDS`.
+questions about every row: does the window end *before* it, does it end *with* it? Every other kind of window is a
+class like `Tumbling` with `on_` methods, in a module of its own: `tests.reference_sliding`,
+`tests.reference_intervals`; `tests.reference_eviction` lets keys go. `grouped` cuts the panes of any of these by group.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from decimal import Decimal, localcontext
 from fractions import Fraction
 from typing import Any, Literal, Protocol
@@ -30,7 +31,11 @@ TICKS_PER_SECOND = {"s": 1, "ms": 1_000, "us": 1_000_000, "ns": 1_000_000_000}
 
 @dataclass(frozen=True, slots=True)
 class Pane:
-    """One output: the rows of a pane by arrival position, or a mark and no rows (``mark == "only"``)."""
+    """One output: the rows of a pane by arrival position, or a mark and no rows (``mark == "only"``).
+
+    ``timing`` and ``index``: of event-time panes. ``group``: where panes are cut by group; only the last group of a
+    pane has the mark behind it.
+    """
 
     key: Key | None
     number: int | None
@@ -40,7 +45,10 @@ class Pane:
     pos: int | None
     start: Value | None
     end: Value | None
-    mark: Literal["window", "only"] = "window"
+    mark: Literal["window", "only"] | None = "window"
+    timing: Literal["on_time", "late"] | None = None
+    index: int | None = None
+    group: tuple[Value, ...] | None = None
 
 
 # --- columns ------------------------------------------------------------------------------------------------------
@@ -355,11 +363,16 @@ def tumbling(
     ``order``: the order columns, none for arrival; the clock is the first. ``marks``: a mark at p stands before
     row p. ``clock``: where the clock stands at the end, in the clock column's own terms; default its largest value.
     """
-    window = Tumbling(rows, policy, key, order)
-    events = list(stream(rows, order, marks))
-    if isinstance(policy, Time) and rows:
-        now = max([*(row[order[0]] for row in rows.values()), *([] if clock is None else [clock])])
-        events = with_ticks(events, rows, order[0], policy, now)
+    return play(Tumbling(rows, policy, key, order), marks, clock, at_end)
+
+
+def play(window: Tumbling, marks: Iterable[int], clock: Value | None, at_end: Literal["flush", "drop"]) -> list[Pane]:
+    """Let a window see all its rows, the marks and the ticks; return what came out."""
+    events = list(stream(window.rows, window.order, marks))
+    if isinstance(window.policy, Time) and window.rows:
+        column = window.order[0]
+        now = max([*(row[column] for row in window.rows.values()), *([] if clock is None else [clock])])
+        events = with_ticks(events, window.rows, column, window.policy, now)
     for event in events:
         {"row": window.on_row, "mark": window.on_mark, "tick": window.on_tick}[event.what](event.pos)
     if at_end == "flush":
@@ -367,5 +380,33 @@ def tumbling(
     return window.panes
 
 
-KINDS = frozenset({"tumbling", "count", "delta", "time", "punct", "gap", "partitioned"})
-"""The words of a window spec that this reference can run. Cases that use another word wait for it."""
+# --- groups -------------------------------------------------------------------------------------------------------
+
+
+def grouped(panes: Iterable[Pane], rows: Mapping[int, Row], group_by: Sequence[str]) -> list[Pane]:
+    """Cut every pane into one per group that has a row in it, groups ascending, and one mark behind the last.
+
+    NaN is a group behind the numbers, null one behind all; -0.0 is 0.0. A mark without rows stays as it is.
+    """
+    out: list[Pane] = []
+    for pane in panes:
+        parts: dict[tuple[tuple[int, Value], ...], list[int]] = {}
+        for pos in pane.rows:
+            parts.setdefault(tuple(ranked(rows[pos][name]) for name in group_by), []).append(pos)
+        for ranks in sorted(parts):
+            group = tuple(value for _, value in ranks)
+            out.append(replace(pane, rows=tuple(parts[ranks]), group=group, mark=None))
+        if parts:
+            out[-1] = replace(out[-1], mark=pane.mark)
+        elif pane.mark == "only":
+            out.append(pane)
+    return out
+
+
+def ranked(value: Value) -> tuple[int, Value]:
+    """A value that a group is made of, behind its rank: what is equal or NaN is one group."""
+    if value is None:
+        return 2, None
+    if value != value:  # noqa: PLR0124 - only NaN is not itself
+        return 1, math.nan
+    return 0, value + 0.0 if isinstance(value, float) else value

@@ -21,6 +21,7 @@ import pyarrow.compute as pc
 from windowing.errors import DataError
 
 Ints = npt.NDArray[np.int64]
+Mask = npt.NDArray[np.bool_]
 Measures = npt.NDArray[Any]  # int64 ticks, float64 or float32
 
 _PER_SECOND = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
@@ -188,7 +189,7 @@ def _decimal_words(column: pa.Array) -> Ints:
 
 
 def _float_words(values: npt.NDArray[np.float64]) -> Ints:
-    bits = (values + 0.0).view(np.int64)  # + 0.0: the two zeros are one value
+    bits = np.where(np.isnan(values), np.nan, values + 0.0).view(np.int64)  # the two zeros are one value, so are NaNs
     return np.where(bits < 0, bits ^ np.int64(0x7FFFFFFFFFFFFFFF), bits)
 
 

@@ -29,7 +29,10 @@ class Grid:
 
     ``type``: the type of its bounds. ``refine``: ticks of the bounds per tick of the column.
     ``origin`` and ``period``: in ticks of the bounds; ``divide``: ticks of the bounds in one unit of the values that
-    are printed, where these are floats, else 1. ``exact``: whether the clock itself has ticks.
+    are printed, where these are floats, else 1. ``exact``: whether the clock itself has ticks. ``reach``: how far
+    from the values their bounds may lie, in ticks.
+
+    An *instant* is a place on the clock as the bounds see it: int64 ticks of the bounds, or a float.
     """
 
     type: pa.DataType
@@ -38,25 +41,68 @@ class Grid:
     origin: float
     period: float
     divide: int = 1
+    reach: float = 0
 
     def cells(self, values: Measures) -> Ints:
         """Return for each value the k of its window ``[bound(k), bound(k + 1))``, int64 of shape (n,).
 
         ``values`` are measures of the clock column. Raises `DataError` where a bound would not fit 64 bit.
         """
-        if not self.exact:
-            return self._float_cells(values.astype(np.float64))
-        self._check_reach(values)
-        return np.floor_divide(values * np.int64(self.refine) - np.int64(self.origin), np.int64(self.period))
+        return self._cells(self.instants(values))
 
     def bounds(self, cells: Ints) -> pa.Array:
         """Return the lower bounds of cells, in the grid's type."""
+        return self.told(self._ticks(cells))
+
+    def instants(self, values: Measures) -> Measures:
+        """Return measures of the clock column as instants, of shape (n,). Raises `DataError` as `cells` does."""
         if not self.exact:
-            return pa.array(self._float_bounds(cells))
-        ticks = cells * np.int64(self.period) + np.int64(self.origin)
+            return values.astype(np.float64)
+        self._check_reach(values)
+        return values * np.int64(self.refine)
+
+    def first_ticks(self, instants: Measures) -> Ints:
+        """Return for each instant the k of the first tick at or after it, int64 of shape (n,)."""
+        cells = self._cells(instants)
+        return cells + (self._ticks(cells) < instants)
+
+    def later(self, instants: Measures, seconds: Fraction) -> Measures:
+        """Return instants moved by ``seconds``, one of the spans that the grid was made for, or back by it.
+
+        Raises `DataError` where floats are so far apart that they do not move.
+        """
+        if self.exact:
+            return instants + np.int64(int(seconds * self._per_second))
+        with np.errstate(over="ignore", invalid="ignore"):
+            moved = _nearest_sums(instants, seconds)
+        if not bool((np.isfinite(moved) & (moved != instants)).all()):
+            furthest = float(np.max(np.abs(instants)))
+            raise DataError(
+                f"a clock of floats at {furthest} cannot tell {float(abs(seconds))} s", "use a longer window"
+            )
+        return moved
+
+    def told(self, instants: Measures) -> pa.Array:
+        """Return instants in the grid's type."""
+        if not self.exact:
+            return pa.array(instants, pa.float64())
         if self.divide != 1:
-            return pa.array(ticks / self.divide, pa.float64())
-        return ticks_array(ticks, self.type)
+            return pa.array(instants / self.divide, pa.float64())
+        return ticks_array(instants, self.type)
+
+    @property
+    def _per_second(self) -> Fraction:
+        return Fraction(self.divide) if pa.types.is_floating(self.type) else _scale(self.type)
+
+    def _cells(self, instants: Measures) -> Ints:
+        if not self.exact:
+            return self._float_cells(instants)
+        return np.floor_divide(instants - np.int64(self.origin), np.int64(self.period))
+
+    def _ticks(self, cells: Ints) -> Measures:
+        if not self.exact:
+            return self._float_bounds(cells)
+        return cells * np.int64(self.period) + np.int64(self.origin)
 
     def _float_cells(self, values: Measures) -> Ints:
         furthest = float(np.max(np.abs(values), initial=0.0))
@@ -75,24 +121,30 @@ class Grid:
         if not len(values):
             values = np.zeros(1, np.int64)
         low, high = int(values.min()) * self.refine, int(values.max()) * self.refine
-        reach = abs(self.origin) + 2 * self.period
-        if low - reach < -(2**63) or high + reach >= 2**63:
-            raise DataError(f"the time grid does not reach from {low} to {high} in 64 bit", "use a coarser unit")
+        if low - self.reach < -(2**63) or high + self.reach >= 2**63:
+            what = f"the time grid does not reach from {low} to {high} in 64 bit"
+            raise DataError(what, "use shorter spans, or a coarser unit")
 
 
-def make_grid(dtype: pa.DataType, period: Fraction, origin: Fraction) -> Grid:
-    """Make the grid of a clock column of type ``dtype``; period and origin in seconds.
+def make_grid(dtype: pa.DataType, period: Fraction, origin: Fraction, *spans: Fraction) -> Grid:
+    """Make the grid of a clock column of type ``dtype``; period, origin and spans in seconds.
 
-    Raises `ConfigError` where the period is finer than nanoseconds.
+    ``spans``: how far instants other than ticks may lie from the values, so that the type of the bounds tells them too.
+    A column without any value is one of whole numbers.
+
+    Raises `ConfigError` where any of these is finer than nanoseconds.
     """
+    dtype = pa.int64() if pa.types.is_null(dtype) else dtype
     if pa.types.is_floating(dtype):
         divide = math.lcm(period.denominator, origin.denominator)
         if max(Fraction(divide), abs(origin) * divide, period * divide) > _FLOAT_INTEGERS:
             return Grid(pa.float64(), False, 1, float(origin), float(period))
         return Grid(pa.float64(), False, 1, int(origin * divide), int(period * divide), divide)
-    bound_type, per_second, divide = _bound_type(dtype, period, origin)
+    bound_type, per_second, divide = _bound_type(dtype, period, origin, *spans)
     refine = int(per_second / _scale(dtype))
-    return Grid(bound_type, True, refine, int(origin * per_second), int(period * per_second), divide)
+    start, step, *more = (int(seconds * per_second) for seconds in (origin, period, *spans))
+    reach = abs(start) + 2 * step + sum(map(abs, more))
+    return Grid(bound_type, True, refine, start, step, divide, reach)
 
 
 def ticks_array(ticks: Ints, dtype: pa.DataType) -> pa.Array:
@@ -114,18 +166,32 @@ def _scale(dtype: pa.DataType) -> Fraction:
     return per_second
 
 
-def _bound_type(dtype: pa.DataType, period: Fraction, origin: Fraction) -> tuple[pa.DataType, Fraction, int]:
+def _nearest_sums(values: npt.NDArray[np.float64], seconds: Fraction) -> npt.NDArray[np.float64]:
+    """The floats nearest to ``value + seconds``: what the nearest float of the seconds leaves out counts, too."""
+    high = float(seconds)
+    low = float(seconds - Fraction(high))
+    sums = values + high
+    added = sums - values
+    error = (values - (sums - added)) + (high - added)
+    return sums + (error + low)
+
+
+def _bound_type(
+    dtype: pa.DataType, period: Fraction, origin: Fraction, *spans: Fraction
+) -> tuple[pa.DataType, Fraction, int]:
     """Type of the bounds, its ticks per second, and what to divide by."""
     own = _scale(dtype)
-    if _whole(own, period, origin):
+    every = (period, origin, *spans)
+    if _whole(own, *every):
         return _roomy(dtype), own, 1
     if pa.types.is_decimal(dtype) or pa.types.is_integer(dtype):
-        fine = own * max((period * own).denominator, 1) * max((origin * own).denominator, 1)
+        fine = own * math.lcm(*((seconds * own).denominator for seconds in every))
         return pa.float64(), fine, int(fine)
     for unit, per_second in _UNITS.items():
-        if per_second >= own and _whole(Fraction(per_second), period, origin):
+        if per_second >= own and _whole(Fraction(per_second), *every):
             return _with_unit(dtype, unit), Fraction(per_second), 1
-    raise ConfigError(f"a grid of {float(period)} s from {float(origin)} s is finer than a nanosecond", "round them")
+    told = " and ".join(f"{float(seconds)} s" for seconds in (period, *spans))
+    raise ConfigError(f"a grid of {told} from {float(origin)} s is finer than a nanosecond", "round them")
 
 
 def _roomy(dtype: pa.DataType) -> pa.DataType:

@@ -10,18 +10,24 @@ from typing import Literal
 import numpy as np
 import pyarrow as pa
 
-from windowing.columns import Ints, combined, scale_of
+from windowing.columns import Ints, Mask, combined, scale_of
 from windowing.errors import ConfigError, DataError
+from windowing.interval_grid import make_intervals
+from windowing.judgement import event_times, judge, watermarks_of
 from windowing.marks import NO_FILE, Marks, in_order, no_marks, placed
 from windowing.names import did_you_mean
+from windowing.options import AtEnd, Emit, Empty, Options
 from windowing.order import OrderBy
 from windowing.parse import parse_aggregate, parse_window
-from windowing.plan import AtEnd, Empty, Plan, make_plan
+from windowing.plan import Plan, make_plan
 from windowing.scan import empty_mark_rows, empty_tick_rows, scan
-from windowing.screen import kept_and_rejected, screen
+from windowing.screen import kept_and_rejected, screen, with_late
 from windowing.sequence import build, one_batch
-from windowing.spec import WindowSpec
+from windowing.signals import Signals, advances, window_marks
+from windowing.spec import TimeInterval, WindowSpec
+from windowing.watermark import explicit
 
+Seconds = int | float | str | Fraction
 Clock = int | float | Fraction | dt.datetime
 
 
@@ -31,21 +37,34 @@ def aggregate(
     *,
     key: Sequence[str] = (),
     order_by: OrderBy = None,
-    aggregates: Sequence[str] = ("count()",),
+    aggregates: Sequence[str] | None = None,
     at_end: AtEnd = "flush",
     empty: Empty = "skip",
-    origin: Fraction | str | int | None = None,
+    origin: Seconds | None = None,
     marks: str | Sequence[int] | None = None,
     clock: Clock | None = None,
+    since: Clock | None = None,
+    partial: bool = False,
+    group_by: Sequence[str] = (),
+    emit: Emit = "aggregates",
+    sort_by: Sequence[str] = (),
+    event_time: str | None = None,
+    lag: Seconds = 0,
+    min_gap: Seconds = 0,
+    emit_evicted: bool = False,
+    operator: str | None = None,
+    watermarks: Sequence[tuple[int, Seconds]] | None = None,
     rejected: Literal["error", "drop"] = "error",
 ) -> pa.Table:
     """Apply a window to a table whose rows stand in arrival order; return one row per pane, by key and window.
 
-    ``window``, ``key``, ``order_by``, ``aggregates``, ``at_end``, ``empty`` and ``origin`` (seconds) are as on the
-    command line. ``marks`` (only ``punct()`` looks at them): a boolean column, a mark following every true row, or
-    positions p, a mark standing after the first p rows. ``clock``: where the clock stands, if it went on after the
-    last row: seconds, or an instant. Mark-only rows come last. ``rejected``: what to do with rows that hold null or
-    NaN where the window needs a value.
+    ``aggregates``: ``count()`` unless given. The options are as on the command line; ``origin``, ``lag`` and
+    ``min_gap`` in seconds. ``marks`` (only ``punct()`` looks at them): a boolean column, a mark following every true
+    row, or positions p, a mark standing after the first p rows. ``clock``: where the clock stands, if it went on after
+    the last row: seconds, or an instant; ``since``: where it stood before the first. ``watermarks`` (for event-time
+    panes, instead of those that rows announce): (p, w), the watermark w, in seconds, standing after the first p rows.
+    Mark-only rows come last. ``rejected``: what to do with rows that hold null or NaN where the window needs a value,
+    or that come later than event-time panes put up with.
 
     Raises `SpecError`, `ConfigError`, and `DataError` for rejected rows and overflows.
 
@@ -55,20 +74,34 @@ def aggregate(
     """
     spec = parse_window(window) if isinstance(window, str) else window
     table = _decoded(table)
-    calls = [parse_aggregate(text) for text in aggregates]
-    plan = make_plan(spec, table.schema, key, order_by, calls, at_end, empty, Fraction(origin or 0))
+    options = Options(
+        at_end=at_end,
+        empty=empty,
+        origin=Fraction(origin or 0),
+        partial=partial,
+        group_by=tuple(group_by),
+        emit=emit,
+        sort_by=tuple(sort_by),
+        event_time=event_time,
+        lag=Fraction(lag),
+        min_gap=Fraction(min_gap),
+        emit_evicted=emit_evicted,
+        operator=operator,
+    )
+    calls = None if aggregates is None else [parse_aggregate(text) for text in aggregates]
+    plan = make_plan(spec, table.schema, key, order_by, calls, options)
     rows = one_batch(table.select(list(plan.columns)))
-    stood = in_order(_marks(table, rows, plan, marks))
-    rows, pos = _kept(plan, rows, np.arange(table.num_rows), rejected)
+    signals, late = _signals(table, rows, plan, marks, watermarks)
+    rows, pos = _kept(plan, rows, late, rejected)
     sequences = build(rows, pos, plan.key, plan.sort, plan.values)
-    now = _clock_measure(clock, table.schema.field(plan.sort[0]).type) if clock is not None and plan.sort else None
-    scanned = scan(plan, sequences, stood, now)
-    tables = [scanned.table]
+    now, then = (_clock_measure(plan, table.schema, instant) for instant in (clock, since))
+    scanned = scan(plan, sequences, signals, now, then)
+    tables = list(scanned.tables)
     if plan.takes_marks:
-        tables.append(empty_mark_rows(plan, stood, scanned.by_mark))
-    if plan.empty == "mark":
+        tables.append(empty_mark_rows(plan, signals.marks, scanned.by_mark))
+    if plan.options.empty == "mark":
         tables.append(empty_tick_rows(plan, sequences, now))
-    return pa.concat_tables([part.cast(plan.schema) for part in tables])
+    return pa.concat_tables([plan.schema.empty_table(), *(part.cast(plan.schema) for part in tables)])
 
 
 def _decoded(table: pa.Table) -> pa.Table:
@@ -77,10 +110,33 @@ def _decoded(table: pa.Table) -> pa.Table:
     return table.cast(pa.schema(plain))
 
 
-def _kept(plan: Plan, rows: pa.RecordBatch, pos: Ints, rejected: str) -> tuple[pa.RecordBatch, Ints]:
-    reasons = screen(plan, rows)
+def _signals(
+    table: pa.Table,
+    rows: pa.RecordBatch,
+    plan: Plan,
+    marks: str | Sequence[int] | None,
+    watermarks: Sequence[tuple[int, Seconds]] | None,
+) -> tuple[Signals, Mask]:
+    """What comes to the rows from outside, and which rows are late for it."""
+    if not isinstance(plan.spec, TimeInterval):
+        return window_marks(in_order(_marks(table, rows, plan, marks))), np.zeros(len(table), np.bool_)
+    pos = np.arange(table.num_rows)
+    if watermarks is None:
+        judged = judge(plan, None, rows, pos)
+        return advances(watermarks_of(plan, [judged.watermarks])), judged.late
+    values, places = event_times(plan, rows)
+    intervals = make_intervals(table.schema.field(plan.clock).type, plan.spec)
+    events = [(position, Fraction(seconds)) for position, seconds in watermarks]
+    found, behind = explicit(events, intervals, plan.spec.discard_age, values, places)
+    late = np.zeros(len(table), np.bool_)
+    late[places] = behind
+    return advances(found), late
+
+
+def _kept(plan: Plan, rows: pa.RecordBatch, late: Mask, rejected: str) -> tuple[pa.RecordBatch, Ints]:
+    reasons = with_late(screen(plan, rows), late)
     if reasons is None:
-        return rows, pos
+        return rows, np.arange(len(late))
     kept, bad = kept_and_rejected(reasons)
     if rejected == "error":
         raise DataError(f"{len(bad)} rows have no place in the window: row {bad[0]} is {reasons[bad[0]]}", "mend them")
@@ -107,9 +163,17 @@ def _true_rows(table: pa.Table, name: str) -> Ints:
     return np.flatnonzero(column.fill_null(False).to_numpy(zero_copy_only=False))
 
 
-def _clock_measure(clock: Clock, dtype: pa.DataType) -> int | float:
+def _clock_measure(plan: Plan, schema: pa.Schema, clock: Clock | None) -> int | float | None:
+    """An instant in measures of the clock column; None where there is no such column."""
+    if clock is None or plan.clock is None:
+        return None
     if isinstance(clock, dt.datetime):
         since = clock.replace(tzinfo=clock.tzinfo or dt.UTC) - dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
         clock = Fraction(since // dt.timedelta(microseconds=1), 10**6)
-    scale = scale_of(dtype)
-    return float(clock) if scale.per_second is None else scale.floor(Fraction(clock))
+    scale = scale_of(schema.field(plan.clock).type)
+    if scale.per_second is None:
+        return float(clock)
+    ticks = scale.floor(Fraction(clock))
+    if not -(2**63) <= ticks < 2**63:
+        raise ConfigError(f"the clock cannot stand at {clock}: column {plan.clock!r} has 64 bit", "give seconds")
+    return ticks

@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from windowing.columns import Ints, words
 from windowing.jit import kernel
-from windowing.sequence import Sequences, order_of
+from windowing.sequence import Sequences, one_batch, order_of
 
 NO_FILE = -1
 
@@ -47,6 +47,14 @@ def no_marks(rows: pa.RecordBatch, order: Sequence[str]) -> Marks:
     return Marks(rows.select(list(order)).slice(0, 0), nothing, nothing)
 
 
+def joined(first: Marks, second: Marks) -> Marks:
+    """Return two sets of marks, one behind the other."""
+    pairs = zip(first.rows.columns, second.rows.columns, strict=True)
+    arrays = [pa.concat_arrays([a.cast(b.type) if len(a) == 0 else a, b]) for a, b in pairs]
+    rows = pa.RecordBatch.from_arrays(arrays, names=second.rows.schema.names)
+    return Marks(rows, *(np.concatenate([getattr(first, n), getattr(second, n)]) for n in ("pos", "file")))
+
+
 def placed(marks: Marks, order: Sequence[str]) -> Marks:
     """Leave out marks on rows that hold null in an order column: such a row has no place, nor has its mark."""
     missing = np.zeros(len(marks), np.bool_)
@@ -61,6 +69,13 @@ def in_order(marks: Marks) -> Marks:
     leading = marks.pos[ascending] < 0  # these follow no row: they come first of all
     ordered = marks.take(np.concatenate([ascending[leading], ascending[~leading]]))
     return ordered.take(_last_of_each_file(ordered.file))
+
+
+def all_in_order(parts: Sequence[Marks]) -> Marks:
+    """Return all marks of some parts as `in_order` does."""
+    rows = one_batch(pa.Table.from_batches([part.rows for part in parts]))
+    pos, file = (np.concatenate([getattr(part, name) for part in parts]) for name in ("pos", "file"))
+    return in_order(Marks(rows, pos, file))
 
 
 def epochs(sequences: Sequences, marks: Marks) -> Ints:

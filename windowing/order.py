@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
@@ -11,8 +12,9 @@ import pyarrow as pa
 from windowing.columns import is_instant, is_measurable, is_sortable
 from windowing.errors import ConfigError
 from windowing.names import did_you_mean
-from windowing.spec import WindowSpec, attributes, needs_clock
+from windowing.spec import TimeInterval, WindowSpec, attributes, needs_clock
 
+_STAMP = re.compile(r"_(at|tie)(_\d+)?")  # of a result: when its panes came out
 OrderBy = Sequence[str] | Literal["arrival"] | None
 
 
@@ -40,6 +42,22 @@ def choose_order(spec: WindowSpec, schema: pa.Schema, order_by: OrderBy) -> Orde
     return order
 
 
+def choose_event_time(spec: WindowSpec, schema: pa.Schema, asked: str | None) -> str:
+    """Choose the column that event-time panes go by: the one asked for, else the only timestamp or date.
+
+    Raises `ConfigError` where it is not there or is no clock, and where nothing tells it.
+    """
+    if asked is None:
+        instants = _instants(schema)
+        if len(instants) != 1:
+            raise _no_clock(spec, "an event time", instants, "say --event-time COLUMN")
+        return instants[0]
+    if asked not in schema.names:
+        raise ConfigError(f"there is no column {asked!r} for --event-time", did_you_mean(asked, schema.names))
+    _check_is_clock(schema, asked, "say --event-time with a time or a number")
+    return asked
+
+
 def _given(schema: pa.Schema, order_by: Sequence[str] | str) -> Order:
     if order_by == "arrival":
         return Order((), "asked for")
@@ -57,19 +75,32 @@ def _default(spec: WindowSpec, schema: pa.Schema) -> Order:
     for name in attributes(spec):
         if name in schema.names and is_instant(schema.field(name).type):
             return Order((name,), "the window's attribute is a time")
+    if isinstance(spec, TimeInterval):
+        return Order((), "event-time panes take rows as they arrived")
     if not needs_clock(spec):
         return Order((), "no time to order by is named by the window")
-    instants = [field.name for field in schema if is_instant(field.type) and not field.name.startswith("_")]
-    if len(instants) == 1:
-        return Order((instants[0],), "the only time column, and the window needs a clock")
+    instants = _instants(schema)
+    if len(instants) != 1:
+        raise _no_clock(spec, "a clock", instants, "say --order-by COLUMN")
+    return Order((instants[0],), "the only time column, and the window needs a clock")
+
+
+def _instants(schema: pa.Schema) -> list[str]:
+    return [field.name for field in schema if is_instant(field.type) and not _STAMP.fullmatch(field.name)]
+
+
+def _no_clock(spec: WindowSpec, what: str, instants: Sequence[str], do: str) -> ConfigError:
     found = f"the input has {', '.join(instants)}" if instants else "the input has no timestamp or date column"
-    raise ConfigError(f"the window {spec} needs a clock, and {found}", "say --order-by COLUMN")
+    return ConfigError(f"the window {spec} needs {what}, and {found}", do)
 
 
 def _check_clock(spec: WindowSpec, schema: pa.Schema, order: Order) -> None:
     if not order.columns:
         raise ConfigError(f"the window {spec} needs a clock, and arrival order has none", "say --order-by COLUMN")
-    dtype = schema.field(order.columns[0]).type
-    time_of_day = pa.types.is_time(dtype)
-    if time_of_day or not (is_measurable(dtype) or pa.types.is_null(dtype)):
-        raise ConfigError(f"column {order.columns[0]!r} is {dtype}, which is no clock", "order by a time or a number")
+    _check_is_clock(schema, order.columns[0], "order by a time or a number")
+
+
+def _check_is_clock(schema: pa.Schema, name: str, do: str) -> None:
+    dtype = schema.field(name).type
+    if pa.types.is_time(dtype) or not (is_measurable(dtype) or pa.types.is_null(dtype)):
+        raise ConfigError(f"column {name!r} is {dtype}, which is no clock", do)

@@ -2,23 +2,27 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
 from windowing.columns import Ints
+from windowing.contents import Contents, take
 
 CLOSED_BY: tuple[str, ...] = (
     "count", "delta", "time", "punct", "trigger", "watermark", "late", "batch", "expiry", "evicted", "end",
 )  # fmt: skip
 """Close reasons (semantics section 1); `Panes.closed_by` holds indices into this."""
 
+TIMING: tuple[str, ...] = ("on_time", "late")
+"""What `Outputs.timing` holds indices into (semantics section 5)."""
+
 AT_END = -1
 """Cause of a pane that only the end of the data brought out."""
 BY_TICK = -2
-"""Cause of a pane that the clock brought out: the instant is the pane's upper bound."""
+"""Cause of a pane that the clock brought out, at the instant in ``at``."""
 
 
 def reason(name: str) -> int:
@@ -27,31 +31,65 @@ def reason(name: str) -> int:
 
 
 @dataclass(frozen=True, slots=True)
-class Panes:
-    """P panes over the n rows of some sequences, by key, then window number.
+class Bare:
+    """Marks that come out without a row. ``cause`` and ``at``: as in `Panes`."""
 
-    ``key``: int64 (P,), the key's index. ``number``: int64 (P,), window number, per key from 0.
-    ``lo``, ``hi``: int64 (P,), the pane's rows are ``[lo, hi)``; equal for an empty one.
-    ``cause``: int64 (P,), the row that brought the pane out; ``n + m`` for mark m; `AT_END`; `BY_TICK`.
-    ``closed_by``: int8 (P,), indices into `CLOSED_BY`.
-    ``start``, ``end``: half-open interval bounds where the kind has a grid, else None: then the result takes the
-    order values of the first and last row.
+    cause: Ints
+    at: pa.Array | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Outputs:
+    """What an event-time pane says of its outputs (section 5).
+
+    ``timing``: int8 (P,), indices into `TIMING`. ``index``: int64 (P,), how often the pane had come out before.
+    """
+
+    timing: npt.NDArray[np.int8]
+    index: Ints
+
+
+@dataclass(frozen=True, slots=True)
+class Panes:
+    """P panes over the n rows of some sequences, key after key; in a key in the order that suits ``contents``.
+
+    ``key``: int64 (P,), the key's index, ascending. ``number``: int64 (P,), window number: of each key 0, 1, 2, .. in
+    the order in which its panes come out, which for most kinds is the order they stand in.
+    ``contents``: the rows that each shows. ``cause``: int64 (P,), the row that brought the pane out; ``n + m`` for
+    mark m; `AT_END`; `BY_TICK`. ``closed_by``: int8 (P,), indices into `CLOSED_BY`.
+    ``start``, ``end``: interval bounds where the kind has some, else None: then the result takes the order values of
+    the first and last row. ``at``: the instants of the panes caused `BY_TICK`, of any value elsewhere; None where no
+    tick brings panes out. ``bare``: marks without a row, where the kind itself knows them. ``outputs``: of event-time
+    panes.
     """
 
     key: Ints
     number: Ints
-    lo: Ints
-    hi: Ints
+    contents: Contents
     cause: Ints
     closed_by: npt.NDArray[np.int8]
     start: pa.Array | None = None
     end: pa.Array | None = None
+    at: pa.Array | None = None
+    bare: Bare | None = None
+    outputs: Outputs | None = None
 
     def __len__(self) -> int:
-        return len(self.lo)
+        return len(self.key)
 
     def take(self, picks: Ints) -> Panes:
-        """Return the panes at the given places, in that order."""
-        start, end = (None if b is None else b.take(pa.array(picks)) for b in (self.start, self.end))
-        key, number, lo, hi, cause = (a[picks] for a in (self.key, self.number, self.lo, self.hi, self.cause))
-        return Panes(key, number, lo, hi, cause, self.closed_by[picks], start, end)
+        """Return the panes at the given places, which ascend. Their numbers stay."""
+        start, end, at = (None if a is None else a.take(pa.array(picks)) for a in (self.start, self.end, self.at))
+        outputs = self.outputs and Outputs(self.outputs.timing[picks], self.outputs.index[picks])
+        return replace(
+            self,
+            key=self.key[picks],
+            number=self.number[picks],
+            contents=take(self.contents, picks),
+            cause=self.cause[picks],
+            closed_by=self.closed_by[picks],
+            start=start,
+            end=end,
+            at=at,
+            outputs=outputs,
+        )

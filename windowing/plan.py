@@ -2,28 +2,50 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Literal
 
 import pyarrow as pa
 
 from windowing.aggregates import Bound, bind, columns_of
-from windowing.columns import is_measurable, is_sortable
-from windowing.errors import ConfigError
-from windowing.names import did_you_mean
-from windowing.order import Order, OrderBy, choose_order
-from windowing.spec import AggregateCall, Count, Delta, Gap, Punct, Time, Tumbling, WindowSpec, attributes
+from windowing.checks import Explain, check_options, check_window, field_of, measured
+from windowing.instants import bounds_type, instants_type
+from windowing.operator import load, output_fields
+from windowing.options import Options, SortKey, sort_key
+from windowing.order import Order, OrderBy, choose_event_time, choose_order
+from windowing.result_schema import (
+    FIXED,
+    MARK,
+    OUTPUTS,
+    POS,
+    ROW,
+    STEP,
+    TURN,
+    head_fields,
+    numbered,
+    result_schema,
+)
+from windowing.spec import (
+    AggregateCall,
+    Batched,
+    Calendar,
+    Count,
+    Delta,
+    Punct,
+    Sliding,
+    Time,
+    TimeInterval,
+    Tumbling,
+    WindowSpec,
+    attributes,
+)
 from windowing.stream import StreamInfo
-from windowing.tumbling import time_grid
 
-AtEnd = Literal["flush", "drop"]
-Empty = Literal["skip", "mark", "row"]
-POS = "_pos"
-MARK = "_mark"
-_COMPUTED = (Count, Delta, Time, Punct, Gap)
-_FIXED = ("window", "window_start", "window_end", "closed_by")
+_MOST_LINES = 100  # a row: more would make slices too many
+Causes = Literal["rows", "ticks", "both"]
+"""What brings panes out, but for the end of the data: rows (and marks), the clock, or now one and now the other."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,11 +55,12 @@ class Plan:
     ``order``: what the user ordered by. ``sort``: the columns that sort rows, arrival being the last resort; longer
     than ``order`` where the input is a stream. ``at``: the sort columns that go out as ``_at``, ``_at_2``, ...
     ``pos``: the column that goes out as ``_pos``, or None for the arrival position. ``ties``: the other sort columns,
-    which go out as ``_tie``, ``_tie_2``, ... so that the order survives one stage more. ``schema``: of the result,
-    stream columns included unless ``plain``.
+    which go out as ``_tie``, ``_tie_2``, ... so that the order survives one stage more. ``rows``: the columns that go
+    out as they are, where panes give rows, or that an operator sees; ``sort_rows`` sort them in each pane. ``schema``:
+    of the result, stream columns included unless ``plain``.
     """
 
-    spec: Tumbling
+    spec: WindowSpec
     key: tuple[str, ...]
     order: Order
     sort: tuple[str, ...]
@@ -45,10 +68,9 @@ class Plan:
     pos: str | None
     ties: tuple[str, ...]
     aggregates: tuple[Bound, ...]
-    at_end: AtEnd
-    empty: Empty
-    origin: Fraction
-    plain: bool
+    rows: tuple[str, ...]
+    sort_rows: tuple[SortKey, ...]
+    options: Options
     schema: pa.Schema
 
     @property
@@ -59,30 +81,86 @@ class Plan:
     @property
     def values(self) -> tuple[str, ...]:
         """The columns that sequences hold: all that are needed but for keys that are nothing else, each once."""
-        used = [*self.sort, *attributes(self.spec), *(c for b in self.aggregates for c in b.columns)]
-        return tuple(dict.fromkeys(used))
+        event_time = [self.options.event_time] if self.options.event_time else []
+        used = [*self.sort, *attributes(self.spec), *event_time, *self.options.group_by, *self.rows]
+        used += [key.name for key in self.sort_rows]
+        return tuple(dict.fromkeys([*used, *(c for b in self.aggregates for c in b.columns)]))
+
+    @property
+    def gives_rows(self) -> bool:
+        """Whether panes give rows, and not one line (or one a group) of aggregates."""
+        return self.options.emit != "aggregates" or self.options.operator is not None
+
+    @property
+    def causes(self) -> Causes:
+        """What brings panes out, and with an operator rows between them, too."""
+        return "both" if self.options.operator and causes_of(self.spec) == "ticks" else causes_of(self.spec)
 
     @property
     def at_names(self) -> tuple[str, ...]:
         """Names of the result's columns of order values."""
-        count = 1 if not self.sort or isinstance(self.spec.policy, Time) else len(self.at)
+        count = 1 if not self.at or self.causes == "ticks" else len(self.at)
         return tuple(numbered("_at", i) for i in range(count))
 
     @property
+    def lines_per_row(self) -> Fraction:
+        """About how many lines a row brings out, where that may be many: a hint of what a task will hold."""
+        match self.spec:
+            case TimeInterval(duration, period) | Sliding(Time(duration), Time(period)):
+                return min(max(Fraction(1), duration / period), Fraction(_MOST_LINES))
+            case Batched(within=within) if within is not None:
+                return Fraction(2)
+            case Batched(every=None) | Sliding(_, Count(1) | Delta()):
+                return Fraction(1)
+            case _:
+                return Fraction(0)
+
+    @property
+    def takes_turns(self) -> bool:
+        """Whether ``_at`` and ``_pos`` alone do not put what the clock brings out before the rows of its instant."""
+        return self.causes == "both" and (len(self.at) > 1 or bool(self.ties))
+
+    @property
     def stamp_names(self) -> tuple[str, ...]:
-        """Names of the result's columns that say which row brought a pane out."""
-        return (*self.at_names, POS, *(numbered("_tie", i) for i in range(len(self.ties))))
+        """Names of the result's columns that say what brought a pane out."""
+        turn = (TURN,) if self.takes_turns else ()
+        ties = tuple(numbered("_tie", i) for i in range(len(self.ties)))
+        return (*self.at_names[:1], *turn, *self.at_names[1:], POS, *ties)
+
+    @property
+    def place_names(self) -> tuple[str, ...]:
+        """Names of the result's columns that say where a row stands in what a pane, or an operator, gives."""
+        return (STEP, ROW) if self.options.operator else (ROW,) if self.gives_rows else ()
 
     @property
     def takes_marks(self) -> bool:
         """Whether incoming marks matter: only to ``punct()``."""
-        return self.spec.policy == Punct()
+        return isinstance(self.spec, Tumbling) and self.spec.policy == Punct()
+
+    @property
+    def clock(self) -> str | None:
+        """The column that the clock is read from, where the window looks at it."""
+        return self.options.event_time or (self.sort[0] if self.sort else None)
 
     @property
     def watches_falls(self) -> str | None:
-        """The attribute whose falls are worth a note: a number compared in arrival order."""
-        policy = self.spec.policy
-        return policy.attribute if isinstance(policy, Delta | Gap) and not self.order.columns else None
+        """The attribute whose falls are worth a note: a number that a tumbling window compares in arrival order."""
+        if not isinstance(self.spec, Tumbling) or self.order.columns:
+            return None
+        return next(iter(measured(self.spec)), None)
+
+
+def causes_of(spec: WindowSpec) -> Causes:
+    """Return what brings the panes of a window out."""
+    match spec:
+        case Tumbling(Time() | Calendar(), _, eviction):
+            return "ticks" if eviction is None else "both"
+        case Sliding(_, Time()):
+            return "ticks"
+        case Batched(within=within, every=every) if within is not None:
+            return "both" if every is None else "ticks"
+        case _:
+            return "rows"
 
 
 def _no_reason(_: str) -> str | None:
@@ -94,147 +172,94 @@ def make_plan(
     schema: pa.Schema,
     key: Sequence[str] = (),
     order_by: OrderBy = None,
-    calls: Sequence[AggregateCall] = (AggregateCall("count", "count"),),
-    at_end: AtEnd = "flush",
-    empty: Empty = "skip",
-    origin: Fraction = Fraction(0),
-    plain: bool = False,
+    calls: Sequence[AggregateCall] | None = None,
+    options: Options = Options(),  # noqa: B008 - frozen
     stream: StreamInfo | None = None,
-    explain: Callable[[str], str | None] = _no_reason,
+    explain: Explain = _no_reason,
 ) -> Plan:
     """Bind a window to the columns of ``schema``.
 
-    ``stream``: how the input, if it is an earlier result, stands in emission order. ``explain``: what made a column
-    text, if anything did that a message should name.
+    ``calls``: None for ``count()``. ``stream``: how the input, if it is an earlier result, stands in emission order.
+    ``explain``: what made a column text, if anything did that a message should name.
 
-    Raises `ConfigError` for kinds that are not computed yet, columns that are not there or do not fit, options that
-    do not go together, and output names that clash.
+    Raises `ConfigError` for columns that are not there or do not fit, options that do not go together, and output
+    names that clash.
     """
-    tumbling = _computed(spec)
-    _check_key(tumbling, schema, key)
-    _check_attributes(tumbling, schema, explain)
-    _check_empty(tumbling, empty)
-    order = choose_order(tumbling, schema, order_by)
-    aggregates = tuple(bind(call, _known_columns(call, schema)) for call in calls)
+    check_window(spec, schema, key, explain)
+    options = _with_event_time(spec, schema, options)
+    order = choose_order(spec, schema, order_by)
+    check_options(spec, schema, key, order, options, len(calls or ()))
+    rows = _rows(schema, key, options, stream)
+    asked = () if rows else (AggregateCall("count", "count"),) if calls is None else calls
+    aggregates = tuple(bind(call, _known_columns(call, schema)) for call in asked)
     emission = stream.order if stream else ()
     sort = tuple(dict.fromkeys([*order.columns, *emission]))
     at = tuple(dict.fromkeys([*order.columns, *(stream.at if stream else ())]))
     pos = POS if stream else None
-    by_tick = isinstance(tumbling.policy, Time)
-    ties = () if by_tick else tuple(name for name in sort if name not in (*at, pos))
-    result = _result_schema(tumbling, schema, tuple(key), at, ties, aggregates, origin, plain)
-    return Plan(tumbling, tuple(key), order, sort, at, pos, ties, aggregates, at_end, empty, origin, plain, result)
-
-
-def _computed(spec: WindowSpec) -> Tumbling:
-    """Only tumbling kinds other than ``calendar`` are computed; the language knows more."""
-    computed = isinstance(spec, Tumbling) and isinstance(spec.policy, _COMPUTED) and spec.eviction is None
-    if not (computed and isinstance(spec, Tumbling)):
-        raise ConfigError(
-            f"the window {spec} is understood, but this version does not compute it yet",
-            "it computes tumbling count, delta, time, punct and gap windows without partition eviction",
-        )
-    return spec
-
-
-def _check_key(spec: Tumbling, schema: pa.Schema, key: Sequence[str]) -> None:
-    if spec.partitioned and not key:
-        raise ConfigError("the window is partitioned, but there is no key", "say --key COLUMN")
-    if len(set(key)) != len(key):
-        raise ConfigError(f"a column is twice in the key {', '.join(key)}", "name it once")
-    for name in key:
-        dtype = _field(schema, name, "the key").type
-        if not is_sortable(dtype):
-            raise ConfigError(f"column {name!r} is {dtype}, which does not sort", "a key must")
-
-
-def _check_attributes(spec: Tumbling, schema: pa.Schema, explain: Callable[[str], str | None]) -> None:
-    for name in attributes(spec):
-        dtype = _field(schema, name, str(spec.policy)).type
-        if pa.types.is_null(dtype):
-            continue  # an input without a single value: no row will come to need it
-        if isinstance(spec.policy, Punct) and not pa.types.is_boolean(dtype):
-            raise ConfigError(f"punct({name}) needs a boolean column, and {name!r} is {dtype}", "use another column")
-        if isinstance(spec.policy, Delta | Gap) and not is_measurable(dtype):
-            because = explain(name)
-            raise ConfigError(
-                f"{spec.policy} needs a number, a timestamp or a date, and column {name!r} is {dtype}"
-                + (f": {because}" if because else ""),
-                f'with --schema "{name}:timestamp" (or int64, float64) such rows are rejected'
-                if because
-                else "name another column, or cast it",
-            )
-
-
-def _check_empty(spec: Tumbling, empty: Empty) -> None:
-    if empty != "skip" and not isinstance(spec.policy, Time):
-        raise ConfigError(f"--empty {empty} is for time windows, and this one is {spec.policy}", "leave it out")
-
-
-def _field(schema: pa.Schema, name: str, role: str) -> pa.Field:
-    if name not in schema.names:
-        raise ConfigError(f"there is no column {name!r} for {role}", did_you_mean(name, schema.names))
-    return schema.field(name)
-
-
-def _known_columns(call: AggregateCall, schema: pa.Schema) -> pa.Schema:
-    for name in columns_of(call):
-        _field(schema, name, str(call))
-    return schema
-
-
-def _result_schema(
-    spec: Tumbling,
-    schema: pa.Schema,
-    key: tuple[str, ...],
-    at: tuple[str, ...],
-    ties: tuple[str, ...],
-    aggregates: Sequence[Bound],
-    origin: Fraction,
-    plain: bool,
-) -> pa.Schema:
-    bounds, at_types = _order_types(spec, schema, at, origin)
-    fields = [schema.field(name).with_nullable(True) for name in key]
-    fields += [pa.field("window", pa.int64()), pa.field("window_start", bounds), pa.field("window_end", bounds)]
-    fields += [pa.field("closed_by", pa.string())]
-    fields += [pa.field(bound.name, bound.type) for bound in aggregates]
-    if not plain:
-        fields += [pa.field(numbered("_at", i), dtype) for i, dtype in enumerate(at_types)]
-        fields += [pa.field(POS, pa.int64())]
-        fields += [pa.field(numbered("_tie", i), schema.field(name).type) for i, name in enumerate(ties)]
-        fields += [pa.field(MARK, pa.string())]
-    _check_names([field.name for field in fields])
-    return pa.schema([field.remove_metadata() for field in fields])
-
-
-def _order_types(
-    spec: Tumbling, schema: pa.Schema, at: tuple[str, ...], origin: Fraction
-) -> tuple[pa.DataType, list[pa.DataType]]:
-    """Type of the window bounds and of the ``_at`` columns; int64 (and null) in arrival order."""
-    if not at:
-        return pa.int64(), [pa.int64()]
-    first = schema.field(at[0]).type
-    if isinstance(spec.policy, Time):
-        bounds = time_grid(first, spec.policy.seconds, origin).type
-        return bounds, [bounds]
-    return first, [schema.field(name).type for name in at]
-
-
-def numbered(name: str, index: int) -> str:
-    """The index-th of some columns, from 0: ``_at``, ``_at_2``, ``_at_3``, ..."""
-    return name if index == 0 else f"{name}_{index + 1}"
+    by_clock = causes_of(spec) == "ticks" and options.operator is None
+    ties = () if by_clock else tuple(name for name in sort if name not in (*at, pos))
+    sort_rows = tuple(sort_key(text, schema.names) for text in options.sort_by)
+    plan = Plan(spec, tuple(key), order, sort, at, pos, ties, aggregates, rows, sort_rows, options, schema)
+    return replace(plan, schema=_result_schema(plan, schema))
 
 
 def stream_of(plan: Plan) -> StreamInfo:
     """How the result of a plan is read back as a stream: in the order of the rows that caused its panes."""
-    own = (*plan.at, plan.pos, *plan.ties)
-    names = dict(zip(own, plan.stamp_names, strict=True)) if plan.ties else {}
-    order = tuple(names[column] for column in plan.sort) if plan.ties else plan.stamp_names
-    return StreamInfo((*order, "window", *plan.key), plan.at_names)
+    if plan.ties:
+        own = (*plan.at, plan.pos, *plan.ties)
+        names = dict(zip(own, (n for n in plan.stamp_names if n != TURN), strict=True))
+        first, *others = (names[column] for column in plan.sort)
+        order = (first, *([TURN] if plan.takes_turns else []), *others)
+    else:
+        order = plan.stamp_names
+    step, row = ((STEP,) if plan.options.operator else ()), ((ROW,) if plan.gives_rows else ())
+    told = (*FIXED, *(OUTPUTS if plan.options.event_time else ()), *plan.stamp_names, *plan.place_names, MARK)
+    return StreamInfo((*order, *step, "window", *plan.key, *plan.options.group_by, *row), plan.at_names, told)
 
 
-def _check_names(names: Sequence[str]) -> None:
-    twice = sorted({name for name in names if list(names).count(name) > 1})
-    if twice:
-        hint = "keys may not be called " + ", ".join(_FIXED) + "; name aggregates apart with --agg NAME=..."
-        raise ConfigError(f"the result would have two columns {twice[0]!r}", hint)
+def panes_only(plan: Plan) -> Plan:
+    """Return the plan of the same window, of whose panes nothing comes out but what they are."""
+    options = replace(plan.options, emit="aggregates", group_by=(), sort_by=(), operator=None)
+    kept = {*plan.key, *FIXED, *(OUTPUTS if options.event_time else ()), *plan.stamp_names, MARK}
+    head = [field for field in plan.schema if field.name in kept]
+    return replace(plan, aggregates=(), rows=(), sort_rows=(), options=options, schema=pa.schema(head))
+
+
+def _with_event_time(spec: WindowSpec, schema: pa.Schema, options: Options) -> Options:
+    if not isinstance(spec, TimeInterval):
+        return options
+    return replace(options, event_time=choose_event_time(spec, schema, options.event_time))
+
+
+def _rows(schema: pa.Schema, key: Sequence[str], options: Options, stream: StreamInfo | None) -> tuple[str, ...]:
+    """The columns of rows that go out, or that an operator sees: all but keys; of a result, but for its stage's own."""
+    if options.emit == "aggregates" and options.operator is None:
+        return ()
+    left_behind = {*key, *(stream.own if stream else ())}
+    return tuple(name for name in schema.names if name not in left_behind)
+
+
+def _known_columns(call: AggregateCall, schema: pa.Schema) -> pa.Schema:
+    for name in columns_of(call):
+        field_of(schema, name, str(call))
+    return schema
+
+
+def _result_schema(plan: Plan, schema: pa.Schema) -> pa.Schema:
+    origin = plan.options.origin
+    first = schema.field(plan.at[0]).type if plan.at else pa.int64()
+    clock = schema.field(plan.clock).type if plan.clock else first
+    bounds = bounds_type(plan.spec, clock, origin) or first
+    head = [schema.field(name) for name in (*plan.key, *plan.options.group_by)]
+    values = [pa.field(b.name, b.type) for b in plan.aggregates]
+    if plan.options.operator is not None:
+        values = output_fields(load(plan.options.operator))
+    elif plan.rows:
+        values = [schema.field(name) for name in plan.rows]
+    types = dict(zip(plan.at_names, [schema.field(name).type for name in plan.at] or [pa.int64()], strict=False))
+    types["_at"] = instants_type(plan.spec, clock, origin) or first
+    types |= {POS: pa.int64(), TURN: pa.int8()}
+    types |= {numbered("_tie", i): schema.field(name).type for i, name in enumerate(plan.ties)}
+    stamps = [pa.field(name, types[name]) for name in plan.stamp_names]
+    outputs = isinstance(plan.spec, TimeInterval)
+    return result_schema(head_fields(head, bounds, outputs), values, stamps, plan.place_names, plan.options.plain)

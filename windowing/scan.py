@@ -2,72 +2,89 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
 
 from windowing.columns import Ints, combined, measures
+from windowing.contents import Contents, Ranges, shown
+from windowing.kinds import panes_of
 from windowing.marks import Marks, unoccupied
-from windowing.panes import Panes, reason
+from windowing.panes import reason
 from windowing.plan import Plan
-from windowing.result import mark_rows, mark_stamps, result_table
+from windowing.result import mark_rows, result_tables, tick_rows, told_panes
 from windowing.sequence import Sequences
-from windowing.spec import Time
-from windowing.tumbling import Setting, clock_values, empty_ticks, time_grid, tumbling_panes
+from windowing.setting import Clock, Setting
+from windowing.signals import Signals
+from windowing.spec import Calendar, Time, Tumbling
+from windowing.timed import empty_ticks
 
 
 @dataclass(frozen=True, slots=True)
 class Scanned:
-    """What a scan found: the ``table`` of results, and the account of its rows.
+    """What a scan found: the ``tables`` of the result, to be gone through once, and the account of its rows.
 
-    ``windowed``: rows in panes that came out; ``dropped``: open at the end under ``--at-end drop``. ``falls``: how
-    often a watched attribute went down; ``by_mark``: for each pane that a mark brought out, which mark it was.
+    ``windowed``: rows that some pane shows; ``dropped``: that only the end would have shown, under ``--at-end drop``;
+    ``filtered``: all others. ``falls``: how often a watched attribute went down; ``by_mark``: for each pane that a
+    mark brought out, which mark it was.
     """
 
-    table: pa.Table
+    tables: Iterator[pa.Table]
     windows: int
     windowed: int
     dropped: int
+    filtered: int
     falls: int
     by_mark: Ints
 
 
-def scan(plan: Plan, sequences: Sequences, marks: Marks, clock: int | float | None = None) -> Scanned:
-    """Compute all panes of some sequences and aggregate them.
+def scan(
+    plan: Plan, sequences: Sequences, signals: Signals, clock: Clock | None = None, since: Clock | None = None
+) -> Scanned:
+    """Compute all panes of some sequences and what comes out of them.
 
-    ``marks`` stand in order. ``clock``: where the one clock stands, in measures of the first order column; None: at
-    the largest value here. Mark-only rows are left to `empty_mark_rows` and `empty_tick_rows`, for whether a mark or
-    tick is empty is known only of all keys together.
+    ``clock``: where the one clock stands, in measures of the clock column; None: at the
+    largest value here. ``since``: where it stood before the first row. Mark-only rows of ``punct()`` and ``--empty
+    mark`` are left to `empty_mark_rows` and `empty_tick_rows`, for whether a mark or tick is empty is known only of
+    all keys together.
     """
-    panes = tumbling_panes(plan.spec, sequences, marks, Setting(clock, plan.origin, plan.empty))
-    dropped = 0
-    if plan.at_end == "drop":
-        panes, dropped = _without_open(panes)
-    table = result_table(plan, sequences, marks, panes)
-    by_mark = panes.cause[panes.cause >= len(sequences)] - len(sequences)
-    windowed = int((panes.hi - panes.lo).sum())
-    return Scanned(table, len(panes), windowed, dropped, _falls(plan, sequences), by_mark)
+    options = plan.options
+    setting = Setting(
+        clock, since, options.origin, options.empty, options.partial, options.event_time, options.emit_evicted
+    )
+    panes, marks = panes_of(plan.spec, sequences, signals, setting)
+    rows = len(sequences)
+    placed = _shown(panes.contents, rows)
+    if options.at_end == "drop":
+        panes = panes.take(np.flatnonzero(panes.closed_by != reason("end")))
+    windowed = _shown(panes.contents, rows) if options.at_end == "drop" else placed
+    panes = told_panes(plan, sequences, panes)
+    tables = result_tables(plan, sequences, marks, panes)
+    by_mark = panes.cause[panes.cause >= rows] - rows
+    by_mark = by_mark[by_mark < len(signals)]
+    account = (windowed, placed - windowed, rows - placed)
+    return Scanned(tables, len(panes), *account, _falls(plan, sequences), by_mark)
 
 
 def empty_mark_rows(plan: Plan, marks: Marks, by_mark: Ints) -> pa.Table:
     """Return mark-only rows for marks that found no key with rows (``punct()``)."""
-    return mark_rows(plan, mark_stamps(plan, marks.take(unoccupied(by_mark, len(marks)))))
+    return mark_rows(plan, marks, unoccupied(by_mark, len(marks)))
 
 
-def empty_tick_rows(plan: Plan, sequences: Sequences, clock: int | float | None) -> pa.Table:
+def empty_tick_rows(plan: Plan, sequences: Sequences, clock: Clock | None) -> pa.Table:
     """Return mark-only rows for ticks that found no key with rows (``--empty mark``)."""
-    assert isinstance(plan.spec.policy, Time)
-    column = combined(sequences.rows.column(plan.sort[0]))
-    grid = time_grid(column.type, plan.spec.policy.seconds, plan.origin)
-    ticks = empty_ticks(grid, clock_values(column, plan.sort[0]), clock)
-    return mark_rows(plan, [ticks, pa.array(np.full(len(ticks), -1, np.int64))])
+    assert isinstance(plan.spec, Tumbling)
+    assert isinstance(plan.spec.policy, Time | Calendar)
+    return tick_rows(plan, empty_ticks(plan.spec.policy, sequences, Setting(clock, origin=plan.options.origin)))
 
 
-def _without_open(panes: Panes) -> tuple[Panes, int]:
-    is_open = panes.closed_by == reason("end")
-    dropped = int((panes.hi - panes.lo)[is_open].sum())
-    return panes.take(np.flatnonzero(~is_open)), dropped
+def _shown(contents: Contents, rows: int) -> int:
+    """How many rows some pane shows."""
+    if isinstance(contents, Ranges) and contents.apart:
+        return int((contents.hi - contents.lo).sum())
+    return int(np.count_nonzero(shown(contents, rows)))
 
 
 def _falls(plan: Plan, sequences: Sequences) -> int:

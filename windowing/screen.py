@@ -8,11 +8,12 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from windowing.columns import Ints, combined, has_nan, measures, overflows
+from windowing.checks import measured
+from windowing.columns import Ints, Mask, combined, has_nan, measures, overflows
 from windowing.plan import Plan
-from windowing.spec import Delta, Gap, attributes, needs_clock
+from windowing.spec import attributes, needs_clock
 
-Mask = npt.NDArray[np.bool_]
+Reasons = npt.NDArray[np.object_]
 
 
 def screen(plan: Plan, rows: pa.RecordBatch) -> npt.NDArray[np.object_] | None:
@@ -29,6 +30,15 @@ def screen(plan: Plan, rows: pa.RecordBatch) -> npt.NDArray[np.object_] | None:
     return reasons
 
 
+def with_late(reasons: Reasons | None, late: Mask) -> Reasons | None:
+    """Return reject reasons with those of rows that are late, too. What a row lacks is told before its being late."""
+    if not late.any():
+        return reasons
+    reasons = np.full(len(late), None, np.object_) if reasons is None else reasons
+    reasons[late & (reasons == None)] = "late"  # noqa: E711 - element by element
+    return reasons
+
+
 def kept_and_rejected(reasons: npt.NDArray[np.object_]) -> tuple[Ints, Ints]:
     """Return the places of the rows that `screen` keeps, and of those it turns away."""
     kept = reasons == None  # noqa: E711 - element by element
@@ -36,9 +46,9 @@ def kept_and_rejected(reasons: npt.NDArray[np.object_]) -> tuple[Ints, Ints]:
 
 
 def _faults(plan: Plan, rows: pa.RecordBatch) -> Iterator[tuple[str, Mask]]:
-    named = attributes(plan.spec)
-    clock = plan.order.columns[:1] if needs_clock(plan.spec) else ()
-    measured = named if isinstance(plan.spec.policy, Delta | Gap) else ()
+    event_time = (plan.options.event_time,) if plan.options.event_time else ()
+    named = tuple(dict.fromkeys([*attributes(plan.spec), *event_time]))
+    clock = event_time or (plan.order.columns[:1] if needs_clock(plan.spec) else ())
     for reason, names in (("null_order", plan.order.columns), ("null_key", plan.key)):
         for name in names:
             column = combined(rows.column(name))
@@ -48,7 +58,7 @@ def _faults(plan: Plan, rows: pa.RecordBatch) -> Iterator[tuple[str, Mask]]:
         column = combined(rows.column(name))
         yield from _null("null_attribute", column)
         yield from _nan("nan_attribute", column)
-    for name in (*clock, *measured):
+    for name in dict.fromkeys([*clock, *measured(plan.spec)]):
         over = overflows(combined(rows.column(name)))
         if over is not None:
             yield "type_overflow", over

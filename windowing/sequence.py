@@ -113,7 +113,7 @@ def order_of(columns: Sequence[pa.Array]) -> Ints:
 def group_codes(columns: Sequence[pa.Array]) -> tuple[Codes, pa.Table]:
     """Return for each row the rank of its tuple of values, and the distinct tuples in ascending order.
 
-    Raises nothing; nulls are not expected. The two float zeros are one value.
+    Null is a value after all others, NaN one before it. The two float zeros are one value.
     """
     codes, values = _column_codes(columns[0])
     tables = [values]
@@ -154,7 +154,11 @@ def _column_codes(column: pa.Array) -> tuple[Codes, pa.Array]:
         column = column.cast(pa.float32())
     if pa.types.is_floating(column.type):
         column = pc.add(column, pa.scalar(0.0, column.type))
+        column = pc.if_else(pc.is_nan(column), pa.scalar(float("nan"), column.type), column)  # NaNs have many bits
     codes, values = sorted_codes(encode(column))
+    if column.null_count:
+        codes = np.where(column.is_null().to_numpy(zero_copy_only=False), len(values), codes)
+        values = pa.concat_arrays([values, pa.nulls(1, values.type)])
     present = np.zeros(len(values), np.bool_)
     present[codes] = True
     if present.all():

@@ -247,7 +247,8 @@ def attributes(spec: WindowSpec) -> tuple[str, ...]:
 def needs_clock(spec: WindowSpec) -> bool:
     """Return whether the order column must be read in seconds (section 1).
 
-    True for time and calendar policies, event-time panes, ``within`` and ``partitionAge``.
+    True for time and calendar policies, ``within`` and ``partitionAge``. Event-time panes have a clock of their own,
+    the event time, while their rows stand in arrival order.
     """
     match spec:
         case Tumbling(policy, _, eviction):
@@ -255,7 +256,7 @@ def needs_clock(spec: WindowSpec) -> bool:
         case Sliding(evict, trigger, _, eviction):
             return isinstance(evict, Time) or isinstance(trigger, Time) or _ages(eviction)
         case TimeInterval():
-            return True
+            return False
         case Batched():
             return spec.within is not None
 

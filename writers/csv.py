@@ -8,6 +8,8 @@ counts of their unit.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from itertools import chain
 from typing import IO
 
 import pyarrow as pa
@@ -18,12 +20,12 @@ from writers.schema import plain
 from writers.text import batches, check_years, hexadecimal, in_utc, is_binary
 
 
-def encode(table: pa.Table, schema: pa.Schema, file: IO[bytes] | pa.NativeFile) -> None:
-    """Write ``table`` to ``file``. Raises `DataError` for a date or timestamp outside the years 1 to 9999."""
+def encode(tables: Iterable[pa.Table], schema: pa.Schema, file: IO[bytes] | pa.NativeFile) -> None:
+    """Write ``tables`` to ``file``. Raises `DataError` for a date or timestamp outside the years 1 to 9999."""
     target = plain(schema)
     cells = pa.schema([pa.field(field.name, _cells(pa.array([], field.type), field.name).type) for field in target])
     with csv.CSVWriter(file, cells) as writer:
-        for batch in batches(table):
+        for batch in chain.from_iterable(map(batches, tables)):
             columns = list(map(_cells, batch.cast(target).columns, target.names))
             writer.write_batch(pa.record_batch(columns, schema=cells))
 

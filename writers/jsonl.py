@@ -7,6 +7,8 @@ exact. Lists are arrays, structs are objects, binary is hexadecimal text, durati
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from itertools import chain
 from typing import IO
 
 import pyarrow as pa
@@ -17,9 +19,9 @@ from writers.schema import plain
 from writers.text import batches, content
 
 
-def encode(table: pa.Table, schema: pa.Schema, file: IO[bytes] | pa.NativeFile) -> None:
-    """Write ``table`` to ``file``. Raises `DataError` for a date or timestamp outside the years 1 to 9999."""
+def encode(tables: Iterable[pa.Table], schema: pa.Schema, file: IO[bytes] | pa.NativeFile) -> None:
+    """Write ``tables`` to ``file``. Raises `DataError` for a date or timestamp outside the years 1 to 9999."""
     target = plain(schema)
-    for batch in batches(table):
+    for batch in chain.from_iterable(map(batches, tables)):
         lines = pc.binary_join_element_wise(objects(target.names, batch.cast(target).columns), "\n", "")
         file.write(content(lines).data)

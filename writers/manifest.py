@@ -75,4 +75,6 @@ def _part(part: Part) -> dict[str, Any]:
 
 
 def _stream(stream: StreamInfo | None) -> dict[str, list[str]] | None:
-    return None if stream is None else {"order": list(stream.order), "at": list(stream.at)}
+    if stream is None:
+        return None
+    return {"order": list(stream.order), "at": list(stream.at), "own": list(stream.own)}

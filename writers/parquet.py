@@ -19,6 +19,7 @@ more programs. Casting dictionaries to strings and letting the writer hash them 
 from __future__ import annotations
 
 import base64
+from collections.abc import Iterable
 from typing import IO
 
 import numpy as np
@@ -31,16 +32,17 @@ ROW_GROUP = 1 << 20  # rows; what the next stage reads in one go, and so the lea
 _COMPRESSION = "snappy"
 
 
-def encode(table: pa.Table, schema: pa.Schema, file: IO[bytes] | pa.NativeFile) -> None:
-    """Write ``table`` to ``file`` so that readers see the plain form of ``schema``.
+def encode(tables: Iterable[pa.Table], schema: pa.Schema, file: IO[bytes] | pa.NativeFile) -> None:
+    """Write ``tables`` to ``file``, one after the other, so that readers see the plain form of ``schema``.
 
     Timestamps keep unit and zone, but seconds become milliseconds: Parquet has no seconds.
     """
     target = plain(schema)
-    table = _conform(table.unify_dictionaries(), target)
+    rest = iter(tables)
+    first = _conform(next(rest, target.empty_table()).unify_dictionaries(), target)
     with parquet.ParquetWriter(
         file,
-        table.schema,
+        first.schema,
         compression=_COMPRESSION,
         use_dictionary=[field.name for field in target if is_bytes(field.type)],
         column_encoding={field.name: "DELTA_BINARY_PACKED" for field in target if is_integral(field.type)},
@@ -48,8 +50,23 @@ def encode(table: pa.Table, schema: pa.Schema, file: IO[bytes] | pa.NativeFile) 
     ) as writer:
         # The writer would note down that columns came as dictionaries, and readers give them back as such.
         writer.add_key_value_metadata({"ARROW:schema": base64.b64encode(target.serialize())})
-        for start in range(0, table.num_rows, ROW_GROUP):
-            writer.write_table(_compact(table.slice(start, ROW_GROUP)), row_group_size=ROW_GROUP)
+        _write(writer, first)
+        for table in rest:
+            _write(writer, _like(_conform(table.unify_dictionaries(), target), first.schema))
+
+
+def _write(writer: parquet.ParquetWriter, table: pa.Table) -> None:
+    for start in range(0, table.num_rows, ROW_GROUP):
+        writer.write_table(_compact(table.slice(start, ROW_GROUP)), row_group_size=ROW_GROUP)
+
+
+def _like(table: pa.Table, schema: pa.Schema) -> pa.Table:
+    """Return a table with dictionaries where ``schema``, which is else its own, has some: a file has one schema."""
+    columns = [
+        column.dictionary_encode() if pa.types.is_dictionary(field.type) else column.cast(field.type)
+        for column, field in zip(table.columns, schema, strict=True)
+    ]
+    return pa.table([c.cast(f.type) for c, f in zip(columns, schema, strict=True)], schema=schema)
 
 
 def _conform(table: pa.Table, target: pa.Schema) -> pa.Table:

@@ -23,7 +23,7 @@ CUT = "; it may be cut short or of another format"
 COLUMNS = {
     "the window's": (
         ("-w", "delta(tss,60)"),
-        "there is no column 'tss' for delta(tss, 60); did you mean 'ts'?",
+        "there is no column 'tss' for tumbling, delta(tss, 60); did you mean 'ts'?",
     ),
     "a key": ((*DELTA, "-k", "usr"), "there is no column 'usr' for the key; did you mean 'user'?"),
     "an aggregate's": (

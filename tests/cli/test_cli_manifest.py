@@ -30,7 +30,8 @@ def test_the_manifest_of_a_run_in_a_process_of_its_own(tmp_path: Path) -> None:
     assert told["job"]["input"] == ["log"]
     assert (told["job"]["at_end"], told["job"]["schema"], told["job"]["master"]) == ("drop", "ts:date", MASTER)
     assert told["order"] == {"columns": ["ts"], "why": "the window's attribute is a time"}
-    assert told["stream"] == {"order": ["_at", "_pos", "window", "user"], "at": ["_at"]}
+    own = ["window", "window_start", "window_end", "closed_by", "_at", "_pos", "_mark"]
+    assert told["stream"] == {"order": ["_at", "_pos", "window", "user"], "at": ["_at"], "own": own}
     assert [(column["name"], column["type"]) for column in told["schema"]] == [
         ("user", "string"),
         ("window", "int64"),

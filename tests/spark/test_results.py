@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from fractions import Fraction
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
@@ -13,8 +14,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as f
 from pyspark.sql import types as t
 
+import windowing
 from tests import reference
 from tests.cli.running import MASTER, Ran, Warm
 from windowing.engine.session import Session
@@ -35,6 +38,24 @@ SCHEMA = t.StructType(
         t.StructField("ids", t.ArrayType(t.LongType())),
     ]
 )
+
+
+PANES = "timeInterval, intervalDuration(60), creationPeriod(45), discardAge(30)"
+KINDS: dict[str, tuple[list[str], dict[str, Any]]] = {
+    "sliding": (
+        ["-w", "sliding, time(5m), count(4)", "--order-by", "ts", "-a", "total=sum(n)", "-a", "mean=mean(x)"],
+        {"window": "sliding, time(5m), count(4)", "order_by": "ts", "aggregates": ["total=sum(n)", "mean=mean(x)"]},
+    ),
+    "panes": (
+        ["-w", PANES, "--lag", "10", "-a", "total=sum(n)", "-a", "ids=collect(id)"],
+        {"window": PANES, "lag": 10, "aggregates": ["total=sum(n)", "ids=collect(id)"]},
+    ),
+    "rows": (
+        ["-w", "delta(ts, 60)", "--emit", "rows", "--sort-by", "x desc"],
+        {"window": "delta(ts, 60)", "emit": "rows", "sort_by": ["x desc"]},
+    ),
+}
+"""Windows of other kinds over the same log: as the command line says it, and as the library does."""
 
 
 @pytest.fixture(scope="module")
@@ -70,9 +91,9 @@ def folder(log: pa.Table, tmp_path_factory: pytest.TempPathFactory) -> Path:
     (home / "log").mkdir()
     for i in range(3):
         pq.write_table(log.slice(i * ROWS // 3, ROWS // 3), home / "log" / f"{i}.parquet", row_group_size=250)
+    cut = ["--split-size", "24KiB", "--slice-size", "48KiB", "log"]
     args = ["run", "-q", "--master", MASTER, "-w", "delta(ts, 60)", "-k", "user", "-a", "n=count()"]
-    args += ["-a", "total=sum(n)", "-a", "high=max(x)", "-a", "ids=collect(id)"]
-    args += ["--split-size", "24KiB", "--slice-size", "48KiB", "log"]
+    args += ["-a", "total=sum(n)", "-a", "high=max(x)", "-a", "ids=collect(id)", *cut]
     process = Warm()
     for more in (
         ["out"],
@@ -81,6 +102,9 @@ def folder(log: pa.Table, tmp_path_factory: pytest.TempPathFactory) -> Path:
         ["jsonl", "--output-format", "jsonl"],
     ):
         assert process.run([*args, *more], home) == Ran(0, "", "")
+    for name, (words, _) in KINDS.items():
+        asked = ["run", "-q", "--master", MASTER, "-k", "user", *words, *cut, name]
+        assert process.run(asked, home) == Ran(0, "", "")
     process.close()
     return home
 
@@ -120,6 +144,41 @@ def test_spark_reads_what_the_rules_say(sql: SparkSession, folder: Path, log: pa
     same(got.select(*COLUMNS), want)
     same(sql.read.parquet(str(folder / "plain")), want)
     assert got.where("_mark = 'window'").count() == got.count() > 200
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_spark_reads_what_the_library_says_of_other_kinds(
+    sql: SparkSession, folder: Path, log: pa.Table, tmp_path: Path, name: str
+) -> None:
+    result = windowing.aggregate(log, key=["user"], rejected="drop", **KINDS[name][1])
+    pq.write_table(result, tmp_path / "want.parquet")
+    got = sql.read.parquet(str(folder / name))
+    assert got.columns == result.column_names
+    assert got.count() > 500
+    same(got, sql.read.parquet(str(tmp_path / "want.parquet")))
+
+
+def test_spark_finds_late_panes_and_the_rows_that_came_too_late(sql: SparkSession, folder: Path) -> None:
+    out = sql.read.parquet(str(folder / "panes"))
+    timings = {(row["timing"], row["closed_by"]) for row in out.select("timing", "closed_by").distinct().collect()}
+    assert timings >= {("on_time", "watermark"), ("late", "late")}
+    twice = out.groupBy("user", "window_start").agg(f.count("*").alias("n"), f.max("index").alias("last"))
+    assert twice.where("n > 1").count() > 0
+    assert twice.where("n != last + 1").count() == 0
+    rejects = sql.read.parquet(*map(str, sorted((folder / "panes" / "_rejected").glob("*.parquet"))))
+    late = rejects.where("_reason = 'late'").select(f.explode(f.array("id")).alias("id"))
+    assert late.count() > 0
+    same(late.join(out.select(f.explode("ids").alias("id")), "id"), late.limit(0))
+
+
+def test_spark_reads_rows_of_panes_in_their_order(sql: SparkSession, folder: Path, log: pa.Table) -> None:
+    """Sorted in each pane by x, the largest first; each pane ends with a mark; together they are the panes of out."""
+    rows = sql.read.parquet(str(folder / "rows")).orderBy("user", "window", "_row").collect()
+    panes = [list(some) for _, some in groupby(rows, key=lambda row: (row["user"], row["window"]))]
+    assert all([row["x"] for row in some] == sorted((row["x"] for row in some), reverse=True) for some in panes)
+    assert all([row["_mark"] for row in some] == [None] * (len(some) - 1) + ["window"] for some in panes)
+    want = {(row[0], row[1]): sorted(row[8]) for row in expected(log)}
+    assert {(some[0]["user"], some[0]["window"]): sorted(row["id"] for row in some) for some in panes} == want
 
 
 def test_spark_reads_the_text_formats_too(sql: SparkSession, folder: Path) -> None:

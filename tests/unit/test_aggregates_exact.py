@@ -15,6 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from windowing.aggregates import PaneOverflow, bind, compute
+from windowing.contents import Contents, Lives, Ranges
 from windowing.spec import AggregateCall, Column
 
 MAX = 2**63 - 1
@@ -22,10 +23,22 @@ MIN = -(2**63)
 
 
 def one(function: str, values: list[Any], dtype: pa.DataType, *literals: Fraction) -> Any:
-    """The aggregate of one pane of all values."""
+    """The aggregate of one pane of all values: the same from panes of every form."""
     rows = pa.RecordBatch.from_arrays([pa.array(values, dtype)], names=["x"])
     bound = bind(AggregateCall("out", function, (Column("x"), *literals)), rows.schema)
-    return compute(bound, rows, np.array([0]), np.array([len(values)]))[0].as_py()
+    answers = [compute(bound, rows, form)[-1].as_py() for form in forms(len(values))]
+    assert repr(answers) == repr(answers[:1] * 3)
+    return answers[0]
+
+
+def forms(size: int) -> list[Contents]:
+    """A pane of all rows alone, as one that could overlap others, and as the last of two that are no ranges.
+
+    The other one of these shows only the last row.
+    """
+    lo, hi, row = np.array([0]), np.array([size]), np.arange(size)
+    lives = Lives(row, (row < size - 1).astype(np.int64), np.full(size, 2), np.array([0, size]), np.array([0, 2]))
+    return [Ranges(lo, hi, lo, True), Ranges(lo, hi, lo, False), lives]
 
 
 @pytest.mark.parametrize(
@@ -95,7 +108,7 @@ def test_an_overflow_names_the_first_pane_and_pickles() -> None:
     rows = pa.RecordBatch.from_pydict({"amount": [1, MAX, 1, MAX]})
     bound = bind(AggregateCall("total", "sum", (Column("amount"),)), rows.schema)
     with pytest.raises(PaneOverflow) as caught:
-        compute(bound, rows, np.array([0, 1, 2]), np.array([1, 3, 4]))
+        compute(bound, rows, Ranges(np.array([0, 1, 3]), np.array([1, 3, 4]), np.zeros(3, np.int64), True))
     for error in (caught.value, pickle.loads(pickle.dumps(caught.value))):
         assert (error.pane, error.call, error.column, error.type) == (1, "sum(amount)", "amount", pa.int64())
 

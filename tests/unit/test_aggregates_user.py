@@ -16,6 +16,7 @@ import pyarrow as pa
 import pytest
 
 from windowing.aggregates import PaneFailed, bind, compute, warm
+from windowing.contents import Ranges
 from windowing.errors import ConfigError, DataError
 from windowing.spec import AggregateCall, Column
 
@@ -59,7 +60,7 @@ def module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 
 ROWS = pa.RecordBatch.from_pydict({"x": pa.array([3, None, 1, 2, 5]), "s": pa.array(["a", "b", None, "d", "e"])})
-PANES = np.array([0, 1, 2]), np.array([3, 2, 5])
+PANES = Ranges(np.array([0, 3, 4]), np.array([3, 4, 7]), np.array([0, 3, 4]), True, np.array([0, 1, 2, 1, 2, 3, 4]))
 """
     row     0    1    2    3    4
     x       3    -    1    2    5
@@ -72,7 +73,7 @@ PANES = np.array([0, 1, 2]), np.array([3, 2, 5])
 def run(function: str, *arguments: Column | Fraction | str, rows: pa.RecordBatch = ROWS) -> pa.Array:
     call = AggregateCall("out", f"own_stats:{function}", arguments or (Column("x"),))
     bound = pickle.loads(pickle.dumps(bind(call, rows.schema)))
-    result = compute(bound, rows, *PANES)
+    result = compute(bound, rows, PANES)
     assert result.type == bound.type
     return result
 

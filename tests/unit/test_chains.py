@@ -12,12 +12,15 @@ import pytest
 import windowing
 from tests.memory import MemorySource, run_in_memory
 from windowing.columns import words
-from windowing.engine.exchange import STREAM
+from windowing.engine.work import STREAM
+from windowing.options import Options
 from windowing.parse import parse_aggregate, parse_window
 from windowing.plan import Plan, make_plan, stream_of
 from windowing.stream import StreamInfo
 
 FIRST = ["count(3)", "delta(t, 3)", "time(4)", "punct(flag)", "punct()", "gap(t, 1)"]
+FIRST += ["sliding, count(3), count(2)", "sliding, time(5), time(2)", "sliding, delta(t, 3), delta(x, 20)", "retain 2"]
+FIRST += ["within 3", "within 5 every 2 with unique flag", "time(4), partitioned, tupleCount(5)"]
 SECOND = ["punct()", "count(2)", "delta(n, 0)"]
 
 
@@ -32,7 +35,7 @@ def log(size: int, seed: int) -> pa.Table:
 
 
 def plan_of(window: str, table: pa.Table, key: list[str], aggregates: list[str], **options: Any) -> Plan:
-    calls = [parse_aggregate(text) for text in aggregates]
+    calls = [parse_aggregate(text) for text in aggregates] or None
     return make_plan(parse_window(window), table.schema, key, calls=calls, **options)
 
 
@@ -58,8 +61,12 @@ def as_input(result: pa.Table) -> tuple[pa.Table, list[int]]:
 def test_the_next_stage_reads_rows_and_marks_as_they_were_emitted(
     first: str, second: str, key: list[str], next_key: list[str]
 ) -> None:
+    if "partitioned" in first and not key:
+        return
     table = log(60, 3)
-    one = plan_of(first, table, key, ["n=count()", "x=sum(x)"], order_by=["t"], empty=empty_of(first, key))
+    evicted = "tupleCount" in first
+    shared = {"order_by": ["t"], "options": Options(empty=empty_of(first, key), emit_evicted=evicted)}
+    one = plan_of(first, table, key, ["n=count()", "x=sum(x)"], **shared)
     source = MemorySource([table.slice(0, 31), table.slice(31)], [[10], []])
     cuts = pa.table({"k": ["k2"]}) if key else pa.table({})
     stage = run_in_memory(one, source, [1, 2], cuts).table
@@ -83,7 +90,8 @@ def test_the_next_stage_reads_rows_and_marks_as_they_were_emitted(
 @pytest.mark.parametrize("next_key", [[], ["k"], ["n"]])
 def test_a_third_stage_sees_the_rows_as_the_second_did(first: str, next_key: list[str]) -> None:
     table = log(60, 5)
-    one = plan_of(first, table, ["k"], ["n=count()", "x=sum(x)"], order_by=["t"])
+    options = Options(emit_evicted="tupleCount" in first)
+    one = plan_of(first, table, ["k"], ["n=count()", "x=sum(x)"], order_by=["t"], options=options)
     stage = run_in_memory(one, MemorySource([table], [[20]]), [1], pa.table({"k": ["k2"]})).table
     two = plan_of("count(1)", stage, next_key, ["x=first(x)"], stream=stream_of(one))
     second = run_in_memory(two, MemorySource([stage], [[9]], stream_of(one)), [1], None, STREAM).table
@@ -91,6 +99,32 @@ def test_a_third_stage_sees_the_rows_as_the_second_did(first: str, next_key: lis
     third = run_in_memory(three, MemorySource([second], [[]], stream_of(two)), [], None, STREAM).table
     rows, _ = as_input(emitted(stage, one))
     assert third["xs"].to_pylist() == [rows["x"].to_pylist()]
+
+
+ROWS = [("time(4)", {"emit": "rows", "sort_by": ("x desc",)}), ("within 3", {"emit": "entered"})]
+ROWS += [
+    ("within 3", {"emit": "left"}),
+    ("count(4)", {"emit": "rows"}),
+    ("sliding, time(5), time(2)", {"emit": "rows"}),
+]
+GROUPS = [("count(4)", {"group_by": ("flag",)}), ("within 3", {"group_by": ("flag", "t")})]
+
+
+@pytest.mark.parametrize(("window", "options"), [*ROWS, *GROUPS])
+@pytest.mark.parametrize("key", [["k"], []])
+def test_marks_of_a_result_give_its_panes_back(window: str, options: dict[str, Any], key: list[str]) -> None:
+    table = log(60, 7)
+    calls = [] if "emit" in options else ["x=sum(x)"]
+    one = plan_of(window, table, key, calls, order_by=["t"], options=Options(**options))
+    stage = run_in_memory(one, MemorySource([table], [[20]]), [1], cuts_of(key)).table
+    two = plan_of("punct()", stage, [], ["xs=collect(x)", "w=collect(window)"], stream=stream_of(one))
+    found = run_in_memory(two, MemorySource([stage], [[9]], stream_of(one)), [1], None, STREAM).table
+    rows = [row for row in emitted(stage, one).to_pylist() if row["_mark"] != "only"]
+    panes: dict[Any, list[Any]] = {}
+    for row in rows:
+        panes.setdefault((*(row[name] for name in key), row["window"]), []).append(row["x"])
+    assert [row["xs"] for row in found.to_pylist() if row["window"] is not None] == list(panes.values())
+    assert all(len(set(row["w"])) == 1 for row in found.to_pylist() if row["window"] is not None)
 
 
 def test_several_results_stay_one_after_the_other() -> None:
@@ -140,3 +174,27 @@ def test_a_third_stage_keeps_the_order_of_the_first() -> None:
     third = run_in_memory(three, MemorySource([second], [[3]], stream_of(two)), [1], pa.table({}), STREAM).table
     assert third["xs"].to_pylist() == [[0, 1], [2, 3], [4, 5]]
     assert third["_pos"].to_pylist() == [1, 3, 5]
+
+
+def test_a_nan_of_any_sign_is_the_last_group_and_sorts_last() -> None:
+    nan = np.array([0xFFF8000000000000], np.uint64).view(np.float64)[0]  # what 0/0 gives on many machines
+    table = pa.table({"g": [1.0, nan, 2.0], "x": [1, 2, 3]})
+    one = plan_of("count(3)", table, [], ["x=sum(x)"], options=Options(group_by=("g",)))
+    stage = run_in_memory(one, MemorySource([table], [[]]), [], None).table
+    two = plan_of("punct()", stage, [], ["xs=collect(x)"], stream=stream_of(one))
+    found = run_in_memory(two, MemorySource([stage], [[]], stream_of(one)), [], None, STREAM).table
+    assert found["xs"].to_pylist() == [[1, 3, 2]]
+    rows = windowing.aggregate(table, "count(3)", emit="rows", sort_by=["g"])
+    assert rows["x"].to_pylist() == [1, 3, 2]
+
+
+def test_rows_leave_only_the_stage_behind() -> None:
+    table = pa.table({"index": [1, 2], "timing": ["a", "b"], "_x": [3, 4], "k": ["p", "p"]})
+    one = plan_of("count(2)", table, ["k"], [], options=Options(emit="rows"))
+    stage = run_in_memory(one, MemorySource([table], [[]]), [], None).table
+    two = plan_of("count(2)", stage, [], [], options=Options(emit="rows"), stream=stream_of(one))
+    found = run_in_memory(two, MemorySource([stage], [[]], stream_of(one)), [], None, STREAM).table
+    assert (
+        found.select(["k", "index", "timing", "_x"]).to_pylist()
+        == table.select(["k", "index", "timing", "_x"]).to_pylist()
+    )

@@ -1,7 +1,7 @@
-"""Every case of ``tests/cases/spl_windows.json`` that the reference can run, against the reference and the library.
+"""Every case of ``tests/cases/spl_windows.json``, against the reference and against the library.
 
-A case is a stream of events (rows, marks, the clock) and what the original C++ windows put out after which event.
-Cases are chosen by the words of their window spec: those with a word that is not in `reference.KINDS` wait for it.
+A case is a stream of events (rows, marks, watermarks, the clock) and what the original C++ windows put out after
+which event. The three with NaN run against the kernels: the library rejects such rows before.
 """
 
 from __future__ import annotations
@@ -21,7 +21,9 @@ import pyarrow as pa
 import pytest
 
 import windowing
-from tests import reference
+from tests import reference, reference_eviction, reference_intervals, reference_sliding
+from windowing import spec
+from windowing.parse import parse_window
 from windowing.tumbling import delta_starts
 
 CASES = Path(__file__).parents[1] / "cases" / "spl_windows.json"
@@ -44,6 +46,26 @@ class Output:
     key: str | None
     ids: tuple[int, ...] | None
     mark: bool
+    group: str | None = None
+    interval: tuple[float, float] | None = None
+    timing: str | None = None
+    index: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Came:
+    """One output of the reference or the library, as both tell it: a pane, a group of one, or a mark alone."""
+
+    key: Any
+    at: Any
+    pos: int
+    ids: list[int] | None
+    closed_by: str | None
+    mark: bool
+    group: str | None = None
+    interval: tuple[float, float] | None = None
+    timing: str | None = None
+    index: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +77,13 @@ class Case:
     key: str | None
     events: tuple[dict[str, Any], ...]
     expect: tuple[Output, ...]
+    partial: bool = False
+    emit_evicted: bool = False
+    group_by: str | None = None
+
+    @property
+    def spec(self) -> spec.WindowSpec:
+        return parse_window(self.window)
 
     @property
     def words(self) -> set[str]:
@@ -74,6 +103,11 @@ class Case:
         """Indices of the window mark events."""
         return [index for index, event in enumerate(self.events) if event.get("mark") == "window"]
 
+    @property
+    def watermarks(self) -> dict[int, Fraction]:
+        """Watermarks in seconds by the index of their event."""
+        return {i: Fraction(str(event["watermark"])) for i, event in enumerate(self.events) if "watermark" in event}
+
     def rows_before(self, index: int) -> int:
         return sum(row < index for row in self.rows)
 
@@ -83,10 +117,20 @@ class Case:
 
 
 def read_case(raw: dict[str, Any]) -> Case:
-    expect = tuple(
-        Output(o["after"], o.get("tick"), o.get("key"), o["ids"] and tuple(o["ids"]), o["mark"]) for o in raw["expect"]
+    own = {name: raw[name] for name in ("partial", "emit_evicted", "group_by") if name in raw}
+    return Case(raw["name"], raw["window"], raw.get("key"), tuple(raw["events"]), expected(raw["expect"]), **own)
+
+
+def expected(outputs: list[dict[str, Any]]) -> tuple[Output, ...]:
+    fields: dict[str, Any] = dict.fromkeys(("tick", "key"))
+    return tuple(
+        Output(**{**fields, **o, "ids": o["ids"] and tuple(o["ids"]), "interval": pair(o.get("interval"))})
+        for o in outputs
     )
-    return Case(raw["name"], raw["window"], raw.get("key"), tuple(raw["events"]), expect)
+
+
+def pair(interval: list[float] | None) -> tuple[float, float] | None:
+    return None if interval is None else (interval[0], interval[1])
 
 
 def cases() -> list[Case]:
@@ -94,11 +138,14 @@ def cases() -> list[Case]:
         return [read_case(raw) for raw in json.load(file) if "window" in raw]
 
 
-RUNNABLE = [case for case in cases() if case.words <= reference.KINDS]
+ALL = cases()
 
 
 def has_nan(case: Case) -> bool:
     return any(str(event["row"].get("f")).lower() == "nan" for event in case.events if "row" in event)
+
+
+TUMBLING_NAN = [case for case in ALL if has_nan(case) and isinstance(case.spec, spec.Tumbling)]
 
 
 def table_of(case: Case) -> pa.Table:
@@ -114,47 +161,89 @@ def cell(name: str, value: Any) -> Any:
     return int(Decimal(str(value)) * 1_000_000) if name == "et" else value
 
 
-def policy_of(case: Case) -> reference.Policy:
-    found = re.search(r"(count|delta|time|punct)\(([^)]*)\)", case.window)
-    assert found, case.window
-    word, args = found[1], [arg.strip() for arg in found[2].split(",")]
-    if word == "count":
-        return reference.Count(int(args[0]))
-    if word == "time":
-        return reference.Time(Fraction(args[0]), TYPES["at"], empty="mark")
-    if word == "punct":
-        return reference.Punct()
-    return reference.Delta(args[0], Fraction(args[1].removesuffix("u")), TYPES[args[0]])
+# --- the reference ------------------------------------------------------------------------------------------------
+
+
+def policy_of(policy: spec.Policy) -> Any:
+    """A policy as the reference writes it."""
+    match policy:
+        case spec.Count(n):
+            return reference.Count(n)
+        case spec.Delta(name, amount):
+            return reference.Delta(name, amount, TYPES[name])
+        case spec.Time(seconds):
+            return reference.Time(seconds, TYPES["at"], empty="mark")
+    assert policy == spec.Punct()
+    return reference.Punct()
 
 
 def order_of(case: Case) -> list[str]:
-    return ["at"] if "time" in case.words else []
+    """Event-time panes look at rows in arrival order."""
+    return ["at"] if spec.needs_clock(case.spec) and not isinstance(case.spec, spec.TimeInterval) else []
+
+
+def watermarks_of(case: Case) -> list[tuple[int, Fraction]]:
+    """Watermarks as both sides take them: how many rows stand before each, and its seconds."""
+    return [(case.rows_before(index), seconds) for index, seconds in case.watermarks.items()]
 
 
 def by_reference(case: Case) -> Counter[Output]:
-    table = table_of(case)
-    rows = reference.read(table)
-    panes = reference.tumbling(
-        rows,
-        policy_of(case),
-        key=[case.key] if case.key else [],
-        order=order_of(case),
-        marks=[case.rows_before(index) for index in case.marks],
-        clock=case.clock,
-        at_end="drop",
+    rows = reference.read(table_of(case))
+    panes = panes_of(case, rows)
+    if case.group_by:
+        panes = reference.grouped(panes, rows, [case.group_by])
+    return outputs(case, [told(pane, rows) for pane in panes])
+
+
+def panes_of(case: Case, rows: dict[int, reference.Row]) -> list[reference.Pane]:
+    key, order = [case.key] if case.key else [], order_of(case)
+    match case.spec:
+        case spec.TimeInterval(duration, period, age, offset):
+            where: dict[str, Any] = {"event_time": "et", "kind": TYPES["et"], "watermarks": watermarks_of(case)}
+            return reference_intervals.intervals(rows, duration, period, age, offset, key=key, at_end="drop", **where)[
+                0
+            ]
+        case spec.Sliding(evict, trigger, _, eviction):
+            policies = policy_of(evict), policy_of(trigger)
+            clocks = {"clock": case.clock, "since": 0.0, "kind": TYPES["at"] if order else None}
+            more: dict[str, Any] = {**clocks, "partial": case.partial, "eviction": pair_of(eviction), "at_end": "drop"}
+            return reference_sliding.sliding(rows, *policies, key=key, order=order, **more)
+        case spec.Tumbling(policy, _, eviction):
+            marks = [case.rows_before(index) for index in case.marks]
+            both: dict[str, Any] = {"key": key, "order": order, "marks": marks, "clock": case.clock, "at_end": "drop"}
+            if eviction is None:
+                return reference.tumbling(rows, policy_of(policy), **both)
+            own: dict[str, Any] = {"eviction": pair_of(eviction), "emit_evicted": case.emit_evicted}
+            kind = TYPES["at"] if order else None
+            return reference_eviction.tumbling(rows, policy_of(policy), kind=kind, **own, **both)
+    raise AssertionError(case.window)
+
+
+def pair_of(eviction: spec.PartitionEviction | None) -> reference_eviction.Eviction | None:
+    return None if eviction is None else (eviction.kind, eviction.amount)
+
+
+def told(pane: reference.Pane, rows: dict[int, reference.Row]) -> Came:
+    return Came(
+        pane.key[0] if pane.key else None,
+        pane.at[0] if pane.at else None,
+        -1 if pane.pos is None else pane.pos,
+        None if pane.mark == "only" else [rows[pos]["id"] for pos in pane.rows],
+        pane.closed_by,
+        pane.mark is not None,
+        pane.group[0] if pane.group else None,
+        in_seconds(pane.start, pane.end) if pane.timing else None,
+        pane.timing,
+        pane.index,
     )
-    return outputs(
-        case,
-        [
-            (
-                p.key[0] if p.key else None,
-                p.at[0] if p.at else None,
-                p.pos,
-                None if p.mark == "only" else [rows[r]["id"] for r in p.rows],
-            )
-            for p in panes
-        ],
-    )
+
+
+def in_seconds(start: Any, end: Any) -> tuple[float, float]:
+    """Bounds in the ticks of the event time."""
+    return start / 1_000_000, end / 1_000_000
+
+
+# --- the library --------------------------------------------------------------------------------------------------
 
 
 def by_library(case: Case) -> Counter[Output]:
@@ -164,35 +253,85 @@ def by_library(case: Case) -> Counter[Output]:
         key=[case.key] if case.key else [],
         order_by=order_of(case) or "arrival",
         aggregates=["ids=collect(id)"],
-        marks=[case.rows_before(index) for index in case.marks] if case.marks else None,
-        clock=case.clock,
         at_end="drop",
-        empty="mark" if "time" in case.words else "skip",
+        **options(case),
     )
-    keys = result[case.key] if case.key else pa.nulls(len(result))
-    columns = (keys, result["_at"], result["_pos"], result["ids"])
-    return outputs(case, list(zip(*(column.to_pylist() for column in columns), strict=True)))
+    return outputs(case, [read(case, record) for record in records(result)])
 
 
-def outputs(case: Case, panes: list[tuple[Any, Any, Any, list[int] | None]]) -> Counter[Output]:
-    """Name the event that caused each pane (key, at, pos, ids; marks in the order they came)."""
+def options(case: Case) -> dict[str, Any]:
+    """What only some kinds of windows are asked."""
+    group_by = {"group_by": [case.group_by]} if case.group_by else {}
+    match case.spec:
+        case spec.TimeInterval():
+            return group_by | {"event_time": "et", "watermarks": watermarks_of(case), "rejected": "drop"}
+        case spec.Sliding(_, trigger):
+            since = {"since": 0.0} if isinstance(trigger, spec.Time) else {}
+            return group_by | since | {"clock": case.clock, "partial": case.partial}
+    marks = [case.rows_before(index) for index in case.marks] if case.marks else None
+    evicted = {"emit_evicted": True} if case.emit_evicted else {}
+    empty = "mark" if "time" in case.words else "skip"
+    return group_by | evicted | {"clock": case.clock, "marks": marks, "empty": empty}
+
+
+def records(result: pa.Table) -> list[dict[str, Any]]:
+    columns = {name: reference.ticks_of(result[name]) for name in result.column_names}
+    return [dict(zip(columns, cells, strict=True)) for cells in zip(*columns.values(), strict=True)]
+
+
+def read(case: Case, record: dict[str, Any]) -> Came:
+    """A row of the result."""
+    bounds = isinstance(case.spec, spec.TimeInterval)
+    return Came(
+        record[case.key] if case.key else None,
+        record["_at"],
+        record["_pos"],
+        record["ids"],
+        record["closed_by"],
+        record["_mark"] is not None,
+        record[case.group_by] if case.group_by else None,
+        in_seconds(record["window_start"], record["window_end"]) if bounds else None,
+        record.get("timing"),
+        record.get("index"),
+    )
+
+
+# --- outputs and events -------------------------------------------------------------------------------------------
+
+
+def outputs(case: Case, came: list[Came]) -> Counter[Output]:
+    """Name the event that caused each output; ``came`` in the order they came."""
     out: Counter[Output] = Counter()
     bare: dict[int, int] = {}  # mark-only rows so far behind each row position
-    for key, at, pos, ids in panes:
-        after, tick = cause(case, at, pos)
-        if after in case.marks and ids is None:
-            bare[pos] = bare.get(pos, 0) + 1
-            after += bare[pos] - (pos < 0)  # the first mark behind a row always finds that row's window open
-        out[Output(after, tick, None if key is None else str(key), ids if ids is None else tuple(ids), True)] += 1
+    for one in came:
+        after, tick = cause(case, one)
+        if after in case.marks and one.ids is None:
+            bare[one.pos] = bare.get(one.pos, 0) + 1
+            after += bare[one.pos] - (one.pos < 0)  # the first mark behind a row always finds that row's window open
+        key, ids = None if one.key is None else str(one.key), None if one.ids is None else tuple(one.ids)
+        out[Output(after, tick, key, ids, one.mark, one.group, one.interval, one.timing, one.index)] += 1
     return out
 
 
-def cause(case: Case, at: Any, pos: int) -> tuple[int, float | None]:
-    if "time" in case.words:
-        return next(i for i, event in enumerate(case.events) if event.get("clock", -1) >= at), at
-    if "punct" in case.words:
-        return next(index for index in case.marks if case.rows_before(index) == pos + 1), None
-    return case.rows[pos], None
+def cause(case: Case, came: Came) -> tuple[int, float | None]:
+    """The event that an output came after, and the tick where the clock brought it out."""
+    if came.interval:
+        return watermark_behind(case, came.pos, came.interval[1]), None
+    if came.pos < 0 and came.at is not None:
+        return next(i for i, event in enumerate(case.events) if event.get("clock", -1) >= came.at), came.at
+    if "punct" in case.words and came.closed_by != "evicted":
+        return next(index for index in case.marks if case.rows_before(index) == came.pos + 1), None
+    return case.rows[came.pos], None
+
+
+def watermark_behind(case: Case, pos: int, end: float) -> int:
+    """The first watermark event behind a row that rises, and to the end of a pane or beyond."""
+    highest = Fraction(-1)
+    for index, seconds in case.watermarks.items():
+        if seconds > highest and case.rows_before(index) == pos + 1 and seconds >= end:
+            return index
+        highest = max(highest, seconds)
+    raise AssertionError(f"{case.name}: no watermark behind row {pos} reaches {end}")
 
 
 def story(case: Case, got: Counter[Output]) -> str:
@@ -214,22 +353,23 @@ def check(case: Case, got: Counter[Output]) -> None:
         pytest.fail(story(case, got), pytrace=False)
 
 
-@pytest.mark.parametrize("case", RUNNABLE, ids=lambda case: case.name)
+@pytest.mark.parametrize("case", ALL, ids=lambda case: case.name)
 def test_reference_conforms(case: Case) -> None:
     got = by_reference(case)
     check(case, got)
 
 
-@pytest.mark.parametrize("case", [case for case in RUNNABLE if not has_nan(case)], ids=lambda case: case.name)
+@pytest.mark.parametrize("case", [case for case in ALL if not has_nan(case)], ids=lambda case: case.name)
 def test_library_conforms(case: Case) -> None:
     got = by_library(case)
     check(case, got)
 
 
-@pytest.mark.parametrize("case", [case for case in RUNNABLE if has_nan(case)], ids=lambda case: case.name)
+@pytest.mark.parametrize("case", TUMBLING_NAN, ids=lambda case: case.name)
 def test_kernel_conforms_where_nan_compares_false(case: Case) -> None:
     # The library rejects NaN rows before the kernel sees them, so these run the kernel itself.
-    policy = policy_of(case)
+    assert isinstance(case.spec, spec.Tumbling)
+    policy = policy_of(case.spec.policy)
     assert isinstance(policy, reference.Delta)
     values = table_of(case)[policy.column].to_numpy()
     starts = delta_starts(np.array([0, len(values)], dtype=np.int64), values, float(policy.amount)).tolist()
@@ -238,8 +378,6 @@ def test_kernel_conforms_where_nan_compares_false(case: Case) -> None:
     check(case, got)
 
 
-def test_all_tumbling_cases_are_run() -> None:
-    names = {case.name for case in RUNNABLE}
-    told = {case.name for case in cases() if case.name.startswith(("tumbling_", "unit_T_", "final_tumbling_"))}
-    assert told <= names
-    assert len(told) == 14
+def test_no_case_is_left_out() -> None:
+    assert len(ALL) == 53
+    assert sum(map(has_nan, ALL)) == len(TUMBLING_NAN) + 1  # the other one is run by tests.unit.test_sliding

@@ -18,6 +18,7 @@ from windowing.engine.blobs import Blob, decode, encode
 from windowing.engine.ports import Account, Counts, Part, Split
 from windowing.engine.slices import cut_points, pack, row_width, slice_bounds, slice_count
 from windowing.marks import NO_FILE, Marks, no_marks
+from windowing.options import Options
 from windowing.parse import parse_aggregate, parse_window
 from windowing.plan import make_plan
 from windowing.sequence import build
@@ -88,7 +89,7 @@ def test_one_clock_for_all_slices(data: st.DataObject, stream: my.Stream) -> Non
     spec = parse_window(f"time({my.text(period)})")
     calls = [parse_aggregate(text) for text in AGGREGATES]
     shared: dict[str, Any] = {"origin": origin or 0, "empty": "skip" if stream.key else "mark"}
-    plan = make_plan(spec, stream.table.schema, stream.key, stream.order, calls, **shared)
+    plan = make_plan(spec, stream.table.schema, stream.key, stream.order, calls, Options(**shared))
     whole = windowing.aggregate(
         stream.table, spec, key=stream.key, order_by=stream.order, aggregates=AGGREGATES, **shared
     )
@@ -170,7 +171,7 @@ def test_a_blob_reads_back_as_it_was() -> None:
     sequences = build(rows, np.array([10, 11, 12]), ["k"], ["t"], ["t", "x"])
     marks = Marks(pa.record_batch({"t": [5]}), np.array([10]), np.array([NO_FILE]))
     account = Account(Counts(rows_in=3, rejected={"late": 1}), (Part("_rejected/part-00000.parquet", 1, 99),))
-    read = decode(encode(Blob(4, sequences, marks, 7, account), 10))
+    read = decode(encode(Blob(4, sequences, marks, np.arange(len(marks)), 7, account), 10))
     assert (read.chunk, read.clock, read.account) == (4, 7, account)
     assert read.sequences.keys is not None
     assert sequences.keys is not None
@@ -185,7 +186,7 @@ def test_an_unkeyed_blob_without_columns_keeps_its_rows() -> None:
     rows = pa.table({"x": [1, 2]}).select([]).to_batches()
     batch = rows[0] if rows else pa.record_batch({}, schema=pa.schema([]))
     sequences = build(batch, np.array([0, 1]), (), (), ())
-    read = decode(encode(Blob(0, sequences, no_marks(batch, ()), None, None), 0))
+    read = decode(encode(Blob(0, sequences, no_marks(batch, ()), np.empty(0, np.int64), None, None), 0))
     assert read.sequences.bounds.tolist() == [0, 2]
     assert read.sequences.pos.tolist() == [0, 1]
 
@@ -228,3 +229,13 @@ def test_slices_hold_the_keys_from_their_cut_on() -> None:
     keys = pa.table({"k": ["a", "c", "e", "g"]})
     assert slice_bounds(keys, pa.table({"k": ["b", "e", "z"]})).tolist() == [0, 1, 2, 4, 4]
     assert slice_bounds(None, None).tolist() == [0, 1]
+
+
+@pytest.mark.parametrize("window", ["count(2)", "sliding, count(2)", "retain all", "punct()"])
+@pytest.mark.parametrize("cuts", [None, pa.table({})])
+def test_a_job_that_needs_no_column_counts_its_rows(window: str, cuts: pa.Table | None) -> None:
+    table = pa.table({"x": [1, 2, 3]})
+    plan = make_plan(parse_window(window), table.schema)
+    found = run_in_memory(plan, MemorySource([table.slice(0, 1), table.slice(1)], [[], [1]]), [1, 2], cuts)
+    assert found.counts == Counts(rows_in=3, windowed=3)
+    assert found.table["count"].to_pylist() == windowing.aggregate(table, window, marks=[1, 3])["count"].to_pylist()

@@ -13,6 +13,7 @@ from test_readers_helpers import column, read_all, source
 
 from windowing.engine.ports import StreamInfo
 from windowing.errors import InputError
+from windowing.stream import OWN
 
 STREAM = {"order": ["_at", "_pos", "window", "k"], "at": ["_at"]}
 
@@ -52,7 +53,7 @@ def test_results_below_one_folder_are_one_stream_after_another(tmp_path: Path) -
     result(tmp_path / "in/dt=2026-11-02", [3])
     result(tmp_path / "in/dt=2026-11-01", [1], [2])
     opened = source(tmp_path / "in")
-    assert opened.stream == StreamInfo(("_stream", "_at", "_pos", "window", "k"), ("_at",))
+    assert opened.stream == StreamInfo(("_stream", "_at", "_pos", "window", "k"), ("_at",), ("_stream", *OWN))
     assert opened.schema.names == ["n", "_at", "_pos", "_mark", "dt", "_stream"]
     assert opened.schema.field("_stream").type == pa.int64()
     assert [(row["n"], row["_stream"], row["dt"].day) for row in read_all(opened).rows] == [
@@ -142,7 +143,7 @@ def test_a_result_comes_back_as_it_was_written(tmp_path: Path, form: str) -> Non
     (out / "_wincli").mkdir(parents=True)
     part = f"part-00000.{form}"
     with (out / part).open("wb") as file:
-        import_module(f"writers.{form}").encode(table, table.schema, file)
+        import_module(f"writers.{form}").encode([table], table.schema, file)
     schema = [{"name": field.name, "type": str(field.type)} for field in table.schema]
     manifest = {"stream": STREAM, "parts": [{"name": part}], "schema": schema}
     (out / "_wincli/manifest.json").write_text(json.dumps(manifest))
@@ -153,3 +154,16 @@ def test_a_result_comes_back_as_it_was_written(tmp_path: Path, form: str) -> Non
         name: ROUND[name].to_pylist() for name in ROUND if name != "n"
     }
     assert rows["n"].cast(pa.int64()).to_pylist() == [1, None, -1]
+
+
+def test_results_of_other_types_are_read_as_files_that_differ_are(tmp_path: Path) -> None:
+    for name, kind, values in (("a", "double", "1.5"), ("b", "int64", "2")):
+        folder = tmp_path / "in" / name
+        (folder / "_wincli").mkdir(parents=True)
+        (folder / "part-00000.csv").write_text(f"window,s\n0,{values}\n")
+        schema = [{"name": "window", "type": "int64"}, {"name": "s", "type": kind}]
+        told = {"parts": [{"name": "part-00000.csv"}], "schema": schema, "stream": None}
+        (folder / "_wincli/manifest.json").write_text(json.dumps(told))
+    opened = source(tmp_path / "in")
+    assert opened.schema.field("s").type == pa.float64()
+    assert opened.schema.field("window").type == pa.int64()

@@ -109,7 +109,7 @@ def test_attributes(spec: WindowSpec, names: tuple[str, ...]) -> None:
         (Sliding(Time(TWO), Count(1)), True),
         (Sliding(Count(3), Time(TWO)), True),
         (Sliding(Count(3), Count(1), True, PartitionEviction("partitionAge", TWO)), True),
-        (TimeInterval(TWO, TWO), True),
+        (TimeInterval(TWO, TWO), False),
         (Batched(within=TWO), True),
         (Batched(retain=2, every=3), False),
         (Batched(retain_all=True), False),

@@ -33,7 +33,7 @@ if not can_exchange:
 def put(out, value, parts, kill_at):
     with open_output(out, "overwrite", [], Owner(os.getpid(), "here", "now")) as output:
         sink = output.sink("csv", schema, schema)
-        done = [sink.write_part(i, pa.table({"n": [value]})) for i in range(parts)]
+        done = [sink.write_part(i, [pa.table({"n": [value]})]) for i in range(parts)]
         rejects = [sink.write_rejects(0, pa.table({"n": [value]}))]
         told = {"parts": [{"name": p.name} for p in done], "rejects": [{"name": p.name} for p in rejects]}
         if kill_at and since == "commit":

@@ -25,7 +25,7 @@ def manifest(**changes: Any) -> dict[str, Any]:
         "parts": [Part("part-00000.parquet", 3, 100), Part("part-00001.parquet", 4, 200)],
         "rejects": [Part("_rejected/part-00000.parquet", 1, 50)],
         "seconds": {"plan": 0.12345, "scan": 2},
-        "stream": StreamInfo(("_at", "_pos"), ("_at",)),
+        "stream": StreamInfo(("_at", "_pos"), ("_at",), ("window", "_at", "_pos")),
     }
     return build_manifest(**{**given, **changes})
 
@@ -39,7 +39,7 @@ def test_it_says_what_was_asked_read_and_written() -> None:
         "job": {"window": "delta(ts,60)", "mode": "error"},
         "schema": [{"name": "user", "type": "string"}, {"name": "_at", "type": "timestamp[us, tz=UTC]"}],
         "order": {"columns": ["ts"], "why": "the attribute named by the window"},
-        "stream": {"order": ["_at", "_pos"], "at": ["_at"]},
+        "stream": {"order": ["_at", "_pos"], "at": ["_at"], "own": ["window", "_at", "_pos"]},
         "inputs": [
             {"path": "in/a.parquet", "size": 7, "mtime": "2026-11-01T00:00:00Z"},
             {"path": "s3://b/c", "size": 9, "mtime": None},

@@ -40,7 +40,7 @@ def manifest(parts: list[Part], rejects: list[Part] | None = None) -> dict[str, 
 
 def put(out: Path, *windows: int, mode: Any = "error", format: Any = "parquet") -> None:
     with open_output(str(out), mode, [], OWNER) as output:
-        output.commit(manifest([output.sink(format, SCHEMA, REJECTS).write_part(0, rows(*windows))]))
+        output.commit(manifest([output.sink(format, SCHEMA, REJECTS).write_part(0, [rows(*windows)])]))
 
 
 def tree(folder: Path) -> list[str]:
@@ -61,7 +61,7 @@ def windows_in(out: Path) -> list[int]:
 def test_a_result_has_parts_rejects_manifest_and_success(tmp_path: Path) -> None:
     with open_output(str(tmp_path / "new/er/out"), "error", [], OWNER) as output:
         sink = output.sink("parquet", SCHEMA, REJECTS)
-        parts = [sink.write_part(1, rows(2, 3)), sink.write_part(0, rows(1))]
+        parts = [sink.write_part(1, [rows(2, 3)]), sink.write_part(0, [rows(1)])]
         rejects = [sink.write_rejects(0, pa.table({"_reason": ["late"], "_row": [7]}))]
         output.commit({**manifest(parts, rejects), "spec": "count(1)"})
     out = tmp_path / "new/er/out"
@@ -84,7 +84,7 @@ def test_a_result_has_parts_rejects_manifest_and_success(tmp_path: Path) -> None
 
 def test_nothing_is_to_be_seen_before_the_commit(tmp_path: Path) -> None:
     with open_output(str(tmp_path / "out"), "error", [], OWNER) as output:
-        output.sink("parquet", SCHEMA, REJECTS).write_part(0, rows(1))
+        output.sink("parquet", SCHEMA, REJECTS).write_part(0, [rows(1)])
         assert not (tmp_path / "out").exists()
         assert all(path.name.startswith(".out.wincli-") for path in tmp_path.iterdir())
 
@@ -93,7 +93,7 @@ def test_a_sink_works_in_another_process_by_its_path(tmp_path: Path) -> None:
     with open_output(str(tmp_path / "out"), "error", [], OWNER) as output:
         frozen = pickle.dumps(output.sink("csv", SCHEMA, REJECTS))
         code = "import pickle, sys, pyarrow as pa\nsink = pickle.loads(sys.stdin.buffer.read())\n"
-        code += "sink.write_part(3, pa.table({'user': ['ann'], 'window': [5]}))"
+        code += "sink.write_part(3, [pa.table({'user': ['ann'], 'window': [5]})])"
         subprocess.run([sys.executable, "-c", code], input=frozen, check=True, cwd=ROOT)
         output.commit(manifest([Part("part-00003.csv", 1, 0)]))
     assert (tmp_path / "out/part-00003.csv").read_text() == '"user","window"\n"ann",5\n'
@@ -102,22 +102,22 @@ def test_a_sink_works_in_another_process_by_its_path(tmp_path: Path) -> None:
 def test_a_retried_task_replaces_its_part(tmp_path: Path) -> None:
     with open_output(str(tmp_path / "out"), "error", [], OWNER) as output:
         sink: Sink = output.sink("parquet", SCHEMA, REJECTS)
-        sink.write_part(0, rows(1, 2))
-        output.commit(manifest([sink.write_part(0, rows(3))]))
+        sink.write_part(0, [rows(1, 2)])
+        output.commit(manifest([sink.write_part(0, [rows(3)])]))
     assert windows_in(tmp_path / "out") == [3]
 
 
 @pytest.mark.parametrize("format", ["parquet", "csv", "jsonl"])
-def test_a_part_of_no_batches_and_one_of_unlike_batches(tmp_path: Path, format: Any) -> None:
+def test_a_part_of_no_tables_and_one_of_unlike_tables(tmp_path: Path, format: Any) -> None:
     encoded = pa.array(["bob"]).dictionary_encode()
-    batches = [
-        pa.record_batch({"user": ["ann"], "window": [1]}),
-        pa.record_batch({"window": [2], "more": [0], "user": encoded}),
+    tables = [
+        pa.table({"user": ["ann"], "window": [1]}),
+        pa.table({"window": [2], "more": [0], "user": encoded}),
     ]
     with open_output(str(tmp_path / "out"), "error", [], OWNER) as output:
         sink = output.sink(format, SCHEMA, REJECTS)
         assert sink.write_part(0, []).rows == 0
-        part = sink.write_part(1, batches)
+        part = sink.write_part(1, tables)
         assert part.rows == 2
         output.commit(manifest([Part(f"part-00000.{format}", 0, 0), part]))
     if format == "parquet":
@@ -139,7 +139,7 @@ def test_types_that_a_format_cannot_hold_are_refused_at_once(tmp_path: Path) -> 
 
 def test_a_missing_column_is_not_made_up(tmp_path: Path) -> None:
     with open_output(str(tmp_path / "out"), "error", [], OWNER) as output, pytest.raises(KeyError):
-        output.sink("csv", SCHEMA, REJECTS).write_part(0, pa.table({"user": ["ann"]}))
+        output.sink("csv", SCHEMA, REJECTS).write_part(0, [pa.table({"user": ["ann"]})])
 
 
 # Leaving without a commit
@@ -152,7 +152,7 @@ def test_without_a_commit_no_trace_is_left(tmp_path: Path, error: Any) -> None:
     for out in ("new/er/out", "old"):
         try:
             with open_output(str(tmp_path / out), "overwrite", [], OWNER) as output:
-                output.sink("parquet", SCHEMA, REJECTS).write_part(0, rows(2))
+                output.sink("parquet", SCHEMA, REJECTS).write_part(0, [rows(2)])
                 if error:
                     raise error
         except (KeyboardInterrupt, OutputError):
@@ -164,7 +164,10 @@ def test_without_a_commit_no_trace_is_left(tmp_path: Path, error: Any) -> None:
 def test_tasks_that_still_write_lose_their_folder(tmp_path: Path) -> None:
     with open_output(str(tmp_path / "out"), "error", [], OWNER) as output:
         sink = output.sink("parquet", SCHEMA, REJECTS)
-    for write in (lambda: sink.write_part(0, rows(1)), lambda: sink.write_rejects(0, pa.table({"_reason": ["late"]}))):
+    for write in (
+        lambda: sink.write_part(0, [rows(1)]),
+        lambda: sink.write_rejects(0, pa.table({"_reason": ["late"]})),
+    ):
         with pytest.raises(OutputError, match="the folder is not there any more; nothing was written"):
             write()
     assert list(tmp_path.iterdir()) == []
@@ -250,7 +253,7 @@ def test_an_output_filled_meanwhile_is_not_replaced(tmp_path: Path) -> None:
 
 def test_a_part_that_is_not_there_stops_the_commit(tmp_path: Path) -> None:
     with open_output(str(tmp_path / "out"), "error", [], OWNER) as output:
-        output.sink("csv", SCHEMA, REJECTS).write_part(0, rows(1))
+        output.sink("csv", SCHEMA, REJECTS).write_part(0, [rows(1)])
         with pytest.raises(OutputError, match=r"part-00007\.csv was written by a task but is not here.*workers share"):
             output.commit(manifest([Part("part-00000.csv", 1, 1), Part("part-00007.csv", 1, 1)]))
     assert names(tmp_path) == []
@@ -258,7 +261,7 @@ def test_a_part_that_is_not_there_stops_the_commit(tmp_path: Path) -> None:
 
 def test_a_part_that_nobody_knows_stops_the_commit(tmp_path: Path) -> None:
     with open_output(str(tmp_path / "out"), "error", [], OWNER) as output:
-        output.sink("csv", SCHEMA, REJECTS).write_part(0, rows(1))
+        output.sink("csv", SCHEMA, REJECTS).write_part(0, [rows(1)])
         with pytest.raises(OutputError, match=r"no task knows of part-00000\.csv; nothing was written"):
             output.commit(manifest([]))
     assert names(tmp_path) == []
@@ -266,7 +269,7 @@ def test_a_part_that_nobody_knows_stops_the_commit(tmp_path: Path) -> None:
 
 def test_what_a_killed_attempt_left_does_not_come_along(tmp_path: Path) -> None:
     with open_output(str(tmp_path / "out"), "error", [], OWNER) as output:
-        part = output.sink("csv", SCHEMA, REJECTS).write_part(0, rows(1))
+        part = output.sink("csv", SCHEMA, REJECTS).write_part(0, [rows(1)])
         Path(output.staging, ".part-00000.csv.0123456789ab").write_text("half")
         output.commit(manifest([part]))
     assert tree(tmp_path / "out") == ["_SUCCESS", "_wincli/manifest.json", "part-00000.csv"]
@@ -373,7 +376,7 @@ def test_a_relative_path_and_a_file_uri(tmp_path: Path, monkeypatch: pytest.Monk
     monkeypatch.chdir(tmp_path)
     put(Path("out"), 1)
     with open_output(f"file://{tmp_path}/out", "overwrite", [], OWNER) as output:
-        output.commit(manifest([output.sink("parquet", SCHEMA, REJECTS).write_part(0, rows(2))]))
+        output.commit(manifest([output.sink("parquet", SCHEMA, REJECTS).write_part(0, [rows(2)])]))
     assert windows_in(tmp_path / "out") == [2]
 
 
@@ -381,7 +384,7 @@ def test_a_relative_path_and_a_file_uri(tmp_path: Path, monkeypatch: pytest.Monk
 
 
 def failing(code: int) -> Callable[..., None]:
-    def encode(table: pa.Table, schema: pa.Schema, file: Any) -> None:
+    def encode(tables: Any, schema: pa.Schema, file: Any) -> None:
         file.write(b"half")
         raise OSError(code, os.strerror(code))
 
@@ -405,7 +408,7 @@ def test_a_part_that_cannot_be_written_is_named(
         sink = output.sink("csv", SCHEMA, REJECTS)
         monkeypatch.setitem(ENCODERS, "csv", failing(code))
         with pytest.raises(OutputError, match=f"cannot write {tmp_path}/out/part-00004.csv: {message}"):
-            sink.write_part(4, rows(1))
+            sink.write_part(4, [rows(1)])
         assert names(Path(output.staging)) == []
 
 
@@ -419,7 +422,7 @@ from writers.output import open_output
 schema = pa.schema([("x", pa.float64())])
 def run(format, out):
     with open_output(out, "error", [], Owner(1, "here", "now")) as output:
-        output.sink(format, schema, schema).write_part(0, pa.table({"x": np.random.default_rng(0).random(100_000)}))
+        output.sink(format, schema, schema).write_part(0, [pa.table({"x": np.random.default_rng(0).random(100_000)})])
 try:
     exec(sys.argv[1])
 except OutputError as error:

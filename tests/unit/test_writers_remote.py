@@ -34,7 +34,7 @@ def bucket(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def put(*windows: int, mode: Any = "error") -> None:
     with open_output("store://bucket/out", mode, [], OWNER) as output:
         sink = pickle.loads(pickle.dumps(output.sink("jsonl", SCHEMA, SCHEMA)))
-        parts = [sink.write_part(i, pa.table({"window": [w]})) for i, w in enumerate(windows)]
+        parts = [sink.write_part(i, [pa.table({"window": [w]})]) for i, w in enumerate(windows)]
         rejects = [sink.write_rejects(0, pa.table({"window": [0]}))]
         told = {"parts": [{"name": p.name} for p in parts], "rejects": [{"name": p.name} for p in rejects]}
         output.commit({**told, "windows": windows})
@@ -112,7 +112,7 @@ def test_a_live_run_is_respected(bucket: Path) -> None:
 
 def test_leaving_without_a_commit_leaves_nothing(bucket: Path) -> None:
     with open_output("store://bucket/out", "error", [], OWNER) as output:
-        output.sink("csv", SCHEMA, SCHEMA).write_part(0, pa.table({"window": [1]}))
+        output.sink("csv", SCHEMA, SCHEMA).write_part(0, [pa.table({"window": [1]})])
     assert list(bucket.iterdir()) == []
 
 

@@ -8,11 +8,26 @@ from fractions import Fraction
 import numpy as np
 import pyarrow as pa
 
-from windowing.aggregates import kernels, quantile_kernels
-from windowing.aggregates.inputs import Dense, Inputs, Mask, dense, masked, taken
+from windowing.aggregates import folds, kernels, quantile_kernels
+from windowing.aggregates.folds import DEVIATION, PRODUCT, SUM, fold, rounded
+from windowing.aggregates.inputs import Dense, Inputs, dense, is_apart, masked, only, taken
 from windowing.aggregates.kernels import Floats, Numbers
-from windowing.aggregates.values import decimal_words, floats, integers, is_ticks, is_unsigned, order_keys, ticks
+from windowing.aggregates.ranking import values_at
+from windowing.aggregates.selection import extreme_entries
+from windowing.aggregates.values import (
+    decimal_words,
+    floats,
+    from_halves,
+    halves,
+    integers,
+    is_ticks,
+    is_unsigned,
+    order_keys,
+    ticks,
+)
 from windowing.aggregates.wide import Limbs, as_decimal, as_float, as_int64, carried, pane_sums, split
+from windowing.columns import Ints, Mask
+from windowing.contents import Contents, sizes
 
 _DAY = 86400  # seconds; the distance of two dates is a duration in them
 _PLACES = 10**9  # finest fraction of a quantile, so that places times rows fit 64 bit
@@ -20,37 +35,39 @@ _PLACES = 10**9  # finest fraction of a quantile, so that places times rows fit 
 
 def sums(inputs: Inputs) -> pa.Array:
     """Sum: exact for integers, booleans, durations and decimals; double-double for floats."""
-    part = dense(inputs.columns, inputs.ranges)
-    column, ranges = part.columns[0], part.ranges
+    those = dense(inputs.columns, inputs.contents)
+    column = those.columns[0]
     if pa.types.is_floating(column.type):
-        return masked(_float_sums(part), ranges.empty, inputs.type)
+        return masked(_float_sums(floats(column), those.contents), those.empty, inputs.type)
     if pa.types.is_decimal(column.type):
-        result, over = as_decimal(_exact_sums(part), column.type.scale, ranges.empty)
+        result, over = as_decimal(_exact_sums(those), column.type.scale, those.empty)
         inputs.refuse_overflow(over)
         return result
-    totals, over = as_int64(_exact_sums(part))
+    totals, over = as_int64(_exact_sums(those))
     inputs.refuse_overflow(over)
-    return masked(totals, ranges.empty, inputs.type)
+    return masked(totals, those.empty, inputs.type)
 
 
 def means(inputs: Inputs) -> pa.Array:
     """Mean: the sum, rounded once to a float, over the count."""
-    part = dense(inputs.columns, inputs.ranges)
-    dtype = part.columns[0].type
-    totals = _float_sums(part) if pa.types.is_floating(dtype) else as_float(_exact_sums(part))
-    places = dtype.scale if pa.types.is_decimal(dtype) else 0
+    those = dense(inputs.columns, inputs.contents)
+    column = those.columns[0]
+    if pa.types.is_floating(column.type):
+        totals = _float_sums(floats(column), those.contents)
+    else:
+        totals = as_float(_exact_sums(those))
+    places = column.type.scale if pa.types.is_decimal(column.type) else 0
     with np.errstate(invalid="ignore", divide="ignore"):  # 0 / 0 in empty panes, which are null
-        return masked(totals / 10.0**places / part.ranges.sizes, part.ranges.empty, inputs.type)
+        return masked(totals / 10.0**places / those.sizes, those.empty, inputs.type)
 
 
 def weighted_means(inputs: Inputs) -> pa.Array:
     """``sum(x * w) / sum(w)`` over the rows that have both; null where the weights sum to 0."""
-    part = dense(inputs.columns, inputs.ranges)
-    values, weights = floats(part.columns[0]), floats(part.columns[1])
-    lo, hi = part.ranges.lo, part.ranges.hi
+    those = dense(inputs.columns, inputs.contents)
+    values, weights = floats(those.columns[0]), floats(those.columns[1])
     with np.errstate(all="ignore"):  # 0 / 0 in panes that are null
-        total = kernels.weighted_sums(values, weights, lo, hi)
-        weight = kernels.compensated_sums(weights, lo, hi)
+        total = _weighted_sums(values, weights, those.contents)
+        weight = _float_sums(weights, those.contents)
         return masked(total / weight, weight == 0, inputs.type)
 
 
@@ -58,9 +75,9 @@ def variance(root: bool, sample: bool) -> Callable[[Inputs], pa.Array]:
     """Return the variance or its root, of a sample (null for one value) or of all there is."""
 
     def compute(inputs: Inputs) -> pa.Array:
-        part = dense(inputs.columns, inputs.ranges)
-        squares, places = _squared_deviations(part)
-        divisor = part.ranges.sizes - int(sample)
+        those = dense(inputs.columns, inputs.contents)
+        squares, places = _squared_deviations(those)
+        divisor = those.sizes - int(sample)
         with np.errstate(all="ignore"):  # panes with nothing to divide by are null
             spread = squares / divisor
             result = np.sqrt(spread) / 10.0**places if root else spread / 10.0 ** (2 * places)
@@ -71,26 +88,25 @@ def variance(root: bool, sample: bool) -> Callable[[Inputs], pa.Array]:
 
 def products(inputs: Inputs) -> pa.Array:
     """Product: exact for integers, of floats for everything else."""
-    part = dense(inputs.columns, inputs.ranges)
-    column, ranges = part.columns[0], part.ranges
+    those = dense(inputs.columns, inputs.contents)
+    column, contents = those.columns[0], those.contents
     if not pa.types.is_integer(column.type):
-        return masked(kernels.float_products(floats(column), ranges.lo, ranges.hi), ranges.empty, inputs.type)
-    result, over = kernels.exact_products(integers(column), is_unsigned(column.type), ranges.lo, ranges.hi)
+        return masked(_float_products(floats(column), contents), those.empty, inputs.type)
+    result, over = _exact_products(integers(column), is_unsigned(column.type), contents)
     inputs.refuse_overflow(over)
-    return masked(result, ranges.empty, inputs.type)
+    return masked(result, those.empty, inputs.type)
 
 
 def value_ranges(inputs: Inputs) -> pa.Array:
     """Largest less smallest value, NaN skipped."""
-    part = dense(inputs.columns, inputs.ranges)
-    column = part.columns[0]
-    keys = order_keys(column)
-    largest = kernels.first_largest(keys, part.ranges.lo, part.ranges.hi)
-    smallest = kernels.first_smallest(keys, part.ranges.lo, part.ranges.hi)
+    those = dense(inputs.columns, inputs.contents)
+    column = those.columns[0]
+    largest, smallest = (extreme_entries(column, those.contents, large) for large in (True, False))
     if pa.types.is_decimal(column.type):
         return _decimal_distances(inputs, taken(column, largest), taken(column, smallest))
-    if not len(keys):
+    if not len(column):
         return pa.nulls(len(largest), inputs.type)
+    keys = order_keys(column)
     return _distances(inputs, keys[largest], keys[smallest], largest < 0)
 
 
@@ -105,31 +121,77 @@ def medians(inputs: Inputs) -> pa.Array:
 
 
 def _quantiles(inputs: Inputs, fraction: Fraction) -> pa.Array:
-    part = dense(inputs.columns, inputs.ranges)
-    place = fraction.limit_denominator(_PLACES)
-    values, lo, hi = floats(part.columns[0]), part.ranges.lo, part.ranges.hi
-    result = quantile_kernels.quantiles(values, place.numerator, place.denominator, lo, hi)
-    return masked(result, part.ranges.empty, inputs.type)
+    those = dense(inputs.columns, inputs.contents)
+    share, values = fraction.limit_denominator(_PLACES), floats(those.columns[0])
+    if is_apart(those.contents):
+        lo, hi = those.contents.lo, those.contents.hi
+        result = quantile_kernels.quantiles(values, share.numerator, share.denominator, lo, hi)
+    else:
+        result = _ranked_quantiles(values, share, those)
+    return masked(result, those.empty, inputs.type)
 
 
-def _float_sums(part: Dense) -> Floats:
-    sums: Floats = kernels.compensated_sums(floats(part.columns[0]), part.ranges.lo, part.ranges.hi)
-    return sums
+def _ranked_quantiles(values: Floats, share: Fraction, those: Dense) -> Floats:
+    """What `quantile_kernels.quantiles` says, by ranks."""
+    place = (those.sizes - 1) * share.numerator
+    below, part = place // share.denominator, place % share.denominator / share.denominator
+    low, high = values_at(values, np.where(those.empty, -2, below), those.contents)
+    with np.errstate(all="ignore"):  # what is not finite, and the empty
+        near, far = low + (high - low) * part, low * (1.0 - part) + high * part
+        return np.where(part == 0, low, np.where(np.isfinite(high - low), near, far))
 
 
-def _squared_deviations(part: Dense) -> tuple[Floats, int]:
+def _float_sums(values: Floats, contents: Contents) -> Floats:
+    if is_apart(contents):
+        sums: Floats = kernels.compensated_sums(values, contents.lo, contents.hi)
+        return sums
+    return rounded(fold(SUM, *halves(values), contents))
+
+
+def _weighted_sums(values: Floats, weights: Floats, contents: Contents) -> Floats:
+    if is_apart(contents):
+        sums: Floats = kernels.weighted_sums(values, weights, contents.lo, contents.hi)
+        return sums
+    return rounded(fold(SUM, *folds.products(values, weights), contents))
+
+
+def _float_products(values: Floats, contents: Contents) -> Floats:
+    if is_apart(contents):
+        products: Floats = kernels.float_products(values, contents.lo, contents.hi)
+        return products
+    return rounded(fold(PRODUCT, *halves(values), contents))
+
+
+def _exact_products(values: Ints, unsigned: bool, contents: Contents) -> tuple[Ints, Mask]:
+    """Product of each pane's integers, and where it does not fit int64; zeros are counted apart from the others."""
+    if is_apart(contents):
+        products: tuple[Ints, Mask] = kernels.exact_products(values, unsigned, contents.lo, contents.hi)
+        return products
+    zero = values == 0
+    high, low = fold(PRODUCT, *halves(np.where(zero, 1, values), unsigned), contents)
+    numbers, over = from_halves(high, low)
+    none = sizes(only(contents, zero)) == 0
+    return np.where(none, numbers, 0), over & none
+
+
+def _squared_deviations(those: Dense) -> tuple[Floats, int]:
     """Sums of squared deviations in units of ``10**-places``; decimals too wide for int64 are rounded to floats."""
-    column, lo, hi = part.columns[0], part.ranges.lo, part.ranges.hi
-    if not is_ticks(column.type):
-        return kernels.squared_deviations(floats(column), lo, hi), 0
-    places = column.type.scale if pa.types.is_decimal(column.type) else 0
-    return kernels.integer_squared_deviations(ticks(column), lo, hi), places
+    column, contents = those.columns[0], those.contents
+    whole = is_ticks(column.type)
+    places = column.type.scale if whole and pa.types.is_decimal(column.type) else 0
+    if is_apart(contents):
+        lo, hi = contents.lo, contents.hi
+        if whole:
+            return kernels.integer_squared_deviations(ticks(column), lo, hi), places
+        return kernels.squared_deviations(floats(column), lo, hi), places
+    leaves = halves(ticks(column) if whole else floats(column))
+    return rounded(fold(DEVIATION, *leaves, contents)), places
 
 
-def _exact_sums(part: Dense) -> Limbs:
-    column = part.columns[0]
+def _exact_sums(those: Dense) -> Limbs:
+    column = those.columns[0]
     words = decimal_words(column) if pa.types.is_decimal(column.type) else [integers(column)]
-    return pane_sums(words, part.ranges, is_unsigned(column.type))
+    return pane_sums(words, those.contents, is_unsigned(column.type))
 
 
 def _distances(inputs: Inputs, largest: Numbers, smallest: Numbers, none: Mask) -> pa.Array:

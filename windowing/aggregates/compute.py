@@ -3,49 +3,66 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from itertools import product
 
 import numpy as np
 import pyarrow as pa
 
 from windowing.aggregates import user
 from windowing.aggregates.bind import Bound
-from windowing.aggregates.inputs import Inputs, Ranges
+from windowing.aggregates.inputs import Inputs, own
 from windowing.aggregates.table import TABLE
-from windowing.aggregates.values import frozen, plain
-from windowing.columns import Ints
+from windowing.aggregates.values import plain
+from windowing.contents import Contents, Lives, Ranges, simplest
 from windowing.spec import Column
 
+_ONE, _TWO = np.array([0]), np.array([2])
+_BOUNDS = np.array([0, 2])
+_FORMS: tuple[Contents, ...] = (
+    Ranges(_ONE, _TWO, _ONE, True),
+    Ranges(_ONE, _TWO, _ONE, False),
+    Lives(np.array([0, 1]), np.array([0, 1]), np.array([2, 2]), _BOUNDS, _BOUNDS),
+    Lives(np.array([0, 1]), np.array([1, 0]), np.array([2, 1]), _BOUNDS, _BOUNDS),
+)
+"""Panes of every form over two rows, first those that are apart; only the last are no ranges of neighbours."""
 
-def compute(bound: Bound, rows: pa.RecordBatch, lo: Ints, hi: Ints) -> pa.Array:
+
+def compute(bound: Bound, rows: pa.RecordBatch, contents: Contents) -> pa.Array:
     """Return the value of one call for each pane, of length P and type ``bound.type`` (semantics section 9).
 
-    ``lo``, ``hi``: int64 (P,), pane p covers the rows ``[lo[p], hi[p])``; panes may overlap, be empty, and stand in
-    any order. Nulls are skipped; a pane without values is null, counts are 0. Raises `PaneOverflow` where an integer
-    or decimal does not fit, and `PaneFailed` (a `DataError`) for a user function.
+    What a pane gives depends on its own sequence only, to the bit. Nulls are skipped; a pane without values is null,
+    counts are 0. Raises `PaneOverflow` where an integer or decimal does not fit, and `PaneFailed` (a `DataError`) for
+    a user function.
     """
     arguments = bound.call.arguments
     names = tuple(a.name for a in arguments if isinstance(a, Column))
+    contents = simplest(contents)
     inputs = Inputs(
-        columns=tuple(plain(rows.column(name)) for name in names),
+        columns=tuple(_of_entries(plain(rows.column(name)), contents) for name in names),
         names=names,
         literals=tuple(a for a in arguments if not isinstance(a, Column)),
-        ranges=Ranges(frozen(lo), frozen(hi)),
+        contents=own(contents),
         type=bound.type,
         call=bound.text,
     )
     return _computer(bound)(inputs)
 
 
-def warm(bounds: Sequence[Bound], schema: pa.Schema) -> None:
-    """Run the kernels that calls need on one row of nulls, so that the compiled ones are on disk for all processes.
+def warm(bounds: Sequence[Bound], schema: pa.Schema, overlapping: bool = True) -> None:
+    """Run the kernels that calls need on a few nulls, so that the compiled ones are on disk for all processes.
 
-    User functions are not called.
+    ``overlapping``: whether panes may share rows; else only what panes that are apart need. User functions are not
+    called.
     """
     names = sorted({name for bound in bounds for name in bound.columns})
-    rows = pa.RecordBatch.from_arrays([pa.nulls(1, schema.field(name).type) for name in names], names=names)
-    for bound in bounds:
+    rows = pa.RecordBatch.from_arrays([pa.nulls(2, schema.field(name).type) for name in names], names=names)
+    for bound, form in product(bounds, _FORMS if overlapping else _FORMS[:1]):
         if ":" not in bound.call.function:
-            compute(bound, rows, np.array([0]), np.array([1]))
+            compute(bound, rows, form)
+
+
+def _of_entries(column: pa.Array, contents: Contents) -> pa.Array:
+    return column if contents.row is None else column.take(pa.array(contents.row))
 
 
 def _computer(bound: Bound) -> Callable[[Inputs], pa.Array]:

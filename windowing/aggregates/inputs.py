@@ -4,17 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeGuard
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
 from windowing.aggregates.values import frozen
-from windowing.columns import Ints
+from windowing.columns import Ints, Mask
+from windowing.contents import Contents, Lives, Ranges, part, sizes
 from windowing.errors import DataError
-
-Mask = npt.NDArray[np.bool_]
 
 
 class PaneOverflow(Exception):  # noqa: N818  (a pane's fate; the error of it names key and window)
@@ -49,39 +48,18 @@ class PaneFailed(DataError):  # noqa: N818
 
 
 @dataclass(frozen=True, slots=True)
-class Ranges:
-    """P panes as half-open ranges ``[lo, hi)`` of rows, int64 (P,), read-only; they may overlap or be empty."""
-
-    lo: Ints
-    hi: Ints
-
-    def __len__(self) -> int:
-        return len(self.lo)
-
-    @property
-    def sizes(self) -> Ints:
-        """Rows of each pane."""
-        return self.hi - self.lo
-
-    @property
-    def empty(self) -> Mask:
-        """Which panes hold no row."""
-        empty: Mask = self.lo == self.hi
-        return empty
-
-
-@dataclass(frozen=True, slots=True)
 class Inputs:
     """One call over one batch of panes.
 
-    ``columns``: the call's column arguments in order, in their plain types, nulls included; ``names``: theirs.
-    ``literals``: the other arguments. ``type``: of the result. ``call``: the text of the call, for messages.
+    ``columns``: the call's column arguments in order, in their plain types, nulls included, a value for each entry of
+    ``contents`` (see `own`); ``names``: theirs. ``literals``: the other arguments. ``type``: of the result. ``call``:
+    the text of the call, for messages.
     """
 
     columns: tuple[pa.Array, ...]
     names: tuple[str, ...]
     literals: tuple[Any, ...]
-    ranges: Ranges
+    contents: Contents
     type: pa.DataType
     call: str
 
@@ -93,33 +71,76 @@ class Inputs:
 
 @dataclass(frozen=True, slots=True)
 class Dense:
-    """Columns without the rows an aggregate skips, and the panes as ranges of what is left.
+    """Columns without the entries an aggregate skips, and the panes over what is left.
 
-    ``kept``: the original row of each row left, or None where all are.
+    ``sizes``: int64 (P,), the entries left in each pane. ``kept``: the original entry of each, or None where all are.
     """
 
     columns: tuple[pa.Array, ...]
-    ranges: Ranges
+    contents: Contents
+    sizes: Ints
     kept: Ints | None
 
-    def original(self, rows: Ints) -> Ints:
-        """Return the original rows of rows of the dense columns; -1 stays -1."""
+    @property
+    def ranges(self) -> Ranges:
+        """The panes, which must be ranges, as they are once `written`."""
+        assert isinstance(self.contents, Ranges)
+        return self.contents
+
+    @property
+    def empty(self) -> Mask:
+        """Which panes hold no entry."""
+        empty: Mask = self.sizes == 0
+        return empty
+
+    def original(self, entries: Ints) -> Ints:
+        """Return the original entries of entries of the dense columns; -1 stays -1."""
         if self.kept is None or not len(self.kept):
-            return rows
-        return np.where(rows < 0, -1, self.kept[rows])
+            return entries
+        return np.where(entries < 0, -1, self.kept[entries])
 
 
-def dense(columns: Sequence[pa.Array], ranges: Ranges) -> Dense:
-    """Take out the rows where any of the columns is null. No copy where there is none."""
+def own(contents: Contents) -> Contents:
+    """Return panes over a column that holds a value for each entry, in arrays as kernels want them."""
+    if isinstance(contents, Ranges):
+        return Ranges(frozen(contents.lo), frozen(contents.hi), frozen(contents.base), contents.apart)
+    entries = frozen(np.arange(len(contents.row)))
+    enter, leave = frozen(contents.enter), frozen(contents.leave)
+    return Lives(entries, enter, leave, frozen(contents.first_entry), frozen(contents.first_pane))
+
+
+def only(contents: Contents, kept: Mask) -> Contents:
+    """Return panes over some of the entries, given for each whether it is kept."""
+    before = np.zeros(len(kept) + 1, np.int64)
+    np.cumsum(kept, out=before[1:])
+    if isinstance(contents, Ranges):
+        return own(Ranges(before[contents.lo], before[contents.hi], before[contents.base], contents.apart))
+    row, enter, leave = contents.row[kept], contents.enter[kept], contents.leave[kept]
+    return own(Lives(row, enter, leave, before[contents.first_entry], contents.first_pane))
+
+
+def is_apart(contents: Contents) -> TypeGuard[Ranges]:
+    """Whether no entry is in two panes, so that each pane is best computed by itself."""
+    return isinstance(contents, Ranges) and contents.apart
+
+
+def dense(columns: Sequence[pa.Array], contents: Contents) -> Dense:
+    """Take out the entries where any of the columns is null. No copy where there is none."""
     holed = [column for column in columns if column.null_count]
     if not holed:
-        return Dense(tuple(columns), ranges, None)
+        return Dense(tuple(columns), contents, sizes(contents), None)
     valid = np.logical_and.reduce([column.is_valid().to_numpy(zero_copy_only=False) for column in holed])
-    before = np.zeros(len(valid) + 1, np.int64)
-    np.cumsum(valid, out=before[1:])
-    shifted = Ranges(frozen(before[ranges.lo]), frozen(before[ranges.hi]))
-    picked = pa.array(valid)
-    return Dense(tuple(column.filter(picked) for column in columns), shifted, np.flatnonzero(valid))
+    left, picked = only(contents, valid), pa.array(valid)
+    return Dense(tuple(column.filter(picked) for column in columns), left, sizes(left), np.flatnonzero(valid))
+
+
+def written(those: Dense) -> Dense:
+    """Return the same with panes that are ranges: lives are written down, entry after entry of each pane."""
+    if isinstance(those.contents, Ranges):
+        return those
+    ranges = part(those.contents, 0, len(those.contents))
+    columns = tuple(column.take(pa.array(ranges.row)) for column in those.columns)
+    return Dense(columns, own(ranges), those.sizes, None)
 
 
 def taken(column: pa.Array, rows: Ints) -> pa.Array:

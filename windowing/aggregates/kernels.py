@@ -256,3 +256,12 @@ def longest(lo: Ints, hi: Ints) -> int:
     for p in range(lo.size):
         rows = max(rows, hi[p] - lo[p])
     return rows
+
+
+@kernel
+def goes_on(lo: Ints, hi: Ints, base: Ints, p: int) -> bool:
+    """Whether pane p slides on from the pane before it: they are of one sequence, or as good as that.
+
+    Sequences of which nulls left nothing can have the base of another; bounds that fall give them away.
+    """
+    return p > 0 and base[p] == base[p - 1] and lo[p] >= lo[p - 1] and hi[p] >= hi[p - 1]

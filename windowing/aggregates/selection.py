@@ -1,6 +1,6 @@
 """Aggregates that pick one row of each pane and give a value of it, of any type (semantics section 9).
 
-Kernels and index arithmetic return rows; the values are taken from the column at the end.
+Kernels and index arithmetic return entries; the values are taken from the column at the end.
 """
 
 from __future__ import annotations
@@ -10,18 +10,20 @@ from collections.abc import Callable
 import numpy as np
 import pyarrow as pa
 
-from windowing.aggregates import kernels
-from windowing.aggregates.inputs import Inputs, Ranges, dense, taken
-from windowing.aggregates.values import codes, order_keys
+from windowing.aggregates import changes, kernels, ranking
+from windowing.aggregates.folds import SMALLEST, fold
+from windowing.aggregates.inputs import Dense, Inputs, dense, is_apart, taken
+from windowing.aggregates.values import codes, halves, order_keys
 from windowing.columns import Ints
+from windowing.contents import Contents, Ranges, batches, part
 
 
 def extremes(largest: bool) -> Callable[[Inputs], pa.Array]:
     """Return ``max`` or ``min``: NaN skipped, null where there is nothing else."""
 
     def compute(inputs: Inputs) -> pa.Array:
-        part = dense(inputs.columns, inputs.ranges)
-        return taken(part.columns[0], _extreme_rows(part.columns[0], part.ranges, largest))
+        those = dense(inputs.columns, inputs.contents)
+        return taken(those.columns[0], extreme_entries(those.columns[0], those.contents, largest))
 
     return compute
 
@@ -30,9 +32,12 @@ def extreme_counts(largest: bool) -> Callable[[Inputs], pa.Array]:
     """Return how often the extreme occurs in each pane, 0 where there is none."""
 
     def compute(inputs: Inputs) -> pa.Array:
-        part = dense(inputs.columns, inputs.ranges)
-        rows = _extreme_rows(part.columns[0], part.ranges, largest)
-        return pa.array(kernels.equal_counts(order_keys(part.columns[0]), rows, part.ranges.lo, part.ranges.hi))
+        those = dense(inputs.columns, inputs.contents)
+        column, contents = those.columns[0], those.contents
+        picks = extreme_entries(column, contents, largest)
+        if is_apart(contents):
+            return pa.array(kernels.equal_counts(order_keys(column), picks, contents.lo, contents.hi))
+        return pa.array(changes.equal_counts(*codes(column), picks, changes.changes_of(contents)))
 
     return compute
 
@@ -42,9 +47,9 @@ def arg_extremes(largest: bool) -> Callable[[Inputs], pa.Array]:
 
     def compute(inputs: Inputs) -> pa.Array:
         target, by = inputs.columns
-        part = dense([by], inputs.ranges)
-        rows = _extreme_rows(part.columns[0], part.ranges, largest)
-        return taken(target, part.original(rows))
+        those = dense([by], inputs.contents)
+        picks = extreme_entries(those.columns[0], those.contents, largest)
+        return taken(target, those.original(picks))
 
     return compute
 
@@ -66,20 +71,47 @@ def nths(inputs: Inputs) -> pa.Array:
 
 def modes(inputs: Inputs) -> pa.Array:
     """Most frequent value, the first to appear among equals; -0.0 is 0.0 and NaN is a value."""
-    part = dense(inputs.columns, inputs.ranges)
-    column_codes, distinct = codes(part.columns[0])
-    rows = kernels.most_frequent(column_codes, distinct, part.ranges.lo, part.ranges.hi)
-    return taken(part.columns[0], rows)
+    those = dense(inputs.columns, inputs.contents)
+    column, contents = those.columns[0], those.contents
+    if is_apart(contents):
+        return taken(column, kernels.most_frequent(*codes(column), contents.lo, contents.hi))
+    if isinstance(contents, Ranges):
+        return taken(column, ranking.most_frequent(*codes(column), changes.changes_of(contents)))
+    picks = [_most_frequent(column, part(contents, *run)) for run in batches(contents)]
+    return taken(column, np.concatenate([np.empty(0, np.int64), *picks]))
 
 
-def _extreme_rows(column: pa.Array, ranges: Ranges, largest: bool) -> Ints:
-    kernel = kernels.first_largest if largest else kernels.first_smallest
-    rows: Ints = kernel(order_keys(column), ranges.lo, ranges.hi)
-    return rows
+def extreme_entries(column: pa.Array, contents: Contents, largest: bool) -> Ints:
+    """Entry of each pane's extreme, int64 (P,): the first of equals, NaN skipped; -1 where there is none."""
+    keys = order_keys(column)
+    if is_apart(contents):
+        kernel = kernels.first_largest if largest else kernels.first_smallest
+        entries: Ints = kernel(keys, contents.lo, contents.hi)
+        return entries
+    high, low = halves(keys)
+    places, _ = fold(SMALLEST, -high if largest else high, -low if largest else low, contents)
+    return places.astype(np.int64)
+
+
+def _most_frequent(column: pa.Array, written: Ranges) -> Ints:
+    """Entries for panes that are written down, where what has come need not go first."""
+    assert written.row is not None
+    column_codes, distinct = codes(column.take(pa.array(written.row)))
+    places = kernels.most_frequent(column_codes, distinct, written.lo, written.hi)
+    return np.append(written.row, -1)[places]
 
 
 def _nth(inputs: Inputs, place: int) -> pa.Array:
-    part = dense(inputs.columns, inputs.ranges)
-    lo, hi = part.ranges.lo, part.ranges.hi
-    there = part.ranges.sizes > (place if place >= 0 else -place - 1)
-    return taken(part.columns[0], np.where(there, (lo if place >= 0 else hi) + place, -1))
+    those = dense(inputs.columns, inputs.contents)
+    there = those.sizes > (place if place >= 0 else -place - 1)
+    wanted = np.where(there, place if place >= 0 else those.sizes + place, -1)
+    return taken(those.columns[0], _entries_at(those, wanted))
+
+
+def _entries_at(those: Dense, place: Ints) -> Ints:
+    """Entry at a place of each pane from 0, -1 for none."""
+    if isinstance(those.contents, Ranges):
+        return np.where(place < 0, -1, those.contents.lo + place)
+    entries = np.arange(len(those.columns[0]))
+    found: Ints = ranking.order_statistics(entries, place, 1, changes.changes_of(those.contents))[:, 0]
+    return found

@@ -25,7 +25,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from windowing.aggregates.inputs import Inputs, PaneFailed, dense
+from windowing.aggregates.inputs import Inputs, PaneFailed, dense, written
 from windowing.errors import ConfigError
 
 Function = Callable[..., Any]
@@ -93,9 +93,9 @@ def calls(function: Function, is_column: Sequence[bool]) -> Callable[[Inputs], p
     """Return what computes a user function; ``is_column``: which of its arguments are columns, the rest literals."""
 
     def compute(inputs: Inputs) -> pa.Array:
-        part = dense(inputs.columns, inputs.ranges)
-        columns = [_exposed(column) for column in part.columns]
-        bounds = zip(part.ranges.lo.tolist(), part.ranges.hi.tolist(), strict=True)
+        those = written(dense(inputs.columns, inputs.contents))
+        columns = [_exposed(column) for column in those.columns]
+        bounds = zip(those.ranges.lo.tolist(), those.ranges.hi.tolist(), strict=True)
         literals = [parameter(literal) for literal in inputs.literals]
         results = [
             None if lo == hi else _call(function, _arguments(columns, literals, is_column, lo, hi), inputs, pane)

@@ -13,9 +13,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from windowing.aggregates.kernels import Codes, Floats, Numbers
-from windowing.columns import INT64_DIGITS, Ints, is_measurable, measures, sorted_codes
+from windowing.columns import INT64_DIGITS, Ints, Mask, is_measurable, measures, sorted_codes
 
 _SIGN = np.int64(-(2**63))
+_END = 2.0**63
 
 
 def frozen(values: npt.NDArray[Any]) -> Any:
@@ -70,6 +71,28 @@ def floats(column: pa.Array) -> Floats:
         return frozen(measures(column).astype(np.float64, copy=False))
     words = integers(column)
     return frozen((words.view(np.uint64) if is_unsigned(column.type) else words).astype(np.float64))
+
+
+def halves(values: Numbers, unsigned: bool = False) -> tuple[Floats, Floats]:
+    """Return numbers of 64 bit, exactly, as sums of two floats: the nearest, and what is left, empty where nothing is.
+
+    ``unsigned``: whether int64 are the bits of unsigned integers.
+    """
+    if values.dtype.kind == "f":
+        return values.astype(np.float64, copy=False), np.empty(0, np.float64)
+    words = values.view(np.uint64) if unsigned else values
+    high = words.astype(np.float64)
+    end = 2 * _END if unsigned else _END
+    near = np.where(high < end, high, high - 2 * _END)  # what rounds up to the end wraps around
+    low = (words - near.astype(words.dtype)).view(np.int64)  # and the difference wraps back
+    return high, low.astype(np.float64) if low.any() else np.empty(0, np.float64)
+
+
+def from_halves(high: Floats, low: Floats) -> tuple[Ints, Mask]:
+    """Return whole numbers given as `halves` as int64, and where they do not fit."""
+    fits = (abs(high) < _END) | ((high == _END) & (low < 0)) | ((high == -_END) & (low >= 0))
+    near = np.where(high < _END, high, high - 2 * _END)
+    return np.where(fits, near, 0.0).astype(np.int64) + np.where(fits, low, 0.0).astype(np.int64), ~fits
 
 
 def decimal_words(column: pa.Array) -> list[Ints]:

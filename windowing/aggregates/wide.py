@@ -5,27 +5,40 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from windowing.aggregates.inputs import Mask, Ranges
-from windowing.aggregates.kernels import LIMB, Floats, limb_sums
-from windowing.columns import Ints
+from windowing.aggregates import changes, kernels
+from windowing.aggregates.inputs import is_apart
+from windowing.aggregates.kernels import LIMB, Floats
+from windowing.columns import Ints, Mask
+from windowing.contents import Contents
 
 Limbs = list[Ints]
 _DECIMAL_END = 10**38  # decimal128 holds up to 38 digits
 
 
-def pane_sums(words: Sequence[Ints], ranges: Ranges, unsigned: bool = False) -> Limbs:
+def pane_sums(words: Sequence[Ints], contents: Contents, unsigned: bool = False) -> Limbs:
     """Return the exact sum of each pane of 64 bit words, the least first; only the last is signed, if any is."""
-    limbs = [np.zeros(len(ranges), np.int64) for _ in range(2 * len(words))]
+    limb_sums = _summing(contents)
+    limbs = []
     for i, word in enumerate(words):
         signed = i == len(words) - 1 and not unsigned
-        limbs[2 * i + 1], limbs[2 * i] = limb_sums(word, -1 if signed else LIMB, ranges.lo, ranges.hi)
+        high, low = limb_sums(word, -1 if signed else LIMB)
+        limbs += [low, high]
     return carried(limbs)
+
+
+def _summing(contents: Contents) -> Callable[[Ints, int], tuple[Ints, Ints]]:
+    """Return what sums the words of each pane by limbs, given the mask of the upper ones."""
+    if is_apart(contents):
+        lo, hi = contents.lo, contents.hi
+        return lambda word, high_mask: kernels.limb_sums(word, high_mask, lo, hi)
+    moving = changes.changes_of(contents)
+    return lambda word, high_mask: changes.limb_sums(word, high_mask, moving)
 
 
 def split(words: Sequence[Ints]) -> Limbs:

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from windowing.columns import Ints
 from windowing.engine.ports import Account, Counts, Part
 from windowing.marks import Marks
 from windowing.sequence import Sequences, one_batch
@@ -22,16 +23,19 @@ _OFFSET = "__offset"
 _COUNT = "__count"
 _POS = "__pos"
 _FILE = "__file"
+_LEVEL = "__level"
 
 
 @dataclass(frozen=True, slots=True)
 class Blob:
-    """``chunk``: its index. ``clock``: the largest measure of the clock in the chunk, or None. ``account``: of the
-    whole chunk, in exactly one blob of each chunk, else None."""
+    """``chunk``: its index. ``marks``: window marks, or advances of the watermark with the ``level`` that they reach
+    (else 0). ``clock``: the largest measure of the clock in the chunk, or None. ``account``: of the whole chunk, in
+    exactly one blob of each chunk, else None."""
 
     chunk: int
     sequences: Sequences
     marks: Marks
+    level: Ints
     clock: int | float | None
     account: Account | None
 
@@ -49,7 +53,7 @@ def encode(blob: Blob, base: int) -> bytes:
     }
     _write(sink, _key_batch(blob.sequences).replace_schema_metadata({b"head": json.dumps(head).encode()}))
     _write(sink, _with(blob.sequences.rows, **{_OFFSET: (blob.sequences.pos - base).astype(np.int32)}))
-    _write(sink, _with(blob.marks.rows, **{_POS: blob.marks.pos, _FILE: blob.marks.file}))
+    _write(sink, _with(blob.marks.rows, **{_POS: blob.marks.pos, _FILE: blob.marks.file, _LEVEL: blob.level}))
     return sink.getvalue().to_pybytes()
 
 
@@ -60,12 +64,12 @@ def decode(data: bytes) -> Blob:
     head = json.loads(keys.schema.metadata[b"head"])
     own_keys, (counts,) = _without(keys, 1)
     own_rows, (offsets,) = _without(rows, 1)
-    own_marks, (mark_pos, file) = _without(marks, 2)
+    own_marks, (mark_pos, file, level) = _without(marks, 3)
     bounds = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
     distinct = pa.Table.from_batches([own_keys]).replace_schema_metadata() if head["keyed"] else None
     sequences = Sequences(distinct, bounds, own_rows, offsets + np.int64(head["base"]), tuple(head["order"]))
     stood = Marks(own_marks, mark_pos, file)
-    return Blob(head["chunk"], sequences, stood, head["clock"], _account(head["account"]))
+    return Blob(head["chunk"], sequences, stood, level, head["clock"], _account(head["account"]))
 
 
 def _account(told: dict[str, Any] | None) -> Account | None:

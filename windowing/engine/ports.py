@@ -6,7 +6,7 @@ engine nothing of file formats. Everything here is pickled into Spark tasks.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -129,8 +129,8 @@ class Part:
 class Sink(Protocol):
     """Where tasks write part files: a staging folder that nobody sees until it is committed. Must pickle."""
 
-    def write_part(self, index: int, batches: Sequence[pa.RecordBatch] | pa.Table) -> Part:
-        """Write part ``index`` of the result. Writing the same index again replaces it (a retried task)."""
+    def write_part(self, index: int, tables: Iterable[pa.Table]) -> Part:
+        """Write part ``index`` of the result as its tables come. Writing it again replaces it (a retried task)."""
         ...
 
     def write_rejects(self, index: int, rows: pa.Table) -> Part:

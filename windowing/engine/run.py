@@ -12,11 +12,14 @@ import numpy as np
 import pyarrow as pa
 
 from windowing.columns import Ints
-from windowing.engine.exchange import Work, blobs_of, sample_keys
+from windowing.engine.exchange import blobs_of
 from windowing.engine.ports import Counts, Part
+from windowing.engine.reading import sample_keys
 from windowing.engine.scanning import Report, empty_marks_of, scan_directly, scan_slice
 from windowing.engine.session import Session, guarded
-from windowing.engine.slices import Chunk, Sizes, cut_points, pack, row_width, slice_count
+from windowing.engine.slices import Chunk, Sizes, cut_points, lines_size, pack, row_width, slice_count
+from windowing.engine.verdict import decided
+from windowing.engine.work import Work
 from windowing.errors import InputError
 
 _SAMPLED_SPLITS = 16
@@ -44,7 +47,8 @@ def run_window(work: Work, session: Callable[[], Session], sizes: Sizes) -> Outc
     `DataError`, `OutputError`, or `SparkError`.
     """
     width = row_width(work.source.schema, work.source.splits, work.columns)
-    size = width * sum(split.rows for split in work.source.splits)
+    rows = sum(split.rows for split in work.source.splits)
+    size = width * rows
     chunks = pack(work.source.splits, width, sizes.chunk)
     clock = _Stopwatch()
     if size <= sizes.small:
@@ -54,9 +58,11 @@ def run_window(work: Work, session: Callable[[], Session], sizes: Sizes) -> Outc
     clock.lap("sample")
     spark = session()
     clock.lap("Spark")
-    cuts = cut_points(samples, slice_count(size, sizes.slice, spark.parallelism)) if samples else None
+    work, decided_chunks = decided(work, chunks, spark.each, spark.context.broadcast)
+    held = size + lines_size(work.plan, rows)
+    cuts = cut_points(samples, slice_count(held, sizes.slice, spark.parallelism)) if samples else None
     slices = 1 if cuts is None else cuts.num_rows + 1
-    reports = _exchange(work, spark, chunks, cuts, slices)
+    reports = _exchange(work, spark, decided_chunks, cuts, slices)
     return _outcome(work, reports, len(chunks), slices, clock.lap("scan"))
 
 
@@ -115,11 +121,11 @@ def _identity(index: int) -> int:
 
 def _outcome(work: Work, reports: Sequence[Report], chunks: int, slices: int, seconds: dict[str, float]) -> Outcome:
     parts = [report.part for report in reports if report.part is not None]
-    if slices > 1 and work.plan.takes_marks and not work.plan.plain:
+    if slices > 1 and work.plan.takes_marks and not work.plan.options.plain:
         rows = empty_marks_of(work, reports)
-        parts += [work.sink.write_part(slices, rows)] if rows.num_rows else []
+        parts += [work.sink.write_part(slices, [rows])] if rows.num_rows else []
     if not parts:
-        parts = [work.sink.write_part(0, work.plan.schema.empty_table())]
+        parts = [work.sink.write_part(0, [])]
     counts = sum((report.counts for report in reports), Counts())
     if not counts.balanced:
         raise InputError(f"the account of the rows does not add up: {counts}", "report this: nothing was written")

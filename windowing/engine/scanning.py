@@ -2,20 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import chain
 
 import numpy as np
 import pyarrow as pa
 
 from windowing.columns import Ints
-from windowing.engine.blobs import decode
-from windowing.engine.exchange import Read, Work, read_chunk
+from windowing.engine.blobs import Blob, decode
+from windowing.engine.exchange import Read, read_chunk
 from windowing.engine.ports import Account, Counts, Part
+from windowing.engine.shared import Held
 from windowing.engine.slices import Chunk
-from windowing.marks import Marks, in_order
+from windowing.engine.verdict import decided, here
+from windowing.engine.work import Work
+from windowing.judgement import watermarks_of
+from windowing.marks import Marks, all_in_order
 from windowing.scan import Scanned, empty_mark_rows, empty_tick_rows, scan
-from windowing.sequence import Sequences, merge, one_batch
+from windowing.sequence import Sequences, merge
+from windowing.signals import Signals, advances, window_marks
+from windowing.spec import TimeInterval
+from windowing.watermark import Watermarks
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,19 +51,21 @@ def scan_slice(work: Work, index: int, alone: bool, blobs: Iterable[bytes]) -> R
         return Report(None, Counts(), (), 0, 0)
     account = sum((blob.account for blob in parts if blob.account), Account())
     clocks = [blob.clock for blob in parts if blob.clock is not None]
-    marks = _all_marks([blob.marks for blob in parts])
+    signals = _signals(work, parts)
     sequences = merge([blob.sequences for blob in parts])
-    return _finish(work, index, alone, sequences, marks, max(clocks, default=None), account)
+    return _finish(work, index, alone, sequences, signals, max(clocks, default=None), account)
 
 
 def scan_directly(work: Work, chunks: Sequence[Chunk]) -> Report:
     """The short way of a small input: read, merge and scan in one task."""
-    reads: list[Read] = [read_chunk(work, chunk) for chunk in chunks]
+    if isinstance(work.plan.spec, TimeInterval):
+        work, chunks = decided(work, chunks, here, Held)
+    reads = [read_chunk(work, chunk) for chunk in chunks]
     clocks = [read.clock for read in reads if read.clock is not None]
-    marks = _all_marks([read.marks for read in reads])
+    signals = _signals(work, reads)
     account = sum((read.account for read in reads), Account())
     sequences = merge([read.sequences for read in reads])
-    return _finish(work, 0, True, sequences, marks, max(clocks, default=None), account)
+    return _finish(work, 0, True, sequences, signals, max(clocks, default=None), account)
 
 
 def empty_marks_of(work: Work, reports: Sequence[Report]) -> pa.Table:
@@ -71,39 +81,48 @@ def _finish(
     index: int,
     alone: bool,
     sequences: Sequences,
-    marks: Marks,
+    signals: Signals,
     clock: int | float | None,
     account: Account,
 ) -> Report:
-    scanned = scan(work.plan, sequences, marks, clock)
-    table = scanned.table
-    if alone and not work.plan.plain:
-        table = _with_mark_rows(work, scanned, sequences, marks, clock)
-    part = work.sink.write_part(index, table) if table.num_rows else None
-    counts = account.counts + Counts(windowed=scanned.windowed, dropped_at_end=scanned.dropped)
+    marks = signals.marks
+    scanned = scan(work.plan, sequences, signals, clock)
+    tables = chain(scanned.tables, _mark_rows(work, scanned, sequences, marks, clock) if alone else ())
+    part = _written(work, index, tables)
+    counts = account.counts + Counts(0, scanned.windowed, scanned.filtered, scanned.dropped)
     shared = work.plan.takes_marks and not alone
     occupied = _bits(scanned.by_mark, len(marks)) if shared else b""
     told = marks if shared and index == 0 else None
     return Report(part, counts, account.rejects, scanned.windows, scanned.falls, occupied, told)
 
 
-def _with_mark_rows(
+def _written(work: Work, index: int, tables: Iterable[pa.Table]) -> Part | None:
+    """Write a part as its tables come, or none where no row comes."""
+    filled = (table for table in tables if table.num_rows)
+    first = next(filled, None)
+    return None if first is None else work.sink.write_part(index, chain([first], filled))
+
+
+def _mark_rows(
     work: Work, scanned: Scanned, sequences: Sequences, marks: Marks, clock: int | float | None
-) -> pa.Table:
-    """The scan's table, and after it the mark-only rows, which a single slice can tell by itself."""
+) -> Iterator[pa.Table]:
+    """Yield the mark-only rows that a single slice can tell by itself."""
+    if work.plan.options.plain:
+        return
     if work.plan.takes_marks:
-        more = empty_mark_rows(work.plan, marks, scanned.by_mark)
-    elif work.plan.empty == "mark":
-        more = empty_tick_rows(work.plan, sequences, clock)
-    else:
-        return scanned.table
-    return pa.concat_tables([scanned.table.cast(work.plan.schema), more.cast(work.plan.schema)])
+        yield empty_mark_rows(work.plan, marks, scanned.by_mark)
+    elif work.plan.options.empty == "mark":
+        yield empty_tick_rows(work.plan, sequences, clock)
 
 
-def _all_marks(marks: Sequence[Marks]) -> Marks:
-    rows = one_batch(pa.Table.from_batches([m.rows for m in marks]))
-    pos, file = (np.concatenate([getattr(m, name) for m in marks]) for name in ("pos", "file"))
-    return in_order(Marks(rows, pos, file))
+def _signals(work: Work, parts: Sequence[Blob] | Sequence[Read]) -> Signals:
+    """What all chunks, or the ordered pass before, tell every slice."""
+    if isinstance(work.plan.spec, TimeInterval):
+        if work.verdict is not None:
+            return advances(work.verdict.value.watermarks)
+        return advances(watermarks_of(work.plan, [Watermarks(part.marks, part.level) for part in parts]))
+    evictions = None if work.verdict is None else work.verdict.value.evictions
+    return window_marks(all_in_order([part.marks for part in parts]), evictions)
 
 
 def _bits(by_mark: Ints, marks: int) -> bytes:

@@ -15,8 +15,11 @@ import pyarrow as pa
 
 from windowing.columns import Ints, combined
 from windowing.engine.ports import Split
+from windowing.plan import Plan
 from windowing.sequence import group_codes
+from windowing.setting import Clock
 
+_CELL = 8  # bytes of a value of a line
 _LEAST_TEXT = 16  # offsets and a short text
 
 
@@ -35,11 +38,16 @@ class Sizes:
 
 @dataclass(frozen=True, slots=True)
 class Chunk:
-    """Neighbouring splits. ``index``: place in arrival order; ``base``: arrival position of the first row."""
+    """Neighbouring splits. ``index``: place in arrival order; ``base``: arrival position of the first row.
+
+    ``announced``: where event-time panes are computed, where the watermark stands before it, as a
+    reading of `windowing.watermark.Lateness`.
+    """
 
     index: int
     base: int
     splits: tuple[Split, ...]
+    announced: Clock | None = None
 
     @property
     def rows(self) -> int:
@@ -58,6 +66,14 @@ def row_width(schema: pa.Schema, splits: Sequence[Split], columns: Sequence[str]
     whole = sum(split.nbytes for split in splits) // max(1, sum(split.rows for split in splits))
     text = max(_LEAST_TEXT, (whole - fixed) // max(1, open_ended))
     return 8 + sum(text if (width := widths[name]) is None else width for name in columns)
+
+
+def lines_size(plan: Plan, rows: int) -> int:
+    """Bytes that the lines of so many rows add to what a scan task holds, where these may be more than its rows.
+
+    A task needs four times the memory of its rows, but lines stand in it about once.
+    """
+    return int(plan.lines_per_row * rows) * _CELL * len(plan.schema) // 4
 
 
 def pack(splits: Sequence[Split], width: int, chunk_bytes: int) -> list[Chunk]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from contextlib import suppress
 from dataclasses import replace
 
@@ -9,11 +10,14 @@ import numpy as np
 import pyarrow as pa
 
 from windowing.aggregates import warm as warm_aggregates
-from windowing.engine.exchange import Work
+from windowing.engine.work import Work
+from windowing.judgement import judge, watermarks_of
 from windowing.marks import no_marks
+from windowing.plan import Plan, panes_only
 from windowing.scan import scan
 from windowing.sequence import build, merge
-from windowing.spec import needs_clock
+from windowing.signals import advances, window_marks
+from windowing.spec import TimeInterval, Tumbling, needs_clock
 
 
 def warm(work: Work) -> None:
@@ -22,13 +26,22 @@ def warm(work: Work) -> None:
     A few milliseconds when the kernels are in numba's cache, seconds the first time. User functions are not called.
     """
     plan, schema = work.plan, work.source.schema
-    names = [bound.name for bound in plan.aggregates]
-    bare = replace(plan, aggregates=(), schema=pa.schema([f for f in plan.schema if f.name not in names]))
+    bare = panes_only(plan) if plan.options.operator else _without_aggregates(plan)
     rows = pa.RecordBatch.from_arrays([_three(schema.field(name).type) for name in plan.columns], names=plan.columns)
     sequences = build(rows, np.arange(3), plan.key, plan.sort, plan.values)
     merged = merge([sequences, sequences])
-    scan(bare, merged, no_marks(merged.rows, plan.sort), 1 if needs_clock(plan.spec) else None)
-    warm_aggregates(plan.aggregates, schema)
+    signals = window_marks(no_marks(merged.rows, plan.sort))
+    if isinstance(plan.spec, TimeInterval):
+        signals = advances(watermarks_of(plan, [judge(plan, None, merged.rows, merged.pos).watermarks]))
+    scanned = scan(bare, merged, signals, 1 if needs_clock(plan.spec) else None)
+    deque(scanned.tables, maxlen=0)
+    warm_aggregates(plan.aggregates, schema, not isinstance(plan.spec, Tumbling))
+
+
+def _without_aggregates(plan: Plan) -> Plan:
+    names = [bound.name for bound in plan.aggregates]
+    schema = pa.schema([field for field in plan.schema if field.name not in names])
+    return replace(plan, aggregates=(), schema=schema)
 
 
 def _three(dtype: pa.DataType) -> pa.Array:

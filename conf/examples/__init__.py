@@ -1,0 +1,1 @@
+"""Operators to read, to run and to begin with (``docs/operators.md``)."""

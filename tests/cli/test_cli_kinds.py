@@ -1,0 +1,321 @@
+"""Every kind of window from the command line: however the work is cut, what the library says of the whole table."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.dataset as ds
+import pyarrow.parquet as pq
+import pytest
+from pyarrow import csv
+
+import windowing
+from tests.cli.running import MASTER, Ran, manifest, rejected, table, wincli
+from tests.unit.test_chains import as_input
+
+Run = Callable[..., Ran]
+Options = dict[str, Any]
+FILES, FILE = 3, 300
+ROWS = FILES * FILE
+CUT = ("--split-size", "4KiB", "--slice-size", "8KiB")
+NUMBERS = ("count()", "sum(a)", "s=sum(x)", "m=mean(x)", "sd=stddev(x)", "top=arg_max(id, x)")
+AGGREGATES = (*NUMBERS, "ids=collect(id)")
+TS, USER = {"order_by": ["ts"]}, ("user",)
+NIGHT = {"event_time": "ts", "lag": 20}
+
+Case = tuple[str, tuple[str, ...], Options]
+CASES: dict[str, Case] = {
+    "sliding count count": ("sliding, count(7), count(3)", USER, {}),
+    "sliding count delta": ("sliding, count(5), delta(a, 2)", (), {"at_end": "drop"}),
+    "sliding count time": ("sliding, count(4), time(30)", USER, TS | {"origin": 7}),
+    "sliding delta count": ("sliding, delta(a, 3), count(2)", USER, TS | {"partial": True}),
+    "sliding delta delta": ("sliding, delta(ts, 60), delta(a, 2)", USER, {}),
+    "sliding delta time": ("sliding, delta(a, 4), time(20)", USER, TS | {"at_end": "drop"}),
+    "sliding time count": ("sliding, time(90), count(4)", USER, TS),
+    "sliding time delta": ("sliding, time(45), delta(a, 3)", USER, TS | {"group_by": ["u"]}),
+    "sliding time time": ("sliding, time(60), time(25)", (), TS | {"partial": True}),
+    "sliding, rows that entered": ("sliding, count(5), count(2)", USER, {"emit": "entered", "sort_by": ["x desc"]}),
+    "sliding, rows that left": ("sliding, time(90), count(3)", USER, TS | {"emit": "left"}),
+    "sliding of few keys": ("sliding, count(3), count(1), partitioned, partitionCount(4)", USER, {}),
+    "event time": ("timeInterval, intervalDuration(60), discardAge(15)", USER, NIGHT),
+    "event time that overlaps": ("timeInterval, intervalDuration(60), creationPeriod(25), discardAge(30)", (), NIGHT),
+    "event time with gaps": (
+        "timeInterval, intervalDuration(20), creationPeriod(30), intervalOffset(4)",
+        USER,
+        NIGHT | {"min_gap": 35, "group_by": ["u", "flag"]},
+    ),
+    "event time in order": ("timeInterval, intervalDuration(50), creationPeriod(40)", USER, NIGHT | TS),
+    "rows of event-time panes": (
+        "timeInterval, intervalDuration(45), discardAge(10)",
+        (),
+        NIGHT | {"emit": "rows", "sort_by": ["u", "x desc"], "at_end": "drop"},
+    ),
+    "within": ("within 40", USER, TS),
+    "within and retain": ("within 60 retain 2 with unique u", USER, TS | {"at_end": "drop"}),
+    "within every": ("within 45 every 30", USER, TS | {"origin": 11, "group_by": ["u"]}),
+    "retain": ("partition by u retain 2", USER, {"emit": "left"}),
+    "retain every": ("retain 4 every 3", USER, {"emit": "entered"}),
+    "retain all": ("retain all", USER, {"group_by": ["u"]}),
+    "calendar": ('calendar(day, "Europe/Paris", 23:36)', USER, {"order_by": ["day"]}),
+    "rows": ("count(6)", USER, {"emit": "rows", "sort_by": ["u desc", "id desc"]}),
+    "keys that are evicted": ("count(9), partitioned, tupleCount(20)", USER, {"emit_evicted": True}),
+    "keys that age": ("time(60), partitioned, partitionAge(20)", USER, TS | {"emit_evicted": True}),
+}
+
+OPERATOR = """
+from windowing.operator import Operator
+
+
+class Moves(Operator):
+    output = {"id": int, "by": float}
+
+    def __init__(self):
+        self.before = None
+
+    def insert(self, row):
+        if self.before is not None and row["a"] > self.before["a"] + 3:
+            yield {"id": row["id"], "by": float(row["a"] - self.before["a"])}
+        self.before = row
+
+    def trigger(self, rows, pane):
+        yield {"id": rows[-1]["id"], "by": float(len(rows))}
+"""
+
+
+def make_log() -> pa.Table:
+    """Rows that go back and forth in time and in ``a``, with ties; ``day`` is in Paris, when clocks are put back."""
+    random = np.random.default_rng(5)
+    seconds = np.cumsum(random.exponential(1.5, ROWS)) + random.normal(0, 12, ROWS)
+    return pa.table(
+        {
+            "id": np.arange(ROWS),
+            "ts": pa.array(seconds.astype("i8") * 1_000_000, pa.timestamp("us")),
+            "day": pa.array((1_792_800_000 + np.arange(ROWS) * 200) * 1000, pa.timestamp("ms", "UTC")),
+            "user": pa.array([f"user {k}" for k in random.integers(0, 9, ROWS)]),
+            "a": pa.array(np.cumsum(random.integers(-2, 4, ROWS)), pa.int32()),
+            "x": random.normal(0, 1e6, ROWS),
+            "u": random.choice(list("pqr"), ROWS),
+            "flag": random.random(ROWS) < 0.04,
+        }
+    )
+
+
+LOG = make_log()
+
+
+@pytest.fixture
+def log(tmp_path: Path) -> None:
+    """The log as several files of many row groups."""
+    (tmp_path / "log").mkdir()
+    for i in range(FILES):
+        pq.write_table(LOG.slice(i * FILE, FILE), tmp_path / "log" / f"{i}.parquet", row_group_size=100)
+
+
+def arguments(window: str, key: Sequence[str], options: Options, aggregates: Sequence[str] | None) -> list[str]:
+    """The same words for the command line as for the library."""
+    args = ["-w", window, *CUT, *(word for name in key for word in ("-k", name))]
+    args += [word for text in aggregates or () for word in ("-a", text)]
+    for name, value in options.items():
+        flag = "--" + name.replace("_", "-")
+        values = value if isinstance(value, list) else [value]
+        args += [flag] if value is True else [word for each in values for word in (flag, str(each))]
+    return args
+
+
+def called(options: Options, aggregates: Sequence[str] = AGGREGATES) -> Sequence[str] | None:
+    """The aggregates, where panes do not give rows."""
+    return None if {"emit", "operator"} & set(options) else aggregates
+
+
+def by_library(window: str, key: Sequence[str], options: Options, aggregates: Sequence[str] | None) -> pa.Table:
+    return windowing.aggregate(LOG, window, key=key, aggregates=aggregates, rejected="drop", **options)
+
+
+def balanced(ran: Ran, out: Path, rows: int, windows: int) -> dict[str, Any]:
+    """Check that every row is accounted for, and that the summary says so; return the account."""
+    counts = manifest(out)["counts"]
+    lost = counts["rejected"]
+    kinds = [counts[name] for name in ("windowed", "filtered", "dropped_at_end", "held")]
+    assert counts["rows_in"] == rows == sum(kinds) + sum(lost.values())
+    words = [f"{rows:,} rows in, {windows:,} windows out, {sum(lost.values()):,} rejected"]
+    words += [f" ({', '.join(f'{reason} {count:,}' for reason, count in lost.items())}), see _rejected"] if lost else []
+    words += [f", {counts['filtered']:,} in no window"] if counts["filtered"] else []
+    words += [f", {counts['dropped_at_end']:,} dropped at the end"] if counts["dropped_at_end"] else []
+    assert ran.summary == "".join(words)
+    return dict(counts)
+
+
+def number_of_panes(result: pa.Table, key: Sequence[str]) -> int:
+    """How many windows have rows in a result."""
+    return len(result.filter(pc.is_valid(result["window"])).group_by([*key, "window"]).aggregate([]))
+
+
+def same(got: pa.Table, want: pa.Table) -> None:
+    assert got.schema == want.schema
+    for name in want.column_names:
+        assert got[name].equals(want[name]), name
+
+
+@pytest.mark.usefixtures("log")
+@pytest.mark.parametrize("name", CASES)
+def test_the_library_says_the_same_of_the_whole(run: Run, tmp_path: Path, name: str) -> None:
+    """The rows are the same, each row is accounted for, and those that come too late are set aside whole."""
+    window, key, options = CASES[name]
+    calls = called(options)
+    ran = run(*arguments(window, key, options, calls), "log", "out")
+    assert ran.code == 0, ran.err
+    got, want = table(tmp_path / "out"), by_library(window, key, options, calls)
+    same(got, want)
+    assert len(manifest(tmp_path / "out")["parts"]) > 4 or not key
+    counts = balanced(ran, tmp_path / "out", ROWS, number_of_panes(want, key))
+    looks = want if calls else by_library(window, key, without(options, "emit", "sort_by"), AGGREGATES)
+    assert counts["windowed"] == len(set(pc.list_flatten(looks["ids"]).to_pylist()))
+    late = list(late_rows(window, **options)) if "event_time" in options and "order_by" not in options else []
+    assert counts["rejected"] == ({"late": len(late)} if late else {})
+    if late:
+        whole = [(*row.values(), "late") for row in LOG.take(late).to_pylist()]
+        assert sorted(rejected(tmp_path / "out", *LOG.column_names, "_reason")) == whole
+
+
+def without(options: Options, *names: str) -> Options:
+    return {name: value for name, value in options.items() if name not in names}
+
+
+@pytest.mark.usefixtures("log")
+def test_an_operator_of_the_working_folder_in_a_process_of_its_own(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "moves.py").write_text(OPERATOR)
+    monkeypatch.syspath_prepend(tmp_path)
+    options: Options = {"operator": "moves:Moves"}
+    asked = [*arguments("delta(ts, 40)", USER, options, None), "log", "out"]
+    ran = wincli("run", "--master", MASTER, *asked, cwd=tmp_path)
+    assert ran.code == 0, ran.err
+    got, want = table(tmp_path / "out"), by_library("delta(ts, 40)", USER, options, None)
+    same(got, want)
+    ends = want.filter(pc.is_valid(want["_mark"]))
+    assert 100 < len(ends) < len(want)
+    balanced(ran, tmp_path / "out", ROWS, len(ends))
+
+
+@pytest.mark.usefixtures("log")
+@pytest.mark.parametrize("form", ["csv", "jsonl"])
+@pytest.mark.parametrize("name", ["sliding time delta", "event time with gaps"])
+def test_results_in_text(run: Run, tmp_path: Path, name: str, form: str) -> None:
+    window, key, options = CASES[name]
+    ran = run(*arguments(window, key, options, NUMBERS), "--output-format", form, "log", "out")
+    assert ran.code == 0, ran.err
+    nulls = ds.CsvFileFormat(convert_options=csv.ConvertOptions(strings_can_be_null=True))
+    files = [str(path) for path in sorted((tmp_path / "out").glob("part-*"))]
+    got = ds.dataset(files, format=nulls if form == "csv" else "json").to_table()
+    want = by_library(window, key, options, NUMBERS)
+    same(got.cast(want.schema), want)
+
+
+def late_rows(window: str, lag: int, min_gap: int = 0, **_: Any) -> Iterator[int]:
+    """Rows more than the discard age behind the watermark that was announced before them."""
+    found = re.search(r"discardAge\((\d+)\)", window)
+    age = int(found[1]) if found else 0
+    announced = latest = None
+    for index, now in enumerate(LOG["ts"].cast(pa.int64()).to_pylist()):
+        if announced is not None and now < announced - age * 1_000_000:
+            yield index
+        latest = now if latest is None else max(latest, now)
+        rise = latest - lag * 1_000_000
+        if announced is None or (rise > announced and rise >= announced + min_gap * 1_000_000):
+            announced = rise
+
+
+# --- marks in the middle ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.usefixtures("log")
+@pytest.mark.parametrize("order", ["arrival", "ts"])
+@pytest.mark.parametrize("key", [USER, ()], ids=["keyed", "unkeyed"])
+def test_marks_between_the_rows_of_all_keys(run: Run, tmp_path: Path, key: tuple[str, ...], order: str) -> None:
+    """A column of marks, in the middle of files; and the ends of files, each behind the last of its rows in order."""
+    last = [int(last_of(LOG.slice(i * FILE, FILE), order)) + i * FILE + 1 for i in range(FILES)]
+    for where, marks in (("flag", "flag"), ("files", last)):
+        ran = run(*arguments("punct()", key, {"order_by": [order]}, AGGREGATES), "--marks", where, "log", where)
+        want = windowing.aggregate(LOG, "punct()", key=key, order_by=order, marks=marks, aggregates=AGGREGATES)
+        same(table(tmp_path / where), want)
+        balanced(ran, tmp_path / where, ROWS, number_of_panes(want, key))
+    assert len(set(np.flatnonzero(LOG["flag"])) - {end - 1 for end in last}) > 20
+
+
+def last_of(rows: pa.Table, order: str) -> int:
+    """Which row is the last in order; ties are in order of arrival."""
+    return len(rows) - 1 if order == "arrival" else np.lexsort([np.arange(len(rows)), rows[order].to_numpy()])[-1]
+
+
+CHAINS: dict[str, Case] = {
+    "panes at ticks": ("sliding, time(60), time(40)", USER, TS),
+    "panes that come again": CASES["event time"],
+    "groups": ("count(8)", USER, {"group_by": ["u"]}),
+    "rows": ("sliding, count(4), count(3)", USER, {"emit": "rows", "sort_by": ["id desc"]}),
+    "ticks and rows": ("within 25", USER, TS),
+    "marks alone": ("sliding, time(1), time(3)", (), TS | {"partial": True}),
+}
+
+
+MUST_HOLD = {
+    "panes that come again": ("timing", "late"),
+    "ticks and rows": ("_pos", -1),
+    "marks alone": ("_mark", "only"),
+}
+"""What the first stage has to bring out, or the chain would try nothing new."""
+
+
+@pytest.mark.usefixtures("log")
+@pytest.mark.parametrize("name", CHAINS)
+def test_punct_over_a_result(run: Run, tmp_path: Path, name: str) -> None:
+    """Three stages: the second by user again where the first is, the third without a key."""
+    window, key, options = CHAINS[name]
+    ids = "ids=collect(id)" if "emit" in options else "ids=collect(count)"
+    calls = called(options, ("count()", "sum(a)"))
+    assert run(*arguments(window, key, options, calls), "log", "one").code == 0
+    first = by_library(window, key, options, calls)
+    same(table(tmp_path / "one"), first)
+    assert name not in MUST_HOLD or MUST_HOLD[name][1] in first[MUST_HOLD[name][0]].to_pylist()
+    ran = run(*arguments("punct()", key, {}, ["count()", ids]), "one", "two")
+    rows, marks = as_input(emitted(first, [*key, *options.get("group_by", [])]))
+    second = windowing.aggregate(rows, "punct()", key=key, order_by="arrival", marks=marks, aggregates=["count()", ids])
+    same_but_stamps(table(tmp_path / "two"), second)
+    balanced(ran, tmp_path / "two", len(rows), number_of_panes(second, key))
+    ran = run(*arguments("punct()", (), {}, ["ns=collect(count)"]), "two", "three")
+    rows, marks = as_input(emitted(second, key))
+    third = windowing.aggregate(rows, "punct()", order_by="arrival", marks=marks, aggregates=["ns=collect(count)"])
+    same_but_stamps(table(tmp_path / "three"), third)
+    balanced(ran, tmp_path / "three", len(rows), number_of_panes(third, ()))
+
+
+def emitted(result: pa.Table, keys: Sequence[str]) -> pa.Table:
+    """A result in emission order: by what brought a pane out, then window, key and group; what the end did is last."""
+    turn = ["_turn"] if "_turn" in result.column_names else []
+    place = ["_row"] if "_row" in result.column_names else []
+    names = ["_at", *turn, "_pos", "window", *keys, *place]
+    return result.sort_by([(name, "ascending") for name in names])
+
+
+def same_but_stamps(got: pa.Table, want: pa.Table) -> None:
+    """Equal but for what says when: the next stage says it in the words of the stage before."""
+    kept = [name for name in want.column_names if not name.startswith(("_at", "_pos", "window_"))]
+    same(got.select(kept), want.select(kept))
+
+
+@pytest.mark.usefixtures("log")
+@pytest.mark.parametrize("keys", [USER, ()], ids=["keyed", "unkeyed"])
+def test_rows_of_panes_become_panes_again(run: Run, tmp_path: Path, keys: tuple[str, ...]) -> None:
+    window = "sliding, time(60), time(40)"
+    assert run(*arguments(window, USER, TS | {"emit": "rows"}, None), "log", "rows").code == 0
+    assert run(*arguments("punct()", keys, {}, ["ids=collect(id)"]), "rows", "again").code == 0
+    panes = by_library(window, USER, TS, ["ids=collect(id)"])
+    if not keys:
+        panes = emitted(panes, USER)
+    assert table(tmp_path / "again")["ids"].to_pylist() == panes["ids"].to_pylist()

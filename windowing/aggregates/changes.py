@@ -1,0 +1,132 @@
+"""What comes and what goes from pane to pane: aggregates of whole numbers add the one and take away the other.
+
+Taking away is exact for integers, and for nothing else (semantics section 9): floats are folded (`folds`).
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from windowing.aggregates.kernels import LIMB, Codes, goes_on
+from windowing.columns import Ints
+from windowing.contents import Contents, Ranges
+from windowing.jit import kernel
+
+
+class Changes(NamedTuple):
+    """Entries as they go and come, int64.
+
+    Pane p begins as the pane before it; then ``gone[gone_at[p]:gone_at[p + 1]]`` go, and
+    ``come[come_at[p]:come_at[p + 1]]`` come. At the first pane of a sequence all that the sequence before it still
+    shows goes. An entry that no pane shows does neither.
+    """
+
+    come: Ints
+    gone: Ints
+    come_at: Ints
+    gone_at: Ints
+
+
+def changes_of(contents: Contents) -> Changes:
+    """Return what changes from each pane to the next."""
+    if isinstance(contents, Ranges):
+        entries, come_at, gone_at = _range_changes(contents.lo, contents.hi, contents.base)
+        return Changes(entries, entries, come_at, gone_at)
+    panes = len(contents)
+    come, come_at = _by_pane(contents.enter, panes)
+    gone, gone_at = _by_pane(contents.leave, panes)
+    return Changes(come, gone, come_at, gone_at)
+
+
+@kernel
+def limb_sums(values: Ints, high_mask: int, changes: Changes) -> tuple[Ints, Ints]:
+    """Exact sums as ``high * 2**32 + low``; see `kernels.limb_sums`."""
+    panes = len(changes.come_at) - 1
+    high = np.empty(panes, np.int64)
+    low = np.empty(panes, np.int64)
+    upper = lower = 0
+    for p in range(panes):
+        for j in range(changes.gone_at[p], changes.gone_at[p + 1]):
+            upper -= (values[changes.gone[j]] >> 32) & high_mask
+            lower -= values[changes.gone[j]] & LIMB
+        for j in range(changes.come_at[p], changes.come_at[p + 1]):
+            upper += (values[changes.come[j]] >> 32) & high_mask
+            lower += values[changes.come[j]] & LIMB
+        high[p] = upper
+        low[p] = lower
+    return high, low
+
+
+@kernel
+def distinct_counts(codes: Codes, distinct: int, changes: Changes) -> Ints:
+    """How many different codes each pane holds."""
+    panes = len(changes.come_at) - 1
+    out = np.empty(panes, np.int64)
+    counts = np.zeros(distinct, np.int64)
+    different = 0
+    for p in range(panes):
+        for j in range(changes.gone_at[p], changes.gone_at[p + 1]):
+            code = codes[changes.gone[j]]
+            counts[code] -= 1
+            different -= counts[code] == 0
+        for j in range(changes.come_at[p], changes.come_at[p + 1]):
+            code = codes[changes.come[j]]
+            different += counts[code] == 0
+            counts[code] += 1
+        out[p] = different
+    return out
+
+
+@kernel
+def equal_counts(codes: Codes, distinct: int, picks: Ints, changes: Changes) -> Ints:
+    """How many of each pane's codes are that of entry ``picks``; 0 where that is -1."""
+    panes = len(changes.come_at) - 1
+    out = np.zeros(panes, np.int64)
+    counts = np.zeros(distinct, np.int64)
+    for p in range(panes):
+        for j in range(changes.gone_at[p], changes.gone_at[p + 1]):
+            counts[codes[changes.gone[j]]] -= 1
+        for j in range(changes.come_at[p], changes.come_at[p + 1]):
+            counts[codes[changes.come[j]]] += 1
+        if picks[p] >= 0:
+            out[p] = counts[codes[picks[p]]]
+    return out
+
+
+@kernel
+def _range_changes(lo: Ints, hi: Ints, base: Ints) -> tuple[Ints, Ints, Ints]:
+    """The entries of all ranges in order, and the bounds of those that come and of those that go with each pane."""
+    come_at = np.zeros(lo.size + 1, np.int64)
+    gone_at = np.zeros(lo.size + 1, np.int64)
+    for p in range(lo.size):
+        reached = hi[p - 1] if goes_on(lo, hi, base, p) else lo[p]
+        come_at[p + 1] = come_at[p] + hi[p] - max(lo[p], reached)
+    entries = np.empty(come_at[-1], np.int64)
+    for p in range(lo.size):
+        for j in range(come_at[p], come_at[p + 1]):
+            entries[j] = hi[p] - come_at[p + 1] + j
+        gone = come_at[p]
+        if goes_on(lo, hi, base, p):
+            gone = gone_at[p]
+            while gone < come_at[p] and entries[gone] < lo[p]:
+                gone += 1
+        gone_at[p + 1] = gone
+    return entries, come_at, gone_at
+
+
+@kernel
+def _by_pane(pane: Ints, panes: int) -> tuple[Ints, Ints]:
+    """Entries sorted by the pane given of each, and the bounds of those of the first ``panes`` panes."""
+    cursors = np.zeros(panes + 2, np.int64)
+    for i in range(len(pane)):
+        cursors[pane[i] + 1] += 1
+    for p in range(panes + 1):
+        cursors[p + 1] += cursors[p]
+    bounds = cursors[: panes + 1].copy()
+    entries = np.empty(len(pane), np.int64)
+    for i in range(len(pane)):
+        entries[cursors[pane[i]]] = i
+        cursors[pane[i]] += 1
+    return entries, bounds

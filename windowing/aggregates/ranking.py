@@ -1,0 +1,173 @@
+"""The k-th of what a pane holds, and its most frequent, kept up to date in trees as entries come and go (`changes`)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import pairwise
+
+import numpy as np
+import numpy.typing as npt
+
+from windowing.aggregates.changes import Changes, changes_of
+from windowing.aggregates.inputs import own
+from windowing.aggregates.kernels import Codes, Floats, longest
+from windowing.aggregates.values import frozen
+from windowing.columns import Ints
+from windowing.contents import Contents, Ranges
+from windowing.jit import kernel
+
+Counts = npt.NDArray[np.int32]
+
+_FAN = 4  # a counter counts 2**4 of those below it: they fill one cache line
+_STRETCH = 1 << 16  # so many entries and their counters stay close to the processor
+
+
+def values_at(values: Floats, place: Ints, contents: Contents) -> tuple[Floats, Floats]:
+    """Return the values at places ``place`` and ``place + 1`` of each pane's sorted values, NaN last and where none is.
+
+    ``place``: int64 (P,). Equal values, the two zeros among them, stand in the order of their entries.
+    """
+    out = np.full((2, len(place)), np.nan)
+    for panes, entries, part in _stretches(contents, len(values)):
+        ascending = np.argsort(values[entries], kind="stable")
+        ranks = np.empty(len(ascending), np.int64)
+        ranks[ascending] = np.arange(len(ascending))
+        found = order_statistics(ranks, frozen(place[panes]), 2, changes_of(part))
+        out[:, panes] = np.append(values[entries][ascending], np.nan)[found].T
+    return out[0], out[1]
+
+
+def _stretches(contents: Contents, size: int) -> Iterator[tuple[slice, slice, Contents]]:
+    """Cut long ranges into runs of panes that lie close together: which panes, which entries, the panes over these.
+
+    Each is ranked by itself, so that trees stay small. Whatever the cuts, the answers are the same.
+    """
+    if not isinstance(contents, Ranges):
+        yield slice(None), slice(0, size), contents
+        return
+    cuts = _cuts(contents.lo, contents.hi, max(_STRETCH, 4 * longest(contents.lo, contents.hi)))
+    for first, stop in pairwise([*cuts.tolist(), len(contents)]):
+        lo, hi, base = (a[first:stop] for a in (contents.lo, contents.hi, contents.base))
+        begin, end = lo.min(), hi.max()
+        yield slice(first, stop), slice(begin, end), own(Ranges(lo - begin, hi - begin, base - begin, False))
+
+
+@kernel
+def _cuts(lo: Ints, hi: Ints, room: int) -> Ints:
+    """Panes at which a new run begins, such that the panes of each lie within ``room`` entries, or is one pane."""
+    cuts = np.empty(lo.size, np.int64)
+    count = low = high = 0
+    for p in range(lo.size):
+        low, high = min(low, lo[p]), max(high, hi[p])
+        if p == 0 or high - low > room:
+            cuts[count] = p
+            count += 1
+            low, high = lo[p], hi[p]
+    return cuts[:count]
+
+
+@kernel
+def order_statistics(ranks: Ints, place: Ints, width: int, changes: Changes) -> npt.NDArray[np.int64]:
+    """Return the ranks at places ``place``, ``place + 1``, .. of each pane's sorted ranks, of shape (P, width).
+
+    ``ranks``: int64 (E,), all different, from 0 to E - 1. ``place``: int64 (P,). -1 where the pane has no such place.
+    O(log E) for each entry that comes or goes, and for each rank that is asked for.
+    """
+    first = _levels(ranks.size)
+    counts = np.zeros(first[-1], np.int32)
+    out = np.full((place.size, width), -1, np.int64)
+    size = 0
+    for p in range(place.size):
+        for j in range(changes.gone_at[p], changes.gone_at[p + 1]):
+            _shift(counts, first, ranks[changes.gone[j]], -1)
+        for j in range(changes.come_at[p], changes.come_at[p + 1]):
+            _shift(counts, first, ranks[changes.come[j]], 1)
+        size += changes.come_at[p + 1] - changes.come_at[p] - changes.gone_at[p + 1] + changes.gone_at[p]
+        for k in range(width):
+            if 0 <= place[p] + k < size:
+                out[p, k] = _find(counts, first, place[p] + k)
+    return out
+
+
+@kernel
+def most_frequent(codes: Codes, distinct: int, changes: Changes) -> Ints:
+    """Entry of the first appearance of each pane's most frequent code, the earliest of equals; -1 where empty.
+
+    Only where entries go in the order in which they came. O(log distinct) for each that comes or goes.
+    """
+    panes = len(changes.come_at) - 1
+    out = np.full(panes, -1, np.int64)
+    counts = np.zeros(distinct, np.int64)
+    first = np.zeros(distinct, np.int64)  # entry of the first appearance of each code that has a count
+    following = _following(codes, distinct)
+    leaves = 1
+    while leaves < distinct:
+        leaves *= 2
+    winners = np.full(2 * leaves, -1, np.int32)  # a cup: node k is won by the better code of nodes 2k and 2k + 1
+    for code in range(distinct):
+        winners[leaves + code] = code
+    for node in range(leaves - 1, 0, -1):
+        winners[node] = winners[2 * node]
+    for p in range(panes):
+        for j in range(changes.gone_at[p], changes.gone_at[p + 1]):
+            code = codes[changes.gone[j]]
+            counts[code] -= 1
+            first[code] = following[changes.gone[j]]
+            _play(winners, leaves + code, counts, first)
+        for j in range(changes.come_at[p], changes.come_at[p + 1]):
+            code = codes[changes.come[j]]
+            if counts[code] == 0:
+                first[code] = changes.come[j]
+            counts[code] += 1
+            _play(winners, leaves + code, counts, first)
+        if distinct > 0 and counts[winners[1]] > 0:
+            out[p] = first[winners[1]]
+    return out
+
+
+@kernel
+def _levels(size: int) -> Ints:
+    """Where each level of counters begins, from one for each rank to at most 16 for all; and the end of them."""
+    first = [0, max(size, 1)]
+    while first[-1] - first[-2] > 1 << _FAN:
+        first.append(first[-1] + ((first[-1] - first[-2] - 1) >> _FAN) + 1)
+    return np.array(first)
+
+
+@kernel
+def _shift(counts: Counts, first: Ints, rank: int, step: int) -> None:
+    for level in range(first.size - 1):
+        counts[first[level] + (rank >> (_FAN * level))] += step
+
+
+@kernel
+def _find(counts: Counts, first: Ints, place: int) -> int:
+    """Return the rank with ``place`` ranks before it."""
+    node = 0
+    for level in range(first.size - 2, -1, -1):
+        node <<= _FAN
+        while place >= counts[first[level] + node]:
+            place -= counts[first[level] + node]
+            node += 1
+    return node
+
+
+@kernel
+def _following(codes: Codes, distinct: int) -> Ints:
+    """The next entry with the same code, for each entry; -1 after the last."""
+    out = np.empty(codes.size, np.int64)
+    seen = np.full(distinct, -1, np.int64)
+    for i in range(codes.size - 1, -1, -1):
+        out[i] = seen[codes[i]]
+        seen[codes[i]] = i
+    return out
+
+
+@kernel
+def _play(winners: Counts, node: int, counts: Ints, first: Ints) -> None:
+    """Play again all games above a leaf. More wins; of equals, the one that appeared earlier."""
+    while node > 1:
+        node //= 2
+        a, b = winners[2 * node], winners[2 * node + 1]
+        b_wins = b >= 0 and (counts[b] > counts[a] or (counts[b] == counts[a] and first[b] < first[a]))
+        winners[node] = b if b_wins else a

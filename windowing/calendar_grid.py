@@ -1,0 +1,220 @@
+"""The grid of local days, weeks, months and years on the clock (semantics section 2, ``calendar``).
+
+A unit begins at the first instant at which the clocks of its zone show ``at`` or later on its first date. Where they
+jump over ``at``, that is the instant of the jump; where they show it twice, the first time. A date that a zone leaves
+out begins when the next one does: its cell is there, and no instant lies in it.
+
+Zones are asked once for each unit from the first to the last instant of the data; values are then looked up.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import zoneinfo
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from windowing.columns import Ints, Measures, scale_of
+from windowing.errors import ConfigError, DataError
+from windowing.grid import ticks_array
+from windowing.jit import kernel
+from windowing.names import nearest
+from windowing.setting import Clock
+from windowing.spec import Calendar
+
+_WEEKDAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
+_DAY, _SECOND = dt.timedelta(days=1), dt.timedelta(seconds=1)
+_EPOCH = dt.datetime(1970, 1, 1)
+_FIRST, _LAST = -62_135_596_800, 253_402_300_799  # the first and the last second of the years 1 to 9999 in UTC
+_BEYOND = ("a calendar window reaches beyond the years 1 to 9999", "leave such rows out")
+
+
+@dataclass(frozen=True, slots=True)
+class CalendarGrid:
+    """The units that hold the instants of some clock column.
+
+    A cell is the number of a unit: of days since 0001-01-01 as `datetime.date.toordinal` counts them, of weeks since
+    the first of them, of months and of years since the year 0. ``first``: the cell of the earliest instant.
+    ``starts``: int64 or float64 (U+1,), the smallest measure of the clock column at or after the beginning of each
+    unit from ``first`` on, the one after the last included. ``begins``: int64 (U+1,), these beginnings in seconds.
+    ``type``: of the bounds.
+    """
+
+    type: pa.DataType
+    first: int
+    starts: Measures
+    begins: Ints
+
+    def cells(self, values: Measures) -> Ints:
+        """Return for each value the cell of its unit, int64 of shape (n,).
+
+        ``values`` are measures of the clock column, between the two that the grid was made for.
+        """
+        return _places(self.starts, values.astype(self.starts.dtype, copy=False)) + self.first
+
+    def bounds(self, cells: Ints) -> pa.Array:
+        """Return the lower bounds of cells, up to the one after the last, in the grid's type."""
+        seconds = self.begins[cells - self.first]
+        if pa.types.is_floating(self.type):
+            return pa.array(seconds.astype(np.float64))
+        per_second = scale_of(self.type).per_second
+        assert per_second is not None
+        return ticks_array(seconds * np.int64(int(per_second)), self.type)
+
+    def first_cells(self, seconds: Ints) -> Ints:
+        """Return for each second the first cell that begins at or after it, at most the one after the last."""
+        return np.searchsorted(self.begins, seconds) + self.first
+
+    def lasting(self, cells: Ints) -> npt.NDArray[np.bool_]:
+        """Return which cells hold an instant at all: false for dates that the zone left out."""
+        return self.begins[cells - self.first] < self.begins[cells - self.first + 1]
+
+
+def make_calendar_grid(dtype: pa.DataType, spec: Calendar, low: Clock | None, high: Clock | None) -> CalendarGrid:
+    """Make the grid of a clock column of type ``dtype`` that reaches from ``low`` to ``high``, both included.
+
+    ``low``, ``high``: measures of the column; None, None where it holds no value. Naive timestamps and dates are in
+    UTC, plain numbers are seconds since the epoch. Raises `ConfigError` for an unknown zone, `DataError` where a
+    bound is beyond the years 1 to 9999 or the 64 bits of the column's own ticks.
+    """
+    zone = _zone(spec.tz)
+    told = calendar_type(dtype)
+    exact = not pa.types.is_floating(dtype)
+    if low is None or high is None:
+        return CalendarGrid(told, 0, np.empty(0, np.int64 if exact else np.float64), np.empty(0, np.int64))
+    first, begins = _beginnings(spec, zone, _seconds(dtype, low), _seconds(dtype, high))
+    starts = _ticks(dtype, begins) if exact else np.array(begins, np.float64)
+    return CalendarGrid(told, first, starts, np.array(begins, np.int64))
+
+
+def calendar_type(dtype: pa.DataType) -> pa.DataType:
+    """Return the type of the bounds on a clock column: its own, roomy enough; timestamp[s] for dates.
+
+    Decimals that tell no single seconds get float64, as with ``time``.
+    """
+    types = pa.types
+    if types.is_date(dtype):
+        return pa.timestamp("s")
+    if types.is_timestamp(dtype) or types.is_duration(dtype):
+        return dtype
+    if types.is_floating(dtype) or (types.is_decimal(dtype) and dtype.scale < 0):
+        return pa.float64()
+    return pa.decimal128(38, dtype.scale) if types.is_decimal(dtype) else pa.int64()
+
+
+def _zone(name: str) -> zoneinfo.ZoneInfo:
+    try:
+        return zoneinfo.ZoneInfo(name)
+    except (KeyError, ValueError, OSError):
+        near = nearest(name, zoneinfo.available_timezones())
+        do = f"did you mean {near!r}?" if near else 'write it like "Europe/Paris"'
+        raise ConfigError(f"unknown time zone {name!r}", do) from None
+
+
+def _seconds(dtype: pa.DataType, value: Clock) -> int:
+    """The whole second of a clock value. Raises `DataError` beyond the years 1 to 9999."""
+    per_second = scale_of(dtype).per_second
+    instant = float(value) if per_second is None else int(value) / per_second
+    if not _FIRST <= instant < _LAST + 1:
+        raise DataError(*_BEYOND)
+    return instant.__floor__()
+
+
+def _ticks(dtype: pa.DataType, seconds: list[int]) -> Ints:
+    """The first tick of a column at or after each second."""
+    per_second = scale_of(dtype).per_second
+    assert per_second is not None
+    ticks = [-(-second * per_second.numerator // per_second.denominator) for second in seconds]
+    if ticks[0] < -(2**63) or ticks[-1] >= 2**63:
+        raise DataError(f"the calendar does not reach from {ticks[0]} to {ticks[-1]} in 64 bit", "use a coarser unit")
+    return np.array(ticks, np.int64)
+
+
+# --- where units begin ----------------------------------------------------------------------------------------------
+
+
+def _beginnings(spec: Calendar, zone: zoneinfo.ZoneInfo, low: int, high: int) -> tuple[int, list[int]]:
+    """The unit that holds second ``low``, and where it and all others begin, up to the first after ``high``."""
+    try:
+        unit = _unit(spec, (_EPOCH + dt.timedelta(seconds=low)).date()) + 1  # where clocks are ahead of UTC
+        while (begin := _begin(zone, _first_reading(spec, unit))) > low:
+            unit -= 1
+        begins = [begin]
+        while begins[-1] <= high:
+            begins.append(_begin(zone, _first_reading(spec, unit + len(begins))))
+    except (OverflowError, ValueError):  # of datetime
+        raise DataError(*_BEYOND) from None
+    return unit, begins
+
+
+def _unit(spec: Calendar, date: dt.date) -> int:
+    """The number of the unit that holds a date."""
+    match spec.unit:
+        case "day":
+            return date.toordinal()
+        case "week":
+            return (date.toordinal() - 1 - _WEEKDAYS.index(spec.start)) // 7  # day 1 is a Monday
+        case "month":
+            return date.year * 12 + date.month - 1
+    return date.year
+
+
+def _first_reading(spec: Calendar, unit: int) -> dt.datetime:
+    """What clocks show where a unit begins, if they show it."""
+    match spec.unit:
+        case "day":
+            date = dt.date.fromordinal(unit)
+        case "week":
+            date = dt.date.fromordinal(unit * 7 + 1 + _WEEKDAYS.index(spec.start))
+        case "month":
+            date = dt.date(unit // 12, unit % 12 + 1, 1)
+        case _:
+            date = dt.date(unit, 1, 1)
+    return dt.datetime.combine(date, spec.at)
+
+
+def _begin(zone: zoneinfo.ZoneInfo, reading: dt.datetime) -> int:
+    """The first instant at which the clocks of a zone show a reading, or jump over it; seconds since the epoch."""
+    before, after = _offsets(zone, reading)
+    instant = (reading - before - _EPOCH) // _SECOND
+    if before >= after:
+        return instant  # shown once, or first in the offset before they were put back
+    early = (reading - after - _EPOCH) // _SECOND  # they jump between here and there
+    while instant - early > 1:
+        middle = (early + instant) // 2
+        early, instant = (middle, instant) if _shown(zone, middle) < reading else (early, middle)
+    if _shown(zone, early).date() < reading.date() < _shown(zone, instant).date():
+        return _begin(zone, reading + _DAY)  # a date left out
+    return instant
+
+
+def _offsets(zone: zoneinfo.ZoneInfo, reading: dt.datetime) -> tuple[dt.timedelta, dt.timedelta]:
+    """The offset of a reading before and after the change that doubles it or leaves it out; else twice its own."""
+    before, after = zone.utcoffset(reading), zone.utcoffset(reading.replace(fold=1))
+    assert before is not None
+    assert after is not None
+    return before, after
+
+
+def _shown(zone: zoneinfo.ZoneInfo, instant: int) -> dt.datetime:
+    """What the clocks of a zone show at an instant."""
+    utc = (_EPOCH + dt.timedelta(seconds=instant)).replace(tzinfo=zone)
+    return zone.fromutc(utc).replace(tzinfo=None, fold=0)
+
+
+@kernel
+def _places(starts: Measures, values: Measures) -> Ints:
+    """For each value the last of ``starts`` that is at most as large, looked for near the one found before."""
+    out = np.empty(len(values), np.int64)
+    if not len(values):
+        return out
+    place, low, high = 0, starts[0], starts[0]
+    for i in range(len(values)):
+        if not (low <= values[i] < high):
+            place = np.searchsorted(starts, values[i], side="right") - 1
+            low, high = starts[place], starts[place + 1]
+        out[i] = place
+    return out

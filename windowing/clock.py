@@ -1,0 +1,33 @@
+"""The clock column as numbers, and the grid of ticks over it (semantics section 1, *clock*)."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import pyarrow as pa
+
+from windowing.columns import Measures, measures
+from windowing.errors import DataError
+from windowing.grid import Grid, make_grid
+from windowing.setting import Clock
+
+
+def time_grid(dtype: pa.DataType, seconds: Fraction, origin: Fraction) -> Grid:
+    """The grid of ticks on a clock column of type ``dtype``; of whole numbers where it has no value."""
+    return make_grid(pa.int64() if pa.types.is_null(dtype) else dtype, seconds, origin)
+
+
+def now(values: Measures, clock: Clock | None) -> Clock | None:
+    """Where the one clock stands: at the latest of the values, or later; None where it never began (section 1)."""
+    stands = [*([values.max().item()] if len(values) else []), *([] if clock is None else [clock])]
+    return max(stands, default=None)
+
+
+def clock_values(column: pa.Array, name: str) -> Measures:
+    """Values of the clock column; raises `DataError` for unsigned values beyond int64."""
+    if pa.types.is_uint64(column.type):
+        try:
+            column = column.cast(pa.int64())
+        except pa.ArrowInvalid:
+            raise DataError(f"column {name!r} holds numbers beyond 2**63 - 1", "a clock has 64 signed bits") from None
+    return measures(column)

@@ -1,0 +1,123 @@
+"""The loops over what panes show: flat functions over int64 arrays (see `windowing.contents`)."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from windowing.columns import Ints, Mask
+from windowing.jit import kernel
+
+
+@kernel
+def covered(lo: Ints, hi: Ints, entries: int) -> Mask:
+    """Which entries some range covers. Ranges rise within a sequence; sequences stand in any order."""
+    out = np.zeros(entries, np.bool_)
+    reached = 0
+    for p in range(len(lo)):
+        if lo[p] < reached and (p == 0 or lo[p] < lo[p - 1]):
+            reached = lo[p]  # ranges of another sequence may stand anywhere
+        for i in range(max(lo[p], reached), hi[p]):
+            out[i] = True
+        reached = max(reached, hi[p])
+    return out
+
+
+@kernel
+def painted(enter: Ints, leave: Ints, panes: int) -> tuple[Ints, Ints]:
+    """First and last entry of each pane: who comes first paints, and painted panes are skipped."""
+    first = np.full(panes, -1, np.int64)
+    last = np.full(panes, -1, np.int64)
+    bare = np.arange(panes + 1)  # the next pane at or after this one that nobody has painted
+    for i in range(len(enter)):
+        paint(first, bare, enter[i], leave[i], i)
+    bare = np.arange(panes + 1)
+    for i in range(len(enter) - 1, -1, -1):
+        paint(last, bare, enter[i], leave[i], i)
+    return first, last
+
+
+@kernel
+def paint(out: Ints, bare: Ints, begin: int, end: int, colour: int) -> None:
+    """Give a colour to the panes ``[begin, end)`` that have none."""
+    p = begin
+    while p < end:
+        root = p
+        while bare[root] != root:
+            root = bare[root]
+        while bare[p] != root:  # shorten the way for those who come after
+            bare[p], p = root, bare[p]
+        if root >= end:
+            return
+        out[root] = colour
+        bare[root] = root + 1
+        p = root + 1
+
+
+@kernel
+def spread(enter: Ints, leave: Ints, bounds: Ints) -> Ints:
+    """Entries of panes, pane after pane, given where each pane's entries go."""
+    out = np.empty(bounds[-1], np.int64)
+    cursor = bounds[:-1].copy()
+    for i in range(len(enter)):
+        for p in range(enter[i], leave[i]):
+            out[cursor[p]] = i
+            cursor[p] += 1
+    return out
+
+
+@kernel
+def to_lives(lo: Ints, hi: Ints, first_pane: Ints, begins: Ints, ends: Ints) -> tuple[Ints, Ints, Ints, Ints]:
+    """Entry, enter, leave of all entries in some range, and the bounds of the sequences among them."""
+    total = 0
+    for s in range(len(begins)):
+        total += ends[s] - begins[s]
+    entry = np.empty(total, np.int64)
+    enter = np.empty(total, np.int64)
+    leave = np.empty(total, np.int64)
+    first_entry = np.zeros(len(begins) + 1, np.int64)
+    count = 0
+    for s in range(len(begins)):
+        come, gone, end = first_pane[s], first_pane[s], first_pane[s + 1]
+        for i in range(begins[s], ends[s]):
+            while come < end and hi[come] <= i:
+                come += 1
+            while gone < end and lo[gone] <= i:
+                gone += 1
+            if come < gone:
+                entry[count] = i
+                enter[count] = come
+                leave[count] = gone
+                count += 1
+        first_entry[s + 1] = count
+    return entry[:count], enter[:count], leave[:count], first_entry
+
+
+@kernel
+def never_fall(enter: Ints, leave: Ints, first_entry: Ints) -> Mask:
+    """In which sequences neither enter nor leave ever falls."""
+    out = np.ones(len(first_entry) - 1, np.bool_)
+    for s in range(len(out)):
+        for i in range(first_entry[s] + 1, first_entry[s + 1]):
+            if enter[i] < enter[i - 1] or leave[i] < leave[i - 1]:
+                out[s] = False
+    return out
+
+
+@kernel
+def to_ranges(enter: Ints, leave: Ints, first_entry: Ints, first_pane: Ints) -> tuple[Ints, Ints, Ints]:
+    """The range of each pane and the first entry of its sequence, where neither enter nor leave falls."""
+    panes = first_pane[-1]
+    lo = np.empty(panes, np.int64)
+    hi = np.empty(panes, np.int64)
+    base = np.empty(panes, np.int64)
+    for s in range(len(first_pane) - 1):
+        low, high = first_entry[s], first_entry[s]
+        for p in range(first_pane[s], first_pane[s + 1]):
+            while high < first_entry[s + 1] and enter[high] <= p:
+                high += 1
+            while low < high and leave[low] <= p:
+                low += 1
+            lo[p] = low
+            hi[p] = high
+            base[p] = first_entry[s]
+    return lo, hi, base

@@ -1,0 +1,26 @@
+"""An attribute and an amount in one measure: what ``delta``, ``gap`` and ages compare (semantics section 2)."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from windowing.columns import Measures, Scale, combined, measures, scale_of
+from windowing.sequence import Sequences
+
+
+def measured(sequences: Sequences, attribute: str, amount: Fraction) -> tuple[Measures, Any]:
+    """Return the attribute's measures, int64 or floats of shape (n,), and the amount as `amount_of` gives it."""
+    column = combined(sequences.rows.column(attribute))
+    values = measures(column)
+    return values, amount_of(values, scale_of(column.type), amount)
+
+
+def amount_of(values: Measures, scale: Scale, amount: Fraction) -> Any:
+    """Return an amount in the measure of values: for int64 as uint64, whose bits their differences fill and no more."""
+    if scale.per_second is None:
+        with np.errstate(over="ignore"):  # an amount beyond 32 bit is infinite, and never exceeded either
+            return values.dtype.type(float(amount))
+    return np.uint64(min(scale.floor(amount), 2**64 - 1))

@@ -1,0 +1,63 @@
+"""Window marks that come with the input: file ends, a boolean column, those of the stage before."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+
+import numpy as np
+import pyarrow as pa
+
+from windowing.columns import Ints, words
+from windowing.engine.ports import Batch
+from windowing.engine.slices import Chunk
+from windowing.engine.work import FILES, NONE, STREAM, Work
+from windowing.marks import NO_FILE, Marks, no_marks, placed
+from windowing.plan import Plan
+
+
+def incoming_marks(work: Work, chunk: Chunk, batches: Sequence[Batch], rows: pa.RecordBatch, pos: Ints) -> Marks:
+    """Return the marks of a chunk, of whose splits ``batches`` were read: ``rows`` together, at positions ``pos``."""
+    plan = work.plan
+    if not plan.takes_marks or work.marks == NONE:
+        return no_marks(rows, plan.sort)
+    if work.marks == FILES:
+        return _file_ends(plan, chunk, batches, rows)
+    column = rows.column(work.mark_column)
+    flags = column.is_valid() if work.marks == STREAM else column.fill_null(False)
+    after = np.flatnonzero(flags.to_numpy(zero_copy_only=False))
+    order = rows.select(list(plan.sort))
+    at = order.take(pa.array(after)) if plan.sort else order
+    return placed(Marks(at, pos[after], np.full(len(after), NO_FILE)), plan.order.columns)
+
+
+def _file_ends(plan: Plan, chunk: Chunk, batches: Sequence[Batch], rows: pa.RecordBatch) -> Marks:
+    """For each split the last of its rows in the total order; the last of all splits of a file is the file's mark.
+
+    In arrival order that is the split's last position, row or reject, and a file without rows has a mark too. Where
+    columns order the rows, a file without a row in that order has no place and so no mark.
+    """
+    file = np.array([split.file for split in chunk.splits], np.int64)
+    if not plan.sort:
+        last = np.array([split.base + split.rows - 1 for split in chunk.splits], np.int64)
+        return Marks(no_marks(rows, ()).rows, last, file)
+    starts = np.cumsum([0, *(len(batch.pos) for batch in batches)])
+    ordered = rows.select(list(plan.sort))
+    found = [_last_row(plan, ordered.slice(low, high - low)) for low, high in pairwise(starts)]
+    kept = np.array([i for i, row in enumerate(found) if row is not None], np.int64)
+    picks = np.array([starts[i] + found[i] for i in kept], np.int64)
+    pos = np.concatenate([batch.pos for batch in batches])
+    return Marks(ordered.take(pa.array(picks)), pos[picks], file[kept])
+
+
+def _last_row(plan: Plan, rows: pa.RecordBatch) -> int | None:
+    """Place of the row that is last in the total order among those that have an order value."""
+    present = np.ones(rows.num_rows, np.bool_)
+    for name in plan.order.columns:
+        present &= ~rows.column(name).is_null(nan_is_null=True).to_numpy(zero_copy_only=False)
+    picks = np.flatnonzero(present)
+    if not len(picks):
+        return None
+    kept = rows.take(pa.array(picks))
+    sort_words = [words(kept.column(name)) for name in plan.sort]
+    return int(picks[np.lexsort(sort_words[::-1])[-1]])

@@ -1,0 +1,66 @@
+"""Rows that were turned away: written whole, with a reason, and counted by it (semantics section 8)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from windowing.columns import Ints
+from windowing.engine.ports import REJECT_FIELDS, Account, Batch, Counts, Split
+from windowing.engine.slices import Chunk
+from windowing.engine.work import Work
+from windowing.screen import Reasons, kept_and_rejected
+
+
+def reject(work: Work, chunk: Chunk, batches: Sequence[Batch], pos: Ints, reasons: Reasons | None) -> Account:
+    """Write the rows that the readers or the screen turned away, whole; account for them by reason."""
+    tables = [_unread(work, batch.rejects) for batch in batches if batch.rejects is not None]
+    if reasons is not None:
+        _, bad = kept_and_rejected(reasons)
+        tables += _turned_away(work, chunk, pos[bad], reasons[bad])
+    if not tables:
+        return Account()
+    rejects = pa.concat_tables(tables)
+    part = work.sink.write_rejects(chunk.index, rejects)
+    by_reason = {entry["values"]: entry["counts"] for entry in rejects.column("_reason").value_counts().to_pylist()}
+    return Account(Counts(rejected=by_reason), (part,))
+
+
+def reject_schema(schema: pa.Schema) -> pa.Schema:
+    """Schema of the rejects: the input's columns, then `REJECT_FIELDS`, in place of columns of their names."""
+    return pa.schema([*(schema.field(name) for name in _whole(schema)), *REJECT_FIELDS])
+
+
+def _whole(schema: pa.Schema) -> list[str]:
+    """The columns that a rejected row is written with."""
+    taken = {field.name for field in REJECT_FIELDS}
+    return [name for name in schema.names if name not in taken]
+
+
+def _unread(work: Work, rejects: pa.Table) -> pa.Table:
+    """Rows that could not be read: their text, and nulls for the columns."""
+    schema = work.source.schema
+    nulls = [pa.nulls(rejects.num_rows, schema.field(name).type) for name in _whole(schema)]
+    return pa.Table.from_arrays([*nulls, *rejects.columns], schema=reject_schema(work.source.schema))
+
+
+def _turned_away(work: Work, chunk: Chunk, pos: Ints, reasons: Reasons) -> Iterator[pa.Table]:
+    """Read the rows at ``pos`` again, with all their columns, split by split."""
+    for split in chunk.splits:
+        mine = (pos >= split.base) & (pos < split.base + split.rows)
+        if mine.any():
+            batch = work.source.read(split, _whole(work.source.schema))
+            whole = batch.rows.take(pa.array(np.searchsorted(batch.pos, pos[mine])))
+            yield _with_reasons(work, split, whole, pos[mine], reasons[mine])
+
+
+def _with_reasons(work: Work, split: Split, whole: pa.Table, pos: Ints, reasons: Reasons) -> pa.Table:
+    size = len(pos)
+    lines = pa.array(work.source.line_numbers(split, pos))
+    files = pa.array([work.source.files[split.file].path] * size)
+    nulls = pa.nulls(size, pa.string())
+    extra: list[Any] = [pa.array(list(reasons), pa.string()), files, lines, nulls, nulls]
+    return pa.Table.from_arrays([*whole.columns, *extra], schema=reject_schema(work.source.schema))

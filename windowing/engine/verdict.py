@@ -1,0 +1,98 @@
+"""What can only be decided over all keys together: one ordered pass over a few columns, in one task.
+
+Its outcome goes to all tasks that read or scan, so that everything else stays keyed and parallel.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from itertools import accumulate
+from typing import Any, TypeAlias
+
+import numpy as np
+import pyarrow as pa
+
+from windowing.columns import Ints
+from windowing.engine.exchange import chunk_summary
+from windowing.engine.reading import read_columns, read_rows, sequences_of
+from windowing.engine.shared import Shared
+from windowing.engine.slices import Chunk
+from windowing.engine.work import Work
+from windowing.eviction import Evictions, evictions
+from windowing.judgement import is_ordered_by_time, is_read_in_order, judge
+from windowing.marks import all_in_order
+from windowing.plan import Plan, panes_only
+from windowing.sequence import merge, one_batch, order_of
+from windowing.setting import Clock, Setting
+from windowing.spec import Sliding, TimeInterval, Tumbling
+from windowing.watermark import Watermarks, after
+
+Each: TypeAlias = Callable[[str, Callable[[Any], Any], Iterable[Any]], list[Any]]
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """``late``: int64, ascending, the arrival positions of rows late beyond repair, and ``watermarks``: all advances,
+    of event-time panes; else ``evictions``: of keys."""
+
+    late: Ints | None = None
+    watermarks: Watermarks | None = None
+    evictions: Evictions | None = None
+
+
+def decided(
+    work: Work, chunks: Sequence[Chunk], each: Each, share: Callable[[Verdict], Shared]
+) -> tuple[Work, Sequence[Chunk]]:
+    """Decide first what keys cannot decide apart; return the work and its chunks that know it.
+
+    ``each`` runs a function over items, in tasks or here; ``share`` gives a value to all tasks.
+    """
+    plan = work.plan
+    if _needs_order(plan):
+        (verdict,) = each("ordered pass", partial(_verdict, work), [chunks])
+        return replace(work, verdict=share(verdict)), chunks
+    if isinstance(plan.spec, TimeInterval) and not is_ordered_by_time(plan):
+        return work, _announced(chunks, each("watermark", partial(chunk_summary, work), chunks))
+    return work, chunks
+
+
+def here(_: str, function: Callable[[Any], Any], items: Iterable[Any]) -> list[Any]:
+    """Run a function over items in this process."""
+    return [function(item) for item in items]
+
+
+def _needs_order(plan: Plan) -> bool:
+    """Whether a window couples its keys in a way that rows have to be gone through in order."""
+    if isinstance(plan.spec, TimeInterval):
+        return not is_read_in_order(plan) and not is_ordered_by_time(plan)
+    return isinstance(plan.spec, Tumbling | Sliding) and plan.spec.eviction is not None
+
+
+def _announced(chunks: Sequence[Chunk], told: Sequence[Clock | None]) -> list[Chunk]:
+    """Chunks that know the watermark before them, given what each does to it."""
+    stands = [None, *accumulate(told, after)]
+    return [replace(chunk, announced=announced) for chunk, announced in zip(chunks, stands, strict=False)]
+
+
+def _verdict(work: Work, chunks: Sequence[Chunk]) -> Verdict:
+    """Go through the rows of all chunks in their total order."""
+    plan = work.plan
+    if isinstance(plan.spec, Tumbling | Sliding):
+        return Verdict(evictions=_evictions(replace(work, plan=panes_only(plan)), plan.spec, chunks))
+    reads = [read_columns(work, chunk, [*plan.sort, str(plan.options.event_time)]) for chunk in chunks]
+    rows = one_batch(pa.Table.from_batches([rows for rows, _ in reads]))
+    pos = np.concatenate([pos for _, pos in reads])
+    if plan.sort:
+        ascending = order_of([rows.column(name) for name in plan.sort])
+        rows, pos = rows.take(pa.array(ascending)), pos[ascending]
+    judged = judge(plan, None, rows, pos)
+    return Verdict(np.sort(pos[judged.late]), judged.watermarks)
+
+
+def _evictions(work: Work, spec: Tumbling | Sliding, chunks: Sequence[Chunk]) -> Evictions:
+    reads = [read_rows(work, chunk) for chunk in chunks]
+    sequences = merge([sequences_of(work, read.rows, read.pos, read.reasons) for read in reads])
+    marks = all_in_order([read.marks for read in reads])
+    return evictions(spec, sequences, marks, Setting(origin=work.plan.options.origin))

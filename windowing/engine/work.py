@@ -1,0 +1,50 @@
+"""What every task is told."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from windowing.engine.ports import Sink, Source
+from windowing.engine.shared import Shared
+from windowing.plan import Plan
+from windowing.result_schema import MARK
+
+FILES = "files"
+NONE = "none"
+STREAM = "stream"
+"""Where marks come from, if not from a boolean column: ends of files, nowhere, the stage before."""
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """What every task is told: the plan, where rows come from and go to, and ``marks``: `FILES`, `NONE`, `STREAM`, or
+    ``column:NAME`` of a boolean column. ``verdict``: what was decided over all keys beforehand, where that is needed.
+    """
+
+    plan: Plan
+    source: Source
+    sink: Sink
+    marks: str
+    verdict: Shared | None = None
+
+    @property
+    def mark_column(self) -> str | None:
+        """The column that says after which rows a mark stands."""
+        if self.marks == STREAM:
+            return MARK
+        return self.marks.removeprefix("column:") if self.marks.startswith("column:") else None
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The columns that tasks read, each once."""
+        extra = [self.mark_column] if self.mark_column and self.plan.takes_marks else []
+        stream = [MARK] if self.source.stream else []
+        return tuple(dict.fromkeys([*self.plan.columns, *stream, *extra]))
+
+    @property
+    def encoded(self) -> list[str]:
+        """The text columns that are keys and nothing else: read as dictionaries, no text is looked at twice."""
+        keys = [name for name in self.plan.key if name not in self.plan.values]
+        return [name for name in keys if pa.types.is_string(self.source.schema.field(name).type)]

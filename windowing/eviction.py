@@ -1,0 +1,246 @@
+"""Partition eviction: which keys go, and when (semantics section 4).
+
+That depends on all keys together, so it is decided in one pass over all rows in their total order, for which all that
+counts of a window is when it ends or how many rows it holds. After that the keys are each on their own again: see
+`windowing.segments`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from fractions import Fraction
+
+import numpy as np
+import pyarrow as pa
+
+from windowing.calendar_grid import CalendarGrid
+from windowing.clock import clock_values, now
+from windowing.columns import Ints, Mask, Measures, combined, scale_of
+from windowing.contents import Ranges
+from windowing.errors import DataError
+from windowing.eviction_kernels import BY_EVENT, STAYS, Rules, Times, Windows, evicted_by
+from windowing.grid import Grid
+from windowing.marks import NO_FILE, Marks, epochs, no_marks
+from windowing.panes import AT_END
+from windowing.sequence import Sequences, arrange
+from windowing.setting import Setting
+from windowing.sliding import evicted_at
+from windowing.spec import Calendar, Count, Delta, Gap, PartitionEviction, Policy, Punct, Sliding, Time, Tumbling
+from windowing.timed import clock_cell, clock_grid
+from windowing.tumbling import tumbling_panes
+
+_MOST = np.iinfo(np.int64).max
+_MOST_SECONDS = 2**62  # so that differences fit 64 bit
+_NONE = np.empty(0, np.int64)
+
+
+@dataclass(frozen=True, slots=True)
+class Evictions:
+    """V evictions, by key, then in the order in which they came; they know keys by value, and no row by its number.
+
+    ``keys``: the keys that were evicted, ascending, one row each; ``key``: int64 (V,), which of them. ``rows``: int64
+    (V,), how many rows of the key had come before, at least 1. ``causes``: V marks on the rows that caused them, or
+    that the window mark follows that did. ``by_tick``: which the clock caused; then the mark is of no meaning.
+    ``tick``: int64 (V,), where ticks trigger a sliding window, the first that no longer finds the key; of any value
+    elsewhere.
+    """
+
+    keys: pa.Table
+    key: Ints
+    rows: Ints
+    causes: Marks
+    by_tick: Mask
+    tick: Ints
+
+
+def evictions(spec: Tumbling | Sliding, sequences: Sequences, marks: Marks, setting: Setting) -> Evictions:
+    """Decide all evictions of a window; ``sequences`` hold all rows of all keys, or the columns that the spec needs.
+
+    ``marks`` stand in order; only ``punct()`` looks at them. Ages are of whole seconds, the clock's and the spec's.
+    Raises `DataError` where these are beyond 2**62.
+    """
+    assert spec.eviction is not None
+    order = _total_order(sequences)
+    key = np.repeat(np.arange(len(sequences.bounds) - 1, dtype=np.int32), np.diff(sequences.bounds))
+    windows = _windows(spec, sequences, setting, order)
+    times = _times(spec, sequences, marks, setting, order)
+    cause, event = evicted_by(order, key, len(sequences.bounds) - 1, _rules(spec.eviction), windows, times)
+    last = np.flatnonzero(cause != STAYS)
+    cause, event = cause[last], event[last] if len(event) else np.zeros(len(last), np.int64)
+    by_mark = (cause == BY_EVENT) & (isinstance(spec, Tumbling) and spec.policy == Punct())
+    return _told(sequences, marks, last, np.where(by_mark, len(sequences) + event, cause), event)
+
+
+def _total_order(sequences: Sequences) -> Ints:
+    """The row at each place of the total order of all keys."""
+    by_arrival = np.argsort(sequences.pos, kind="stable")
+    columns = [sequences.rows.column(name).take(pa.array(by_arrival)) for name in sequences.order]
+    permutation = arrange(None, np.array([0, len(sequences)]), columns)
+    return by_arrival if permutation is None else by_arrival[permutation]
+
+
+def _told(sequences: Sequences, marks: Marks, last: Ints, cause: Ints, event: Ints) -> Evictions:
+    """The evictions after the rows ``last``, by value. ``cause``: a row, n + m for mark m, or `BY_EVENT`: a tick."""
+    assert sequences.keys is not None
+    key = np.searchsorted(sequences.bounds, last, side="right") - 1
+    evicted = np.flatnonzero(np.bincount(key, minlength=sequences.keys.num_rows))
+    by_tick = cause == BY_EVENT
+    rows = sequences.rows.select(list(sequences.order))
+    joined = [_joined(*columns) for columns in zip(rows.columns, marks.rows.columns, strict=True)]
+    both = Marks(
+        pa.RecordBatch.from_arrays(joined, schema=rows.schema),
+        np.concatenate([sequences.pos, marks.pos]),
+        np.full(len(sequences) + len(marks), NO_FILE),
+    )
+    return Evictions(
+        sequences.keys.take(pa.array(evicted)),
+        np.searchsorted(evicted, key),
+        last + 1 - sequences.bounds[key],
+        both.take(np.where(by_tick, last, cause)),
+        by_tick,
+        event,
+    )
+
+
+def _joined(rows: pa.Array, marks: pa.Array) -> pa.Array:
+    return pa.concat_arrays([rows, marks]) if len(marks) else rows
+
+
+# --- what the loop is told ------------------------------------------------------------------------------------------
+
+
+def _rules(eviction: PartitionEviction) -> Rules:
+    amount = min(eviction.amount.__floor__(), _MOST)
+    match eviction.kind:
+        case "partitionAge":
+            return Rules(_MOST, _MOST, amount)
+        case "partitionCount":
+            return Rules(_MOST, amount, _MOST)
+    return Rules(amount, _MOST, _MOST)
+
+
+def _windows(spec: Tumbling | Sliding, sequences: Sequences, setting: Setting, order: Ints) -> Windows:
+    if isinstance(spec, Tumbling):
+        return Windows(True, _stops(spec.policy, sequences, setting), isinstance(spec.policy, Delta | Gap), _NONE)
+    counts_rows = spec.eviction is not None and spec.eviction.kind == "tupleCount"
+    return Windows(False, _NONE, False, _leaves(spec, sequences, order) if counts_rows else _NONE)
+
+
+def _stops(policy: Policy, sequences: Sequences, setting: Setting) -> Ints:
+    """For each row the row before which a window ends that begins at it; beyond all where none does."""
+    n = len(sequences)
+    match policy:
+        case Count(rows):
+            return np.arange(n) + min(rows, n + 1)
+        case Delta():
+            return evicted_at(Sliding(policy), sequences)  # the row that trips is the one that drives the first out
+        case Gap() | Punct(str()):
+            panes = tumbling_panes(Tumbling(policy), sequences, no_marks(sequences.rows, sequences.order), setting)
+            assert isinstance(panes.contents, Ranges)
+            lo, hi = panes.contents.lo, panes.contents.hi  # wherever the window begins
+            return np.repeat(np.where(panes.cause == AT_END, n + 1, hi), hi - lo)
+    return _NONE
+
+
+def _leaves(spec: Sliding, sequences: Sequences, order: Ints) -> Ints:
+    """For each row the place in the total order at which it leaves its window, n where it never does."""
+    n = len(sequences)
+    leaves = np.empty(n, np.int64)
+    if isinstance(spec.evict, Time):  # one clock for all keys: rows leave whatever their key is
+        rows = sequences.rows.select(list(sequences.order)).take(pa.array(order))
+        leaves[order] = evicted_at(spec, replace(sequences, bounds=np.array([0, n]), rows=rows))
+        return leaves
+    leaves[order] = np.arange(n)
+    return np.append(leaves, n)[evicted_at(spec, sequences)]
+
+
+def _times(spec: Tumbling | Sliding, sequences: Sequences, marks: Marks, setting: Setting, order: Ints) -> Times:
+    assert spec.eviction is not None
+    events = _events(spec, sequences, marks, setting)
+    passed = _NONE if events is None else events.passed[order]
+    end = 0 if events is None else events.end
+    if spec.eviction.kind != "partitionAge":
+        return Times(_NONE, passed, end, _NONE, _NONE)
+    clock = combined(sequences.rows.column(sequences.order[0]))
+    seconds = _seconds(clock_values(clock, sequences.order[0]), clock.type)[order]
+    age = spec.eviction.amount.__floor__()
+    due, stale = (_NONE if events is None else events.from_on(seconds, ahead) for ahead in (age + 1, age))
+    return Times(seconds, passed, end, due, stale)
+
+
+@dataclass(frozen=True, slots=True)
+class _Events:
+    """Window marks or ticks, numbered. ``passed``: int64 (n,), the last one before each row; ``end``: the last of all.
+
+    ``first``: of seconds, int64 (m,), returns the first event at or after each, any later than ``end`` where none is.
+    """
+
+    passed: Ints
+    end: int
+    first: Callable[[Ints], Ints]
+
+    def from_on(self, seconds: Ints, ahead: int) -> Ints:
+        """The first event at least ``ahead`` seconds after each of some seconds; later than ``end`` where none is."""
+        ahead = min(ahead, _MOST_SECONDS - int(seconds.min(initial=_MOST_SECONDS)))
+        return self.first(np.minimum(seconds, _MOST_SECONDS - ahead) + ahead)
+
+
+def _events(spec: Tumbling | Sliding, sequences: Sequences, marks: Marks, setting: Setting) -> _Events | None:
+    match spec.trigger if isinstance(spec, Sliding) else spec.policy:
+        case Punct(None):
+            return _marked(sequences, marks)
+        case Time() | Calendar() as policy:
+            return _ticked(policy, sequences, setting) if len(sequences) else None
+    return None
+
+
+def _marked(sequences: Sequences, marks: Marks) -> _Events:
+    """Window marks as events: at the instants of the rows that they follow."""
+
+    def first(seconds: Ints) -> Ints:
+        behind = np.flatnonzero(marks.pos >= 0)  # the others stand before all rows
+        clock = combined(marks.take(behind).rows.column(0))
+        own = _seconds(clock_values(clock, sequences.order[0]), clock.type)
+        return np.searchsorted(own, seconds) + (len(marks) - len(behind))
+
+    return _Events(epochs(sequences, marks) - 1, len(marks) - 1, first)
+
+
+def _ticked(policy: Time | Calendar, sequences: Sequences, setting: Setting) -> _Events:
+    """Ticks of the clock as events: each is the lower bound of the cell of its number."""
+    values, grid = clock_grid(policy, sequences, setting)
+    cells, last = grid.cells(values), clock_cell(grid, values, setting.clock)
+    if isinstance(grid, CalendarGrid):
+        return _Events(cells, last, grid.first_cells)
+    ticks, dtype = grid, sequences.rows.column(sequences.order[0]).type
+    stands = np.array([now(values, setting.clock)], np.int64 if values.dtype == np.int64 else np.float64)
+
+    def first(seconds: Ints) -> Ints:
+        return _first_ticks(ticks, dtype, np.minimum(seconds, _seconds(stands, dtype) + 1))
+
+    return _Events(cells, last, first)
+
+
+def _first_ticks(grid: Grid, dtype: pa.DataType, seconds: Ints) -> Ints:
+    """The first tick at or after each of some seconds."""
+    per_second = scale_of(dtype).per_second
+    if per_second is None:
+        return grid.first_ticks(seconds.astype(np.float64))
+    fine = per_second * grid.refine
+    if int(np.abs(seconds).max(initial=1)) * fine.numerator >= 2**63 - grid.reach:
+        raise DataError("the ticks do not reach to the end of a second in 64 bit", "use a coarser unit")
+    return grid.first_ticks(-(-seconds * np.int64(fine.numerator) // np.int64(fine.denominator)))
+
+
+def _seconds(values: Measures, dtype: pa.DataType) -> Ints:
+    """The whole second of each clock value."""
+    per_second = scale_of(dtype).per_second or Fraction(1)
+    ends = np.array([values.min(), values.max()]) if len(values) else values
+    if not all(abs(end) * per_second.denominator < _MOST_SECONDS * per_second.numerator for end in ends.tolist()):
+        raise DataError("the clock is too far from 0 to tell ages in seconds", "leave such rows out")
+    if values.dtype != np.int64:
+        return np.floor(values).astype(np.int64)
+    if per_second >= 2**63:
+        return -(values < 0).astype(np.int64)
+    return values * np.int64(per_second.denominator) // np.int64(per_second.numerator)

@@ -1,0 +1,134 @@
+"""Groups inside panes (semantics section 4, ``groupBy``): each pane falls apart into one for each group it shows.
+
+The rows of one group of a key are a sequence of their own, and a group's panes are those that show one of its rows; so
+groups cost what their rows and their output cost, and every aggregate works on them as on whole panes.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+
+from windowing.columns import Ints
+from windowing.contents import Contents, Lives, Ranges, lives_of
+from windowing.jit import kernel
+
+
+@dataclass(frozen=True, slots=True)
+class Grouped:
+    """Q panes of groups, in the order that suits ``contents``.
+
+    ``pane``, ``group``: int64 (Q,), the pane that each is of, and its group's code. ``values``: the groups by code,
+    ascending.
+    """
+
+    pane: Ints
+    group: Ints
+    values: pa.Table
+    contents: Contents
+
+
+def grouped(contents: Contents, codes: Ints, values: pa.Table, touched: bool) -> Grouped:
+    """Take panes apart by the group ``codes`` of all rows, int64 (n,).
+
+    ``touched``: a pane gives only the groups of rows that it is the first to show or the first not to show any more,
+    those that are empty now included (semantics section 6); else each group that it shows a row of.
+    """
+    if isinstance(contents, Ranges) and contents.apart:
+        return _apart(contents, codes, values)
+    lives = lives_of(contents)
+    sequence = np.repeat(np.arange(len(lives.first_entry) - 1), np.diff(lives.first_entry))
+    group = codes[lives.row]
+    order = np.lexsort([group, sequence])
+    starts = _starts(sequence[order], group[order])
+    ends = lives.first_pane[1:][sequence[order][starts]]
+    enter, leave, bounds = lives.enter[order], lives.leave[order], np.append(starts, len(order))
+    pane, first_pane = (_touched if touched else _shown)(enter, leave, bounds, ends)
+    own_enter, own_leave = _renumbered(enter, leave, bounds, pane, first_pane)
+    of_group = np.repeat(group[order][starts], np.diff(first_pane))
+    return Grouped(pane, of_group, values, Lives(lives.row[order], own_enter, own_leave, bounds, first_pane))
+
+
+def _apart(contents: Ranges, codes: Ints, values: pa.Table) -> Grouped:
+    """No row is in two panes: sorting the rows of each by group does it."""
+    counts = contents.hi - contents.lo
+    before = np.cumsum(counts) - counts
+    entries = np.repeat(contents.lo - before, counts) + np.arange(counts.sum())
+    row = entries if contents.row is None else contents.row[entries]
+    pane = np.repeat(np.arange(len(contents)), counts)
+    order = np.lexsort([codes[row], pane])
+    row, pane = row[order], pane[order]
+    starts = _starts(pane, codes[row])
+    ranges = Ranges(starts, np.append(starts, len(row))[1:], starts, True, row)
+    return Grouped(pane[starts], codes[row][starts], values, ranges)
+
+
+def _starts(major: Ints, minor: Ints) -> Ints:
+    """Places where a new pair begins, of pairs that stand in order."""
+    new = np.ones(len(major), np.bool_)
+    new[1:] = (major[1:] != major[:-1]) | (minor[1:] != minor[:-1])
+    return np.flatnonzero(new)
+
+
+def _shown(enter: Ints, leave: Ints, bounds: Ints, ends: Ints) -> tuple[Ints, Ints]:
+    """Panes that show some entry, group after group, and the bounds of each group's."""
+    del ends
+    by_enter = np.lexsort([enter, np.repeat(np.arange(len(bounds) - 1), np.diff(bounds))])
+    count, first_pane = _count_shown(enter, leave, bounds, by_enter)
+    return _fill_shown(enter, leave, bounds, by_enter, count), first_pane
+
+
+def _touched(enter: Ints, leave: Ints, bounds: Ints, ends: Ints) -> tuple[Ints, Ints]:
+    """Panes that some entry enters or leaves at, group after group, and the bounds of each group's."""
+    group = np.repeat(np.arange(len(ends)), np.diff(bounds))
+    goes = leave < ends[group]
+    groups, panes = np.concatenate([group, group[goes]]), np.concatenate([enter, leave[goes]])
+    order = np.lexsort([panes, groups])
+    groups, panes = groups[order], panes[order]
+    kept = _starts(groups, panes)
+    first_pane = np.concatenate([[0], np.cumsum(np.bincount(groups[kept], minlength=len(ends)))]).astype(np.int64)
+    return panes[kept], first_pane
+
+
+@kernel
+def _count_shown(enter: Ints, leave: Ints, bounds: Ints, by_enter: Ints) -> tuple[int, Ints]:
+    first_pane = np.zeros(len(bounds), np.int64)
+    count = 0
+    for g in range(len(bounds) - 1):
+        reached = 0
+        for i in range(bounds[g], bounds[g + 1]):
+            begin, end = enter[by_enter[i]], leave[by_enter[i]]
+            count += max(0, end - max(begin, reached))
+            reached = max(reached, end)
+        first_pane[g + 1] = count
+    return count, first_pane
+
+
+@kernel
+def _fill_shown(enter: Ints, leave: Ints, bounds: Ints, by_enter: Ints, count: int) -> Ints:
+    out = np.empty(count, np.int64)
+    place = 0
+    for g in range(len(bounds) - 1):
+        reached = 0
+        for i in range(bounds[g], bounds[g + 1]):
+            begin, end = enter[by_enter[i]], leave[by_enter[i]]
+            for p in range(max(begin, reached), end):
+                out[place] = p
+                place += 1
+            reached = max(reached, end)
+    return out
+
+
+@kernel
+def _renumbered(enter: Ints, leave: Ints, bounds: Ints, pane: Ints, first_pane: Ints) -> tuple[Ints, Ints]:
+    """Enter and leave as places among the panes of the entry's own group."""
+    own_enter = np.empty(len(enter), np.int64)
+    own_leave = np.empty(len(leave), np.int64)
+    for g in range(len(bounds) - 1):
+        low, high = first_pane[g], first_pane[g + 1]
+        for i in range(bounds[g], bounds[g + 1]):
+            own_enter[i] = low + np.searchsorted(pane[low:high], enter[i])
+            own_leave[i] = low + np.searchsorted(pane[low:high], leave[i])
+    return own_enter, own_leave

@@ -1,0 +1,54 @@
+"""The types in which windows tell instants: interval bounds, ticks and expiries (design section 2)."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import pyarrow as pa
+
+from windowing.batched import batched_grid
+from windowing.calendar_grid import calendar_type
+from windowing.clock import clock_values, time_grid
+from windowing.interval_grid import make_intervals
+from windowing.spec import Batched, Calendar, Sliding, Time, TimeInterval, Tumbling, WindowSpec
+
+
+def bounds_type(spec: WindowSpec, clock: pa.DataType, origin: Fraction) -> pa.DataType | None:
+    """Return the type of a kind's interval bounds on a clock column; None for kinds without: those of rows."""
+    match spec:
+        case Tumbling(Time(seconds)):
+            return time_grid(clock, seconds, origin).type
+        case Tumbling(Calendar()):
+            return calendar_type(_known(clock))
+        case TimeInterval():
+            return make_intervals(clock, spec).type
+        case Batched(within) if within is not None:
+            return batched_grid(spec, clock, origin).type
+    return None
+
+
+def instants_type(spec: WindowSpec, clock: pa.DataType, origin: Fraction) -> pa.DataType | None:
+    """Return the type of the instants at which the clock brings panes out; None where it does not."""
+    match spec:
+        case Sliding(_, Time(seconds)):
+            return time_grid(clock, seconds, origin).type
+        case Tumbling(Time() | Calendar()) | Batched():
+            return bounds_type(spec, clock, origin)
+    return None
+
+
+def instants_of(spec: WindowSpec, column: pa.Array, name: str, origin: Fraction) -> pa.Array:
+    """Return clock values in the `instants_type` of a window, each the same instant to the bit as bounds tell it."""
+    match spec:
+        case Tumbling(Time(seconds)) | Sliding(_, Time(seconds)):
+            grid = time_grid(column.type, seconds, origin)
+        case Batched(within) if within is not None:
+            grid = batched_grid(spec, column.type, origin)
+        case _:
+            return column.cast(instants_type(spec, column.type, origin) or column.type)
+    return grid.told(grid.instants(clock_values(column, name)))
+
+
+def _known(dtype: pa.DataType) -> pa.DataType:
+    """The type of a column; whole numbers where it has no value."""
+    return pa.int64() if pa.types.is_null(dtype) else dtype

@@ -1,0 +1,96 @@
+"""The panes of event time as a grid: which hold an instant, which are over by then (semantics section 5)."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from fractions import Fraction
+
+import numpy as np
+import pyarrow as pa
+
+from windowing.columns import Ints, Measures, Scale, scale_of
+from windowing.errors import ConfigError
+from windowing.grid import Grid, make_grid
+from windowing.spec import TimeInterval
+
+_MOST_PANES_A_ROW = 100_000
+
+
+@dataclass(frozen=True, slots=True)
+class Intervals:
+    """The panes of an event-time window on the values of one column.
+
+    Pane k is ``[bound(k * step), bound(k * step + length))`` of a grid on which all starts and all ends lie;
+    ``scale`` is that of the column.
+    """
+
+    grid: Grid
+    step: int
+    length: int
+    scale: Scale
+
+    @property
+    def type(self) -> pa.DataType:
+        """Type of the bounds."""
+        return self.grid.type
+
+    def holding(self, values: Measures) -> tuple[Ints, Ints]:
+        """Return for each event time the first and the last pane that holds it, int64 (n,).
+
+        The first is the greater one where none does, between panes that do not meet. Raises `DataError` where a bound
+        of these panes would not fit 64 bit.
+        """
+        cells = self.grid.cells(values)
+        return (cells - self.length) // self.step + 1, cells // self.step
+
+    def level(self, values: Measures, lag: Fraction = Fraction(0)) -> Ints:
+        """Return for each instant the last pane that ends at least ``lag`` seconds before it, int64 (n,).
+
+        The lag may be finer than a tick. On float clocks it must be 0.
+        """
+        shift = math.ceil(lag * self._ticks_per_second) if self.grid.exact else 0
+        moved = replace(self.grid, origin=self.grid.origin + shift, reach=self.grid.reach + shift)
+        return (moved.cells(values) - self.length) // self.step
+
+    def level_at(self, seconds: Fraction) -> int:
+        """Return the last pane that ends at an instant or before, be it between two ticks."""
+        if not self.grid.exact:
+            return int(self.level(np.array([float(seconds)]))[0])
+        ticks = seconds * self._ticks_per_second - int(self.grid.origin)
+        return int((ticks // int(self.grid.period) - self.length) // self.step)
+
+    def bounds(self, panes: Ints) -> tuple[pa.Array, pa.Array]:
+        """Return the starts (inclusive) and the ends (exclusive) of panes."""
+        cells = panes * self.step
+        return self.grid.bounds(cells), self.grid.bounds(cells + self.length)
+
+    @property
+    def _ticks_per_second(self) -> Fraction:
+        assert self.scale.per_second is not None
+        return self.scale.per_second * self.grid.refine
+
+
+def make_intervals(dtype: pa.DataType, spec: TimeInterval) -> Intervals:
+    """Bind the panes of a window to the type of its event-time column; to whole numbers where that has no value.
+
+    Raises `ConfigError` where bounds are finer than a nanosecond, or where a row would be in absurdly many panes.
+    """
+    if spec.duration > _MOST_PANES_A_ROW * spec.period:
+        raise ConfigError(
+            f"an intervalDuration of {float(spec.duration)} s and a creationPeriod of {float(spec.period)} s put a row "
+            f"into more than {_MOST_PANES_A_ROW:,} panes",
+            "use a longer creationPeriod",
+        )
+    dtype = pa.int64() if pa.types.is_null(dtype) else dtype
+    unit = _common_unit(spec.duration, spec.period)
+    step, length = int(spec.period / unit), int(spec.duration / unit)
+    if step + length >= 2**62:
+        raise ConfigError(f"the panes of {spec} have bounds too fine for 64 bit", "round the amounts")
+    return Intervals(make_grid(dtype, unit, spec.offset % spec.period, spec.duration), step, length, scale_of(dtype))
+
+
+def _common_unit(one: Fraction, other: Fraction) -> Fraction:
+    """The longest span of which both are multiples."""
+    denominator = math.lcm(one.denominator, other.denominator)
+    return Fraction(math.gcd(int(one * denominator), int(other * denominator)), denominator)

@@ -1,0 +1,91 @@
+"""What the watermark makes of rows: one for all keys, while keys stay apart (semantics section 5)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+
+from windowing.clock import clock_values
+from windowing.columns import Ints, Mask, Measures, combined, overflows
+from windowing.marks import no_marks
+from windowing.plan import Plan
+from windowing.sequence import order_of
+from windowing.setting import Clock
+from windowing.spec import TimeInterval
+from windowing.watermark import Lateness, Watermarks, highest, in_order, make_lateness, rises, watermarks_at
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """What the watermark makes of some rows: which are ``late`` beyond repair, and the advances it lists."""
+
+    late: Mask
+    watermarks: Watermarks
+
+
+def is_read_in_order(plan: Plan) -> bool:
+    """Whether rows are read in the order in which a watermark that takes every rise sees them."""
+    return not plan.sort and not plan.options.min_gap
+
+
+def is_ordered_by_time(plan: Plan) -> bool:
+    """Whether rows come by event time, so that nothing is ever late."""
+    return bool(plan.order.columns)
+
+
+def event_times(plan: Plan, rows: pa.RecordBatch | pa.Table) -> tuple[Measures, Ints]:
+    """Return the event times of the rows that have one, and the places of these rows."""
+    name = plan.options.event_time
+    assert name is not None
+    column = combined(rows.column(name))
+    there = column.is_valid().to_numpy(zero_copy_only=False)
+    over = overflows(column)
+    values = clock_values(column, name)
+    if values.dtype.kind == "f":
+        there = there & np.isfinite(values)
+    places = np.flatnonzero(there if over is None else there & ~over)
+    return values[places], places
+
+
+def rows_summary(plan: Plan, rows: pa.RecordBatch | pa.Table) -> Clock | None:
+    """All that rows do to a watermark that takes every rise."""
+    values, _ = event_times(plan, rows)
+    return highest(_lateness(plan, rows).readings(values))
+
+
+def judge(plan: Plan, announced: Clock | None, rows: pa.RecordBatch, pos: Ints) -> Judged:
+    """Let rows, as they were read, raise the watermark, and see which are late."""
+    lateness = _lateness(plan, rows)
+    values, places = event_times(plan, rows)
+    late = np.zeros(rows.num_rows, np.bool_)
+    if is_ordered_by_time(plan):
+        ascending = order_of([rows.column(name).take(pa.array(places)) for name in plan.sort])
+        values, places = values[ascending], places[ascending]
+        listed, level = lateness.listed_in_order(values)
+    else:
+        course = lateness.advance(values, announced)
+        late[places] = lateness.beyond_repair(values, course)
+        listed, level = lateness.listed(values, course)
+    order = rows.select(list(plan.sort))
+    return Judged(late, watermarks_at(order, pos, places[listed], level))
+
+
+def watermarks_of(plan: Plan, parts: Sequence[Watermarks]) -> Watermarks:
+    """Put the advances that parts of the rows list in order; where nothing is late, only those that count."""
+    found = in_order(parts)
+    return rises(found) if is_ordered_by_time(plan) else found
+
+
+def _lateness(plan: Plan, rows: pa.RecordBatch | pa.Table) -> Lateness:
+    """The window's lag, gap and discard age on the type of its event-time column."""
+    assert isinstance(plan.spec, TimeInterval)
+    dtype = rows.schema.field(plan.options.event_time).type
+    return make_lateness(dtype, plan.spec, plan.options.lag, plan.options.min_gap)
+
+
+def no_watermarks(rows: pa.RecordBatch, order: Sequence[str]) -> Watermarks:
+    """An empty list of advances."""
+    return Watermarks(no_marks(rows, order), np.empty(0, np.int64))

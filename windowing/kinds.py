@@ -1,0 +1,54 @@
+"""The one place that knows every kind of window: a spec over sequences becomes panes."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from windowing.batched import batched_panes
+from windowing.eviction import evictions
+from windowing.intervals import interval_panes
+from windowing.marks import Marks, joined
+from windowing.panes import Panes
+from windowing.segments import merged, segments
+from windowing.sequence import Sequences
+from windowing.setting import Setting
+from windowing.signals import Signals
+from windowing.sliding import sliding_panes
+from windowing.spec import Batched, Sliding, TimeInterval, Tumbling, WindowSpec
+from windowing.tumbling import tumbling_panes
+
+
+def panes_of(spec: WindowSpec, sequences: Sequences, signals: Signals, setting: Setting) -> tuple[Panes, Marks]:
+    """Return the panes of a window, those that only the end of the data brings out included.
+
+    Also return the marks that their causes count on from the rows: the signals, and what evicted keys.
+    """
+    match spec:
+        case Tumbling() | Sliding() if spec.eviction is not None:
+            return _of_segments(spec, sequences, signals, setting)
+        case Tumbling() | Sliding():
+            return _of_keys(spec, sequences, signals.marks, setting), signals.marks
+        case TimeInterval():
+            assert signals.watermarks is not None
+            assert setting.event_time is not None
+            return interval_panes(spec, sequences, signals.watermarks, setting.event_time), signals.marks
+        case Batched():
+            return batched_panes(spec, sequences, setting), signals.marks
+
+
+def _of_keys(spec: Tumbling | Sliding, sequences: Sequences, marks: Marks, setting: Setting) -> Panes:
+    if isinstance(spec, Tumbling):
+        return tumbling_panes(spec, sequences, marks, setting)
+    return sliding_panes(spec, sequences, setting)
+
+
+def _of_segments(
+    spec: Tumbling | Sliding, sequences: Sequences, signals: Signals, setting: Setting
+) -> tuple[Panes, Marks]:
+    """Windows of keys that are evicted now and then (semantics section 4)."""
+    marks = signals.marks
+    cut = segments(signals.evictions or evictions(spec, sequences, marks, setting), sequences)
+    pieces = replace(sequences, bounds=cut.bounds)
+    panes = _of_keys(spec, pieces, marks, replace(setting, last_tick=cut.last_tick))
+    panes = merged(spec, panes, cut, sequences, len(marks), setting.emit_evicted)
+    return panes, joined(marks, cut.evictions.causes)

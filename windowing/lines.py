@@ -1,0 +1,162 @@
+"""Panes as lines of aggregates: one for each pane, or one for each group of a pane."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+
+from windowing.aggregates import Bound, PaneFailed, PaneOverflow, compute
+from windowing.columns import Ints, combined, words
+from windowing.contents import Contents, batches, part, simplest
+from windowing.errors import DataError
+from windowing.groups import grouped
+from windowing.panes import Panes
+from windowing.plan import Plan
+from windowing.sequence import Sequences, group_codes
+from windowing.spec import Batched
+from windowing.stamps import constant
+
+_LONG = {"collect", "collect_distinct", "string_join"}
+
+
+@dataclass(frozen=True, slots=True)
+class Lines:
+    """Q lines in the order that suits ``contents``: ``pane`` int64 (Q,) of each, and the columns of its group.
+
+    ``order``: int64 (Q,), which line stands where in the result; None where they stand in order. ``last``: which lines
+    are the last of their pane and so followed by its mark.
+    """
+
+    pane: Ints
+    groups: list[pa.Array]
+    contents: Contents
+    order: Ints | None
+    last: pa.Array
+
+
+def aggregate_lines(plan: Plan, sequences: Sequences, panes: Panes, told: pa.Table) -> Iterator[pa.Table]:
+    """Yield one line a pane and group: the columns ``told`` of the panes, groups, aggregates and marks."""
+    lines = _lines(plan, sequences, panes)
+    head = told if len(lines.pane) == len(panes) and not lines.groups else told.take(pa.array(lines.pane))
+    for name, column in zip(plan.options.group_by, lines.groups, strict=True):
+        head = head.append_column(name, column)
+    where = _Where(sequences, panes, lines.pane)
+    short = [bound for bound in plan.aggregates if not _is_long(bound)]
+    for bound in short:
+        head = head.append_column(bound.name, _aggregate(plan, bound, sequences, lines.contents, where, 0))
+    if not plan.options.plain:
+        head = head.append_column("_mark", lines.last)
+    if len(short) == len(plan.aggregates):
+        yield head if lines.order is None else head.take(pa.array(lines.order))
+        return
+    tables = _with_long(plan, sequences, lines, head, where)
+    if lines.order is None:
+        yield from tables
+    else:
+        yield pa.concat_tables(tables).take(pa.array(lines.order))
+
+
+def _with_long(plan: Plan, sequences: Sequences, lines: Lines, head: pa.Table, where: _Where) -> Iterator[pa.Table]:
+    """Add the aggregates whose values are as long as their panes: a bounded number of rows at a time."""
+    for first, stop in batches(lines.contents):
+        table, contents = head.slice(first, stop - first), part(lines.contents, first, stop)
+        for bound in plan.aggregates:
+            if _is_long(bound):
+                table = table.append_column(bound.name, _aggregate(plan, bound, sequences, contents, where, first))
+        yield table
+
+
+def _is_long(bound: Bound) -> bool:
+    """Whether an aggregate's value is as long as its pane, or a user's function gets to see all of it."""
+    return bound.call.function in _LONG or ":" in bound.call.function
+
+
+def _lines(plan: Plan, sequences: Sequences, panes: Panes) -> Lines:
+    pane, groups, contents = np.arange(len(panes)), [], panes.contents
+    code = np.zeros(0, np.int64)
+    if plan.options.group_by:
+        codes, values = group_codes([combined(sequences.rows.column(name)) for name in plan.options.group_by])
+        touched = isinstance(plan.spec, Batched)
+        found = grouped(panes.contents, codes.astype(np.int64), values, touched)
+        pane, code, contents = found.pane, found.group, found.contents
+        groups = [combined(column).take(pa.array(code)) for column in values.columns]
+    order = _order(panes, pane, code)
+    return Lines(pane, groups, simplest(contents), order, _last(pane, order))
+
+
+def _order(panes: Panes, pane: Ints, group: Ints) -> Ints | None:
+    """The permutation by (key, number, group), or None where lines stand so."""
+    key, number = panes.key[pane], panes.number[pane]
+    columns = [key, number, group] if len(group) else [key, number]
+    return None if _ascend(columns) else np.lexsort(columns[::-1])
+
+
+def _ascend(columns: list[Ints]) -> bool:
+    """Whether rows stand by these columns, the most significant first; no two rows are the same."""
+    rises, ties = np.zeros(max(0, len(columns[0]) - 1), np.bool_), np.ones(max(0, len(columns[0]) - 1), np.bool_)
+    for column in columns:
+        rises = rises | (ties & (column[1:] > column[:-1]))
+        ties = ties & (column[1:] == column[:-1])
+    return bool(np.all(rises))
+
+
+def _last(pane: Ints, order: Ints | None) -> pa.Array:
+    """The ``_mark`` column, line by line as they stand."""
+    if order is None and (len(pane) < 2 or bool((pane[1:] != pane[:-1]).all())):
+        return constant("window", len(pane))
+    place = np.arange(len(pane)) if order is None else order
+    ordered = pane[place]
+    last = np.ones(len(pane), np.bool_)
+    last[place[:-1]] = ordered[1:] != ordered[:-1]
+    return pa.DictionaryArray.from_arrays(pa.array(np.zeros(len(pane), np.int8), mask=~last), pa.array(["window"]))
+
+
+@dataclass(frozen=True, slots=True)
+class _Where:
+    """Says of a line which window and key it is of, for messages."""
+
+    sequences: Sequences
+    panes: Panes
+    pane: Ints
+
+    def text(self, line: int) -> str:
+        pane = self.pane[line]
+        return f"window {self.panes.number[pane]}{_key_text(self.sequences, int(self.panes.key[pane]))}"
+
+
+def _aggregate(
+    plan: Plan, bound: Bound, sequences: Sequences, contents: Contents, where: _Where, first: int
+) -> pa.Array:
+    """Values of one call for the lines of ``contents``, of which line ``first`` is the first."""
+    try:
+        values = compute(bound, sequences.rows, contents)
+    except PaneOverflow as over:
+        raise DataError(
+            f"{over.call} does not fit {over.type} in {where.text(first + over.pane)} (column {over.column!r})",
+            "aggregate it as float (a mean, or a cast of the input) or use smaller windows",
+        ) from None
+    except PaneFailed as failed:
+        raise DataError(f"{failed.call} failed in {where.text(first + failed.pane)}: {failed.reason}") from failed
+    if isinstance(plan.spec, Batched) and bound.call.function == "sum":
+        return values.fill_null(pa.scalar(0, pa.int64()).cast(values.type))  # semantics section 9: batched sum is 0
+    return values
+
+
+def _key_text(sequences: Sequences, key: int) -> str:
+    if sequences.keys is None:
+        return ""
+    cells = zip(sequences.keys.column_names, sequences.keys.slice(key, 1).columns, strict=True)
+    return " of key " + ", ".join(f"{name}={_cell_text(combined(column))}" for name, column in cells)
+
+
+def _cell_text(cell: pa.Array) -> str:
+    """Text of the one value of an array, of any type that can be a key."""
+    if pa.types.is_string(cell.type) or pa.types.is_binary(cell.type):
+        return repr(cell[0].as_py())
+    try:
+        return str(cell.cast(pa.string())[0].as_py())
+    except (pa.ArrowNotImplementedError, pa.ArrowInvalid):
+        return str(words(cell)[0])

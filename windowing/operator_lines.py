@@ -1,0 +1,248 @@
+"""What operators take and give: columns as Python values, and rows of theirs as tables."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from windowing.columns import Ints, combined
+from windowing.errors import DataError
+from windowing.marks import NO_FILE, Marks
+from windowing.operator import Given, Operator, PaneInfo, Row, output_fields, reason_of
+from windowing.plan import Plan
+from windowing.result_schema import FIXED, MARK, OUTPUTS, ROW, STEP
+from windowing.sequence import Sequences
+from windowing.stamps import mark_stamps
+
+MOST_LINES = 100_000
+_BLOCK = 4096  # rows that are Python values at a time, but for those that a window holds
+_UNFIT = (pa.ArrowException, OverflowError, TypeError, ValueError)
+
+
+# --- taken ----------------------------------------------------------------------------------------------------------
+
+
+def key_of(sequences: Sequences, key: int) -> Row:
+    """Return the values of the key columns; of no column where there is no key."""
+    if sequences.keys is None:
+        return MappingProxyType({})
+    one = sequences.keys.slice(key, 1)
+    return MappingProxyType({name: python_values(name, one.column(name))[0] for name in one.column_names})
+
+
+def python_rows(key: Row, rows: pa.RecordBatch, picks: Ints) -> Iterator[Row]:
+    """Yield the rows at ``picks`` as read-only mappings of all their columns, those of the key among them."""
+    for first in range(0, len(picks), _BLOCK):
+        block = pa.array(picks[first : first + _BLOCK])
+        columns = {name: python_values(name, rows.column(name).take(block)) for name in rows.schema.names}
+        for i in range(len(block)):
+            yield MappingProxyType({**key, **{name: values[i] for name, values in columns.items()}})
+
+
+def pane_infos(plan: Plan, told: pa.Table, picks: Ints) -> Iterator[PaneInfo]:
+    """Yield what is told of the panes at ``picks``."""
+    names = _pane_columns(plan)
+    for first in range(0, len(picks), _BLOCK):
+        block = told.select(names).take(pa.array(picks[first : first + _BLOCK]))
+        columns = [python_values(block.column_names[i], block.column(i)) for i in range(len(names))]
+        yield from map(PaneInfo, *columns)
+
+
+def python_values(name: str, column: pa.Array | pa.ChunkedArray) -> list[Any]:
+    """Return values as Python has them; times in nanoseconds, which it has not, as whole numbers of these.
+
+    Raises `DataError` for times beyond Python's.
+    """
+    if pa.types.is_temporal(column.type) and getattr(column.type, "unit", "") == "ns":
+        column = column.cast(pa.int64())
+    try:
+        return column.to_pylist()
+    except (OverflowError, ValueError) as error:
+        what = f"column {name!r} holds {column.type} beyond Python's, which an operator would get ({reason_of(error)})"
+        raise DataError(what, "make it a number, or leave such rows out") from None
+
+
+def _pane_columns(plan: Plan) -> list[int]:
+    """Which columns of what is told are of the pane: those between the key and the stamps."""
+    count = len(FIXED) + (len(OUTPUTS) if plan.options.event_time else 0)
+    return list(range(len(plan.key), len(plan.key) + count))
+
+
+# --- given ----------------------------------------------------------------------------------------------------------
+
+
+class _Line(NamedTuple):
+    """A row to write. ``key``, ``pane``: -1 where that is null; its stamps are those of the pane ``at_pane``, or, where
+    that is -1, of the row ``at_row``."""
+
+    key: int
+    pane: int
+    at_pane: int
+    at_row: int
+    step: int
+    place: int | None
+    mark: str | None
+
+
+@dataclass(slots=True)
+class Lines:
+    """The lines that operators have given and that are not in a table yet."""
+
+    plan: Plan
+    operator: type[Operator]
+    sequences: Sequences
+    told: pa.Table
+    lines: list[_Line] = field(init=False, default_factory=list)
+    cells: dict[str, list[Any]] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.cells = {name: [] for name in self.operator.output}
+
+    def __len__(self) -> int:
+        return len(self.lines)
+
+    def of_pane(self, key: int, pane: int, step: int, call: Callable[[], Given]) -> None:
+        """Write what triggering gives: the rows of the pane, the mark behind the last; without any the mark alone.
+
+        ``step``: which of all that the key gives with the same stamps, those of panes being odd.
+        """
+        rows = self._called("trigger", key, pane, -1, call)
+        for place in range(len(rows)):
+            mark = "window" if place == len(rows) - 1 else None
+            self.lines.append(_Line(key, pane, pane, -1, step, place, mark))
+        if not rows and not self.plan.options.plain:
+            self.lines.append(_Line(-1, -1, pane, -1, step, None, "only"))
+            rows = [{}]
+        self._write(rows)
+
+    def of_step(
+        self, method: str, key: int, pane: int, row: int, step: int, place: int, call: Callable[[], Given]
+    ) -> int:
+        """Write what another method gives at the step of ``row``, or, where that is -1, at a pane.
+
+        ``step``: as for panes, but even. The rows are counted from ``place`` on. Returns the place of the next one.
+        """
+        rows = self._called(method, key, pane, row, call)
+        self.lines += [_Line(key, -1, pane, row, step, place + i, None) for i in range(len(rows))]
+        self._write(rows)
+        return place + len(rows)
+
+    def tables(self) -> Iterator[pa.Table]:
+        """Yield the lines as tables and forget them."""
+        if self.lines:
+            table = self._table()
+            for first in range(0, len(table), MOST_LINES):
+                yield table.slice(first, MOST_LINES)
+        self.lines.clear()
+        for values in self.cells.values():
+            values.clear()
+
+    def where(self, key: int, pane: int, row: int) -> str:
+        """Say which pane or row of which key it is, for messages."""
+        spot = (
+            f"in window {self.told.column(len(self.plan.key))[pane]}"
+            if row < 0
+            else f"at row {self.sequences.pos[row]}"
+        )
+        words = ", ".join(f"{name}={_text(value)}" for name, value in key_of(self.sequences, key).items())
+        return f"{spot} of key {words}" if words else spot
+
+    def _called(self, method: str, key: int, pane: int, row: int, call: Callable[[], Given]) -> list[Row]:
+        name = f"{self.operator.__name__}.{method}"
+        try:
+            given = call()
+            rows = [] if given is None else list(given)
+        except Exception as error:  # a user's class can raise anything
+            raise DataError(f"{name} failed {self.where(key, pane, row)}: {reason_of(error)}") from error
+        for one in rows:
+            self._check(name, one, lambda: self.where(key, pane, row))
+        return rows
+
+    def _check(self, name: str, row: Any, where: Callable[[], str]) -> None:
+        if not isinstance(row, Mapping):
+            what = f"{name} gave {row!r:.60} {where()}, which is no row"
+            raise DataError(what, "yield dicts, or return a list of them")
+        for column in row:
+            if column not in self.cells:
+                what = f"{name} gave a column {column!r} {where()} that {self.operator.__name__}.output does not name"
+                raise DataError(what, f"it names {', '.join(self.cells)}")
+
+    def _write(self, rows: Sequence[Row]) -> None:
+        for name, values in self.cells.items():
+            values += [row.get(name) for row in rows]
+
+    def _table(self) -> pa.Table:
+        key, pane, at_pane, at_row, step, place, mark = zip(*self.lines, strict=True)
+        columns: dict[str, Any] = {}
+        for name in self.plan.key:
+            assert self.sequences.keys is not None
+            columns[name] = _taken(self.sequences.keys.column(name), key)
+        for i in _pane_columns(self.plan):
+            columns[self.told.column_names[i]] = _taken(self.told.column(i), pane)
+        if not self.plan.options.plain:
+            columns |= self._stamps(np.array(at_pane), np.array(at_row))
+        for column in output_fields(self.operator):
+            columns[column.name] = self._values(column)
+        if not self.plan.options.plain:
+            columns |= {STEP: pa.array(step, pa.int64()), ROW: pa.array(place, pa.int64())}
+            columns[MARK] = pa.array(mark, pa.string())
+        return pa.table(columns)
+
+    def _stamps(self, at_pane: Ints, at_row: Ints) -> dict[str, pa.Array]:
+        """The stamp columns. The stamps of a row are those of a mark right behind it."""
+        of_row = at_row >= 0
+        picks = at_row[of_row]
+        rows = self.sequences.rows.select(list(self.plan.sort))
+        rows = rows.take(pa.array(picks)) if rows.num_columns else rows
+        behind = Marks(rows, self.sequences.pos[picks], np.full(len(picks), NO_FILE))
+        stamps = zip(self.plan.stamp_names, mark_stamps(self.plan, behind), strict=True)
+        own = np.where(of_row, np.cumsum(of_row) - 1, -1)
+        out = {}
+        for name, column in stamps:
+            by_pane = _taken(self.told.column(name), at_pane)
+            by_row = _taken(column.cast(by_pane.type, safe=False), own)
+            out[name] = pc.if_else(pa.array(of_row), by_row, by_pane)
+        return out
+
+    def _values(self, column: pa.Field) -> pa.Array:
+        values = self.cells[column.name]
+        try:
+            return _converted(values, column.type)
+        except _UNFIT:
+            bad = next((i for i, value in enumerate(values) if not _fits(value, column.type)), None)
+        if bad is None:
+            return pa.array(values, column.type)
+        line = self.lines[bad]
+        where = self.where(line.key, line.at_pane, line.at_row)
+        raise DataError(f"{self.operator.__name__} gave {column.name}={values[bad]!r:.60} {where}, not {column.type}")
+
+
+def _taken(column: pa.Array | pa.ChunkedArray, picks: Ints | Sequence[int]) -> pa.Array:
+    """Values at some places, null at -1."""
+    places = np.asarray(picks, np.int64)
+    return combined(column).take(pa.array(places, mask=places < 0))
+
+
+def _converted(values: Sequence[Any], dtype: pa.DataType) -> pa.Array:
+    """Values as an array. Arrow would cut numbers and times off that a cast refuses to."""
+    if pa.types.is_integer(dtype) or pa.types.is_temporal(dtype):
+        pa.array([value for value in values if value is not None and not isinstance(value, int)]).cast(dtype)
+    return pa.array(values, dtype)
+
+
+def _fits(value: Any, dtype: pa.DataType) -> bool:
+    try:
+        _converted([value], dtype)
+    except _UNFIT:
+        return False
+    return True
+
+
+def _text(value: Any) -> str:
+    return repr(value) if isinstance(value, str | bytes) else str(value)

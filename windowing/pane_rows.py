@@ -1,0 +1,60 @@
+"""Panes as the rows they hold, pane by pane, sorted where asked for (``--emit``, ``--sort-by``; SPL's Sort)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+import pyarrow as pa
+
+from windowing.columns import Ints, combined, words
+from windowing.contents import batches, gathered
+from windowing.options import SortKey
+from windowing.panes import Panes
+from windowing.plan import Plan
+from windowing.result_schema import ROW
+from windowing.sequence import Sequences
+
+
+def row_batches(plan: Plan, sequences: Sequences, panes: Panes, told: pa.Table) -> Iterator[pa.Table]:
+    """Yield the rows of all panes, a bounded number at a time: what is ``told`` of the pane, then the row's columns.
+
+    The last row of a pane is followed by its mark; a pane without rows is a mark-only row, unless the result is plain.
+    """
+    plain = plan.options.plain
+    sort_words = [_sort_words(sequences, key) for key in plan.sort_rows]
+    for first, stop in batches(panes.contents):
+        rows, bounds = gathered(panes.contents, first, stop)
+        counts = np.diff(bounds)
+        pane = np.repeat(np.arange(first, stop), counts)
+        if sort_words:
+            rows = rows[np.lexsort([*(key[rows] for keys in reversed(sort_words) for key in keys), pane])]
+        if not plain:
+            rows = np.insert(rows, bounds[:-1][counts == 0], -1)
+            counts = np.maximum(counts, 1)
+            pane = np.repeat(np.arange(first, stop), counts)
+        table = told.take(pa.array(pane))
+        there = pa.array(rows, mask=rows < 0)
+        for name in plan.rows:
+            table = table.append_column(name, sequences.rows.column(name).take(there))
+        yield table if plain else _with_marks(table, rows, counts)
+
+
+def _sort_words(sequences: Sequences, key: SortKey) -> list[Ints]:
+    """Keys for lexsort, the least significant first: nulls last both ways."""
+    column = combined(sequences.rows.column(key.name))
+    ascending = words(column)
+    null = column.is_null().to_numpy(zero_copy_only=False)
+    return [~ascending if key.descending else ascending, null]
+
+
+def _with_marks(table: pa.Table, rows: Ints, counts: Ints) -> pa.Table:
+    """Add the place of each row in its pane, and the marks: behind the last row, or alone where the row is -1."""
+    ends = np.cumsum(counts)
+    none = rows < 0
+    place = np.arange(len(rows)) - np.repeat(ends - counts, counts)
+    word = np.where(none, np.int8(1), np.int8(0))
+    last = np.zeros(len(rows), np.bool_)
+    last[ends - 1] = True
+    marks = pa.DictionaryArray.from_arrays(pa.array(word, mask=~last), pa.array(["window", "only"]))
+    return table.append_column(ROW, pa.array(place, mask=none)).append_column("_mark", marks)

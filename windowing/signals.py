@@ -1,0 +1,33 @@
+"""What comes to sequences from outside: window marks, and advances of the watermark (semantics sections 2 and 5)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from windowing.eviction import Evictions
+from windowing.marks import Marks
+from windowing.watermark import Watermarks
+
+
+@dataclass(frozen=True, slots=True)
+class Signals:
+    """Signals in their total order. ``marks``: where each stands; `windowing.panes.Panes.cause` counts them on from
+    the rows. ``watermarks``: they are advances of the watermark, and not window marks. ``evictions``: of keys, decided
+    beforehand; None where all keys there are come together, or none is ever evicted."""
+
+    marks: Marks
+    watermarks: Watermarks | None = None
+    evictions: Evictions | None = None
+
+    def __len__(self) -> int:
+        return len(self.marks)
+
+
+def window_marks(marks: Marks, evictions: Evictions | None = None) -> Signals:
+    """Signals that are window marks, which stand in order; and what was decided of keys."""
+    return Signals(marks, None, evictions)
+
+
+def advances(watermarks: Watermarks) -> Signals:
+    """Signals that are advances of the watermark, in order."""
+    return Signals(watermarks.marks, watermarks)

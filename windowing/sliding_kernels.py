@@ -1,0 +1,124 @@
+"""The loops of sliding windows: which row drives another out, and which is the oldest that is young enough.
+
+They know nothing of columns, triggers or panes. Values are as `comparable` gives them, amounts of the same type.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from windowing.columns import Ints, Mask, Measures
+from windowing.jit import kernel
+
+_LOWEST = np.int64(-(2**63))
+
+
+def comparable(values: Measures) -> Measures:
+    """Return values whose differences do not wrap, of shape (n,): int64 moved up by 2**63 as uint64, floats as are."""
+    return (values ^ _LOWEST).view(np.uint64) if values.dtype == np.int64 else values
+
+
+@kernel
+def rises(new: Any, old: Any, amount: Any) -> bool:
+    """Whether ``new >= old and new - old > amount``; false where one of them is NaN."""
+    return new >= old and new - old > amount
+
+
+@kernel
+def are_risen(new: Measures, old: Measures, amount: Any) -> Mask:
+    """Return for each pair whether it `rises`."""
+    out = np.empty(len(new), np.bool_)
+    for i in range(len(new)):
+        out[i] = rises(new[i], old[i], amount)
+    return out
+
+
+@kernel
+def driven_out(bounds: Ints, values: Measures, amount: Any) -> Ints:
+    """Return for each row the row of its key at whose step it is evicted; n where none does, int64 of shape (n,).
+
+    That is the first later row that rises above it by more than ``amount`` (semantics section 3, ``delta``). While no
+    row has fallen below the one before it, only the oldest rows are looked at, up to the first that can stay: this is
+    the same, except that a NaN, which stays for ever, shelters those behind it until the first fall. O(n log n), and
+    O(n) where no row falls.
+    """
+    n = len(values)
+    out = np.full(n, n, np.int64)
+    records = np.empty(n, np.int64)
+    for k in range(len(bounds) - 1):
+        begin, end = bounds[k], bounds[k + 1]
+        fall = _first_fall(values, begin, end)
+        oldest = begin
+        for i in range(begin, fall):
+            while oldest < i and rises(values[i], values[oldest], amount):
+                out[oldest] = i
+                oldest += 1
+        height = 0
+        for i in range(end - 1, oldest - 1, -1):
+            found = _nearest(records, height, values, i, amount)
+            if found >= 0:
+                out[i] = records[found]
+            if i >= fall:
+                height = _recorded(records, height, values, i)
+    return out
+
+
+@kernel
+def oldest_held(begin: Ints, place: Ints, at: Measures, values: Measures, age: Any) -> Ints:
+    """Return for each look the first row of ``[begin, place)`` that is not more than ``age`` before ``at``.
+
+    Looks of one key have one ``begin``, and neither ``place`` nor ``at`` falls among them. ``place`` where all rows
+    are older. int64 of shape (looks,).
+    """
+    out = np.empty(len(place), np.int64)
+    low = 0
+    for p in range(len(place)):
+        low = max(low, begin[p])
+        while low < place[p] and rises(at[p], values[low], age):
+            low += 1
+        out[p] = low
+    return out
+
+
+@kernel
+def _first_fall(values: Measures, begin: int, end: int) -> int:
+    """The first row below the one before it; ``end`` where there is none."""
+    for i in range(begin + 1, end):
+        if values[i] < values[i - 1]:
+            return i
+    return end
+
+
+@kernel
+def _nearest(records: Ints, height: int, values: Measures, i: int, amount: Any) -> int:
+    """Which of the records is the nearest that rises above row i; -1 where none does.
+
+    The last record is the nearest and the lowest, so that those that rise enough are the first ones. The search
+    begins at the last, in growing steps: most rows are driven out by one that is not far.
+    """
+    low, high, step = height - 1, height, 1
+    while low >= 0 and not rises(values[records[low]], values[i], amount):
+        high = low
+        low -= step
+        step *= 2
+    low = max(low, -1)
+    while high - low > 1:
+        middle = (low + high) // 2
+        if rises(values[records[middle]], values[i], amount):
+            low = middle
+        else:
+            high = middle
+    return low
+
+
+@kernel
+def _recorded(records: Ints, height: int, values: Measures, i: int) -> int:
+    """Put row i on top of the records, which those it reaches leave; NaN reaches none and is none."""
+    if not values[i] == values[i]:  # noqa: SIM201 - only NaN is not itself
+        return height
+    while height > 0 and values[records[height - 1]] <= values[i]:
+        height -= 1
+    records[height] = i
+    return height + 1

@@ -1,0 +1,69 @@
+"""What brought a pane out, as columns: ``_at``, ``_pos`` and what else puts a result in emission order (section 10)."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from windowing.columns import Ints
+from windowing.instants import instants_of
+from windowing.marks import Marks
+from windowing.panes import BY_TICK
+from windowing.plan import Plan
+from windowing.result_schema import POS, TURN, numbered
+from windowing.sequence import Sequences
+
+
+def stamps(plan: Plan, sequences: Sequences, marks: Marks, cause: Ints, at: pa.Array | None) -> list[pa.Array]:
+    """Return the columns of `Plan.stamp_names` for what was brought out by ``cause``, or by the clock ``at``.
+
+    Of the row or mark where one caused it; the instant, and -1 for the position, where the clock did; else null.
+    """
+    ticks = _tick_stamps(cause, at) if at is not None else {}
+    if plan.causes == "ticks":
+        return [ticks[name] for name in plan.stamp_names]
+    picks = pa.array(cause, mask=cause < 0)
+    both = zip(_row_stamps(plan, sequences.rows, sequences.pos), mark_stamps(plan, marks), strict=True)
+    found = [_joined(rows, behind).take(picks) for rows, behind in both]
+    by_tick = pa.array(cause == BY_TICK)
+    return [
+        pc.if_else(by_tick, ticks[name], column) if name in ticks else column
+        for name, column in zip(plan.stamp_names, found, strict=True)
+    ]
+
+
+def mark_stamps(plan: Plan, marks: Marks) -> list[pa.Array]:
+    """Return the columns of `Plan.stamp_names` of marks."""
+    return _row_stamps(plan, marks.rows, marks.pos)
+
+
+def constant(text: str, size: int) -> pa.Array:
+    """A column of one text."""
+    return pa.DictionaryArray.from_arrays(pa.array(np.zeros(size, np.int8)), pa.array([text]))
+
+
+def _row_stamps(plan: Plan, rows: pa.RecordBatch, pos: Ints) -> list[pa.Array]:
+    """The columns of `Plan.stamp_names` of rows that hold the sort columns."""
+    columns = {numbered("_at", i): rows.column(name) for i, name in enumerate(plan.at)}
+    if plan.causes == "both":
+        columns["_at"] = instants_of(plan.spec, columns["_at"], plan.at[0], plan.options.origin)
+    columns = columns or {"_at": pa.nulls(len(pos), pa.int64())}
+    columns[POS] = pa.array(pos) if plan.pos is None else rows.column(plan.pos)
+    columns[TURN] = pa.array(np.ones(len(pos), np.int8))
+    columns |= {numbered("_tie", i): rows.column(name) for i, name in enumerate(plan.ties)}
+    return [columns[name] for name in plan.stamp_names]
+
+
+def _tick_stamps(cause: Ints, at: pa.Array) -> dict[str, pa.Array]:
+    by_tick = pa.array(cause == BY_TICK)
+    nothing = pa.scalar(None, pa.int64())
+    return {
+        "_at": pc.if_else(by_tick, at, pa.scalar(None, at.type)),
+        POS: pc.if_else(by_tick, pa.scalar(-1, pa.int64()), nothing),
+        TURN: pc.if_else(by_tick, pa.scalar(0, pa.int8()), pa.scalar(None, pa.int8())),
+    }
+
+
+def _joined(rows: pa.Array, marks: pa.Array) -> pa.Array:
+    return pa.concat_arrays([rows, marks]) if len(marks) else rows

@@ -1,0 +1,41 @@
+"""Windows as the rows where they start: each row of a key belongs to exactly one."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from windowing.columns import Ints, Mask
+from windowing.contents import Ranges
+from windowing.panes import AT_END, reason
+from windowing.sequence import Sequences
+
+
+def change_starts(bounds: Ints, labels: Ints) -> Ints:
+    """Rows whose label differs from that of the row before them in their sequence."""
+    flags = np.ones(len(labels), np.bool_)
+    np.not_equal(labels[1:], labels[:-1], out=flags[1:])
+    flags[bounds[:-1][bounds[:-1] < len(labels)]] = True
+    return np.flatnonzero(flags)
+
+
+def panes_at(sequences: Sequences, starts: Ints) -> tuple[Ints, Ints, Ints, Ints, Mask]:
+    """Key, number, lo, hi of the windows that start at ``starts``, and which are the last of their key."""
+    bounds = sequences.bounds
+    first = np.searchsorted(starts, bounds)
+    per_key = np.diff(first)
+    key = np.repeat(np.arange(len(per_key)), per_key)
+    number = np.arange(len(starts)) - np.repeat(first[:-1], per_key)
+    hi = np.append(starts[1:], len(sequences)) if len(starts) else starts
+    last = hi == bounds[key + 1]
+    return key, number, starts, hi, last
+
+
+def ranges(lo: Ints, hi: Ints) -> Ranges:
+    """Windows ``[lo, hi)`` of which no two share a row, as contents of panes."""
+    return Ranges(lo, hi, lo, True)
+
+
+def closed_by(is_closed: Mask, cause: Ints, why: str) -> tuple[Ints, npt.NDArray[np.int8]]:
+    """Causes and close reasons: ``why`` where ``is_closed``, else the end of the data."""
+    return np.where(is_closed, cause, AT_END), np.where(is_closed, reason(why), reason("end")).astype(np.int8)

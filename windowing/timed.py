@@ -1,0 +1,94 @@
+"""Windows that end with the clock: ``time`` on a grid of ticks, ``calendar`` on local days, weeks, months and years."""
+
+from __future__ import annotations
+
+from typing import TypeAlias
+
+import numpy as np
+import pyarrow as pa
+
+from windowing.calendar_grid import CalendarGrid, make_calendar_grid
+from windowing.clock import clock_values, now, time_grid
+from windowing.columns import Ints, Mask, Measures, combined
+from windowing.errors import DataError
+from windowing.grid import Grid
+from windowing.panes import BY_TICK, Panes
+from windowing.sequence import Sequences
+from windowing.setting import Clock, Setting
+from windowing.spec import Calendar, Time
+from windowing.starts import change_starts, closed_by, panes_at, ranges
+
+AnyGrid: TypeAlias = Grid | CalendarGrid
+_MOST_EMPTY = 20_000_000
+
+
+def timed_panes(policy: Time | Calendar, sequences: Sequences, setting: Setting) -> Panes:
+    """Return the panes of a window that ends at ticks (semantics section 2, ``time`` and ``calendar``)."""
+    values, grid = clock_grid(policy, sequences, setting)
+    cells = grid.cells(values)
+    key, number, lo, hi, _ = panes_at(sequences, change_starts(sequences.bounds, cells))
+    cell = cells[lo]
+    if setting.empty == "row":
+        key, number, lo, hi, cell = _with_empty(key, lo, hi, cell, grid)
+    complete = cell < clock_cell(grid, values, setting.clock) if len(values) else np.empty(0, np.bool_)
+    cause, why = closed_by(complete, np.full(len(cell), BY_TICK), "time")
+    start, end = grid.bounds(cell), grid.bounds(cell + 1)
+    return Panes(key, number, ranges(lo, hi), cause, why, start, end, at=end)
+
+
+def empty_ticks(policy: Time | Calendar, sequences: Sequences, setting: Setting) -> pa.Array:
+    """Instants of the ticks, after the first row and up to the clock, since whose tick before no row came."""
+    values, grid = clock_grid(policy, sequences, setting)
+    if not len(values):
+        return grid.bounds(np.empty(0, np.int64))
+    cells = np.unique(grid.cells(values))
+    stop = max(clock_cell(grid, values, setting.clock), int(cells[0]))
+    _check_empty(stop - int(cells[0]))
+    empty = np.setdiff1d(np.arange(cells[0], stop), cells, assume_unique=True)
+    return grid.bounds(empty[_lasting(grid, empty)] + 1)
+
+
+def clock_grid(policy: Time | Calendar, sequences: Sequences, setting: Setting) -> tuple[Measures, AnyGrid]:
+    """Return the clock column's values, and the grid of ticks over all of them and the clock."""
+    name = sequences.order[0]
+    column = combined(sequences.rows.column(name))
+    values = clock_values(column, name)
+    if isinstance(policy, Time):
+        return values, time_grid(column.type, policy.seconds, setting.origin)
+    dtype = pa.int64() if pa.types.is_null(column.type) else column.type
+    if not len(values):
+        return values, make_calendar_grid(dtype, policy, None, None)
+    return values, make_calendar_grid(dtype, policy, values.min().item(), now(values, setting.clock))
+
+
+def clock_cell(grid: AnyGrid, values: Measures, clock: Clock | None) -> int:
+    """Return the cell in which the clock stands, of which there is at least one value: those before are complete."""
+    stands = np.array([now(values, clock)], np.int64 if values.dtype == np.int64 else np.float64)
+    return int(grid.cells(stands)[0])
+
+
+def _lasting(grid: AnyGrid, cells: Ints) -> Mask:
+    """Which cells are no mere number, as a date is that a time zone left out."""
+    return grid.lasting(cells) if isinstance(grid, CalendarGrid) else np.ones(len(cells), np.bool_)
+
+
+def _with_empty(key: Ints, lo: Ints, hi: Ints, cell: Ints, grid: AnyGrid) -> tuple[Ints, Ints, Ints, Ints, Ints]:
+    """Put an empty pane into every cell that a key skips, and number anew."""
+    same_key = key[1:] == key[:-1]
+    skipped = np.where(same_key, np.diff(cell) - 1, 0)
+    _check_empty(int(skipped.sum()))
+    repeats = np.append(skipped, 0)[: len(key)] + 1
+    source = np.repeat(np.arange(len(key)), repeats)
+    step = np.arange(len(source)) - np.repeat(np.cumsum(repeats) - repeats, repeats)
+    key, cell = key[source], cell[source] + step
+    lo, hi = np.where(step == 0, lo[source], hi[source]), hi[source]
+    kept = _lasting(grid, cell)
+    key, lo, hi, cell = key[kept], lo[kept], hi[kept], cell[kept]
+    first = np.searchsorted(key, key)
+    return key, np.arange(len(key)) - first, lo, hi, cell
+
+
+def _check_empty(count: int) -> None:
+    """Refuse what no memory holds: a grid of milliseconds over years."""
+    if count > _MOST_EMPTY:
+        raise DataError(f"{count:,} windows or ticks would be empty", "use a longer period, or --empty skip")
