@@ -216,9 +216,12 @@ class Calls:
 
     def keep(self, key: tuple[Any, ...], rows: Sequence[int], pos: int | None) -> None:
         """Evict all other rows."""
-        if gone := tuple(row for row in self.here[key] if row not in rows):
-            self.calls[key].append(Call("evict", gone, None, None, pos))
-        self.here[key] = [row for row in self.here[key] if row in rows]
+        self.leave(key, [row for row in self.here[key] if row not in rows], pos)
+
+    def leave(self, key: tuple[Any, ...], rows: Sequence[int], pos: int | None) -> None:
+        if rows:
+            self.calls[key].append(Call("evict", tuple(rows), None, None, pos))
+        self.here[key] = [row for row in self.here[key] if row not in rows]
 
     def trigger(self, pane: reference.Pane) -> None:
         self.calls[pane.key].append(Call("trigger", pane.rows, pane.number, pane.closed_by, pane.pos))
@@ -311,7 +314,7 @@ def by_batched(log: Log, spec: Batched, at_end: Any) -> dict[Any, list[Call]]:
     )
     told = Calls()
     for lot in lots:
-        told.keep(lot.key, [row for row in told.here[lot.key] if row not in lot.left], lot.pos)
+        told.leave(lot.key, lot.left, lot.pos)
         for row in lot.entered:
             told.insert(lot.key, row, lot.pos)
         told.trigger(lot)
