@@ -14,7 +14,7 @@ import pyarrow as pa
 from cli.asked import Asked
 from cli.messages import Messages
 from cli.progress import show_progress
-from conf.job import Job
+from conf.job import Job, Stage
 from readers.open import open_source
 from windowing.engine.ports import Source
 from windowing.engine.rejects import reject_schema
@@ -52,9 +52,10 @@ def _prepare(asked: Asked, output: Output, spark: Boot, messages: Messages) -> W
     job = asked.job
     source = open_source(job.input, asked.reading, lambda f, items: spark.session().each("read types", f, items))
     plan = _plan(asked, source)
-    marks = _marks(job, source, plan)
+    stage = asked.stages[-1].stage
+    marks = _marks(stage, source, plan)
     _tell_choices(plan, marks, messages)
-    work = Work(plan, source, output.sink(job.output_format, plan.schema, reject_schema(source.schema)), marks)
+    work = Work(plan, source, output.sink(stage.output_format, plan.schema, reject_schema(source.schema)), marks)
     warm(work)
     return work
 
@@ -69,34 +70,35 @@ def _compute(job: Job, work: Work, spark: Boot, progress: Callable[[Progress], N
 
 
 def _plan(asked: Asked, source: Source) -> Plan:
-    job = asked.job
-    order_by: Any = "arrival" if job.order_by == ("arrival",) else job.order_by
+    asked_stage = asked.stages[-1]
+    stage = asked_stage.stage
+    order_by: Any = "arrival" if stage.order_by == ("arrival",) else stage.order_by
     return make_plan(
-        asked.spec,
+        asked_stage.spec,
         source.schema,
-        job.key,
+        stage.key,
         order_by,
-        asked.calls,
-        asked.options,
+        asked_stage.calls,
+        asked_stage.options,
         source.stream,
         source.explain_type,
     )
 
 
-def _marks(job: Job, source: Source, plan: Plan) -> str:
+def _marks(stage: Stage, source: Source, plan: Plan) -> str:
     """Where window marks come from (design section 1)."""
-    if job.empty == "mark" and plan.key:
+    if stage.empty == "mark" and plan.key:
         raise ConfigError("--empty mark is for windows without a key", "say --empty row, or leave out --key")
-    if job.marks == "auto":
+    if stage.marks == "auto":
         return STREAM if source.stream else FILES
-    if job.marks in (FILES, NONE):
-        return job.marks
-    if job.marks not in source.schema.names:
-        raise ConfigError(f"--marks: there is no column {job.marks!r}", did_you_mean(job.marks, source.schema.names))
-    if not pa.types.is_boolean(source.schema.field(job.marks).type):
-        found = source.schema.field(job.marks).type
-        raise ConfigError(f"--marks needs a boolean column, and {job.marks!r} is {found}", "name another column")
-    return f"column:{job.marks}"
+    if stage.marks in (FILES, NONE):
+        return stage.marks
+    if stage.marks not in source.schema.names:
+        raise ConfigError(f"--marks: there is no column {stage.marks!r}", did_you_mean(stage.marks, source.schema.names))
+    if not pa.types.is_boolean(source.schema.field(stage.marks).type):
+        found = source.schema.field(stage.marks).type
+        raise ConfigError(f"--marks needs a boolean column, and {stage.marks!r} is {found}", "name another column")
+    return f"column:{stage.marks}"
 
 
 def _check_rejects(job: Job, outcome: Outcome) -> None:

@@ -81,13 +81,16 @@ Names = Annotated[tuple[str, ...], BeforeValidator(names)]
 Size = Annotated[int, BeforeValidator(_size_option)]
 
 
-class Job(BaseModel):
-    """One window over one input, as asked for; option names with ``-`` as ``_``."""
+class Stage(BaseModel):
+    """One window of a job, as asked for; option names with ``-`` as ``_``.
+
+    ``name``: how messages and the state call it. ``output``: where its result is written; only the last stage needs
+    one, which is that of the job.
+    """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    input: tuple[str, ...] = Field(min_length=1)
-    output: str
+    name: str = Field(min_length=1)
     window: str
     key: Names = ()
     order_by: Names | None = None
@@ -104,22 +107,49 @@ class Job(BaseModel):
     min_gap: Seconds
     emit_evicted: bool
     operator: str | None = None
-    input_format: Literal["auto", "parquet", "csv", "jsonl"]
+    marks: str
+    output: str | None = None
     output_format: Literal["parquet", "csv", "jsonl"]
+    plain: bool
+
+
+class Job(BaseModel):
+    """One or more windows over one input, each over the result of the one before; option names with ``-`` as ``_``.
+
+    ``stages``: at least one. ``output``: of the last. ``start`` and ``end``: a half-open range of units; the input then
+    is a template with ``{date}``, or a folder of partitions.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    input: tuple[str, ...] = Field(min_length=1)
+    output: str
+    stages: tuple[Stage, ...] = Field(min_length=1)
+    input_format: Literal["auto", "parquet", "csv", "jsonl"]
     column_types: str | None = Field(default=None, alias="schema")
     multiline: bool
     delimiter: str = Field(min_length=1, max_length=1)
-    marks: str
     file_order: Literal["name", "mtime"]
     mode: Literal["error", "overwrite"]
     max_rejects: int | None = Field(default=None, ge=0)
-    plain: bool
+    state: str | None = None
+    keep: int = Field(ge=1)
+    late: Literal["reject", "redo"]
+    start: str | None = None
+    end: str | None = None
+    unit: Literal["hour", "day", "week"]
+    redo: bool
+    exit_code_noop: int = Field(ge=0, le=255)
     split_size: Size
     slice_size: Size
     master: str
     spark_conf: dict[str, str] = Field(default_factory=dict)
     progress: Literal["auto", "plain", "none"]
     log_format: Literal["text", "json"]
+
+
+STAGE_KEYS = tuple(Stage.model_fields)
+"""What is said of a window; the rest is said of a job."""
 
 
 @cache
@@ -136,8 +166,13 @@ def make_job(asked: Mapping[str, Any]) -> Job:
     Raises `ConfigError` naming the option, what is wrong with its value and what it may be.
     """
     given = {name: value for name, value in asked.items() if value not in (None, [], {})}
+    options = {**defaults(), **given}
+    if given.get("state") and "at_end" not in given:
+        options["at_end"] = "hold"
+    stage = {name: options[name] for name in STAGE_KEYS if name in options and name != "output"}
+    rest = {name: value for name, value in options.items() if name not in stage}
     try:
-        return Job.model_validate({**defaults(), **given})
+        return Job.model_validate({**rest, "stages": [{"name": "window", **stage}]})
     except ValidationError as error:
         raise _config_error(error) from None
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Literal
 
-AtEnd = Literal["flush", "drop"]
+AtEnd = Literal["flush", "drop", "hold"]
 Empty = Literal["skip", "mark", "row"]
 Emit = Literal["aggregates", "rows", "entered", "left"]
 
