@@ -1,116 +1,65 @@
-"""The job: everything a run was asked to do, checked.
+"""The model of a job: everything a run can be asked to do.
 
-Precedence is decided here and nowhere else: what the command line gives (a flag, or its environment variable), then
-``defaults.yaml``.
+The descriptions are those that the JSON Schema of job files shows (`conf.job_schema`). What values may be is said in
+`conf.values`, and what wins over what in `conf.making`.
 """
 
 from __future__ import annotations
 
-import csv
-import datetime as dt
-import re
-from collections.abc import Mapping
-from fractions import Fraction
 from functools import cache
 from importlib import resources
-from typing import Annotated, Any, Literal
+from typing import Any, Literal
 
 import yaml
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, ValidationInfo
+from pydantic import BaseModel, ConfigDict, Field
 
-from windowing.errors import ConfigError, SpecError
-from windowing.names import did_you_mean
-from windowing.parse import parse_duration
-
-_SIZES = {"": 1, "b": 1, "kib": 1 << 10, "mib": 1 << 20, "gib": 1 << 30, "k": 10**3, "m": 10**6, "g": 10**9}
-_SIZES |= {"kb": 10**3, "mb": 10**6, "gb": 10**9}
+from conf.values import Calls, Edge, Names, Origin, Seconds, Settings, Size, StageName, Texts, Types, Window
 
 
-def names(value: Any) -> Any:
-    """Split ``a,b`` or ``["a", "b,c"]`` into column names; double quotes hold a comma together."""
-    texts = [value] if isinstance(value, str) else list(value)
-    return tuple(name.strip() for row in csv.reader(texts, skipinitialspace=True) for name in row if name.strip())
+def _key(text: str, **more: Any) -> Any:
+    """A key that has its default in ``defaults.yaml``, or must be given."""
+    return Field(description=text, **more)
 
 
-def size(value: Any) -> int:
-    """Read ``64MiB``, ``1.5GiB`` or a number of bytes."""
-    found = re.fullmatch(r"\s*(\d{1,15}(?:\.\d{1,9})?)\s*([a-z]*)\s*", str(value).lower())
-    if not found or found[2] not in _SIZES or not (got := int(float(found[1]) * _SIZES[found[2]])):
-        raise ConfigError(f"{value!r} is not a size", "write it as 64MiB, 1GiB or a number of bytes")
-    return got
-
-
-def origin_seconds(text: str) -> Fraction:
-    """Read the origin of the time grid: seconds or a duration, or an ISO date or time (UTC where it has no zone).
-
-    Returns seconds since the clock's zero, which is the Unix epoch for timestamps.
-    """
-    if not re.match(r"\d{4}-\d\d-\d\d", text):
-        sign = -1 if text.startswith("-") else 1
-        try:
-            return sign * parse_duration(text.lstrip("+-"))
-        except SpecError as error:
-            raise ConfigError(f"--origin {text!r} is no time: {error.what}", "write 2026-11-01T06:00 or 6h") from None
-    try:
-        instant = dt.datetime.fromisoformat(text)
-    except ValueError:
-        raise ConfigError(f"--origin {text!r} is no date or time", "write 2026-11-01 or 2026-11-01T06:00") from None
-    since = instant.replace(tzinfo=instant.tzinfo or dt.UTC) - dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
-    return Fraction(since // dt.timedelta(microseconds=1), 10**6)
-
-
-def _size_option(value: Any, told: ValidationInfo) -> int:
-    try:
-        return size(value)
-    except ConfigError as error:
-        raise ConfigError(f"{_option(told.field_name)}: {error.what}", error.do) from None
-
-
-def _seconds_option(value: Any, told: ValidationInfo) -> str:
-    """Check a duration; it stays text, for a job is written down as it was asked for."""
-    try:
-        parse_duration(str(value))
-    except SpecError as error:
-        option = _option(told.field_name)
-        raise ConfigError(f"{option} {value!r} is no duration: {error.what}", "write it as 10, 1.5s or 5m") from None
-    return str(value)
-
-
-Seconds = Annotated[str, BeforeValidator(_seconds_option)]
-Names = Annotated[tuple[str, ...], BeforeValidator(names)]
-Size = Annotated[int, BeforeValidator(_size_option)]
+def _free(text: str, default: Any = None, **more: Any) -> Any:
+    """A key that nobody need give."""
+    return Field(default, description=text, **more)
 
 
 class Stage(BaseModel):
     """One window of a job, as asked for; option names with ``-`` as ``_``.
 
-    ``name``: how messages and the state call it. ``output``: where its result is written; only the last stage needs
-    one, which is that of the job.
+    ``name``: how messages and the state call it. ``output``: where its result is written; only stages before the last
+    have one, for the last one's is that of the job.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    name: str = Field(min_length=1)
-    window: str
-    key: Names = ()
-    order_by: Names | None = None
-    agg: tuple[str, ...]
-    group_by: Names = ()
-    emit: Literal["aggregates", "rows", "entered", "left"]
-    sort_by: Names = ()
-    partial: bool
-    at_end: Literal["flush", "drop", "hold"]
-    empty: Literal["skip", "mark", "row"]
-    origin: str
-    event_time: str | None = None
-    lag: Seconds
-    min_gap: Seconds
-    emit_evicted: bool
-    operator: str | None = None
-    marks: str
-    output: str | None = None
-    output_format: Literal["parquet", "csv", "jsonl"]
-    plain: bool
+    name: StageName = _key("How messages and the state call the stage. Default: stage-1, stage-2, ...")
+    window: Window = _key("The window, such as delta(ts, 60).")
+    key: Names = _free("Columns of the partition key.", ())
+    order_by: Names | None = _free("Columns that order the rows, or arrival. Default: by the window.")
+    agg: Calls = _key("Aggregates, such as spent=sum(amount); as a mapping: name to call. Default: count().")
+    group_by: Names = _free("One row for each group of these columns in a pane.", ())
+    emit: Literal["aggregates", "rows", "entered", "left"] = _key(
+        "What a pane gives: its aggregates, its rows, or the rows that entered or left."
+    )
+    sort_by: Names = _free("Sort the rows of each pane, where panes give rows: columns, each with desc if need be.", ())
+    partial: bool = _key("Sliding windows come out before they are full, too.")
+    at_end: Literal["flush", "drop", "hold"] = _key(
+        "What becomes of windows still open at the end; hold keeps them in the state. Default with a state: hold."
+    )
+    empty: Literal["skip", "mark", "row"] = _key("What a time or calendar window without rows gives.")
+    origin: Origin = _key("Where the grid of time windows begins: a time, a duration or seconds.")
+    event_time: str | None = _free("The column that timeInterval goes by. Default: the only time column.")
+    lag: Seconds = _key("How far the watermark stays behind the latest event.")
+    min_gap: Seconds = _key("The least rise of the watermark that takes effect.")
+    emit_evicted: bool = _key("Windows of evicted keys come out, too (tumbling).")
+    operator: str | None = _free("An operator of your own, module:Class, in place of aggregates.")
+    marks: str = _key("Where punct() gets its marks: auto, files, none, or a boolean column.")
+    output: str | None = _free("The folder where this stage is written, too. Not for the last stage.")
+    output_format: Literal["parquet", "csv", "jsonl"] = _key("Format of the part files.")
+    plain: bool = _key("Leave out stream columns and mark-only rows.")
 
 
 class Job(BaseModel):
@@ -122,34 +71,39 @@ class Job(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    input: tuple[str, ...] = Field(min_length=1)
-    output: str
-    stages: tuple[Stage, ...] = Field(min_length=1)
-    input_format: Literal["auto", "parquet", "csv", "jsonl"]
-    column_types: str | None = Field(default=None, alias="schema")
-    multiline: bool
-    delimiter: str = Field(min_length=1, max_length=1)
-    file_order: Literal["name", "mtime"]
-    mode: Literal["error", "overwrite"]
-    max_rejects: int | None = Field(default=None, ge=0)
-    state: str | None = None
-    keep: int = Field(ge=1)
-    late: Literal["reject", "redo"]
-    start: str | None = None
-    end: str | None = None
-    unit: Literal["hour", "day", "week"]
-    redo: bool
-    exit_code_noop: int = Field(ge=0, le=255)
-    split_size: Size
-    slice_size: Size
-    master: str
-    spark_conf: dict[str, str] = Field(default_factory=dict)
-    progress: Literal["auto", "plain", "none"]
-    log_format: Literal["text", "json"]
+    input: Texts = _key("Files, folders (read recursively), globs or URIs; {date} stands for the unit of a range.")
+    output: str = _key("The folder to write, whole or not at all; {date} stands for the unit of a range.")
+    stages: tuple[Stage, ...] = _key("Windows, each over the result of the one before.", min_length=1)
+    input_format: Literal["auto", "parquet", "csv", "jsonl"] = _key("Format of the input; auto goes by file names.")
+    column_types: Types | None = _free("Types of text columns; as a mapping: column to type.", alias="schema")
+    multiline: bool = _key("CSV: quoted fields may hold line ends; a file is one split.")
+    delimiter: str = _key("CSV: the character between fields.", min_length=1, max_length=1)
+    file_order: Literal["name", "mtime"] = _key("What arrival goes by between files.")
+    mode: Literal["error", "overwrite"] = _key("What to do if the output holds a result.")
+    max_rejects: int | None = _free("Fail if more rows than this are rejected. Default: no limit.", ge=0)
+    state: str | None = _free("The folder that keeps open windows from run to run.")
+    keep: int = _key("How many versions of the state are kept.", ge=1)
+    late: Literal["reject", "redo"] = _key(
+        "What to do with rows that belong before those of the run before: reject them, or run again from there."
+    )
+    start: Edge | None = _free("The first day (hour, week) of a range.")
+    end: Edge | None = _free("The day (hour, week) after the last of a range.")
+    unit: Literal["hour", "day", "week"] = _key("What a range is run and committed by.")
+    redo: bool = _key("Run units again that are done.")
+    exit_code_noop: int = _key("The exit code of a run that had nothing to do.", ge=0, le=255)
+    split_size: Size = _key("How much a task reads at a time.")
+    slice_size: Size = _key("How much a task scans at a time.")
+    master: str = _key("The Spark master.")
+    spark_conf: Settings = _free("Settings of Spark.", {})
+    progress: Literal["auto", "plain", "none"] = _key("auto is a bar on a terminal, else lines.")
+    log_format: Literal["text", "json"] = _key("Form of the messages on stderr.")
 
 
 STAGE_KEYS = tuple(Stage.model_fields)
 """What is said of a window; the rest is said of a job."""
+
+SHARED_KEYS = ("at_end", "output_format", "plain")
+"""Keys of a stage that may stand beside ``stages``: the end of all of them, and how the last one is written."""
 
 
 @cache
@@ -158,46 +112,3 @@ def defaults() -> dict[str, Any]:
     text = resources.files("conf").joinpath("defaults.yaml").read_text(encoding="utf-8")
     loaded: dict[str, Any] = yaml.safe_load(text)
     return loaded
-
-
-def make_job(asked: Mapping[str, Any]) -> Job:
-    """Make the job from what was asked for; values that are None or empty were not.
-
-    Raises `ConfigError` naming the option, what is wrong with its value and what it may be.
-    """
-    given = {name: value for name, value in asked.items() if value not in (None, [], {})}
-    options = {**defaults(), **given}
-    if given.get("state") and "at_end" not in given:
-        options["at_end"] = "hold"
-    stage = {name: options[name] for name in STAGE_KEYS if name in options and name != "output"}
-    rest = {name: value for name, value in options.items() if name not in stage}
-    try:
-        return Job.model_validate({**rest, "stages": [{"name": "window", **stage}]})
-    except ValidationError as error:
-        raise _config_error(error) from None
-
-
-def pairs(texts: list[str]) -> dict[str, str]:
-    """Read ``K=V`` pairs of ``--spark-conf``."""
-    settings = {}
-    for pair in texts:
-        name, sign, value = pair.partition("=")
-        if not sign or not name.strip():
-            raise ConfigError(f"--spark-conf {pair!r} is not K=V", "write --spark-conf spark.executor.memory=4g")
-        settings[name.strip()] = value.strip()
-    return settings
-
-
-def _config_error(error: ValidationError) -> ConfigError:
-    first = error.errors()[0]
-    option = _option(str(first["loc"][0])) if first["loc"] else "the job"
-    if first["type"] == "missing":
-        return ConfigError(f"{option} is missing", "say what it is")
-    if first["type"] == "literal_error":
-        known = re.findall(r"'([^']*)'", str(first.get("ctx", {}).get("expected", "")))
-        return ConfigError(f"{option} cannot be {first['input']!r}", did_you_mean(str(first["input"]), known))
-    return ConfigError(f"{option} cannot be {first['input']!r}", first["msg"][:1].lower() + first["msg"][1:])
-
-
-def _option(field: str | None) -> str:
-    return "--" + str(field).replace("_", "-")

@@ -8,7 +8,7 @@ from __future__ import annotations
 import os.path
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 
 import pyarrow as pa
@@ -26,7 +26,8 @@ _MAGIC = re.compile(r"[*?\[]")
 class Found:
     """A listed file: its size in bytes, its time (ISO 8601, UTC), and ``below``.
 
-    ``below`` is its path under the given folder, or under the part of a glob before the first wildcard.
+    ``below`` is its path under the base it is in, else under the given folder, or under the part of a glob before the
+    first wildcard.
     """
 
     place: Located
@@ -43,19 +44,45 @@ class Listing:
     manifests: tuple[Found, ...]
 
 
-def list_files(paths: Sequence[str]) -> Listing:
-    """List all files of ``paths``, each once. Raises `InputError` for a path that is not there or holds nothing."""
+class NoFilesError(InputError):
+    """A path that is not there, or that holds no files."""
+
+
+def list_files(paths: Sequence[str], bases: Sequence[str] = ()) -> Listing:
+    """List all files of ``paths``, each once. Raises `NoFilesError` for a path that is not there or holds nothing.
+
+    ``bases``: folders from which on names of folders count for the files below them, whatever path they were given by.
+    """
     files: dict[str, Found] = {}
     manifests: dict[str, Found] = {}
+    roots = [_root(base) for base in bases]
     for path in paths:
         data = 0
-        for found in _under(path):
+        for found in (_based(found, roots) for found in _under(path)):
             is_manifest = found.below.endswith(MANIFEST)
             (manifests if is_manifest else files).setdefault(found.place.path, found)
             data += not is_manifest
         if not data:
-            raise InputError(f"{path} holds no files", "names that begin with _ or . are passed over")
+            raise NoFilesError(f"{path} holds no files", "names that begin with _ or . are passed over")
     return Listing(_by_path(files), _by_path(manifests))
+
+
+def list_folders(path: str) -> tuple[str, ...]:
+    """Return the names of the folders right below a folder, sorted. Raises `NoFilesError` where it is not there."""
+    root = _root(path)
+    if _info(root).type != fs.FileType.Directory:
+        raise _missing(path, root)
+    with naming(path):
+        names = [info.base_name for info in _children(root) if info.type == fs.FileType.Directory]
+    return tuple(name for name in names if _is_kept(name))
+
+
+def _based(found: Found, bases: Sequence[Located]) -> Found:
+    for base in bases:
+        head = f"{base.path.rstrip('/')}/"
+        if found.place.path.startswith(head) and base.fs.equals(found.place.fs):
+            return replace(found, below=found.place.path.removeprefix(head))
+    return found
 
 
 def _by_path(found: dict[str, Found]) -> tuple[Found, ...]:
@@ -127,7 +154,7 @@ def _matching(pattern: str) -> Iterator[Found]:
     root = Located(root.fs, root.path, base)
     found = [file for match in _glob(root, pattern[start:].split("/"), "") for file in _expand(*match)]
     if not found:
-        raise InputError(f"nothing matches {pattern}", "check the folder; * stops at /, ** does not")
+        raise NoFilesError(f"nothing matches {pattern}", "check the folder; * stops at /, ** does not")
     yield from found
 
 
@@ -162,11 +189,11 @@ def _children(root: Located) -> list[fs.FileInfo]:
     return sorted(root.fs.get_file_info(selector), key=lambda info: info.path)
 
 
-def _missing(path: str, root: Located) -> InputError:
+def _missing(path: str, root: Located) -> NoFilesError:
     folder, _, name = root.path.rstrip("/").rpartition("/")
     parent = Located(root.fs, folder or "/", "")
     siblings = [info.base_name for info in _children(parent)] if _info(parent).type == fs.FileType.Directory else []
     near = nearest(name, siblings)
     head = path.rstrip("/").rpartition("/")[0]
     hint = "check the path" if near is None else f"did you mean {f'{head}/{near}' if head else near}?"
-    return InputError(f"there is no file or folder {path}", hint)
+    return NoFilesError(f"there is no file or folder {path}", hint)

@@ -9,7 +9,7 @@ from typing import Any, get_args
 import pyarrow as pa
 
 from readers import hive
-from readers.files import COMPRESSIONS
+from readers.files import COMPRESSIONS, Located
 from readers.listing import Found, list_files
 from readers.options import Format, ReadOptions
 from readers.parquet import ParquetReader, plan_parquet
@@ -19,9 +19,10 @@ from readers.stream import STREAM_COLUMN, Files, order_files
 from readers.text import Plan, plan_text
 from readers.types import ColumnType, column_type
 from readers.unify import unify
-from windowing.engine.ports import InputFile
+from windowing.engine.ports import InputFile, Part
 from windowing.errors import ConfigError, InputError
 from windowing.names import did_you_mean
+from windowing.stream import StreamInfo
 
 Each = Callable[[Callable[[Any], Any], Sequence[Any]], list[Any]]
 
@@ -49,7 +50,7 @@ def open_source(paths: Sequence[str], options: ReadOptions, each: Each) -> FileS
     the options do not fit the input.
     """
     _check(options)
-    files = order_files(list_files(paths), options.file_order)
+    files = order_files(list_files(paths, options.bases), options.file_order)
     if not files.files:
         raise InputError(f"{paths[0]} is a result without part files", "write the result again")
     form = _format(files.files, options)
@@ -57,6 +58,20 @@ def open_source(paths: Sequence[str], options: ReadOptions, each: Each) -> FileS
     given |= {name: column_type(text) for name, text in options.schema}
     reader, plan = _plan(form, files.files, options, given, each)
     return _source(files, reader, plan, given, options)
+
+
+def open_result(folder: Located, parts: Sequence[Part], stream: StreamInfo, split_bytes: int) -> FileSource:
+    """Open Parquet parts that have just been written as the stream they are, as `open_source` opens a result.
+
+    ``folder``: where the parts are, and how messages and rejects call that. Raises `InputError` as `open_source` does.
+    """
+    names = [(part, PurePosixPath(part.name).name) for part in parts]
+    found = [
+        Found(Located(folder.fs, f"{folder.path}/{name}", f"{folder.shown}/{name}"), part.nbytes, None, name)
+        for part, name in names
+    ]
+    files = Files(tuple(found), None, {}, stream)
+    return _source(files, ParquetReader(), plan_parquet(found, split_bytes), {}, ReadOptions())
 
 
 def _check(options: ReadOptions) -> None:

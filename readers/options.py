@@ -46,6 +46,7 @@ class ReadOptions:
     ``multiline``: CSV fields may hold line ends inside quotes, which makes a file one split.
     ``delimiter``: one ASCII character; files named ``.tsv`` use a tab unless it says otherwise.
     ``split_bytes``: how large a split should be, in bytes.
+    ``bases``: folders from which on folders ``NAME=VALUE`` are columns, though a path given lies deeper in them.
     """
 
     format: Literal["auto", "parquet", "csv", "jsonl"] = "auto"
@@ -54,6 +55,7 @@ class ReadOptions:
     delimiter: str = ","
     file_order: Literal["name", "mtime"] = "name"
     split_bytes: int = 64 << 20
+    bases: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

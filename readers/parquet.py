@@ -53,7 +53,12 @@ def _footer(place: Located) -> Footer:
         if len(set(names)) < len(names):
             twice = next(name for name in names if names.count(name) > 1)
             raise InputError(f"{place.shown} has two columns named {twice!r}", "give each a name of its own")
-        return Footer(pa.schema([(field.name, plain(field.type)) for field in file.schema_arrow]), groups)
+        return Footer(file_schema(file), groups)
+
+
+def file_schema(file: pq.ParquetFile) -> pa.Schema:
+    """Return the columns of a file, in their plain types."""
+    return pa.schema([(field.name, plain(field.type)) for field in file.schema_arrow])
 
 
 def _open(place: Located, dictionary: Sequence[str] = ()) -> pq.ParquetFile:

@@ -17,7 +17,7 @@ import pyarrow as pa
 
 from windowing.batched_kernels import changing_ticks, displace_oldest, expiries, full_lots, hide_older, seen
 from windowing.clock import clock_values, now
-from windowing.columns import Ints, Measures, combined
+from windowing.columns import Ints, Mask, Measures, combined
 from windowing.contents import Contents, Lives, Ranges, as_ranges
 from windowing.grid import Grid, make_grid
 from windowing.panes import AT_END, BY_TICK, Panes, reason
@@ -52,7 +52,7 @@ def batched_panes(spec: Batched, sequences: Sequences, setting: Setting) -> Pane
 
     Raises `DataError` where an instant does not fit 64 bit, or a float clock cannot tell ``within``.
     """
-    moments = _seen_only(sequences.bounds, _shortened(spec, sequences, _moments(spec, sequences, setting)))
+    moments = _seen_only(sequences.bounds, _shortened(spec, sequences, _moments(spec, sequences, setting), setting))
     counts = np.diff(moments.first)
     key = np.repeat(np.arange(len(counts)), counts)
     number = np.arange(len(key))
@@ -60,6 +60,26 @@ def batched_panes(spec: Batched, sequences: Sequences, setting: Setting) -> Pane
     start, end = _bounds(spec, sequences, setting.origin, moments.when)
     contents = _contents(spec, sequences.bounds, moments)
     return Panes(key, number, contents, moments.cause, moments.closed_by, start, end, at=end)
+
+
+def batched_rest(spec: Batched, sequences: Sequences, setting: Setting) -> tuple[Mask, Mask]:
+    """Return which rows are of use after the last moment before the end, and which of these nobody will see.
+
+    (n,) each. Of use are those that are yet to come or to go, and all that came with such a one by ``every``, so that
+    what is stored later is counted from where a lot began.
+    """
+    moments = _moments(spec, sequences, setting)
+    places = _shortened(replace(spec, unique=None), sequences, moments, replace(setting, past=None))
+    bounds, first = sequences.bounds, moments.first
+    is_end = np.append(0, np.cumsum(moments.closed_by == reason("end")))
+    until = np.repeat(first[1:] - np.diff(is_end[first]), np.diff(bounds))
+    stays = (moments.enter >= until) | (places.leave >= until)
+    if spec.every is not None and spec.within is None:
+        lots = np.zeros(first[-1] + 1, np.bool_)
+        lots[moments.enter[stays]] = True
+        stays = lots[moments.enter]
+    seen_until = _shortened(spec, sequences, moments, setting).leave
+    return stays, stays & (moments.enter < until) & (seen_until < until)
 
 
 def batched_grid(spec: Batched, dtype: pa.DataType, origin: Fraction) -> Grid:
@@ -96,7 +116,8 @@ def _on_the_clock(spec: Batched, within: Fraction, sequences: Sequences, setting
         first, enter, leave, cause, when = expiries(sequences.bounds, comes, goes)
         by_clock = np.where(when <= grid.instants(stands)[0], np.int8(reason("expiry")), np.int8(reason("end")))
         return Moments(first, enter, leave, cause, np.where(cause < 0, by_clock, np.int8(reason("trigger"))), when)
-    next_tick = int(grid.cells(stands)[0]) + 1
+    # more rows may come at the instant of a tick, and are in at it
+    next_tick = int(grid.first_ticks(grid.instants(stands))[0]) if setting.hold else int(grid.cells(stands)[0]) + 1
     comes, goes = grid.first_ticks(comes), grid.first_ticks(goes)
     first, enter, leave, when = changing_ticks(sequences.bounds, comes, goes, next_tick)
     reasons = np.where(when < next_tick, np.int8(reason("batch")), np.int8(reason("end")))
@@ -110,8 +131,8 @@ def _in_lots(spec: Batched, size: int, sequences: Sequences) -> Moments:
     return Moments(first, enter, _never(sequences.bounds, first), cause, reasons)
 
 
-def _shortened(spec: Batched, sequences: Sequences, moments: Moments) -> Moments:
-    """Let rows go sooner that are hidden or have lost their place.
+def _shortened(spec: Batched, sequences: Sequences, moments: Moments, setting: Setting) -> Moments:
+    """Let rows go sooner that are hidden or have lost their place, and leave out those that are gone already.
 
     A row hides older ones once it has entered, also if it finds no place or is hidden itself.
     """
@@ -120,6 +141,9 @@ def _shortened(spec: Batched, sequences: Sequences, moments: Moments) -> Moments
         hide_older(moments.enter, leave, *_codes(sequences, (spec.unique,)))
     if spec.retain is not None:
         displace_oldest(moments.enter, leave, *_codes(sequences, spec.partition_by), spec.retain)
+    if setting.past is not None:
+        gone = setting.past.flags.gone
+        leave[gone] = moments.enter[gone]
     return replace(moments, leave=leave)
 
 

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from fractions import Fraction
 
+import numpy as np
 import pyarrow as pa
 
 from windowing.columns import Measures, measures
 from windowing.errors import DataError
-from windowing.grid import Grid, make_grid
+from windowing.grid import Grid, make_grid, ticks_array
+from windowing.sequence import Sequences
 from windowing.setting import Clock
 
 
@@ -31,3 +33,11 @@ def clock_values(column: pa.Array, name: str) -> Measures:
         except pa.ArrowInvalid:
             raise DataError(f"column {name!r} holds numbers beyond 2**63 - 1", "a clock has 64 signed bits") from None
     return measures(column)
+
+
+def instants_at(clock: Clock, sequences: Sequences, dtype: pa.DataType) -> pa.Scalar:
+    """Return where the clock stands, a measure of the clock column of some sequences, as an instant of type ``dtype``."""
+    kind = sequences.rows.schema.field(sequences.order[0]).type
+    if pa.types.is_floating(kind):
+        return pa.scalar(clock, pa.float64()).cast(dtype)
+    return ticks_array(np.array([clock], np.int64), kind)[0].cast(dtype)

@@ -88,6 +88,13 @@ def interval_panes(spec: TimeInterval, sequences: Sequences, watermarks: Waterma
     )
 
 
+def interval_rest(spec: TimeInterval, sequences: Sequences, event_time: str, dead: int) -> Mask:
+    """Return which rows are in a pane that may still come out, (n,); ``dead``: the last that may not."""
+    column = combined(sequences.rows.column(event_time))
+    first, last = make_intervals(column.type, spec).holding(clock_values(column, event_time))
+    return (first <= last) & (last > dead)
+
+
 def _shown(bounds: Ints, rows: _Rows, level: Ints) -> _Shown:
     """All outputs: of each key the panes with rows on time, and of each epoch of a key those with late rows."""
     first, pane = _union(bounds, rows.late + 1, rows.last)

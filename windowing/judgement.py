@@ -20,10 +20,14 @@ from windowing.watermark import Lateness, Watermarks, highest, in_order, make_la
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """What the watermark makes of some rows: which are ``late`` beyond repair, and the advances it lists."""
+    """What the watermark makes of some rows: which are ``late`` beyond repair, and the advances it lists.
+
+    ``stands``: where it stands after them, a reading; None: no row has come, or rows come by event time.
+    """
 
     late: Mask
     watermarks: Watermarks
+    stands: Clock | None = None
 
 
 def is_read_in_order(plan: Plan) -> bool:
@@ -53,12 +57,13 @@ def event_times(plan: Plan, rows: pa.RecordBatch | pa.Table) -> tuple[Measures, 
 def rows_summary(plan: Plan, rows: pa.RecordBatch | pa.Table) -> Clock | None:
     """All that rows do to a watermark that takes every rise."""
     values, _ = event_times(plan, rows)
-    return highest(_lateness(plan, rows).readings(values))
+    return highest(lateness_of(plan, rows).readings(values))
 
 
 def judge(plan: Plan, announced: Clock | None, rows: pa.RecordBatch, pos: Ints) -> Judged:
     """Let rows, as they were read, raise the watermark, and see which are late."""
-    lateness = _lateness(plan, rows)
+    lateness = lateness_of(plan, rows)
+    stands = None
     values, places = event_times(plan, rows)
     late = np.zeros(rows.num_rows, np.bool_)
     if is_ordered_by_time(plan):
@@ -69,8 +74,9 @@ def judge(plan: Plan, announced: Clock | None, rows: pa.RecordBatch, pos: Ints) 
         course = lateness.advance(values, announced)
         late[places] = lateness.beyond_repair(values, course)
         listed, level = lateness.listed(values, course)
+        stands = course.stands
     order = rows.select(list(plan.sort))
-    return Judged(late, watermarks_at(order, pos, places[listed], level))
+    return Judged(late, watermarks_at(order, pos, places[listed], level), stands)
 
 
 def watermarks_of(plan: Plan, parts: Sequence[Watermarks]) -> Watermarks:
@@ -79,7 +85,7 @@ def watermarks_of(plan: Plan, parts: Sequence[Watermarks]) -> Watermarks:
     return rises(found) if is_ordered_by_time(plan) else found
 
 
-def _lateness(plan: Plan, rows: pa.RecordBatch | pa.Table) -> Lateness:
+def lateness_of(plan: Plan, rows: pa.RecordBatch | pa.Table) -> Lateness:
     """The window's lag, gap and discard age on the type of its event-time column."""
     assert isinstance(plan.spec, TimeInterval)
     dtype = rows.schema.field(plan.options.event_time).type

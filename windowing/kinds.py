@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 
 from windowing.batched import batched_panes
-from windowing.eviction import evictions
 from windowing.intervals import interval_panes
 from windowing.marks import Marks, joined
 from windowing.panes import Panes
@@ -47,8 +46,10 @@ def _of_segments(
 ) -> tuple[Panes, Marks]:
     """Windows of keys that are evicted now and then (semantics section 4)."""
     marks = signals.marks
-    cut = segments(signals.evictions or evictions(spec, sequences, marks, setting), sequences)
+    assert signals.evictions is not None
+    cut = segments(signals.evictions, sequences)
     pieces = replace(sequences, bounds=cut.bounds)
-    panes = _of_keys(spec, pieces, marks, replace(setting, last_tick=cut.last_tick))
+    past = setting.past and cut.past(setting.past)
+    panes = _of_keys(spec, pieces, marks, replace(setting, last_tick=cut.last_tick, past=past))
     panes = merged(spec, panes, cut, sequences, len(marks), setting.emit_evicted)
     return panes, joined(marks, cut.evictions.causes)

@@ -20,7 +20,7 @@ from windowing.options import AtEnd, Emit, Empty, Options
 from windowing.order import OrderBy
 from windowing.parse import parse_aggregate, parse_window
 from windowing.plan import Plan, make_plan
-from windowing.scan import empty_mark_rows, empty_tick_rows, scan
+from windowing.scan import Bounds, empty_mark_rows, empty_tick_rows, scan
 from windowing.screen import kept_and_rejected, screen, with_late
 from windowing.sequence import build, one_batch
 from windowing.signals import Signals, advances, window_marks
@@ -95,12 +95,13 @@ def aggregate(
     rows, pos = _kept(plan, rows, late, rejected)
     sequences = build(rows, pos, plan.key, plan.sort, plan.values)
     now, then = (_clock_measure(plan, table.schema, instant) for instant in (clock, since))
-    scanned = scan(plan, sequences, signals, now, then)
+    bounds = Bounds(now, then)
+    scanned = scan(plan, sequences, signals, bounds)
     tables = list(scanned.tables)
     if plan.takes_marks:
         tables.append(empty_mark_rows(plan, signals.marks, scanned.by_mark))
     if plan.options.empty == "mark":
-        tables.append(empty_tick_rows(plan, sequences, now))
+        tables.append(empty_tick_rows(plan, sequences, bounds))
     return pa.concat_tables([plan.schema.empty_table(), *(part.cast(plan.schema) for part in tables)])
 
 

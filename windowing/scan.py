@@ -3,32 +3,39 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
+from windowing.carry import Carry, Past
 from windowing.columns import Ints, combined, measures
-from windowing.contents import Contents, Ranges, shown
+from windowing.contents import Contents, Ranges, shown, take
+from windowing.earlier import bare_before, numbered_on, seen_before, with_earlier
+from windowing.eviction import evictions
+from windowing.holding import carry_of
 from windowing.kinds import panes_of
 from windowing.marks import Marks, unoccupied
-from windowing.panes import reason
+from windowing.panes import AT_END, Bare, Panes, reason
 from windowing.plan import Plan
 from windowing.result import mark_rows, result_tables, tick_rows, told_panes
 from windowing.sequence import Sequences
 from windowing.setting import Clock, Setting
 from windowing.signals import Signals
-from windowing.spec import Calendar, Time, Tumbling
+from windowing.spec import Batched, Calendar, Sliding, Time, Tumbling
 from windowing.timed import empty_ticks
+from windowing.watermark import NO_LEVEL
 
 
 @dataclass(frozen=True, slots=True)
 class Scanned:
     """What a scan found: the ``tables`` of the result, to be gone through once, and the account of its rows.
 
-    ``windowed``: rows that some pane shows; ``dropped``: that only the end would have shown, under ``--at-end drop``;
-    ``filtered``: all others. ``falls``: how often a watched attribute went down; ``by_mark``: for each pane that a
-    mark brought out, which mark it was.
+    ``windowed``: rows that some pane shows, and none of a run before did; ``dropped``: that only the end would have
+    shown, under ``--at-end drop``; ``held``: rows carried on that no pane has shown yet; ``filtered``: all others.
+    ``falls``: how often a watched attribute went down; ``by_mark``: for each pane that a mark brought out, which mark
+    it was. ``carry``: what the next run goes on with, where there is going to be one.
     """
 
     tables: Iterator[pa.Table]
@@ -36,36 +43,134 @@ class Scanned:
     windowed: int
     dropped: int
     filtered: int
+    held: int
     falls: int
     by_mark: Ints
+    carry: Carry | None
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """Where the rows of a run begin and end in time, as all keys have it.
+
+    ``clock``: where the one clock stands at the end, in measures of the clock column; None: at the largest value of the
+    rows. ``since``: where it stood before them; None: nowhere. ``dead``: of event-time panes the last that no row can
+    get into any more. ``keeps``: whether another run is to go on from the end of this one.
+    """
+
+    clock: Clock | None = None
+    since: Clock | None = None
+    dead: int = NO_LEVEL
+    keeps: bool = False
+
+
+ALONE = Bounds()
+"""One run over everything."""
 
 
 def scan(
-    plan: Plan, sequences: Sequences, signals: Signals, clock: Clock | None = None, since: Clock | None = None
+    plan: Plan, sequences: Sequences, signals: Signals, bounds: Bounds = ALONE, past: Past | None = None
 ) -> Scanned:
     """Compute all panes of some sequences and what comes out of them.
 
-    ``clock``: where the one clock stands, in measures of the clock column; None: at the
-    largest value here. ``since``: where it stood before the first row. Mark-only rows of ``punct()`` and ``--empty
-    mark`` are left to `empty_mark_rows` and `empty_tick_rows`, for whether a mark or tick is empty is known only of
-    all keys together.
+    ``past``: what of them has been seen before; None: nothing. Mark-only rows of ``punct()`` and ``--empty mark`` are
+    left to `empty_mark_rows` and `empty_tick_rows`, for whether a mark or tick is empty is known only of all keys
+    together.
     """
     options = plan.options
-    setting = Setting(
-        clock, since, options.origin, options.empty, options.partial, options.event_time, options.emit_evicted
-    )
+    setting = replace(setting_of(plan), clock=bounds.clock, since=bounds.since, past=past)
+    signals = _with_evictions(plan, sequences, signals, setting)
     panes, marks = panes_of(plan.spec, sequences, signals, setting)
     rows = len(sequences)
-    placed = _shown(panes.contents, rows)
-    if options.at_end == "drop":
-        panes = panes.take(np.flatnonzero(panes.closed_by != reason("end")))
-    windowed = _shown(panes.contents, rows) if options.at_end == "drop" else placed
-    panes = told_panes(plan, sequences, panes)
+    is_new = np.ones(len(panes), np.bool_) if past is None else ~seen_before(plan.spec, panes, past, sequences)
+    is_end = panes.closed_by == reason("end")
+    told = np.flatnonzero(is_new if options.at_end == "flush" else is_new & ~is_end)
+    carry = None
+    if bounds.keeps:
+        carry = carry_of(plan.spec, looks_back(plan), sequences, signals, setting, panes, told, bounds.dead)
+    account = _account(options.at_end, panes.contents, take(panes.contents, told), past, carry, rows)
+    panes = replace(_told(plan, sequences, panes, told, past), bare=_told_bare(plan, sequences, panes.bare, past))
+    windows = len(panes) if past is None else int(np.count_nonzero(panes.number >= 0))
     tables = result_tables(plan, sequences, marks, panes)
+    if windows < len(panes):
+        tables = _without_earlier(tables)
     by_mark = panes.cause[panes.cause >= rows] - rows
     by_mark = by_mark[by_mark < len(signals)]
-    account = (windowed, placed - windowed, rows - placed)
-    return Scanned(tables, len(panes), *account, _falls(plan, sequences), by_mark)
+    return Scanned(tables, windows, *account, _falls(plan, sequences), by_mark, carry)
+
+
+def setting_of(plan: Plan) -> Setting:
+    """What a scan is told of its options."""
+    options = plan.options
+    return Setting(
+        origin=options.origin,
+        empty=options.empty,
+        partial=options.partial,
+        event_time=options.event_time,
+        emit_evicted=options.emit_evicted,
+        hold=options.at_end == "hold",
+    )
+
+
+def _with_evictions(plan: Plan, sequences: Sequences, signals: Signals, setting: Setting) -> Signals:
+    """Decide which keys are evicted, unless that was done for all keys together."""
+    spec = plan.spec
+    if signals.evictions is not None or not isinstance(spec, Tumbling | Sliding) or spec.eviction is None:
+        return signals
+    return replace(signals, evictions=evictions(spec, sequences, signals.marks, setting))
+
+
+def _told(plan: Plan, sequences: Sequences, panes: Panes, told: Ints, past: Past | None) -> Panes:
+    """The panes that come out, numbered on from those of the run before."""
+    if past is None:
+        return told_panes(plan, sequences, panes if len(told) == len(panes) else panes.take(told))
+    before = np.bincount(panes.key, minlength=len(past.held)) - np.bincount(panes.key[told], minlength=len(past.held))
+    ends = np.bincount(panes.key[panes.closed_by == reason("end")], minlength=len(past.held))
+    before -= ends if plan.options.at_end != "flush" else 0
+    panes = numbered_on(panes.take(told), past.registers.windows - before)
+    if looks_back(plan):
+        panes = with_earlier(panes, past.flags.last, sequences)
+    return told_panes(plan, sequences, panes)
+
+
+def looks_back(plan: Plan) -> bool:
+    """Whether what a pane gives depends on what the pane before it of its key showed."""
+    changes = isinstance(plan.spec, Batched) and bool(plan.options.group_by)
+    return changes or plan.options.emit in {"entered", "left"}
+
+
+def _without_earlier(tables: Iterator[pa.Table]) -> Iterator[pa.Table]:
+    """Leave out what comes of the panes that `with_earlier` puts before others."""
+    for table in tables:
+        yield table.filter(pc.greater_equal(table.column("window"), 0).fill_null(True))
+
+
+def _told_bare(plan: Plan, sequences: Sequences, bare: Bare | None, past: Past | None) -> Bare | None:
+    """The marks without rows that come out."""
+    if bare is None:
+        return None
+    told = np.ones(len(bare.cause), np.bool_)
+    if past is not None:
+        told &= ~bare_before(plan.spec, bare, past, sequences)
+    if plan.options.at_end != "flush":
+        told &= bare.cause != AT_END
+    picks = np.flatnonzero(told)
+    return Bare(bare.cause[picks], None if bare.at is None else bare.at.take(pa.array(picks)))
+
+
+def _account(
+    at_end: str, contents: Contents, told: Contents, past: Past | None, carry: Carry | None, rows: int
+) -> tuple[int, int, int, int]:
+    """Rows windowed, dropped at the end, filtered and held."""
+    if past is None and at_end != "hold":
+        placed = _shown(contents, rows)
+        windowed = _shown(told, rows) if at_end == "drop" else placed
+        return windowed, placed - windowed, rows - placed, 0
+    before = np.zeros(rows, np.bool_) if past is None else past.flags.shown
+    windowed = int(np.count_nonzero(shown(told, rows) & ~before))
+    held = 0 if carry is None else int(np.count_nonzero(~carry.flags.shown))
+    dropped = int(np.count_nonzero(shown(contents, rows) & ~shown(told, rows) & ~before)) if at_end == "drop" else 0
+    return windowed, dropped, rows - int(np.count_nonzero(before)) - windowed - dropped - held, held
 
 
 def empty_mark_rows(plan: Plan, marks: Marks, by_mark: Ints) -> pa.Table:
@@ -73,11 +178,12 @@ def empty_mark_rows(plan: Plan, marks: Marks, by_mark: Ints) -> pa.Table:
     return mark_rows(plan, marks, unoccupied(by_mark, len(marks)))
 
 
-def empty_tick_rows(plan: Plan, sequences: Sequences, clock: Clock | None) -> pa.Table:
+def empty_tick_rows(plan: Plan, sequences: Sequences, bounds: Bounds = ALONE) -> pa.Table:
     """Return mark-only rows for ticks that found no key with rows (``--empty mark``)."""
     assert isinstance(plan.spec, Tumbling)
     assert isinstance(plan.spec.policy, Time | Calendar)
-    return tick_rows(plan, empty_ticks(plan.spec.policy, sequences, Setting(clock, origin=plan.options.origin)))
+    setting = Setting(bounds.clock, bounds.since, origin=plan.options.origin)
+    return tick_rows(plan, empty_ticks(plan.spec.policy, sequences, setting))
 
 
 def _shown(contents: Contents, rows: int) -> int:

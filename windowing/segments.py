@@ -10,7 +10,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
+from windowing.carry import Past, Registers
 from windowing.columns import Ints, Mask, combined
 from windowing.eviction import Evictions
 from windowing.panes import AT_END, BY_TICK, Panes, reason
@@ -37,6 +39,25 @@ class Segments:
     def last_tick(self) -> Ints:
         """The last tick of a sliding window's trigger that may find each piece, int64 (S,)."""
         return np.append(self.evictions.tick - 1, _MOST)[self.eviction]  # -1: the last, which is for those that stay
+
+
+    @property
+    def is_first(self) -> Mask:
+        """Which pieces are the first of their keys, (S,)."""
+        return np.append(True, self.key[1:] != self.key[:-1])[: len(self.key)]
+
+    @property
+    def lives(self) -> Mask:
+        """Which pieces are the last of their keys, and not ended by an eviction, (S,)."""
+        return np.append(self.is_first[1:], True)[: len(self.key)] & (self.eviction < 0)
+
+    def past(self, past: Past) -> Past:
+        """Return what came before the pieces: what came before a key before its first, and nothing before others."""
+        known, registers = self.is_first, past.registers.take(self.key)
+        baseline = pc.if_else(pa.array(known), registers.baseline, pa.scalar(None, registers.baseline.type))
+        rows, begin, windows = (np.where(known, n, 0) for n in (registers.rows, registers.begin, registers.windows))
+        registers = Registers(rows, begin, windows, registers.full & known, baseline)
+        return replace(past, held=np.where(known, past.held[self.key], 0), registers=registers)
 
 
 def segments(evictions: Evictions, sequences: Sequences) -> Segments:

@@ -29,6 +29,7 @@ class Sequences:
     ``bounds``: int64 (K+1,), the rows of key k are ``[bounds[k], bounds[k+1])``.
     ``rows``: the columns of all rows; ``pos``: int64 (n,), their arrival positions.
     ``order``: names of the order columns, most significant first; empty for arrival order.
+    ``rank``: int64 (n,), how many rows of its key came before each, ever; None where all of them are here.
     """
 
     keys: pa.Table | None
@@ -36,6 +37,7 @@ class Sequences:
     rows: pa.RecordBatch
     pos: Ints
     order: tuple[str, ...]
+    rank: Ints | None = None
 
     def __len__(self) -> int:
         return len(self.pos)
@@ -72,6 +74,29 @@ def merge(parts: Sequence[Sequences]) -> Sequences:
     else:
         permutation = arrange(row_codes, bounds, columns)
     return Sequences(keys, bounds, _take(rows, permutation), _take_ints(pos, permutation), order)
+
+
+def behind(first: Sequences, then: Sequences) -> tuple[Sequences, Ints]:
+    """Put the rows of ``then`` behind those of ``first``, key by key, whatever their order columns say.
+
+    Keys of ``first`` may be without rows; those that are so in both are left out. Also return for each row which it is
+    of the rows of ``first`` and, counted on from these, of ``then``: int64 (n,).
+    """
+    codes, keys, bounds = _merge_keys([first, then])
+    runs = np.concatenate([np.diff(first.bounds), np.diff(then.bounds)])
+    rows = one_batch(pa.Table.from_batches([first.rows, then.rows]))
+    pos = np.concatenate([first.pos, then.pos])
+    picks = np.arange(len(pos))
+    if codes is not None and keys is not None:
+        picks = _interleave(codes, runs, bounds[:-1].copy(), len(pos))
+        there = np.flatnonzero(np.diff(bounds))
+        keys, bounds = keys.take(pa.array(there)), np.append(bounds[there], bounds[-1])
+    return Sequences(keys, bounds, taken(rows, picks), pos[picks], then.order), picks
+
+
+def taken(rows: pa.RecordBatch, picks: Ints) -> pa.RecordBatch:
+    """Return the rows at some places; a batch without columns has none."""
+    return rows.take(pa.array(picks)) if rows.num_columns else rows
 
 
 def one_batch(table: pa.Table) -> pa.RecordBatch:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from fractions import Fraction
 
+from windowing.carry import Past
 from windowing.columns import Ints
 
 Clock = int | float
@@ -20,7 +21,8 @@ class Setting:
     ``partial``: whether sliding windows come out before they are full (section 3). ``event_time``: the column that
     event-time panes go by (section 5). ``emit_evicted``: whether the windows of evicted keys come
     out (section 4). ``last_tick``: int64 (K,), the number of the last tick that may find each key,
-    where partition eviction ends some before the clock does (section 4).
+    where partition eviction ends some before the clock does (section 4). ``hold``: the end of the rows is not the end
+    of the data. ``past``: what came before the rows that are new; None: nothing.
     """
 
     clock: Clock | None = None
@@ -31,3 +33,5 @@ class Setting:
     event_time: str | None = None
     emit_evicted: bool = False
     last_tick: Ints | None = None
+    hold: bool = False
+    past: Past | None = None

@@ -12,8 +12,8 @@ from windowing.watermark import Watermarks
 @dataclass(frozen=True, slots=True)
 class Signals:
     """Signals in their total order. ``marks``: where each stands; `windowing.panes.Panes.cause` counts them on from
-    the rows. ``watermarks``: they are advances of the watermark, and not window marks. ``evictions``: of keys, decided
-    beforehand; None where all keys there are come together, or none is ever evicted."""
+    the rows. ``watermarks``: they are advances of the watermark, and not window marks. ``evictions``: of keys; None
+    where none is ever evicted, or `windowing.scan.scan` is to decide it, of all keys that there are."""
 
     marks: Marks
     watermarks: Watermarks | None = None

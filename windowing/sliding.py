@@ -15,8 +15,9 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from windowing.carry import Past
 from windowing.clock import clock_values, now, time_grid
-from windowing.columns import Ints, Mask, Measures, Scale, combined, scale_of
+from windowing.columns import Ints, Mask, Measures, Scale, combined, measures, scale_of
 from windowing.contents import Lives, Ranges
 from windowing.distance import amount_of, measured
 from windowing.errors import DataError
@@ -26,9 +27,10 @@ from windowing.sequence import Sequences
 from windowing.setting import Clock, Setting
 from windowing.sliding_kernels import are_risen, comparable, driven_out, oldest_held
 from windowing.spec import Count, Delta, Sliding, SlidingPolicy, Time
-from windowing.tumbling import delta_starts
+from windowing.tumbling import Baselines, delta_starts
 
 _MOST_TICKS = 50_000_000
+_MOST_ROWS = 2**62  # of a window
 _ROUNDED = 8  # more ticks than these never fit into a span because they were rounded to floats
 
 
@@ -104,16 +106,16 @@ def sliding_panes(spec: Sliding, sequences: Sequences, setting: Setting) -> Pane
     without a key, with ``setting.partial``. Raises `DataError` where more than 50 million ticks would bring something
     out, and where ticks do not fit 64 bit.
     """
-    evict, bounds = spec.evict, sequences.bounds
+    evict, bounds, past = spec.evict, sequences.bounds, setting.past
     tells_empty = setting.partial and sequences.keys is None
     gone = evicted_at(spec, sequences) if isinstance(evict, Delta) else None
-    full = bounds[:-1] if setting.partial else _full(evict, bounds, gone)
+    full = bounds[:-1] if setting.partial else _full(evict, bounds, gone, past)
     clock = _clock(spec, sequences, setting) if Time in (type(evict), type(spec.trigger)) else None
     match spec.trigger:
         case Count(n):
-            looks = _counted(bounds, n)
-        case Delta(attribute, amount):
-            looks = _tripped(bounds, delta_starts(bounds, *measured(sequences, attribute, amount)))
+            looks = _counted(bounds, n, past)
+        case Delta():
+            looks = _tripped(bounds, tripping(spec.trigger, sequences, past), past)
         case Time():
             assert clock is not None
             looks = _ticked(spec, bounds, clock, full, setting, tells_empty)
@@ -151,30 +153,62 @@ def evicted_at(spec: Sliding, sequences: Sequences) -> Ints:
     return driven_out(bounds, comparable(values), too_much)
 
 
-def _full(evict: SlidingPolicy, bounds: Ints, gone: Ints | None) -> Ints:
+def held_rows(spec: Sliding, sequences: Sequences, setting: Setting) -> Mask:
+    """Return which rows the windows hold where the clock stands at the end, (n,)."""
+    match spec.evict:
+        case Count(n):
+            place, ends = np.arange(len(sequences)), np.repeat(sequences.bounds[1:], np.diff(sequences.bounds))
+            return place >= ends - n
+        case Delta():
+            return evicted_at(spec, sequences) == len(sequences)
+        case Time(seconds):
+            clock = _clock(spec, sequences, setting)
+            stands = np.full(len(sequences), clock.now, clock.values.dtype)
+            return ~are_risen(comparable(stands), comparable(clock.values), clock.age(seconds))
+
+
+def tripping(trigger: Delta, sequences: Sequences, past: Past | None) -> Ints:
+    """Return the rows that move a ``delta`` trigger's baseline on, those included that only set it, int64, ascending."""
+    values, amount = measured(sequences, trigger.attribute, trigger.amount)
+    if past is None:
+        return delta_starts(sequences.bounds, values, amount)
+    value = past.registers.baseline
+    known = value.is_valid().to_numpy(zero_copy_only=False)
+    begin = np.where(known, sequences.bounds[:-1] + past.held, sequences.bounds[:-1])
+    return delta_starts(sequences.bounds, values, amount, Baselines(begin, known, measures(value)))
+
+
+def _full(evict: SlidingPolicy, bounds: Ints, gone: Ints | None, past: Past | None) -> Ints:
     """From which place on each key's window is full, int64 (K,)."""
     begin = bounds[:-1]
     if gone is not None:
         first_gone = np.full(len(begin), len(gone))
         some = begin < bounds[1:]
         first_gone[some] = np.minimum.reduceat(gone, begin[some])
-        return first_gone + 1
-    return begin + min(evict.n, int(bounds[-1]) + 1) if isinstance(evict, Count) else begin
+        return first_gone + 1 if past is None else np.where(past.registers.full, begin, first_gone + 1)
+    if not isinstance(evict, Count):
+        return begin
+    return begin + min(evict.n, _MOST_ROWS) - (0 if past is None else past.ahead)
 
 
-def _counted(bounds: Ints, n: int) -> _Looks:
+def _counted(bounds: Ints, n: int, past: Past | None) -> _Looks:
     """Looks behind each n-th row of a key."""
-    sizes = np.diff(bounds)
-    key, step = _spread(sizes // n)
-    place = bounds[key] + (step + 1) * n
-    return _Looks(key, place, place - 1).with_ends(sizes % n > 0, bounds)
+    ahead = np.zeros(len(bounds) - 1, np.int64) if past is None else past.ahead
+    reached = np.diff(bounds) + ahead
+    key, step = _spread(reached // n - ahead // n)
+    place = (bounds[:-1] - ahead + ahead // n * n)[key] + (step + 1) * n
+    return _Looks(key, place, place - 1).with_ends(reached % n > 0, bounds)
 
 
-def _tripped(bounds: Ints, starts: Ints) -> _Looks:
+def _tripped(bounds: Ints, starts: Ints, past: Past | None) -> _Looks:
     """Looks before each row that trips: the baseline moves on as that of a tumbling ``delta`` window does."""
     key, step = _spread(np.diff(np.searchsorted(starts, bounds)))
-    rows = starts[step > 0]  # a key's first row only sets the baseline
-    return _Looks(key[step > 0], rows, rows).with_ends(np.diff(bounds) > 0, bounds)
+    is_set = np.zeros(len(bounds) - 1, np.bool_)
+    if past is not None:
+        is_set = past.registers.baseline.is_valid().to_numpy(zero_copy_only=False)
+    trips = (step > 0) | is_set[key]  # else a key's first row only sets the baseline
+    rows = starts[trips]
+    return _Looks(key[trips], rows, rows).with_ends(np.diff(bounds) > 0, bounds)
 
 
 def _ticked(spec: Sliding, bounds: Ints, clock: _Clock, full: Ints, setting: Setting, tells_empty: bool) -> _Looks:

@@ -37,14 +37,18 @@ def timed_panes(policy: Time | Calendar, sequences: Sequences, setting: Setting)
 
 
 def empty_ticks(policy: Time | Calendar, sequences: Sequences, setting: Setting) -> pa.Array:
-    """Instants of the ticks, after the first row and up to the clock, since whose tick before no row came."""
+    """Instants of the ticks, after the first row and up to the clock, since whose tick before no row came.
+
+    Where the clock stood somewhere before the rows, also of those after that.
+    """
     values, grid = clock_grid(policy, sequences, setting)
     if not len(values):
         return grid.bounds(np.empty(0, np.int64))
     cells = np.unique(grid.cells(values))
-    stop = max(clock_cell(grid, values, setting.clock), int(cells[0]))
-    _check_empty(stop - int(cells[0]))
-    empty = np.setdiff1d(np.arange(cells[0], stop), cells, assume_unique=True)
+    first = int(cells[0]) if setting.since is None else clock_cell(grid, values[:0], setting.since) + 1
+    stop = max(clock_cell(grid, values, setting.clock), first)
+    _check_empty(stop - first)
+    empty = np.setdiff1d(np.arange(first, stop), cells, assume_unique=True)
     return grid.bounds(empty[_lasting(grid, empty)] + 1)
 
 
@@ -58,7 +62,8 @@ def clock_grid(policy: Time | Calendar, sequences: Sequences, setting: Setting) 
     dtype = pa.int64() if pa.types.is_null(column.type) else column.type
     if not len(values):
         return values, make_calendar_grid(dtype, policy, None, None)
-    return values, make_calendar_grid(dtype, policy, values.min().item(), now(values, setting.clock))
+    begins = min([values.min().item(), *([] if setting.since is None else [setting.since])])
+    return values, make_calendar_grid(dtype, policy, begins, now(values, setting.clock))
 
 
 def clock_cell(grid: AnyGrid, values: Measures, clock: Clock | None) -> int:

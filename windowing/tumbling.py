@@ -6,7 +6,7 @@ find the starts; they read like the rules in the semantics and know nothing of c
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -20,6 +20,15 @@ from windowing.setting import Setting
 from windowing.spec import Calendar, Count, Delta, Gap, Punct, Time, Tumbling
 from windowing.starts import change_starts, closed_by, panes_at, ranges
 from windowing.timed import timed_panes
+
+
+class Baselines(NamedTuple):
+    """What K keys compare their rows with. ``begin``: int64 (K,), the first row of each that is compared. ``known``:
+    (K,), whether a row before it has set the ``value``, (K,); of any length where none is known."""
+
+    begin: Ints
+    known: Mask
+    value: Measures
 
 
 def tumbling_panes(spec: Tumbling, sequences: Sequences, marks: Marks, setting: Setting) -> Panes:
@@ -50,14 +59,16 @@ def count_starts(bounds: Ints, n: int) -> Ints:
     return np.flatnonzero(_count_flags(bounds, n))
 
 
-def delta_starts(bounds: Ints, values: Measures, amount: Any) -> Ints:
+def delta_starts(bounds: Ints, values: Measures, amount: Any, baselines: Baselines | None = None) -> Ints:
     """Rows where a ``delta`` window starts: ``new >= first and new - first > amount`` flushes before the row.
 
-    ``values``, ``amount``: as `windowing.distance.measured` gives them; NaN compares false.
+    ``values``, ``amount``: as `windowing.distance.measured` gives them; NaN compares false. ``baselines``: where keys
+    go on with one that they have; None: the first row of each sets it, and counts as a start.
     """
-    if values.dtype == np.int64:
-        return np.flatnonzero(_delta_flags_int(bounds, values, amount))
-    return np.flatnonzero(_delta_flags_float(bounds, values, amount))
+    if baselines is None:
+        baselines = Baselines(bounds[:-1], np.zeros(len(bounds) - 1, np.bool_), np.zeros(1, values.dtype))
+    loop = _delta_flags_int if values.dtype == np.int64 else _delta_flags_float
+    return np.flatnonzero(loop(bounds, values, amount, baselines))
 
 
 def gap_starts(bounds: Ints, values: Measures, amount: Any) -> Ints:
@@ -103,14 +114,19 @@ def _count_flags(bounds: Ints, n: int) -> Mask:
 
 
 @kernel
-def _delta_flags_int(bounds: Ints, values: Ints, amount: np.uint64) -> Mask:
+def _delta_flags_int(bounds: Ints, values: Ints, amount: np.uint64, baselines: Baselines) -> Mask:
     flags = np.zeros(len(values), np.bool_)
     for k in range(len(bounds) - 1):
-        if bounds[k] == bounds[k + 1]:
+        begin = baselines.begin[k]
+        if begin == bounds[k + 1]:
             continue
-        first = values[bounds[k]]
-        flags[bounds[k]] = True
-        for i in range(bounds[k] + 1, bounds[k + 1]):
+        if baselines.known[k]:
+            first = baselines.value[k]
+        else:
+            first = values[begin]
+            flags[begin] = True
+            begin += 1
+        for i in range(begin, bounds[k + 1]):
             new = values[i]
             # the difference of two int64 may need 64 unsigned bits: it wraps into them exactly
             if new >= first and np.uint64(new - first) > amount:
@@ -120,14 +136,19 @@ def _delta_flags_int(bounds: Ints, values: Ints, amount: np.uint64) -> Mask:
 
 
 @kernel
-def _delta_flags_float(bounds: Ints, values: Measures, amount: float) -> Mask:
+def _delta_flags_float(bounds: Ints, values: Measures, amount: float, baselines: Baselines) -> Mask:
     flags = np.zeros(len(values), np.bool_)
     for k in range(len(bounds) - 1):
-        if bounds[k] == bounds[k + 1]:
+        begin = baselines.begin[k]
+        if begin == bounds[k + 1]:
             continue
-        first = values[bounds[k]]
-        flags[bounds[k]] = True
-        for i in range(bounds[k] + 1, bounds[k + 1]):
+        if baselines.known[k]:
+            first = baselines.value[k]
+        else:
+            first = values[begin]
+            flags[begin] = True
+            begin += 1
+        for i in range(begin, bounds[k + 1]):
             new = values[i]
             if new >= first and new - first > amount:
                 flags[i] = True

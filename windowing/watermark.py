@@ -93,6 +93,14 @@ class Lateness:
         behind = (course.before - values).view(np.uint64)
         return course.known & (course.before > values) & (behind > np.uint64(ticks))
 
+    def dead(self, stands: Clock) -> int:
+        """Return the last pane that no row is early enough for any more, where the watermark ``stands``, a reading."""
+        dtype = np.int64 if self._per_second is not None else np.float64
+        reading = np.array([stands], dtype)
+        if self._per_second is None:
+            return int(self.intervals.level(_moved(reading, *_float_pair(-self.age)))[0])
+        return int(self.intervals.level(reading, self.lag + self.age)[0])
+
     def in_no_pane(self, values: Measures) -> Mask:
         """Return the rows between panes that do not meet."""
         first, last = self.intervals.holding(values)

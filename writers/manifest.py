@@ -32,26 +32,42 @@ def build_manifest(
     rejects: Sequence[Part],
     seconds: Mapping[str, float],
     stream: StreamInfo | None,
+    stages: Sequence[Mapping[str, Any]] = (),
 ) -> dict[str, Any]:
     """Return the manifest as a value that `json.dumps` takes, its keys always in the same order.
 
     ``job``: the job as run, of plain JSON values. ``spec``: canonical. ``order``: the order columns, empty for
     arrival, and why these. ``seconds``: per phase. ``stream``: None for a result without stream columns.
+    ``inputs``: the files of the job; ``stages``: those between them and this result, as `stage_entry` gives them.
     """
     return {
         "format": FORMAT,
         "spec": spec,
         "job": dict(job),
         "schema": [{"name": field.name, "type": str(field.type)} for field in plain(schema)],
-        "order": {"columns": list(order), "why": order_why},
+        "order": _order(order, order_why),
         "stream": _stream(stream),
         "inputs": [asdict(file) for file in inputs],
+        "stages": [dict(stage) for stage in stages],
         "counts": asdict(counts),
         "rows_out": sum(part.rows for part in parts),
         "parts": [_part(part) for part in parts],
         "rejects": [_part(part) for part in rejects],
         "seconds": {phase: round(float(spent), 3) for phase, spent in seconds.items()},
         "versions": versions(),
+    }
+
+
+def stage_entry(
+    *, name: str, spec: str, order: Sequence[str], order_why: str, counts: Counts, output: str | None
+) -> dict[str, Any]:
+    """Return what the manifest of a later stage says of a stage. ``output``: where that is written itself, or None."""
+    return {
+        "name": name,
+        "spec": spec,
+        "order": _order(order, order_why),
+        "counts": asdict(counts),
+        "output": output,
     }
 
 
@@ -68,6 +84,10 @@ def _version(package: str) -> str | None:
         return version(package)
     except PackageNotFoundError:
         return None
+
+
+def _order(columns: Sequence[str], why: str) -> dict[str, Any]:
+    return {"columns": list(columns), "why": why}
 
 
 def _part(part: Part) -> dict[str, Any]:

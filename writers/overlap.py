@@ -7,15 +7,17 @@ import glob
 import os
 import posixpath
 from collections.abc import Sequence
+from itertools import permutations
 from pathlib import Path
 
 from pyarrow import fs
 
 from windowing.errors import ConfigError, InputError
 from writers.faults import reason
-from writers.place import Place, resolve
+from writers.place import Place, locate, resolve
 
 _REMEDY = "choose an output folder apart from the inputs"
+_REMEDY_EACH = "give each stage an output folder of its own"
 
 
 def refuse_overlap(out: Place, inputs: Sequence[str]) -> None:
@@ -38,6 +40,17 @@ def refuse_overlap(out: Place, inputs: Sequence[str]) -> None:
             raise ConfigError(f"output {out.shown} is inside the input {text}", _REMEDY)
         if _within(_fixed(path), out.path) or any(_within(os.path.realpath(p), out.path) for p in _matches(out, path)):
             raise ConfigError(f"output {out.shown} contains the input {text}", _REMEDY)
+
+
+def refuse_each_other(outputs: Sequence[str]) -> None:
+    """Raise `ConfigError` naming both where two outputs of one job are the same folder, or one is inside the other."""
+    for one, other in permutations([locate(path) for path in outputs], 2):
+        if type(one.fs) is not type(other.fs) or not one.fs.equals(other.fs):
+            continue
+        if one.path == other.path:
+            raise ConfigError(f"{one.shown} and {other.shown} are the same output, of two stages", _REMEDY_EACH)
+        if _within(one.path, other.path):
+            raise ConfigError(f"output {one.shown} is inside output {other.shown}", _REMEDY_EACH)
 
 
 def _resolve_input(text: str) -> tuple[fs.FileSystem, str]:

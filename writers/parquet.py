@@ -37,13 +37,22 @@ def encode(tables: Iterable[pa.Table], schema: pa.Schema, file: IO[bytes] | pa.N
 
     Timestamps keep unit and zone, but seconds become milliseconds: Parquet has no seconds.
     """
+    _encode(tables, schema, file, _COMPRESSION)
+
+
+def encode_between(tables: Iterable[pa.Table], schema: pa.Schema, file: IO[bytes] | pa.NativeFile) -> None:
+    """Write ``tables`` as `encode` does, but not compressed: for what is read once, soon, and then deleted."""
+    _encode(tables, schema, file, "none")
+
+
+def _encode(tables: Iterable[pa.Table], schema: pa.Schema, file: IO[bytes] | pa.NativeFile, compression: str) -> None:
     target = plain(schema)
     rest = iter(tables)
     first = _conform(next(rest, target.empty_table()).unify_dictionaries(), target)
     with parquet.ParquetWriter(
         file,
         first.schema,
-        compression=_COMPRESSION,
+        compression=compression,
         use_dictionary=[field.name for field in target if is_bytes(field.type)],
         column_encoding={field.name: "DELTA_BINARY_PACKED" for field in target if is_integral(field.type)},
         store_schema=False,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import IO, Literal
 
@@ -21,13 +21,16 @@ Encoder = Callable[[Iterable[pa.Table], pa.Schema, "IO[bytes] | pa.NativeFile"],
 ENCODERS: dict[Format, Encoder] = {"parquet": parquet.encode, "csv": csv.encode, "jsonl": jsonl.encode}
 """How tables become a file, one after the other. They have the columns of the schema, in its order, possibly
 dictionary encoded."""
+REJECTED_BEFORE = "_rejected_before"
 
 
 @dataclass(frozen=True, slots=True)
 class FileSink:
     """A `Sink` into the folder ``staging`` of the file system ``fs``; ``shown`` is the output as the user wrote it.
 
-    Its two methods raise `OutputError` naming the file where it cannot be written, `DataError` where a value
+    ``parts_in``: the folder below ``staging`` of parts that the run itself reads and deletes again; empty for those
+    that are kept, in ``staging`` itself. ``rejects_in``: the folder of the rejects, which are always kept.
+    Its two methods that write raise `OutputError` naming the file where it cannot be written, `DataError` where a value
     has no form in the format.
     """
 
@@ -37,11 +40,30 @@ class FileSink:
     format: Format
     schema: pa.Schema
     reject_schema: pa.Schema
+    parts_in: str = ""
+    rejects_in: str = REJECTED
+
+    def between(self, stage: str) -> FileSink:
+        """Return the sink of a stage whose parts are for the next stage: Parquet, in a folder of their own."""
+        return replace(self, format="parquet", parts_in=f"_between-{stage}")
+
+    def before(self, stage: str) -> FileSink:
+        """Return the sink of a stage that has no output of its own, and whose rejects are kept with a later one's.
+
+        They go to ``_rejected_before/stage=NAME``. Stages reject rows of different columns: below ``_rejected`` they
+        would keep pyarrow and Spark from reading that folder as a table. Apart, each ``stage=NAME`` is a table for
+        any reader, and DuckDB reads all of them as one (``hive_partitioning`` and ``union_by_name``).
+        """
+        return replace(self.between(stage), rejects_in=f"{REJECTED_BEFORE}/stage={stage}")
 
     def write_part(self, index: int, tables: Iterable[pa.Table]) -> Part:
         """Write ``part-<index>`` as the tables come; no tables at all make a part with no rows."""
         chosen = (table.select(self.schema.names) for table in tables)
-        return self._write(f"part-{index:05d}.{self.format}", self.format, chosen, self.schema)
+        name = f"part-{index:05d}.{self.format}"
+        if not self.parts_in:
+            return self._write(name, ENCODERS[self.format], chosen, self.schema)
+        self._make_folder(self.parts_in)
+        return self._write(f"{self.parts_in}/{name}", parquet.encode_between, chosen, self.schema, is_kept=False)
 
     def write_rejects(self, index: int, rows: pa.Table) -> Part:
         """Write the rejected rows of task ``index`` as Parquet; columns that ``rows`` lacks are null."""
@@ -50,32 +72,48 @@ class FileSink:
             for field in self.reject_schema
         ]
         table = pa.table(columns, names=self.reject_schema.names)
-        with writing(f"{self.shown}/{REJECTED}"):
-            self.fs.create_dir(f"{self.staging}/{REJECTED}", recursive=False)
-        return self._write(f"{REJECTED}/part-{index:05d}.parquet", "parquet", [table], self.reject_schema)
+        self._make_folder(self.rejects_in)
+        return self._write(f"{self.rejects_in}/part-{index:05d}.parquet", parquet.encode, [table], self.reject_schema)
 
-    def _write(self, name: str, format: Format, tables: Iterable[pa.Table], schema: pa.Schema) -> Part:
+    def delete_between(self) -> None:
+        """Delete the parts, where they are not to be kept."""
+        if self.parts_in:
+            with writing(self.shown):
+                self.fs.delete_dir(f"{self.staging}/{self.parts_in}")
+
+    def _make_folder(self, name: str) -> None:
+        """Make a folder below staging, and never staging itself: where that is gone the run has been given up."""
+        names = name.split("/")
+        with writing(f"{self.shown}/{name}"):
+            for depth in range(len(names)):
+                self.fs.create_dir("/".join([self.staging, *names[: depth + 1]]), recursive=False)
+
+    def _write(
+        self, name: str, encode: Encoder, tables: Iterable[pa.Table], schema: pa.Schema, is_kept: bool = True
+    ) -> Part:
         path = f"{self.staging}/{name}"
         counted = _Counted(tables)
         with writing(f"{self.shown}/{name}"):
             if isinstance(self.fs, fs.LocalFileSystem):
-                self._write_local(Path(path), format, counted, schema)
+                _write_local(Path(path), encode, counted, schema, is_kept)
             else:  # an object appears whole when it is closed
                 with self.fs.open_output_stream(path) as file:
-                    ENCODERS[format](counted, schema, file)
+                    encode(counted, schema, file)
             return Part(name, counted.rows, self.fs.get_file_info(path).size)
 
-    def _write_local(self, path: Path, format: Format, tables: Iterable[pa.Table], schema: pa.Schema) -> None:
-        """Write under a name of its own first: two attempts at one task may run at once, or be killed."""
-        attempt = path.parent / f".{path.name}.{new_token()}"
-        try:
-            with pa.OSFile(str(attempt), "wb") as file:
-                ENCODERS[format](tables, schema, file)
+
+def _write_local(path: Path, encode: Encoder, tables: Iterable[pa.Table], schema: pa.Schema, is_kept: bool) -> None:
+    """Write under a name of its own first: two attempts at one task may run at once, or be killed."""
+    attempt = path.parent / f".{path.name}.{new_token()}"
+    try:
+        with pa.OSFile(str(attempt), "wb") as file:
+            encode(tables, schema, file)
+        if is_kept:
             swap.sync(attempt)  # here, where it runs beside other tasks, and on the machine that wrote it
-            attempt.replace(path)
-        except BaseException:
-            attempt.unlink(missing_ok=True)
-            raise
+        attempt.replace(path)
+    except BaseException:
+        attempt.unlink(missing_ok=True)
+        raise
 
 
 class _Counted:

@@ -19,7 +19,7 @@ from windowing.engine.verdict import decided, here
 from windowing.engine.work import Work
 from windowing.judgement import watermarks_of
 from windowing.marks import Marks, all_in_order
-from windowing.scan import Scanned, empty_mark_rows, empty_tick_rows, scan
+from windowing.scan import Bounds, Scanned, empty_mark_rows, empty_tick_rows, scan
 from windowing.sequence import Sequences, merge
 from windowing.signals import Signals, advances, window_marks
 from windowing.spec import TimeInterval
@@ -86,7 +86,7 @@ def _finish(
     account: Account,
 ) -> Report:
     marks = signals.marks
-    scanned = scan(work.plan, sequences, signals, clock)
+    scanned = scan(work.plan, sequences, signals, Bounds(clock))
     tables = chain(scanned.tables, _mark_rows(work, scanned, sequences, marks, clock) if alone else ())
     part = _written(work, index, tables)
     counts = account.counts + Counts(0, scanned.windowed, scanned.filtered, scanned.dropped)
@@ -112,7 +112,7 @@ def _mark_rows(
     if work.plan.takes_marks:
         yield empty_mark_rows(work.plan, marks, scanned.by_mark)
     elif work.plan.options.empty == "mark":
-        yield empty_tick_rows(work.plan, sequences, clock)
+        yield empty_tick_rows(work.plan, sequences, Bounds(clock))
 
 
 def _signals(work: Work, parts: Sequence[Blob] | Sequence[Read]) -> Signals:

@@ -10,22 +10,20 @@ import numpy as np
 import pyarrow as pa
 
 from windowing.aggregates import warm as warm_aggregates
-from windowing.engine.work import Work
 from windowing.judgement import judge, watermarks_of
 from windowing.marks import no_marks
 from windowing.plan import Plan, panes_only
-from windowing.scan import scan
+from windowing.scan import Bounds, scan
 from windowing.sequence import build, merge
 from windowing.signals import advances, window_marks
 from windowing.spec import TimeInterval, Tumbling, needs_clock
 
 
-def warm(work: Work) -> None:
-    """Run the job's own code on three rows of the input's types.
+def warm(plan: Plan, schema: pa.Schema) -> None:
+    """Run the code of a plan on three rows of the types of its input, whose columns are ``schema``.
 
     A few milliseconds when the kernels are in numba's cache, seconds the first time. User functions are not called.
     """
-    plan, schema = work.plan, work.source.schema
     bare = panes_only(plan) if plan.options.operator else _without_aggregates(plan)
     rows = pa.RecordBatch.from_arrays([_three(schema.field(name).type) for name in plan.columns], names=plan.columns)
     sequences = build(rows, np.arange(3), plan.key, plan.sort, plan.values)
@@ -33,7 +31,7 @@ def warm(work: Work) -> None:
     signals = window_marks(no_marks(merged.rows, plan.sort))
     if isinstance(plan.spec, TimeInterval):
         signals = advances(watermarks_of(plan, [judge(plan, None, merged.rows, merged.pos).watermarks]))
-    scanned = scan(bare, merged, signals, 1 if needs_clock(plan.spec) else None)
+    scanned = scan(bare, merged, signals, Bounds(1 if needs_clock(plan.spec) else None))
     deque(scanned.tables, maxlen=0)
     warm_aggregates(plan.aggregates, schema, not isinstance(plan.spec, Tumbling))
 

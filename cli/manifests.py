@@ -1,0 +1,60 @@
+"""The manifests of a job's results, one for each stage that is written."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from cli.asked import Asked
+from cli.stages import RanStage
+from windowing.engine.ports import InputFile
+from writers.manifest import build_manifest, stage_entry
+from writers.output import Output
+
+
+def manifests_of(
+    asked: Asked, inputs: Sequence[InputFile], ran: Sequence[RanStage], seconds: Mapping[str, float]
+) -> list[tuple[Output, dict[str, Any]]]:
+    """Return each output with its manifest, in the order of the stages, so that the job's own comes last.
+
+    ``seconds``: what the job as a whole took, by phase; they follow those of the stage.
+    """
+    return [
+        (stage.route.output, _manifest(asked, inputs, ran[: at + 1], seconds))
+        for at, stage in enumerate(ran)
+        if stage.route.is_own
+    ]
+
+
+def _manifest(
+    asked: Asked, inputs: Sequence[InputFile], ran: Sequence[RanStage], seconds: Mapping[str, float]
+) -> dict[str, Any]:
+    """The manifest of the last of some stages. The rejects are all that are in its folder."""
+    *before, last = ran
+    stage, outcome = last.stage, last.outcome
+    return build_manifest(
+        job=asked.job.model_dump(mode="json", by_alias=True),
+        spec=str(stage.plan.spec),
+        schema=stage.result,
+        order=stage.plan.order.columns,
+        order_why=stage.plan.order.why,
+        inputs=inputs,
+        counts=outcome.counts,
+        parts=last.parts,
+        rejects=[part for each in ran if each.route.output is last.route.output for part in each.outcome.rejects],
+        seconds={**outcome.seconds, **seconds},
+        stream=stage.stream,
+        stages=[_entry(each) for each in before],
+    )
+
+
+def _entry(ran: RanStage) -> dict[str, Any]:
+    plan = ran.stage.plan
+    return stage_entry(
+        name=ran.stage.name,
+        spec=str(plan.spec),
+        order=plan.order.columns,
+        order_why=plan.order.why,
+        counts=ran.outcome.counts,
+        output=ran.route.output.place.shown if ran.route.is_own else None,
+    )

@@ -1,0 +1,115 @@
+"""Every window of a job bound to what it reads, before any of them runs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import pyarrow as pa
+from pyarrow import parquet as pq
+
+from cli.asked import Asked, AskedStage
+from cli.naming import errors_about
+from conf.job import Stage
+from readers.parquet import file_schema
+from windowing.engine.ports import Source
+from windowing.engine.work import FILES, NONE, STREAM
+from windowing.errors import ConfigError
+from windowing.names import did_you_mean
+from windowing.plan import Plan, make_plan, stream_of
+from windowing.result_schema import MARK
+from windowing.stream import StreamInfo
+from writers import parquet
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedStage:
+    """A stage bound to its input, whose columns are ``schema``.
+
+    ``plan``: of what is computed, which has stream columns wherever another stage reads it. ``result``: the columns
+    that are written, without them where the stage is to be plain. ``marks``: where window marks come from (see `Work`).
+    """
+
+    asked: AskedStage
+    schema: pa.Schema
+    plan: Plan
+    result: pa.Schema
+    marks: str
+
+    @property
+    def name(self) -> str:
+        """How messages and the state call it."""
+        return self.asked.stage.name
+
+    @property
+    def stream(self) -> StreamInfo | None:
+        """How what is written is a stream again; None where it is plain."""
+        return None if self.asked.options.plain else stream_of(self.plan)
+
+
+@dataclass(frozen=True, slots=True)
+class _Input:
+    """What a stage knows of its input beforehand."""
+
+    schema: pa.Schema
+    stream: StreamInfo | None
+    explain: Callable[[str], str | None]
+    is_stage: bool
+
+
+def plan_stages(asked: Asked, source: Source) -> tuple[PlannedStage, ...]:
+    """Plan all stages of a job: the first over ``source``, each other over the result of the one before.
+
+    Raises `ConfigError` naming the stage where a window, its key, options or marks do not fit its input.
+    """
+    reads = _Input(source.schema, source.stream, source.explain_type, is_stage=False)
+    planned = []
+    for stage in asked.stages:
+        with errors_about(asked, stage.stage.name):
+            planned.append(_plan_stage(stage, reads, is_last=stage is asked.stages[-1]))
+        plan = planned[-1].plan
+        reads = _Input(read_back(plan.schema), stream_of(plan), _unexplained, is_stage=True)
+    return tuple(planned)
+
+
+def read_back(schema: pa.Schema) -> pa.Schema:
+    """Return the columns that a reader finds in Parquet parts written with ``schema``: the format lacks some types."""
+    written = pa.BufferOutputStream()
+    parquet.encode([], schema, written)
+    return file_schema(pq.ParquetFile(pa.BufferReader(written.getvalue())))
+
+
+def _plan_stage(asked: AskedStage, reads: _Input, is_last: bool) -> PlannedStage:
+    stage = asked.stage
+    order_by: Any = "arrival" if stage.order_by == ("arrival",) else stage.order_by
+    options = asked.options if is_last else replace(asked.options, plain=False)
+    plan = make_plan(asked.spec, reads.schema, stage.key, order_by, asked.calls, options, reads.stream, reads.explain)
+    return PlannedStage(asked, reads.schema, plan, _written(plan, stage.plain), _marks(stage, reads, plan))
+
+
+def _written(plan: Plan, plain: bool) -> pa.Schema:
+    left_out = {*plan.stamp_names, *plan.place_names, MARK} if plain and not plan.options.plain else set()
+    return pa.schema([field for field in plan.schema if field.name not in left_out])
+
+
+def _marks(stage: Stage, reads: _Input, plan: Plan) -> str:
+    """Where window marks come from (design section 1)."""
+    if stage.empty == "mark" and plan.key:
+        raise ConfigError("--empty mark is for windows without a key", "say --empty row, or leave out --key")
+    if stage.marks == "auto":
+        return STREAM if reads.stream else FILES
+    if stage.marks == FILES and reads.is_stage:
+        raise ConfigError("--marks files: what a stage before gives is no files", "leave it out, or name a column")
+    if stage.marks in (FILES, NONE):
+        return stage.marks
+    if stage.marks not in reads.schema.names:
+        raise ConfigError(f"--marks: there is no column {stage.marks!r}", did_you_mean(stage.marks, reads.schema.names))
+    found = reads.schema.field(stage.marks).type
+    if not pa.types.is_boolean(found):
+        raise ConfigError(f"--marks needs a boolean column, and {stage.marks!r} is {found}", "name another column")
+    return f"column:{stage.marks}"
+
+
+def _unexplained(_: str) -> str | None:
+    return None

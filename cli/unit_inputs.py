@@ -1,0 +1,120 @@
+"""What a unit of a range reads and writes: templates and partitions become paths, and paths become files."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from cli.asked import Asked
+from cli.repeats import absolute
+from conf.units import (
+    Kind,
+    Partitions,
+    Unit,
+    before_date,
+    check_template,
+    fill,
+    has_date,
+    output_of,
+    partitions,
+)
+from readers.listing import Found, NoFilesError, list_files, list_folders
+from readers.stream import order_files
+from windowing.engine.ports import InputFile
+from windowing.errors import ConfigError, InputError
+
+
+@dataclass(frozen=True, slots=True)
+class UnitInput:
+    """What one unit reads: ``paths``, the ``bases`` its folder columns count from, and the ``files`` found there."""
+
+    paths: tuple[str, ...]
+    bases: tuple[str, ...]
+    files: tuple[InputFile, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Places:
+    """Where the units of a job are. ``inputs``: each a template, or with its partitions.
+
+    ``name``: of the folders ``NAME=LABEL`` that outputs without ``{date}`` get.
+    """
+
+    inputs: tuple[tuple[str, Partitions | None], ...]
+    name: str
+
+
+def find_places(asked: Asked, first: Unit, kind: Kind) -> Places:
+    """Look at inputs and outputs of a range, before any unit is.
+
+    Raises `ConfigError` where a path does not tell units from each other, `InputError` where nothing is there at all.
+    """
+    job = asked.job
+    for path in (*job.input, job.output, *(stage.output for stage in job.stages)):
+        if path is not None and has_date(path):
+            check_template(path, first, kind)
+    inputs = tuple((path, _partitions(path, kind)) for path in job.input)
+    return Places(inputs, next((found.name for _, found in inputs if found), "dt"))
+
+
+def _partitions(path: str, kind: Kind) -> Partitions | None:
+    if has_date(path):
+        list_folders(before_date(path))  # a range that is all gaps because of a slip in the path would be no error
+        return None
+    folders = list_folders(path)
+    found = partitions(folders, kind, path)
+    if found is None and kind == "hour" and (days := partitions(folders, "day", path)):
+        example = f"{path}/{days.name}={{date:%Y-%m-%d}}/hour={{date:%H}}"
+        raise ConfigError(f"{path} is partitioned by days, and the range is of hours", f"say {example}, or --unit day")
+    if found is None:
+        what = f"{path} has no {{date}}, and holds no folders of {kind}s such as dt=2026-11-02"
+        raise ConfigError(what, f"write {{date}} where the {kind} stands in the path")
+    return found
+
+
+def find_input(places: Places, unit: Unit) -> UnitInput | None:
+    """Return what a unit reads, or None where it has no file: a gap.
+
+    Raises `InputError` where one of several inputs is there and another is not.
+    """
+    paths = [(path, base) for given, found in places.inputs for path, base in _paths(given, found, unit)]
+    listed = [_listed(path, base) for path, base in paths]
+    there = [bool(files) for files in listed]
+    if len({given for given, _ in places.inputs}) > len(paths) > 0 or any(there) != all(there):
+        has = next(path for (path, _), is_there in zip(paths, there, strict=True) if is_there)
+        raise InputError(f"{unit.label} has {has} and lacks another of its inputs", "wait for it, or leave it out")
+    if not any(there):
+        return None
+    files = tuple(InputFile(_name(file), file.size, file.mtime) for files in listed for file in files)
+    return UnitInput(tuple(path for path, _ in paths), tuple(dict.fromkeys(base for _, base in paths)), files)
+
+
+def _paths(given: str, found: Partitions | None, unit: Unit) -> list[tuple[str, str]]:
+    if found is None:
+        return [(fill(given, unit), before_date(given))]
+    return [(f"{given.rstrip('/')}/{folder}", given) for folder in found.folders.get(unit.label, ())]
+
+
+def _listed(path: str, base: str) -> Sequence[Found]:
+    try:
+        return order_files(list_files([path], [base]), "name").files
+    except NoFilesError:
+        return ()
+
+
+def _name(file: Found) -> str:
+    return file.place.path if file.place.is_local else absolute(file.place.shown)
+
+
+def unit_job(asked: Asked, places: Places, unit: Unit, found: UnitInput) -> Asked:
+    """Return the job of one unit: its inputs, its outputs, and otherwise what was asked for."""
+    changed = {
+        index: stage.model_copy(update={"output": output_of(stage.output, unit, places.name)})
+        for index, stage in enumerate(asked.job.stages)
+        if stage.output is not None
+    }
+    stages = tuple(changed.get(index, stage) for index, stage in enumerate(asked.job.stages))
+    output = output_of(asked.job.output, unit, places.name)
+    job = asked.job.model_copy(update={"input": found.paths, "output": output, "stages": stages})
+    read = tuple(replace(one, stage=stage) for one, stage in zip(asked.stages, stages, strict=True))
+    return replace(asked, job=job, stages=read, reading=replace(asked.reading, bases=found.bases))

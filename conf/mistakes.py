@@ -1,0 +1,62 @@
+"""What is wrong with a job, all of it at once: where it was said, and what to do."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from windowing.errors import ConfigError, SpecError, WincliError
+
+At = tuple[str | int, ...]
+"""Where something is said in a job file: ``("stages", 1, "agg", 0)``."""
+
+
+@dataclass(frozen=True, slots=True)
+class Mistake:
+    """One mistake: ``line`` is that of the job file, or None for what a flag says.
+
+    ``named``: the words of ``error`` go behind the name of what stands ``at``.
+    """
+
+    at: At
+    line: int | None
+    error: WincliError
+    named: bool = True
+
+
+def place(at: At) -> str:
+    """Write a place as messages do: ``stages[1].agg[0]``."""
+    return "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in at).lstrip(".")
+
+
+def option(key: str) -> str:
+    """Return the flag that says what a job file says with ``key``."""
+    return "--" + key.replace("_", "-")
+
+
+def told(mistakes: Sequence[Mistake], path: str | None) -> WincliError:
+    """Make one error of at least one mistake: those of the job file ``path`` by line, then those of flags."""
+    in_file = sorted((each for each in mistakes if each.line is not None), key=lambda each: each.line or 0)
+    errors = [_of_file(each, path) for each in in_file] + [_of_flag(each) for each in mistakes if each.line is None]
+    if len(errors) == 1:
+        return errors[0]
+    below = "".join("\n" + str(error) for error in errors).replace("\n", "\n  ")
+    whose = path if len(in_file) == len(errors) else "the job"
+    return ConfigError(f"{whose} has {len(errors)} mistakes", f"mend them{below}")
+
+
+def _of_file(mistake: Mistake, path: str | None) -> WincliError:
+    error = mistake.error
+    name = f"{path}:{mistake.line}: " + (place(mistake.at) if mistake.named else "")
+    if isinstance(error, SpecError):
+        return SpecError(f"{name}: {error.what}", error.source, error.span, error.do)
+    return ConfigError(f"{name} {error.what}" if mistake.named else name + error.what, error.do)
+
+
+def _of_flag(mistake: Mistake) -> WincliError:
+    """A spec error draws its caret, which shows what was said, so it needs no name."""
+    error = mistake.error
+    if isinstance(error, SpecError) or not mistake.named:
+        return error
+    key = next(step for step in reversed(mistake.at) if isinstance(step, str))
+    return ConfigError(f"{option(key)} {error.what}", error.do)

@@ -1,0 +1,188 @@
+"""Units of a range: hours, days and weeks with their labels and ordinals, and paths that name one.
+
+A unit is what one run adds to a state, or one output of a range. Times are local to the data: a label is compared with
+names of folders and files and says nothing of a zone.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from typing import Literal
+from urllib.parse import unquote
+
+from windowing.errors import ConfigError
+
+Kind = Literal["hour", "day", "week"]
+
+_STEPS: dict[Kind, dt.timedelta] = {
+    "hour": dt.timedelta(hours=1),
+    "day": dt.timedelta(days=1),
+    "week": dt.timedelta(weeks=1),
+}
+_EPOCH = dt.datetime(1970, 1, 1)
+_ZEROS: dict[Kind, dt.datetime] = {"hour": _EPOCH, "day": _EPOCH, "week": dt.datetime(1969, 12, 29)}
+_YEARS = range(1970, 3000)  # ordinals are not negative, and ordinal * 10**12 has to fit into 64 bits
+_LABELS = {"hour": r"\d{4}-\d\d-\d\dT\d\d", "day": r"\d{4}-\d\d-\d\d", "week": r"\d{4}-\d\d-\d\d"}
+_EXAMPLES = {"hour": "2026-11-01T05", "day": "2026-11-01", "week": "2026-11-02, a Monday"}
+_DATE = re.compile(r"\{date(?::([^{}]+))?\}")
+_ALIKE_FOR = dt.timedelta(days=10227)  # 28 years, after which weekdays and dates come together again
+_PROBES = 10_000
+
+
+@dataclass(frozen=True, slots=True)
+class Unit:
+    """One unit: ``[start, end)``, and None for both where it is a plain run.
+
+    ``ordinal``: hours, days or weeks since 1970-01-01, weeks from Monday 1969-12-29 on; of a plain run its place.
+    """
+
+    label: str
+    ordinal: int
+    start: dt.datetime | None
+    end: dt.datetime | None
+
+
+def units(start: str, end: str, kind: Kind) -> tuple[Unit, ...]:
+    """Return the units of the half-open range of ``start`` and ``end``, which are labels, at least one.
+
+    Raises `ConfigError` where one is no label of that kind, or the end is not after the start.
+    """
+    first, stop = (_ordinal(text, kind, option) for text, option in ((start, "--start"), (end, "--end")))
+    if stop <= first:
+        raise ConfigError(f"--end {end} is not after --start {start}", "the end is the first that is left out")
+    return tuple(unit_at(ordinal, kind) for ordinal in range(first, stop))
+
+
+def unit_at(ordinal: int, kind: Kind) -> Unit:
+    """Return the hour, day or week with this ordinal."""
+    start = _ZEROS[kind] + ordinal * _STEPS[kind]
+    label = start.isoformat(timespec="hours") if kind == "hour" else start.date().isoformat()
+    return Unit(label, ordinal, start, start + _STEPS[kind])
+
+
+def plain_unit(last: int | None) -> Unit:
+    """Return the unit of a plain run onto a state whose last ordinal is ``last``, None for a new state."""
+    ordinal = 0 if last is None else last + 1
+    return Unit(f"run-{ordinal + 1:06d}", ordinal, None, None)
+
+
+def kind_of(label: str, ordinal: int) -> Kind | None:
+    """Return what kind of unit has this label and ordinal; None for a plain run."""
+    if label.startswith("run-"):
+        return None
+    if "T" in label:
+        return "hour"
+    return "day" if (dt.datetime.fromisoformat(label) - _EPOCH).days == ordinal else "week"
+
+
+def check_kind(records: Iterable[tuple[str, int]], kind: Kind | None) -> None:
+    """Raise `ConfigError` where a state holds units, as (label, ordinal), of another kind: their order would be lost.
+
+    ``kind``: that of the units to come; None for plain runs.
+    """
+    for label, ordinal in records:
+        if (found := kind_of(label, ordinal)) != kind:
+            has, wants = (f"{each}s" if each else "plain runs" for each in (found, kind))
+            raise ConfigError(f"the state holds {has} ({label}), and this run adds {wants}", "use another --state")
+
+
+def compact(found: Iterable[Unit]) -> str:
+    """Write units in ascending order in few words: ``2026-11-01, 2026-11-03..2026-11-05``."""
+    lots = [[unit for _, unit in lot] for _, lot in groupby(enumerate(found), lambda at: at[1].ordinal - at[0])]
+    return ", ".join(lot[0].label if len(lot) == 1 else f"{lot[0].label}..{lot[-1].label}" for lot in lots)
+
+
+def _ordinal(text: str, kind: Kind, option: str) -> int:
+    instant = _instant(text)
+    if instant is None or instant.year not in _YEARS:
+        raise ConfigError(f"{option} {text!r} is no {kind} of the years 1970 to 2999", f"write {_EXAMPLES[kind]}")
+    ordinal, rest = divmod(instant - _ZEROS[kind], _STEPS[kind])
+    if not rest:
+        return ordinal
+    if kind == "week" and instant.time() == dt.time():
+        before, after = (unit_at(ordinal + n, kind).label for n in (0, 1))
+        what = f"{option} {text} is a {instant:%A}, and weeks start on Mondays"
+        raise ConfigError(what, f"say {before} or {after}")
+    raise ConfigError(f"{option} {text!r} is no {kind}", f"write {_EXAMPLES[kind]}, or choose another --unit")
+
+
+def _instant(text: str) -> dt.datetime | None:
+    try:
+        instant = dt.datetime.fromisoformat(text)
+    except ValueError:
+        return None
+    return instant if instant.tzinfo is None and re.match(r"\d{4}-\d\d-\d\d", text) else None
+
+
+# Paths
+
+
+def has_date(path: str) -> bool:
+    """Whether a path is a template: ``{date}`` or ``{date:%Y/%m/%d}`` stand in it."""
+    return _DATE.search(path) is not None
+
+
+def fill(path: str, unit: Unit) -> str:
+    """Put a unit into a template: its label, or its start in a layout of ``strftime``."""
+    start = unit.start
+    return _DATE.sub(lambda found: start.strftime(found[1]) if found[1] and start else unit.label, path)
+
+
+def before_date(path: str) -> str:
+    """Return the folder of a template that is the same for all units, ``.`` where there is none."""
+    found = _DATE.search(path)
+    folder, slash, _ = path[: found.start() if found else len(path)].rpartition("/")
+    return folder or slash or "."
+
+
+def check_template(path: str, first: Unit, kind: Kind) -> None:
+    """Raise `ConfigError` where two units, from ``first`` on, would have the same path."""
+    there = fill(path, first)
+    for other in _others(first, kind):
+        if fill(path, other) == there:
+            what = f"{path} is {there} for {first.label} and for {other.label}"
+            raise ConfigError(what, "write {date}, or a layout that tells every " + kind)
+
+
+def _others(first: Unit, kind: Kind) -> Iterator[Unit]:
+    """Units that a layout may fail to tell from the first: those that come next, and the one of 28 years on."""
+    alike = first.ordinal + _ALIKE_FOR // _STEPS[kind]
+    yield from (unit_at(ordinal, kind) for ordinal in range(first.ordinal + 1, min(alike, first.ordinal + _PROBES)))
+    yield unit_at(alike, kind)
+
+
+def output_of(path: str, unit: Unit, name: str) -> str:
+    """Return where the output of a unit goes: the template, filled, else the folder ``NAME=LABEL`` below the path."""
+    return fill(path, unit) if has_date(path) else f"{path.rstrip('/')}/{name}={unit.label}"
+
+
+@dataclass(frozen=True, slots=True)
+class Partitions:
+    """Folders ``NAME=VALUE`` of one name, as their names are written, by their decoded values."""
+
+    name: str
+    folders: dict[str, tuple[str, ...]]
+
+
+def partitions(names: Sequence[str], kind: Kind, path: str) -> Partitions | None:
+    """Find, among the folders below ``path``, those that are partitions by units; None where there are none.
+
+    Raises `ConfigError` where folders of several names are, or where they are days and weeks were asked for.
+    """
+    found: dict[str, dict[str, tuple[str, ...]]] = {}
+    for folder in names:
+        name, equals, value = folder.partition("=")
+        label = unquote(value)
+        if equals and name and re.fullmatch(_LABELS[kind], label) and (instant := _instant(label)):
+            if kind == "week" and instant.weekday():
+                raise ConfigError(f"{path}/{folder} is no week: {label} is a {instant:%A}", "say --unit day")
+            folders = found.setdefault(name, {})
+            folders[label] = (*folders.get(label, ()), folder)
+    if len(found) > 1:
+        one, other = sorted(found)[:2]
+        raise ConfigError(f"{path} holds folders {one}= and {other}=", f"say which: {path}/{one}={{date}}")
+    return next((Partitions(name, folders) for name, folders in found.items()), None)

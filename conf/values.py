@@ -1,0 +1,129 @@
+"""What the values of options may be: texts read and checked, and how a job file may write them.
+
+A job keeps texts as they were asked for. A value that does not read is a `WincliError` whose words go behind the name
+of the option: ``--lag`` + ``'soon' is no duration``.
+"""
+
+from __future__ import annotations
+
+import csv
+import datetime as dt
+import re
+from collections.abc import Callable
+from fractions import Fraction
+from typing import Annotated, Any
+
+from pydantic import AfterValidator, BeforeValidator, Field, WithJsonSchema
+from pydantic_core import PydanticCustomError
+
+from windowing.errors import ConfigError, SpecError, WincliError
+from windowing.parse import parse_aggregate, parse_duration, parse_window
+
+_SIZES = {"": 1, "b": 1, "kib": 1 << 10, "mib": 1 << 20, "gib": 1 << 30, "k": 10**3, "m": 10**6, "g": 10**9}
+_SIZES |= {"kb": 10**3, "mb": 10**6, "gb": 10**9}
+
+
+def names(value: Any) -> Any:
+    """Split ``a,b`` or ``["a", "b,c"]`` into column names; double quotes hold a comma together."""
+    texts = [value] if isinstance(value, str) else list(value)
+    return tuple(name.strip() for row in csv.reader(texts, skipinitialspace=True) for name in row if name.strip())
+
+
+def size(value: Any) -> int:
+    """Read ``64MiB``, ``1.5GiB`` or a number of bytes."""
+    found = re.fullmatch(r"\s*(\d{1,15}(?:\.\d{1,9})?)\s*([a-z]*)\s*", str(value).lower())
+    if not found or found[2] not in _SIZES or not (got := int(float(found[1]) * _SIZES[found[2]])):
+        raise ConfigError(f"{value!r} is not a size", "write it as 64MiB, 1GiB or a number of bytes")
+    return got
+
+
+def origin_seconds(text: str) -> Fraction:
+    """Read the origin of the time grid: seconds or a duration, or an ISO date or time (UTC where it has no zone).
+
+    Returns seconds since the clock's zero, which is the Unix epoch for timestamps.
+    """
+    if not re.match(r"\d{4}-\d\d-\d\d", text):
+        sign = -1 if text.startswith("-") else 1
+        try:
+            return sign * parse_duration(text.lstrip("+-"))
+        except SpecError as error:
+            raise ConfigError(f"{text!r} is no time: {error.what}", "write 2026-11-01T06:00 or 6h") from None
+    try:
+        instant = dt.datetime.fromisoformat(text)
+    except ValueError:
+        raise ConfigError(f"{text!r} is no date or time", "write 2026-11-01 or 2026-11-01T06:00") from None
+    since = instant.replace(tzinfo=instant.tzinfo or dt.UTC) - dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
+    return Fraction(since // dt.timedelta(microseconds=1), 10**6)
+
+
+def edge(text: str) -> dt.datetime:
+    """Read where a range starts or ends: a day, or an hour of one."""
+    if re.fullmatch(r"\d{4}-\d\d-\d\d(T\d\d)?", text):
+        try:
+            return dt.datetime.fromisoformat(text)
+        except ValueError:
+            pass
+    raise ConfigError(f"{text!r} is no day or hour", "write 2026-11-01, or 2026-11-01T06 for units of an hour")
+
+
+def _duration(text: str) -> None:
+    try:
+        parse_duration(text)
+    except SpecError as error:
+        raise ConfigError(f"{text!r} is no duration: {error.what}", "write it as 10, 1.5s or 5m") from None
+
+
+def _name(text: str) -> None:
+    if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]*", text):
+        do = "use letters, digits, '-', '_' and '.', and begin with a letter or digit"
+        raise ConfigError(f"{text!r} is no name of a stage", do)
+
+
+def _texts(value: Any) -> Any:
+    return (value,) if isinstance(value, str) else value
+
+
+def checked_by(read: Callable[[Any], object]) -> Callable[[Any], Any]:
+    """Return a validator that lets a value pass as it is if ``read`` can read it, and else keeps its error."""
+
+    def check(value: Any) -> Any:
+        converted_by(read)(value)
+        return value
+
+    return check
+
+
+def converted_by(read: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """Return a validator that gives what ``read`` gives, and else keeps its error."""
+
+    def convert(value: Any) -> Any:
+        try:
+            return read(value)
+        except WincliError as error:
+            raise PydanticCustomError("unfit", "it does not read", {"error": error}) from None
+
+    return convert
+
+
+def _written(*types: str) -> WithJsonSchema:
+    """How a job file writes a value: types of JSON Schema. What lists and mappings hold is text."""
+    inner = {"array": {"items": {"type": "string"}}, "object": {"additionalProperties": {"type": "string"}}}
+    more = {word: value for name in types for word, value in inner.get(name, {}).items()}
+    return WithJsonSchema({"type": types[0] if len(types) == 1 else list(types), **more})
+
+
+Window = Annotated[str, AfterValidator(checked_by(parse_window))]
+Call = Annotated[str, AfterValidator(checked_by(parse_aggregate))]
+Calls = Annotated[tuple[Call, ...], BeforeValidator(_texts), _written("string", "array", "object")]
+Texts = Annotated[tuple[str, ...], BeforeValidator(_texts), _written("string", "array"), Field(min_length=1)]
+Names = Annotated[tuple[str, ...], BeforeValidator(names), _written("string", "array")]
+Origin = Annotated[str, AfterValidator(checked_by(origin_seconds)), _written("string", "number")]
+Seconds = Annotated[str, AfterValidator(checked_by(_duration)), _written("string", "number")]
+Size = Annotated[int, BeforeValidator(converted_by(size)), _written("string", "integer")]
+Edge = Annotated[str, AfterValidator(checked_by(edge))]
+StageName = Annotated[str, AfterValidator(checked_by(_name))]
+Types = Annotated[str, _written("string", "object")]
+Settings = Annotated[
+    dict[str, str],
+    WithJsonSchema({"type": "object", "additionalProperties": {"type": ["string", "number", "boolean"]}}),
+]

@@ -1,0 +1,268 @@
+"""The carry: what the windows of a stage take from one run into the next (semantics section 7, ``hold``).
+
+A run that goes on from a state sees the rows that are still of use first, then its own. Whatever came out before is not
+told again; what rows alone do not say is in a few registers per key. A carry is two tables, one line a row and one line
+a key, which are kept as Parquet and travel to the scan as the rows of any chunk do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from windowing.columns import Ints, Mask, combined
+from windowing.sequence import Sequences, behind, group_codes, one_batch, taken
+from windowing.spec import Delta, Sliding, WindowSpec
+
+POS, RANK, SHOWN, GONE, LAST = "__pos", "__rank", "__shown", "__gone", "__last"
+"""Columns of a carry's rows, behind those of the input."""
+ROWS, BEGIN, WINDOWS, FULL, BASELINE = "__rows", "__begin", "__windows", "__full", "__baseline"
+"""Columns of a carry's keys, behind those of the key."""
+
+
+@dataclass(frozen=True, slots=True)
+class Registers:
+    """What a window knows of each of K keys that its rows do not tell.
+
+    ``rows``: int64 (K,), rows of the key so far. ``begin``: int64 (K,), how many of them came before the last partition
+    eviction. ``windows``: int64 (K,), the number of its next window. ``full``: (K,), whether a sliding window that
+    evicts by ``delta`` has evicted anything. ``baseline``: (K,), the value that a ``delta`` trigger compares with, null
+    where no row has set it; a column of nulls where nothing is triggered so.
+    """
+
+    rows: Ints
+    begin: Ints
+    windows: Ints
+    full: Mask
+    baseline: pa.Array
+
+    def take(self, picks: Ints) -> Registers:
+        """Return those of some keys."""
+        baseline = self.baseline.take(pa.array(picks))
+        return Registers(self.rows[picks], self.begin[picks], self.windows[picks], self.full[picks], baseline)
+
+
+@dataclass(frozen=True, slots=True)
+class Flags:
+    """What is known of each of n rows. ``shown``: whether a pane showed it. ``gone``: whether no pane is going to, for
+    it is hidden or left. ``last``: whether the last pane of its key showed it (for ``--emit entered`` and ``left``)."""
+
+    shown: Mask
+    gone: Mask
+    last: Mask
+
+    def take(self, picks: Ints) -> Flags:
+        """Return those of some rows."""
+        return Flags(self.shown[picks], self.gone[picks], self.last[picks])
+
+
+@dataclass(frozen=True, slots=True)
+class Carry:
+    """The carry of some keys. ``sequences``: all of these keys, with or without rows; its rows have a ``rank``."""
+
+    sequences: Sequences
+    registers: Registers
+    flags: Flags
+
+
+@dataclass(frozen=True, slots=True)
+class Past:
+    """A carry, seen from sequences that hold its rows first and new ones behind them.
+
+    ``held``: int64 (K,), how many rows at the front of each sequence were carried. ``registers``: of the K keys, at the
+    end of the run before. ``flags``: of the n rows, false for new ones. ``signals``: how many of the signals, which
+    stand in order, have been seen by the run before. ``since``: where the clock stood at its end, None: nowhere.
+    """
+
+    held: Ints
+    registers: Registers
+    flags: Flags
+    signals: int = 0
+    since: int | float | None = None
+
+    @property
+    def ahead(self) -> Ints:
+        """Rows of each key's present window that came before the first one here, int64 (K,)."""
+        return self.registers.rows - self.registers.begin - self.held
+
+
+def fresh(spec: WindowSpec, rows: pa.RecordBatch, keys: int) -> Registers:
+    """Registers of keys that nothing is known of; ``rows`` tell the types."""
+    nothing = np.zeros(keys, np.int64)
+    return Registers(nothing, nothing, nothing, np.zeros(keys, np.bool_), pa.nulls(keys, baseline_type(spec, rows)))
+
+
+def no_flags(rows: int) -> Flags:
+    """Flags of new rows."""
+    nothing = np.zeros(rows, np.bool_)
+    return Flags(nothing, nothing, nothing)
+
+
+def baseline_type(spec: WindowSpec, rows: pa.RecordBatch) -> pa.DataType:
+    """Type of `Registers.baseline`."""
+    if isinstance(spec, Sliding) and isinstance(spec.trigger, Delta):
+        return rows.schema.field(spec.trigger.attribute).type
+    return pa.null()
+
+
+def joined(spec: WindowSpec, carry: Carry, new: Sequences) -> tuple[Sequences, Past, Carry]:
+    """Put new rows behind those carried.
+
+    Also return what is left of the carry: keys that have neither, whose registers go on as they are.
+    """
+    sequences, picks = behind(carry.sequences, new)
+    carried = len(carry.sequences)
+    known = _places_in(carry.sequences.keys, sequences)
+    padded = _with_fresh(carry.registers, fresh(spec, new.rows, 1))
+    registers = padded.take(np.where(known < 0, len(carry.registers.rows), known))
+    held = np.zeros(len(sequences.bounds) - 1, np.int64)
+    there = known >= 0
+    held[there] = np.diff(carry.sequences.bounds)[known[there]]
+    more = no_flags(len(new))
+    flags: list[Any] = [np.concatenate([getattr(carry.flags, f.name), getattr(more, f.name)])[picks] for f in fields(Flags)]
+    assert carry.sequences.rank is not None
+    per_key = np.diff(sequences.bounds)
+    place = np.arange(len(sequences)) - np.repeat(sequences.bounds[:-1], per_key)
+    rank = place + np.repeat(registers.rows - held, per_key)
+    rank[picks < carried] = carry.sequences.rank
+    sequences = Sequences(sequences.keys, sequences.bounds, sequences.rows, sequences.pos, sequences.order, rank)
+    return sequences, Past(held, registers, Flags(*flags)), _idle(carry, known)
+
+
+def key_table(carry: Carry) -> pa.Table:
+    """Return a carry's keys and registers, one line a key; one line where there is no key."""
+    registers = carry.registers
+    columns = [registers.rows, registers.begin, registers.windows, registers.full, registers.baseline]
+    keys = carry.sequences.keys
+    own = {} if keys is None else dict(zip(keys.column_names, keys.columns, strict=True))
+    return _table(own, dict(zip((ROWS, BEGIN, WINDOWS, FULL, BASELINE), columns, strict=True)))
+
+
+def row_table(carry: Carry) -> pa.Table:
+    """Return a carry's rows by key and order: the key, the columns that the window needs, and what is known of them."""
+    sequences, flags = carry.sequences, carry.flags
+    of_key = pa.array(np.repeat(np.arange(len(sequences.bounds) - 1), np.diff(sequences.bounds)))
+    own = dict(zip(sequences.rows.schema.names, sequences.rows.columns, strict=True))
+    if sequences.keys is not None:
+        keys = zip(sequences.keys.column_names, sequences.keys.columns, strict=True)
+        own = {**{name: combined(column).take(of_key) for name, column in keys}, **own}
+    columns = [sequences.pos, sequences.rank, flags.shown, flags.gone, flags.last]
+    return _table(own, dict(zip((POS, RANK, SHOWN, GONE, LAST), columns, strict=True)))
+
+
+def read_carry(
+    keys: pa.Table, rows: pa.Table, key: Sequence[str], order: Sequence[str], values: Sequence[str]
+) -> Carry:
+    """Return the carry that `key_table` and `row_table` have written; names as `windowing.sequence.build` takes them."""
+    known: list[Any] = [_numpy(keys, name) for name in (ROWS, BEGIN, WINDOWS, FULL)]
+    registers = Registers(*[*known, combined(keys.column(BASELINE))])
+    flags = Flags(*(_numpy(rows, name) for name in (SHOWN, GONE, LAST)))
+    distinct = keys.select(list(key)) if key else None
+    counts = np.array([rows.num_rows])
+    if distinct is not None:
+        both = pa.concat_tables([distinct, rows.select(list(key))])
+        codes, _ = group_codes([combined(column) for column in both.columns])
+        counts = np.bincount(codes[distinct.num_rows :], minlength=distinct.num_rows)
+    bounds = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
+    values = one_batch(rows.select(list(values)))
+    sequences = Sequences(distinct, bounds, values, _numpy(rows, POS), tuple(order), _numpy(rows, RANK))
+    return Carry(sequences, registers, flags)
+
+
+def concatenated(carries: Sequence[Carry]) -> Carry:
+    """Return the carries of different keys as one; ``carries`` stand by key, and so do theirs."""
+    if len(carries) == 1:
+        return carries[0]
+    parts = [carry.sequences for carry in carries]
+    keys = [part.keys for part in parts if part.keys is not None]
+    starts = np.cumsum([0, *(len(part) for part in parts)])
+    bounds = np.concatenate([[0], *(part.bounds[1:] + start for part, start in zip(parts, starts, strict=False))])
+    rows = one_batch(pa.Table.from_batches([part.rows for part in parts]))
+    pos, rank = (np.concatenate([getattr(part, name) for part in parts]) for name in ("pos", "rank"))
+    told: list[Any] = [np.concatenate([getattr(c.registers, f.name) for c in carries]) for f in fields(Registers)[:-1]]
+    baseline = pa.concat_arrays([carry.registers.baseline for carry in carries])
+    flags: list[Any] = [np.concatenate([getattr(carry.flags, f.name) for carry in carries]) for f in fields(Flags)]
+    distinct = pa.concat_tables(keys) if keys else None
+    return Carry(Sequences(distinct, bounds, rows, pos, parts[0].order, rank), Registers(*[*told, baseline]), Flags(*flags))
+
+
+def merged(one: Carry, other: Carry) -> Carry:
+    """Return the carries of different keys as one, by key."""
+    both = concatenated([one, other])
+    if both.sequences.keys is None:
+        return one if len(one.registers.rows) else other
+    return take_keys(both, _ascending(both.sequences.keys))
+
+
+def take_keys(carry: Carry, picks: Ints) -> Carry:
+    """Return the carry of some of its keys, in that order."""
+    sequences = carry.sequences
+    counts = np.diff(sequences.bounds)[picks]
+    bounds = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
+    rows = np.repeat(sequences.bounds[:-1][picks] - bounds[:-1], counts) + np.arange(bounds[-1])
+    keys = None if sequences.keys is None else sequences.keys.take(pa.array(picks))
+    assert sequences.rank is not None
+    kept = Sequences(
+        keys,
+        bounds,
+        taken(sequences.rows, rows),
+        sequences.pos[rows],
+        sequences.order,
+        sequences.rank[rows],
+    )
+    return Carry(kept, carry.registers.take(picks), carry.flags.take(rows))
+
+
+def taken_rows(carry: Carry, picks: Ints) -> Carry:
+    """Return the carry with only the rows at ``picks``, which ascend; those without a rank get their places."""
+    sequences = carry.sequences
+    rank = sequences.rank
+    if rank is None:
+        rank = np.arange(len(sequences)) - np.repeat(sequences.bounds[:-1], np.diff(sequences.bounds))
+    bounds = np.searchsorted(picks, sequences.bounds)
+    rows, pos = taken(sequences.rows, picks), sequences.pos[picks]
+    kept = Sequences(sequences.keys, bounds, rows, pos, sequences.order, rank[picks])
+    return Carry(kept, carry.registers, carry.flags.take(picks))
+
+
+def _table(own: Mapping[str, Any], more: Mapping[str, Any]) -> pa.Table:
+    arrays = [*own.values(), *(pa.array(column) for column in more.values())]
+    return pa.Table.from_arrays(arrays, names=[*own, *more])
+
+
+def _numpy(table: pa.Table, name: str) -> Any:
+    return combined(table.column(name)).to_numpy(zero_copy_only=False)
+
+
+def _ascending(keys: pa.Table) -> Ints:
+    codes, _ = group_codes([combined(column) for column in keys.columns])
+    return np.argsort(codes, kind="stable")
+
+
+def _places_in(keys: pa.Table | None, sequences: Sequences) -> Ints:
+    """Of each key of some sequences its place among other keys, -1 where it is not there; int64 (K,)."""
+    if keys is None or sequences.keys is None:
+        return np.zeros(len(sequences.bounds) - 1, np.int64)
+    both = pa.concat_tables([keys, sequences.keys])
+    codes, distinct = group_codes([combined(column) for column in both.columns])
+    place = np.full(distinct.num_rows, -1)
+    place[codes[: keys.num_rows]] = np.arange(keys.num_rows)
+    return place[codes[keys.num_rows :]]
+
+
+def _with_fresh(registers: Registers, new: Registers) -> Registers:
+    """The same with those of a new key behind them."""
+    told: list[Any] = [np.append(getattr(registers, f.name), getattr(new, f.name)) for f in fields(Registers)[:-1]]
+    baseline = pa.concat_arrays([registers.baseline.cast(new.baseline.type), new.baseline])
+    return Registers(*[*told, baseline])
+
+
+def _idle(carry: Carry, known: Ints) -> Carry:
+    """The carry of the keys that are not among those ``known``."""
+    idle = np.ones(len(carry.registers.rows), np.bool_)
+    idle[known[known >= 0]] = False
+    return take_keys(carry, np.flatnonzero(idle))

@@ -1,0 +1,136 @@
+"""What windows hold at the end of a run: the rows and registers that the next one goes on with (semantics section 7).
+
+Each kind is asked which rows are still of use: those that a pane to come may show, and those that decide how the rows
+in the window are counted. A run that ends with ``flush`` or ``drop`` holds no rows, and its windows begin anew; only
+their numbers go on.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pyarrow as pa
+
+from windowing.batched import batched_rest
+from windowing.carry import Carry, Flags, Past, Registers, fresh, no_flags, taken_rows
+from windowing.columns import Ints, Mask, combined
+from windowing.contents import shown
+from windowing.intervals import interval_rest
+from windowing.panes import AT_END, Panes
+from windowing.segments import Segments, segments
+from windowing.sequence import Sequences
+from windowing.setting import Setting
+from windowing.signals import Signals
+from windowing.sliding import evicted_at, held_rows, tripping
+from windowing.spec import Batched, Delta, Sliding, TimeInterval, Tumbling, WindowSpec
+
+
+def carry_of(
+    spec: WindowSpec,
+    looks_back: bool,
+    sequences: Sequences,
+    signals: Signals,
+    setting: Setting,
+    panes: Panes,
+    told: Ints,
+    dead: int,
+) -> Carry:
+    """Return what the next run goes on with.
+
+    ``looks_back``: whether the next pane of a key needs to know what its last one showed. ``panes``: all of them; ``told``: which of these have come out, ascending. ``dead``: of event-time panes the last
+    that no row can get into any more.
+    """
+    past = setting.past or Past(
+        np.zeros(len(sequences.bounds) - 1, np.int64),
+        fresh(spec, sequences.rows, len(sequences.bounds) - 1),
+        no_flags(len(sequences)),
+    )
+    cut = None if signals.evictions is None else segments(signals.evictions, sequences)
+    last = _last_shown(panes, told, past, sequences) if looks_back else past.flags.last
+    gone = np.zeros(len(sequences), np.bool_)
+    kept = np.zeros(len(sequences), np.bool_)
+    if setting.hold:
+        kept, gone = _of_use(spec, sequences, setting, panes, cut, dead)
+        gone |= last & ~kept
+        kept |= last
+    seen = past.flags.shown | shown(panes.take(told).contents, len(sequences))
+    registers = _registers(spec, sequences, setting, past, cut)
+    registers = replace(registers, windows=past.registers.windows + np.bincount(panes.key[told], minlength=len(registers.rows)))
+    flags = Flags(seen, gone, last)
+    return taken_rows(Carry(sequences, registers, flags), np.flatnonzero(kept))
+
+
+def _of_use(
+    spec: WindowSpec, sequences: Sequences, setting: Setting, panes: Panes, cut: Segments | None, dead: int
+) -> tuple[Mask, Mask]:
+    """Which rows are of use, and which of these no pane is going to show."""
+    never = np.zeros(len(sequences), np.bool_)
+    match spec:
+        case Tumbling():
+            kept = shown(panes.take(np.flatnonzero(panes.cause == AT_END)).contents, len(sequences))
+            if setting.empty == "row":  # tells how many windows there are between it and the next
+                kept[sequences.bounds[1:] - 1] = True
+            return kept, never
+        case Sliding():
+            pieces = sequences if cut is None else replace(sequences, bounds=cut.bounds)
+            kept = held_rows(spec, pieces, setting)
+            if cut is not None or (setting.partial and sequences.keys is None):
+                kept[pieces.bounds[1:][np.diff(pieces.bounds) > 0] - 1] = True
+            if cut is not None:
+                kept &= np.repeat(cut.lives, np.diff(cut.bounds))
+            return kept, never
+        case TimeInterval():
+            assert setting.event_time is not None
+            return interval_rest(spec, sequences, setting.event_time, dead), never
+        case Batched():
+            return batched_rest(spec, sequences, setting)
+
+
+def _registers(spec: WindowSpec, sequences: Sequences, setting: Setting, past: Past, cut: Segments | None) -> Registers:
+    """The registers, but for the numbers of windows."""
+    bounds = sequences.bounds
+    new = fresh(spec, sequences.rows, len(bounds) - 1)
+    rows = past.registers.rows + np.diff(bounds) - past.held
+    if not setting.hold:
+        return replace(new, rows=rows, begin=rows)
+    begin, pieces, living = past.registers.begin, sequences, np.arange(len(bounds) - 1)
+    if cut is not None:
+        pieces = replace(sequences, bounds=cut.bounds)
+        past = cut.past(past)
+        lives = np.flatnonzero(cut.lives)
+        living = np.full(len(bounds) - 1, -1)
+        living[cut.key[lives]] = lives
+        size = np.where(living < 0, 0, np.diff(cut.bounds)[living])
+        is_cut = (living < 0) | ~cut.is_first[living]
+        begin = np.where(is_cut, rows - size, begin)
+    full, baseline = _sliding_registers(spec, pieces, past)
+    full, baseline = np.append(full, False), pa.concat_arrays([baseline, pa.nulls(1, baseline.type)])
+    return Registers(rows, begin, new.windows, full[living], baseline.take(pa.array(living % len(full))))
+
+
+def _sliding_registers(spec: WindowSpec, sequences: Sequences, past: Past) -> tuple[Mask, pa.Array]:
+    """Whether anything was evicted by ``delta``, and the baselines of ``delta`` triggers, of each sequence."""
+    full, baseline, bounds = past.registers.full, past.registers.baseline, sequences.bounds
+    if isinstance(spec, Sliding) and isinstance(spec.evict, Delta):
+        gone = np.append(0, np.cumsum(evicted_at(spec, sequences) < len(sequences)))
+        full = full | (np.diff(gone[bounds]) > 0)
+    if isinstance(spec, Sliding) and isinstance(spec.trigger, Delta):
+        moved = tripping(spec.trigger, sequences, past)
+        newest = np.searchsorted(moved, bounds[1:]) - 1
+        is_moved = newest >= np.searchsorted(moved, bounds[:-1])
+        values = combined(sequences.rows.column(spec.trigger.attribute))
+        own = len(values) + np.arange(len(bounds) - 1)
+        picks = np.where(is_moved, np.append(moved, 0)[newest], own)
+        baseline = pa.concat_arrays([values, baseline.cast(values.type)]).take(pa.array(picks))
+    return full, baseline
+
+
+def _last_shown(panes: Panes, told: Ints, past: Past, sequences: Sequences) -> Mask:
+    """Which rows the last pane of each key that came out showed."""
+    newest = told[np.append(panes.key[told][1:] != panes.key[told][:-1], True)[: len(told)]]
+    out = past.flags.last.copy()
+    anew = np.zeros(len(sequences.bounds) - 1, np.bool_)
+    anew[panes.key[newest]] = True
+    out &= ~np.repeat(anew, np.diff(sequences.bounds))
+    return out | shown(panes.take(newest).contents, len(sequences))
