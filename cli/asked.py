@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from conf.job import Job, Stage, make_job, origin_seconds, pairs
+from conf.job import Job, Stage
+from conf.job_file import read_job_file
+from conf.making import make_job, pairs
+from conf.values import origin_seconds
 from readers.options import ReadOptions, parse_schema
 from windowing.errors import ConfigError
 from windowing.options import Options
@@ -33,28 +36,41 @@ class Asked:
     reading: ReadOptions
 
 
+_ARGUMENTS = ("job", "input", "output")
+
+
 def read_job(options: Mapping[str, Any]) -> Asked:
-    """Read the options of ``wincli run``. Raises `SpecError` and `ConfigError`."""
-    given = dict(options)
-    given["input"] = (given["input"],)
-    given["spark_conf"] = pairs(given.get("spark_conf") or [])
-    if not given.get("window"):
-        raise ConfigError("no window is given", "say --window SPEC, for example --window 'delta(ts, 60)'")
-    job = make_job(given)
+    """Read the options of ``wincli run``; the first of ``job``, ``input`` and ``output`` may be a job file.
+
+    Raises `SpecError` and `ConfigError`: one error with all mistakes.
+    """
+    flags = dict(options)
+    path, named = _arguments([given for name in _ARGUMENTS if (given := flags.pop(name, None)) is not None])
+    flags["spark_conf"] = pairs(flags.get("spark_conf") or ())
+    job = make_job({**flags, **named}, read_job_file(path) if path else None, parse_schema)
     column_types = parse_schema(job.column_types) if job.column_types else ()
     reading = ReadOptions(job.input_format, column_types, job.multiline, job.delimiter, job.file_order, job.split_size)
-    return Asked(job, tuple(_stage(job, stage) for stage in job.stages), reading)
+    return Asked(job, tuple(_stage(stage) for stage in job.stages), reading)
 
 
-def _stage(job: Job, stage: Stage) -> AskedStage:
+def _arguments(paths: Sequence[str]) -> tuple[str | None, dict[str, str]]:
+    """Split ``[JOB.yaml] [IN] [OUT]`` into the job file, which its name tells, and what is named besides."""
+    has_file = bool(paths) and paths[0].lower().endswith((".yaml", ".yml"))
+    named = dict(zip(("input", "output"), paths[has_file:], strict=False))
+    if len(paths) > 2 + has_file:
+        raise ConfigError(f"unexpected argument {paths[2 + has_file]!r}", "see wincli --help")
+    if not has_file and len(named) < 2:
+        raise ConfigError(f"missing argument '{'OUT' if named else 'IN'}'", "see wincli --help")
+    return paths[0] if has_file else None, named
+
+
+def _stage(stage: Stage) -> AskedStage:
     calls = tuple(parse_aggregate(text) for text in stage.agg) or None
-    return AskedStage(stage, parse_window(stage.window), calls, _window_options(job, stage))
+    return AskedStage(stage, parse_window(stage.window), calls, _window_options(stage))
 
 
-def _window_options(job: Job, stage: Stage) -> Options:
+def _window_options(stage: Stage) -> Options:
     """What a stage asks of its window."""
-    if stage.at_end == "hold" and job.state is None:
-        raise ConfigError("--at-end hold keeps open windows in a state, and there is none", "say flush or drop")
     return Options(
         at_end=stage.at_end,
         empty=stage.empty,

@@ -39,6 +39,7 @@ Examples:
   wincli run --window "within 5m" --key user --agg "tries=count()" logins/ recent/
   wincli run --window "timeInterval, intervalDuration(1h), discardAge(10m)" --event-time ts --lag 30s in/ hours/
   wincli run --window "count(100)" --emit rows --sort-by "price desc" in/ sorted/
+  wincli run nightly.yaml --start 2026-11-01 --end 2026-11-08
 \b
 Exit codes: 0 ok, 1 unexpected, 2 usage or spec, 3 files, 4 data, 5 Java or Spark, 130 interrupted, 143 terminated.
 """
@@ -47,19 +48,36 @@ Exit codes: 0 ok, 1 unexpected, 2 usage or spec, 3 files, 4 data, 5 Java or Spar
 def _option(flags: str, text: str, metavar: str | None = None) -> Any:
     """An option that an environment variable of its name can give too."""
     names = flags.split()
-    env = "WINCLI_" + max(names, key=len).lstrip("-").upper().replace("-", "_")
+    env = "WINCLI_" + max(names, key=len).partition("/")[0].lstrip("-").upper().replace("-", "_")
     return typer.Option(*names, help=text, metavar=metavar, envvar=env, show_envvar=False)
+
+
+def _switch(flag: str, text: str) -> Any:
+    """A yes-or-no option. It can be said both ways, for a job file may have said the other."""
+    return _option(f"{flag}/--no-{flag.removeprefix('--')}", text)
 
 
 @app.callback()
 def _root() -> None:
-    """Keep ``run`` and ``version`` commands of their own."""
+    """Keep commands apart, each with options of its own."""
 
 
 @app.command(epilog=_EXAMPLES)
 def run(
-    input: Annotated[str, typer.Argument(metavar="IN", help="A file, a folder (read recursively), a glob, or a URI.")],
-    output: Annotated[str, typer.Argument(metavar="OUT", help="The folder to write, whole or not at all.")],
+    job: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="JOB.yaml", help="A job file: options as keys, which flags override.", show_default=False
+        ),
+    ] = None,
+    input: Annotated[
+        str | None,
+        typer.Argument(metavar="IN", help="A file, a folder (read recursively), a glob, or a URI.", show_default=False),
+    ] = None,
+    output: Annotated[
+        str | None,
+        typer.Argument(metavar="OUT", help="The folder to write, whole or not at all.", show_default=False),
+    ] = None,
     window: Annotated[str | None, _option("--window -w", "The window, such as 'delta(ts, 60)'.", "SPEC")] = None,
     key: Annotated[list[str] | None, _option("--key -k", "Columns of the partition key.", "COL,..")] = None,
     order_by: Annotated[
@@ -89,9 +107,15 @@ def run(
     operator: Annotated[
         str | None, _option("--operator", "An operator of your own, in place of aggregates.", "MODULE:CLASS")
     ] = None,
-    partial: Annotated[bool | None, _option("--partial", "Sliding windows come out before they are full, too.")] = None,
+    partial: Annotated[bool | None, _switch("--partial", "Sliding windows come out before they are full, too.")] = None,
     at_end: Annotated[
-        str | None, _option("--at-end", "What becomes of windows still open at the end. Default: flush.", "flush|drop")
+        str | None,
+        _option(
+            "--at-end",
+            "What becomes of windows still open at the end; hold keeps them in the state. Default: flush, and hold "
+            "with --state.",
+            "flush|hold|drop",
+        ),
     ] = None,
     empty: Annotated[
         str | None, _option("--empty", "What a time window without rows gives. Default: skip.", "skip|mark|row")
@@ -109,7 +133,7 @@ def run(
         str | None, _option("--min-gap", "The least rise of the watermark that takes effect. Default: 0.", "DURATION")
     ] = None,
     emit_evicted: Annotated[
-        bool | None, _option("--emit-evicted", "Windows of evicted keys come out, too (tumbling).")
+        bool | None, _switch("--emit-evicted", "Windows of evicted keys come out, too (tumbling).")
     ] = None,
     input_format: Annotated[
         str | None, _option("--input-format", "Default: by file name.", "auto|parquet|csv|jsonl")
@@ -119,7 +143,7 @@ def run(
         _option("--schema", "Types of text columns; others are inferred over all data.", "COL:TYPE,.."),
     ] = None,
     multiline: Annotated[
-        bool | None, _option("--multiline", "CSV: quoted fields may hold line ends; a file is one split.")
+        bool | None, _switch("--multiline", "CSV: quoted fields may hold line ends; a file is one split.")
     ] = None,
     delimiter: Annotated[str | None, _option("--delimiter", "CSV: between fields. Default: a comma.", "CHAR")] = None,
     marks: Annotated[
@@ -139,10 +163,32 @@ def run(
         str | None, _option("--mode", "What to do if OUT holds a result. Default: error.", "error|overwrite")
     ] = None,
     plain: Annotated[
-        bool | None, _option("--plain", "Leave out stream columns (_at, _pos, _mark) and mark-only rows.")
+        bool | None, _switch("--plain", "Leave out stream columns (_at, _pos, _mark) and mark-only rows.")
     ] = None,
     max_rejects: Annotated[
         int | None, _option("--max-rejects", "Fail if more rows than this are rejected. Default: no limit.", "N")
+    ] = None,
+    state: Annotated[
+        str | None, _option("--state", "The folder that keeps open windows from run to run.", "DIR")
+    ] = None,
+    keep: Annotated[int | None, _option("--keep", "How many versions of the state are kept. Default: 10.", "N")] = None,
+    late: Annotated[
+        str | None,
+        _option(
+            "--late",
+            "What to do with rows that belong before those of the run before: reject them, or run again from there. "
+            "Default: reject.",
+            "reject|redo",
+        ),
+    ] = None,
+    start: Annotated[str | None, _option("--start", "The first unit of a range of days.", "DATE")] = None,
+    end: Annotated[str | None, _option("--end", "The unit after the last of the range.", "DATE")] = None,
+    unit: Annotated[
+        str | None, _option("--unit", "What a range is run and committed by. Default: day.", "hour|day|week")
+    ] = None,
+    redo: Annotated[bool | None, _switch("--redo", "Run units of the range again that are done.")] = None,
+    exit_code_noop: Annotated[
+        int | None, _option("--exit-code-noop", "The exit code where there was nothing to do. Default: 0.", "N")
     ] = None,
     split_size: Annotated[
         str | None, _option("--split-size", "How much a task reads at a time. Default: 96MiB.", "SIZE")
@@ -165,12 +211,31 @@ def run(
             "--verbose", "-v", count=True, show_default=False, help="More details; -vv: stack traces of errors."
         ),
     ] = 0,
-) -> None:
-    """Apply a window to the event logs in IN and write one row per pane to OUT."""
+) -> int:
+    """Apply a window to the event logs in IN and write one row per pane to OUT; or run a job file."""
     from cli.run import run_command  # noqa: PLC0415 - loads pyarrow, numba and Spark
 
     asked = {name: value for name, value in locals().items() if name not in ("run_command", "quiet", "verbose")}
-    run_command(asked, Messages(-1 if quiet else verbose, log_format == "json"))
+    return run_command(asked, -1 if quiet else verbose)
+
+
+@app.command()
+def schema() -> None:
+    """Print the JSON Schema of job files, for editors."""
+    from cli.schema import schema_text  # noqa: PLC0415 - loads pydantic and yaml
+
+    typer.echo(schema_text())
+
+
+@app.command()
+def status(
+    path: Annotated[str, typer.Argument(metavar="DIR", help="A state, the outputs of a range, or one result.")],
+    as_json: Annotated[bool, typer.Option("--json", help="One JSON object, for machines.")] = False,
+) -> None:
+    """Print what a state, the outputs of a range, or one result came to."""
+    from cli.status import status_command  # noqa: PLC0415 - loads pyarrow
+
+    status_command(path, as_json, Messages())
 
 
 @app.command()
@@ -225,14 +290,14 @@ def _hint(error: Any) -> str:
 def app_options() -> list[list[str]]:
     """The flags of ``wincli run``, option by option."""
     command: Any = typer.main.get_command(app)
-    return [list(parameter.opts) for parameter in command.commands["run"].params]
+    return [[*parameter.opts, *parameter.secondary_opts] for parameter in command.commands["run"].params]
 
 
 def _early_messages(arguments: list[str]) -> Messages:
     """How to tell an error, for those that come before or instead of the parsed options."""
     traces = "-vv" in arguments or arguments.count("-v") + arguments.count("--verbose") > 1
     as_json = "--log-format=json" in arguments or "--log-format json" in " ".join(arguments)
-    return Messages(2 if traces else 0, as_json)
+    return Messages(2 if traces else 0, as_json or os.environ.get("WINCLI_LOG_FORMAT") == "json")
 
 
 def _stop(number: int, _: Any) -> NoReturn:

@@ -17,7 +17,8 @@ from cli.outputs import Route, open_outputs, route_stages
 from cli.plans import PlannedStage, plan_stages
 from cli.progress import show_progress
 from cli.stages import RanStage, run_stages
-from cli.summary import by_reason, tell_choices, tell_outcome
+from cli.summary import tell_choices, tell_outcome
+from cli.words import by_reason
 from conf.job import Job
 from readers.open import open_source
 from windowing.engine.ports import Counts, Source
@@ -27,6 +28,7 @@ from windowing.engine.slices import Sizes
 from windowing.engine.warm import warm
 from windowing.engine.work import Work
 from windowing.errors import DataError
+from writers.journal import commit_all
 from writers.lock import Owner
 
 Show = Callable[[Progress], None]
@@ -49,8 +51,7 @@ def run_job(asked: Asked, spark: Boot, messages: Messages, started: float) -> No
             for stage in stages:  # while Java starts
                 warm(stage.plan, stage.schema)
             ran = _run(asked, stages, routes, source, spark, show)
-        for output, manifest in manifests_of(asked, source.files, ran, {"total": time.perf_counter() - started}):
-            output.commit(manifest)
+        commit_all(manifests_of(asked, source.files, ran, {"total": time.perf_counter() - started}))
     tell_outcome(asked, ran, time.perf_counter() - started, messages)
 
 

@@ -21,6 +21,7 @@ from windowing.plan import Plan, make_plan, stream_of
 from windowing.result_schema import MARK
 from windowing.stream import StreamInfo
 from writers import parquet
+from writers.sink import check_types
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,20 +62,26 @@ class _Input:
 def plan_stages(asked: Asked, source: Source) -> tuple[PlannedStage, ...]:
     """Plan all stages of a job: the first over ``source``, each other over the result of the one before.
 
-    Raises `ConfigError` naming the stage where a window, its key, options or marks do not fit its input.
+    Raises `ConfigError` naming the stage where a window, its key, options or marks do not fit its input, or where a
+    column of its result cannot be handed on.
     """
     reads = _Input(source.schema, source.stream, source.explain_type, is_stage=False)
-    planned = []
+    planned: list[PlannedStage] = []
     for stage in asked.stages:
         with errors_about(asked, stage.stage.name):
             planned.append(_plan_stage(stage, reads, is_last=stage is asked.stages[-1]))
-        plan = planned[-1].plan
-        reads = _Input(read_back(plan.schema), stream_of(plan), _unexplained, is_stage=True)
+            if len(planned) < len(asked.stages):
+                plan = planned[-1].plan
+                reads = _Input(read_back(plan.schema), stream_of(plan), _unexplained, is_stage=True)
     return tuple(planned)
 
 
 def read_back(schema: pa.Schema) -> pa.Schema:
-    """Return the columns that a reader finds in Parquet parts written with ``schema``: the format lacks some types."""
+    """Return the columns that a reader finds in Parquet parts written with ``schema``: the format lacks some types.
+
+    Raises `ConfigError` naming a column that it cannot hold at all.
+    """
+    check_types("parquet", schema)
     written = pa.BufferOutputStream()
     parquet.encode([], schema, written)
     return file_schema(pq.ParquetFile(pa.BufferReader(written.getvalue())))

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
+from cli.accounts import sum_rejected
 from cli.messages import Messages
 from cli.ranges import RangeOutcome
-from cli.repeats import Record
+from cli.repeats import R
 from cli.words import by_reason, many
-from conf.units import compact
+from conf.units import Unit, compact
 
 
-def tell_range(outcome: RangeOutcome[Record], output: str, has_state: bool, seconds: float, messages: Messages) -> None:
+def tell_range(outcome: RangeOutcome[R], output: str, has_state: bool, seconds: float, messages: Messages) -> None:
     """Tell what was skipped and missing, how far a correction reached, and the closing summary of all units together.
 
     ``output``: as the user wrote it. ``seconds``: what the whole range took.
@@ -22,15 +23,15 @@ def tell_range(outcome: RangeOutcome[Record], output: str, has_state: bool, seco
     if outcome.gaps:
         messages.note(f"no input, passed over: {compact(outcome.gaps)}", gaps=_labels(outcome.gaps))
     if outcome.reached and has_state:
-        beyond = f"{compact(outcome.beyond)} stay as they were" if outcome.beyond else "no unit comes after it"
+        beyond = f"{compact(outcome.beyond)} stay as they were" if outcome.beyond else "no unit was done after it"
         messages.note(f"the correction reached {outcome.reached.label}; {beyond}", reached=outcome.reached.label)
     if not outcome.done:
         messages.summary(f"nothing to do -> {output}", **_fields(outcome), output=output)
         return
     fields = _fields(outcome)
-    words = [f"{many(len(outcome.done), 'unit')} done" + (f", {len(outcome.again):,} again" if outcome.again else "")]
+    words = [f"{many(len(outcome.done), 'unit')} done" + (f" ({len(outcome.again):,} again)" if outcome.again else "")]
     words += [f"{len(outcome.skipped):,} skipped"] if outcome.skipped else []
-    words += [f"{many(len(outcome.gaps), 'gap')} ({compact(outcome.gaps)})"] if outcome.gaps else []
+    words += [many(len(outcome.gaps), "gap")] if outcome.gaps else []
     words += [f"{many(fields['rows_in'], 'row')} in", f"{many(fields['windows_out'], 'window')} out"]
     lost = fields["rejected"]
     words += [f"{sum(lost.values()):,} rejected" + (f" ({by_reason(lost)})" if lost else "")]
@@ -38,13 +39,8 @@ def tell_range(outcome: RangeOutcome[Record], output: str, has_state: bool, seco
     messages.summary(f"{', '.join(words)} -> {output}", **fields, seconds=round(seconds, 3), output=output)
 
 
-def _fields(outcome: RangeOutcome[Record]) -> dict[str, Any]:
+def _fields(outcome: RangeOutcome[R]) -> dict[str, Any]:
     """The sums over the units that were run: rows of their first stages, windows of their last, rejects of all."""
-    rejected: dict[str, int] = {}
-    for record in outcome.done:
-        for stage in record.stages:
-            for reason, count in stage.counts["rejected"].items():
-                rejected[reason] = rejected.get(reason, 0) + count
     return {
         "units": [record.label for record in outcome.done],
         "again": _labels(outcome.again),
@@ -53,9 +49,9 @@ def _fields(outcome: RangeOutcome[Record]) -> dict[str, Any]:
         "reached": outcome.reached.label if outcome.reached else None,
         "rows_in": sum(record.stages[0].counts["rows_in"] for record in outcome.done),
         "windows_out": sum(record.stages[-1].windows for record in outcome.done),
-        "rejected": rejected,
+        "rejected": sum_rejected([stage.counts["rejected"] for record in outcome.done for stage in record.stages]),
     }
 
 
-def _labels(units: tuple[Any, ...]) -> list[str]:
+def _labels(units: tuple[Unit, ...]) -> list[str]:
     return [unit.label for unit in units]

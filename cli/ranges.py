@@ -1,8 +1,8 @@
 """A range of units: which are run, in which order, and how far a correction reaches. Knows nothing of Spark.
 
-With a state, units are a chain: each begins from the state that the one before left. A unit that is run again makes the
-next one stale, unless it leaves the state that the next began from. That is asked of every unit that was ever done, so a
-correction that was killed halfway is completed by whatever range is run next.
+With a state, units are a chain: each begins from the state that the one before left. A unit that is run again makes
+the next one stale, unless it leaves the state that the next began from. That is asked of every unit that was ever
+done, so a correction that was killed halfway is completed by whatever range is run next.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Generic
 
-from cli.repeats import R, Record, same_inputs
+from cli.repeats import R, same_inputs
 from cli.unit_inputs import UnitInput
 from conf.units import Kind, Unit, check_kind, compact, unit_at
 from windowing.errors import ConfigError, InputError, WincliError

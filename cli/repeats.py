@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import os.path
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Protocol, TypeVar
 
-from pyarrow import fs
-
 from windowing.engine.ports import InputFile
 from windowing.errors import ConfigError
-from writers.place import MANIFEST, SUCCESS, Place, locate
 
 _DECIDES = ("stages", "input_format", "schema", "multiline", "delimiter", "file_order", "state", "late")
 _ONLY_WHERE = ("output",)
@@ -90,34 +86,3 @@ def plain_run(records: Sequence[R], files: Sequence[InputFile], is_same: Callabl
             what = f"{file.path} was read by {label} of this state already"
             raise ConfigError(what, "name only new files, or use {date} with --start and --end")
     return None
-
-
-# Results
-
-
-def read_manifest(output: str) -> dict[str, Any] | None:
-    """Return the manifest of a result, or None where there is none, or where a file that it names is gone."""
-    place = locate(output)
-    if _sizes(place, [MANIFEST, SUCCESS]) is None:
-        return None
-    with place.fs.open_input_stream(f"{place.path}/{MANIFEST}") as stream:
-        manifest: dict[str, Any] = json.loads(stream.read())
-    parts = [*manifest["parts"], *manifest["rejects"]]
-    whole = _sizes(place, [part["name"] for part in parts]) == [part["bytes"] for part in parts]
-    return manifest if whole else None
-
-
-def _sizes(place: Place, names: Sequence[str]) -> list[int] | None:
-    infos = place.fs.get_file_info([f"{place.path}/{name}" for name in names])
-    return [info.size for info in infos] if all(info.type == fs.FileType.File for info in infos) else None
-
-
-def inputs_of(manifest: Mapping[str, Any]) -> tuple[InputFile, ...]:
-    """Return the files that a result was made of."""
-    return tuple(InputFile(file["path"], file["size"], file["mtime"]) for file in manifest["inputs"])
-
-
-def is_done(output: str, job: Mapping[str, Any], files: Iterable[InputFile]) -> bool:
-    """Whether an output, without a state, is what this job gives for these files, so that there is nothing to do."""
-    manifest = read_manifest(output)
-    return manifest is not None and same_job(manifest["job"], job) and same_inputs(inputs_of(manifest), files)

@@ -9,21 +9,33 @@ from pathlib import Path
 from typing import Any
 
 from cli.asked import read_job
-from cli.messages import Messages
+from cli.messages import OK, Messages, Stopped, exit_code
 from conf.job import Job
 from conf.spark import spark_settings
 from windowing.engine.session import Boot, boot
+from windowing.errors import ConfigError, WincliError
 
 
-def run_command(options: Mapping[str, Any], messages: Messages) -> None:
-    """Run the job that the options describe. Raises a `WincliError` for everything that a user can cause."""
+def run_command(options: Mapping[str, Any], level: int) -> int:
+    """Run the job that the options describe, and return the exit code.
+
+    Raises a `WincliError` for what is wrong with the options; from then on errors are told as the job wants them.
+    """
     started = time.perf_counter()
     _look_for_user_functions_here()
     asked = read_job(options)
-    with _boot(asked.job, messages) as spark:
-        from cli.pipeline import run_job  # noqa: PLC0415 - loads pyarrow and numba, which takes as long as Java does
+    if asked.job.state or asked.job.start:
+        raise ConfigError("states and ranges cannot be run yet", "leave out --state, --start and --end")
+    messages = Messages(level, asked.job.log_format == "json")
+    try:
+        with _boot(asked.job, messages) as spark:
+            from cli.pipeline import run_job  # noqa: PLC0415 - loads pyarrow and numba, as long as Java takes to start
 
-        run_job(asked, spark, messages, started)
+            run_job(asked, spark, messages, started)
+    except (Stopped, WincliError) as error:
+        messages.error(error)
+        return exit_code(error)
+    return OK
 
 
 def _look_for_user_functions_here() -> None:

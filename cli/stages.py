@@ -52,9 +52,9 @@ def run_stages(
         with errors_about(asked, stage.name):
             reads = source if before is None else _stream(before, asked.job.split_size)
             outcome = compute(stage, Work(stage.plan, reads, route.sink, stage.marks))
-            parts = _parts(route, outcome, each)
             if before is not None:
                 before.route.sink.delete_between()
+            parts = _parts(route, outcome, each)
         before = RanStage(stage, route, outcome, parts)
         yield before
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from cli.asked import Asked
@@ -10,6 +10,7 @@ from cli.messages import Messages
 from cli.naming import about
 from cli.plans import PlannedStage
 from cli.stages import RanStage
+from cli.words import by_reason, many
 from windowing.engine.ports import Counts
 from windowing.engine.work import FILES, NONE, STREAM
 
@@ -45,7 +46,7 @@ def tell_outcome(asked: Asked, ran: Sequence[RanStage], seconds: float, messages
     rows, windows = ran[0].outcome.counts.rows_in, ran[-1].outcome.windows
     counts = sum((each.outcome.counts for each in ran), Counts())
     see = "see _rejected" if len(ran) == 1 else ""
-    words = [*_account(rows, windows, counts, see), f"{seconds:.1f} s", f"{_many(round(rows / seconds), 'row')}/s"]
+    words = [*_account(rows, windows, counts, see), f"{seconds:.1f} s", f"{many(round(rows / seconds), 'row')}/s"]
     output = asked.job.output
     messages.summary(
         f"{', '.join(words)} -> {output}",
@@ -55,18 +56,13 @@ def tell_outcome(asked: Asked, ran: Sequence[RanStage], seconds: float, messages
     )
 
 
-def by_reason(rejected: Mapping[str, int]) -> str:
-    """Return how many rows were rejected for each reason, as words."""
-    return ", ".join(f"{reason} {count:,}" for reason, count in sorted(rejected.items()))
-
-
 def _tell_noticed(asked: Asked, ran: RanStage, messages: Messages) -> None:
     outcome, which = ran.outcome, about(asked, ran.stage.name)
     phases = ", ".join(f"{phase} {spent:.1f} s" for phase, spent in outcome.seconds.items())
     messages.detail(f"{which}{outcome.chunks} chunks, {outcome.slices} slices; {phases}", phases=outcome.seconds)
     if outcome.falls:
         messages.note(
-            f"{which}the window's attribute goes down {_many(outcome.falls, 'time')} in arrival order; "
+            f"{which}the window's attribute goes down {many(outcome.falls, 'time')} in arrival order; "
             "if that is not meant, say --order-by COLUMN",
             falls=outcome.falls,
         )
@@ -84,7 +80,7 @@ def _tell_stage(asked: Asked, ran: RanStage, messages: Messages) -> None:
 def _account(rows: int, windows: int, counts: Counts, see: str) -> list[str]:
     """An account in words, of ``rows`` that came in and ``windows`` that came out; ``see``: where the rejects are."""
     rejected = sum(counts.rejected.values())
-    words = [f"{_many(rows, 'row')} in", f"{_many(windows, 'window')} out"]
+    words = [f"{many(rows, 'row')} in", f"{many(windows, 'window')} out"]
     words += [f"{rejected:,} rejected" + (f" ({by_reason(counts.rejected)})" if rejected else "")]
     words += [see] if rejected and see else []
     words += [f"{counts.filtered:,} in no window"] if counts.filtered else []
@@ -100,7 +96,3 @@ def _fields(rows: int, windows: int, counts: Counts) -> dict[str, Any]:
         "filtered": counts.filtered,
         "dropped_at_end": counts.dropped_at_end,
     }
-
-
-def _many(count: int, thing: str) -> str:
-    return f"{count:,} {thing}" + ("" if count == 1 else "s")

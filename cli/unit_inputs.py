@@ -77,16 +77,21 @@ def find_input(places: Places, unit: Unit) -> UnitInput | None:
 
     Raises `InputError` where one of several inputs is there and another is not.
     """
-    paths = [(path, base) for given, found in places.inputs for path, base in _paths(given, found, unit)]
-    listed = [_listed(path, base) for path, base in paths]
-    there = [bool(files) for files in listed]
-    if len({given for given, _ in places.inputs}) > len(paths) > 0 or any(there) != all(there):
-        has = next(path for (path, _), is_there in zip(paths, there, strict=True) if is_there)
-        raise InputError(f"{unit.label} has {has} and lacks another of its inputs", "wait for it, or leave it out")
-    if not any(there):
+    given = [(path, _paths(path, found, unit)) for path, found in places.inputs]
+    files = {path: [file for below, base in paths for file in _listed(below, base)] for path, paths in given}
+    there = [path for path, listed in files.items() if listed]
+    if not there:
         return None
-    files = tuple(InputFile(_name(file), file.size, file.mtime) for files in listed for file in files)
-    return UnitInput(tuple(path for path, _ in paths), tuple(dict.fromkeys(base for _, base in paths)), files)
+    if missing := [path for path, listed in files.items() if not listed]:
+        what = f"{there[0]} has files for {unit.label}, and {missing[0]} has none"
+        raise InputError(what, "wait for them, or end the range before it")
+    paths = [each for _, several in given for each in several]
+    by_path = {file.place.path: file for listed in files.values() for file in listed}
+    return UnitInput(
+        tuple(path for path, _ in paths),
+        tuple(dict.fromkeys(base for _, base in paths)),
+        tuple(InputFile(_name(file), file.size, file.mtime) for file in by_path.values()),
+    )
 
 
 def _paths(given: str, found: Partitions | None, unit: Unit) -> list[tuple[str, str]]:
@@ -104,6 +109,12 @@ def _listed(path: str, base: str) -> Sequence[Found]:
 
 def _name(file: Found) -> str:
     return file.place.path if file.place.is_local else absolute(file.place.shown)
+
+
+def outputs_of(asked: Asked, places: Places, unit: Unit) -> tuple[str, ...]:
+    """Return the outputs of a unit, that of the job last."""
+    own = [stage.output for stage in asked.job.stages[:-1] if stage.output is not None]
+    return tuple(output_of(path, unit, places.name) for path in (*own, asked.job.output))
 
 
 def unit_job(asked: Asked, places: Places, unit: Unit, found: UnitInput) -> Asked:

@@ -1,7 +1,7 @@
 """The model of a job: everything a run can be asked to do.
 
 The descriptions are those that the JSON Schema of job files shows (`conf.job_schema`). What values may be is said in
-`conf.values`, and what wins over what in `conf.making`.
+`conf.values`, how a job comes from flags and a job file in `conf.job_layers`.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any, Literal
 import yaml
 from pydantic import BaseModel, ConfigDict, Field
 
-from conf.values import Calls, Edge, Names, Origin, Seconds, Settings, Size, StageName, Texts, Types, Window
+from conf.values import Calls, Names, Origin, Seconds, Settings, Size, StageName, Texts, Types, Window
 
 
 def _key(text: str, **more: Any) -> Any:
@@ -73,7 +73,7 @@ class Job(BaseModel):
 
     input: Texts = _key("Files, folders (read recursively), globs or URIs; {date} stands for the unit of a range.")
     output: str = _key("The folder to write, whole or not at all; {date} stands for the unit of a range.")
-    stages: tuple[Stage, ...] = _key("Windows, each over the result of the one before.", min_length=1)
+    stages: tuple[Stage, ...] = _key("Windows, each over the result of the one before.")
     input_format: Literal["auto", "parquet", "csv", "jsonl"] = _key("Format of the input; auto goes by file names.")
     column_types: Types | None = _free("Types of text columns; as a mapping: column to type.", alias="schema")
     multiline: bool = _key("CSV: quoted fields may hold line ends; a file is one split.")
@@ -86,8 +86,8 @@ class Job(BaseModel):
     late: Literal["reject", "redo"] = _key(
         "What to do with rows that belong before those of the run before: reject them, or run again from there."
     )
-    start: Edge | None = _free("The first day (hour, week) of a range.")
-    end: Edge | None = _free("The day (hour, week) after the last of a range.")
+    start: str | None = _free("The first day (hour, week) of a range.")
+    end: str | None = _free("The day (hour, week) after the last of a range.")
     unit: Literal["hour", "day", "week"] = _key("What a range is run and committed by.")
     redo: bool = _key("Run units again that are done.")
     exit_code_noop: int = _key("The exit code of a run that had nothing to do.", ge=0, le=255)
@@ -102,8 +102,11 @@ class Job(BaseModel):
 STAGE_KEYS = tuple(Stage.model_fields)
 """What is said of a window; the rest is said of a job."""
 
+SINGLE_KEYS = tuple(key for key in STAGE_KEYS if key not in ("name", "output"))
+"""Keys of a single window, which stand at the top of a job file."""
+
 SHARED_KEYS = ("at_end", "output_format", "plain")
-"""Keys of a stage that may stand beside ``stages``: the end of all of them, and how the last one is written."""
+"""Keys that may stand beside ``stages``: the end of all of them, and how the last one is written."""
 
 
 @cache

@@ -10,10 +10,7 @@ from collections.abc import Mapping
 from functools import cache
 from typing import Any
 
-from conf.job import SHARED_KEYS, STAGE_KEYS, Job, Stage, defaults
-
-SINGLE_KEYS = tuple(key for key in STAGE_KEYS if key not in ("name", "output"))
-"""Keys of a single window, which stand at the top of the file."""
+from conf.job import SHARED_KEYS, SINGLE_KEYS, Job, Stage, defaults
 
 
 @cache
@@ -57,6 +54,6 @@ def _properties(schema: Mapping[str, Any]) -> dict[str, Any]:
 
 def _property(key: str, told: Mapping[str, Any]) -> dict[str, Any]:
     """The schema of one key: not null, since a key that is not meant is left out; with the real default."""
-    given = next((each for each in told.get("anyOf", ()) if each.get("type") != "null"), {})
+    given: dict[str, Any] = next((each for each in told.get("anyOf", ()) if each.get("type") != "null"), {})
     kept = {name: value for name, value in {**told, **given}.items() if name not in ("anyOf", "title", "default")}
     return {**kept, "default": defaults()[key]} if key in defaults() else kept

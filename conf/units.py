@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import datetime as dt
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from typing import Literal
@@ -25,7 +25,7 @@ _STEPS: dict[Kind, dt.timedelta] = {
 }
 _EPOCH = dt.datetime(1970, 1, 1)
 _ZEROS: dict[Kind, dt.datetime] = {"hour": _EPOCH, "day": _EPOCH, "week": dt.datetime(1969, 12, 29)}
-_YEARS = range(1970, 3000)  # ordinals are not negative, and ordinal * 10**12 has to fit into 64 bits
+_END = dt.datetime(3000, 1, 1)  # ordinal * 10**12 has to fit into 64 bits
 _LABELS = {"hour": r"\d{4}-\d\d-\d\dT\d\d", "day": r"\d{4}-\d\d-\d\d", "week": r"\d{4}-\d\d-\d\d"}
 _EXAMPLES = {"hour": "2026-11-01T05", "day": "2026-11-01", "week": "2026-11-02, a Monday"}
 _DATE = re.compile(r"\{date(?::([^{}]+))?\}")
@@ -64,6 +64,15 @@ def unit_at(ordinal: int, kind: Kind) -> Unit:
     return Unit(label, ordinal, start, start + _STEPS[kind])
 
 
+def unit_of(label: str, kind: Kind) -> Unit | None:
+    """Return the unit with this label, None where it is none of that kind."""
+    instant = _instant(label)
+    if instant is None or not _ZEROS[kind] <= instant < _END:
+        return None
+    unit = unit_at((instant - _ZEROS[kind]) // _STEPS[kind], kind)
+    return unit if unit.label == label else None
+
+
 def plain_unit(last: int | None) -> Unit:
     """Return the unit of a plain run onto a state whose last ordinal is ``last``, None for a new state."""
     ordinal = 0 if last is None else last + 1
@@ -98,7 +107,7 @@ def compact(found: Iterable[Unit]) -> str:
 
 def _ordinal(text: str, kind: Kind, option: str) -> int:
     instant = _instant(text)
-    if instant is None or instant.year not in _YEARS:
+    if instant is None or not _ZEROS[kind] <= instant < _END:
         raise ConfigError(f"{option} {text!r} is no {kind} of the years 1970 to 2999", f"write {_EXAMPLES[kind]}")
     ordinal, rest = divmod(instant - _ZEROS[kind], _STEPS[kind])
     if not rest:
@@ -165,7 +174,7 @@ class Partitions:
     """Folders ``NAME=VALUE`` of one name, as their names are written, by their decoded values."""
 
     name: str
-    folders: dict[str, tuple[str, ...]]
+    folders: Mapping[str, tuple[str, ...]]
 
 
 def partitions(names: Sequence[str], kind: Kind, path: str) -> Partitions | None:

@@ -21,6 +21,7 @@ from windowing.parse import parse_aggregate, parse_duration, parse_window
 
 _SIZES = {"": 1, "b": 1, "kib": 1 << 10, "mib": 1 << 20, "gib": 1 << 30, "k": 10**3, "m": 10**6, "g": 10**9}
 _SIZES |= {"kb": 10**3, "mb": 10**6, "gb": 10**9}
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 
 
 def names(value: Any) -> Any:
@@ -56,16 +57,6 @@ def origin_seconds(text: str) -> Fraction:
     return Fraction(since // dt.timedelta(microseconds=1), 10**6)
 
 
-def edge(text: str) -> dt.datetime:
-    """Read where a range starts or ends: a day, or an hour of one."""
-    if re.fullmatch(r"\d{4}-\d\d-\d\d(T\d\d)?", text):
-        try:
-            return dt.datetime.fromisoformat(text)
-        except ValueError:
-            pass
-    raise ConfigError(f"{text!r} is no day or hour", "write 2026-11-01, or 2026-11-01T06 for units of an hour")
-
-
 def _duration(text: str) -> None:
     try:
         parse_duration(text)
@@ -74,7 +65,7 @@ def _duration(text: str) -> None:
 
 
 def _name(text: str) -> None:
-    if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]*", text):
+    if not _NAME.fullmatch(text):
         do = "use letters, digits, '-', '_' and '.', and begin with a letter or digit"
         raise ConfigError(f"{text!r} is no name of a stage", do)
 
@@ -120,8 +111,9 @@ Names = Annotated[tuple[str, ...], BeforeValidator(names), _written("string", "a
 Origin = Annotated[str, AfterValidator(checked_by(origin_seconds)), _written("string", "number")]
 Seconds = Annotated[str, AfterValidator(checked_by(_duration)), _written("string", "number")]
 Size = Annotated[int, BeforeValidator(converted_by(size)), _written("string", "integer")]
-Edge = Annotated[str, AfterValidator(checked_by(edge))]
-StageName = Annotated[str, AfterValidator(checked_by(_name))]
+StageName = Annotated[
+    str, AfterValidator(checked_by(_name)), WithJsonSchema({"type": "string", "pattern": f"^{_NAME.pattern}$"})
+]
 Types = Annotated[str, _written("string", "object")]
 Settings = Annotated[
     dict[str, str],

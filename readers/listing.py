@@ -68,10 +68,13 @@ def list_files(paths: Sequence[str], bases: Sequence[str] = ()) -> Listing:
 
 
 def list_folders(path: str) -> tuple[str, ...]:
-    """Return the names of the folders right below a folder, sorted. Raises `NoFilesError` where it is not there."""
+    """Return the names of the folders right below a folder, sorted. Raises `InputError` where it is none."""
     root = _root(path)
-    if _info(root).type != fs.FileType.Directory:
+    kind = _info(root).type
+    if kind == fs.FileType.NotFound:
         raise _missing(path, root)
+    if kind != fs.FileType.Directory:
+        raise InputError(f"{path} is a file", "name a folder")
     with naming(path):
         names = [info.base_name for info in _children(root) if info.type == fs.FileType.Directory]
     return tuple(name for name in names if _is_kept(name))

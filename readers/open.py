@@ -148,7 +148,8 @@ def _source(
     constants = _constants(files, given)
     folders = pa.schema([(name, column.type) for name, column in constants.items()])
     own = [(file.place.shown, layout) for file, layout in zip(found, plan.schemas, strict=True)]
-    own.insert(0, (found[0].place.shown, pa.schema(list(files.types.items()))))  # a result without rows has types too
+    told = pa.schema([(name, kind.type) for name, kind in given.items() if name in files.types])
+    own.append((found[0].place.shown, told))  # a result without rows has types too, also where its format has none
     fixed = {name: kind.type for name, kind in given.items()}
     fixed |= {column.name: column.type for column in folders}  # what a folder says wins over its files
     schema = unify([*own, (found[0].place.shown, folders)], fixed)

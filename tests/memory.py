@@ -11,12 +11,14 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from windowing.engine.carrying import carry_blobs_of
 from windowing.engine.exchange import blobs_of
 from windowing.engine.ports import Batch, Counts, InputFile, Part, Split
 from windowing.engine.rejects import reject_schema
 from windowing.engine.scanning import empty_marks_of, scan_directly, scan_slice
 from windowing.engine.shared import Held
 from windowing.engine.slices import Chunk
+from windowing.engine.standing import Standing, Start, leave
 from windowing.engine.verdict import decided, here
 from windowing.engine.work import FILES, Work
 from windowing.plan import Plan
@@ -25,18 +27,19 @@ from windowing.stream import StreamInfo
 
 @dataclass
 class MemorySource:
-    """Tables as files, each cut into splits at the given places."""
+    """Tables as files, each cut into splits at the given places; ``first``: the arrival position of the first row."""
 
     tables: Sequence[pa.Table]
     cuts: Sequence[Sequence[int]]
     stream: StreamInfo | None = None
     columnar: bool = True
+    first: int = 0
     splits: list[Split] = field(init=False)
 
     def __post_init__(self) -> None:
         self.schema = self.tables[0].schema
         self.files = [InputFile(f"file-{i}", 0, None) for i in range(len(self.tables))]
-        self.splits, base = [], 0
+        self.splits, base = [], self.first
         for f, (table, inner) in enumerate(zip(self.tables, self.cuts, strict=True)):
             edges = sorted({0, table.num_rows, *(c for c in inner if c < table.num_rows)})
             for low, high in pairwise(edges if table.num_rows else [0, 0]):
@@ -84,17 +87,52 @@ class Result:
     table: pa.Table
     rejects: pa.Table
     counts: Counts
+    standing: Standing | None = None
+
+
+@dataclass
+class MemoryFiles:
+    """What a stage leaves for the next run, as `windowing.engine.ports.CarryFiles`."""
+
+    tables: dict[str, pa.Table] = field(default_factory=dict)
+
+    def write_rows(self, index: int, table: pa.Table) -> Part:
+        return self.write_table(f"rows-{index:05d}", table)
+
+    def write_keys(self, index: int, table: pa.Table) -> Part:
+        return self.write_table(f"keys-{index:05d}", table)
+
+    def write_table(self, name: str, table: pa.Table) -> Part:
+        self.tables[name] = table
+        return Part(name, table.num_rows, table.nbytes)
+
+    def read_table(self, name: str) -> pa.Table | None:
+        return self.tables.get(name)
+
+    def parts(self, kind: str) -> list[Part]:
+        names = sorted(name for name in self.tables if name.startswith(f"{kind}-"))
+        return [Part(name, self.tables[name].num_rows, self.tables[name].nbytes) for name in names]
+
+    def read_part(self, part: Part) -> pa.Table:
+        return self.tables[part.name]
 
 
 def run_in_memory(
-    plan: Plan, source: MemorySource, chunk_bounds: Sequence[int], cuts: pa.Table | None, marks: str = FILES
+    plan: Plan,
+    source: MemorySource,
+    chunk_bounds: Sequence[int],
+    cuts: pa.Table | None,
+    marks: str = FILES,
+    start: Start | None = None,
+    carry: MemoryFiles | None = None,
 ) -> Result:
     """Exchange and scan, task after task. ``chunk_bounds``: where a new chunk begins among the splits.
 
-    ``cuts``: the first keys of the slices after the first; None for the short way of a single task.
+    ``cuts``: the first keys of the slices after the first; None for the short way of a single task. ``start``,
+    ``carry``: what to go on from, and where to leave what is held.
     """
     sink = MemorySink()
-    work = Work(plan, source, sink, marks)
+    work = Work(plan, source, sink, marks, start=start, carry=carry)
     edges = sorted({0, len(source.splits), *(b for b in chunk_bounds if b < len(source.splits))})
     groups = [source.splits[low:high] for low, high in pairwise(edges)]
     chunks = [Chunk(i, group[0].base, tuple(group)) for i, group in enumerate(groups)]
@@ -107,6 +145,9 @@ def run_in_memory(
         for chunk in reversed(known):  # blobs arrive in any order
             for index, blob in blobs_of(work, cuts, slices, chunk):
                 blobs[index].append(blob)
+        for part in start.parts if start is not None else ():
+            for index, blob in carry_blobs_of(work, cuts, slices, part):
+                blobs[index].append(blob)
         reports = [scan_slice(work, i, slices == 1, blobs[i]) for i in range(slices)]
         if slices > 1 and plan.takes_marks:
             sink.write_part(slices, [empty_marks_of(work, reports)])
@@ -114,4 +155,6 @@ def run_in_memory(
     empty = reject_schema(source.schema).empty_table()
     rejects = pa.concat_tables([empty, *(sink.rejects[i] for i in sorted(sink.rejects))])
     table = pa.concat_tables([plan.schema.empty_table(), *parts])
-    return Result(table, rejects, sum((r.counts for r in reports), Counts()))
+    stands = next((report.stands for report in reports if report.stands is not None), work.stands)
+    standing = None if carry is None else leave(carry, start, [report.left for report in reports], stands)
+    return Result(table, rejects, sum((r.counts for r in reports), Counts()), standing)

@@ -84,6 +84,11 @@ class Past:
     signals: int = 0
     since: int | float | None = None
 
+    def is_new(self, bounds: Ints) -> Mask:
+        """Return which rows were not carried, (n,); ``bounds``: of the sequences."""
+        sizes = np.diff(bounds)
+        return np.arange(bounds[-1]) >= np.repeat(bounds[:-1] + self.held, sizes)
+
     @property
     def ahead(self) -> Ints:
         """Rows of each key's present window that came before the first one here, int64 (K,)."""
@@ -152,6 +157,18 @@ def row_table(carry: Carry) -> pa.Table:
         own = {**{name: combined(column).take(of_key) for name, column in keys}, **own}
     columns = [sequences.pos, sequences.rank, flags.shown, flags.gone, flags.last]
     return _table(own, dict(zip((POS, RANK, SHOWN, GONE, LAST), columns, strict=True)))
+
+
+def row_schema(keys: pa.Table, schema: pa.Schema, key: Sequence[str], values: Sequence[str]) -> pa.Schema:
+    """Return the schema that `row_table` gives where keys are ``keys`` and the input has ``schema``."""
+    own = [keys.schema.field(name) for name in key] + [schema.field(name) for name in values if name not in key]
+    flags = [(name, pa.bool_()) for name in (SHOWN, GONE, LAST)]
+    return pa.schema([*own, (POS, pa.int64()), (RANK, pa.int64()), *flags])
+
+
+def part_of(carry: Carry, first: int, stop: int) -> Carry:
+    """Return the carry of the keys ``[first, stop)``."""
+    return take_keys(carry, np.arange(first, stop))
 
 
 def read_carry(

@@ -21,9 +21,10 @@ class Ranges:
     """P panes, each a half-open range of neighbouring entries.
 
     ``lo``, ``hi``: int64 (P,), neither falls within a sequence; equal for an empty pane. ``base``: int64 (P,), the
-    first entry of the pane's sequence: what is computed of a pane depends on ``lo - base`` and ``hi - base``, never on
-    what stands before its sequence. ``apart``: whether no entry can be in two panes, which the kind of window decides
-    and never the data. ``row``: int64 (E,), the row of each entry; None where entry i is row i.
+    first entry of the pane's sequence: where nothing else tells the ranks of rows, what is computed of a pane depends
+    on ``lo - base`` and ``hi - base``, never on what stands before its sequence. ``apart``: whether no entry can be in
+    two panes, which the kind of window decides and never the data. ``row``: int64 (E,), the row of each entry; None
+    where entry i is row i.
     """
 
     lo: Ints

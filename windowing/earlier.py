@@ -15,15 +15,19 @@ import pyarrow.compute as pc
 from windowing.carry import Past
 from windowing.clock import instants_at
 from windowing.columns import Ints, Mask
-from windowing.contents import Lives, lives_of
+from windowing.contents import Lives, lives_of, sizes
 from windowing.panes import BY_TICK, Bare, Panes
 from windowing.sequence import Sequences
-from windowing.spec import Batched, WindowSpec
+from windowing.spec import Batched, Tumbling, WindowSpec
 
 
 def seen_before(spec: WindowSpec, panes: Panes, past: Past, sequences: Sequences) -> Mask:
-    """Return which panes came out in an earlier run, (P,): caused by carried rows, old signals, or ticks up to then."""
-    return _caused_before(spec, panes.cause, panes.at, past, sequences)
+    """Return which panes came out in an earlier run, (P,): caused by carried rows, old signals, or ticks up to then.
+
+    Empty windows that tumble come out once the next row of their key is there, so they are new.
+    """
+    before = _caused_before(spec, panes.cause, panes.at, past, sequences)
+    return before & (sizes(panes.contents) > 0) if isinstance(spec, Tumbling) else before
 
 
 def bare_before(spec: WindowSpec, bare: Bare, past: Past, sequences: Sequences) -> Mask:
@@ -100,8 +104,7 @@ def _with_rows(
 
 def _caused_before(spec: WindowSpec, cause: Ints, at: pa.Array | None, past: Past, sequences: Sequences) -> Mask:
     rows = len(sequences)
-    place = np.arange(rows) - np.repeat(sequences.bounds[:-1], np.diff(sequences.bounds))
-    carried = np.append(place < np.repeat(past.held, np.diff(sequences.bounds)), False)
+    carried = np.append(~past.is_new(sequences.bounds), False)
     out = carried[np.where((cause >= 0) & (cause < rows), cause, rows)]
     out |= (cause >= rows) & (cause < rows + past.signals)
     if at is None or past.since is None:

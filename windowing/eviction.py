@@ -15,6 +15,7 @@ import numpy as np
 import pyarrow as pa
 
 from windowing.calendar_grid import CalendarGrid
+from windowing.carry import Past
 from windowing.clock import clock_values, now
 from windowing.columns import Ints, Mask, Measures, combined, scale_of
 from windowing.contents import Ranges
@@ -61,23 +62,27 @@ def evictions(spec: Tumbling | Sliding, sequences: Sequences, marks: Marks, sett
     Raises `DataError` where these are beyond 2**62.
     """
     assert spec.eviction is not None
-    order = _total_order(sequences)
+    order, begin = _total_order(sequences, setting.past)
     key = np.repeat(np.arange(len(sequences.bounds) - 1, dtype=np.int32), np.diff(sequences.bounds))
     windows = _windows(spec, sequences, setting, order)
     times = _times(spec, sequences, marks, setting, order)
-    cause, event = evicted_by(order, key, len(sequences.bounds) - 1, _rules(spec.eviction), windows, times)
+    cause, event = evicted_by(order, key, len(sequences.bounds) - 1, _rules(spec.eviction), windows, times, begin)
     last = np.flatnonzero(cause != STAYS)
     cause, event = cause[last], event[last] if len(event) else np.zeros(len(last), np.int64)
     by_mark = (cause == BY_EVENT) & (isinstance(spec, Tumbling) and spec.policy == Punct())
     return _told(sequences, marks, last, np.where(by_mark, len(sequences) + event, cause), event)
 
 
-def _total_order(sequences: Sequences) -> Ints:
-    """The row at each place of the total order of all keys."""
+def _total_order(sequences: Sequences, past: Past | None) -> tuple[Ints, int]:
+    """The row at each place of the total order of all keys, and how many of these were gone through before."""
     by_arrival = np.argsort(sequences.pos, kind="stable")
     columns = [sequences.rows.column(name).take(pa.array(by_arrival)) for name in sequences.order]
     permutation = arrange(None, np.array([0, len(sequences)]), columns)
-    return by_arrival if permutation is None else by_arrival[permutation]
+    order = by_arrival if permutation is None else by_arrival[permutation]
+    if past is None:
+        return order, 0
+    new = past.is_new(sequences.bounds)[order]
+    return np.concatenate([order[~new], order[new]]), int(past.held.sum())
 
 
 def _told(sequences: Sequences, marks: Marks, last: Ints, cause: Ints, event: Ints) -> Evictions:

@@ -74,12 +74,13 @@ class _Keys(NamedTuple):
 
 @kernel
 def evicted_by(
-    order: Ints, key: npt.NDArray[np.int32], count: int, rules: Rules, windows: Windows, times: Times
+    order: Ints, key: npt.NDArray[np.int32], count: int, rules: Rules, windows: Windows, times: Times, begin: int
 ) -> tuple[Ints, Ints]:
     """Return for each row what evicts its key after it: a row, `BY_EVENT`, or `STAYS`; and, where there are events,
     the first that the window no longer sees. int64 (n,).
 
-    ``order``: int64 (n,), the row at each place; ``key``: int32 (n,), the key of each row; ``count``: of keys.
+    ``order``: int64 (n,), the row at each place; ``key``: int32 (n,), the key of each row; ``count``: of keys. Nothing is
+    evicted before place ``begin``: those rows were gone through before, and these are what has stayed.
     """
     n = len(order)
     has_events, has_stops, before = len(times.passed) > 0, len(windows.stop) > 0, windows.before
@@ -90,10 +91,12 @@ def evicted_by(
     for place in range(n):
         row = order[place]
         k = key[row]
-        if has_events and times.passed[place] > now:
+        if has_events and place <= begin and place > 0:
+            now = times.passed[place - 1]
+        if has_events and place >= begin and times.passed[place] > now:
             _happen(keys, windows.tumbles, len(times.due) > 0, now + 1, times.passed[place])
             now = times.passed[place]
-        if len(times.seconds):
+        if len(times.seconds) and place >= begin:
             _evict_aged(keys, rules.age, times.seconds[place], row, now + 1)
         if before and nodes[k, _BEGIN] >= 0 and nodes[k, _STOP] == row:
             _leave(keys, k)
@@ -107,7 +110,7 @@ def evicted_by(
             nodes[k, _STALE] = times.stale[place]
         if len(windows.leaves):
             _drop(keys, key, first[place], following)
-        while keys.total[0] > rules.most_keys or keys.total[1] > rules.most_rows:
+        while place >= begin and (keys.total[0] > rules.most_keys or keys.total[1] > rules.most_rows):
             _evict(keys, nodes[count, _NEWER], row, now + 1)
         if has_stops and not before and nodes[k, _BEGIN] >= 0 and nodes[k, _STOP] == row + 1:
             _leave(keys, k)

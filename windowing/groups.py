@@ -2,6 +2,11 @@
 
 The rows of one group of a key are a sequence of their own, and a group's panes are those that show one of its rows; so
 groups cost what their rows and their output cost, and every aggregate works on them as on whole panes.
+
+Where panes overlap, how the floats of a group associate depends on which of its rows are there, from its first on. One
+run over everything gives the same bits however it is cut; runs that go on from a state may differ from it in the last
+bit of a float sum, mean, variance or product by group. Everything else is exact, and so are groups of panes that are
+apart.
 """
 
 from __future__ import annotations

@@ -70,13 +70,13 @@ def _of_use(
         case Tumbling():
             kept = shown(panes.take(np.flatnonzero(panes.cause == AT_END)).contents, len(sequences))
             if setting.empty == "row":  # tells how many windows there are between it and the next
-                kept[sequences.bounds[1:] - 1] = True
+                kept[_newest(sequences.bounds)] = True
             return kept, never
         case Sliding():
             pieces = sequences if cut is None else replace(sequences, bounds=cut.bounds)
             kept = held_rows(spec, pieces, setting)
             if cut is not None or (setting.partial and sequences.keys is None):
-                kept[pieces.bounds[1:][np.diff(pieces.bounds) > 0] - 1] = True
+                kept[_newest(pieces.bounds)] = True
             if cut is not None:
                 kept &= np.repeat(cut.lives, np.diff(cut.bounds))
             return kept, never
@@ -85,6 +85,11 @@ def _of_use(
             return interval_rest(spec, sequences, setting.event_time, dead), never
         case Batched():
             return batched_rest(spec, sequences, setting)
+
+
+def _newest(bounds: Ints) -> Ints:
+    """The last row of each sequence that has rows."""
+    return bounds[1:][np.diff(bounds) > 0] - 1
 
 
 def _registers(spec: WindowSpec, sequences: Sequences, setting: Setting, past: Past, cut: Segments | None) -> Registers:

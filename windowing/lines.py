@@ -10,13 +10,13 @@ import pyarrow as pa
 
 from windowing.aggregates import Bound, PaneFailed, PaneOverflow, compute
 from windowing.columns import Ints, combined, words
-from windowing.contents import Contents, batches, part, simplest
+from windowing.contents import Contents, Ranges, batches, part, simplest
 from windowing.errors import DataError
 from windowing.groups import grouped
 from windowing.panes import Panes
 from windowing.plan import Plan
 from windowing.sequence import Sequences, group_codes
-from windowing.spec import Batched
+from windowing.spec import Batched, Sliding, Tumbling
 from windowing.stamps import constant
 
 _LONG = {"collect", "collect_distinct", "string_join"}
@@ -26,13 +26,15 @@ _LONG = {"collect", "collect_distinct", "string_join"}
 class Lines:
     """Q lines in the order that suits ``contents``: ``pane`` int64 (Q,) of each, and the columns of its group.
 
-    ``order``: int64 (Q,), which line stands where in the result; None where they stand in order. ``last``: which lines
-    are the last of their pane and so followed by its mark.
+    ``rank``: int64 (n,), of the rows, see `compute`; None where ``contents`` say it. ``order``: int64 (Q,), which line
+    stands where in the result; None where they stand in order. ``last``: which lines are the last of their pane and so
+    followed by its mark.
     """
 
     pane: Ints
     groups: list[pa.Array]
     contents: Contents
+    rank: Ints | None
     order: Ints | None
     last: pa.Array
 
@@ -46,7 +48,7 @@ def aggregate_lines(plan: Plan, sequences: Sequences, panes: Panes, told: pa.Tab
     where = _Where(sequences, panes, lines.pane)
     short = [bound for bound in plan.aggregates if not _is_long(bound)]
     for bound in short:
-        head = head.append_column(bound.name, _aggregate(plan, bound, sequences, lines.contents, where, 0))
+        head = head.append_column(bound.name, _aggregate(plan, bound, sequences, lines.contents, where, 0, lines.rank))
     if not plan.options.plain:
         head = head.append_column("_mark", lines.last)
     if len(short) == len(plan.aggregates):
@@ -84,7 +86,19 @@ def _lines(plan: Plan, sequences: Sequences, panes: Panes) -> Lines:
         pane, code, contents = found.pane, found.group, found.contents
         groups = [combined(column).take(pa.array(code)) for column in values.columns]
     order = _order(panes, pane, code)
-    return Lines(pane, groups, simplest(contents), order, _last(pane, order))
+    contents = simplest(contents)
+    rank = None if plan.options.group_by else _rank(plan, sequences, contents)
+    return Lines(pane, groups, contents, rank, order, _last(pane, order))
+
+
+def _rank(plan: Plan, sequences: Sequences, contents: Contents) -> Ints | None:
+    """`Lines.rank` of panes over the rows of their keys."""
+    if sequences.rank is not None:
+        return sequences.rank
+    begin_anew = isinstance(plan.spec, Tumbling | Sliding) and plan.spec.eviction is not None
+    if isinstance(contents, Ranges) and (contents.apart or (contents.row is None and not begin_anew)):
+        return None
+    return np.arange(len(sequences)) - np.repeat(sequences.bounds[:-1], np.diff(sequences.bounds))
 
 
 def _order(panes: Panes, pane: Ints, group: Ints) -> Ints | None:
@@ -128,11 +142,17 @@ class _Where:
 
 
 def _aggregate(
-    plan: Plan, bound: Bound, sequences: Sequences, contents: Contents, where: _Where, first: int
+    plan: Plan,
+    bound: Bound,
+    sequences: Sequences,
+    contents: Contents,
+    where: _Where,
+    first: int,
+    rank: Ints | None = None,
 ) -> pa.Array:
     """Values of one call for the lines of ``contents``, of which line ``first`` is the first."""
     try:
-        values = compute(bound, sequences.rows, contents)
+        values = compute(bound, sequences.rows, contents, rank)
     except PaneOverflow as over:
         raise DataError(
             f"{over.call} does not fit {over.type} in {where.text(first + over.pane)} (column {over.column!r})",

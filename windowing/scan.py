@@ -34,12 +34,14 @@ class Scanned:
 
     ``windowed``: rows that some pane shows, and none of a run before did; ``dropped``: that only the end would have
     shown, under ``--at-end drop``; ``held``: rows carried on that no pane has shown yet; ``filtered``: all others.
+    ``open``: how many windows the end of the data would bring out, and the end of this run does not.
     ``falls``: how often a watched attribute went down; ``by_mark``: for each pane that a mark brought out, which mark
     it was. ``carry``: what the next run goes on with, where there is going to be one.
     """
 
     tables: Iterator[pa.Table]
     windows: int
+    open: int
     windowed: int
     dropped: int
     filtered: int
@@ -96,7 +98,8 @@ def scan(
         tables = _without_earlier(tables)
     by_mark = panes.cause[panes.cause >= rows] - rows
     by_mark = by_mark[by_mark < len(signals)]
-    return Scanned(tables, windows, *account, _falls(plan, sequences), by_mark, carry)
+    still_open = int(np.count_nonzero(is_end)) if options.at_end == "hold" else 0
+    return Scanned(tables, windows, still_open, *account, _falls(plan, sequences), by_mark, carry)
 
 
 def setting_of(plan: Plan) -> Setting:

@@ -1,7 +1,8 @@
-"""One run at a time for one output."""
+"""One run at a time for one output, and for one state."""
 
 from __future__ import annotations
 
+import datetime as dt
 import errno
 import fcntl
 import json
@@ -11,10 +12,13 @@ from contextlib import AbstractContextManager, contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+from pyarrow import fs
+
 from windowing.errors import OutputError
 from writers.faults import writing
 from writers.place import Place
 
+_LONGEST = 1 << 12  # bytes of a lock file, far more than it has
 _NO_LOCKS = {errno.ENOSYS, errno.ENOLCK, errno.EOPNOTSUPP}
 
 
@@ -30,23 +34,44 @@ class Owner:
         """Return it as the text of a lock file."""
         return json.dumps(asdict(self)).encode()
 
+    def told(self, now: str) -> str:
+        """Return it in words, with its age at ``now`` (ISO 8601) where that is a minute or more."""
+        since = age(self.started, now)
+        return f"process {self.pid} on {self.host}, started {self.started}" + (f", {since}" if since else "")
 
-def hold(place: Place, owner: Owner) -> AbstractContextManager[None]:
-    """Hold the output for as long as the context lasts; the lock is gone at its end.
 
+@dataclass(frozen=True, slots=True)
+class Lock:
+    """A lock file: ``path`` in the file system ``fs``. ``shown``: what it guards; ``instead``: what else one may do."""
+
+    fs: fs.FileSystem
+    path: str
+    shown: str
+    instead: str
+
+
+def hold(place: Place, owner: Owner) -> AbstractContextManager[Owner | None]:
+    """Hold an output, as `hold_lock` holds a lock."""
+    return hold_lock(Lock(place.fs, place.lock, place.shown, "choose another output"), owner)
+
+
+def hold_lock(lock: Lock, owner: Owner) -> AbstractContextManager[Owner | None]:
+    """Hold a lock for as long as the context lasts; it is gone at its end.
+
+    The context gives the owner that a lock was taken over from, a run that died without letting it go, or None.
     On a local file system the lock is a file held with ``flock``: a killed run frees it by dying.
     Elsewhere, and where the file system has no ``flock``, it is a mark: an object that is checked and then
     written, so two runs that start within the same instant may both get it; the mark of a dead process of the
     same machine is taken over, any other has to be deleted by hand.
-    Raises `OutputError` naming the process, machine and start time of the run that holds it.
+    Raises `OutputError` naming the process, machine, start time and age of the run that holds it.
     """
-    if not place.local:
-        return _marked(place, owner)
-    with writing(place.shown):
-        fd = _acquire(place.lock)
+    if not isinstance(lock.fs, fs.LocalFileSystem):
+        return _marked(lock, owner)
+    with writing(lock.shown):
+        fd = _acquire(lock.path)
     if fd is None:
-        raise _busy(place, _read_local(place.lock))
-    return _flocked(place, owner, fd) if fd >= 0 else _marked(place, owner)
+        raise _busy(lock, owner, read_owner(lock.path))
+    return _flocked(lock, owner, fd) if fd >= 0 else _marked(lock, owner)
 
 
 def _acquire(path: str) -> int | None:
@@ -70,15 +95,16 @@ def _acquire(path: str) -> int | None:
 
 
 @contextmanager
-def _flocked(place: Place, owner: Owner, fd: int) -> Iterator[None]:
+def _flocked(lock: Lock, owner: Owner, fd: int) -> Iterator[Owner | None]:
     try:
-        with writing(place.shown):
+        with writing(lock.shown):
+            former = _parse(os.pread(fd, _LONGEST, 0))
             os.ftruncate(fd, 0)
             os.pwrite(fd, owner.to_json(), 0)
-        yield
+        yield former
     finally:
-        if _is_at(fd, place.lock):
-            Path(place.lock).unlink()  # while it is locked: whoever has it open finds it gone in `_acquire`
+        if _is_at(fd, lock.path):
+            Path(lock.path).unlink()  # while it is locked: whoever has it open finds it gone in `_acquire`
         os.close(fd)
 
 
@@ -90,48 +116,51 @@ def _is_at(fd: int, path: str) -> bool:
 
 
 @contextmanager
-def _marked(place: Place, owner: Owner) -> Iterator[None]:
-    with writing(place.shown):
-        before = _read_mark(place)
-        if before and not _dead(before, owner.host):
-            raise _busy(place, before, f"delete {place.lock} if that run is dead")
-        with place.fs.open_output_stream(place.lock) as file:
+def _marked(lock: Lock, owner: Owner) -> Iterator[Owner | None]:
+    with writing(lock.shown):
+        former = _read_mark(lock)
+        if former and not is_dead(former, owner.host):
+            raise _busy(lock, owner, former, f"delete {lock.path} if that run is dead")
+        with lock.fs.open_output_stream(lock.path) as file:
             file.write(owner.to_json())
-        if _read_mark(place) != asdict(owner):
-            raise _busy(place, _read_mark(place))
+        if (now := _read_mark(lock)) != owner:
+            raise _busy(lock, owner, now)
     try:
-        yield
+        yield former
     finally:
-        if _read_mark(place) == asdict(owner):
-            place.fs.delete_file(place.lock)
+        if _read_mark(lock) == owner:
+            lock.fs.delete_file(lock.path)
 
 
-def _read_mark(place: Place) -> dict[str, object]:
-    if place.fs.get_file_info(place.lock).size is None:
-        return {}
-    with place.fs.open_input_stream(place.lock) as file:
+def _read_mark(lock: Lock) -> Owner | None:
+    if lock.fs.get_file_info(lock.path).size is None:
+        return None
+    with lock.fs.open_input_stream(lock.path) as file:
         return _parse(file.read())
 
 
-def _read_local(path: str) -> dict[str, object]:
+def read_owner(path: str) -> Owner | None:
+    """Return who has signed a local lock file, alive or dead; None where nobody has."""
     try:
         return _parse(Path(path).read_bytes())
-    except FileNotFoundError:  # the other run ended meanwhile
-        return {}
+    except FileNotFoundError:
+        return None
 
 
-def _parse(text: bytes) -> dict[str, object]:
+def _parse(text: bytes) -> Owner | None:
     try:
-        return dict(json.loads(text))
-    except ValueError:  # empty for the instant between taking the lock and signing it
-        return {}
+        told = json.loads(text)
+        return Owner(int(told["pid"]), str(told["host"]), str(told["started"]))
+    except (ValueError, KeyError, TypeError):  # empty for the instant between taking the lock and signing it
+        return None
 
 
-def _dead(held: dict[str, object], host: str) -> bool:
-    if held.get("host") != host or not isinstance(held.get("pid"), int):
+def is_dead(owner: Owner, host: str) -> bool:
+    """Whether a run of the machine ``host`` has ended; of other machines nobody can tell, so false."""
+    if owner.host != host:
         return False
     try:
-        os.kill(int(str(held["pid"])), 0)
+        os.kill(owner.pid, 0)
     except ProcessLookupError:
         return True
     except PermissionError:
@@ -139,8 +168,22 @@ def _dead(held: dict[str, object], host: str) -> bool:
     return False
 
 
-def _busy(
-    place: Place, held: dict[str, object], do: str = "wait for it to end, or choose another output"
-) -> OutputError:
-    who = f" (process {held['pid']} on {held['host']}, started {held['started']})" if held else ""
-    return OutputError(f"another run is writing to {place.shown}{who}; nothing was written", do)
+def age(started: str, now: str) -> str | None:
+    """Return how long before ``now`` a run started, such as ``3 h 12 min ago``.
+
+    Both are ISO 8601. None within the first minute, and where the two do not tell.
+    """
+    try:
+        minutes = (dt.datetime.fromisoformat(now) - dt.datetime.fromisoformat(started)) // dt.timedelta(minutes=1)
+    except (ValueError, TypeError):  # no times at all, or one with and one without a zone
+        return None
+    if minutes < 1:
+        return None
+    units = [(minutes // 1440, "d"), (minutes // 60 % 24, "h"), (minutes % 60, "min")]
+    return " ".join([f"{count} {unit}" for count, unit in units if count][:2]) + " ago"
+
+
+def _busy(lock: Lock, owner: Owner, held: Owner | None, do: str | None = None) -> OutputError:
+    who = f" ({held.told(owner.started)})" if held else ""
+    what = f"another run is writing to {lock.shown}{who}; nothing was written"
+    return OutputError(what, do or f"wait for it to end, or {lock.instead}")

@@ -25,12 +25,17 @@ Mode = Literal["error", "overwrite"]
 
 @dataclass(slots=True)
 class Output:
-    """A locked output with a staging folder beside it; made by `open_output`."""
+    """A locked output with a staging folder beside it; made by `open_output`.
+
+    ``promised``: a journal names the staging folder, so that it stays where it is even if this run stops short of
+    `swap`: who reads the journal goes on from there.
+    """
 
     place: Place
     token: str
     mode: Mode
     committed: bool = field(default=False, init=False)
+    promised: bool = field(default=False, init=False)
 
     @property
     def staging(self) -> str:
@@ -48,29 +53,33 @@ class Output:
         return FileSink(self.place.fs, self.staging, self.place.shown, format, schema, reject_schema)
 
     def commit(self, manifest: Mapping[str, Any]) -> None:
-        """Check the parts against the manifest, write manifest and ``_SUCCESS``, and make all of it the output.
+        """`prepare` and `swap`."""
+        self.prepare(manifest)
+        self.swap()
 
-        On a local file system a kill at any point leaves the old result or the new one. Raises `OutputError`, the
-        old result untouched, where a part is missing or the swap fails.
+    def prepare(self, manifest: Mapping[str, Any]) -> None:
+        """Check the parts against the manifest, and write manifest and ``_SUCCESS``: all that comes before the swap.
+
+        Raises `OutputError` where a part is missing or cannot be put on disk, `ConfigError` where the output has been
+        filled meanwhile; the old result is untouched.
         """
         self._check_parts([*manifest["parts"], *manifest["rejects"]])
         _refuse_content(self.place, self.mode)  # it may have been filled meanwhile
-        shown = self.place.shown
-        with writing(f"{shown}/{MANIFEST}"):
+        with writing(f"{self.place.shown}/{MANIFEST}"):
             self._put(MANIFEST, json.dumps(manifest, indent=2, ensure_ascii=False).encode() + b"\n")
             self._put(SUCCESS, b"")
-        with writing(shown):
             if self.place.local:
                 self._sync_folders()
-                swap.swap_in(self.place, self.token)
-            else:
-                remote.move_in(self.place, self.token)
+
+    def swap(self) -> None:
+        """Make what is prepared the output. What stood there before is deleted when the output is closed.
+
+        On a local file system a kill at any point leaves the old result or the new one. Raises `OutputError`, the
+        old result untouched, where the swap fails.
+        """
+        with writing(self.place.shown):
+            put_in_place(self.place, self.token)
         self.committed = True
-        try:
-            _tidy(self.place)
-        except OSError as error:
-            what = f"the new result is in {shown}, but the old one cannot be deleted: {reason(error)}"
-            raise OutputError(what, f"delete {error.filename or self.staging}") from error
 
     def _check_parts(self, parts: Sequence[Mapping[str, Any]]) -> None:
         store = self.place.fs
@@ -112,12 +121,12 @@ def open_output(path: str, mode: Mode, inputs: Sequence[str], owner: Owner) -> I
     place = locate(path)
     refuse_overlap(place, inputs)
     _refuse_content(place, mode)
-    made = _make_parents(place)
+    made = make_folders(Path(place.parent), place.shown) if place.local else []
     output = None
     try:
         with hold(place, owner):
             with writing(path):
-                _tidy(place)
+                tidy(place)
             _refuse_content(place, mode)
             output = Output(place, new_token(), mode)
             yield from _staged(output)
@@ -133,17 +142,44 @@ def _staged(output: Output) -> Iterator[Output]:
         yield output
     except BaseException as error:
         try:
-            _tidy(output.place)
+            _close(output)
         except OSError as left:  # what went wrong first is what the user has to know
             error.add_note(f"could not remove {output.staging}: {reason(left)}")
         raise
-    if not output.committed:
-        with writing(output.place.shown):
-            _tidy(output.place)
+    try:
+        _close(output)
+    except OSError as error:
+        shown = output.place.shown
+        what = f"the new result is in {shown}, but the old one" if output.committed else f"what was staged for {shown}"
+        what = f"{what} cannot be deleted: {reason(error)}"
+        raise OutputError(what, f"delete {error.filename or output.staging}") from error
 
 
-def _tidy(place: Place) -> None:
+def _close(output: Output) -> None:
+    if output.committed or not output.promised:
+        tidy(output.place)
+
+
+def put_in_place(place: Place, token: str) -> None:
+    """Make the staging folder with id ``token`` the output. Raises `OSError`."""
+    (swap.swap_in if place.local else remote.move_in)(place, token)
+
+
+def tidy(place: Place) -> None:
+    """Remove what runs of an output left beside it. Only for who holds its lock. Raises `OSError`."""
     (swap if place.local else remote).tidy(place)
+
+
+def manifest_in(place: Place, folder: str) -> dict[str, Any] | None:
+    """Return the manifest in ``folder``, that of the output or one beside it; None where there is none that reads."""
+    path = f"{folder}/{MANIFEST}"
+    if place.fs.get_file_info(path).type != fs.FileType.File:
+        return None
+    try:
+        with place.fs.open_input_stream(path) as file:
+            return dict(json.loads(file.read()))
+    except (ValueError, TypeError):
+        return None
 
 
 def _make_staging(output: Output) -> None:
@@ -153,16 +189,16 @@ def _make_staging(output: Output) -> None:
         Path(output.staging).chmod(out.stat().st_mode & 0o7777)
 
 
-def _make_parents(place: Place) -> list[Path]:
-    """Create the folders above the output that are not there; return them, innermost first."""
-    if not place.local:
-        return []
-    parent = Path(place.parent)
+def make_folders(folder: Path, shown: str) -> list[Path]:
+    """Make a folder and those above it; return those that were not there, innermost first.
+
+    Raises `OutputError` that names ``shown``, and then leaves none.
+    """
     missing: list[Path] = []
     try:
-        with writing(place.shown):
-            missing = [folder for folder in (parent, *parent.parents) if not folder.exists()]
-            parent.mkdir(parents=True, exist_ok=True)
+        with writing(shown):
+            missing = [path for path in (folder, *folder.parents) if not path.exists()]
+            folder.mkdir(parents=True, exist_ok=True)
     except OutputError:
         _remove_empty(missing)
         raise

@@ -41,6 +41,11 @@ class Place:
         return isinstance(self.fs, fs.LocalFileSystem)
 
     @property
+    def address(self) -> str:
+        """What locates it from anywhere: the absolute path, or the URI in a store."""
+        return self.path if self.local else self.shown
+
+    @property
     def parent(self) -> str:
         """The folder it is in."""
         return posixpath.dirname(self.path)

@@ -25,11 +25,18 @@ def swap_in(place: Place, token: str) -> None:
 
     The staging folder is complete and on disk. Raises `OSError` with the old result still in place.
     """
-    new, out = Path(place.beside("new", token)), Path(place.path)
+    replace(Path(place.path), Path(place.beside("new", token)), Path(place.beside("old", token)))
+
+
+def replace(out: Path, new: Path, old: Path) -> None:
+    """Make the folder ``new`` stand at ``out``; what stood there is afterwards at ``new``, or else at ``old``.
+
+    All three are in one file system. Raises `OSError` with ``out`` as it was, but where its folder cannot be synced.
+    """
     if is_vacant(out):
         new.rename(out)
     elif not exchange(new, out):
-        _swap_in_two_steps(new, out, Path(place.beside("old", token)))
+        _swap_in_two_steps(new, out, old)
     sync(out.parent)
 
 

@@ -22,7 +22,10 @@ except SystemExit as done:
 """
 
 
-@pytest.mark.parametrize("args", [["--help"], ["-h"], ["run", "--help"], ["version", "--help"], []])
+@pytest.mark.parametrize(
+    "args",
+    [["--help"], ["-h"], ["run", "--help"], ["schema", "--help"], ["status", "--help"], ["version", "--help"], []],
+)
 def test_help_loads_nothing_heavy(args: list[str]) -> None:
     command = [sys.executable, "-c", LOADED, *args]
     env = environment({"PYTHONPATH": str(ROOT)})

@@ -26,9 +26,10 @@ def test_the_manifest_of_a_run_in_a_process_of_its_own(tmp_path: Path) -> None:
         *("parts", "rejects", "seconds", "versions"),
     ]
     assert (told["format"], told["spec"]) == (1, "tumbling, delta(ts, 86400)")
-    assert told["job"]["window"] == "DELTA(ts, 1d)"
+    (stage,) = told["job"]["stages"]
+    assert (stage["name"], stage["window"], stage["at_end"]) == ("window", "DELTA(ts, 1d)", "drop")
     assert told["job"]["input"] == ["log"]
-    assert (told["job"]["at_end"], told["job"]["schema"], told["job"]["master"]) == ("drop", "ts:date", MASTER)
+    assert (told["job"]["schema"], told["job"]["master"]) == ("ts:date", MASTER)
     assert told["order"] == {"columns": ["ts"], "why": "the window's attribute is a time"}
     own = ["window", "window_start", "window_end", "closed_by", "_at", "_pos", "_mark"]
     assert told["stream"] == {"order": ["_at", "_pos", "window", "user"], "at": ["_at"], "own": own}
@@ -50,6 +51,7 @@ def test_the_manifest_of_a_run_in_a_process_of_its_own(tmp_path: Path) -> None:
     counts = told["counts"]
     assert counts == {
         "rows_in": 4,
+        "carried": 0,
         "windowed": 1,
         "filtered": 0,
         "dropped_at_end": 1,
@@ -71,4 +73,4 @@ def test_a_plain_result_is_no_stream(run: Run, tmp_path: Path) -> None:
     write(tmp_path, log__csv="id\n1\n2\n")
     assert run("-w", "count(1)", "--plain", "log.csv", "out").code == 0
     told = manifest(tmp_path / "out")
-    assert (told["stream"], told["job"]["plain"], told["rows_out"]) == (None, True, 2)
+    assert (told["stream"], told["job"]["stages"][0]["plain"], told["rows_out"]) == (None, True, 2)

@@ -80,7 +80,8 @@ def test_environment_variables_and_flags_over_them(run: Run, tmp_path: Path) -> 
     ran = run("log", "all", env=env)
     assert [json.loads(line)["level"] for line in ran.err.splitlines()] == ["note", "summary"]
     job = manifest(tmp_path / "all")["job"]
-    assert {name: job[name] for name in ("window", "key", "agg", "output_format", "max_rejects", "plain")} == {
+    said = {**job, **job["stages"][0]}
+    assert {name: said[name] for name in ("window", "key", "agg", "output_format", "max_rejects", "plain")} == {
         "window": "count(2)",
         "key": ["user"],
         "agg": ["ts=collect(ts)"],

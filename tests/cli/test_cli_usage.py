@@ -45,11 +45,11 @@ OPTIONS = {
     ),
     "hold without a state": (
         ("--at-end", "hold"),
-        "--at-end hold keeps open windows in a state, and there is none; say flush or drop",
+        "--at-end hold keeps open windows in a state, and there is none; name a state, or say flush or drop",
     ),
     "a size that is none": (
         ("--split-size", "big"),
-        "--split-size: 'big' is not a size; write it as 64MiB, 1GiB or a number of bytes",
+        "--split-size 'big' is not a size; write it as 64MiB, 1GiB or a number of bytes",
     ),
     "fewer rejects than none": (
         ("--max-rejects", "-1"),

@@ -21,8 +21,8 @@ from hypothesis import strategies as st
 
 from tests.aggregate_checks import EVERYTHING, NUMBERS, SORTABLE, TIMES, WIDE, WILD, batch, call, check, each, near, run
 from tests.aggregate_reference import REFERENCE
-from windowing.aggregates import bind, compute, folds
-from windowing.aggregates.inputs import own
+from windowing.aggregates import bind, compute, folds, states
+from windowing.aggregates.inputs import Ranked, own
 from windowing.aggregates.values import halves
 from windowing.contents import Contents, Lives, Ranges, lives_of
 
@@ -256,20 +256,22 @@ STEPS = {
 }
 
 
-@pytest.mark.parametrize("rule", [folds.SUM, folds.PRODUCT, folds.DEVIATION])
+@pytest.mark.parametrize("rule", [states.SUM, states.PRODUCT, states.DEVIATION])
 @pytest.mark.parametrize("shape", list(STEPS))
 def test_a_pane_does_not_see_the_other_panes(shape: str, rule: int) -> None:
     """The same state, to the last bit of its rest, for a range whichever ranges of its sequence came before."""
     values = np.random.default_rng(5).uniform(0.5, 2.0, 700)
     lo, hi = STEPS[shape](700)
     panes = own(Ranges(lo, np.maximum.accumulate(hi), np.zeros(len(lo), np.int64), False))
-    whole = np.array(folds.fold(rule, *halves(values), panes))
+    whole = np.array(folds.fold(rule, *halves(values), Ranked(panes)))
     for pick in range(0, len(lo), 7):
         alone = own(Ranges(panes.lo[pick:][:1], panes.hi[pick:][:1], panes.base[:1], False))
-        assert np.array(folds.fold(rule, *halves(values), alone)).tobytes() == whole[:, pick : pick + 1].tobytes()
+        assert (
+            np.array(folds.fold(rule, *halves(values), Ranked(alone))).tobytes() == whole[:, pick : pick + 1].tobytes()
+        )
 
 
-@pytest.mark.parametrize("rule", [folds.SUM, folds.PRODUCT, folds.DEVIATION])
+@pytest.mark.parametrize("rule", [states.SUM, states.PRODUCT, states.DEVIATION])
 def test_ranges_among_lives_are_folded_as_ranges(rule: int) -> None:
     """A sequence of ranges gives the same bits beside one whose panes are no ranges."""
     values = np.random.default_rng(5).uniform(0.5, 2.0, 200)
@@ -278,8 +280,8 @@ def test_ranges_among_lives_are_folded_as_ranges(rule: int) -> None:
     one, other = lives_of(panes), scattered(panes)
     enter, leave = (np.append(getattr(one, e), getattr(other, e) + 200) for e in ("enter", "leave"))
     row, bounds = np.append(one.row, other.row), (np.array([0, 200, 401]), np.array([0, 200, 401]))
-    both = np.array(folds.fold(rule, *halves(values[row]), own(Lives(row, enter, leave, *bounds))))
-    assert both[:, :200].tobytes() == np.array(folds.fold(rule, *halves(values), own(panes))).tobytes()
+    both = np.array(folds.fold(rule, *halves(values[row]), Ranked(own(Lives(row, enter, leave, *bounds)))))
+    assert both[:, :200].tobytes() == np.array(folds.fold(rule, *halves(values), Ranked(own(panes)))).tobytes()
     assert np.isclose(both.sum(axis=0)[200:400], both.sum(axis=0)[:200], rtol=1e-15).all()
 
 

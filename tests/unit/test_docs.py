@@ -119,11 +119,11 @@ def test_every_option_stands_in_the_table_with_its_flags_and_variable() -> None:
     flags = {max(p.opts, key=len): p for p in options}
     assert set(flags) == set(option_rows())
     assert {opt for opts in main.app_options() for opt in opts if opt.startswith("-")} == {
-        opt for p in options for opt in p.opts
+        opt for p in options for opt in (*p.opts, *p.secondary_opts)
     }
     for name, row in option_rows().items():
         parameter = flags[name]
-        assert set(parameter.opts) == set(re.findall(r"(?<!\S)--?[a-z-]+", row[0])), name
+        assert {*parameter.opts, *parameter.secondary_opts} == set(re.findall(r"(?<!\S)--?[a-z-]+", row[0])), name
         wanted = (parameter.metavar or "").strip()
         assert wanted in row[0], f"{name}: {wanted}"
         assert row[2] == (parameter.envvar or "none"), name

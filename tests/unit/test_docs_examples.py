@@ -17,8 +17,8 @@ import typer
 import windowing
 from cli import main
 from cli.asked import read_job
-from conf.job import size
-from tests.docs_pages import DOCS, PAGES, README, fences, rows_of, text_of
+from conf.values import size
+from tests.docs_pages import DOCS, PAGES, README, ROOT, fences, rows_of, text_of
 from windowing import local
 from windowing.aggregates.table import TABLE
 from windowing.parse import parse_window
@@ -42,7 +42,10 @@ def commands() -> list[Any]:
 
 
 @pytest.mark.parametrize("line", commands())
-def test_command_parses(line: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_command_parses(line: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    for name, text in job_files().items():
+        (tmp_path / name).write_text(text)
+    monkeypatch.chdir(tmp_path)
     words = shlex.split(line, comments=True)
     while "=" in words[0]:
         name, value = words.pop(0).split("=", 1)
@@ -55,9 +58,24 @@ def test_command_parses(line: str, monkeypatch: pytest.MonkeyPatch) -> None:
 def check_job(given: Mapping[str, Any]) -> None:
     """What ``wincli run`` checks before it opens an input."""
     asked = read_job({name: value for name, value in given.items() if name not in ("quiet", "verbose")})
-    assert parse_window(str(asked.spec)) == asked.spec
-    for call in asked.calls or ():
-        assert ":" in call.function or call.function in TABLE
+    for stage in asked.stages:
+        assert parse_window(str(stage.spec)) == stage.spec
+        for call in stage.calls or ():
+            assert ":" in call.function or call.function in TABLE
+
+
+def job_files() -> dict[str, str]:
+    """The job files that the docs show, whole, each with its name in its first line; and the examples."""
+    shown = [lines for path in PAGES for _, lines in fences(path, "yaml")]
+    named = {lines[0].removeprefix("# "): "\n".join(lines) for lines in shown if lines[0].endswith(".yaml")}
+    return {**named, **{path.name: path.read_text() for path in (ROOT / "conf" / "examples").glob("*.yaml")}}
+
+
+@pytest.mark.parametrize("name", job_files())
+def test_job_file_reads(name: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    (tmp_path / name).write_text(job_files()[name])
+    monkeypatch.chdir(tmp_path)
+    check_job({"job": name})
 
 
 def test_there_are_commands() -> None:

@@ -1,40 +1,77 @@
-"""The answer of some nights is the answer of one run over all of them."""
+"""The answer of some nights is the answer of one run over all of them, row for row; and every row is accounted for."""
+
 from __future__ import annotations
+
+from itertools import pairwise
 from typing import Any
+
 import pyarrow as pa
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-import windowing
+
+from tests.memory import MemorySource, run_in_memory
 from tests.nights import Nights
-from tests.unit.test_engine_kinds import WINDOWS, AGGREGATES, logs, same, difference, what_comes_out
+from tests.unit.test_engine_kinds import AGGREGATES, WINDOWS, Asked, cut_up, difference, logs, same, what_comes_out
 from windowing.options import Options
 from windowing.parse import parse_aggregate, parse_window
 from windowing.plan import make_plan, stream_of
 
+T, ARRIVAL = ["t"], "arrival"
+MORE: list[Asked] = [
+    ("time(4)", T, {"empty": "row"}),
+    ("time(4)", T, {"empty": "mark"}),
+    ("time(2.5)", T, {}),
+    ("delta(a, 2)", T, {}),
+    ("gap(a, 2)", ARRIVAL, {}),
+    ("gap(t, 2)", T, {}),
+    ("punct(flag)", T, {}),
+    ("punct()", T, {}),
+    ('calendar(day, tz="Europe/Paris", at=00:00)', T, {"empty": "row"}),
+    ("within 4 every 2", T, {}),
+    ("within 5 every 2 retain 2", T, {}),
+    ("partition by u within 5 every 2 retain 2 with unique flag", T, {}),
+    ("partition by u within 5 retain 1 with unique flag", T, {}),
+    ("retain 2 every 2", ARRIVAL, {}),
+    ("retain 3 with unique flag", ARRIVAL, {}),
+    ("sliding, delta(a, 2), count(2), partitioned, partitionAge(3)", T, {}),
+    ("sliding, count(3), delta(a, 1), partitioned, partitionCount(2)", T, {}),
+    ("sliding, count(3), count(2), partitioned, tupleCount(5)", T, {"partial": True}),
+    ("sliding, delta(a, 2), time(2), partitioned, partitionAge(3)", T, {"partial": True}),
+    ("count(2), partitioned, partitionAge(2)", T, {"emit_evicted": True}),
+    ("time(4), partitioned, partitionCount(2)", T, {"emit_evicted": True}),
+    ("time(4), partitioned, tupleCount(3)", T, {}),
+    ("gap(a, 2), partitioned, tupleCount(3)", T, {"emit_evicted": True}),
+    ("timeInterval, intervalDuration(3), discardAge(2)", ARRIVAL, {"event_time": "t"}),
+    ("timeInterval, intervalDuration(3), creationPeriod(2), discardAge(9)", ARRIVAL, {"event_time": "t"}),
+]
+
 
 @settings(max_examples=1500)
-@given(st.data(), logs(), st.sampled_from(WINDOWS), st.booleans())
-def test_nights(data, table, asked, keyed):
+@given(st.data(), logs(), st.one_of(st.sampled_from(WINDOWS), st.sampled_from(MORE)), st.booleans())
+def test_some_nights_are_one_run(data: st.DataObject, table: pa.Table, asked: Asked, keyed: bool) -> None:
     window, order_by, options = asked
-    keyed |= "partitioned" in window
-    key = ["k"] if keyed else []
+    keyed = (keyed or "partitioned" in window) and options.get("empty") != "mark"
     options = options | data.draw(st.composite(what_comes_out)(window))
-    if "partitioned" in window and options.get("emit") in ("entered", "left"): options["emit"] = "rows"
-    if order_by == ["t"]: table = table.sort_by("t") if len(table) else table
-    calls = AGGREGATES[:-2] if options.get("emit", "aggregates") == "aggregates" else None
+    if "partitioned" in window and options.get("emit") in {"entered", "left"}:
+        options["emit"] = "rows"
+    table = table.sort_by("t") if order_by == T else table
+    calls = AGGREGATES[:4] if options.get("emit", "aggregates") == "aggregates" else None
     parsed = None if calls is None else [parse_aggregate(text) for text in calls]
-    plan = make_plan(parse_window(window), table.schema, key, order_by, parsed, Options(**options))
-    end = data.draw(st.sampled_from(["flush", "drop", "hold"]))
-    whole = windowing.aggregate(table, window, key=key, order_by=order_by, aggregates=calls, rejected="drop", at_end=end, **options)
-    cuts = sorted(data.draw(st.lists(st.integers(0, len(table)), max_size=6)))
-    edges = [0, *cuts, len(table)]
-    nights = Nights(plan)
-    parts = []
-    for i, (low, high) in enumerate(zip(edges, edges[1:])):
-        parts.append(nights.night(table.slice(low, high - low), "hold" if i < len(cuts) else end))
-    got = pa.concat_tables(parts)
-    names = [*key, "window"] + (["_row"] if "_row" in got.column_names else [])
-    order = [(n, "ascending") for n in stream_of(plan).order]
-    a, b = got.sort_by(order), whole.sort_by(order)
-    assert same(a.combine_chunks(), b.combine_chunks()), difference(a, b)
+    end = data.draw(st.sampled_from(["flush", "drop"]))
+    key = ["k"] if keyed else []
+    plan = make_plan(parse_window(window), table.schema, key, order_by, parsed, Options(**options, at_end=end))
+    cuts = data.draw(st.lists(st.integers(0, len(table)), max_size=6).map(sorted))
+    nights = [table.slice(low, high - low) for low, high in pairwise([0, *cuts, len(table)])]
+    files, runs = [], Nights(plan, "files")
+    for i, night in enumerate(nights):
+        source, chunks, slices = data.draw(cut_up(night, keyed))
+        files += source.tables
+        runs.night(source.tables, source.cuts, end if i == len(cuts) else "hold", chunks, slices)
+    whole = run_in_memory(plan, MemorySource(files, [[] for _ in files]), [], None, "files")
+    order = [(name, "ascending") for name in stream_of(plan).order]
+    one, some = (found.sort_by(order).combine_chunks() for found in (whole.table, runs.table))
+    assert same(some, one), difference(some, one)
+    counts = sum((result.counts for result in runs.results[1:]), runs.results[0].counts)
+    assert (counts.rows_in, counts.windowed) == (whole.counts.rows_in, whole.counts.windowed)
+    assert (counts.filtered, counts.dropped_at_end) == (whole.counts.filtered, whole.counts.dropped_at_end)
+    assert counts.rejected == whole.counts.rejected

@@ -176,7 +176,8 @@ class TestWithoutFlock:
 
     def test_who_loses_the_race_gives_way(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         place = locate(str(tmp_path / "out"))
-        answers = iter([{}, {"pid": 9, "host": "x", "started": "y"}, {"pid": 9, "host": "x", "started": "y"}])
+        other = Owner(9, "x", "y")
+        answers = iter([None, other, other])
         monkeypatch.setattr(lock, "_read_mark", lambda place: next(answers))
         with pytest.raises(OutputError, match="process 9 on x"), hold(place, OWNER):
             pass

@@ -9,11 +9,12 @@ import numpy as np
 import pyarrow as pa
 
 from windowing.aggregates import folds, kernels, quantile_kernels
-from windowing.aggregates.folds import DEVIATION, PRODUCT, SUM, fold, rounded
+from windowing.aggregates.folds import fold, rounded
 from windowing.aggregates.inputs import Dense, Inputs, dense, is_apart, masked, only, taken
 from windowing.aggregates.kernels import Floats, Numbers
 from windowing.aggregates.ranking import values_at
 from windowing.aggregates.selection import extreme_entries
+from windowing.aggregates.states import DEVIATION, PRODUCT, SUM
 from windowing.aggregates.values import (
     decimal_words,
     floats,
@@ -27,7 +28,7 @@ from windowing.aggregates.values import (
 )
 from windowing.aggregates.wide import Limbs, as_decimal, as_float, as_int64, carried, pane_sums, split
 from windowing.columns import Ints, Mask
-from windowing.contents import Contents, sizes
+from windowing.contents import sizes
 
 _DAY = 86400  # seconds; the distance of two dates is a duration in them
 _PLACES = 10**9  # finest fraction of a quantile, so that places times rows fit 64 bit
@@ -35,10 +36,10 @@ _PLACES = 10**9  # finest fraction of a quantile, so that places times rows fit 
 
 def sums(inputs: Inputs) -> pa.Array:
     """Sum: exact for integers, booleans, durations and decimals; double-double for floats."""
-    those = dense(inputs.columns, inputs.contents)
+    those = dense(inputs)
     column = those.columns[0]
     if pa.types.is_floating(column.type):
-        return masked(_float_sums(floats(column), those.contents), those.empty, inputs.type)
+        return masked(_float_sums(floats(column), those), those.empty, inputs.type)
     if pa.types.is_decimal(column.type):
         result, over = as_decimal(_exact_sums(those), column.type.scale, those.empty)
         inputs.refuse_overflow(over)
@@ -50,12 +51,9 @@ def sums(inputs: Inputs) -> pa.Array:
 
 def means(inputs: Inputs) -> pa.Array:
     """Mean: the sum, rounded once to a float, over the count."""
-    those = dense(inputs.columns, inputs.contents)
+    those = dense(inputs)
     column = those.columns[0]
-    if pa.types.is_floating(column.type):
-        totals = _float_sums(floats(column), those.contents)
-    else:
-        totals = as_float(_exact_sums(those))
+    totals = _float_sums(floats(column), those) if pa.types.is_floating(column.type) else as_float(_exact_sums(those))
     places = column.type.scale if pa.types.is_decimal(column.type) else 0
     with np.errstate(invalid="ignore", divide="ignore"):  # 0 / 0 in empty panes, which are null
         return masked(totals / 10.0**places / those.sizes, those.empty, inputs.type)
@@ -63,11 +61,11 @@ def means(inputs: Inputs) -> pa.Array:
 
 def weighted_means(inputs: Inputs) -> pa.Array:
     """``sum(x * w) / sum(w)`` over the rows that have both; null where the weights sum to 0."""
-    those = dense(inputs.columns, inputs.contents)
+    those = dense(inputs)
     values, weights = floats(those.columns[0]), floats(those.columns[1])
     with np.errstate(all="ignore"):  # 0 / 0 in panes that are null
-        total = _weighted_sums(values, weights, those.contents)
-        weight = _float_sums(weights, those.contents)
+        total = _weighted_sums(values, weights, those)
+        weight = _float_sums(weights, those)
         return masked(total / weight, weight == 0, inputs.type)
 
 
@@ -75,7 +73,7 @@ def variance(root: bool, sample: bool) -> Callable[[Inputs], pa.Array]:
     """Return the variance or its root, of a sample (null for one value) or of all there is."""
 
     def compute(inputs: Inputs) -> pa.Array:
-        those = dense(inputs.columns, inputs.contents)
+        those = dense(inputs)
         squares, places = _squared_deviations(those)
         divisor = those.sizes - int(sample)
         with np.errstate(all="ignore"):  # panes with nothing to divide by are null
@@ -88,20 +86,20 @@ def variance(root: bool, sample: bool) -> Callable[[Inputs], pa.Array]:
 
 def products(inputs: Inputs) -> pa.Array:
     """Product: exact for integers, of floats for everything else."""
-    those = dense(inputs.columns, inputs.contents)
-    column, contents = those.columns[0], those.contents
+    those = dense(inputs)
+    column = those.columns[0]
     if not pa.types.is_integer(column.type):
-        return masked(_float_products(floats(column), contents), those.empty, inputs.type)
-    result, over = _exact_products(integers(column), is_unsigned(column.type), contents)
+        return masked(_float_products(floats(column), those), those.empty, inputs.type)
+    result, over = _exact_products(integers(column), is_unsigned(column.type), those)
     inputs.refuse_overflow(over)
     return masked(result, those.empty, inputs.type)
 
 
 def value_ranges(inputs: Inputs) -> pa.Array:
     """Largest less smallest value, NaN skipped."""
-    those = dense(inputs.columns, inputs.contents)
+    those = dense(inputs)
     column = those.columns[0]
-    largest, smallest = (extreme_entries(column, those.contents, large) for large in (True, False))
+    largest, smallest = (extreme_entries(those, large) for large in (True, False))
     if pa.types.is_decimal(column.type):
         return _decimal_distances(inputs, taken(column, largest), taken(column, smallest))
     if not len(column):
@@ -121,7 +119,7 @@ def medians(inputs: Inputs) -> pa.Array:
 
 
 def _quantiles(inputs: Inputs, fraction: Fraction) -> pa.Array:
-    those = dense(inputs.columns, inputs.contents)
+    those = dense(inputs)
     share, values = fraction.limit_denominator(_PLACES), floats(those.columns[0])
     if is_apart(those.contents):
         lo, hi = those.contents.lo, those.contents.hi
@@ -141,34 +139,38 @@ def _ranked_quantiles(values: Floats, share: Fraction, those: Dense) -> Floats:
         return np.where(part == 0, low, np.where(np.isfinite(high - low), near, far))
 
 
-def _float_sums(values: Floats, contents: Contents) -> Floats:
+def _float_sums(values: Floats, those: Dense) -> Floats:
+    contents = those.contents
     if is_apart(contents):
         sums: Floats = kernels.compensated_sums(values, contents.lo, contents.hi)
         return sums
-    return rounded(fold(SUM, *halves(values), contents))
+    return rounded(fold(SUM, *halves(values), those.ranked))
 
 
-def _weighted_sums(values: Floats, weights: Floats, contents: Contents) -> Floats:
+def _weighted_sums(values: Floats, weights: Floats, those: Dense) -> Floats:
+    contents = those.contents
     if is_apart(contents):
         sums: Floats = kernels.weighted_sums(values, weights, contents.lo, contents.hi)
         return sums
-    return rounded(fold(SUM, *folds.products(values, weights), contents))
+    return rounded(fold(SUM, *folds.products(values, weights), those.ranked))
 
 
-def _float_products(values: Floats, contents: Contents) -> Floats:
+def _float_products(values: Floats, those: Dense) -> Floats:
+    contents = those.contents
     if is_apart(contents):
         products: Floats = kernels.float_products(values, contents.lo, contents.hi)
         return products
-    return rounded(fold(PRODUCT, *halves(values), contents))
+    return rounded(fold(PRODUCT, *halves(values), those.ranked))
 
 
-def _exact_products(values: Ints, unsigned: bool, contents: Contents) -> tuple[Ints, Mask]:
+def _exact_products(values: Ints, unsigned: bool, those: Dense) -> tuple[Ints, Mask]:
     """Product of each pane's integers, and where it does not fit int64; zeros are counted apart from the others."""
+    contents = those.contents
     if is_apart(contents):
         products: tuple[Ints, Mask] = kernels.exact_products(values, unsigned, contents.lo, contents.hi)
         return products
     zero = values == 0
-    high, low = fold(PRODUCT, *halves(np.where(zero, 1, values), unsigned), contents)
+    high, low = fold(PRODUCT, *halves(np.where(zero, 1, values), unsigned), those.ranked)
     numbers, over = from_halves(high, low)
     none = sizes(only(contents, zero)) == 0
     return np.where(none, numbers, 0), over & none
@@ -185,7 +187,7 @@ def _squared_deviations(those: Dense) -> tuple[Floats, int]:
             return kernels.integer_squared_deviations(ticks(column), lo, hi), places
         return kernels.squared_deviations(floats(column), lo, hi), places
     leaves = halves(ticks(column) if whole else floats(column))
-    return rounded(fold(DEVIATION, *leaves, contents)), places
+    return rounded(fold(DEVIATION, *leaves, those.ranked)), places
 
 
 def _exact_sums(those: Dense) -> Limbs:

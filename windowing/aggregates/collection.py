@@ -16,18 +16,18 @@ from windowing.contents import Contents, Ranges, gathered
 
 def counts(inputs: Inputs) -> pa.Array:
     """Rows of each pane, or its values that are not null where a column is given."""
-    return pa.array(dense(inputs.columns, inputs.contents).sizes)
+    return pa.array(dense(inputs).sizes)
 
 
 def distinct_counts(inputs: Inputs) -> pa.Array:
     """How many different values, nulls apart; -0.0 is 0.0 and NaN is one value."""
-    those = dense(inputs.columns, inputs.contents)
+    those = dense(inputs)
     return pa.array(_distinct_counts(*codes(those.columns[0]), those.contents))
 
 
 def lists(inputs: Inputs) -> pa.Array:
     """All values that are not null, in row order."""
-    those = dense(inputs.columns, inputs.contents)
+    those = dense(inputs)
     column, contents = those.columns[0], those.contents
     if isinstance(contents, Ranges) and _adjoin(contents):
         values = column.slice(contents.lo[0], contents.hi[-1] - contents.lo[0])
@@ -38,7 +38,7 @@ def lists(inputs: Inputs) -> pa.Array:
 
 def distinct_lists(inputs: Inputs) -> pa.Array:
     """Each different value once, in the order of first appearance."""
-    those = written(dense(inputs.columns, inputs.contents))
+    those = written(dense(inputs))
     column, ranges = those.columns[0], those.ranges
     column_codes, distinct = codes(column)
     sizes = _distinct_counts(column_codes, distinct, ranges)

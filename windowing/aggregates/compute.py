@@ -10,9 +10,10 @@ import pyarrow as pa
 
 from windowing.aggregates import user
 from windowing.aggregates.bind import Bound
-from windowing.aggregates.inputs import Inputs, own
+from windowing.aggregates.inputs import Inputs, Ranked, own
 from windowing.aggregates.table import TABLE
 from windowing.aggregates.values import plain
+from windowing.columns import Ints
 from windowing.contents import Contents, Lives, Ranges, simplest
 from windowing.spec import Column
 
@@ -25,14 +26,19 @@ _FORMS: tuple[Contents, ...] = (
     Lives(np.array([0, 1]), np.array([1, 0]), np.array([2, 1]), _BOUNDS, _BOUNDS),
 )
 """Panes of every form over two rows, first those that are apart; only the last are no ranges of neighbours."""
+_RANKS = np.array([0, 2])
+"""Of these rows: what shows both has a hole, what shows one has none, so that each kernel has something to do."""
 
 
-def compute(bound: Bound, rows: pa.RecordBatch, contents: Contents) -> pa.Array:
+def compute(bound: Bound, rows: pa.RecordBatch, contents: Contents, rank: Ints | None = None) -> pa.Array:
     """Return the value of one call for each pane, of length P and type ``bound.type`` (semantics section 9).
 
-    What a pane gives depends on its own sequence only, to the bit. Nulls are skipped; a pane without values is null,
-    counts are 0. Raises `PaneOverflow` where an integer or decimal does not fit, and `PaneFailed` (a `DataError`) for
-    a user function.
+    What a pane gives depends on its own rows and on their ranks only, to the bit: not on rows that it does not show,
+    whether they are there or not. ``rank``: int64 (n,), how many rows of its sequence came before each row, ever;
+    ascending within each sequence. None: the places of the entries in their sequence are taken for that, from 0.
+
+    Nulls are skipped; a pane without values is null, counts are 0. Raises `PaneOverflow` where an integer or decimal
+    does not fit, and `PaneFailed` (a `DataError`) for a user function.
     """
     arguments = bound.call.arguments
     names = tuple(a.name for a in arguments if isinstance(a, Column))
@@ -41,7 +47,7 @@ def compute(bound: Bound, rows: pa.RecordBatch, contents: Contents) -> pa.Array:
         columns=tuple(_of_entries(plain(rows.column(name)), contents) for name in names),
         names=names,
         literals=tuple(a for a in arguments if not isinstance(a, Column)),
-        contents=own(contents),
+        ranked=Ranked(own(contents), rank, contents.row),
         type=bound.type,
         call=bound.text,
     )
@@ -58,7 +64,7 @@ def warm(bounds: Sequence[Bound], schema: pa.Schema, overlapping: bool = True) -
     rows = pa.RecordBatch.from_arrays([pa.nulls(2, schema.field(name).type) for name in names], names=names)
     for bound, form in product(bounds, _FORMS if overlapping else _FORMS[:1]):
         if ":" not in bound.call.function:
-            compute(bound, rows, form)
+            compute(bound, rows, form, _RANKS)
 
 
 def _of_entries(column: pa.Array, contents: Contents) -> pa.Array:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Any, TypeGuard
 
 import numpy as np
@@ -47,19 +46,38 @@ class PaneFailed(DataError):  # noqa: N818
         return PaneFailed, (self.pane, self.call, self.reason)
 
 
+_NONE: Ints = frozen(np.empty(0, np.int64))
+
+
+@dataclass(frozen=True, slots=True)
+class Ranked:
+    """Panes with all their entries, and what says how floats of them associate (`folds`).
+
+    ``contents``: over entries, as `own` has them. ``rank``: int64 (n,), how many rows came before each of its sequence,
+    ever; None: the places of entries in their sequence are taken for that. ``row``: int64 (E,), the row of each entry;
+    None where entry i is row i. ``before``: int64 (E+1,), how many of the entries before each, and of all, are not
+    null; empty where all are.
+    """
+
+    contents: Contents
+    rank: Ints | None = None
+    row: Ints | None = None
+    before: Ints = field(default_factory=lambda: _NONE)
+
+
 @dataclass(frozen=True, slots=True)
 class Inputs:
     """One call over one batch of panes.
 
     ``columns``: the call's column arguments in order, in their plain types, nulls included, a value for each entry of
-    ``contents`` (see `own`); ``names``: theirs. ``literals``: the other arguments. ``type``: of the result. ``call``:
-    the text of the call, for messages.
+    the panes; ``names``: theirs. ``literals``: the other arguments. ``ranked``: the panes, nulls included. ``type``: of
+    the result. ``call``: the text of the call, for messages.
     """
 
     columns: tuple[pa.Array, ...]
     names: tuple[str, ...]
     literals: tuple[Any, ...]
-    contents: Contents
+    ranked: Ranked
     type: pa.DataType
     call: str
 
@@ -74,12 +92,14 @@ class Dense:
     """Columns without the entries an aggregate skips, and the panes over what is left.
 
     ``sizes``: int64 (P,), the entries left in each pane. ``kept``: the original entry of each, or None where all are.
+    ``ranked``: the panes as they were.
     """
 
     columns: tuple[pa.Array, ...]
     contents: Contents
     sizes: Ints
     kept: Ints | None
+    ranked: Ranked
 
     @property
     def ranges(self) -> Ranges:
@@ -111,12 +131,7 @@ def own(contents: Contents) -> Contents:
 
 def only(contents: Contents, kept: Mask) -> Contents:
     """Return panes over some of the entries, given for each whether it is kept."""
-    before = np.zeros(len(kept) + 1, np.int64)
-    np.cumsum(kept, out=before[1:])
-    if isinstance(contents, Ranges):
-        return own(Ranges(before[contents.lo], before[contents.hi], before[contents.base], contents.apart))
-    row, enter, leave = contents.row[kept], contents.enter[kept], contents.leave[kept]
-    return own(Lives(row, enter, leave, before[contents.first_entry], contents.first_pane))
+    return _left(contents, kept, _before(kept))
 
 
 def is_apart(contents: Contents) -> TypeGuard[Ranges]:
@@ -124,14 +139,17 @@ def is_apart(contents: Contents) -> TypeGuard[Ranges]:
     return isinstance(contents, Ranges) and contents.apart
 
 
-def dense(columns: Sequence[pa.Array], contents: Contents) -> Dense:
+def dense(inputs: Inputs) -> Dense:
     """Take out the entries where any of the columns is null. No copy where there is none."""
+    columns, ranked = inputs.columns, inputs.ranked
     holed = [column for column in columns if column.null_count]
     if not holed:
-        return Dense(tuple(columns), contents, sizes(contents), None)
+        return Dense(columns, ranked.contents, sizes(ranked.contents), None, ranked)
     valid = np.logical_and.reduce([column.is_valid().to_numpy(zero_copy_only=False) for column in holed])
-    left, picked = only(contents, valid), pa.array(valid)
-    return Dense(tuple(column.filter(picked) for column in columns), left, sizes(left), np.flatnonzero(valid))
+    before, picked = _before(valid), pa.array(valid)
+    left = _left(ranked.contents, valid, before)
+    columns, ranked = tuple(column.filter(picked) for column in columns), replace(ranked, before=before)
+    return Dense(columns, left, sizes(left), np.flatnonzero(valid), ranked)
 
 
 def written(those: Dense) -> Dense:
@@ -140,7 +158,7 @@ def written(those: Dense) -> Dense:
         return those
     ranges = part(those.contents, 0, len(those.contents))
     columns = tuple(column.take(pa.array(ranges.row)) for column in those.columns)
-    return Dense(columns, own(ranges), those.sizes, None)
+    return replace(those, columns=columns, contents=own(ranges), kept=None)
 
 
 def taken(column: pa.Array, rows: Ints) -> pa.Array:
@@ -153,3 +171,18 @@ def masked(values: npt.NDArray[Any], null: Mask, dtype: pa.DataType) -> pa.Array
     """Return numbers or ticks as an array of ``dtype``, null where ``null`` says so."""
     array = pa.array(values, mask=null) if null.any() else pa.array(values)
     return array if array.type == dtype else array.view(dtype)
+
+
+def _before(kept: Mask) -> Ints:
+    """How many are kept before each entry, and of all."""
+    before = np.zeros(len(kept) + 1, np.int64)
+    np.cumsum(kept, out=before[1:])
+    counts: Ints = frozen(before)
+    return counts
+
+
+def _left(contents: Contents, kept: Mask, before: Ints) -> Contents:
+    if isinstance(contents, Ranges):
+        return own(Ranges(before[contents.lo], before[contents.hi], before[contents.base], contents.apart))
+    row, enter, leave = contents.row[kept], contents.enter[kept], contents.leave[kept]
+    return own(Lives(row, enter, leave, before[contents.first_entry], contents.first_pane))

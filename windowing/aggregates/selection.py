@@ -6,24 +6,26 @@ Kernels and index arithmetic return entries; the values are taken from the colum
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
 
 from windowing.aggregates import changes, kernels, ranking
-from windowing.aggregates.folds import SMALLEST, fold
-from windowing.aggregates.inputs import Dense, Inputs, dense, is_apart, taken
+from windowing.aggregates.folds import fold
+from windowing.aggregates.inputs import Dense, Inputs, Ranked, dense, is_apart, taken
+from windowing.aggregates.states import SMALLEST
 from windowing.aggregates.values import codes, halves, order_keys
 from windowing.columns import Ints
-from windowing.contents import Contents, Ranges, batches, part
+from windowing.contents import Ranges, batches, part
 
 
 def extremes(largest: bool) -> Callable[[Inputs], pa.Array]:
     """Return ``max`` or ``min``: NaN skipped, null where there is nothing else."""
 
     def compute(inputs: Inputs) -> pa.Array:
-        those = dense(inputs.columns, inputs.contents)
-        return taken(those.columns[0], extreme_entries(those.columns[0], those.contents, largest))
+        those = dense(inputs)
+        return taken(those.columns[0], extreme_entries(those, largest))
 
     return compute
 
@@ -32,9 +34,9 @@ def extreme_counts(largest: bool) -> Callable[[Inputs], pa.Array]:
     """Return how often the extreme occurs in each pane, 0 where there is none."""
 
     def compute(inputs: Inputs) -> pa.Array:
-        those = dense(inputs.columns, inputs.contents)
+        those = dense(inputs)
         column, contents = those.columns[0], those.contents
-        picks = extreme_entries(column, contents, largest)
+        picks = extreme_entries(those, largest)
         if is_apart(contents):
             return pa.array(kernels.equal_counts(order_keys(column), picks, contents.lo, contents.hi))
         return pa.array(changes.equal_counts(*codes(column), picks, changes.changes_of(contents)))
@@ -47,8 +49,8 @@ def arg_extremes(largest: bool) -> Callable[[Inputs], pa.Array]:
 
     def compute(inputs: Inputs) -> pa.Array:
         target, by = inputs.columns
-        those = dense([by], inputs.contents)
-        picks = extreme_entries(those.columns[0], those.contents, largest)
+        those = dense(replace(inputs, columns=(by,)))
+        picks = extreme_entries(those, largest)
         return taken(target, those.original(picks))
 
     return compute
@@ -71,7 +73,7 @@ def nths(inputs: Inputs) -> pa.Array:
 
 def modes(inputs: Inputs) -> pa.Array:
     """Most frequent value, the first to appear among equals; -0.0 is 0.0 and NaN is a value."""
-    those = dense(inputs.columns, inputs.contents)
+    those = dense(inputs)
     column, contents = those.columns[0], those.contents
     if is_apart(contents):
         return taken(column, kernels.most_frequent(*codes(column), contents.lo, contents.hi))
@@ -81,15 +83,15 @@ def modes(inputs: Inputs) -> pa.Array:
     return taken(column, np.concatenate([np.empty(0, np.int64), *picks]))
 
 
-def extreme_entries(column: pa.Array, contents: Contents, largest: bool) -> Ints:
+def extreme_entries(those: Dense, largest: bool) -> Ints:
     """Entry of each pane's extreme, int64 (P,): the first of equals, NaN skipped; -1 where there is none."""
-    keys = order_keys(column)
+    keys, contents = order_keys(those.columns[0]), those.contents
     if is_apart(contents):
         kernel = kernels.first_largest if largest else kernels.first_smallest
         entries: Ints = kernel(keys, contents.lo, contents.hi)
         return entries
     high, low = halves(keys)
-    places, _ = fold(SMALLEST, -high if largest else high, -low if largest else low, contents)
+    places, _ = fold(SMALLEST, -high if largest else high, -low if largest else low, Ranked(contents))
     return places.astype(np.int64)
 
 
@@ -102,7 +104,7 @@ def _most_frequent(column: pa.Array, written: Ranges) -> Ints:
 
 
 def _nth(inputs: Inputs, place: int) -> pa.Array:
-    those = dense(inputs.columns, inputs.contents)
+    those = dense(inputs)
     there = those.sizes > (place if place >= 0 else -place - 1)
     wanted = np.where(there, place if place >= 0 else those.sizes + place, -1)
     return taken(those.columns[0], _entries_at(those, wanted))

@@ -93,7 +93,7 @@ def calls(function: Function, is_column: Sequence[bool]) -> Callable[[Inputs], p
     """Return what computes a user function; ``is_column``: which of its arguments are columns, the rest literals."""
 
     def compute(inputs: Inputs) -> pa.Array:
-        those = written(dense(inputs.columns, inputs.contents))
+        those = written(dense(inputs))
         columns = [_exposed(column) for column in those.columns]
         bounds = zip(those.ranges.lo.tolist(), those.ranges.hi.tolist(), strict=True)
         literals = [parameter(literal) for literal in inputs.literals]

@@ -19,6 +19,8 @@ from windowing.engine.ports import Account, Counts, Part
 from windowing.marks import Marks
 from windowing.sequence import Sequences, one_batch
 
+HEAD = b"head"
+"""Metadata of the first table of a blob: what sort of blob it is."""
 _OFFSET = "__offset"
 _COUNT = "__count"
 _POS = "__pos"
@@ -51,7 +53,7 @@ def encode(blob: Blob, base: int) -> bytes:
         "order": blob.sequences.order,
         "keyed": blob.sequences.keys is not None,
     }
-    _write(sink, _key_batch(blob.sequences).replace_schema_metadata({b"head": json.dumps(head).encode()}))
+    _write(sink, _key_batch(blob.sequences).replace_schema_metadata({HEAD: json.dumps(head).encode()}))
     _write(sink, _with(blob.sequences.rows, **{_OFFSET: (blob.sequences.pos - base).astype(np.int32)}))
     _write(sink, _with(blob.marks.rows, **{_POS: blob.marks.pos, _FILE: blob.marks.file, _LEVEL: blob.level}))
     return sink.getvalue().to_pybytes()
@@ -61,7 +63,7 @@ def decode(data: bytes) -> Blob:
     """Read a blob; its arrays are views of ``data``."""
     stream = pa.BufferReader(data)
     keys, rows, marks = (_read(stream) for _ in range(3))
-    head = json.loads(keys.schema.metadata[b"head"])
+    head = json.loads(keys.schema.metadata[HEAD])
     own_keys, (counts,) = _without(keys, 1)
     own_rows, (offsets,) = _without(rows, 1)
     own_marks, (mark_pos, file, level) = _without(marks, 3)

@@ -12,7 +12,7 @@ from windowing.clock import clock_values
 from windowing.columns import Ints, combined
 from windowing.engine.blobs import Blob, encode, part_of
 from windowing.engine.ports import Account, Counts
-from windowing.engine.reading import read_columns, read_rows, sequences_of
+from windowing.engine.reading import behind_start, read_columns, read_rows, sequences_of
 from windowing.engine.rejects import reject
 from windowing.engine.slices import Chunk, slice_bounds
 from windowing.engine.work import Work
@@ -51,7 +51,8 @@ def blobs_of(work: Work, cuts: pa.Table | None, slices: int, chunk: Chunk) -> It
 def read_chunk(work: Work, chunk: Chunk) -> Read:
     """Read all splits of a chunk, write its rejects, and sort the rest into sequences."""
     read = read_rows(work, chunk)
-    reasons, marks, level = read.reasons, read.marks, np.zeros(len(read.marks), np.int64)
+    reasons = with_late(read.reasons, behind_start(work, read.rows))
+    marks, level = read.marks, np.zeros(len(read.marks), np.int64)
     if isinstance(work.plan.spec, TimeInterval):
         judged = _judged(work, chunk, read.rows, read.pos)
         reasons = with_late(reasons, judged.late)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Literal, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -138,9 +138,40 @@ class Sink(Protocol):
         ...
 
 
+class CarryFiles(Protocol):
+    """Where a stage keeps what its windows hold: tables of rows and of keys by task, and a few small ones. Must pickle."""
+
+    def write_rows(self, index: int, table: pa.Table) -> Part:
+        """Write the rows of task ``index``. Writing them again replaces them (a retried task)."""
+        ...
+
+    def write_keys(self, index: int, table: pa.Table) -> Part:
+        """Write the keys of task ``index``."""
+        ...
+
+    def write_table(self, name: str, table: pa.Table) -> Part:
+        """Write a table that there is one of."""
+        ...
+
+    def read_table(self, name: str) -> pa.Table | None:
+        """Return what `write_table` wrote, None where it wrote nothing."""
+        ...
+
+    def parts(self, kind: Literal["rows", "keys"]) -> Sequence[Part]:
+        """Return the parts of rows or of keys, by task."""
+        ...
+
+    def read_part(self, part: Part) -> pa.Table:
+        """Return the rows or the keys of one part."""
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class Counts:
-    """The account of section 8: ``rows_in = windowed + filtered + sum(rejected) + dropped_at_end + held``."""
+    """The account of section 8: ``rows_in + carried = windowed + filtered + sum(rejected) + dropped_at_end + held``.
+
+    ``carried``: the rows that the run before held and no pane had shown; so it is ``held`` of that run.
+    """
 
     rows_in: int = 0
     windowed: int = 0
@@ -148,6 +179,7 @@ class Counts:
     dropped_at_end: int = 0
     held: int = 0
     rejected: dict[str, int] = field(default_factory=dict)
+    carried: int = 0
 
     def __add__(self, other: Counts) -> Counts:
         reasons = sorted({*self.rejected, *other.rejected})
@@ -158,13 +190,14 @@ class Counts:
             self.dropped_at_end + other.dropped_at_end,
             self.held + other.held,
             {r: self.rejected.get(r, 0) + other.rejected.get(r, 0) for r in reasons},
+            self.carried + other.carried,
         )
 
     @property
     def balanced(self) -> bool:
         """Whether every row is accounted for."""
         out = self.windowed + self.filtered + self.dropped_at_end + self.held
-        return self.rows_in == out + sum(self.rejected.values())
+        return self.rows_in + self.carried == out + sum(self.rejected.values())
 
 
 @dataclass(frozen=True, slots=True)

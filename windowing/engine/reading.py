@@ -8,10 +8,11 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from windowing.columns import Ints, combined
+from windowing.columns import Ints, Mask, combined
 from windowing.engine.incoming import incoming_marks
 from windowing.engine.ports import Batch, Split
 from windowing.engine.slices import Chunk
+from windowing.engine.standing import behind
 from windowing.engine.work import Work
 from windowing.marks import Marks
 from windowing.result_schema import MARK
@@ -50,6 +51,24 @@ def sequences_of(work: Work, rows: pa.RecordBatch, pos: Ints, reasons: Reasons |
         kept, _ = kept_and_rejected(reasons)
         rows, pos = rows.take(pa.array(kept)), pos[kept]
     return build(rows, pos, work.plan.key, work.plan.sort, work.plan.values)
+
+
+def behind_start(work: Work, rows: pa.RecordBatch) -> Mask:
+    """Return which rows belong before those of the runs before, (n,): all keys together, by the order columns."""
+    if work.start is None or work.start.position is None:
+        return np.zeros(rows.num_rows, np.bool_)
+    return behind(rows, work.start.position)
+
+
+def no_rows(work: Work) -> pa.RecordBatch:
+    """The columns that sort rows, without a row."""
+    return one_batch(pa.schema([work.source.schema.field(name) for name in work.plan.sort]).empty_table())
+
+
+def nothing(work: Work) -> Sequences:
+    """Sequences without a row."""
+    schema = pa.schema([work.source.schema.field(name) for name in work.plan.columns])
+    return sequences_of(work, one_batch(schema.empty_table()), np.empty(0, np.int64), None)
 
 
 def read_columns(work: Work, chunk: Chunk, columns: Sequence[str]) -> tuple[pa.RecordBatch, Ints]:

@@ -6,29 +6,35 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import pyarrow as pa
 
 from windowing.columns import Ints
+from windowing.engine.carrying import carry_blobs_of, sampled_keys
 from windowing.engine.exchange import blobs_of
 from windowing.engine.ports import Counts, Part
 from windowing.engine.reading import sample_keys
 from windowing.engine.scanning import Report, empty_marks_of, scan_directly, scan_slice
 from windowing.engine.session import Session, guarded
 from windowing.engine.slices import Chunk, Sizes, cut_points, lines_size, pack, row_width, slice_count
+from windowing.engine.standing import CarryPart, Standing, leave
 from windowing.engine.verdict import decided
 from windowing.engine.work import Work
 from windowing.errors import InputError
 
+T = TypeVar("T")
 _SAMPLED_SPLITS = 16
 _SAMPLED_ROWS = 4000
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What a run came to. ``seconds``: per phase. ``slices`` and ``chunks``: how the work was cut."""
+    """What a run came to. ``seconds``: per phase. ``slices`` and ``chunks``: how the work was cut.
+
+    ``standing``: what the next run goes on from, where there is going to be one.
+    """
 
     parts: tuple[Part, ...]
     rejects: tuple[Part, ...]
@@ -38,6 +44,7 @@ class Outcome:
     chunks: int
     slices: int
     seconds: dict[str, float] = field(default_factory=dict)
+    standing: Standing | None = None
 
 
 def run_window(work: Work, session: Callable[[], Session], sizes: Sizes) -> Outcome:
@@ -48,7 +55,7 @@ def run_window(work: Work, session: Callable[[], Session], sizes: Sizes) -> Outc
     """
     width = row_width(work.source.schema, work.source.splits, work.columns)
     rows = sum(split.rows for split in work.source.splits)
-    size = width * rows
+    size = width * rows + (work.start.nbytes if work.start is not None else 0)
     chunks = pack(work.source.splits, width, sizes.chunk)
     clock = _Stopwatch()
     if size <= sizes.small:
@@ -58,6 +65,7 @@ def run_window(work: Work, session: Callable[[], Session], sizes: Sizes) -> Outc
     clock.lap("sample")
     spark = session()
     clock.lap("Spark")
+    samples += _carried_samples(work, samples, rows)
     work, decided_chunks = decided(work, chunks, spark.each, spark.context.broadcast)
     held = size + lines_size(work.plan, rows)
     cuts = cut_points(samples, slice_count(held, sizes.slice, spark.parallelism)) if samples else None
@@ -88,11 +96,27 @@ def _samples(work: Work, session: Callable[[], Session]) -> list[tuple[pa.Table,
     splits = [split for split in work.source.splits if split.rows]
     if not work.plan.key or not splits:
         return []
-    picks = np.unique(np.linspace(0, len(splits) - 1, min(len(splits), _SAMPLED_SPLITS)).astype(int))
     sample = partial(sample_keys, work, _SAMPLED_ROWS)
+    picked = _spread(splits)
     if work.source.columnar:
-        return [sample(splits[i]) for i in picks]
-    return session().each("sample", sample, [splits[i] for i in picks])
+        return [sample(split) for split in picked]
+    return session().each("sample", sample, picked)
+
+
+def _carried_samples(work: Work, samples: Sequence[tuple[pa.Table, Ints]], rows: int) -> list[tuple[pa.Table, Ints]]:
+    """Keys of evenly spaced parts of the carry, which weigh as much as those of as many of the ``rows`` read."""
+    if work.start is None or not work.plan.key:
+        return []
+    parts = [part for part in work.start.parts if part.rows is not None]
+    picked = _spread(parts)
+    share = sum(weights.sum() for _, weights in samples) / rows if rows else 1.0
+    share *= len(parts) / len(picked) if picked else 1
+    return [sampled_keys(work, part, share) for part in picked]
+
+
+def _spread(items: Sequence[T]) -> list[T]:
+    picks = np.unique(np.linspace(0, len(items) - 1, min(len(items), _SAMPLED_SPLITS)).astype(int))
+    return [items[i] for i in picks]
 
 
 def _exchange(
@@ -100,15 +124,17 @@ def _exchange(
 ) -> list[Report]:
     send = guarded(partial(_blobs_of_all, work, cuts, slices))
     receive = guarded(partial(_scan_partition, work, slices))
-    blobs = session.context.parallelize(chunks, len(chunks)).mapPartitions(send)
+    items: list[Chunk | CarryPart] = [*chunks, *(work.start.parts if work.start is not None else ())]
+    blobs = session.context.parallelize(items, len(items)).mapPartitions(send)
     scanned = blobs.partitionBy(slices, _identity).mapPartitionsWithIndex(receive)
     reports: list[Report] = session.run("exchange and scan", scanned.collect)
     return reports
 
 
-def _blobs_of_all(work: Work, cuts: pa.Table | None, slices: int, chunks: Any) -> Any:
-    for chunk in chunks:
-        yield from blobs_of(work, cuts, slices, chunk)
+def _blobs_of_all(work: Work, cuts: pa.Table | None, slices: int, items: Any) -> Any:
+    for item in items:
+        send = carry_blobs_of if isinstance(item, CarryPart) else blobs_of
+        yield from send(work, cuts, slices, item)
 
 
 def _scan_partition(work: Work, slices: int, index: int, pairs: Any) -> Any:
@@ -130,5 +156,8 @@ def _outcome(work: Work, reports: Sequence[Report], chunks: int, slices: int, se
     if not counts.balanced:
         raise InputError(f"the account of the rows does not add up: {counts}", "report this: nothing was written")
     windows, falls = sum(report.windows for report in reports), sum(report.falls for report in reports)
+    stands = next((report.stands for report in reports if report.stands is not None), work.stands)
+    left = [report.left for report in reports]
+    standing = None if work.carry is None else leave(work.carry, work.start, left, stands)
     rejects = tuple(sorted((part for report in reports for part in report.rejects), key=lambda part: part.name))
-    return Outcome(tuple(parts), rejects, counts, windows, falls, chunks, slices, seconds)
+    return Outcome(tuple(parts), rejects, counts, windows, falls, chunks, slices, seconds, standing)

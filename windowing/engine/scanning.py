@@ -9,21 +9,26 @@ from itertools import chain
 import numpy as np
 import pyarrow as pa
 
+from windowing.carry import Carry
 from windowing.columns import Ints
 from windowing.engine.blobs import Blob, decode
+from windowing.engine.carrying import carried, decoded, is_carry, left_behind, with_carry
 from windowing.engine.exchange import Read, read_chunk
 from windowing.engine.ports import Account, Counts, Part
+from windowing.engine.reading import no_rows, nothing
 from windowing.engine.shared import Held
 from windowing.engine.slices import Chunk
+from windowing.engine.standing import NOTHING_LEFT, Left
 from windowing.engine.verdict import decided, here
 from windowing.engine.work import Work
-from windowing.judgement import watermarks_of
-from windowing.marks import Marks, all_in_order
+from windowing.judgement import is_ordered_by_time, lateness_of, no_watermarks, watermarks_of
+from windowing.marks import Marks, all_in_order, no_marks
 from windowing.scan import Bounds, Scanned, empty_mark_rows, empty_tick_rows, scan
 from windowing.sequence import Sequences, merge
+from windowing.setting import Clock
 from windowing.signals import Signals, advances, window_marks
 from windowing.spec import TimeInterval
-from windowing.watermark import Watermarks
+from windowing.watermark import NO_LEVEL, Watermarks
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +36,7 @@ class Report:
     """What a scan task tells the driver: bounded, whatever the rows were, except for its view of the marks.
 
     ``part``: the file written, or None where nothing came out; ``rejects``: files of rejects of its chunks.
+    ``left``: what is there for the next run, and ``stands``: where it found the watermark, if nobody had told it.
     ``occupied``: which marks brought a pane out, packed to bits, and ``marks`` (of one slice only): for
     `empty_marks_of`, where several slices share the marks.
     """
@@ -42,30 +48,33 @@ class Report:
     falls: int
     occupied: bytes = b""
     marks: Marks | None = None
+    left: Left = NOTHING_LEFT
+    stands: Clock | None = None
 
 
 def scan_slice(work: Work, index: int, alone: bool, blobs: Iterable[bytes]) -> Report:
     """Scan slice ``index`` from its blobs, which come in any order. ``alone``: it is the only slice."""
-    parts = sorted((decode(data) for data in blobs), key=lambda blob: blob.chunk)
-    if not parts:
+    received = list(blobs)
+    carry = decoded(work, [data for data in received if is_carry(data)])
+    parts = sorted((decode(data) for data in received if not is_carry(data)), key=lambda blob: blob.chunk)
+    if not parts and carry is None:
         return Report(None, Counts(), (), 0, 0)
     account = sum((blob.account for blob in parts if blob.account), Account())
     clocks = [blob.clock for blob in parts if blob.clock is not None]
-    signals = _signals(work, parts)
-    sequences = merge([blob.sequences for blob in parts])
-    return _finish(work, index, alone, sequences, signals, max(clocks, default=None), account)
+    sequences = merge([blob.sequences for blob in parts]) if parts else nothing(work)
+    return _finish(work, index, alone, _Found(sequences, _signals(work, parts), clocks, account, carry))
 
 
 def scan_directly(work: Work, chunks: Sequence[Chunk]) -> Report:
     """The short way of a small input: read, merge and scan in one task."""
+    carry = carried(work)
     if isinstance(work.plan.spec, TimeInterval):
         work, chunks = decided(work, chunks, here, Held)
     reads = [read_chunk(work, chunk) for chunk in chunks]
     clocks = [read.clock for read in reads if read.clock is not None]
-    signals = _signals(work, reads)
     account = sum((read.account for read in reads), Account())
-    sequences = merge([read.sequences for read in reads])
-    return _finish(work, 0, True, sequences, signals, max(clocks, default=None), account)
+    sequences = merge([read.sequences for read in reads]) if reads else nothing(work)
+    return _finish(work, 0, True, _Found(sequences, _signals(work, reads), clocks, account, carry))
 
 
 def empty_marks_of(work: Work, reports: Sequence[Report]) -> pa.Table:
@@ -76,24 +85,46 @@ def empty_marks_of(work: Work, reports: Sequence[Report]) -> pa.Table:
     return empty_mark_rows(work.plan, marks, by_mark)
 
 
-def _finish(
-    work: Work,
-    index: int,
-    alone: bool,
-    sequences: Sequences,
-    signals: Signals,
-    clock: int | float | None,
-    account: Account,
-) -> Report:
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """What there is to scan: new rows with their signals, clocks and account; and what was carried."""
+
+    sequences: Sequences
+    signals: Signals
+    clocks: list[Clock]
+    account: Account
+    carry: Carry | None
+
+
+def _finish(work: Work, index: int, alone: bool, found: _Found) -> Report:
+    start, signals, plan = work.start, found.signals, work.plan
     marks = signals.marks
-    scanned = scan(work.plan, sequences, signals, Bounds(clock))
-    tables = chain(scanned.tables, _mark_rows(work, scanned, sequences, marks, clock) if alone else ())
+    since = start.clock if start is not None else None
+    clock = max([*found.clocks, *([] if since is None else [since])], default=None)
+    base = 0 if start is None else start.base
+    sequences, past, idle = with_carry(plan, found.carry, found.sequences, signals, base, since)
+    dead = _dead(work, sequences, signals)
+    bounds = Bounds(clock, since, dead, work.carry is not None)
+    scanned = scan(plan, sequences, signals, bounds, past)
+    left = left_behind(work, index, sequences, scanned, idle, signals, bounds)
+    tables = chain(scanned.tables, _mark_rows(work, scanned, sequences, marks, bounds) if alone else ())
     part = _written(work, index, tables)
-    counts = account.counts + Counts(0, scanned.windowed, scanned.filtered, scanned.dropped)
-    shared = work.plan.takes_marks and not alone
+    carried = 0 if past is None else int((past.held.sum()) - np.count_nonzero(past.flags.shown))
+    own = Counts(0, scanned.windowed, scanned.filtered, scanned.dropped, scanned.held, carried=carried)
+    shared = plan.takes_marks and not alone
     occupied = _bits(scanned.by_mark, len(marks)) if shared else b""
     told = marks if shared and index == 0 else None
-    return Report(part, counts, account.rejects, scanned.windows, scanned.falls, occupied, told)
+    counts, rejects = found.account.counts + own, found.account.rejects
+    return Report(part, counts, rejects, scanned.windows, scanned.falls, occupied, told, left, work.stands)
+
+
+def _dead(work: Work, sequences: Sequences, signals: Signals) -> int:
+    """Of event-time panes the last that no row can get into any more, where the run ends."""
+    if signals.watermarks is None or work.carry is None:
+        return NO_LEVEL
+    if is_ordered_by_time(work.plan):
+        return int(signals.watermarks.level[-1]) if len(signals) else NO_LEVEL
+    return NO_LEVEL if work.stands is None else lateness_of(work.plan, sequences.rows).dead(work.stands)
 
 
 def _written(work: Work, index: int, tables: Iterable[pa.Table]) -> Part | None:
@@ -104,7 +135,7 @@ def _written(work: Work, index: int, tables: Iterable[pa.Table]) -> Part | None:
 
 
 def _mark_rows(
-    work: Work, scanned: Scanned, sequences: Sequences, marks: Marks, clock: int | float | None
+    work: Work, scanned: Scanned, sequences: Sequences, marks: Marks, bounds: Bounds
 ) -> Iterator[pa.Table]:
     """Yield the mark-only rows that a single slice can tell by itself."""
     if work.plan.options.plain:
@@ -112,17 +143,21 @@ def _mark_rows(
     if work.plan.takes_marks:
         yield empty_mark_rows(work.plan, marks, scanned.by_mark)
     elif work.plan.options.empty == "mark":
-        yield empty_tick_rows(work.plan, sequences, Bounds(clock))
+        yield empty_tick_rows(work.plan, sequences, bounds)
 
 
 def _signals(work: Work, parts: Sequence[Blob] | Sequence[Read]) -> Signals:
     """What all chunks, or the ordered pass before, tell every slice."""
-    if isinstance(work.plan.spec, TimeInterval):
+    plan = work.plan
+    if isinstance(plan.spec, TimeInterval):
+        before = [work.start.advances] if work.start is not None and work.start.advances is not None else []
         if work.verdict is not None:
-            return advances(work.verdict.value.watermarks)
-        return advances(watermarks_of(work.plan, [Watermarks(part.marks, part.level) for part in parts]))
+            return advances(watermarks_of(plan, [*before, work.verdict.value.watermarks]))
+        told = [*before, *(Watermarks(part.marks, part.level) for part in parts)]
+        return advances(watermarks_of(plan, told) if told else no_watermarks(no_rows(work), plan.sort))
     evictions = None if work.verdict is None else work.verdict.value.evictions
-    return window_marks(all_in_order([part.marks for part in parts]), evictions)
+    marks = all_in_order([part.marks for part in parts]) if parts else no_marks(no_rows(work), plan.sort)
+    return window_marks(marks, evictions)
 
 
 def _bits(by_mark: Ints, marks: int) -> bytes:

@@ -15,17 +15,21 @@ import numpy as np
 import pyarrow as pa
 
 from windowing.columns import Ints
+from windowing.engine.carrying import carried, with_carry
 from windowing.engine.exchange import chunk_summary
-from windowing.engine.reading import read_columns, read_rows, sequences_of
+from windowing.engine.reading import behind_start, no_rows, nothing, read_columns, read_rows, sequences_of
 from windowing.engine.shared import Shared
 from windowing.engine.slices import Chunk
 from windowing.engine.work import Work
 from windowing.eviction import Evictions, evictions
-from windowing.judgement import is_ordered_by_time, is_read_in_order, judge
-from windowing.marks import all_in_order
+from windowing.judgement import is_ordered_by_time, is_read_in_order, judge, no_watermarks
+from windowing.marks import all_in_order, no_marks
 from windowing.plan import Plan, panes_only
+from windowing.scan import setting_of
+from windowing.screen import with_late
 from windowing.sequence import merge, one_batch, order_of
-from windowing.setting import Clock, Setting
+from windowing.setting import Clock
+from windowing.signals import window_marks
 from windowing.spec import Sliding, TimeInterval, Tumbling
 from windowing.watermark import Watermarks, after
 
@@ -35,11 +39,12 @@ Each: TypeAlias = Callable[[str, Callable[[Any], Any], Iterable[Any]], list[Any]
 @dataclass(frozen=True, slots=True)
 class Verdict:
     """``late``: int64, ascending, the arrival positions of rows late beyond repair, and ``watermarks``: all advances,
-    of event-time panes; else ``evictions``: of keys."""
+    of event-time panes, and where the watermark ``stands`` then; else ``evictions``: of keys."""
 
     late: Ints | None = None
     watermarks: Watermarks | None = None
     evictions: Evictions | None = None
+    stands: Clock | None = None
 
 
 def decided(
@@ -52,9 +57,13 @@ def decided(
     plan = work.plan
     if _needs_order(plan):
         (verdict,) = each("ordered pass", partial(_verdict, work), [chunks])
-        return replace(work, verdict=share(verdict)), chunks
+        return replace(work, verdict=share(verdict), stands=verdict.stands), chunks
     if isinstance(plan.spec, TimeInterval) and not is_ordered_by_time(plan):
-        return work, _announced(chunks, each("watermark", partial(chunk_summary, work), chunks))
+        before = None if work.start is None else work.start.stands
+        told = each("watermark", partial(chunk_summary, work), chunks)
+        stands: list[Clock | None] = [*accumulate([before, *told], after)]
+        known = [replace(chunk, announced=reading) for chunk, reading in zip(chunks, stands, strict=False)]
+        return replace(work, stands=stands[-1]), known
     return work, chunks
 
 
@@ -70,29 +79,31 @@ def _needs_order(plan: Plan) -> bool:
     return isinstance(plan.spec, Tumbling | Sliding) and plan.spec.eviction is not None
 
 
-def _announced(chunks: Sequence[Chunk], told: Sequence[Clock | None]) -> list[Chunk]:
-    """Chunks that know the watermark before them, given what each does to it."""
-    stands = [None, *accumulate(told, after)]
-    return [replace(chunk, announced=announced) for chunk, announced in zip(chunks, stands, strict=False)]
-
-
 def _verdict(work: Work, chunks: Sequence[Chunk]) -> Verdict:
     """Go through the rows of all chunks in their total order."""
     plan = work.plan
     if isinstance(plan.spec, Tumbling | Sliding):
         return Verdict(evictions=_evictions(replace(work, plan=panes_only(plan)), plan.spec, chunks))
+    before = None if work.start is None else work.start.stands
     reads = [read_columns(work, chunk, [*plan.sort, str(plan.options.event_time)]) for chunk in chunks]
+    if not reads:
+        return Verdict(np.empty(0, np.int64), no_watermarks(no_rows(work), plan.sort), stands=before)
     rows = one_batch(pa.Table.from_batches([rows for rows, _ in reads]))
     pos = np.concatenate([pos for _, pos in reads])
     if plan.sort:
         ascending = order_of([rows.column(name) for name in plan.sort])
         rows, pos = rows.take(pa.array(ascending)), pos[ascending]
-    judged = judge(plan, None, rows, pos)
-    return Verdict(np.sort(pos[judged.late]), judged.watermarks)
+    judged = judge(plan, before, rows, pos)
+    return Verdict(np.sort(pos[judged.late]), judged.watermarks, stands=judged.stands)
 
 
 def _evictions(work: Work, spec: Tumbling | Sliding, chunks: Sequence[Chunk]) -> Evictions:
+    """Of the rows carried and of all chunks together."""
     reads = [read_rows(work, chunk) for chunk in chunks]
-    sequences = merge([sequences_of(work, read.rows, read.pos, read.reasons) for read in reads])
-    marks = all_in_order([read.marks for read in reads])
-    return evictions(spec, sequences, marks, Setting(origin=work.plan.options.origin))
+    reads = [replace(read, reasons=with_late(read.reasons, behind_start(work, read.rows))) for read in reads]
+    found = [sequences_of(work, read.rows, read.pos, read.reasons) for read in reads]
+    marks = all_in_order([read.marks for read in reads]) if reads else no_marks(no_rows(work), work.plan.sort)
+    carry, since = carried(work), None if work.start is None else work.start.clock
+    sequences, past, _ = with_carry(work.plan, carry, merge([nothing(work), *found]), window_marks(marks), 0, since)
+    setting = replace(setting_of(work.plan), clock=since, since=since, past=past)
+    return evictions(spec, sequences, marks, setting)

@@ -6,10 +6,12 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
-from windowing.engine.ports import Sink, Source
+from windowing.engine.ports import CarryFiles, Sink, Source
 from windowing.engine.shared import Shared
+from windowing.engine.standing import Start
 from windowing.plan import Plan
 from windowing.result_schema import MARK
+from windowing.setting import Clock
 
 FILES = "files"
 NONE = "none"
@@ -21,6 +23,8 @@ STREAM = "stream"
 class Work:
     """What every task is told: the plan, where rows come from and go to, and ``marks``: `FILES`, `NONE`, `STREAM`, or
     ``column:NAME`` of a boolean column. ``verdict``: what was decided over all keys beforehand, where that is needed.
+    ``start``: what an earlier run has left, to go on from; ``carry``: where to leave what the next one is to go on from.
+    ``stands``: where the watermark stands after all rows, a reading, where there is going to be a next one.
     """
 
     plan: Plan
@@ -28,6 +32,9 @@ class Work:
     sink: Sink
     marks: str
     verdict: Shared | None = None
+    start: Start | None = None
+    carry: CarryFiles | None = None
+    stands: Clock | None = None
 
     @property
     def mark_column(self) -> str | None:

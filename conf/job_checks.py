@@ -1,0 +1,75 @@
+"""What keys of a job have to do with each other, as far as that needs no input."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from conf.mistakes import At, Mistake
+from conf.units import units
+from windowing.errors import ConfigError
+
+Values = Mapping[str, Any]
+
+
+def check_together(job: Values, said: Sequence[Values]) -> Iterator[Mistake]:
+    """Yield what does not go together in the values of a job, which need not be right by themselves.
+
+    ``said``: of each stage, what the job file says in it. Lines are left to the caller.
+    """
+    for index, stage in enumerate(job["stages"]):
+        yield from _stage(("stages", index), stage, job)
+    yield from _names([stage.get("name") for stage in job["stages"]])
+    yield from _outputs(said)
+    yield from _range(job)
+    if job.get("late") == "redo" and not job.get("state"):
+        yield _mistake(("late",), "redo runs again from a state, and there is none", "name a state, or say reject")
+
+
+def _mistake(at: At, what: str, do: str) -> Mistake:
+    return Mistake(at, None, ConfigError(what, do))
+
+
+def _stage(at: At, stage: Values, job: Values) -> Iterator[Mistake]:
+    state = job.get("state")
+    if stage.get("at_end") == "hold" and not state:
+        what = "hold keeps open windows in a state, and there is none"
+        yield _mistake((*at, "at_end"), what, "name a state, or say flush or drop")
+    if stage.get("operator") and state:
+        what = "keeps what only it knows, so it does not go with a state"
+        yield _mistake((*at, "operator"), what, "leave one of them out")
+
+
+def _names(names: Sequence[Any]) -> Iterator[Mistake]:
+    for index, name in enumerate(names):
+        if name in names[:index]:
+            at = ("stages", index, "name")
+            yield _mistake(at, f"{name!r} is the name of stages[{names.index(name)}], too", "name each stage apart")
+
+
+def _outputs(said: Sequence[Values]) -> Iterator[Mistake]:
+    for index, stage in enumerate(said):
+        at = ("stages", index)
+        is_last = index == len(said) - 1
+        if is_last and "output" in stage:
+            what = "is that of the last stage, which is written to the output of the job"
+            yield _mistake((*at, "output"), what, "say it beside stages, or as OUT")
+        for key in ("output_format", "plain"):
+            if key in stage and "output" not in stage and not is_last:
+                yield _mistake((*at, key), "is of no use, for the stage is not written", "say its output, too")
+
+
+def _range(job: Values) -> Iterator[Mistake]:
+    start, end = job.get("start"), job.get("end")
+    half = "a range is half open: start is the first of it, end the first after it"
+    if start and not end:
+        yield _mistake(("start",), "needs an end", half)
+    if end and not start:
+        yield _mistake(("end",), "needs a start", half)
+    if job.get("redo") and not start and not end:
+        yield _mistake(("redo",), "runs units of a range again, and there is no range", "say start and end")
+    if start and end and job.get("unit") in ("hour", "day", "week"):
+        try:
+            units(start, end, job["unit"])
+        except ConfigError as error:
+            yield Mistake(("end" if error.what.startswith("--end") else "start",), None, error, named=False)

@@ -1,0 +1,199 @@
+"""Job files: YAML to the values of a job, each with its line.
+
+What a key may be is what the JSON Schema of job files says of it. Values keep the text that stands in the file:
+``start: 2026-11-01`` and ``lag: 1.50`` are texts to a job, whatever YAML takes them for.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import yaml
+
+from conf.job import SHARED_KEYS, SINGLE_KEYS
+from conf.job_schema import file_schema, types_of
+from conf.mistakes import At, Mistake, place
+from conf.yaml_nodes import found, kind_of, read_root, text_of
+from windowing.errors import ConfigError
+from windowing.names import nearest
+from windowing.spec import column_text
+
+_WORDS = {
+    "string": "text",
+    "array": "a list of texts",
+    "object": "a mapping",
+    "integer": "a whole number",
+    "number": "a number",
+    "boolean": "true or false",
+}
+_MEANT = {  # what people write who think of other tools
+    "aggregate": "agg", "aggregates": "agg", "aggregations": "agg", "columns": "schema", "types": "schema",
+    "keys": "key", "partition_by": "key", "order": "order_by", "sort": "sort_by", "group": "group_by",
+    "in": "input", "inputs": "input", "source": "input", "out": "output", "outputs": "output", "spec": "window",
+    "windows": "stages", "steps": "stages", "from": "start", "to": "end", "until": "end", "spark": "spark_conf",
+}  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class JobFile:
+    """What a job file says: ``values`` in the form of the file, ``lines`` from 1 by place, and what is wrong in it.
+
+    A value that is wrong is left out, an item of a list is empty; its line is there all the same.
+    """
+
+    path: str
+    values: dict[str, Any] = field(default_factory=dict)
+    lines: dict[At, int] = field(default_factory=dict)
+    mistakes: list[Mistake] = field(default_factory=list)
+
+    def line(self, at: At) -> int:
+        """Return the line of what stands at a place, or of what it stands in."""
+        return next((self.lines[at[:count]] for count in range(len(at), 0, -1) if at[:count] in self.lines), 1)
+
+
+def read_job_file(path: str) -> JobFile:
+    """Read a job file. Mistakes in keys and values are collected; `ConfigError` where there is no mapping to read."""
+    root, file = read_root(path), JobFile(path)
+    schema = file_schema()
+    keys = schema["properties"]
+    for key, node in _keys(root, (), keys, file):
+        file.lines[(key,)] = node.start_mark.line + 1
+        if key == "stages":
+            file.values[key] = _stages(node, schema["$defs"]["stage"]["properties"], file)
+        else:
+            _put(file.values, (key,), node, keys[key], file)
+    _check_beside(file)
+    return file
+
+
+def _keys(root: yaml.MappingNode, at: At, known: Mapping[str, Any], file: JobFile) -> Iterator[tuple[str, yaml.Node]]:
+    """Yield the known keys of a mapping, each once."""
+    seen: dict[str, int] = {}
+    for key_node, node in root.value:
+        key, line = str(key_node.value), key_node.start_mark.line + 1
+        if key in seen:
+            error = ConfigError(f"key {key!r} stands in line {seen[key]}, too", "say it once")
+            file.mistakes.append(Mistake((*at, key), line, error, named=False))
+        elif key not in known:
+            file.mistakes.append(Mistake((*at, key), line, _unknown(key, at, known), named=False))
+        else:
+            yield key, node
+        seen.setdefault(key, line)
+
+
+def _unknown(key: str, at: At, known: Mapping[str, Any]) -> ConfigError:
+    where = f" in {place(at)}" if at else ""
+    if at and key in file_schema()["properties"]:
+        return ConfigError(f"key {key!r}{where} is of the whole job", "say it beside stages")
+    near = nearest(key, [*known, *_MEANT])
+    meant = _MEANT.get(near, near) if near else None
+    do = f"did you mean {meant!r}?" if meant in known else "wincli schema tells all keys"
+    return ConfigError(f"unknown key {key!r}{where}", do)
+
+
+def _stages(node: yaml.Node, keys: Mapping[str, Any], file: JobFile) -> list[dict[str, Any]]:
+    if not isinstance(node, yaml.SequenceNode) or not node.value:
+        what = "is empty" if isinstance(node, yaml.SequenceNode) else f"must be a list of windows, not {found(node)}"
+        _wrong(("stages",), node, file, what, "write each as - window: SPEC")
+        return []
+    return [_stage(("stages", index), each, keys, file) for index, each in enumerate(node.value)]
+
+
+def _stage(at: At, node: yaml.Node, keys: Mapping[str, Any], file: JobFile) -> dict[str, Any]:
+    values: dict[str, Any] = {}
+    file.lines[at] = node.start_mark.line + 1
+    if not isinstance(node, yaml.MappingNode):
+        _wrong(at, node, file, f"must be keys and values, not {found(node)}", "write it as - window: SPEC")
+        return values
+    for key, value in _keys(node, at, keys, file):
+        file.lines[(*at, key)] = value.start_mark.line + 1
+        _put(values, (*at, key), value, keys[key], file)
+    return values
+
+
+def _check_beside(file: JobFile) -> None:
+    """With stages, what is said of one window is said in a stage."""
+    for key in SINGLE_KEYS if "stages" in file.values else ():
+        if (key,) in file.lines and key not in SHARED_KEYS:
+            file.values.pop(key, None)
+            error = ConfigError(f"key {key!r} is of a single window, and there are stages", "say it in a stage")
+            file.mistakes.append(Mistake((key,), file.lines[(key,)], error, named=False))
+
+
+# Values
+
+
+def _put(values: dict[str, Any], at: At, node: yaml.Node, schema: Mapping[str, Any], file: JobFile) -> None:
+    """Put the value of a key where it belongs if it is of a type that the key may have."""
+    types = types_of(schema)
+    value: Any = None
+    if isinstance(node, yaml.ScalarNode):
+        value = _scalar(at, node, types, file)
+    elif isinstance(node, yaml.SequenceNode) and "array" in types:
+        value = [_item((*at, index), each, ("string",), file) for index, each in enumerate(node.value)]
+    elif isinstance(node, yaml.MappingNode) and "object" in types:
+        value = _mapping(at, node, types_of(schema["additionalProperties"]), file)
+    else:
+        do = _quotes(types) if node.flow_style else None  # {date} or [a] may be meant as text
+        _wrong(at, node, file, f"must be {_of(types)}, not {found(node)}", do)
+    if value is not None:
+        values[str(at[-1])] = value
+
+
+def _item(at: At, node: yaml.Node, types: tuple[str, ...], file: JobFile) -> Any:
+    file.lines[at] = node.start_mark.line + 1
+    if not isinstance(node, yaml.ScalarNode):
+        _wrong(at, node, file, f"must be {_of(types)}, not {found(node)}", None)
+        return ""
+    got = _scalar(at, node, types, file)
+    return "" if got is None else got
+
+
+def _scalar(at: At, node: yaml.ScalarNode, types: tuple[str, ...], file: JobFile) -> Any:
+    """Return text, a whole number or a boolean, or None after a mistake. A number stays text where texts may stand."""
+    kind = kind_of(node)
+    if kind == "null":
+        _wrong(at, node, file, "has no value", "give it one, or leave it out")
+    elif kind not in types and not (kind == "integer" and "number" in types):
+        _wrong(at, node, file, f"must be {_of(types)}, not {found(node)}", _quotes(types))
+    elif kind == "boolean":
+        return yaml.SafeLoader.bool_values[node.value.lower()]
+    elif kind == "string" or types != ("integer",):
+        return text_of(node)
+    elif re.fullmatch(r"-?(0|[1-9][0-9]*)", node.value):
+        return int(node.value)
+    else:
+        _wrong(at, node, file, f"must be a whole number, not {node.value}", "write it in plain digits")
+    return None
+
+
+def _quotes(types: tuple[str, ...]) -> str | None:
+    return "put it in quotes" if "string" in types else None
+
+
+def _mapping(at: At, node: yaml.MappingNode, types: tuple[str, ...], file: JobFile) -> Any:
+    """Aggregates and column types as the texts that flags give; settings of Spark as texts by name."""
+    known = {str(key.value): None for key, _ in node.value}
+    items = list(_keys(node, at, known, file))
+    if at[-1] == "agg":
+        texts = ((name, _item((*at, index), each, types, file)) for index, (name, each) in enumerate(items))
+        return [f"{column_text(name)}={text}" if text else "" for name, text in texts]
+    values = {name: _item((*at, name), each, types, file) for name, each in items}
+    if at[-1] == "schema":
+        return ", ".join(f"{_column(name)}:{text}" for name, text in values.items()) if all(values.values()) else None
+    return {name: str(value).lower() if isinstance(value, bool) else str(value) for name, value in values.items()}
+
+
+def _column(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"' if re.search(r'[,:"]|^\s|\s$', name) else name
+
+
+def _wrong(at: At, node: yaml.Node, file: JobFile, what: str, do: str | None) -> None:
+    file.mistakes.append(Mistake(at, node.start_mark.line + 1, ConfigError(what, do)))
+
+
+def _of(types: tuple[str, ...]) -> str:
+    return " or ".join(_WORDS[each] for each in types)

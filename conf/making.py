@@ -1,0 +1,128 @@
+"""A job made of flags and a job file: put together, checked, and all mistakes told at once."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any
+
+from pydantic import ValidationError
+
+from conf.job import SHARED_KEYS, SINGLE_KEYS, Job
+from conf.job_checks import check_together
+from conf.job_file import JobFile
+from conf.job_layers import layered
+from conf.mistakes import At, Mistake, option, place, told
+from windowing.errors import ConfigError, WincliError
+from windowing.names import did_you_mean
+
+_EXAMPLES = {
+    "window": "SPEC, for example {} 'delta(ts, 60)'",
+    "input": "PATH, for example {} logs/",
+    "output": "PATH, for example {} minutes/",
+}
+
+
+def make_job(flags: Mapping[str, Any], file: JobFile | None, read_types: Callable[[str], object]) -> Job:
+    """Make the job from ``flags`` (None and empty ones were not given) and a job file.
+
+    ``read_types`` reads column types, or raises a `SpecError`. Raises `SpecError` or `ConfigError` with every mistake:
+    the line of the file or the flag, what is wrong, and what it may be.
+    """
+    given = {name: value for name, value in flags.items() if value not in (None, [], {})}
+    said: dict[str, Any] = dict(file.values) if file else {}
+    options = layered(given, said)
+    job, unfit = _validated(options)
+    found = [*_beside_stages(given, said), *unfit, *_types(options, read_types)]
+    found += check_together(options, said.get("stages", ()))
+    mistakes = list(file.mistakes) if file else []
+    for mistake in _placed(found, given, file):
+        if not _is_told(mistake.at, mistakes):
+            mistakes.append(mistake)
+    if mistakes:
+        raise told(mistakes, file.path if file else None)
+    assert job is not None, "what is not valid is a mistake"
+    return job
+
+
+def pairs(texts: Iterable[str]) -> dict[str, str]:
+    """Read ``K=V`` pairs of ``--spark-conf``."""
+    settings = {}
+    for pair in texts:
+        name, sign, value = pair.partition("=")
+        if not sign or not name.strip():
+            raise ConfigError(f"--spark-conf {pair!r} is not K=V", "write --spark-conf spark.executor.memory=4g")
+        settings[name.strip()] = value.strip()
+    return settings
+
+
+def _validated(options: Mapping[str, Any]) -> tuple[Job | None, list[Mistake]]:
+    try:
+        return Job.model_validate(options), []
+    except ValidationError as error:
+        return None, [Mistake(tuple(each["loc"]), None, *_error(each)) for each in error.errors()]
+
+
+def _error(found: Mapping[str, Any]) -> tuple[WincliError, bool]:
+    """What is wrong with a value, and whether that goes behind its name."""
+    if found["type"] == "unfit":
+        return found["ctx"]["error"], True
+    if found["type"] == "literal_error":
+        known = re.findall(r"'([^']*)'", str(found["ctx"]["expected"]))
+        return ConfigError(f"cannot be {found['input']!r}", did_you_mean(str(found["input"]), known)), True
+    if found["type"] == "missing":
+        return ConfigError(f"no {found['loc'][-1]} is given"), False
+    if found["type"] == "too_short":
+        return ConfigError("is empty", "name at least one"), True
+    return ConfigError(f"cannot be {found['input']!r}", found["msg"][:1].lower() + found["msg"][1:]), True
+
+
+def _types(options: Mapping[str, Any], read_types: Callable[[str], object]) -> Iterator[Mistake]:
+    if options.get("schema"):
+        try:
+            read_types(options["schema"])
+        except WincliError as error:
+            yield Mistake(("schema",), None, error)
+
+
+def _beside_stages(flags: Mapping[str, Any], said: Mapping[str, Any]) -> Iterator[Mistake]:
+    for key in SINGLE_KEYS if "stages" in said else ():
+        if key in flags and key not in SHARED_KEYS:
+            do = f"leave it out (and WINCLI_{key.upper()}), or change the file"
+            yield Mistake((key,), None, ConfigError("is of a single window, and the job file has stages", do))
+
+
+# Places
+
+
+def _placed(found: Iterable[Mistake], flags: Mapping[str, Any], file: JobFile | None) -> Iterator[Mistake]:
+    """Say of each mistake which line of the file it is in, if no flag is to blame."""
+    for mistake in found:
+        at = _said_at(mistake.at, flags, file)
+        key = at[2] if at[0] == "stages" and len(at) > 2 else at[0]
+        line = file.line(at) if file and key not in flags else None
+        yield Mistake(at, line, *_shown(mistake, at, is_flag=line is None))
+
+
+def _said_at(at: At, flags: Mapping[str, Any], file: JobFile | None) -> At:
+    """Where the user said it: at the top, if there are no stages or if they say nothing of it themselves."""
+    if at[0] != "stages" or len(at) < 3:
+        return at
+    lines = file.lines if file else {}
+    is_shared = at[2] in SHARED_KEYS and at[:3] not in lines and at[2:3] in lines
+    return at[2:] if "stages" not in (file.values if file else {}) or at[2] in flags or is_shared else at
+
+
+def _shown(mistake: Mistake, at: At, is_flag: bool) -> tuple[WincliError, bool]:
+    """Say how to give what is missing."""
+    key = str(at[-1])
+    if mistake.named or key not in _EXAMPLES or mistake.error.do:
+        return mistake.error, mistake.named
+    how = option(key) if is_flag else f"{key}:"
+    where = f" in {place(at[:-1])}" if len(at) > 1 else ""
+    return ConfigError(f"{mistake.error.what}{where}", f"say {how} {_EXAMPLES[key].format(how)}"), False
+
+
+def _is_told(at: At, mistakes: Iterable[Mistake]) -> bool:
+    """Whether a place, or what it stands in, has a mistake already: what else is wrong there comes of that."""
+    return any(each.at == at[: len(each.at)] for each in mistakes)

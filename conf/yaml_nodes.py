@@ -1,0 +1,74 @@
+"""A file of YAML as nodes, which know their lines and keep their texts; and what is told where it is none."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import yaml
+
+from windowing.errors import ConfigError
+from windowing.names import nearest
+
+_TAG = "tag:yaml.org,2002:"
+_KINDS = {"str": "string", "timestamp": "string", "int": "integer", "float": "number", "bool": "boolean"}
+_FOUND = {"string": "the text", "integer": "the number", "number": "the number", "boolean": "the yes-or-no value"}
+
+
+def read_root(path: str) -> yaml.MappingNode:
+    """Read the keys and values of a file. Raises `ConfigError` with the line where there are none."""
+    root = _parsed(path, _text(path))
+    if not isinstance(root, yaml.MappingNode):
+        line = root.start_mark.line + 1
+        raise ConfigError(
+            f"{path}:{line}: a job file consists of keys and values", "write for example window: count(3)"
+        )
+    return root
+
+
+def kind_of(node: yaml.ScalarNode) -> str:
+    """Return what a scalar is, in words of JSON Schema; dates and times are texts. A tag of no such kind stays."""
+    name = node.tag.removeprefix(_TAG)
+    return _KINDS.get(name, name)
+
+
+def text_of(node: yaml.ScalarNode) -> str:
+    """Return the text as it stands in the file, in one line."""
+    return str(node.value).rstrip("\n").replace("\n", " ") if "\n" in node.value else str(node.value)
+
+
+def found(node: yaml.Node) -> str:
+    """Return words for what stands there, as in ``must be text, not ...``."""
+    if isinstance(node, yaml.SequenceNode):
+        return "a list"
+    if isinstance(node, yaml.MappingNode):
+        return "a mapping"
+    kind = kind_of(node)
+    return "nothing" if kind == "null" else f"{_FOUND.get(kind, kind)} {node.value}"
+
+
+def _text(path: str) -> str:
+    file = Path(path)
+    try:
+        return file.read_text(encoding="utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise ConfigError(f"{path} is not UTF-8: byte {error.start}", "save it as UTF-8") from None
+    except OSError as error:
+        near = nearest(file.name, [each.name for each in file.parent.glob("*.y*ml")] if file.parent.is_dir() else [])
+        do = f"did you mean {file.with_name(near)}?" if near and not file.exists() else "check the path"
+        raise ConfigError(f"job file {path} cannot be read: {error.strerror}", do) from None
+
+
+def _parsed(path: str, text: str) -> yaml.Node:
+    try:
+        root = yaml.compose(text, Loader=yaml.SafeLoader)
+    except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark or error.context_mark
+        line = mark.line + 1 if mark else 1
+        is_tab = "'\\t'" in str(error.problem)
+        do = "use spaces, not tabs" if is_tab else "write key: value, texts with special characters in quotes"
+        raise ConfigError(f"{path}:{line}: this is no YAML: {error.problem}", do) from None
+    except yaml.YAMLError as error:
+        raise ConfigError(f"{path} is no YAML: {str(error).splitlines()[0]}", "write plain text") from None
+    if root is None:
+        raise ConfigError(f"{path} says nothing", "a job needs window (or stages), input and output")
+    return root

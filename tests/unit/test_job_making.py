@@ -1,0 +1,187 @@
+"""A job of flags, a job file and defaults: what wins over what, and what flags get wrong."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from cli.asked import Asked, read_job
+from conf.job import STAGE_KEYS, Job, Stage, defaults
+from windowing.errors import ConfigError, SpecError, WincliError
+
+STAGES = """\
+input: in
+output: out
+stages:
+  - window: count(2)
+    at_end: drop
+  - window: count(3)
+    output: second
+  - window: count(4)
+"""
+
+
+@pytest.fixture(autouse=True)
+def _here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+
+
+def read(text: str, *more: str, **flags: Any) -> Asked:
+    """Read a job file named first, then IN and OUT."""
+    Path("j.yaml").write_text(text)
+    return read_job({**dict(zip(("job", "input", "output"), ("j.yaml", *more), strict=False)), **flags})
+
+
+def each(asked: Asked, key: str) -> list[Any]:
+    return [getattr(stage, key) for stage in asked.job.stages]
+
+
+def fault(*paths: str, **flags: Any) -> WincliError:
+    with pytest.raises(WincliError) as caught:
+        read_job({**dict(zip(("job", "input", "output"), paths, strict=False)), **flags})
+    return caught.value
+
+
+# Precedence
+
+
+def test_flags_alone_make_one_stage() -> None:
+    asked = read_job({"job": "in", "input": "out", "window": "count(2)", "key": ["a,b", "c"], "keep": None, "agg": []})
+    usual = defaults()
+    stage = {key: usual[key] for key in STAGE_KEYS if key in usual}
+    rest = {key: usual[key] for key in usual if key not in stage}
+    window = Stage(**{**stage, "name": "window", "window": "count(2)", "key": ("a", "b", "c")})
+    assert asked.job == Job(**{**rest, "input": ("in",), "output": "out", "stages": (window,)})
+    assert str(asked.stages[0].spec) == "tumbling, count(2)"
+    assert asked.stages[0].calls is None
+
+
+def test_a_job_file_says_what_flags_say() -> None:
+    text = (
+        "input: in\noutput: out\nwindow: delta(ts, 60)\nkey: [a, b]\nagg: {n: count()}\nlag: 0\nplain: true\nkeep: 3\n"
+    )
+    flags = {"window": "delta(ts, 60)", "key": ["a", "b"], "agg": ["n=count()"], "lag": "0", "plain": True, "keep": 3}
+    assert read(text) == read_job({"job": "in", "input": "out", **flags})
+
+
+def test_a_flag_wins_over_the_file_and_that_over_the_default() -> None:
+    text = "input: in\noutput: out\nwindow: count(2)\nkey: a\nmode: overwrite\nplain: true\nagg: [sum(x)]\n"
+    asked = read(text, key=["b"], plain=False, agg=["count()", "max(x)"], max_rejects=0)
+    stage = asked.job.stages[0]
+    assert (stage.key, stage.plain, stage.agg) == (("b",), False, ("count()", "max(x)"))
+    assert (asked.job.mode, asked.job.max_rejects, asked.job.late) == ("overwrite", 0, "reject")
+
+
+def test_a_flag_counts_where_the_file_says_nothing() -> None:
+    assert each(read("input: in\noutput: out\n", window="count(2)"), "window") == ["count(2)"]
+
+
+def test_an_empty_list_of_the_file_counts() -> None:
+    assert each(read("input: in\noutput: out\nwindow: count(2)\nkey: []\nagg: []\n"), "key") == [()]
+
+
+def test_in_and_out_win_over_the_file() -> None:
+    text = "input: [in, more]\noutput: out\nwindow: count(2)\n"
+    paths = [(read(text, *named).job.input, read(text, *named).job.output) for named in [(), ("a",), ("a", "b")]]
+    assert paths == [(("in", "more"), "out"), (("a",), "out"), (("a",), "b")]
+
+
+def test_settings_of_spark_are_merged_one_by_one() -> None:
+    text = "input: in\noutput: out\nwindow: count(2)\nspark_conf: {a.b: 1, c.d: true}\n"
+    assert read(text).job.spark_conf == {"a.b": "1", "c.d": "true"}
+    assert read(text, spark_conf=["a.b=2", "e=x=y"]).job.spark_conf == {"a.b": "2", "c.d": "true", "e": "x=y"}
+
+
+# Stages
+
+
+def test_names_of_stages() -> None:
+    assert each(read(STAGES), "name") == ["stage-1", "stage-2", "stage-3"]
+    assert each(read(STAGES + "    name: A.b_c-1\n"), "name") == ["stage-1", "stage-2", "A.b_c-1"]
+
+
+def test_the_end_of_stages() -> None:
+    assert each(read(STAGES), "at_end") == ["drop", "flush", "flush"]
+    assert each(read(STAGES + "at_end: drop\n"), "at_end") == ["drop", "drop", "drop"]
+    assert each(read(STAGES, at_end="flush"), "at_end") == ["flush", "flush", "flush"]
+
+
+def test_with_a_state_windows_are_held() -> None:
+    assert each(read(STAGES + "state: s\n"), "at_end") == ["drop", "hold", "hold"]
+    assert each(read(STAGES, state="s"), "at_end") == ["drop", "hold", "hold"]
+    assert each(read(STAGES + "state: s\nat_end: flush\n"), "at_end") == ["drop", "flush", "flush"]
+    assert each(read("input: in\noutput: out\nwindow: count(2)\n", state="s"), "at_end") == ["hold"]
+    assert each(read("input: in\noutput: out\nwindow: count(2)\n", state="s", at_end="drop"), "at_end") == ["drop"]
+
+
+def test_how_the_last_stage_is_written() -> None:
+    assert each(read(STAGES + "output_format: csv\nplain: true\n"), "output_format") == ["parquet", "parquet", "csv"]
+    assert each(read(STAGES + "plain: true\n"), "plain") == [False, False, True]
+    assert each(read(STAGES + "    plain: false\nplain: true\n"), "plain") == [False, False, False]
+    assert each(read(STAGES + "    output_format: csv\n", output_format="jsonl"), "output_format") == [
+        "parquet",
+        "parquet",
+        "jsonl",
+    ]
+
+
+def test_where_stages_are_written() -> None:
+    asked = read(STAGES, "in", "elsewhere")
+    assert (each(asked, "output"), asked.job.output) == ([None, "second", None], "elsewhere")
+
+
+def test_flags_of_a_window_are_not_for_stages() -> None:
+    Path("j.yaml").write_text(STAGES)
+    assert str(fault("j.yaml", window="count(9)")) == (
+        "--window is of a single window, and the job file has stages; "
+        "leave it out (and WINCLI_WINDOW), or change the file"
+    )
+    assert str(fault("j.yaml", key=["a"], order_by=["b"])).splitlines() == [
+        "the job has 2 mistakes; mend them",
+        "  --key is of a single window, and the job file has stages; leave it out (and WINCLI_KEY), or change the file",
+        "  --order-by is of a single window, and the job file has stages; "
+        "leave it out (and WINCLI_ORDER_BY), or change the file",
+    ]
+
+
+# Flags that are wrong
+
+
+def test_a_wrong_flag_is_no_line_of_the_file() -> None:
+    Path("j.yaml").write_text(STAGES)
+    assert str(fault("j.yaml", at_end="stop")) == "--at-end cannot be 'stop'; known: flush, drop, hold"
+    assert str(fault("j.yaml", at_end="hold")) == (
+        "--at-end hold keeps open windows in a state, and there is none; name a state, or say flush or drop"
+    )
+
+
+def test_a_flag_in_place_of_what_the_file_has_wrong() -> None:
+    assert read("input: in\noutput: out\nwindow: count(2)\nmode: append\n", mode="error").job.mode == "error"
+
+
+def test_a_spec_error_of_a_flag_shows_where() -> None:
+    error = fault("in", "out", window="dleta(ts, 60)")
+    assert isinstance(error, SpecError)
+    assert str(error) == "unknown window 'dleta'; did you mean 'delta'?\n  dleta(ts, 60)\n  ^^^^^"
+
+
+def test_all_flags_that_are_wrong_are_told() -> None:
+    error = fault("in", "out", agg=["sum(x"], lag="soon", late="redo")
+    assert isinstance(error, ConfigError)
+    assert str(error) == (
+        "the job has 4 mistakes; mend them\n"
+        "  no window is given; say --window SPEC, for example --window 'delta(ts, 60)'\n"
+        "  this parenthesis is never closed; write it as [NAME=]FUNCTION(COLUMN, ..)\n"
+        "    sum(x\n"
+        "       ^\n"
+        "  --lag 'soon' is no duration: expected a number, found 'soon'; write it as 10, 1.5s or 5m\n"
+        "  --late redo runs again from a state, and there is none; name a state, or say reject"
+    )
+
+
+def test_arguments_that_are_missing_or_too_many() -> None:
+    assert str(fault(window="count(2)")) == "missing argument 'IN'; see wincli --help"
+    assert str(fault("in", window="count(2)")) == "missing argument 'OUT'; see wincli --help"
+    assert str(fault("in", "out", "j.yaml")) == "unexpected argument 'j.yaml'; see wincli --help"

@@ -1,0 +1,381 @@
+"""Ranges of units over a model of a state, drawn as a line of days: which run, which are left, how far it goes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from cli.ranges import Chain, RangeOutcome, Steps, run_range
+from cli.unit_inputs import UnitInput
+from conf.units import Unit, unit_at
+from windowing.engine.ports import InputFile
+from windowing.errors import ConfigError, DataError, InputError, OutputError
+
+DAYS = 12
+
+
+@dataclass(frozen=True)
+class FakeStage:
+    name: str
+    counts: Mapping[str, Any]
+    windows: int
+
+
+@dataclass(frozen=True)
+class FakeRecord:
+    """``began``: the state it began from, by value; ``state``: the one it left."""
+
+    label: str
+    ordinal: int
+    inputs: tuple[InputFile, ...]
+    previous: str | None
+    began: str
+    state: str
+    output: str
+    stages: Sequence[FakeStage] = ()
+
+
+@dataclass
+class Model:
+    """Days whose input is a text; a day's output is its state before and its input, its state the end of that.
+
+    ``memory``: how many letters a state holds: a correction dies out after as many days of new letters.
+    """
+
+    memory: int = 2
+    keep: int = 99
+    inputs: dict[int, str] = field(default_factory=dict)
+    done: dict[int, FakeRecord] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
+    ran: list[int] = field(default_factory=list)
+    dies_at: int | None = None
+    after_commit: bool = False
+    has_state: bool = True
+
+    def find(self, unit: Unit) -> UnitInput | None:
+        text = self.inputs.get(unit.ordinal)
+        return None if text is None else UnitInput((f"in/{unit.label}",), (), (self.file(unit, text),))
+
+    def file(self, unit: Unit, text: str) -> InputFile:
+        return InputFile(f"in/{unit.label}/{text}", len(text), None)
+
+    def run_unit(self, unit: Unit, found: UnitInput, previous: str | None) -> FakeRecord:
+        self.ran.append(unit.ordinal)
+        dies = self.dies_at == len(self.ran)
+        if dies and not self.after_commit:
+            raise KeyboardInterrupt
+        before = {record.label: record for record in self.done.values()}
+        began = before[previous].state if previous else ""
+        seen = began + self.inputs[unit.ordinal]
+        state = seen[-self.memory :]
+        counts = {"rows_in": len(seen), "rejected": {}}
+        stages = (FakeStage("window", counts, 1),)
+        record = FakeRecord(unit.label, unit.ordinal, found.files, previous, began, state, seen, stages)
+        self.done[unit.ordinal] = record
+        if dies:
+            raise KeyboardInterrupt
+        return record
+
+    def same(self, label: str | None, record: FakeRecord) -> bool:
+        state = next((each.state for each in self.done.values() if each.label == label), "")
+        return record.began == state
+
+    def has_data(self, label: str) -> bool:
+        return label in [record.label for _, record in sorted(self.done.items())][-self.keep :]
+
+    def run(self, first: int = 0, stop: int = DAYS, redo: bool = False) -> RangeOutcome[FakeRecord]:
+        self.notes.clear()
+        self.ran.clear()
+        chain = Chain(self.has_data, self.same) if self.has_state else None
+        steps = Steps(self.find, self.run_unit, self.notes.append, chain)
+        records = [record for _, record in sorted(self.done.items())]
+        return run_range([unit_at(n, "day") for n in range(first, stop)], "day", records, steps, redo)
+
+    def outputs(self) -> dict[int, str]:
+        return {ordinal: record.output for ordinal, record in sorted(self.done.items())}
+
+    def wanted(self) -> dict[int, str]:
+        """The outputs of a run over all inputs from nothing."""
+        fresh = Model(self.memory, inputs=self.inputs, has_state=self.has_state)
+        fresh.run()
+        return fresh.outputs()
+
+
+def days(text: str, **more: Any) -> Model:
+    """Days from a line of letters: one letter is a day's input, a point a day without any."""
+    return Model(inputs={n: letter for n, letter in enumerate(text) if letter != "."}, **more)
+
+
+def ordinals(units: Sequence[Unit]) -> list[int]:
+    return [unit.ordinal for unit in units]
+
+
+# A first time, a second time
+
+
+def test_units_run_in_order_and_each_goes_on_from_the_one_before() -> None:
+    model = days("ab.d")
+    outcome = model.run(0, 4)
+    assert model.outputs() == {0: "a", 1: "ab", 3: "abd"}
+    assert [record.previous for record in outcome.done] == [None, "1970-01-01", "1970-01-02"]
+    assert (ordinals(outcome.gaps), outcome.again, outcome.skipped, outcome.reached) == ([2], (), (), None)
+
+
+def test_a_second_time_does_nothing() -> None:
+    model = days("ab.d")
+    model.run(0, 4)
+    outcome = model.run(0, 4)
+    assert (outcome.done, model.ran, model.notes) == ((), [], [])
+    assert (ordinals(outcome.skipped), ordinals(outcome.gaps)) == ([0, 1, 3], [2])
+
+
+def test_a_range_grows_by_a_day_a_night() -> None:
+    model = days("abcde")
+    for night in range(5):
+        model.run(0, night + 1)
+        assert model.ran == [night]
+    assert model.outputs() == model.wanted()
+
+
+def test_only_the_range_is_looked_at() -> None:
+    model = days("abcde")
+    model.run(0, 5)
+    model.inputs[1] = "x"
+    assert model.run(3, 5).done == ()
+
+
+# Corrections
+#
+#   memory 2:   a b c d e f      day 1 becomes x:   a x c d e f
+#                 |___ab  bc                          ax xc cd       from day 3 on all is as it was
+
+
+def test_a_changed_input_is_run_again_and_so_are_the_days_it_reaches() -> None:
+    model = days("abcdef")
+    model.run()
+    model.inputs[1] = "x"
+    outcome = model.run()
+    assert model.ran == [1, 2, 3]
+    assert model.outputs() == model.wanted()
+    assert (outcome.reached, ordinals(outcome.beyond)) == (unit_at(3, "day"), [4, 5])
+    assert ordinals(outcome.again) == [1, 2, 3]
+    assert ordinals(outcome.skipped) == [0, 4, 5]
+    assert model.notes == [
+        "1970-01-02 is run again: its input is not what it was",
+        "1970-01-03 is run again: the state before it is not the one that it began from",
+        "1970-01-04 is run again: the state before it is not the one that it began from",
+    ]
+
+
+def test_a_correction_goes_beyond_the_end_and_stops_where_the_state_is_as_stored() -> None:
+    model = days("abcdef")
+    model.run()
+    model.inputs[1] = "x"
+    outcome = model.run(1, 2)
+    assert model.ran == [1, 2, 3]
+    assert (outcome.reached, ordinals(outcome.beyond), outcome.skipped) == (unit_at(3, "day"), [4, 5], ())
+
+
+def test_redo_of_what_has_not_changed_stays_in_its_range() -> None:
+    model = days("abcdef")
+    model.run()
+    outcome = model.run(1, 3, redo=True)
+    assert model.ran == [1, 2]
+    assert (outcome.reached, ordinals(outcome.beyond)) == (unit_at(2, "day"), [3, 4, 5])
+    assert model.notes == [f"1970-01-0{n} is run again: as asked for" for n in (2, 3)]
+
+
+def test_a_correction_that_reaches_the_last_day_has_nothing_beyond() -> None:
+    model = days("abcdef", memory=99)
+    model.run()
+    model.inputs[0] = "x"
+    outcome = model.run(0, 1)
+    assert model.ran == [0, 1, 2, 3, 4, 5]
+    assert (outcome.reached, outcome.beyond) == (unit_at(5, "day"), ())
+
+
+def test_a_day_that_arrives_late_is_run_and_the_days_after_it() -> None:
+    model = days("ab.def")
+    model.run()
+    model.inputs[2] = "c"
+    outcome = model.run(2, 3)
+    assert model.ran == [2, 3, 4]
+    assert model.outputs() == model.wanted()
+    assert (outcome.reached, ordinals(outcome.again)) == (unit_at(4, "day"), [3, 4])
+
+
+def test_days_before_the_first_that_arrive_late() -> None:
+    model = days("..cdef")
+    model.run()
+    model.inputs |= {0: "a", 1: "b"}
+    model.run(0, 2)
+    assert model.ran == [0, 1, 2, 3]
+    assert model.outputs() == model.wanted()
+
+
+def test_new_days_are_no_correction() -> None:
+    model = days("abcdef")
+    model.run(0, 3)
+    outcome = model.run(3, 6)
+    assert (model.ran, outcome.reached, outcome.beyond) == ([3, 4, 5], None, ())
+
+
+def test_two_corrections_at_once_each_die_out() -> None:
+    model = days("abcdefghij")
+    model.run()
+    model.inputs |= {1: "x", 7: "y"}
+    model.run()
+    assert model.ran == [1, 2, 3, 7, 8, 9]
+    assert model.outputs() == model.wanted()
+
+
+# Without a state
+
+
+def test_without_a_state_units_do_not_know_each_other() -> None:
+    model = days("abcdef", has_state=False)
+    model.run()
+    model.inputs[1] = "x"
+    outcome = model.run()
+    assert model.ran == [1]
+    assert [record.previous for record in outcome.done] == [None]
+    assert model.outputs() == {**dict(enumerate("abcdef")), 1: "x"}
+    model.run(2, 4, redo=True)
+    assert model.ran == [2, 3]
+
+
+# What cannot be
+
+
+def fails(error: type[Exception], model: Model, *args: Any, **more: Any) -> str:
+    before = model.outputs()
+    with pytest.raises(error) as caught:
+        model.run(*args, **more)
+    assert model.outputs() == before
+    return str(caught.value)
+
+
+def test_a_day_that_has_to_be_run_again_and_whose_input_is_gone() -> None:
+    model = days("abc")
+    model.run()
+    del model.inputs[1]
+    assert model.run().done == ()
+    assert fails(InputError, model, 1, 2, redo=True) == (
+        "1970-01-02 has to be run again (as asked for), and its input is gone; put its files back where they were"
+    )
+    model.inputs[0] = "x"
+    with pytest.raises(InputError, match=r"^1970-01-02 has to be run again \(the state before it is not the one"):
+        model.run()
+    model.inputs[1] = "b"
+    model.run()
+    assert model.outputs() == model.wanted()
+
+
+def test_a_state_that_is_no_longer_kept() -> None:
+    model = days("abcdef", keep=2)
+    model.run()
+    assert fails(ConfigError, model, 2, 3, redo=True) == (
+        "1970-01-03 begins from the state of 1970-01-02, which is no longer kept; nothing was written for it; "
+        "start with 1970-01-06 or later, or redo all from the first unit, 1970-01-01, on; "
+        "a higher --keep keeps more states"
+    )
+    model.run(5, 6, redo=True)
+    assert model.ran == [5]
+
+
+def test_from_the_first_unit_on_no_state_is_needed() -> None:
+    model = days("abc", keep=2)
+    model.run()
+    model.inputs[0] = "x"
+    model.keep = 99  # what was written a moment ago is there
+    model.run(0, 1, redo=True)
+    assert model.outputs() == model.wanted()
+
+
+def test_units_of_another_kind_are_refused() -> None:
+    model = days("abc")
+    model.run()
+    records = list(model.done.values())
+    steps = Steps(model.find, model.run_unit, model.notes.append, Chain(model.has_data, model.same))
+    with pytest.raises(ConfigError, match=r"the state holds days \(1970-01-01\), and this run adds hours; use another"):
+        run_range([unit_at(100, "hour")], "hour", records, steps)
+
+
+@pytest.mark.parametrize("error", [InputError, OutputError, DataError, ConfigError])
+def test_the_first_unit_that_fails_ends_the_range_and_is_named(error: type[DataError]) -> None:
+    model = days("abcd")
+    run_unit = model.run_unit
+
+    def fail_third(unit: Unit, found: UnitInput, previous: str | None) -> FakeRecord:
+        if unit.ordinal == 2:
+            raise error("the sum of x overflows", "use a float")
+        return run_unit(unit, found, previous)
+
+    model.run_unit = fail_third  # type: ignore[method-assign]
+    with pytest.raises(error) as caught:
+        model.run()
+    assert str(caught.value) == "1970-01-03: the sum of x overflows; use a float"
+    assert model.outputs() == {0: "a", 1: "ab"}
+    assert model.notes == ["done before that, and kept: 1970-01-01..1970-01-02"]
+
+
+# Laws
+
+LETTERS = st.dictionaries(st.integers(0, DAYS - 1), st.text("ab", max_size=2), max_size=DAYS)
+NIGHTS = st.lists(st.tuples(LETTERS, st.integers(0, DAYS), st.integers(0, DAYS), st.booleans()), max_size=4)
+
+
+@given(LETTERS, NIGHTS, st.integers(0, 3), st.booleans())
+def test_whatever_arrives_whenever_the_end_is_that_of_one_run_over_all(
+    first: dict[int, str], nights: list[tuple[dict[int, str], int, int, bool]], memory: int, has_state: bool
+) -> None:
+    model = Model(memory + 1, inputs=dict(first), has_state=has_state)
+    model.run()
+    for arrived, start, many, redo in nights:
+        model.inputs |= arrived
+        model.run(start, min(start + many, DAYS), redo=redo)
+    model.run()
+    assert model.outputs() == model.wanted()
+    assert model.run().done == ()
+
+
+@given(LETTERS, LETTERS, st.integers(1, 3), st.integers(1, 6), st.booleans(), st.integers(0, DAYS))
+def test_killed_anywhere_and_run_again_over_any_range(
+    first: dict[int, str], arrived: dict[int, str], memory: int, dies_at: int, after_commit: bool, start: int
+) -> None:
+    """A correction that was cut short is completed by whatever is run next, though that looks at later days alone."""
+    model = Model(memory, inputs=dict(first))
+    model.run()
+    model.inputs |= arrived
+    model.dies_at, model.after_commit = dies_at, after_commit
+    try:
+        model.run()
+    except KeyboardInterrupt:
+        reached = model.ran[-1]
+        model.dies_at = None
+        model.run(max(start, reached))
+        for ordinal, record in sorted(model.done.items())[1:]:
+            before = max(n for n in model.done if n < ordinal)
+            assert record.began == model.done[before].state
+        model.run()
+    assert model.outputs() == model.wanted()
+
+
+@given(LETTERS, LETTERS, st.integers(1, 3), st.integers(0, DAYS - 1))
+def test_no_day_is_run_that_need_not_be(
+    first: dict[int, str], arrived: dict[int, str], memory: int, start: int
+) -> None:
+    model = Model(memory, inputs=dict(first))
+    model.run()
+    before = dict(model.done)
+    model.inputs |= arrived
+    model.run(start, start + 1)
+    for ordinal in model.ran:
+        is_new = ordinal not in before or before[ordinal].inputs != model.done[ordinal].inputs
+        assert (is_new and ordinal == start) or before[ordinal].began != model.done[ordinal].began
+    assert all(model.done[ordinal] is before[ordinal] for ordinal in before.keys() - set(model.ran))

@@ -1,0 +1,308 @@
+"""What ``wincli status`` prints of states and results, to the letter."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from cli.accounts import Account, account_of, in_a_row, side_by_side
+from cli.messages import Messages
+from cli.status import status_command
+from conf.units import plain_unit, unit_at
+from windowing.engine.ports import InputFile
+from windowing.errors import ConfigError, InputError
+from writers.journal import commit_together
+from writers.lock import Owner
+from writers.record import OpenWindows, StageRecord, UnitRecord
+from writers.state import open_state
+
+ME = Owner(os.getpid(), os.uname().nodename, "2026-11-07T02:00:00+00:00")
+NO_OPEN = OpenWindows(0, 0, None)
+
+
+@pytest.fixture(autouse=True)
+def _here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+
+
+def counts(rows_in: int, carried: int, held: int, **rejected: int) -> dict[str, Any]:
+    """An account in which all other rows are windowed, but for ten in no window."""
+    windowed = rows_in + carried - held - 10 - sum(rejected.values())
+    return {
+        "rows_in": rows_in, "carried": carried, "windowed": windowed, "filtered": 10, "dropped_at_end": 0,
+        "held": held, "rejected": rejected,
+    }  # fmt: skip
+
+
+def stage(told: dict[str, Any], windows: int, left: OpenWindows = NO_OPEN, name: str = "window") -> StageRecord:
+    return StageRecord(name, {}, {}, told, windows, (), left)
+
+
+def add(ordinal: int, *stages: StageRecord, plain: bool = False) -> None:
+    """Commit a unit, a day unless it is a plain run, onto the state ``st``."""
+    unit = plain_unit(ordinal - 1 if ordinal else None) if plain else unit_at(ordinal, "day")
+    started = "2026-11-07T02:00:00+00:00"
+    with open_state("st", ME) as state, state.begin(unit.label, ordinal, []) as staging:
+        record = UnitRecord(
+            unit.label, ordinal, None, None, None, (InputFile("in/a.csv", 1, None),), (), stages, "", started,
+            f"2026-11-07T02:00:0{ordinal % 10}+00:00", {}, {},
+        )  # fmt: skip
+        commit_together(staging, record, [], 10)
+
+
+def printed(capsys: pytest.CaptureFixture[str], path: str = "st") -> list[str]:
+    status_command(path, False, Messages())
+    said = capsys.readouterr()
+    assert said.err == ""
+    return said.out.splitlines()
+
+
+def as_json(capsys: pytest.CaptureFixture[str], path: str = "st") -> dict[str, Any]:
+    status_command(path, True, Messages())
+    return dict(json.loads(capsys.readouterr().out))
+
+
+# States
+
+
+def test_a_state_of_days(capsys: pytest.CaptureFixture[str]) -> None:
+    add(0, stage(counts(1000, 0, 12, late=3, null_key=1), 300))
+    add(1, stage(counts(20, 12, 0), 7))
+    add(4, stage(counts(1500, 0, 40), 290, OpenWindows(12, 7, "2026-11-05 23:10:00")))
+    assert printed(capsys) == [
+        "st: 3 units, 1970-01-01..1970-01-05",
+        "unit        rows in  windows out  held  rejected",
+        "1970-01-01    1,000          300    12  late 3, null_key 1",
+        "1970-01-02       20            7     0  0",
+        "1970-01-05    1,500          290    40  0",
+        "gaps: 1970-01-03..1970-01-04",
+        "open: 12 windows of 7 keys, the oldest from 2026-11-05 23:10:00",
+        "account: 2,520 rows in = 2,446 windowed + 30 in no window + 4 rejected + 0 dropped at the end + 40 held",
+    ]
+
+
+def test_a_chain_tells_of_each_stage(capsys: pytest.CaptureFixture[str]) -> None:
+    left = OpenWindows(1, 1, None)
+    add(0, stage(counts(100, 0, 5, late=2), 30, left, "sites"), stage(counts(30, 0, 1, null_key=1), 3, left, "all"))
+    assert printed(capsys) == [
+        "st: 1 unit, 1970-01-01",
+        "unit        rows in  windows out  held  rejected",
+        "1970-01-01      100            3     6  late 2, null_key 1",
+        "open in stage sites: 1 window of 1 key",
+        "open in stage all: 1 window of 1 key",
+        "account of stage sites: "
+        "100 rows in = 83 windowed + 10 in no window + 2 rejected + 0 dropped at the end + 5 held",
+        "account of stage all: 30 rows in = 18 windowed + 10 in no window + 1 rejected + 0 dropped at the end + 1 held",
+    ]
+
+
+def test_plain_runs_have_no_gaps(capsys: pytest.CaptureFixture[str]) -> None:
+    add(0, stage(counts(100, 0, 5), 30), plain=True)
+    add(1, stage(counts(100, 5, 0), 30), plain=True)
+    told = as_json(capsys)
+    assert [unit["label"] for unit in told["units"]] == ["run-000001", "run-000002"]
+    assert told["gaps"] == []
+
+
+def test_a_new_state_has_no_units(capsys: pytest.CaptureFixture[str]) -> None:
+    with open_state("st", ME):
+        pass
+    assert printed(capsys) == ["st: 0 units"]
+
+
+def test_a_state_as_json(capsys: pytest.CaptureFixture[str]) -> None:
+    add(0, stage(counts(100, 0, 5, late=2), 30, OpenWindows(3, 2, "9")))
+    account = {
+        "rows_in": 100, "carried": 0, "windowed": 83, "filtered": 10, "rejected": {"late": 2}, "dropped_at_end": 0,
+        "held": 5, "balanced": True,
+    }  # fmt: skip
+    assert as_json(capsys) == {
+        "path": "st",
+        "what": "state",
+        "units": [
+            {
+                "label": "1970-01-01",
+                "finished": "2026-11-07T02:00:00+00:00",
+                "rows_in": 100,
+                "windows_out": 30,
+                "rejected": {"late": 2},
+                "held": 5,
+                "stages": [{"name": "window", **account}],
+            }
+        ],
+        "gaps": [],
+        "open": [{"stage": "window", "windows": 3, "keys": 2, "oldest": "9"}],
+        "accounts": [{"stage": "window", **account}],
+        "at_work": None,
+        "to_complete": None,
+        "killed": None,
+        "last_error": None,
+    }
+
+
+def test_an_account_that_does_not_balance_is_told(capsys: pytest.CaptureFixture[str]) -> None:
+    add(0, stage(counts(100, 0, 5), 30))
+    add(1, stage(counts(100, 4, 0), 30))
+    assert printed(capsys)[-1].endswith("; this does not balance")
+
+
+# What happened
+
+
+def test_the_last_error_is_told_until_its_unit_is_done(capsys: pytest.CaptureFixture[str]) -> None:
+    add(0, stage(counts(100, 0, 0), 30))
+    with open_state("st", ME) as state:
+        state.fail("1970-01-02", "sum(x) overflows; use a float", "2026-11-07T02:00:09+00:00")
+    line = "last error: 1970-01-02 at 2026-11-07T02:00:09+00:00: sum(x) overflows; use a float"
+    assert printed(capsys)[-1] == line
+    add(1, stage(counts(100, 0, 0), 30))
+    assert line not in printed(capsys)
+
+
+def test_a_run_at_work_is_told(capsys: pytest.CaptureFixture[str]) -> None:
+    with open_state("st", ME), capsys.disabled():
+        pass
+    with open_state("st", ME) as state, state.begin("1970-01-01", 0, []):
+        told = printed(capsys)
+    assert told == ["st: 0 units", f"at work: process {ME.pid} on {ME.host}, started {ME.started}"]
+
+
+def leave(name: str, told: dict[str, Any]) -> None:
+    """What a killed run leaves in a state: its lock, signed by a process that is no more, and a file."""
+    gone = Owner(2**22 + 1, ME.host, ME.started)  # beyond the largest process id
+    Path("st/.wincli-lock").write_bytes(gone.to_json())
+    Path("st", name).write_text(json.dumps(told))
+
+
+def test_a_killed_run_is_told(capsys: pytest.CaptureFixture[str]) -> None:
+    add(0, stage(counts(100, 0, 0), 30))
+    leave(".running.json", {"unit": "1970-01-02", "outputs": []})
+    assert printed(capsys)[-1] == ("killed: 1970-01-02 was not finished, and nothing of it was written; run it again")
+
+
+def test_a_killed_commit_is_told(capsys: pytest.CaptureFixture[str]) -> None:
+    add(0, stage(counts(100, 0, 0), 30))
+    leave(".journal.json", {"label": "1970-01-02", "run": "0" * 12, "keep": 10, "outputs": []})
+    assert printed(capsys)[-1] == ("commit: 1970-01-02 was killed while it was put in place; run again")
+    assert as_json(capsys)["to_complete"] == "1970-01-02"
+
+
+def test_looking_changes_nothing(capsys: pytest.CaptureFixture[str]) -> None:
+    add(0, stage(counts(100, 0, 0), 30))
+    leave(".running.json", {"unit": "1970-01-02", "outputs": []})
+    before = {path: path.stat().st_mtime_ns for path in Path().rglob("*")}
+    printed(capsys)
+    assert {path: path.stat().st_mtime_ns for path in Path().rglob("*")} == before
+
+
+# Results
+
+
+def write_result(out: str, rows: int, told: dict[str, Any], stages: list[dict[str, Any]] | None = None) -> None:
+    names = [{"name": each["name"]} for each in stages or []] + [{"name": "last"}]
+    manifest = {
+        "job": {"unit": "day", "stages": names}, "counts": told, "rows_out": rows, "stages": stages or [], "parts": [],
+    }  # fmt: skip
+    Path(out, "_wincli").mkdir(parents=True)
+    Path(out, "part-00000.csv").write_text("a\n")
+    Path(out, "_wincli/manifest.json").write_text(json.dumps(manifest))
+
+
+def test_outputs_of_a_range(capsys: pytest.CaptureFixture[str]) -> None:
+    write_result("out/dt=2026-11-01", 30, counts(1000, 0, 0, late=3))
+    write_result("out/dt=2026-11-04", 8, counts(100, 0, 0))
+    assert printed(capsys, "out") == [
+        "out: 2 units, 2026-11-01..2026-11-04",
+        "unit        rows in  rows out  held  rejected",
+        "2026-11-01    1,000        30     0  late 3",
+        "2026-11-04      100         8     0  0",
+        "gaps: 2026-11-02..2026-11-03",
+        "account: 1,100 rows in = 1,077 windowed + 20 in no window + 3 rejected + 0 dropped at the end + 0 held",
+    ]
+    assert as_json(capsys, "out")["what"] == "range"
+
+
+def test_a_result(capsys: pytest.CaptureFixture[str]) -> None:
+    before = {"name": "sites", "counts": counts(500, 0, 0, late=1)}
+    write_result("out", 5, counts(20, 0, 0), [before])
+    assert printed(capsys, "out") == [
+        "unit  rows in  rows out  held  rejected",
+        "out       500         5     0  late 1",
+        "account of stage sites: "
+        "500 rows in = 489 windowed + 10 in no window + 1 rejected + 0 dropped at the end + 0 held",
+        "account of stage last: "
+        "20 rows in = 10 windowed + 10 in no window + 0 rejected + 0 dropped at the end + 0 held",
+    ]
+    assert as_json(capsys, "out/")["what"] == "result"
+
+
+def test_what_is_neither(capsys: pytest.CaptureFixture[str]) -> None:
+    Path("in").mkdir()
+    Path("in/a.csv").write_text("a\n")
+    for path, text in (
+        ("in", "in is no state and no result of wincli; name the folder of --state, or of an output"),
+        ("im", "there is no file or folder im; check the path"),
+    ):
+        with pytest.raises(InputError) as caught:
+            status_command(path, False, Messages())
+        assert str(caught.value) == text
+    assert capsys.readouterr().out == ""
+
+
+def test_a_state_of_a_newer_version() -> None:
+    Path("st").mkdir()
+    Path("st/.wincli-state").write_text('{"format": 99}')
+    with pytest.raises(ConfigError, match="newer wincli"):
+        status_command("st", False, Messages())
+
+
+def test_details_say_what_it_is(capsys: pytest.CaptureFixture[str]) -> None:
+    add(0, stage(counts(100, 0, 0), 30))
+    stream = io.StringIO()
+    status_command("st", False, Messages(1, stream=stream))
+    assert stream.getvalue() == "wincli: detail: st is a state\n"
+    assert capsys.readouterr().out
+
+
+# Accounts
+
+ROWS = st.integers(0, 20)
+NIGHTS = st.lists(st.tuples(ROWS, ROWS, ROWS, st.dictionaries(st.sampled_from(["late", "null_key"]), ROWS)), min_size=1)
+
+
+@given(NIGHTS)
+def test_the_account_of_nights_in_a_row_is_that_of_one(nights: list[tuple[int, int, int, dict[str, int]]]) -> None:
+    accounts = []
+    carried = 0
+    for rows, windowed, filtered, rejected in nights:
+        rows_in = rows + windowed + filtered + sum(rejected.values())
+        held = rows + carried
+        accounts.append(Account(rows_in, carried, windowed, filtered, rejected, 0, held))
+        carried = held
+    total = in_a_row(accounts)
+    assert all(account.balanced for account in accounts)
+    assert total.balanced
+    assert total.carried == 0
+    assert total.held == sum(rows for rows, *_ in nights)
+    assert side_by_side(accounts).balanced
+
+
+def test_nights_that_do_not_join_do_not_balance() -> None:
+    one, other = Account(5, 0, 2, 0, {}, 0, 3), Account(5, 2, 7, 0, {}, 0, 0)
+    assert one.balanced
+    assert other.balanced
+    assert not in_a_row([one, other]).balanced
+    assert side_by_side([one, other]).balanced
+    assert not Account(5, 0, 2, 0, {}, 0, 2).balanced
+
+
+def test_a_result_of_an_older_version_carries_nothing() -> None:
+    told = {"rows_in": 3, "windowed": 1, "filtered": 1, "dropped_at_end": 0, "held": 0, "rejected": {"late": 1}}
+    assert account_of(told) == Account(3, 0, 1, 1, {"late": 1}, 0, 0)

@@ -1,0 +1,257 @@
+"""Units of a range: labels, ordinals, templates and partitions."""
+
+from __future__ import annotations
+
+import datetime as dt
+from itertools import pairwise
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from conf.units import (
+    Kind,
+    Partitions,
+    Unit,
+    before_date,
+    check_kind,
+    check_template,
+    compact,
+    fill,
+    has_date,
+    kind_of,
+    output_of,
+    partitions,
+    plain_unit,
+    unit_at,
+    units,
+)
+from windowing.errors import ConfigError
+
+KINDS: tuple[Kind, ...] = ("hour", "day", "week")
+LAST = 2**63 // 10**12
+
+
+def at(text: str) -> dt.datetime:
+    return dt.datetime.fromisoformat(text)
+
+
+def day(label: str) -> Unit:
+    return units(label, (at(label) + dt.timedelta(days=1)).date().isoformat(), "day")[0]
+
+
+def refused(call: Any, *args: Any) -> str:
+    with pytest.raises(ConfigError) as caught:
+        call(*args)
+    return str(caught.value)
+
+
+# Ranges
+
+
+def test_a_week_of_days() -> None:
+    found = units("2026-11-01", "2026-11-08", "day")
+    assert [unit.label for unit in found] == [f"2026-11-0{n}" for n in range(1, 8)]
+    assert found[0] == Unit("2026-11-01", 20758, at("2026-11-01"), at("2026-11-02"))
+    assert found[-1].end == at("2026-11-08")
+
+
+def test_hours_across_midnight() -> None:
+    found = units("2026-11-01T22", "2026-11-02", "hour")
+    assert [unit.label for unit in found] == ["2026-11-01T22", "2026-11-01T23"]
+    assert found[0].ordinal == 20758 * 24 + 22
+    assert units("2026-11-01 22:00", "2026-11-02T00:00", "hour") == found
+
+
+def test_weeks_are_counted_from_the_monday_before_1970() -> None:
+    assert units("1969-12-29", "1970-01-05", "week") == (Unit("1969-12-29", 0, at("1969-12-29"), at("1970-01-05")),)
+    assert [unit.label for unit in units("2026-11-02", "2026-11-16", "week")] == ["2026-11-02", "2026-11-09"]
+
+
+def test_the_first_units_of_time() -> None:
+    assert unit_at(0, "day").label == "1970-01-01"
+    assert unit_at(0, "hour").label == "1970-01-01T00"
+
+
+NONE = {
+    ("2026-11-01", "2026-11-01", "day"): (
+        "--end 2026-11-01 is not after --start 2026-11-01; the end is the first that is left out"
+    ),
+    ("2026-11-04", "2026-11-09", "week"): (
+        "--start 2026-11-04 is a Wednesday, and weeks start on Mondays; say 2026-11-02 or 2026-11-09"
+    ),
+    ("2026-11-02", "2026-11-08", "week"): (
+        "--end 2026-11-08 is a Sunday, and weeks start on Mondays; say 2026-11-02 or 2026-11-09"
+    ),
+    ("2026-11-01T05", "2026-11-02", "day"): (
+        "--start '2026-11-01T05' is no day; write 2026-11-01, or choose another --unit"
+    ),
+    ("2026-11-01T05:30", "2026-11-02", "hour"): (
+        "--start '2026-11-01T05:30' is no hour; write 2026-11-01T05, or choose another --unit"
+    ),
+    ("2026-11-02T05", "2026-11-09", "week"): (
+        "--start '2026-11-02T05' is no week; write 2026-11-02, a Monday, or choose another --unit"
+    ),
+    ("yesterday", "2026-11-02", "day"): "--start 'yesterday' is no day of the years 1970 to 2999; write 2026-11-01",
+    ("2026-11-01", "2026-13-02", "day"): "--end '2026-13-02' is no day of the years 1970 to 2999; write 2026-11-01",
+    ("20261101", "2026-11-02", "day"): "--start '20261101' is no day of the years 1970 to 2999; write 2026-11-01",
+    ("1969-12-31", "2026-11-02", "day"): "--start '1969-12-31' is no day of the years 1970 to 2999; write 2026-11-01",
+    ("2999-12-31", "3000-01-01", "day"): "--end '3000-01-01' is no day of the years 1970 to 2999; write 2026-11-01",
+    ("2026-11-01T05+01:00", "2026-11-02", "hour"): (
+        "--start '2026-11-01T05+01:00' is no hour of the years 1970 to 2999; write 2026-11-01T05"
+    ),
+}
+
+
+@pytest.mark.parametrize("asked", NONE, ids=" ".join)
+def test_ranges_that_are_none(asked: tuple[str, str, Kind]) -> None:
+    assert refused(units, *asked) == NONE[asked]
+
+
+@given(st.sampled_from(KINDS), st.integers(1, 50_000), st.integers(1, 40))
+def test_a_range_is_its_units_in_a_row(kind: Kind, first: int, many: int) -> None:
+    start, stop = unit_at(first, kind), unit_at(first + many, kind)
+    found = units(start.label, stop.label, kind)
+    assert [unit.ordinal for unit in found] == list(range(first, first + many))
+    assert all(one.end == other.start for one, other in pairwise(found))
+    assert sorted(unit.label for unit in found) == [unit.label for unit in found]
+    assert [kind_of(unit.label, unit.ordinal) for unit in found] == [kind] * many
+
+
+def test_positions_of_the_last_hour_fit_into_64_bits() -> None:
+    (last,) = units("2999-12-30T23", "2999-12-31", "hour")
+    assert last.ordinal < LAST
+
+
+# Plain runs, and kinds that do not go together
+
+
+def test_plain_runs_are_counted() -> None:
+    assert plain_unit(None) == Unit("run-000001", 0, None, None)
+    assert plain_unit(0) == Unit("run-000002", 1, None, None)
+    assert kind_of("run-000002", 1) is None
+
+
+def test_kinds_do_not_mix_in_a_state() -> None:
+    days = [(unit.label, unit.ordinal) for unit in units("2026-11-02", "2026-11-04", "day")]
+    check_kind(days, "day")
+    check_kind([("run-000001", 0)], None)
+    check_kind([], "week")
+    assert refused(check_kind, days, "week") == (
+        "the state holds days (2026-11-02), and this run adds weeks; use another --state"
+    )
+    assert refused(check_kind, days, None) == (
+        "the state holds days (2026-11-02), and this run adds plain runs; use another --state"
+    )
+    assert refused(check_kind, [("run-000001", 0)], "hour") == (
+        "the state holds plain runs (run-000001), and this run adds hours; use another --state"
+    )
+
+
+@pytest.mark.parametrize(
+    ("ordinals", "text"),
+    [
+        ([], ""),
+        ([0], "1970-01-01"),
+        ([0, 1], "1970-01-01..1970-01-02"),
+        ([0, 2, 3, 4], "1970-01-01, 1970-01-03..1970-01-05"),
+    ],
+)
+def test_units_in_few_words(ordinals: list[int], text: str) -> None:
+    assert compact(unit_at(ordinal, "day") for ordinal in ordinals) == text
+
+
+# Templates
+
+
+def test_templates_are_filled() -> None:
+    unit = units("2026-11-01T05", "2026-11-01T06", "hour")[0]
+    assert fill("in/{date}/x", unit) == "in/2026-11-01T05/x"
+    assert fill("in/{date:%Y/%m/%d}/{date:%H}.csv", unit) == "in/2026/11/01/05.csv"
+    assert fill("in/{data}", unit) == "in/{data}"
+    assert [has_date(path) for path in ("in/{date}", "in/{date:%Y}", "in/date", "in/{date:}")] == [
+        True, True, False, False,
+    ]  # fmt: skip
+
+
+def test_the_folder_that_all_units_share() -> None:
+    paths = ("events/{date}.csv", "{date}/x.csv", "/{date}", "in/dt={date}/x", "s3://b/in/{date}/{date}", "a/b")
+    assert [before_date(path) for path in paths] == ["events", ".", "/", "in", "s3://b/in", "a"]
+
+
+LAYOUTS: dict[str, tuple[Kind, ...]] = {
+    "{date}": ("hour", "day", "week"),
+    "{date:%Y/%m/%d}": ("day", "week"),
+    "{date:%y%m%d}": ("day", "week"),
+    "{date:%Y-%j}": ("day", "week"),
+    "{date:%G-W%V}": ("week",),
+    "{date:%Y}/{date:%m-%d}": ("day", "week"),
+    "{date:%Y%m%d%H}": ("hour",),
+    "{date:%F-%I%p}": ("hour",),
+}
+
+
+@pytest.mark.parametrize(("path", "kind"), [(path, kind) for path, kinds in LAYOUTS.items() for kind in kinds])
+def test_layouts_that_tell_units_apart(path: str, kind: Kind) -> None:
+    check_template(path, units("2026-11-02", "2026-11-09", kind)[0], kind)
+
+
+@pytest.mark.parametrize(
+    ("path", "kind", "other"),
+    [
+        ("{date:%Y-%m}", "day", "2026-11-03"),
+        ("{date:%d}", "day", "2026-12-02"),
+        ("{date:%m-%d}", "day", "2027-11-02"),
+        ("{date:%j}", "day", "2027-11-02"),
+        ("{date:%F}", "hour", "2026-11-02T01"),
+        ("{date:%F-%I}", "hour", "2026-11-02T12"),
+        ("{date:%A}", "week", "2026-11-09"),
+        ("{date:%m-%d}", "week", "2037-11-02"),
+        ("in", "day", "2026-11-03"),
+    ],
+)
+def test_layouts_that_do_not(path: str, kind: Kind, other: str) -> None:
+    first = units("2026-11-02", "2026-11-09", kind)[0]
+    there = fill(path, first)
+    assert refused(check_template, path, first, kind) == (
+        f"{path} is {there} for {first.label} and for {other}; write {{date}}, or a layout that tells every {kind}"
+    )
+
+
+def test_outputs_of_units() -> None:
+    unit = day("2026-11-01")
+    assert output_of("out/{date}", unit, "dt") == "out/2026-11-01"
+    assert output_of("out/", unit, "day") == "out/day=2026-11-01"
+    assert output_of("s3://b/out", unit, "dt") == "s3://b/out/dt=2026-11-01"
+
+
+# Partitions
+
+
+def test_partitions_by_days() -> None:
+    names = ["dt=2026-11-01", "dt=2026%2D11%2D02", "dt=__HIVE_DEFAULT_PARTITION__", "kind=7", "old", "dt=2026-13-01"]
+    folders = {"2026-11-01": ("dt=2026-11-01",), "2026-11-02": ("dt=2026%2D11%2D02",)}
+    assert partitions(names, "day", "in") == Partitions("dt", folders)
+    assert partitions(["kind=7", "old", "=2026-11-01"], "day", "in") is None
+    assert partitions(["dt=2026-11-01"], "hour", "in") is None
+
+
+def test_one_day_in_two_spellings() -> None:
+    found = partitions(["dt=2026%2D11%2D01", "dt=2026-11-01"], "day", "in")
+    assert found == Partitions("dt", {"2026-11-01": ("dt=2026%2D11%2D01", "dt=2026-11-01")})
+
+
+def test_partitions_by_hours_and_weeks() -> None:
+    hours = partitions(["at=2026-11-01T05", "at=2026-11-01"], "hour", "in")
+    assert hours == Partitions("at", {"2026-11-01T05": ("at=2026-11-01T05",)})
+    assert partitions(["w=2026-11-02"], "week", "in") == Partitions("w", {"2026-11-02": ("w=2026-11-02",)})
+
+
+def test_partitions_that_leave_it_open() -> None:
+    assert refused(partitions, ["dt=2026-11-01", "day=2026-11-01"], "day", "in") == (
+        "in holds folders day= and dt=; say which: in/day={date}"
+    )
+    assert refused(partitions, ["dt=2026-11-02", "dt=2026-11-03"], "week", "in") == (
+        "in/dt=2026-11-03 is no week: 2026-11-03 is a Tuesday; say --unit day"
+    )

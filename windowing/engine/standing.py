@@ -1,0 +1,172 @@
+"""Where a run ends and the next begins: the clock, the watermark, the last place in the order, and what tasks left.
+
+All of it is small but the parts of rows and keys, which tasks read and write; so a run starts as cheaply from millions
+of open windows as from none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from windowing.columns import Ints, Mask, combined, words
+from windowing.engine.ports import CarryFiles, Part
+from windowing.marks import NO_FILE, Marks
+from windowing.sequence import one_batch
+from windowing.setting import Clock
+from windowing.watermark import Watermarks
+
+_POS, _LEVEL = "__pos", "__level"
+_ADVANCES, _POSITION = "advances", "position"
+
+
+@dataclass(frozen=True, slots=True)
+class CarryPart:
+    """The keys and rows that one task left; ``rows``: None where its keys have none. ``index``: its place by key."""
+
+    index: int
+    keys: Part
+    rows: Part | None
+
+
+@dataclass(frozen=True, slots=True)
+class Start:
+    """What a stage goes on from.
+
+    ``files``: where the ``parts`` are. ``clock``: where the one clock stood, in measures of the clock column; ``stands``:
+    where the watermark stood, a reading; None: nowhere yet. ``position``: one row, the largest order values so far; None
+    where there was no row, or no column orders. ``advances``: those of the watermark that still matter.
+    ``base``: the arrival position that the new rows begin at.
+    """
+
+    files: CarryFiles
+    parts: tuple[CarryPart, ...]
+    clock: Clock | None
+    stands: Clock | None
+    position: pa.Table | None
+    advances: Watermarks | None
+    base: int
+
+    @property
+    def nbytes(self) -> int:
+        """About how many bytes the carried rows and keys take."""
+        return sum(4 * (part.keys.nbytes + (part.rows.nbytes if part.rows else 0)) for part in self.parts)
+
+
+@dataclass(frozen=True, slots=True)
+class Left:
+    """What a scan task left for the next run: rows of ``keys`` keys, in ``windows`` open windows.
+
+    ``oldest``: the smallest first order value among the rows, as text. ``position``: one row, the largest order values of
+    its rows. ``clock``, ``advances``: as in `Start`; the latter from one task. ``parts``: the files written.
+    """
+
+    keys: int = 0
+    windows: int = 0
+    oldest: Any = None
+    position: pa.Table | None = None
+    clock: Clock | None = None
+    advances: Watermarks | None = None
+    parts: tuple[Part, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """What a run of a stage has left: ``registers`` for the record, plain JSON; ``parts``: all files.
+
+    ``keys``, ``windows``: how many hold rows, are open; ``oldest``: the smallest order value held, as text.
+    """
+
+    registers: Mapping[str, Any]
+    parts: tuple[Part, ...]
+    keys: int
+    windows: int
+    oldest: str | None
+
+
+def start_from(files: CarryFiles, registers: Mapping[str, Any], base: int) -> Start:
+    """Return what a stage goes on from, as `leave` has left it."""
+    rows = {part.name.removeprefix("rows-"): part for part in files.parts("rows")}
+    keys = files.parts("keys")
+    parts = tuple(CarryPart(i, part, rows.get(part.name.removeprefix("keys-"))) for i, part in enumerate(keys))
+    advances = files.read_table(_ADVANCES)
+    return Start(
+        files,
+        parts,
+        registers["clock"],
+        registers["watermark"],
+        files.read_table(_POSITION),
+        None if advances is None else _watermarks(advances),
+        base,
+    )
+
+
+def leave(files: CarryFiles, start: Start | None, left: Sequence[Left], stands: Clock | None) -> Standing:
+    """Write what concerns all keys, given what each task left."""
+    clocks = [one.clock for one in left if one.clock is not None]
+    clocks += [] if start is None or start.clock is None else [start.clock]
+    tables = [one.position for one in left if one.position is not None]
+    tables += [] if start is None or start.position is None else [start.position]
+    parts = [part for one in left for part in one.parts]
+    position = latest(pa.concat_tables(tables)) if tables else None
+    if position is not None:
+        parts.append(files.write_table(_POSITION, position))
+    advances = next((one.advances for one in left if one.advances is not None), None)
+    if advances is not None:
+        table = pa.Table.from_arrays(
+            [*advances.marks.rows.columns, pa.array(advances.marks.pos), pa.array(advances.level)],
+            names=[*advances.marks.rows.schema.names, _POS, _LEVEL],
+        )
+        parts.append(files.write_table(_ADVANCES, table))
+    oldest = [one.oldest for one in left if one.oldest is not None]
+    return Standing(
+        {"clock": max(clocks, default=None), "watermark": stands},
+        tuple(parts),
+        sum(one.keys for one in left),
+        sum(one.windows for one in left),
+        str(min(oldest)) if oldest else None,
+    )
+
+
+def latest(rows: pa.Table) -> pa.Table | None:
+    """Return the row whose values, the most significant column first, are the largest; None where there is no row."""
+    for name in rows.column_names:
+        column = combined(rows.column(name))
+        if not len(column):
+            return None
+        order = words(column)
+        rows = rows.filter(pa.array(order == order.max()))
+    return rows.slice(0, 1) if rows.num_columns and rows.num_rows else None
+
+
+def behind(rows: pa.RecordBatch, position: pa.Table) -> Mask:
+    """Return which rows sort before a position, (n,); a null is behind nothing."""
+    out, ties = np.zeros(rows.num_rows, np.bool_), np.ones(rows.num_rows, np.bool_)
+    for name in position.column_names:
+        column = combined(rows.column(name))
+        order = words(pa.concat_arrays([column, combined(position.column(name)).cast(column.type)]))
+        valid = pc.is_valid(column).to_numpy(zero_copy_only=False)
+        out |= ties & valid & (order[:-1] < order[-1])
+        ties &= valid & (order[:-1] == order[-1])
+    return out
+
+
+def still_of_use(watermarks: Watermarks, dead: int) -> Watermarks:
+    """Return the advances that decide anything of panes behind ``dead``, and the one before them."""
+    first = max(0, int(np.searchsorted(watermarks.level, dead, side="right")) - 1)
+    picks: Ints = np.arange(first, len(watermarks))
+    return Watermarks(watermarks.marks.take(picks), watermarks.level[picks])
+
+
+def _watermarks(table: pa.Table) -> Watermarks:
+    pos, level = (combined(table.column(name)).to_numpy() for name in (_POS, _LEVEL))
+    rows = one_batch(table.drop_columns([_POS, _LEVEL]))
+    return Watermarks(Marks(rows, pos, np.full(len(pos), NO_FILE)), level)
+
+
+NOTHING_LEFT = Left()

@@ -1,0 +1,166 @@
+"""The commit of a unit: all of its outputs and its state, or none of them.
+
+Everything is staged and on disk before the journal is written. That is the moment at which the unit is done: whoever
+finds a journal puts in place what it names and is not there yet, in the order in which this run would have.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from pyarrow import fs
+
+from windowing.errors import InputError, OutputError
+from writers.faults import reason, writing
+from writers.output import Output, manifest_in
+from writers.place import SUCCESS, Place, locate
+from writers.record import UnitRecord
+from writers.state_folder import JOURNAL, LAST_ERROR, former, prune, put_json, read_json, remove, staged
+from writers.state_staging import StateStaging
+
+Prepared = Sequence[tuple[Output, Mapping[str, Any]]]
+"""Outputs that hold all their parts, each with its manifest."""
+
+
+@dataclass(frozen=True, slots=True)
+class PromisedOutput:
+    """An output in a journal: ``shown`` as the user wrote it, ``path`` absolute, ``token`` of its staging folder."""
+
+    shown: str
+    path: str
+    token: str
+
+    @property
+    def place(self) -> Place:
+        """Where it lives. Raises `ConfigError` and `OutputError` as `locate` does."""
+        return replace(locate(self.path), shown=self.shown)
+
+
+@dataclass(frozen=True, slots=True)
+class Journal:
+    """A commit under way: of the unit ``label`` by the run with the id ``run``; ``keep``: for `prune`."""
+
+    label: str
+    run: str
+    keep: int
+    outputs: tuple[PromisedOutput, ...]
+
+
+def commit_together(staging: StateStaging, record: UnitRecord, outputs: Prepared, keep: int) -> UnitRecord:
+    """Commit a unit: its outputs and what it holds, at once; return its record, which now has the id of the run.
+
+    A kill at any point leaves everything as it was, or a journal from which `open_state` goes on before anything else.
+    The last ``keep`` units keep what they held. Raises `OutputError`, nothing changed, where anything cannot be put on
+    disk or the first output cannot be put in place; and, the unit to be completed by the next `open_state`, where that
+    comes later.
+    """
+    assert (record.label, record.ordinal) == (staging.label, staging.ordinal)
+    record = replace(record, run=staging.token)
+    for output, manifest in outputs:
+        output.prepare({**manifest, "run": staging.token})
+    staging.prepare(record)
+    promised = [output for output, _ in outputs]
+    journal = Journal(record.label, staging.token, keep, tuple(map(_promise, promised)))
+    _write(staging, journal, promised)
+    _swap(staging, promised)
+    staging.records[record.label] = record
+    try:
+        finish(staging.root, journal, staging.records)
+    except OSError as error:
+        what = (
+            f"unit {record.label} is done, but what {staging.shown} keeps no longer cannot be deleted: {reason(error)}"
+        )
+        raise OutputError(what, f"delete {error.filename}" if error.filename else None) from error
+    return record
+
+
+def commit_all(outputs: Prepared) -> None:
+    """Commit the outputs of a job that has no state, in this order: the job's own comes last.
+
+    All are prepared before the first is put in place, so that whatever can go wrong goes wrong before. A kill between
+    two swaps leaves the first ones new and the others old, each of them whole; the job's own tells whether the job is
+    done, and running it again (with ``--mode overwrite``) replaces all. Raises `OutputError` as `Output.commit` does.
+    """
+    for output, manifest in outputs:
+        output.prepare(manifest)
+    for output, _ in outputs:
+        output.swap()
+
+
+def read_journal(root: Path) -> Journal | None:
+    """Return the commit that is under way in a state, or None. Raises `InputError` where the journal does not read."""
+    told = read_json(root / JOURNAL)
+    if told is None:
+        return None
+    try:
+        return Journal(**told | {"outputs": tuple(PromisedOutput(**output) for output in told["outputs"])})
+    except (KeyError, TypeError) as error:
+        raise InputError(f"{root / JOURNAL} is damaged", "restore it, or begin anew with another state") from error
+
+
+def finish(root: Path, journal: Journal, records: Mapping[str, UnitRecord]) -> None:
+    """Do what is left once all is in place: delete what is not kept any longer, and the journal. Raises `OSError`."""
+    for path in (staged(root, journal.run), former(root, journal.run)):
+        remove(root, path)
+    prune(root, list(records.values()), journal.keep, journal.label)
+    told = read_json(root / LAST_ERROR)
+    if told and told.get("unit") == journal.label:
+        (root / LAST_ERROR).unlink()
+    strike(root)
+
+
+def strike(root: Path) -> None:
+    """Take the journal away. Raises `OSError`."""
+    (root / JOURNAL).unlink(missing_ok=True)  # not synced: should it come back, all it names is in place
+
+
+def is_whole(place: Place, folder: str, run: str) -> bool:
+    """Whether all that the run ``run`` wrote is in ``folder``, which is that of the output or one beside it."""
+    told = manifest_in(place, folder)
+    success = place.fs.get_file_info(f"{folder}/{SUCCESS}")
+    return told is not None and told.get("run") == run and success.type == fs.FileType.File
+
+
+def _promise(output: Output) -> PromisedOutput:
+    return PromisedOutput(output.place.shown, output.place.address, output.token)
+
+
+def _write(staging: StateStaging, journal: Journal, outputs: Sequence[Output]) -> None:
+    """Write the journal. From here on no staging folder goes but by being put in place."""
+    try:
+        for output in outputs:
+            output.promised = True
+        with writing(f"the state {staging.shown}"):
+            put_json(staging.root / JOURNAL, asdict(journal))
+    except BaseException:
+        _take_back(staging, outputs)
+        raise
+
+
+def _take_back(staging: StateStaging, outputs: Sequence[Output]) -> None:
+    (staging.root / JOURNAL).unlink(missing_ok=True)
+    for output in outputs:
+        output.promised = False
+
+
+def _in_place(part: Output | StateStaging, staging: StateStaging) -> bool:
+    """Whether a swap that failed got that far: it may have failed at telling the disk."""
+    return is_whole(part.place, part.place.path, staging.token) if isinstance(part, Output) else staging.is_in_place
+
+
+def _swap(staging: StateStaging, outputs: Sequence[Output]) -> None:
+    parts: list[Output | StateStaging] = [*outputs, staging]
+    for turn, part in enumerate(parts):
+        try:
+            part.swap()
+        except OutputError as error:
+            if turn == 0 and not _in_place(part, staging):
+                _take_back(staging, outputs)
+                raise
+            why = reason(error.__cause__) if isinstance(error.__cause__, OSError) else error.what
+            shown = part.place.shown if isinstance(part, Output) else part.shown
+            what = f"unit {staging.label} is computed, but cannot be put in place in {shown}: {why}"
+            raise OutputError(what, "mend that and run again: what is missing is put in place first") from error

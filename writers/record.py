@@ -1,0 +1,111 @@
+"""The record of a unit: what one run onto a state was given, what it did, and what it left open."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from windowing.engine.ports import InputFile, Part
+from windowing.errors import ConfigError, InputError
+
+FORMAT = 1
+"""Goes up when a key of the record changes its meaning."""
+
+
+@dataclass(frozen=True, slots=True)
+class WrittenOutput:
+    """An output of a unit: ``shown`` as the user wrote it, ``path`` absolute (or the URI of a store)."""
+
+    shown: str
+    path: str
+
+
+@dataclass(frozen=True, slots=True)
+class OpenWindows:
+    """What a stage left open: how many ``windows`` of how many ``keys``; ``oldest``: its first order value, as text."""
+
+    windows: int
+    keys: int
+    oldest: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class StageRecord:
+    """What a unit says of one stage of its job.
+
+    ``identity``: what must be the same for another unit to go on from this one. ``registers``: what the engine keeps
+    beside the tables. ``counts``: the account of its rows. All three are plain JSON values. ``windows``: how many came
+    out. ``parts``: the files of its rows and keys in the state.
+    """
+
+    name: str
+    identity: Mapping[str, Any]
+    registers: Mapping[str, Any]
+    counts: Mapping[str, Any]
+    windows: int
+    parts: tuple[Part, ...]
+    open: OpenWindows
+
+
+@dataclass(frozen=True, slots=True)
+class UnitRecord:
+    """A finished unit.
+
+    ``start`` and ``end``: the half-open range that it covers, as ISO 8601, None for a plain run. ``previous``: the
+    label of the unit that it began from, or None. ``stages``: in the order of the job. ``run``: an id that no other
+    run has; the manifests of its outputs carry it too. ``started`` and ``finished``: ISO 8601. ``seconds``: per phase.
+    """
+
+    label: str
+    ordinal: int
+    start: str | None
+    end: str | None
+    previous: str | None
+    inputs: tuple[InputFile, ...]
+    outputs: tuple[WrittenOutput, ...]
+    stages: tuple[StageRecord, ...]
+    run: str
+    started: str
+    finished: str
+    seconds: Mapping[str, float]
+    versions: Mapping[str, str | None]
+
+    def to_json(self) -> str:
+        """Return the record as readable JSON, its keys always in the same order."""
+        return json.dumps({"format": FORMAT, **asdict(self)}, indent=2, ensure_ascii=False) + "\n"
+
+    @classmethod
+    def from_json(cls, text: str | bytes, shown: str) -> UnitRecord:
+        """Read what `to_json` has written; ``shown`` is the file, for messages.
+
+        Raises `ConfigError` for the record of a newer wincli, `InputError` for what is no record at all.
+        """
+        try:
+            told = json.loads(text)
+            format = told.pop("format")
+            if format == FORMAT:
+                return _record(told)
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
+            what = f"{shown} is damaged: it is not the record of a unit"
+            raise InputError(what, "restore it, or begin anew with another state") from error
+        raise newer(shown, format, FORMAT)
+
+
+def newer(shown: str, format: object, known: int) -> ConfigError:
+    """Return the error for something of a format that this version does not know."""
+    what = f"{shown} was written by a newer wincli: it has format {format}, and this one knows {known}"
+    return ConfigError(what, "use that version")
+
+
+def _record(told: dict[str, Any]) -> UnitRecord:
+    inputs = tuple(InputFile(**file) for file in told.pop("inputs"))
+    outputs = tuple(WrittenOutput(**output) for output in told.pop("outputs"))
+    stages = tuple(map(_stage, told.pop("stages")))
+    return UnitRecord(**told, inputs=inputs, outputs=outputs, stages=stages)
+
+
+def _stage(told: dict[str, Any]) -> StageRecord:
+    parts = tuple(Part(**part) for part in told.pop("parts"))
+    return StageRecord(**told | {"parts": parts, "open": OpenWindows(**told["open"])})

@@ -1,0 +1,192 @@
+"""A state: what the windows of a job hold at the end of each of its units, one version a unit."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from pyarrow import fs
+
+from windowing.errors import ConfigError, OutputError
+from writers.faults import writing
+from writers.journal import read_journal
+from writers.lock import Lock, Owner, hold_lock, read_owner
+from writers.output import make_folders
+from writers.place import Place, locate, new_token, resolve
+from writers.record import UnitRecord, WrittenOutput
+from writers.state_files import StageFiles
+from writers.state_folder import (
+    FORMAT,
+    JOURNAL,
+    LAST_ERROR,
+    LOCK,
+    MARKER,
+    RUNNING,
+    check_name,
+    has_data,
+    put_json,
+    read_json,
+    read_records,
+    refuse_content,
+    remove,
+)
+from writers.state_recovery import recover
+from writers.state_staging import StateStaging
+
+
+@dataclass(slots=True)
+class State:
+    """A locked state; made by `open_state`.
+
+    ``root``: its folder, ``shown`` as the user wrote it. ``notes``: what its opening has to tell, such as a commit that
+    it completed; lines for the user.
+    """
+
+    root: Path
+    shown: str
+    notes: tuple[str, ...]
+    _records: dict[str, UnitRecord]
+
+    @property
+    def records(self) -> tuple[UnitRecord, ...]:
+        """The records of all finished units, by ordinal."""
+        return by_ordinal(self._records)
+
+    def record(self, label: str) -> UnitRecord | None:
+        """Return the record of a unit, None where it is not done."""
+        return self._records.get(label)
+
+    def newest_before(self, ordinal: int) -> UnitRecord | None:
+        """Return the record of the last unit before an ordinal, or None; its data may be gone (`has_data`)."""
+        earlier = (record for record in self._records.values() if record.ordinal < ordinal)
+        return max(earlier, key=lambda record: record.ordinal, default=None)
+
+    def has_data(self, label: str) -> bool:
+        """Whether a unit is done and what it held at its end is still there."""
+        record = self._records.get(label)
+        return record is not None and has_data(self.root, record)
+
+    def stage(self, label: str, name: str) -> StageFiles:
+        """Return the files of one stage of a finished unit, to read; tasks may."""
+        return StageFiles(str(self.root / label / name), f"{self.shown}/{label}/{name}")
+
+    @contextmanager
+    def begin(self, label: str, ordinal: int, outputs: Sequence[str]) -> Iterator[StateStaging]:
+        """Begin a unit that will write to ``outputs``, paths or URIs. Left without a commit, it leaves no trace.
+
+        To be entered before the outputs are opened, and so left after they are closed: should the run be killed, the
+        next opening of the state removes what it left beside them. A unit that is done already is replaced by the
+        commit. Raises `ConfigError` where an output and the state overlap, `OutputError` where the state cannot be
+        written or a commit failed halfway.
+        """
+        check_name(label, "the unit")
+        places = [locate(path) for path in outputs]
+        self._refuse_overlap(places)
+        if (self.root / JOURNAL).exists():
+            what = f"the state {self.shown} has a unit that is not in place yet; nothing was written"
+            raise OutputError(what, "run again: that unit is completed first")
+        written = tuple(WrittenOutput(place.shown, place.address) for place in places)
+        staging = StateStaging(self.root, self.shown, label, ordinal, new_token(), written, self._records)
+        try:
+            with writing(self.shown):
+                put_json(self.root / RUNNING, {"unit": label, "outputs": list(map(asdict, written))})
+                staging.folder.mkdir()
+            yield staging
+        finally:
+            if not (self.root / JOURNAL).exists():
+                with suppress(OSError):  # the next opening sees to what cannot be removed now
+                    remove(self.root, staging.folder)
+                    (self.root / RUNNING).unlink(missing_ok=True)
+
+    def fail(self, unit: str, message: str, when: str) -> None:
+        """Write down why a unit failed, for who asks later; ``when``: ISO 8601. Its next commit takes it away."""
+        with writing(self.shown):
+            put_json(self.root / LAST_ERROR, {"when": when, "unit": unit, "message": message})
+
+    def _refuse_overlap(self, places: Sequence[Place]) -> None:
+        for place in places:
+            one, other = Path(place.path), self.root
+            if place.local and (one.is_relative_to(other) or other.is_relative_to(one)):
+                what = f"output {place.shown} and the state {self.shown} are one folder, or one is inside the other"
+                raise ConfigError(what, "keep the state in a folder apart from all outputs")
+
+
+@contextmanager
+def open_state(path: str, owner: Owner) -> Iterator[State]:
+    """Lock the state in the folder ``path``, which is made where it is absent, and see to what a killed run left.
+
+    A commit that was under way is completed first; look at `State.notes`. To be opened before any output, since that
+    may put outputs in place. Raises `ConfigError`, nothing touched, for a folder that is not local or holds something
+    else, `OutputError` where another run works on it or the file system refuses, `InputError` where it is damaged.
+    """
+    root = _locate(path)
+    with writing(f"the state {path}"):
+        refuse_content(root, path)
+    make_folders(root, f"the state {path}")
+    lock = Lock(fs.LocalFileSystem(), str(root / LOCK), f"the state {path}", "choose another state")
+    with hold_lock(lock, owner) as former:
+        with writing(f"the state {path}"):
+            refuse_content(root, path)
+            if not (root / MARKER).exists():
+                put_json(root / MARKER, {"format": FORMAT})
+        notes = [f"took the state {path} over from a run that died ({former.told(owner.started)})"] if former else []
+        notes += recover(root, path, owner)
+        yield State(root, path, tuple(notes), read_records(root))
+
+
+@dataclass(frozen=True, slots=True)
+class StateView:
+    """A state as one finds it, looked at without its lock.
+
+    ``records``: by ordinal. ``owner``: who has signed the lock, None where nobody has; `lock.is_dead` tells whether
+    that run still lives. ``pending``: the unit whose commit is under way, or was killed and is completed by the next
+    run. ``running``: the unit that was begun last and has not ended. ``last_error``: ``when`` (ISO 8601), ``unit`` and
+    ``message``, None where no run failed since.
+    """
+
+    records: tuple[UnitRecord, ...]
+    owner: Owner | None
+    pending: str | None
+    running: str | None
+    last_error: Mapping[str, str] | None
+
+
+def is_state(path: str) -> bool:
+    """Whether a path is that of a local folder which holds a state, of whatever format."""
+    return (Path(path) / MARKER).is_file()
+
+
+def read_state(path: str) -> StateView:
+    """Look at a state; takes no lock and changes nothing.
+
+    Raises `ConfigError` where there is none, or one of a newer wincli, `InputError` where it is damaged.
+    """
+    root = _locate(path)
+    if not (root / MARKER).is_file():
+        raise ConfigError(f"there is no state in {path}", "name the folder that --state names")
+    refuse_content(root, path)
+    journal, running = read_journal(root), read_json(root / RUNNING)
+    return StateView(
+        by_ordinal(read_records(root)),
+        read_owner(str(root / LOCK)),
+        journal.label if journal else None,
+        str(running["unit"]) if running else None,
+        read_json(root / LAST_ERROR),
+    )
+
+
+def by_ordinal(records: Mapping[str, UnitRecord]) -> tuple[UnitRecord, ...]:
+    """Return records as they follow each other."""
+    return tuple(sorted(records.values(), key=lambda record: record.ordinal))
+
+
+def _locate(path: str) -> Path:
+    """Return the folder of a state, symbolic links followed."""
+    if not path:
+        raise ConfigError("the path of the state is empty", "name a folder for it")
+    if "://" in path and not path.startswith("file://"):
+        what = f"the state {path} is in a store, and states are kept in local folders only"
+        raise ConfigError(what, "name a folder that this machine and all workers share")
+    return Path(resolve(path)[1])

@@ -1,0 +1,141 @@
+"""What the next opener of a state does first: complete a commit that was killed, or clean up after a killed run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Any
+
+from pyarrow import fs
+
+from windowing.errors import OutputError, WincliError
+from writers import remote
+from writers.faults import reason, writing
+from writers.journal import Journal, PromisedOutput, finish, is_whole, read_journal, strike
+from writers.lock import Owner, hold
+from writers.output import manifest_in, put_in_place, tidy
+from writers.place import SUCCESS, Place, locate
+from writers.state_folder import RUNNING, former, read_json, read_records, remove, staged, sweep
+from writers.state_staging import is_unit_of, put_unit_in_place
+
+
+def recover(root: Path, shown: str, owner: Owner) -> list[str]:
+    """Leave a state and the outputs of its last run all new or all old; return what is to be told.
+
+    Only for who holds the lock of the state; ``owner`` is who takes the locks of the outputs meanwhile. Raises
+    `OutputError` where one of them is at work or cannot be put in place; the journal stays then.
+    """
+    journal = read_journal(root)
+    with writing(f"the state {shown}"):
+        notes = [_complete(root, shown, journal, owner)] if journal else []
+        return notes + _clean(root, owner)
+
+
+def _clean(root: Path, owner: Owner) -> list[str]:
+    """Remove what the run left that was at work last, beside its outputs and in the state; return what is to be told.
+
+    Only where there is no journal. An output that another run is writing to is left alone: that one cleans up itself.
+    """
+    running = read_json(root / RUNNING) or {"outputs": []}
+    notes = [note for output in running["outputs"] if (note := _tidy(output, owner))]
+    (root / RUNNING).unlink(missing_ok=True)
+    sweep(root)
+    return notes
+
+
+def _tidy(output: dict[str, Any], owner: Owner) -> str | None:
+    try:
+        place = locate(output["path"])
+        if _is_reachable(place):
+            with hold(place, owner):
+                tidy(place)
+    except OSError as error:
+        return f"could not remove what a killed run left beside {output['shown']}: {reason(error)}"
+    except WincliError:  # it is another run's now, or cannot be written to at all
+        return None
+    return None
+
+
+def _is_reachable(place: Place) -> bool:
+    """Whether there can be anything beside an output: what is gone with its folder needs no lock."""
+    return not place.local or Path(place.parent).is_dir()
+
+
+def _complete(root: Path, shown: str, journal: Journal, owner: Owner) -> str:
+    """Put in place what a journal names and is not there yet, or give the unit up where a part of it is gone."""
+    with ExitStack() as locks:
+        outputs = [(output.place, output) for output in journal.outputs]
+        for place, _ in outputs:
+            if _is_reachable(place):
+                locks.enter_context(hold(place, owner))
+        if not _is_past_outputs(root, journal):
+            lost = [place.shown for place, output in outputs if not _is_somewhere(place, output, journal.run)]
+            lost += [] if is_unit_of(staged(root, journal.run), journal.run) else [f"the state {shown}"]
+            if lost:
+                return _give_up(root, journal, [place for place, _ in outputs], lost)
+            for place, output in outputs:
+                with _completing(journal, place.shown):
+                    _put_in_place(place, output, journal.run)
+        with _completing(journal, shown):
+            if not is_unit_of(root / journal.label, journal.run):
+                put_unit_in_place(root, journal.label, journal.run)
+            _tidy_all([place for place, _ in outputs])
+            finish(root, journal, read_records(root))
+    return f"unit {journal.label} was complete when its run was killed in {shown}, and has been put in place"
+
+
+def _is_past_outputs(root: Path, journal: Journal) -> bool:
+    """Whether the run got to the state, which comes after the last output: then other runs may write to these again."""
+    return is_unit_of(root / journal.label, journal.run) or former(root, journal.run).exists()
+
+
+def _is_somewhere(place: Place, output: PromisedOutput, run: str) -> bool:
+    folders = (place.path, place.beside("new", output.token))
+    return any(is_whole(place, folder, run) for folder in folders) or _is_half_moved(place, output, run)
+
+
+def _is_half_moved(place: Place, output: PromisedOutput, run: str) -> bool:
+    """Whether an output in a store has got its manifest, which comes first, but not all of its files."""
+    left = f"{place.beside('new', output.token)}/{SUCCESS}"
+    told = None if place.local else manifest_in(place, place.path)
+    return told is not None and told.get("run") == run and place.fs.get_file_info(left).type == fs.FileType.File
+
+
+def _put_in_place(place: Place, output: PromisedOutput, run: str) -> None:
+    if is_whole(place, place.path, run):
+        return
+    if is_whole(place, place.beside("new", output.token), run):
+        put_in_place(place, output.token)
+        return
+    staging = place.beside("new", output.token)
+    for path in sorted(remote.files(place.fs, staging), key=lambda path: path.endswith(f"/{SUCCESS}")):
+        target = place.path + path.removeprefix(staging)
+        place.fs.create_dir(target.rpartition("/")[0], recursive=True)
+        place.fs.move(path, target)
+
+
+def _tidy_all(places: Sequence[Place]) -> None:
+    for place in filter(_is_reachable, places):
+        tidy(place)
+
+
+def _give_up(root: Path, journal: Journal, places: Sequence[Place], lost: Sequence[str]) -> str:
+    """Drop what is left of a unit; return what is to be told."""
+    new = [place.shown for place in places if is_whole(place, place.path, journal.run)]
+    with _completing(journal, " and ".join(lost)):
+        _tidy_all(places)
+        remove(root, staged(root, journal.run))
+        strike(root)
+    told = f"unit {journal.label} was killed while it was committed, and its part of {' and '.join(lost)} is gone"
+    told += f" ({' and '.join(new)} already holds its result)" if new else ""
+    return f"{told}: it counts as not done; look what is there now, then run the unit again"
+
+
+@contextmanager
+def _completing(journal: Journal, shown: str) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        what = f"unit {journal.label} was killed while it was committed, and cannot be completed in {shown}"
+        raise OutputError(f"{what}: {reason(error)}", "mend that and run again") from error

@@ -1,0 +1,91 @@
+"""A unit that is being written into a state: seen by nobody before its commit."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from windowing.errors import OutputError
+from writers import swap
+from writers.faults import writing
+from writers.record import StageRecord, UnitRecord, WrittenOutput
+from writers.sink import is_attempt
+from writers.state_files import StageFiles, is_part
+from writers.state_folder import RECORD, check_name, former, put, staged
+
+
+@dataclass(frozen=True, slots=True)
+class StateStaging:
+    """The unit ``label`` under way; made by `State.begin`, committed by `journal.commit_together`.
+
+    ``root``: the folder of the state, ``shown`` as the user wrote it. ``token``: the id of this run, which its record
+    and the manifests of its outputs will carry. ``outputs``: for its record. ``records``: of the state, by label; a
+    commit adds to it.
+    """
+
+    root: Path
+    shown: str
+    label: str
+    ordinal: int
+    token: str
+    outputs: tuple[WrittenOutput, ...]
+    records: dict[str, UnitRecord]
+
+    @property
+    def folder(self) -> Path:
+        """Where the unit is being written."""
+        return staged(self.root, self.token)
+
+    @property
+    def is_in_place(self) -> bool:
+        """Whether this run's is the unit of the state."""
+        return is_unit_of(self.root / self.label, self.token)
+
+    def stage(self, name: str) -> StageFiles:
+        """Return the files of one stage, for tasks to write. Raises `ConfigError` where it cannot be a folder."""
+        check_name(name, "the stage")
+        folder, shown = self.folder / name, f"{self.shown}/{self.label}/{name}"
+        with writing(shown):
+            folder.mkdir(exist_ok=True)
+        return StageFiles(str(folder), shown)
+
+    def prepare(self, record: UnitRecord) -> None:
+        """Check the parts against the record, write the record, and have all of it on disk.
+
+        Raises `OutputError` where a part is missing, unknown, or cannot be put on disk; nothing is committed then.
+        """
+        for stage in record.stages:
+            self._check_parts(stage, Path(self.stage(stage.name).folder))
+        with writing(f"{self.shown}/{self.label}"):
+            for stage in record.stages:
+                swap.sync(self.folder / stage.name)
+            put(self.folder / RECORD, record.to_json())
+
+    def swap(self) -> None:
+        """Make the unit one of the state, in the place of the one that had its label. Raises `OutputError`."""
+        with writing(f"{self.shown}/{self.label}"):
+            put_unit_in_place(self.root, self.label, self.token)
+
+    def _check_parts(self, stage: StageRecord, folder: Path) -> None:
+        shown = f"{self.shown}/{self.label}/{stage.name}"
+        with writing(shown):
+            there = {path.name for path in folder.iterdir()}
+            for name in filter(is_attempt, there):
+                (folder / name).unlink()
+        told = {part.name for part in stage.parts}
+        if missing := sorted(told - there):
+            what = f"cannot write {shown}: {missing[0]} was written by a task but is not here; nothing was written"
+            raise OutputError(what, "keep the state in a folder that all workers share")
+        if stray := sorted(filter(is_part, there - told)):
+            raise OutputError(f"cannot write {shown}: no task knows of {stray[0]}; nothing was written")
+
+
+def put_unit_in_place(root: Path, label: str, token: str) -> None:
+    """Make the unit that the run ``token`` has written the unit ``label``. Raises `OSError`."""
+    swap.replace(root / label, staged(root, token), former(root, token))
+
+
+def is_unit_of(folder: Path, run: str) -> bool:
+    """Whether a folder holds the unit that the run ``run`` has written. Raises as `UnitRecord.from_json` does."""
+    path = folder / RECORD
+    return path.exists() and UnitRecord.from_json(path.read_bytes(), str(path)).run == run
