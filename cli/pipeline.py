@@ -2,61 +2,83 @@
 
 from __future__ import annotations
 
-import datetime as dt
-import os
-import socket
 import time
 from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from dataclasses import replace
 
 from cli.asked import Asked
+from cli.desk import Desk, owner
 from cli.manifests import manifests_of
-from cli.messages import Messages
 from cli.naming import about
+from cli.onto import Onto
 from cli.outputs import Route, open_outputs, route_stages
 from cli.plans import PlannedStage, plan_stages
-from cli.progress import show_progress
 from cli.stages import RanStage, run_stages
-from cli.summary import tell_choices, tell_outcome
+from cli.summary import tell_choices
 from cli.words import by_reason
 from conf.job import Job
 from readers.open import open_source
 from windowing.engine.ports import Counts, Source
 from windowing.engine.run import Outcome, run_window
-from windowing.engine.session import Boot, Progress, Session
+from windowing.engine.session import Session
 from windowing.engine.slices import Sizes
 from windowing.engine.warm import warm
 from windowing.engine.work import Work
 from windowing.errors import DataError
 from writers.journal import commit_all
-from writers.lock import Owner
 
-Show = Callable[[Progress], None]
+Tell = Callable[[], int]
+"""Tells how a command has ended, once the progress is gone, and returns the exit code."""
 
 
-def run_job(asked: Asked, spark: Boot, messages: Messages, started: float) -> None:
-    """Run a job on a Spark that is starting, and end it before the outputs are let go.
+def run_job(asked: Asked, desk: Desk, onto: Onto | None = None) -> list[RanStage]:
+    """Run a job once and commit what it gives; ``onto``: as a unit of a state, which is committed with it.
 
-    ``started``: when the command began, by `time.perf_counter`.
+    Where it fails, Spark is ended before the outputs are let go.
     """
-    job = asked.job
-    with open_outputs(asked, _owner()) as outputs, spark:
-        with show_progress(job.progress, messages) as show:
-            source = open_source(
-                job.input, asked.reading, lambda f, items: spark.session().each("read types", f, items)
-            )
+    began = time.perf_counter()
+    with ExitStack() as stack:
+        if onto is not None:
+            stack.enter_context(onto.begun(asked))
+        outputs = stack.enter_context(open_outputs(asked, owner()))
+        try:
+            source = _source(asked, desk)
             stages = plan_stages(asked, source)
             routes = route_stages(asked, stages, outputs)
-            tell_choices(asked, stages, messages)
+            if onto is not None:
+                onto.check(stages)
+            if "choices" not in desk.told:
+                tell_choices(asked, stages, desk.messages)
+                desk.told.add("choices")
             for stage in stages:  # while Java starts
                 warm(stage.plan, stage.schema)
-            ran = _run(asked, stages, routes, source, spark, show)
-        commit_all(manifests_of(asked, source.files, ran, {"total": time.perf_counter() - started}))
-    tell_outcome(asked, ran, time.perf_counter() - started, messages)
+            ran = _run(asked, stages, routes, source, desk, onto)
+            seconds = {"total": time.perf_counter() - (desk.started if onto is None else began)}
+            manifests = manifests_of(asked, source.files, ran, seconds)
+            if onto is None:
+                commit_all(manifests)
+            else:
+                onto.commit(asked, source.files, ran, manifests, seconds, desk.spark.session().each)
+        except BaseException:
+            desk.spark.close()
+            raise
+    return ran
+
+
+def _source(asked: Asked, desk: Desk) -> Source:
+    return open_source(
+        asked.job.input, asked.reading, lambda f, items: desk.spark.session().each("read types", f, items)
+    )
 
 
 def _run(
-    asked: Asked, stages: Sequence[PlannedStage], routes: Sequence[Route], source: Source, spark: Boot, show: Show
+    asked: Asked,
+    stages: Sequence[PlannedStage],
+    routes: Sequence[Route],
+    source: Source,
+    desk: Desk,
+    onto: Onto | None,
 ) -> list[RanStage]:
     """Run all stages on Spark; raise as soon as more rows are rejected than are allowed."""
     job = asked.job
@@ -64,13 +86,14 @@ def _run(
     ran: list[RanStage] = []
 
     def session() -> Session:
-        """Wait for Spark. Its progress names the stage that is at work: the one after those that have run."""
-        started, which = spark.session(), about(asked, stages[len(ran)].name)
-        started.on_progress = lambda seen: show(replace(seen, label=which + seen.label))
+        """Wait for Spark. Its progress names the unit and the stage at work: the one after those that have run."""
+        started, which = desk.spark.session(), about(asked, stages[len(ran)].name)
+        unit = f"{onto.unit.label}: " if onto is not None else ""
+        started.on_progress = lambda seen: desk.show(replace(seen, label=unit + which + seen.label))
         return started
 
-    def compute(_: PlannedStage, work: Work) -> Outcome:
-        return run_window(work, session, sizes)
+    def compute(stage: PlannedStage, work: Work) -> Outcome:
+        return run_window(work if onto is None else onto.going_on(stage, work), session, sizes)
 
     for each in run_stages(asked, stages, routes, source, compute, lambda *work: session().each(*work)):
         ran.append(each)
@@ -87,7 +110,3 @@ def _check_rejects(job: Job, ran: Sequence[RanStage]) -> None:
             "nothing was written",
             "run without --max-rejects to see them in _rejected",
         )
-
-
-def _owner() -> Owner:
-    return Owner(os.getpid(), socket.gethostname(), dt.datetime.now(dt.UTC).isoformat(timespec="seconds"))

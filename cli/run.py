@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import Any
 
 from cli.asked import read_job
-from cli.messages import OK, Messages, Stopped, exit_code
+from cli.messages import Messages, Stopped, exit_code
 from conf.job import Job
 from conf.spark import spark_settings
 from windowing.engine.session import Boot, boot
-from windowing.errors import ConfigError, WincliError
+from windowing.errors import WincliError
 
 
 def run_command(options: Mapping[str, Any], level: int) -> int:
@@ -24,18 +24,20 @@ def run_command(options: Mapping[str, Any], level: int) -> int:
     started = time.perf_counter()
     _look_for_user_functions_here()
     asked = read_job(options)
-    if asked.job.state or asked.job.start:
-        raise ConfigError("states and ranges cannot be run yet", "leave out --state, --start and --end")
     messages = Messages(level, asked.job.log_format == "json")
     try:
         with _boot(asked.job, messages) as spark:
-            from cli.pipeline import run_job  # noqa: PLC0415 - loads pyarrow and numba, as long as Java takes to start
+            # loads pyarrow and numba, which takes as long as Java takes to start
+            from cli.desk import Desk  # noqa: PLC0415
+            from cli.progress import show_progress  # noqa: PLC0415
+            from cli.runs import run_asked  # noqa: PLC0415
 
-            run_job(asked, spark, messages, started)
+            with show_progress(asked.job.progress, messages) as show:
+                tell = run_asked(asked, Desk(spark, show, messages, started))
+        return tell()
     except (Stopped, WincliError) as error:
         messages.error(error)
         return exit_code(error)
-    return OK
 
 
 def _look_for_user_functions_here() -> None:

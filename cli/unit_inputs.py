@@ -111,6 +111,12 @@ def _name(file: Found) -> str:
     return file.place.path if file.place.is_local else absolute(file.place.shown)
 
 
+def list_inputs(paths: Sequence[str], bases: Sequence[str]) -> tuple[InputFile, ...]:
+    """Return the files of inputs, their paths from the root on. Raises `InputError` where there are none."""
+    found = order_files(list_files(paths, bases), "name").files
+    return tuple(InputFile(_name(file), file.size, file.mtime) for file in found)
+
+
 def outputs_of(asked: Asked, places: Places, unit: Unit) -> tuple[str, ...]:
     """Return the outputs of a unit, that of the job last."""
     own = [stage.output for stage in asked.job.stages[:-1] if stage.output is not None]

@@ -128,7 +128,9 @@ def joined(spec: WindowSpec, carry: Carry, new: Sequences) -> tuple[Sequences, P
     there = known >= 0
     held[there] = np.diff(carry.sequences.bounds)[known[there]]
     more = no_flags(len(new))
-    flags: list[Any] = [np.concatenate([getattr(carry.flags, f.name), getattr(more, f.name)])[picks] for f in fields(Flags)]
+    flags: list[Any] = [
+        np.concatenate([getattr(carry.flags, f.name), getattr(more, f.name)])[picks] for f in fields(Flags)
+    ]
     assert carry.sequences.rank is not None
     per_key = np.diff(sequences.bounds)
     place = np.arange(len(sequences)) - np.repeat(sequences.bounds[:-1], per_key)
@@ -204,7 +206,9 @@ def concatenated(carries: Sequence[Carry]) -> Carry:
     baseline = pa.concat_arrays([carry.registers.baseline for carry in carries])
     flags: list[Any] = [np.concatenate([getattr(carry.flags, f.name) for carry in carries]) for f in fields(Flags)]
     distinct = pa.concat_tables(keys) if keys else None
-    return Carry(Sequences(distinct, bounds, rows, pos, parts[0].order, rank), Registers(*[*told, baseline]), Flags(*flags))
+    return Carry(
+        Sequences(distinct, bounds, rows, pos, parts[0].order, rank), Registers(*[*told, baseline]), Flags(*flags)
+    )
 
 
 def merged(one: Carry, other: Carry) -> Carry:

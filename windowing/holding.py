@@ -56,7 +56,9 @@ def carry_of(
         kept |= last
     seen = past.flags.shown | shown(panes.take(told).contents, len(sequences))
     registers = _registers(spec, sequences, setting, past, cut)
-    registers = replace(registers, windows=past.registers.windows + np.bincount(panes.key[told], minlength=len(registers.rows)))
+    registers = replace(
+        registers, windows=past.registers.windows + np.bincount(panes.key[told], minlength=len(registers.rows))
+    )
     flags = Flags(seen, gone, last)
     return taken_rows(Carry(sequences, registers, flags), np.flatnonzero(kept))
 

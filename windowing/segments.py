@@ -40,7 +40,6 @@ class Segments:
         """The last tick of a sliding window's trigger that may find each piece, int64 (S,)."""
         return np.append(self.evictions.tick - 1, _MOST)[self.eviction]  # -1: the last, which is for those that stay
 
-
     @property
     def is_first(self) -> Mask:
         """Which pieces are the first of their keys, (S,)."""

@@ -56,6 +56,8 @@ class UnitRecord:
     ``start`` and ``end``: the half-open range that it covers, as ISO 8601, None for a plain run. ``previous``: the
     label of the unit that it began from, or None. ``stages``: in the order of the job. ``run``: an id that no other
     run has; the manifests of its outputs carry it too. ``started`` and ``finished``: ISO 8601. ``seconds``: per phase.
+    ``state``: an id of what it left, the ``run`` that left it first: one that leaves the same again does not change it.
+    ``began``: that of what it began from, None for nothing. ``job``: as run.
     """
 
     label: str
@@ -71,6 +73,9 @@ class UnitRecord:
     finished: str
     seconds: Mapping[str, float]
     versions: Mapping[str, str | None]
+    state: str
+    began: str | None
+    job: Mapping[str, Any]
 
     def to_json(self) -> str:
         """Return the record as readable JSON, its keys always in the same order."""

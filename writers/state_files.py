@@ -11,8 +11,10 @@ from pathlib import Path
 from typing import Literal
 
 import pyarrow as pa
+import pyarrow.compute as pc
 from pyarrow import parquet
 
+from windowing.carry import POS
 from windowing.engine.ports import Part
 from windowing.errors import InputError
 from writers import swap
@@ -82,6 +84,47 @@ class StageFiles:
                 attempt.unlink(missing_ok=True)
                 raise
             return Part(name, table.num_rows, path.stat().st_size)
+
+
+def same_tables(one: StageFiles, other: StageFiles) -> bool:
+    """Whether two stages hold the same, however it is cut into parts; of arrival positions only their order counts.
+
+    Reads both whole: for a task.
+    """
+    rows, others = (_together(files, "rows") for files in (one, other))
+    before, then = (files.read_table("advances") for files in (one, other))
+    return (
+        _same(one.read_table("position"), other.read_table("position"))
+        and _same(_together(one, "keys"), _together(other, "keys"))
+        and _same(*map(_without_pos, (rows, others)))
+        and _same(*map(_without_pos, (before, then)))
+        and _ranks(rows, before) == _ranks(others, then)
+    )
+
+
+def _together(files: StageFiles, kind: Literal["rows", "keys"]) -> pa.Table | None:
+    tables = [table for table in map(files.read_part, files.parts(kind)) if table.num_rows]
+    return pa.concat_tables(tables) if tables else None
+
+
+def _same(one: pa.Table | None, other: pa.Table | None) -> bool:
+    if one is None or other is None:
+        return one is other
+    if one.schema != other.schema or one.num_rows != other.num_rows:
+        return False
+    pairs = zip(one.columns, other.columns, strict=True)
+    return all(a.combine_chunks().equals(b.combine_chunks()) or repr(a.to_pylist()) == repr(b.to_pylist()) for a, b in pairs)
+
+
+def _without_pos(table: pa.Table | None) -> pa.Table | None:
+    return None if table is None else table.drop_columns([POS])
+
+
+def _ranks(rows: pa.Table | None, advances: pa.Table | None) -> list[int]:
+    """The place of each row, and of each advance of the watermark, in the order of arrival of all of them."""
+    pos = [table.column(POS).combine_chunks() for table in (rows, advances) if table is not None]
+    ranks: list[int] = pc.rank(pa.concat_arrays(pos), tiebreaker="dense").to_pylist() if pos else []
+    return ranks
 
 
 def is_part(name: str) -> bool:

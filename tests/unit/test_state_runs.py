@@ -256,6 +256,25 @@ def test_a_correction_of_an_old_unit_goes_on_from_it_and_costs_no_newer_one(tmp_
         assert [held(state, f"u{ordinal}") for ordinal in range(5)] == [None, 11, None, 3, 4]
 
 
+def test_a_kill_while_pruning_leaves_no_half_of_what_a_unit_held(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupted(path: Path) -> None:
+        raise KeyboardInterrupt
+
+    root = tmp_path / "st"
+    put(root, 0)
+    with monkeypatch.context() as patch, open_state(str(root), ME) as state:
+        patch.setattr("shutil.rmtree", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            run_unit(state, 1, ordinal=1, keep=1)
+        assert held(state, "u0") is None
+        assert list(root.glob(".gone-*/rows-00000.parquet")) != []
+    with open_state(str(root), ME) as state:
+        assert (held(state, "u0"), held(state, "u1")) == (None, 1)
+    assert names(root) == [".wincli-state", "u0", "u1"]
+
+
 # The last error
 
 

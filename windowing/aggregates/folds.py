@@ -55,7 +55,9 @@ def rounded(answers: Answers) -> Floats:
     """Return answers as single floats; once one is inf or NaN, its rest means nothing."""
     total, rest = answers
     with np.errstate(invalid="ignore"):
-        return np.where(np.isfinite(rest), total + rest, total)
+        floats = np.where(np.isfinite(rest), total + rest, total)
+    floats[np.isnan(floats)] = np.nan  # which of two NaNs goes on is the machine's choice
+    return floats
 
 
 @kernel

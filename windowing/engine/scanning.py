@@ -134,9 +134,7 @@ def _written(work: Work, index: int, tables: Iterable[pa.Table]) -> Part | None:
     return None if first is None else work.sink.write_part(index, chain([first], filled))
 
 
-def _mark_rows(
-    work: Work, scanned: Scanned, sequences: Sequences, marks: Marks, bounds: Bounds
-) -> Iterator[pa.Table]:
+def _mark_rows(work: Work, scanned: Scanned, sequences: Sequences, marks: Marks, bounds: Bounds) -> Iterator[pa.Table]:
     """Yield the mark-only rows that a single slice can tell by itself."""
     if work.plan.options.plain:
         return

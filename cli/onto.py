@@ -1,0 +1,158 @@
+"""A job run as a unit onto a state: what it begins from, what it leaves, and the commit of both with its outputs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field, replace
+from functools import partial
+from typing import Any
+
+from cli.asked import Asked
+from cli.desk import now
+from cli.identity import differences, identity_of
+from cli.plans import PlannedStage
+from cli.repeats import absolute
+from cli.stages import RanStage
+from conf.units import Unit
+from windowing.engine.ports import InputFile
+from windowing.engine.standing import start_from
+from windowing.engine.work import Work
+from windowing.errors import ConfigError
+from writers.journal import Prepared, commit_together
+from writers.manifest import versions
+from writers.record import OpenWindows, StageRecord, UnitRecord
+from writers.state import State
+from writers.state_files import StageFiles, same_tables
+from writers.state_staging import StateStaging
+
+APART = 10**12
+"""How far the arrival positions of units are apart, so that those of one never depend on the rows of another."""
+
+Each = Callable[[str, Callable[[Any], Any], Sequence[Any]], list[Any]]
+
+
+@dataclass(slots=True)
+class Onto:
+    """One unit under way. ``previous``: the label of the unit it begins from. ``keep``: how many keep their data.
+
+    ``record``: what became of it, once it is committed.
+    """
+
+    state: State
+    unit: Unit
+    previous: str | None
+    keep: int
+    started: str = field(default_factory=now)
+    record: UnitRecord | None = None
+    _staging: StateStaging | None = None
+
+    @contextmanager
+    def begun(self, asked: Asked) -> Iterator[None]:
+        """Begin the unit in the state; left without `commit`, it leaves no trace."""
+        own = [stage.stage.output for stage in asked.stages[:-1] if stage.stage.output]
+        with self.state.begin(self.unit.label, self.unit.ordinal, [*own, asked.job.output]) as staging:
+            self._staging = staging
+            yield
+
+    def check(self, stages: Sequence[PlannedStage]) -> None:
+        """Raise `ConfigError` where the state it begins from is of other windows, saying what differs."""
+        before = self._before
+        if before is None:
+            return
+        was = {stage.name: stage.identity for stage in before.stages}
+        found = differences(was, {stage.name: identity_of(stage) for stage in stages})
+        if found:
+            raise ConfigError(
+                f"the state {self.state.shown} is of another job (at {before.label}): {'; '.join(found)}",
+                "run the job that made it, or name another state",
+            )
+
+    def going_on(self, stage: PlannedStage, work: Work) -> Work:
+        """Return the work of a stage that goes on from the unit before and leaves what the next one needs."""
+        base = self.unit.ordinal * APART
+        splits = tuple(replace(split, base=split.base + base) for split in work.source.splits)
+        source = replace(work.source, splits=splits)  # type: ignore[type-var]  # all sources are dataclasses
+        before = self._before
+        start = None
+        if before is not None:
+            files = self.state.stage(before.label, stage.name)
+            start = start_from(files, _named(before, stage.name).registers, base)
+        return replace(work, source=source, start=start, carry=self._files(stage.name))
+
+    def commit(
+        self,
+        asked: Asked,
+        inputs: Sequence[InputFile],
+        ran: Sequence[RanStage],
+        outputs: Prepared,
+        seconds: Mapping[str, float],
+        each: Each,
+    ) -> None:
+        """Commit outputs and state at once. ``each`` runs a function over items in tasks."""
+        staging = self._staging
+        assert staging is not None
+        stages = tuple(map(_stage_record, ran))
+        former, before = self.state.record(self.unit.label), self._before
+        state = staging.token
+        if former is not None and self._is_as_before(former, stages, each):
+            state = former.state
+        record = UnitRecord(
+            self.unit.label,
+            self.unit.ordinal,
+            self.unit.start.isoformat() if self.unit.start else None,
+            self.unit.end.isoformat() if self.unit.end else None,
+            self.previous,
+            tuple(InputFile(absolute(file.path), file.size, file.mtime) for file in inputs),
+            staging.outputs,
+            stages,
+            staging.token,
+            self.started,
+            now(),
+            dict(seconds),
+            versions(),
+            state,
+            before.state if before is not None else None,
+            asked.job.model_dump(mode="json", by_alias=True),
+        )
+        self.record = commit_together(staging, record, outputs, self.keep)
+
+    @property
+    def _before(self) -> UnitRecord | None:
+        return None if self.previous is None else self.state.record(self.previous)
+
+    def _files(self, name: str) -> StageFiles:
+        assert self._staging is not None
+        return self._staging.stage(name)
+
+    def _is_as_before(self, former: UnitRecord, stages: Sequence[StageRecord], each: Each) -> bool:
+        """Whether the unit leaves what it left when it was run before."""
+        told = [(stage.name, stage.registers) for stage in stages]
+        if told != [(stage.name, stage.registers) for stage in former.stages]:
+            return False
+        if not self.state.has_data(former.label):
+            return False
+        pairs = [(self.state.stage(former.label, name), self._files(name)) for name, _ in told]
+        return all(each("compare states", partial(_same_pair), pairs))
+
+
+def _same_pair(pair: tuple[StageFiles, StageFiles]) -> bool:
+    return same_tables(*pair)
+
+
+def _named(record: UnitRecord, name: str) -> StageRecord:
+    return next(stage for stage in record.stages if stage.name == name)
+
+
+def _stage_record(ran: RanStage) -> StageRecord:
+    standing = ran.outcome.standing
+    assert standing is not None
+    return StageRecord(
+        ran.stage.name,
+        identity_of(ran.stage),
+        standing.registers,
+        asdict(ran.outcome.counts),
+        ran.outcome.windows,
+        standing.parts,
+        OpenWindows(standing.windows, standing.keys, standing.oldest),
+    )

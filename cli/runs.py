@@ -1,0 +1,197 @@
+"""The three ways to run a job: alone, onto a state, or over a range of units."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+from cli.accounts import sum_rejected
+from cli.asked import Asked
+from cli.desk import Desk, now, owner
+from cli.messages import OK
+from cli.onto import Onto
+from cli.pipeline import Tell, run_job
+from cli.range_summary import tell_range
+from cli.ranges import Chain, Steps, run_range
+from cli.repeats import plain_run, same_job
+from cli.results import ResultRecord, is_done, may_replace, read_result, result_record
+from cli.summary import tell_outcome
+from cli.unit_inputs import Places, UnitInput, find_input, find_places, list_inputs, outputs_of, unit_job
+from cli.words import many
+from conf.job import Job
+from conf.units import Unit, check_kind, plain_unit, units
+from windowing.engine.ports import InputFile
+from windowing.errors import ConfigError, WincliError
+from writers.record import UnitRecord
+from writers.state import State, open_state
+
+
+def run_asked(asked: Asked, desk: Desk) -> Tell:
+    """Run what was asked for; return what there is to tell at the end."""
+    if asked.job.start is not None:
+        return _run_range(asked, desk)
+    return _run_alone(asked, desk) if asked.job.state is None else _run_next(asked, asked.job.state, desk)
+
+
+def _run_alone(asked: Asked, desk: Desk) -> Tell:
+    outputs = _outputs(asked)
+    if asked.job.mode == "error" and all(read_result(path) for path in outputs):
+        if is_done(outputs, _dump(asked.job), _files(asked)):
+            return partial(_nothing_to_do, asked, desk, f"{asked.job.output} holds the result of this job and input")
+    ran = run_job(asked, desk)
+    return partial(_told, lambda: tell_outcome(asked, ran, time.perf_counter() - desk.started, desk.messages))
+
+
+def _run_next(asked: Asked, path: str, desk: Desk) -> Tell:
+    """Run a job as the next unit of a state."""
+    with open_state(path, owner()) as state:
+        _tell_notes(state, desk)
+        check_kind([(record.label, record.ordinal) for record in state.records], None)
+        outputs, job = _outputs(asked), _dump(asked.job)
+
+        def is_same(record: UnitRecord) -> bool:
+            return same_job(record.job, job) and [output.shown for output in record.outputs] == list(outputs)
+
+        done = plain_run(state.records, _files(asked), is_same)
+        if done is not None:
+            return partial(_nothing_to_do, asked, desk, f"{done.label} of {path} has read this input")
+        last = state.records[-1] if state.records else None
+        unit = plain_unit(last.ordinal if last else None)
+        onto = Onto(state, unit, last.label if last else None, asked.job.keep)
+        with _failing(state, unit):
+            ran = run_job(asked, desk, onto)
+    return partial(_told, lambda: tell_outcome(asked, ran, time.perf_counter() - desk.started, desk.messages))
+
+
+def _run_range(asked: Asked, desk: Desk) -> Tell:
+    job = asked.job
+    assert job.start is not None
+    assert job.end is not None
+    asked_units = units(job.start, job.end, job.unit)
+    places = find_places(asked, asked_units[0], job.unit)
+    if job.state is None:
+        return _range_without_state(asked, desk, asked_units, places)
+    with open_state(job.state, owner()) as state:
+        _tell_notes(state, desk)
+        in_range = {unit.ordinal for unit in asked_units}
+        _check_same_job(job, [record for record in state.records if record.ordinal in in_range])
+
+        def run_unit(unit: Unit, found: UnitInput, previous: str | None) -> UnitRecord:
+            onto = Onto(state, unit, previous, job.keep)
+            one = unit_job(asked, places, unit, found)
+            with _failing(state, unit):
+                run_job(_replacing(one) if state.record(unit.label) else one, desk, onto)
+            assert onto.record is not None
+            _tell_unit(onto.record, desk)
+            return onto.record
+
+        def same(label: str | None, record: UnitRecord) -> bool:
+            before = state.record(label) if label is not None else None
+            return record.began == (before.state if before is not None else None)
+
+        steps = Steps(partial(find_input, places), run_unit, desk.messages.note, Chain(state.has_data, same))
+        outcome = run_range(asked_units, job.unit, state.records, steps, job.redo)
+    return _range_told(asked, desk, bool(outcome.done), partial(tell_range, outcome, job.output, True))
+
+
+def _range_without_state(asked: Asked, desk: Desk, asked_units: Sequence[Unit], places: Places) -> Tell:
+    job = asked.job
+    dump = _dump(job)
+    records = [result_record(unit, outputs_of(asked, places, unit), dump) for unit in asked_units]
+
+    def run_unit(unit: Unit, found: UnitInput, _: str | None) -> ResultRecord:
+        one = unit_job(asked, places, unit, found)
+        outputs = outputs_of(asked, places, unit)
+        run_job(_replacing(one) if may_replace(outputs, dump) else one, desk)
+        record = result_record(unit, outputs, dump)
+        assert record is not None
+        _tell_unit(record, desk)
+        return record
+
+    steps = Steps(partial(find_input, places), run_unit, desk.messages.note)
+    outcome = run_range(asked_units, job.unit, [record for record in records if record], steps, job.redo)
+    return _range_told(asked, desk, bool(outcome.done), partial(tell_range, outcome, job.output, False))
+
+
+def _range_told(asked: Asked, desk: Desk, is_done: bool, tell: Callable[..., None]) -> Tell:
+    def told() -> int:
+        tell(time.perf_counter() - desk.started, desk.messages)
+        return OK if is_done else asked.job.exit_code_noop
+
+    return told
+
+
+def _told(tell: Callable[[], None]) -> int:
+    tell()
+    return OK
+
+
+def _nothing_to_do(asked: Asked, desk: Desk, why: str) -> int:
+    desk.messages.summary(f"nothing to do: {why}", output=asked.job.output)
+    return asked.job.exit_code_noop
+
+
+def _files(asked: Asked) -> tuple[InputFile, ...]:
+    return list_inputs(asked.job.input, asked.reading.bases)
+
+
+def _outputs(asked: Asked) -> list[str]:
+    """The outputs of a job, its own last."""
+    own = [stage.stage.output for stage in asked.stages[:-1] if stage.stage.output is not None]
+    return [*own, asked.job.output]
+
+
+def _dump(job: Job) -> dict[str, Any]:
+    return job.model_dump(mode="json", by_alias=True)
+
+
+def _replacing(asked: Asked) -> Asked:
+    """The same, where results of an earlier run stand in its outputs."""
+    return replace(asked, job=asked.job.model_copy(update={"mode": "overwrite"}))
+
+
+def _check_same_job(job: Job, records: Sequence[UnitRecord]) -> None:
+    """Raise `ConfigError` where units of the range were done by another job, unless they are to be done again."""
+    now = _dump(job)
+    for record in records:
+        if not job.redo and not same_job(record.job, now):
+            raise ConfigError(
+                f"{record.label} was done by a job that asks for something else",
+                "run that job, redo the range with --redo, or name another state",
+            )
+
+
+def _tell_notes(state: State, desk: Desk) -> None:
+    for note in state.notes:
+        desk.messages.note(note)
+
+
+def _tell_unit(record: UnitRecord | ResultRecord, desk: Desk) -> None:
+    """One line for each unit of a range."""
+    rows, windows = record.stages[0].counts["rows_in"], record.stages[-1].windows
+    rejected = sum_rejected([stage.counts["rejected"] for stage in record.stages])
+    held = sum(stage.counts["held"] for stage in record.stages)
+    words = [f"{many(rows, 'row')} in", f"{many(windows, 'window')} out", f"{sum(rejected.values()):,} rejected"]
+    words += [f"{held:,} held"] if held else []
+    desk.messages.note(
+        f"{record.label}: {', '.join(words)}",
+        unit=record.label,
+        rows_in=rows,
+        windows_out=windows,
+        rejected=rejected,
+        held=held,
+    )
+
+
+@contextmanager
+def _failing(state: State, unit: Unit) -> Iterator[None]:
+    """Write down in the state why a unit failed."""
+    try:
+        yield
+    except WincliError as error:
+        state.fail(unit.label, error.what, now())
+        raise
