@@ -11,7 +11,7 @@ _OPTIONS = ("empty", "origin", "partial", "group_by", "emit", "event_time", "lag
 
 
 def identity_of(stage: PlannedStage) -> dict[str, Any]:
-    """Return the identity of a stage as plain JSON values: its window, key, order, options, and the columns it needs."""
+    """Return the identity of a stage as plain JSON: its window, key, order, options, and the columns it needs."""
     plan = stage.plan
     options = {name: getattr(plan.options, name) for name in _OPTIONS}
     return {

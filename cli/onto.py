@@ -19,6 +19,7 @@ from windowing.engine.ports import InputFile
 from windowing.engine.standing import start_from
 from windowing.engine.work import Work
 from windowing.errors import ConfigError
+from windowing.spec import Sliding
 from writers.journal import Prepared, commit_together
 from writers.manifest import versions
 from writers.record import OpenWindows, StageRecord, UnitRecord
@@ -57,6 +58,8 @@ class Onto:
 
     def check(self, stages: Sequence[PlannedStage]) -> None:
         """Raise `ConfigError` where the state it begins from is of other windows, saying what differs."""
+        for stage in stages:
+            _check_emit(stage)
         before = self._before
         if before is None:
             return
@@ -134,6 +137,16 @@ class Onto:
             return False
         pairs = [(self.state.stage(former.label, name), self._files(name)) for name, _ in told]
         return all(each("compare states", partial(_same_pair), pairs))
+
+
+def _check_emit(stage: PlannedStage) -> None:
+    plan = stage.plan
+    evicts = isinstance(plan.spec, Sliding) and plan.spec.eviction is not None
+    if evicts and plan.options.emit in {"entered", "left"}:
+        raise ConfigError(
+            f"--emit {plan.options.emit} of a window that evicts partitions does not go with a state",
+            "say --emit rows, or leave the state out",
+        )
 
 
 def _same_pair(pair: tuple[StageFiles, StageFiles]) -> bool:

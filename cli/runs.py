@@ -39,9 +39,9 @@ def run_asked(asked: Asked, desk: Desk) -> Tell:
 
 def _run_alone(asked: Asked, desk: Desk) -> Tell:
     outputs = _outputs(asked)
-    if asked.job.mode == "error" and all(read_result(path) for path in outputs):
-        if is_done(outputs, _dump(asked.job), _files(asked)):
-            return partial(_nothing_to_do, asked, desk, f"{asked.job.output} holds the result of this job and input")
+    is_there = asked.job.mode == "error" and all(read_result(path) for path in outputs)
+    if is_there and is_done(outputs, _dump(asked.job), _files(asked)):
+        return partial(_nothing_to_do, asked, desk, f"{asked.job.output} holds the result of this job and input")
     ran = run_job(asked, desk)
     return partial(_told, lambda: tell_outcome(asked, ran, time.perf_counter() - desk.started, desk.messages))
 

@@ -1,13 +1,13 @@
 """The carry: what the windows of a stage take from one run into the next (semantics section 7, ``hold``).
 
 A run that goes on from a state sees the rows that are still of use first, then its own. Whatever came out before is not
-told again; what rows alone do not say is in a few registers per key. A carry is two tables, one line a row and one line
-a key, which are kept as Parquet and travel to the scan as the rows of any chunk do.
+told again; what rows alone do not say is in a few registers per key. In between a
+carry is kept as tables (`windowing.carry_tables`), which travel to the scan as the rows of any chunk do.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from typing import Any
 
@@ -17,11 +17,6 @@ import pyarrow as pa
 from windowing.columns import Ints, Mask, combined
 from windowing.sequence import Sequences, behind, group_codes, one_batch, taken
 from windowing.spec import Delta, Sliding, WindowSpec
-
-POS, RANK, SHOWN, GONE, LAST = "__pos", "__rank", "__shown", "__gone", "__last"
-"""Columns of a carry's rows, behind those of the input."""
-ROWS, BEGIN, WINDOWS, FULL, BASELINE = "__rows", "__begin", "__windows", "__full", "__baseline"
-"""Columns of a carry's keys, behind those of the key."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,56 +135,9 @@ def joined(spec: WindowSpec, carry: Carry, new: Sequences) -> tuple[Sequences, P
     return sequences, Past(held, registers, Flags(*flags)), _idle(carry, known)
 
 
-def key_table(carry: Carry) -> pa.Table:
-    """Return a carry's keys and registers, one line a key; one line where there is no key."""
-    registers = carry.registers
-    columns = [registers.rows, registers.begin, registers.windows, registers.full, registers.baseline]
-    keys = carry.sequences.keys
-    own = {} if keys is None else dict(zip(keys.column_names, keys.columns, strict=True))
-    return _table(own, dict(zip((ROWS, BEGIN, WINDOWS, FULL, BASELINE), columns, strict=True)))
-
-
-def row_table(carry: Carry) -> pa.Table:
-    """Return a carry's rows by key and order: the key, the columns that the window needs, and what is known of them."""
-    sequences, flags = carry.sequences, carry.flags
-    of_key = pa.array(np.repeat(np.arange(len(sequences.bounds) - 1), np.diff(sequences.bounds)))
-    own = dict(zip(sequences.rows.schema.names, sequences.rows.columns, strict=True))
-    if sequences.keys is not None:
-        keys = zip(sequences.keys.column_names, sequences.keys.columns, strict=True)
-        own = {**{name: combined(column).take(of_key) for name, column in keys}, **own}
-    columns = [sequences.pos, sequences.rank, flags.shown, flags.gone, flags.last]
-    return _table(own, dict(zip((POS, RANK, SHOWN, GONE, LAST), columns, strict=True)))
-
-
-def row_schema(keys: pa.Table, schema: pa.Schema, key: Sequence[str], values: Sequence[str]) -> pa.Schema:
-    """Return the schema that `row_table` gives where keys are ``keys`` and the input has ``schema``."""
-    own = [keys.schema.field(name) for name in key] + [schema.field(name) for name in values if name not in key]
-    flags = [(name, pa.bool_()) for name in (SHOWN, GONE, LAST)]
-    return pa.schema([*own, (POS, pa.int64()), (RANK, pa.int64()), *flags])
-
-
 def part_of(carry: Carry, first: int, stop: int) -> Carry:
     """Return the carry of the keys ``[first, stop)``."""
     return take_keys(carry, np.arange(first, stop))
-
-
-def read_carry(
-    keys: pa.Table, rows: pa.Table, key: Sequence[str], order: Sequence[str], values: Sequence[str]
-) -> Carry:
-    """Return the carry that `key_table` and `row_table` have written; names as `windowing.sequence.build` takes them."""
-    known: list[Any] = [_numpy(keys, name) for name in (ROWS, BEGIN, WINDOWS, FULL)]
-    registers = Registers(*[*known, combined(keys.column(BASELINE))])
-    flags = Flags(*(_numpy(rows, name) for name in (SHOWN, GONE, LAST)))
-    distinct = keys.select(list(key)) if key else None
-    counts = np.array([rows.num_rows])
-    if distinct is not None:
-        both = pa.concat_tables([distinct, rows.select(list(key))])
-        codes, _ = group_codes([combined(column) for column in both.columns])
-        counts = np.bincount(codes[distinct.num_rows :], minlength=distinct.num_rows)
-    bounds = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
-    values = one_batch(rows.select(list(values)))
-    sequences = Sequences(distinct, bounds, values, _numpy(rows, POS), tuple(order), _numpy(rows, RANK))
-    return Carry(sequences, registers, flags)
 
 
 def concatenated(carries: Sequence[Carry]) -> Carry:
@@ -248,15 +196,6 @@ def taken_rows(carry: Carry, picks: Ints) -> Carry:
     rows, pos = taken(sequences.rows, picks), sequences.pos[picks]
     kept = Sequences(sequences.keys, bounds, rows, pos, sequences.order, rank[picks])
     return Carry(kept, carry.registers, carry.flags.take(picks))
-
-
-def _table(own: Mapping[str, Any], more: Mapping[str, Any]) -> pa.Table:
-    arrays = [*own.values(), *(pa.array(column) for column in more.values())]
-    return pa.Table.from_arrays(arrays, names=[*own, *more])
-
-
-def _numpy(table: pa.Table, name: str) -> Any:
-    return combined(table.column(name)).to_numpy(zero_copy_only=False)
 
 
 def _ascending(keys: pa.Table) -> Ints:

@@ -36,7 +36,7 @@ def clock_values(column: pa.Array, name: str) -> Measures:
 
 
 def instants_at(clock: Clock, sequences: Sequences, dtype: pa.DataType) -> pa.Scalar:
-    """Return where the clock stands, a measure of the clock column of some sequences, as an instant of type ``dtype``."""
+    """Return where the clock stands, a measure of the clock column of some sequences, as an instant of a type."""
     kind = sequences.rows.schema.field(sequences.order[0]).type
     if pa.types.is_floating(kind):
         return pa.scalar(clock, pa.float64()).cast(dtype)

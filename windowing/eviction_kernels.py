@@ -79,8 +79,8 @@ def evicted_by(
     """Return for each row what evicts its key after it: a row, `BY_EVENT`, or `STAYS`; and, where there are events,
     the first that the window no longer sees. int64 (n,).
 
-    ``order``: int64 (n,), the row at each place; ``key``: int32 (n,), the key of each row; ``count``: of keys. Nothing is
-    evicted before place ``begin``: those rows were gone through before, and these are what has stayed.
+    ``order``: int64 (n,), the row at each place; ``key``: int32 (n,), the key of each row; ``count``: of keys.
+    Nothing is evicted before place ``begin``: those rows were gone through before, and they are what has stayed.
     """
     n = len(order)
     has_events, has_stops, before = len(times.passed) > 0, len(windows.stop) > 0, windows.before

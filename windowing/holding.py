@@ -38,8 +38,9 @@ def carry_of(
 ) -> Carry:
     """Return what the next run goes on with.
 
-    ``looks_back``: whether the next pane of a key needs to know what its last one showed. ``panes``: all of them; ``told``: which of these have come out, ascending. ``dead``: of event-time panes the last
-    that no row can get into any more.
+    ``looks_back``: whether the next pane of a key needs to know what its last one showed. ``panes``: all of them;
+    ``told``: which of these have come out, ascending. ``dead``: of event-time panes the last that no row can get into
+    any more.
     """
     past = setting.past or Past(
         np.zeros(len(sequences.bounds) - 1, np.int64),

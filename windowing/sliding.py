@@ -168,7 +168,7 @@ def held_rows(spec: Sliding, sequences: Sequences, setting: Setting) -> Mask:
 
 
 def tripping(trigger: Delta, sequences: Sequences, past: Past | None) -> Ints:
-    """Return the rows that move a ``delta`` trigger's baseline on, those included that only set it, int64, ascending."""
+    """Return the rows that move a ``delta`` trigger's baseline on, and those that only set it: int64, ascending."""
     values, amount = measured(sequences, trigger.attribute, trigger.amount)
     if past is None:
         return delta_starts(sequences.bounds, values, amount)

@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import parquet
 
-from windowing.carry import POS
+from windowing.carry_tables import POS
 from windowing.engine.ports import Part
 from windowing.errors import InputError
 from writers import swap
@@ -112,8 +112,10 @@ def _same(one: pa.Table | None, other: pa.Table | None) -> bool:
         return one is other
     if one.schema != other.schema or one.num_rows != other.num_rows:
         return False
-    pairs = zip(one.columns, other.columns, strict=True)
-    return all(a.combine_chunks().equals(b.combine_chunks()) or repr(a.to_pylist()) == repr(b.to_pylist()) for a, b in pairs)
+    pairs = ((a.combine_chunks(), b.combine_chunks()) for a, b in zip(one.columns, other.columns, strict=True))
+    return all(
+        a.equals(b) or repr(a.to_pylist()) == repr(b.to_pylist()) for a, b in pairs
+    )  # NaN is not equal to itself
 
 
 def _without_pos(table: pa.Table | None) -> pa.Table | None:

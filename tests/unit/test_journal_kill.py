@@ -49,7 +49,7 @@ def put(folder, value, start=lambda: None):
             outputs.append((output, {"parts": [{"name": part.name}], "rejects": [], "value": value}))
         part = staging.stage("s").write_rows(0, pa.table({"n": [value]}))
         stage = StageRecord("s", {}, {"value": value}, {}, 1, (part,), OpenWindows(0, 0, None))
-        record = UnitRecord("u", 0, None, None, None, (), staging.outputs, (stage,), "", "", "", {}, {})
+        record = UnitRecord("u", 0, None, None, None, (), staging.outputs, (stage,), *[""] * 3, {}, {}, "", None, {})
         start()
         journal.commit_together(staging, record, outputs, 1)
 

@@ -10,18 +10,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from windowing.carry import (
-    Carry,
-    Past,
-    concatenated,
-    joined,
-    key_table,
-    merged,
-    part_of,
-    read_carry,
-    row_schema,
-    row_table,
-)
+from windowing.carry import Carry, Past, concatenated, joined, merged, part_of
+from windowing.carry_tables import key_table, read_carry, row_schema, row_table
 from windowing.columns import Ints, combined
 from windowing.engine.blobs import HEAD
 from windowing.engine.slices import slice_bounds

@@ -139,7 +139,7 @@ class Sink(Protocol):
 
 
 class CarryFiles(Protocol):
-    """Where a stage keeps what its windows hold: tables of rows and of keys by task, and a few small ones. Must pickle."""
+    """Where a stage keeps what its windows hold: rows and keys by task, and a few small tables. Must pickle."""
 
     def write_rows(self, index: int, table: pa.Table) -> Part:
         """Write the rows of task ``index``. Writing them again replaces them (a retried task)."""

@@ -38,9 +38,9 @@ class CarryPart:
 class Start:
     """What a stage goes on from.
 
-    ``files``: where the ``parts`` are. ``clock``: where the one clock stood, in measures of the clock column; ``stands``:
-    where the watermark stood, a reading; None: nowhere yet. ``position``: one row, the largest order values so far; None
-    where there was no row, or no column orders. ``advances``: those of the watermark that still matter.
+    ``files``: where the ``parts`` are. ``clock``: where the one clock stood, in measures of the clock column;
+    ``stands``: where the watermark stood, a reading; None: nowhere yet. ``position``: one row, the largest order values
+    so far; None where there was no row, or no column orders. ``advances``: those of the watermark that still matter.
     ``base``: the arrival position that the new rows begin at.
     """
 
@@ -62,8 +62,8 @@ class Start:
 class Left:
     """What a scan task left for the next run: rows of ``keys`` keys, in ``windows`` open windows.
 
-    ``oldest``: the smallest first order value among the rows, as text. ``position``: one row, the largest order values of
-    its rows. ``clock``, ``advances``: as in `Start`; the latter from one task. ``parts``: the files written.
+    ``oldest``: the smallest first order value among the rows, as text. ``position``: one row, the largest order values
+    of its rows. ``clock``, ``advances``: as in `Start`; the latter from one task. ``parts``: the files written.
     """
 
     keys: int = 0

@@ -23,7 +23,7 @@ STREAM = "stream"
 class Work:
     """What every task is told: the plan, where rows come from and go to, and ``marks``: `FILES`, `NONE`, `STREAM`, or
     ``column:NAME`` of a boolean column. ``verdict``: what was decided over all keys beforehand, where that is needed.
-    ``start``: what an earlier run has left, to go on from; ``carry``: where to leave what the next one is to go on from.
+    ``start``: what an earlier run has left, to go on from; ``carry``: where to leave what the next one goes on from.
     ``stands``: where the watermark stands after all rows, a reading, where there is going to be a next one.
     """
 

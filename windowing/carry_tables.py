@@ -1,0 +1,74 @@
+"""The carry as tables, as it is kept in Parquet and sent to slices: one line a row, and one line a key."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from windowing.carry import Carry, Flags, Registers
+from windowing.columns import combined
+from windowing.sequence import Sequences, group_codes, one_batch
+
+POS, RANK, SHOWN, GONE, LAST = "__pos", "__rank", "__shown", "__gone", "__last"
+"""Columns of a carry's rows, behind those of the input."""
+ROWS, BEGIN, WINDOWS, FULL, BASELINE = "__rows", "__begin", "__windows", "__full", "__baseline"
+"""Columns of a carry's keys, behind those of the key."""
+
+
+def key_table(carry: Carry) -> pa.Table:
+    """Return a carry's keys and registers, one line a key; one line where there is no key."""
+    registers = carry.registers
+    columns = [registers.rows, registers.begin, registers.windows, registers.full, registers.baseline]
+    keys = carry.sequences.keys
+    own = {} if keys is None else dict(zip(keys.column_names, keys.columns, strict=True))
+    return _table(own, dict(zip((ROWS, BEGIN, WINDOWS, FULL, BASELINE), columns, strict=True)))
+
+
+def row_table(carry: Carry) -> pa.Table:
+    """Return a carry's rows by key and order: the key, the columns that the window needs, and what is known of them."""
+    sequences, flags = carry.sequences, carry.flags
+    of_key = pa.array(np.repeat(np.arange(len(sequences.bounds) - 1), np.diff(sequences.bounds)))
+    own = dict(zip(sequences.rows.schema.names, sequences.rows.columns, strict=True))
+    if sequences.keys is not None:
+        keys = zip(sequences.keys.column_names, sequences.keys.columns, strict=True)
+        own = {**{name: combined(column).take(of_key) for name, column in keys}, **own}
+    columns = [sequences.pos, sequences.rank, flags.shown, flags.gone, flags.last]
+    return _table(own, dict(zip((POS, RANK, SHOWN, GONE, LAST), columns, strict=True)))
+
+
+def row_schema(keys: pa.Table, schema: pa.Schema, key: Sequence[str], values: Sequence[str]) -> pa.Schema:
+    """Return the schema that `row_table` gives where keys are ``keys`` and the input has ``schema``."""
+    own = [keys.schema.field(name) for name in key] + [schema.field(name) for name in values if name not in key]
+    flags = [(name, pa.bool_()) for name in (SHOWN, GONE, LAST)]
+    return pa.schema([*own, (POS, pa.int64()), (RANK, pa.int64()), *flags])
+
+
+def read_carry(
+    keys: pa.Table, rows: pa.Table, key: Sequence[str], order: Sequence[str], values: Sequence[str]
+) -> Carry:
+    """Return the carry that `key_table` and `row_table` have written; names as `windowing.sequence.build` takes them."""
+    known: list[Any] = [_numpy(keys, name) for name in (ROWS, BEGIN, WINDOWS, FULL)]
+    registers = Registers(*[*known, combined(keys.column(BASELINE))])
+    flags = Flags(*(_numpy(rows, name) for name in (SHOWN, GONE, LAST)))
+    distinct = keys.select(list(key)) if key else None
+    counts = np.array([rows.num_rows])
+    if distinct is not None:
+        both = pa.concat_tables([distinct, rows.select(list(key))])
+        codes, _ = group_codes([combined(column) for column in both.columns])
+        counts = np.bincount(codes[distinct.num_rows :], minlength=distinct.num_rows)
+    bounds = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
+    values = one_batch(rows.select(list(values)))
+    sequences = Sequences(distinct, bounds, values, _numpy(rows, POS), tuple(order), _numpy(rows, RANK))
+    return Carry(sequences, registers, flags)
+
+
+def _table(own: Mapping[str, Any], more: Mapping[str, Any]) -> pa.Table:
+    arrays = [*own.values(), *(pa.array(column) for column in more.values())]
+    return pa.Table.from_arrays(arrays, names=[*own, *more])
+
+
+def _numpy(table: pa.Table, name: str) -> Any:
+    return combined(table.column(name)).to_numpy(zero_copy_only=False)
