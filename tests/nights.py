@@ -12,6 +12,7 @@ import pyarrow as pa
 from tests.memory import MemoryFiles, MemorySource, Result, run_in_memory
 from windowing.engine.standing import start_from
 from windowing.plan import Plan
+from windowing.stream import StreamInfo
 
 APART = 10**12
 """How far the arrival positions of nights are apart."""
@@ -35,11 +36,12 @@ class Nights:
         at_end: Any,
         chunks: Sequence[int],
         slices: pa.Table | None,
+        stream: StreamInfo | None = None,
     ) -> None:
         """Run one night over some files, ``splits`` cutting each, ``chunks`` and ``slices`` as `run_in_memory` says."""
         plan = replace(self.plan, options=replace(self.plan.options, at_end=at_end))
         base = len(self.results) * APART
-        source = MemorySource(tables, splits, first=base)
+        source = MemorySource(tables, splits, stream, first=base)
         start = None if self.files is None else start_from(self.files, self.registers, base)
         self.files = MemoryFiles()
         result = run_in_memory(plan, source, chunks, slices, self.marks, start, self.files)

@@ -74,3 +74,70 @@ def test_some_nights_are_one_run(data: st.DataObject, table: pa.Table, asked: As
     assert (counts.rows_in, counts.windowed) == (whole.counts.rows_in, whole.counts.windowed)
     assert (counts.filtered, counts.dropped_at_end) == (whole.counts.filtered, whole.counts.dropped_at_end)
     assert counts.rejected == whole.counts.rejected
+
+
+FIRST: list[Asked] = [asked for asked in [*WINDOWS, *MORE] if asked[1] in (T, ARRIVAL) and "empty" not in asked[2]]
+SECOND = [
+    "count(2)",
+    "punct()",
+    "delta(count, 1)",
+    "sliding, count(3), count(2)",
+    "sliding, delta(sum_a, 50), count(1)",
+    "retain 2 every 2",
+    "retain all",
+]
+
+
+@settings(max_examples=300)
+@given(st.data(), logs(), st.sampled_from(FIRST), st.sampled_from(SECOND), st.booleans(), st.booleans())
+def test_nights_of_a_chain_are_one_run(
+    data: st.DataObject, table: pa.Table, asked: Asked, second: str, keyed: bool, keyed_again: bool
+) -> None:
+    """Stage two goes on from its own state, over what stage one gave that night."""
+    window, order_by, options = asked
+    keyed |= "partitioned" in window
+    keyed_again &= keyed
+    table = table.sort_by("t") if order_by == T else table
+    calls = [parse_aggregate(text) for text in ("count()", "sum(a)", "top=max(a)")]
+    one = make_plan(
+        parse_window(window), table.schema, ["k"] if keyed else [], order_by, calls, Options(**options, at_end="flush")
+    )
+    again = [parse_aggregate(text) for text in ("count()", "sum(count)", "all=collect(top)")]
+    two = make_plan(
+        parse_window(second), one.schema, ["k"] if keyed_again else [], None, again, Options(), stream_of(one)
+    )
+    cuts = data.draw(st.lists(st.integers(0, len(table)), max_size=6).map(sorted))
+    firsts, seconds = Nights(one, "none"), Nights(two, "stream")
+    for i, (low, high) in enumerate(pairwise([0, *cuts, len(table)])):
+        end = "flush" if i == len(cuts) else "hold"
+        firsts.night([table.slice(low, high - low)], [[]], end, [], None)
+        given_tonight = firsts.results[-1].table
+        seconds.night([given_tonight], [[]], end, [], None, stream_of(one))
+    seconds.starts = firsts.starts
+    whole = run_in_memory(one, MemorySource([table], [[]]), [], None, "none").table
+    expected = run_in_memory(two, MemorySource([whole], [[]], stream_of(one)), [], None, "stream").table
+    order = [(name, "ascending") for name in stream_of(two).order]
+    some, alone = (found.sort_by(order).combine_chunks() for found in (seconds.table, expected))
+    assert same(some, alone), difference(some, alone)
+
+
+@settings(max_examples=150)
+@given(st.data(), logs(), st.sampled_from(["count(2)", "delta(a, 2)", "time(3)", "sliding, time(4), count(2)"]))
+def test_rows_before_the_last_of_earlier_nights_are_late(data: st.DataObject, table: pa.Table, window: str) -> None:
+    """All keys together, and equal is not late; the others give what one run over them gives."""
+    plan = make_plan(parse_window(window), table.schema, ["k"], T, [parse_aggregate("ids=collect(id)")], Options())
+    cuts = data.draw(st.lists(st.integers(0, len(table)), min_size=1, max_size=4).map(sorted))
+    nights, kept, newest = Nights(plan, "none"), [], None
+    for i, (low, high) in enumerate(pairwise([0, *cuts, len(table)])):
+        night = table.slice(low, high - low)
+        chunks, slices = data.draw(st.just([1, 2])), data.draw(st.sampled_from([None, pa.table({"k": ["b", "c"]})]))
+        nights.night([night], [[3, 5]], "flush" if i == len(cuts) else "hold", chunks, slices)
+        in_time = [row["id"] for row in night.to_pylist() if newest is None or row["t"] >= newest]
+        kept += in_time
+        late = len(night) - len(in_time)
+        assert nights.results[-1].counts.rejected == ({"late": late} if late else {})
+        newest = max([*night["t"].to_pylist(), *([] if newest is None else [newest])], default=None)
+    whole = run_in_memory(plan, MemorySource([table.take(pa.array(kept, pa.int64()))], [[]]), [], None, "none")
+    by = [("k", "ascending"), ("window", "ascending")]
+    some, one = (found.drop_columns(["_pos"]).sort_by(by).combine_chunks() for found in (nights.table, whole.table))
+    assert same(some, one), difference(some, one)
