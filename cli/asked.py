@@ -47,7 +47,11 @@ def read_job(options: Mapping[str, Any]) -> Asked:
     flags = dict(options)
     path, named = _arguments([given for name in _ARGUMENTS if (given := flags.pop(name, None)) is not None])
     flags["spark_conf"] = pairs(flags.get("spark_conf") or ())
-    job = make_job({**flags, **named}, read_job_file(path) if path else None, parse_schema)
+    return asked_of(make_job({**flags, **named}, read_job_file(path) if path else None, parse_schema))
+
+
+def asked_of(job: Job) -> Asked:
+    """Read a job. Raises `SpecError` and `ConfigError` as `read_job` does."""
     column_types = parse_schema(job.column_types) if job.column_types else ()
     reading = ReadOptions(job.input_format, column_types, job.multiline, job.delimiter, job.file_order, job.split_size)
     return Asked(job, tuple(_stage(stage) for stage in job.stages), reading)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
 from functools import partial
@@ -15,14 +15,14 @@ from cli.plans import PlannedStage
 from cli.repeats import absolute
 from cli.stages import RanStage
 from conf.units import Unit
-from windowing.engine.ports import InputFile
+from windowing.engine.ports import InputFile, Source
 from windowing.engine.standing import start_from
 from windowing.engine.work import Work
 from windowing.errors import ConfigError
 from windowing.spec import Sliding
 from writers.journal import Prepared, commit_together
 from writers.manifest import versions
-from writers.record import OpenWindows, StageRecord, UnitRecord
+from writers.record import Loan, OpenWindows, StageRecord, UnitRecord
 from writers.state import State
 from writers.state_files import StageFiles, same_tables
 from writers.state_staging import StateStaging
@@ -33,17 +33,31 @@ APART = 10**12
 Each = Callable[[str, Callable[[Any], Any], Sequence[Any]], list[Any]]
 
 
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """What a unit reads where it is not simply its input: ``source``, of which ``files`` are its own.
+
+    ``lent`` and ``borrowed``: as in `UnitRecord`.
+    """
+
+    source: Source
+    files: tuple[InputFile, ...]
+    lent: tuple[str, ...] = ()
+    borrowed: tuple[Loan, ...] = ()
+
+
 @dataclass(slots=True)
 class Onto:
     """One unit under way. ``previous``: the label of the unit it begins from. ``keep``: how many keep their data.
 
-    ``record``: what became of it, once it is committed.
+    ``reading``: None where it reads its input and nothing else. ``record``: what became of it, once it is committed.
     """
 
     state: State
     unit: Unit
     previous: str | None
     keep: int
+    reading: Reading | None = None
     started: str = field(default_factory=now)
     record: UnitRecord | None = None
     _staging: StateStaging | None = None
@@ -80,7 +94,7 @@ class Onto:
         start = None
         if before is not None:
             files = self.state.stage(before.label, stage.name)
-            start = start_from(files, _named(before, stage.name).registers, base)
+            start = start_from(files, _named(before, stage.name).registers)
         return replace(work, source=source, start=start, carry=self._files(stage.name))
 
     def commit(
@@ -106,7 +120,7 @@ class Onto:
             self.unit.start.isoformat() if self.unit.start else None,
             self.unit.end.isoformat() if self.unit.end else None,
             self.previous,
-            tuple(InputFile(absolute(file.path), file.size, file.mtime) for file in inputs),
+            from_root(self.reading.files if self.reading else inputs),
             staging.outputs,
             stages,
             staging.token,
@@ -117,6 +131,8 @@ class Onto:
             state,
             before.state if before is not None else None,
             asked.job.model_dump(mode="json", by_alias=True),
+            self.reading.lent if self.reading else (),
+            self.reading.borrowed if self.reading else (),
         )
         self.record = commit_together(staging, record, outputs, self.keep)
 
@@ -147,6 +163,11 @@ def _check_emit(stage: PlannedStage) -> None:
             f"--emit {plan.options.emit} of a window that evicts partitions does not go with a state",
             "say --emit rows, or leave the state out",
         )
+
+
+def from_root(files: Iterable[InputFile]) -> tuple[InputFile, ...]:
+    """Return files as records name them: local paths from the root on."""
+    return tuple(InputFile(absolute(file.path), file.size, file.mtime) for file in files)
 
 
 def _same_pair(pair: tuple[StageFiles, StageFiles]) -> bool:

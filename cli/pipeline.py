@@ -19,6 +19,7 @@ from cli.summary import tell_choices
 from cli.words import by_reason
 from conf.job import Job
 from readers.open import open_source
+from readers.source import FileSource
 from windowing.engine.ports import Counts, Source
 from windowing.engine.run import Outcome, run_window
 from windowing.engine.session import Session
@@ -43,7 +44,7 @@ def run_job(asked: Asked, desk: Desk, onto: Onto | None = None) -> list[RanStage
             stack.enter_context(onto.begun(asked))
         outputs = stack.enter_context(open_outputs(asked, owner()))
         try:
-            source = _source(asked, desk)
+            source = open_input(asked, desk) if onto is None or onto.reading is None else onto.reading.source
             stages = plan_stages(asked, source)
             routes = route_stages(asked, stages, outputs)
             if onto is not None:
@@ -66,7 +67,8 @@ def run_job(asked: Asked, desk: Desk, onto: Onto | None = None) -> list[RanStage
     return ran
 
 
-def _source(asked: Asked, desk: Desk) -> Source:
+def open_input(asked: Asked, desk: Desk) -> FileSource:
+    """Open what the first stage of a job reads. Raises as `open_source` does."""
     return open_source(
         asked.job.input, asked.reading, lambda f, items: desk.spark.session().each("read types", f, items)
     )

@@ -7,7 +7,7 @@ done, so a correction that was killed halfway is completed by whatever range is 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Generic
@@ -37,13 +37,16 @@ class Steps(Generic[R]):
 
     ``find(unit)``: what a unit reads, None for nothing. ``run_unit(unit, input, previous)``: runs and commits a unit
     that begins from the state of unit ``previous``, and returns its record. ``tell``: takes notes. ``chain``: None
-    where there is no state, so that no unit depends on another; then ``previous`` is always None.
+    where there is no state, so that no unit depends on another; then ``previous`` is always None. ``settle``: called
+    before `run_unit`, as that is; runs those units before it again that take rows of the unit, and yields their
+    records. None where no unit takes rows of another.
     """
 
     find: Callable[[Unit], UnitInput | None]
     run_unit: Callable[[Unit, UnitInput, str | None], R]
     tell: Callable[[str], None]
     chain: Chain[R] | None = None
+    settle: Callable[[Unit, UnitInput, str | None], Iterable[R]] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +89,7 @@ def run_range(
             unit, record = unit_at(ordinal, kind), known.get(ordinal)
             found = _due(unit, record, before, steps, ordinal in asked, redo)
             if found:
-                record = ran[ordinal] = _run(unit, found, before, steps, kind, records)
+                record = _run(unit, found, before, steps, kind, records, ran)
             elif record is None:
                 gaps.append(unit)
             before = record or before
@@ -127,12 +130,24 @@ def _find(unit: Unit, steps: Steps[R]) -> UnitInput | None:
         return steps.find(unit)
 
 
-def _run(unit: Unit, found: UnitInput, before: R | None, steps: Steps[R], kind: Kind, records: Sequence[R]) -> R:
+def _run(
+    unit: Unit,
+    found: UnitInput,
+    before: R | None,
+    steps: Steps[R],
+    kind: Kind,
+    records: Sequence[R],
+    ran: dict[int, R],
+) -> R:
+    """Run a unit, after the units before it that take rows of it; note in ``ran`` what was run."""
     previous = before.label if before and steps.chain else None
     if steps.chain and previous and not steps.chain.has_data(previous):
         raise _not_kept(unit, previous, steps.chain, kind, records)
     with _about(unit):
-        return steps.run_unit(unit, found, previous)
+        for record in steps.settle(unit, found, previous) if steps.settle else ():
+            ran[record.ordinal] = record
+        ran[unit.ordinal] = steps.run_unit(unit, found, previous)
+    return ran[unit.ordinal]
 
 
 def _not_kept(unit: Unit, previous: str, chain: Chain[R], kind: Kind, records: Sequence[R]) -> ConfigError:
@@ -163,7 +178,7 @@ def _outcome(
         return tuple(unit_at(ordinal, kind) for ordinal in sorted(ordinals))
 
     return RangeOutcome(
-        tuple(ran.values()),
+        tuple(record for _, record in sorted(ran.items())),
         as_units(ran.keys() & known.keys()),
         as_units(asked & known.keys() - ran.keys()),
         tuple(gaps),

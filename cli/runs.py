@@ -10,8 +10,10 @@ from functools import partial
 from typing import Any
 
 from cli.accounts import sum_rejected
+from cli.again import ending_as, plain_again
 from cli.asked import Asked
 from cli.desk import Desk, now, owner
+from cli.late import Late, began_from, is_settled, settle
 from cli.messages import OK
 from cli.onto import Onto
 from cli.pipeline import Tell, run_job
@@ -23,9 +25,9 @@ from cli.summary import tell_outcome
 from cli.unit_inputs import Places, UnitInput, find_input, find_places, list_inputs, outputs_of, unit_job
 from cli.words import many
 from conf.job import Job
-from conf.units import Unit, check_kind, plain_unit, units
+from conf.units import Unit, check_kind, plain_unit, unit_at, units
 from windowing.engine.ports import InputFile
-from windowing.errors import ConfigError, WincliError
+from windowing.errors import ConfigError, InputError, WincliError
 from writers.record import UnitRecord
 from writers.state import State, open_state
 
@@ -61,8 +63,11 @@ def _run_next(asked: Asked, path: str, desk: Desk) -> Tell:
             return partial(_nothing_to_do, asked, desk, f"{done.label} of {path} has read this input")
         last = state.records[-1] if state.records else None
         unit = plain_unit(last.ordinal if last else None)
-        onto = Onto(state, unit, last.label if last else None, asked.job.keep)
+        late = Late(state, desk, asked.job.keep, plain_again)
         with _failing(state, unit):
+            for record in settle(late, asked, unit):
+                _tell_unit(record, desk)
+            onto = Onto(state, unit, last.label if last else None, asked.job.keep, late.readings.get(unit.label))
             ran = run_job(asked, desk, onto)
     return partial(_told, lambda: tell_outcome(asked, ran, time.perf_counter() - desk.started, desk.messages))
 
@@ -80,20 +85,31 @@ def _run_range(asked: Asked, desk: Desk) -> Tell:
         in_range = {unit.ordinal for unit in asked_units}
         _check_same_job(job, [record for record in state.records if record.ordinal in in_range])
 
-        def run_unit(unit: Unit, found: UnitInput, previous: str | None) -> UnitRecord:
-            onto = Onto(state, unit, previous, job.keep)
-            one = unit_job(asked, places, unit, found)
+        late = Late(state, desk, job.keep, lambda record: _job_again(asked, places, record))
+
+        def settle_unit(unit: Unit, found: UnitInput, _: str | None) -> Iterator[UnitRecord]:
             with _failing(state, unit):
-                run_job(_replacing(one) if state.record(unit.label) else one, desk, onto)
+                for record in settle(late, unit_job(asked, places, unit, found), unit):
+                    _tell_unit(record, desk)
+                    yield record
+
+        def run_unit(unit: Unit, found: UnitInput, previous: str | None) -> UnitRecord:
+            onto = Onto(state, unit, previous, job.keep, late.readings.pop(unit.label, None))
+            one, former = unit_job(asked, places, unit, found), state.record(unit.label)
+            if former is not None:
+                one = _replacing(one if unit.ordinal in in_range else ending_as(one, former))
+            with _failing(state, unit):
+                run_job(one, desk, onto)
             assert onto.record is not None
             _tell_unit(onto.record, desk)
             return onto.record
 
         def same(label: str | None, record: UnitRecord) -> bool:
             before = state.record(label) if label is not None else None
-            return record.began == (before.state if before is not None else None)
+            return began_from(record, before) and is_settled(state, record)
 
-        steps = Steps(partial(find_input, places), run_unit, desk.messages.note, Chain(state.has_data, same))
+        chain = Chain(state.has_data, same)
+        steps = Steps(partial(find_input, places), run_unit, desk.messages.note, chain, settle_unit)
         outcome = run_range(asked_units, job.unit, state.records, steps, job.redo)
     return _range_told(asked, desk, bool(outcome.done), partial(tell_range, outcome, job.output, True))
 
@@ -152,6 +168,16 @@ def _dump(job: Job) -> dict[str, Any]:
 def _replacing(asked: Asked) -> Asked:
     """The same, where results of an earlier run stand in its outputs."""
     return replace(asked, job=asked.job.model_copy(update={"mode": "overwrite"}))
+
+
+def _job_again(asked: Asked, places: Places, record: UnitRecord) -> Asked:
+    """The job of a unit of the range, or one before it, that has to be run again because of late rows."""
+    unit = unit_at(record.ordinal, asked.job.unit)
+    found = find_input(places, unit)
+    if found is None:
+        what = f"{unit.label} has to be run again for late rows, and its input is gone"
+        raise InputError(what, "put its files back where they were")
+    return _replacing(ending_as(unit_job(asked, places, unit, found), record))
 
 
 def _check_same_job(job: Job, records: Sequence[UnitRecord]) -> None:

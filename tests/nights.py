@@ -42,7 +42,7 @@ class Nights:
         plan = replace(self.plan, options=replace(self.plan.options, at_end=at_end))
         base = len(self.results) * APART
         source = MemorySource(tables, splits, stream, first=base)
-        start = None if self.files is None else start_from(self.files, self.registers, base)
+        start = None if self.files is None else start_from(self.files, self.registers)
         self.files = MemoryFiles()
         result = run_in_memory(plan, source, chunks, slices, self.marks, start, self.files)
         assert result.standing is not None

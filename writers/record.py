@@ -50,6 +50,14 @@ class StageRecord:
 
 
 @dataclass(frozen=True, slots=True)
+class Loan:
+    """Late rows of the unit ``label``, from its ``files``, that an earlier unit has read in their places."""
+
+    label: str
+    files: tuple[InputFile, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class UnitRecord:
     """A finished unit.
 
@@ -57,7 +65,8 @@ class UnitRecord:
     label of the unit that it began from, or None. ``stages``: in the order of the job. ``run``: an id that no other
     run has; the manifests of its outputs carry it too. ``started`` and ``finished``: ISO 8601. ``seconds``: per phase.
     ``state``: an id of what it left, the ``run`` that left it first: one that leaves the same again does not change it.
-    ``began``: that of what it began from, None for nothing. ``job``: as run.
+    ``began``: that of what it began from, None for nothing. ``job``: as run. ``lent``: the labels of the units that
+    have read its late rows; it has read the rest of its ``inputs``. ``borrowed``: what it has read of later units.
     """
 
     label: str
@@ -76,6 +85,8 @@ class UnitRecord:
     state: str
     began: str | None
     job: Mapping[str, Any]
+    lent: tuple[str, ...] = ()
+    borrowed: tuple[Loan, ...] = ()
 
     def to_json(self) -> str:
         """Return the record as readable JSON, its keys always in the same order."""
@@ -105,10 +116,16 @@ def newer(shown: str, format: object, known: int) -> ConfigError:
 
 
 def _record(told: dict[str, Any]) -> UnitRecord:
-    inputs = tuple(InputFile(**file) for file in told.pop("inputs"))
+    inputs = _files(told.pop("inputs"))
     outputs = tuple(WrittenOutput(**output) for output in told.pop("outputs"))
     stages = tuple(map(_stage, told.pop("stages")))
-    return UnitRecord(**told, inputs=inputs, outputs=outputs, stages=stages)
+    lent = tuple(told.pop("lent", ()))
+    borrowed = tuple(Loan(loan["label"], _files(loan["files"])) for loan in told.pop("borrowed", ()))
+    return UnitRecord(**told, inputs=inputs, outputs=outputs, stages=stages, lent=lent, borrowed=borrowed)
+
+
+def _files(told: list[dict[str, Any]]) -> tuple[InputFile, ...]:
+    return tuple(InputFile(**file) for file in told)
 
 
 def _stage(told: dict[str, Any]) -> StageRecord:

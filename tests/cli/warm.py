@@ -27,7 +27,7 @@ class Shared:
 
     def __call__(self, job: Any, messages: Any) -> Shared:
         if self.asked != (job.master, job.spark_conf):
-            self.close()
+            self.end()
             self.boot, self.asked = self.start(job, messages), (job.master, job.spark_conf)
         return self
 
@@ -40,7 +40,9 @@ class Shared:
     def session(self) -> Session:
         return self.boot.session()
 
-    def close(self) -> None:
+    def close(self) -> None: ...
+
+    def end(self) -> None:
         if self.boot is not None:
             self.boot.close()
 
@@ -68,7 +70,7 @@ def main() -> None:
             sys.stdout.write(json.dumps(run(json.loads(line))) + "\n")
             sys.stdout.flush()
     finally:
-        shared.close()
+        shared.end()
 
 
 if __name__ == "__main__":

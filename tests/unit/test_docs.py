@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import inspect
 import re
 from dataclasses import fields
+from pathlib import Path
 from typing import Any
 
+import duckdb
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 import typer
 
@@ -16,13 +20,16 @@ from conf.job import defaults
 from readers import formats
 from readers.files import COMPRESSIONS
 from readers.options import TYPE_NAMES
-from tests.docs_pages import ROOT, missing_from, rows_of, text_of
-from windowing import calls, parse, plan, policy_calls, result_schema, screen, tokens
+from tests.docs_pages import DOCS, ROOT, fences, missing_from, rows_of, text_of
+from tests.here import wincli_here
+from windowing import calls, carry_tables, parse, plan, policy_calls, result_schema, screen, tokens
 from windowing.aggregates.table import TABLE
+from windowing.engine import standing
 from windowing.engine.ports import REJECT_FIELDS, Counts, InputFile, Part
 from windowing.panes import CLOSED_BY, TIMING
 from windowing.parse import parse_window
 from writers.manifest import build_manifest
+from writers.record import OpenWindows, StageRecord, UnitRecord
 
 RUN: Any = typer.main.get_command(main.app).commands["run"]  # type: ignore[attr-defined]
 
@@ -199,6 +206,80 @@ def test_every_key_of_the_manifest_is_told() -> None:
         job={}, spec="", schema=pa.schema([]), order=[], order_why="", inputs=[InputFile("a", 1, None)],
         counts=Counts(), parts=[Part("p", 1, 1)], rejects=[], seconds={}, stream=None,
     )  # fmt: skip
-    assert [row[0] for row in rows_of("results", "The manifest")] == list(made)
+    assert [row[0] for row in rows_of("results", "The manifest")] == [*made, "run"]
     assert missing_from("results", [f.name for kind in (Counts, InputFile) for f in fields(kind)]) == []
     assert missing_from("results", list(made["parts"][0])) == []
+
+
+# What a state keeps
+
+
+def told_of_a_state() -> dict[str, list[str]]:
+    """The columns of each table, but for those that an input gives it its own names for."""
+    told: dict[str, list[str]] = {}
+    for table, column, meaning in rows_of("nights", "What is in a state"):
+        assert meaning, "says nothing"
+        told.setdefault(table, []).extend([column] if column.startswith("__") else [])
+    return told
+
+
+def test_every_column_of_a_state_is_told() -> None:
+    tables = carry_tables
+    assert told_of_a_state() == {
+        "rows": [tables.POS, tables.RANK, tables.SHOWN, tables.GONE, tables.LAST],
+        "keys": [tables.ROWS, tables.BEGIN, tables.WINDOWS, tables.FULL, tables.BASELINE],
+        "position": [],
+        "advances": [standing._POS, standing._LEVEL],
+    }
+
+
+LOG = "ts,user,amount\n2026-11-01T23:50:00,ann,1\n2026-11-01T23:55:00,bob,2\n2026-11-01T23:58:00,ann,4\n"
+
+
+def test_tables_of_a_state_are_as_told(tmp_path: Path) -> None:
+    """The job of the page and an event-time window leave these tables and columns, and DuckDB reads them as shown."""
+    (tmp_path / "events" / "dt=2026-11-01").mkdir(parents=True)
+    (tmp_path / "events" / "dt=2026-11-01" / "a.csv").write_text(LOG)
+    ((_, job),) = fences(DOCS["nights"], "yaml")
+    (tmp_path / "nightly.yaml").write_text("\n".join(job))
+    day = ("--start", "2026-11-01", "--end", "2026-11-02", "--progress", "none")
+    panes = (
+        "-w",
+        "timeInterval, intervalDuration(60)",
+        "--event-time",
+        "ts",
+        "--state",
+        "state/panes",
+        "events",
+        "panes",
+    )
+    assert [wincli_here("run", *asked, *day, cwd=tmp_path).code for asked in (["nightly.yaml"], panes)] == [0, 0]
+    found = {
+        f"{path.parts[-4]} {path.stem.partition('-')[0]}": pq.read_schema(path).names
+        for path in sorted((tmp_path / "state").glob("*/2026-11-01/window/*.parquet"))
+    }
+    told = told_of_a_state()
+    assert found == {
+        "panes advances": told["advances"],
+        "panes keys": told["keys"],
+        "panes rows": ["ts", *told["rows"]],
+        "sessions keys": ["user", *told["keys"]],
+        "sessions position": ["ts"],
+        "sessions rows": ["user", "ts", "amount", *told["rows"]],
+    }
+    ((_, query),) = fences(DOCS["nights"], "sql")
+    found_by_duckdb = duckdb.connect().execute("\n".join(query).replace("state/", f"{tmp_path}/state/")).fetchall()
+    assert found_by_duckdb == [
+        ("ann", 2, dt.datetime(2026, 11, 1, 23, 50)),
+        ("bob", 1, dt.datetime(2026, 11, 1, 23, 55)),
+    ]
+
+
+def test_every_key_of_the_record_is_told() -> None:
+    below = text_of("nights").partition("`unit.json` is the record")[2]
+    assert re.findall(r"`(\w+)`", "".join(re.findall(r"^\| (`[^|]*) \|", below, re.MULTILINE))) == [
+        field.name for field in fields(UnitRecord)
+    ]
+    stages = next(line for line in below.splitlines() if line.startswith("| `stages`"))
+    kinds = (StageRecord, OpenWindows)
+    assert [field.name for kind in kinds for field in fields(kind) if f"`{field.name}`" not in stages] == []

@@ -46,7 +46,7 @@ def table_of(drawing: Drawing) -> pa.Table:
 def arguments_of(drawing: Drawing) -> dict[str, Any]:
     """What the line ``with`` says, as arguments of `windowing.aggregate`."""
     given = {name.replace("-", "_"): word for name, word in drawing.options.items() if name != "hours"}
-    asked = {name: word == "yes" if word in ("yes", "no") else word for name, word in given.items()}
+    asked: dict[str, Any] = {name: word == "yes" if word in ("yes", "no") else word for name, word in given.items()}
     asked["order_by"] = [asked.pop("order")] if "order" in asked else None
     if "end" in asked:
         asked["at_end"] = asked.pop("end")

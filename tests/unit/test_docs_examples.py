@@ -57,7 +57,7 @@ def test_command_parses(line: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Pa
 
 def check_job(given: Mapping[str, Any]) -> None:
     """What ``wincli run`` checks before it opens an input."""
-    asked = read_job({name: value for name, value in given.items() if name not in ("quiet", "verbose")})
+    asked = read_job({name: value or None for name, value in given.items() if name not in ("quiet", "verbose")})
     for stage in asked.stages:
         assert parse_window(str(stage.spec)) == stage.spec
         for call in stage.calls or ():

@@ -6,38 +6,13 @@ import re
 import shlex
 import subprocess
 import sys
-import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
-import typer
 
-from cli import main
-from cli.asked import read_job
-from cli.messages import Messages
-from cli.pipeline import run_job
 from tests.docs_pages import README, ROOT, fences
-
-RUN: Any = typer.main.get_command(main.app).commands["run"]  # type: ignore[attr-defined]
-
-
-class Here:
-    """What stands in for Spark that starts, and for its session."""
-
-    on_progress: Any = None
-
-    def __enter__(self) -> Here:
-        return self
-
-    def __exit__(self, *_: object) -> None: ...
-
-    def session(self) -> Here:
-        return self
-
-    def each(self, _: str, function: Callable[[Any], Any], items: Iterable[Any]) -> list[Any]:
-        return [function(item) for item in items]
+from tests.here import wincli_here
 
 
 def steps() -> Iterator[tuple[str, list[str]]]:
@@ -52,14 +27,18 @@ def steps() -> Iterator[tuple[str, list[str]]]:
                 yield command, lines
 
 
-def run_here(command: str, errors: pytest.CaptureFixture[str]) -> list[str]:
-    """Run ``wincli run`` and return what it says, without how long it took."""
-    params = RUN.make_context("run", shlex.split(command)[2:]).params
-    asked = {name: value or None for name, value in params.items() if name not in ("quiet", "verbose")}
-    errors.readouterr()
-    messages = Messages(-1 if params["quiet"] else 0)
-    run_job(read_job({**asked, "progress": "none"}), Here(), messages, time.perf_counter())  # type: ignore[arg-type]
-    return untimed(errors.readouterr().err.splitlines())
+def run_here(command: str) -> list[str]:
+    """Run a command in this folder and return what it says, without how long it took."""
+    words = shlex.split(command)[1:]
+    ran = wincli_here(*words, *(["--progress", "none"] if words[0] == "run" else []), cwd=Path())
+    return untimed((ran.out + ran.err).splitlines())
+
+
+def can_run(command: str) -> bool:
+    """Whether a command is one of wincli's, and what it reads is there."""
+    words = shlex.split(command)
+    job = any(Path(word).suffix == ".yaml" and Path(word).exists() for word in words)
+    return words[:2] == ["wincli", "status"] or (words[:2] == ["wincli", "run"] and (job or Path(words[-2]).exists()))
 
 
 def untimed(lines: list[str]) -> list[str]:
@@ -86,14 +65,18 @@ def show(command: str, lines: list[str]) -> bool:
     return True
 
 
-def test_recipes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+def test_recipes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
+    for _, job in fences(README, "yaml"):
+        Path(job[0].removeprefix("# ")).write_text("\n".join(job))
     compared = []
     for command, lines in steps():
         if command.startswith("scripts/"):
             subprocess.run([sys.executable, *shlex.split(f"{ROOT}/{command}")], check=True)
-        elif command.startswith("wincli run") and Path(shlex.split(command)[-2]).exists():
-            assert run_here(command, capsys) == untimed(lines)
+        elif command.startswith("for "):
+            subprocess.run(command, shell=True, check=True)
+        elif can_run(command):
+            assert run_here(command) == untimed(lines)
         elif command.startswith(("cat", "head")) and show(command, lines):
             compared.append(command)
-    assert len(compared) == 12
+    assert len(compared) == 13

@@ -45,7 +45,7 @@ MORE: list[Asked] = [
 ]
 
 
-@settings(max_examples=1500)
+@settings(max_examples=400)
 @given(st.data(), logs(), st.one_of(st.sampled_from(WINDOWS), st.sampled_from(MORE)), st.booleans())
 def test_some_nights_are_one_run(data: st.DataObject, table: pa.Table, asked: Asked, keyed: bool) -> None:
     window, order_by, options = asked
@@ -54,7 +54,9 @@ def test_some_nights_are_one_run(data: st.DataObject, table: pa.Table, asked: As
     if "partitioned" in window and options.get("emit") in {"entered", "left"}:
         options["emit"] = "rows"
     table = table.sort_by("t") if order_by == T else table
-    calls = AGGREGATES[:4] if options.get("emit", "aggregates") == "aggregates" else None
+    calls = None
+    if options.get("emit", "aggregates") == "aggregates":  # floats of groups may differ in their last bits
+        calls = AGGREGATES[:4] if options.get("group_by") else AGGREGATES
     parsed = None if calls is None else [parse_aggregate(text) for text in calls]
     end = data.draw(st.sampled_from(["flush", "drop"]))
     key = ["k"] if keyed else []
@@ -141,3 +143,15 @@ def test_rows_before_the_last_of_earlier_nights_are_late(data: st.DataObject, ta
     by = [("k", "ascending"), ("window", "ascending")]
     some, one = (found.drop_columns(["_pos"]).sort_by(by).combine_chunks() for found in (nights.table, whole.table))
     assert same(some, one), difference(some, one)
+
+
+def test_the_mark_behind_a_late_row_is_late_itself() -> None:
+    """Else it would end windows of rows that came after it."""
+    night = pa.table({"t": pa.array([5, 6], pa.int64()), "id": [0, 1], "flag": [False, False]})
+    late = pa.table({"t": pa.array([5], pa.int64()), "id": [2], "flag": [True]})
+    calls = [parse_aggregate("ids=collect(id)")]
+    nights = Nights(make_plan(parse_window("punct()"), night.schema, [], T, calls, Options()), "column:flag")
+    nights.night([night], [[]], "hold", [], None)
+    nights.night([late], [[]], "flush", [], None)
+    assert nights.results[1].counts.rejected == {"late": 1}
+    assert nights.table.select(["ids", "closed_by"]).to_pylist() == [{"ids": [0, 1], "closed_by": "end"}]

@@ -318,6 +318,7 @@ def test_the_manifest_follows_every_row_from_the_input_on(tmp_path: Path) -> Non
         "filtered": 0,
         "dropped_at_end": 0,
         "held": 0,
+        "carried": 0,
         "rejected": {"null_key": 1, "null_order": 1},
     }
     assert (told["counts"]["rows_in"], told["spec"]) == (1, "tumbling, count(9)")

@@ -52,7 +52,7 @@ def add(ordinal: int, *stages: StageRecord, plain: bool = False) -> None:
     with open_state("st", ME) as state, state.begin(unit.label, ordinal, []) as staging:
         record = UnitRecord(
             unit.label, ordinal, None, None, None, (InputFile("in/a.csv", 1, None),), (), stages, "", started,
-            f"2026-11-07T02:00:0{ordinal % 10}+00:00", {}, {},
+            f"2026-11-07T02:00:0{ordinal % 10}+00:00", {}, {}, "", None, {},
         )  # fmt: skip
         commit_together(staging, record, [], 10)
 

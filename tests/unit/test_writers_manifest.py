@@ -51,6 +51,7 @@ def test_it_says_what_was_asked_read_and_written() -> None:
             "filtered": 0,
             "dropped_at_end": 0,
             "held": 0,
+            "carried": 0,
             "rejected": {"null_key": 1},
         },
         "rows_out": 7,

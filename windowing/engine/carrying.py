@@ -21,6 +21,7 @@ from windowing.plan import Plan
 from windowing.scan import Bounds, Scanned
 from windowing.sequence import Sequences
 from windowing.signals import Signals
+from windowing.watermark import Watermarks
 
 
 def read_part(work: Work, part: CarryPart) -> Carry:
@@ -75,13 +76,23 @@ def decoded(work: Work, blobs: Sequence[bytes]) -> Carry | None:
 
 
 def with_carry(
-    plan: Plan, carry: Carry | None, new: Sequences, signals: Signals, base: int, since: int | float | None
+    plan: Plan,
+    carry: Carry | None,
+    new: Sequences,
+    signals: Signals,
+    before: Watermarks | None,
+    since: int | float | None,
 ) -> tuple[Sequences, Past | None, Carry | None]:
-    """Put new rows behind those carried; also return the carry of keys that have no rows at all."""
+    """Put new rows behind those carried; also return the carry of keys that have no rows at all.
+
+    ``before``: the advances among ``signals`` that come from the run before.
+    """
     if carry is None:
         return new, None, None
     sequences, past, idle = joined(plan.spec, carry, new)
-    seen = int(np.count_nonzero(signals.marks.pos < base)) if signals.watermarks is not None else 0
+    seen = 0
+    if signals.watermarks is not None and before is not None:
+        seen = int(np.count_nonzero(np.isin(signals.marks.pos, before.marks.pos)))
     past = Past(past.held, past.registers, past.flags, seen, since)
     return sequences, past, idle
 

@@ -41,6 +41,8 @@ def read_rows(work: Work, chunk: Chunk) -> Rows:
     table = pa.concat_tables([batch.rows for batch in batches])
     rows, pos = one_batch(table), np.concatenate([batch.pos for batch in batches])
     marks = incoming_marks(work, chunk, batches, rows, pos)
+    if work.start is not None and work.start.position is not None:  # the mark of a late row is late itself
+        marks = marks.take(np.flatnonzero(~behind_start(work, marks.rows)))
     rows, pos = _without_mark_rows(work, rows, pos)
     return Rows(rows, pos, screen(work.plan, rows), marks, batches)
 

@@ -101,8 +101,8 @@ def _finish(work: Work, index: int, alone: bool, found: _Found) -> Report:
     marks = signals.marks
     since = start.clock if start is not None else None
     clock = max([*found.clocks, *([] if since is None else [since])], default=None)
-    base = 0 if start is None else start.base
-    sequences, past, idle = with_carry(plan, found.carry, found.sequences, signals, base, since)
+    before = None if start is None else start.advances
+    sequences, past, idle = with_carry(plan, found.carry, found.sequences, signals, before, since)
     dead = _dead(work, sequences, signals)
     bounds = Bounds(clock, since, dead, work.carry is not None)
     scanned = scan(plan, sequences, signals, bounds, past)

@@ -77,16 +77,20 @@ def lines_size(plan: Plan, rows: int) -> int:
 
 
 def pack(splits: Sequence[Split], width: int, chunk_bytes: int) -> list[Chunk]:
-    """Put neighbouring splits together into chunks of at most ``chunk_bytes``, or of one split."""
+    """Put neighbouring splits together into chunks of at most ``chunk_bytes``, or of one split.
+
+    Splits whose positions do not follow each other are of different units, and no neighbours.
+    """
     chunks: list[list[Split]] = []
-    room = 0
+    room = after = 0
     for split in splits:
         size = split.rows * width
-        if not chunks or size > room:
+        if not chunks or size > room or split.base != after:
             chunks.append([])
             room = chunk_bytes
         chunks[-1].append(split)
         room -= size
+        after = split.base + split.rows
     return [Chunk(i, group[0].base, tuple(group)) for i, group in enumerate(chunks)]
 
 

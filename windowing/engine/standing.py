@@ -41,7 +41,6 @@ class Start:
     ``files``: where the ``parts`` are. ``clock``: where the one clock stood, in measures of the clock column;
     ``stands``: where the watermark stood, a reading; None: nowhere yet. ``position``: one row, the largest order values
     so far; None where there was no row, or no column orders. ``advances``: those of the watermark that still matter.
-    ``base``: the arrival position that the new rows begin at.
     """
 
     files: CarryFiles
@@ -50,7 +49,6 @@ class Start:
     stands: Clock | None
     position: pa.Table | None
     advances: Watermarks | None
-    base: int
 
     @property
     def nbytes(self) -> int:
@@ -89,7 +87,7 @@ class Standing:
     oldest: str | None
 
 
-def start_from(files: CarryFiles, registers: Mapping[str, Any], base: int) -> Start:
+def start_from(files: CarryFiles, registers: Mapping[str, Any]) -> Start:
     """Return what a stage goes on from, as `leave` has left it."""
     rows = {part.name.removeprefix("rows-"): part for part in files.parts("rows")}
     keys = files.parts("keys")
@@ -102,7 +100,6 @@ def start_from(files: CarryFiles, registers: Mapping[str, Any], base: int) -> St
         registers["watermark"],
         files.read_table(_POSITION),
         None if advances is None else _watermarks(advances),
-        base,
     )
 
 

@@ -104,6 +104,6 @@ def _evictions(work: Work, spec: Tumbling | Sliding, chunks: Sequence[Chunk]) ->
     found = [sequences_of(work, read.rows, read.pos, read.reasons) for read in reads]
     marks = all_in_order([read.marks for read in reads]) if reads else no_marks(no_rows(work), work.plan.sort)
     carry, since = carried(work), None if work.start is None else work.start.clock
-    sequences, past, _ = with_carry(work.plan, carry, merge([nothing(work), *found]), window_marks(marks), 0, since)
+    sequences, past, _ = with_carry(work.plan, carry, merge([nothing(work), *found]), window_marks(marks), None, since)
     setting = replace(setting_of(work.plan), clock=since, since=since, past=past)
     return evictions(spec, sequences, marks, setting)

@@ -1,0 +1,84 @@
+"""The jobs of units that are done, to run them again: as their records have them, over the files that they read."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from cli.asked import Asked, AskedStage, asked_of
+from cli.repeats import absolute
+from conf.job import Job
+from readers.listing import MANIFEST, NoFilesError, list_files
+from windowing.errors import ConfigError, InputError
+from writers.output import manifest_in
+from writers.place import locate
+from writers.record import UnitRecord, WrittenOutput
+
+
+def plain_again(record: UnitRecord) -> Asked:
+    """Return the job of a plain run, over the files that it read and into the outputs that it wrote, to be replaced.
+
+    Raises `InputError` where a file is gone, `ConfigError` where an output holds something else by now.
+    """
+    for output in record.outputs:
+        _check_output(record, output)
+    files = [file.path for file in record.inputs]
+    _check_files(record, files)
+    *own, last = record.outputs
+    told = {**record.job, "input": files, "output": _named(last), "mode": "overwrite"}
+    asked = asked_of(Job.model_validate(told))
+    outputs = iter(own)
+    stages = tuple(
+        replace(one, stage=one.stage.model_copy(update={"output": _named(next(outputs))})) if one.stage.output else one
+        for one in asked.stages[:-1]
+    )
+    stages = (*stages, asked.stages[-1])
+    job = asked.job.model_copy(update={"stages": tuple(one.stage for one in stages)})
+    bases = tuple(absolute(_fixed(path)) for path in record.job["input"])
+    return replace(asked, job=job, stages=stages, reading=replace(asked.reading, bases=bases))
+
+
+def ending_as(asked: Asked, record: UnitRecord) -> Asked:
+    """Return a job whose stages end as those of a record did: what follows has begun from such an end."""
+    ends = [stage["at_end"] for stage in record.job["stages"]]
+    stages = tuple(_ending(one, end) for one, end in zip(asked.stages, ends, strict=False))
+    stages = (*stages, *asked.stages[len(ends) :])
+    return replace(asked, job=asked.job.model_copy(update={"stages": tuple(s.stage for s in stages)}), stages=stages)
+
+
+def _ending(one: AskedStage, end: str) -> AskedStage:
+    stage = one.stage.model_copy(update={"at_end": end})
+    return replace(one, stage=stage, options=replace(one.options, at_end=stage.at_end))
+
+
+def _check_output(record: UnitRecord, output: WrittenOutput) -> None:
+    place = locate(output.path)
+    told = manifest_in(place, place.path)
+    if told is None or told.get("run") != record.run:
+        what = f"{record.label} has to be run again, and {output.shown} no longer holds its result"
+        raise ConfigError(what, "put that back, or reject late rows with --late reject")
+
+
+def _check_files(record: UnitRecord, files: Sequence[str]) -> None:
+    try:
+        list_files(files)
+    except NoFilesError as error:
+        what = f"{record.label} has to be run again, and its input is gone: {error.what}"
+        raise InputError(what, "put its files back where they were") from error
+    for folder in {path.rpartition("/")[0] for path in files if "://" not in path}:
+        if Path(folder, MANIFEST).exists():
+            what = f"{record.label} has to be run again, and {folder} is a result that was read as a stream"
+            raise ConfigError(what, "reject late rows with --late reject")
+
+
+def _named(output: WrittenOutput) -> str:
+    """The path of an output as the user wrote it, if that still leads there."""
+    return output.shown if absolute(output.shown) == output.path else output.path
+
+
+def _fixed(path: str) -> str:
+    """The folder of a path before its first wildcard; a path without one as it is."""
+    magic = re.search(r"[*?\[]", path)
+    return path if magic is None else path[: path.rfind("/", 0, magic.start()) + 1] or "."
