@@ -17,17 +17,18 @@ from writers.place import locate
 from writers.record import UnitRecord, WrittenOutput
 
 
-def plain_again(record: UnitRecord) -> Asked:
-    """Return the job of a plain run, over the files that it read and into the outputs that it wrote, to be replaced.
+def plain_again(record: UnitRecord) -> tuple[Asked, list[str]]:
+    """Return the job of a plain run, its outputs to be replaced, and the files that it read.
 
     Raises `InputError` where a file is gone, `ConfigError` where an output holds something else by now.
     """
     for output in record.outputs:
         _check_output(record, output)
     files = [file.path for file in record.inputs]
-    _check_files(record, files)
+    bases = tuple(absolute(_fixed(path)) for path in record.job["input"])
+    _check_files(record, files, bases)
     *own, last = record.outputs
-    told = {**record.job, "input": files, "output": _named(last), "mode": "overwrite"}
+    told = {**record.job, "output": _named(last), "mode": "overwrite"}
     asked = asked_of(Job.model_validate(told))
     outputs = iter(own)
     stages = tuple(
@@ -36,8 +37,7 @@ def plain_again(record: UnitRecord) -> Asked:
     )
     stages = (*stages, asked.stages[-1])
     job = asked.job.model_copy(update={"stages": tuple(one.stage for one in stages)})
-    bases = tuple(absolute(_fixed(path)) for path in record.job["input"])
-    return replace(asked, job=job, stages=stages, reading=replace(asked.reading, bases=bases))
+    return replace(asked, job=job, stages=stages, reading=replace(asked.reading, bases=bases)), files
 
 
 def ending_as(asked: Asked, record: UnitRecord) -> Asked:
@@ -61,16 +61,23 @@ def _check_output(record: UnitRecord, output: WrittenOutput) -> None:
         raise ConfigError(what, "put that back, or reject late rows with --late reject")
 
 
-def _check_files(record: UnitRecord, files: Sequence[str]) -> None:
+def _check_files(record: UnitRecord, files: Sequence[str], bases: Sequence[str]) -> None:
     try:
         list_files(files)
     except NoFilesError as error:
         what = f"{record.label} has to be run again, and its input is gone: {error.what}"
         raise InputError(what, "put its files back where they were") from error
+    if not all(any(_is_below(path, base) for base in bases) for path in files):
+        what = f"{record.label} has to be run again, and {', '.join(record.job['input'])} is elsewhere from here"
+        raise ConfigError(what, "run this where that was run, or name inputs by paths from the root on")
     for folder in {path.rpartition("/")[0] for path in files if "://" not in path}:
         if Path(folder, MANIFEST).exists():
             what = f"{record.label} has to be run again, and {folder} is a result that was read as a stream"
             raise ConfigError(what, "reject late rows with --late reject")
+
+
+def _is_below(path: str, base: str) -> bool:
+    return path == base or path.startswith(f"{base.rstrip('/')}/")
 
 
 def _named(output: WrittenOutput) -> str:

@@ -36,14 +36,14 @@ from writers.state import State
 class Late:
     """What late rows are settled with.
 
-    ``keep``: how many units keep their data. ``job_of(record)``: the job of a unit that is done, to run it again.
-    ``readings``: by label, what units that are settled and not yet run have to read.
+    ``keep``: how many units keep their data. ``job_of(record)``: the job of a unit that is done, to run it again, and
+    the files that it then reads. ``readings``: by label, what units that are settled and not yet run have to read.
     """
 
     state: State
     desk: Desk
     keep: int
-    job_of: Callable[[UnitRecord], Asked]
+    job_of: Callable[[UnitRecord], tuple[Asked, Sequence[str]]]
     readings: dict[str, Reading] = field(default_factory=dict)
 
 
@@ -154,8 +154,9 @@ def _run_again(
     if prior is not None and not late.state.has_data(prior.label):
         what = f"{record.label} begins from the state of {prior.label}, which is no longer kept"
         raise ConfigError(what, "a higher --keep keeps more states")
-    asked = late.job_of(record)
-    reading = _reading(late, asked, record, prior, wanted, sources) if wanted or record.lent else None
+    asked, files = late.job_of(record)
+    own = open_input(asked, late.desk, files)
+    reading = _reading(late, own, record, prior, wanted, sources)
     onto = Onto(late.state, _unit_of(record), prior.label if prior else None, late.keep, reading)
     run_job(asked, late.desk, onto)
     assert onto.record is not None
@@ -164,13 +165,14 @@ def _run_again(
 
 def _reading(
     late: Late,
-    asked: Asked,
+    own: FileSource,
     record: UnitRecord,
     prior: UnitRecord | None,
     wanted: Sequence[Loan],
     sources: Mapping[str, tuple[int, FileSource]],
 ) -> Reading:
-    own = open_input(asked, late.desk)
+    if not wanted and not record.lent:
+        return Reading(own, from_root(own.files))
     after, before = _position(late.state, prior), _position(late.state, record)
     shares, borrowed = [Share(own, after=after if record.lent else None)], []
     for loan in wanted:
@@ -183,7 +185,8 @@ def _reading(
 def _open_lender(late: Late, label: str) -> tuple[int, FileSource]:
     lender = late.state.record(label)
     assert lender is not None
-    return lender.ordinal, open_input(late.job_of(lender), late.desk)
+    asked, files = late.job_of(lender)
+    return lender.ordinal, open_input(asked, late.desk, files)
 
 
 def _position(state: State, record: UnitRecord | None) -> pa.Table | None:

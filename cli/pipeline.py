@@ -16,7 +16,7 @@ from cli.outputs import Route, open_outputs, route_stages
 from cli.plans import PlannedStage, plan_stages
 from cli.stages import RanStage, run_stages
 from cli.summary import tell_choices
-from cli.words import by_reason
+from cli.words import by_reason, many
 from conf.job import Job
 from readers.open import open_source
 from readers.source import FileSource
@@ -67,10 +67,12 @@ def run_job(asked: Asked, desk: Desk, onto: Onto | None = None) -> list[RanStage
     return ran
 
 
-def open_input(asked: Asked, desk: Desk) -> FileSource:
-    """Open what the first stage of a job reads. Raises as `open_source` does."""
+def open_input(asked: Asked, desk: Desk, files: Sequence[str] | None = None) -> FileSource:
+    """Open what the first stage of a job reads, or only those ``files`` of it. Raises as `open_source` does."""
     return open_source(
-        asked.job.input, asked.reading, lambda f, items: desk.spark.session().each("read types", f, items)
+        asked.job.input if files is None else files,
+        asked.reading,
+        lambda f, items: desk.spark.session().each("read types", f, items),
     )
 
 
@@ -108,7 +110,7 @@ def _check_rejects(job: Job, ran: Sequence[RanStage]) -> None:
     total = sum(rejected.values())
     if job.max_rejects is not None and total > job.max_rejects:
         raise DataError(
-            f"{total:,} rows were rejected ({by_reason(rejected)}), more than the {job.max_rejects:,} allowed; "
+            f"{many(total, 'row')} {'was' if total == 1 else 'were'} rejected ({by_reason(rejected)}), more than the {job.max_rejects:,} allowed; "
             "nothing was written",
             "run without --max-rejects to see them in _rejected",
         )

@@ -23,7 +23,8 @@ def tell_range(outcome: RangeOutcome[R], output: str, has_state: bool, seconds: 
     if outcome.gaps:
         messages.note(f"no input, passed over: {compact(outcome.gaps)}", gaps=_labels(outcome.gaps))
     if outcome.reached and has_state:
-        beyond = f"{compact(outcome.beyond)} stay as they were" if outcome.beyond else "no unit was done after it"
+        stays = "stays as it was" if len(outcome.beyond) == 1 else "stay as they were"
+        beyond = f"{compact(outcome.beyond)} {stays}" if outcome.beyond else "no unit was done after it"
         messages.note(f"the correction reached {outcome.reached.label}; {beyond}", reached=outcome.reached.label)
     if not outcome.done:
         messages.summary(f"nothing to do -> {output}", **_fields(outcome), output=output)

@@ -170,14 +170,14 @@ def _replacing(asked: Asked) -> Asked:
     return replace(asked, job=asked.job.model_copy(update={"mode": "overwrite"}))
 
 
-def _job_again(asked: Asked, places: Places, record: UnitRecord) -> Asked:
-    """The job of a unit of the range, or one before it, that has to be run again because of late rows."""
+def _job_again(asked: Asked, places: Places, record: UnitRecord) -> tuple[Asked, Sequence[str]]:
+    """The job of a unit of the range, or one before it, to be run again because of late rows, and what it reads."""
     unit = unit_at(record.ordinal, asked.job.unit)
     found = find_input(places, unit)
     if found is None:
         what = f"{unit.label} has to be run again for late rows, and its input is gone"
         raise InputError(what, "put its files back where they were")
-    return _replacing(ending_as(unit_job(asked, places, unit, found), record))
+    return _replacing(ending_as(unit_job(asked, places, unit, found), record)), found.paths
 
 
 def _check_same_job(job: Job, records: Sequence[UnitRecord]) -> None:

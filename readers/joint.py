@@ -65,7 +65,10 @@ class JointSource:
         batch = share.source.read(own, list(dict.fromkeys([*columns, *order])), dictionary)
         kept = _kept(share, batch.rows.select(order))
         rows = batch.rows.select(list(columns)).filter(pa.array(kept))
-        return Batch(rows, batch.pos[kept], batch.rejects if share.before is None else None)
+        elsewhere = len(kept) - rows.num_rows
+        if share.before is None or batch.rejects is None:
+            return Batch(rows, batch.pos[kept], batch.rejects, elsewhere)
+        return Batch(rows, batch.pos[kept], None, elsewhere + batch.rejects.num_rows)
 
     def explain_type(self, column: str) -> str | None:
         """Say which value made a column text, or None."""

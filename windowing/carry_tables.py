@@ -49,7 +49,7 @@ def row_schema(keys: pa.Table, schema: pa.Schema, key: Sequence[str], values: Se
 def read_carry(
     keys: pa.Table, rows: pa.Table, key: Sequence[str], order: Sequence[str], values: Sequence[str]
 ) -> Carry:
-    """Return the carry that `key_table` and `row_table` have written; names as `windowing.sequence.build` takes them."""
+    """Return the carry that `key_table` and `row_table` have written; names as in `windowing.sequence.build`."""
     known: list[Any] = [_numpy(keys, name) for name in (ROWS, BEGIN, WINDOWS, FULL)]
     registers = Registers(*[*known, combined(keys.column(BASELINE))])
     flags = Flags(*(_numpy(rows, name) for name in (SHOWN, GONE, LAST)))

@@ -58,7 +58,7 @@ def test_days_are_one_run_and_a_correction_goes_as_far_as_it_reaches(run: Run, t
     seen = {path: path.stat().st_mtime_ns for path in tmp_path.glob("*/dt=*/*") if path.parts[-3] != "log"}
     change(tmp_path / "log" / f"dt={day(2)}" / "a.parquet")
     ran = run("job.yaml", "--state", "st", *SMALL, *span(2, 2))
-    assert ran.notes[-1] == f"the correction reached {day(3)}; {day(4)} stay as they were"
+    assert ran.notes[-1] == f"the correction reached {day(3)}; {day(4)} stays as it was"
     touched = {path.parts[-2] for path in seen if path.stat().st_mtime_ns != seen[path]}
     assert touched == {f"dt={day(n)}" for n in (2, 3)}
 

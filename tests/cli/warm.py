@@ -8,10 +8,12 @@ from __future__ import annotations
 import contextlib
 import io
 import json
+import math
 import os
 import sys
 from typing import Any
 
+import cli.progress
 import cli.run
 from cli.main import _main
 from windowing.engine.session import Session
@@ -65,6 +67,7 @@ def run(asked: dict[str, Any]) -> dict[str, Any]:
 def main() -> None:
     shared = Shared()
     cli.run._boot = shared  # type: ignore[assignment]
+    cli.progress._SECONDS_BETWEEN_LINES = math.inf  # what a command says must not hang on how busy this machine is
     try:
         for line in sys.stdin:
             sys.stdout.write(json.dumps(run(json.loads(line))) + "\n")

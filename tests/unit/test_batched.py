@@ -34,7 +34,7 @@ from windowing.setting import Clock, Setting
 from windowing.spec import Batched
 
 CASES = Path(__file__).parents[1] / "cases" / "batched_windows.json"
-MANY = settings(max_examples=3 * settings().max_examples)
+MANY = settings(max_examples=2 * settings().max_examples)
 PLAIN = Setting()
 
 

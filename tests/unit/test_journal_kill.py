@@ -1,8 +1,9 @@
-"""SIGKILL at every line of a commit of two outputs and a state: afterwards they are all old or all new, never a mix.
+"""SIGKILL all through a commit of two outputs and a state: afterwards they are all old or all new, never a mix.
 
-A child process forks one run after the other. A run counts the lines it passes through in modules
-of ``writers`` from a given moment on, each line up to ``visits`` times, and kills itself at the n-th: n = 1, 2, 3, ...
-until one gets through. The next opener of the state, who may be killed the same way, has to set things right.
+A warm process forks one run after the other. The first gets through, and tells after which lines of ``writers`` the
+files were others than before: a kill at any other line leaves what the one before it leaves. The next ones kill
+themselves at these lines, one each. The next opener of the state, who may be killed the same way, has to set things
+right.
 """
 
 from __future__ import annotations
@@ -11,13 +12,14 @@ import json
 import subprocess
 import sys
 from collections import Counter
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
 ROOT = Path(__file__).parents[2]
 CHILD = '''
-import glob, json, os, pathlib, shutil, signal, sys
+import gc, glob, json, os, pathlib, shutil, signal, sys
 from contextlib import ExitStack
 import pyarrow as pa
 from windowing.engine.ports import Part
@@ -28,11 +30,8 @@ from writers.record import OpenWindows, StageRecord, UnitRecord
 from writers.sink import check_types
 from writers.state import open_state
 
-base, old, can_exchange, since, visits = sys.argv[1], sys.argv[2] == "old", sys.argv[3] == "exchange", *sys.argv[4:]
 schema = pa.schema([("n", pa.int64())])
 os.fsync = lambda fd: None  # slow, and a kill loses nothing that the kernel has
-if not can_exchange:
-    swap.exchange = lambda *_: False
 
 def owner():
     return Owner(os.getpid(), "here", "now")
@@ -53,23 +52,43 @@ def put(folder, value, start=lambda: None):
         start()
         journal.commit_together(staging, record, outputs, 1)
 
-def killer(kill_at):
-    passed, seen = 0, {}
-    later = ("journal.py", "swap.py", "state_folder.py", "state_recovery.py", "state_staging.py", "output.py")
-    files = ("shutil.py", *glob.glob("writers/*.py")) if since == "commit" else later
+def files_of(folder):
+    """What tells one state of all files below a folder from another."""
+    seen = []
+    for entry in os.scandir(folder):
+        told = entry.stat(follow_symlinks=False)
+        seen.append((entry.path, told.st_ino, told.st_size, told.st_mtime_ns))
+        if entry.is_dir(follow_symlinks=False):
+            seen += files_of(entry.path)
+    return sorted(seen)
+
+def trace_lines(at_line):
+    """From now on call ``at_line`` with the number of each line that is come to, from 1."""
+    passed = 0
+    files = ("shutil.py", *glob.glob("writers/*.py"))
     def trace(frame, event, arg):
         nonlocal passed
-        name = frame.f_code.co_filename
-        if not name.endswith(files):
+        if not frame.f_code.co_filename.endswith(files):
             return None
-        at = (name, frame.f_lineno)
-        if event == "line" and seen.get(at, 0) < int(visits):
-            seen[at] = seen.get(at, 0) + 1
+        if event == "line":
             passed += 1
-            if passed == kill_at:
-                os.kill(os.getpid(), signal.SIGKILL)
+            at_line(passed)
         return trace
     sys.settrace(trace)
+
+def watcher(folder, changes):
+    """Note the lines that come first after a change of files."""
+    last = None
+    def look_at_files(line):
+        nonlocal last
+        seen = files_of(folder)
+        if seen != last:
+            last = seen
+            changes.append(line)
+    trace_lines(look_at_files)
+
+def killer(kill_at):
+    trace_lines(lambda line: os.kill(os.getpid(), signal.SIGKILL) if line == kill_at else None)
 
 def interrupted_at_journal(folder):
     journal._swap = lambda *_: os.kill(os.getpid(), signal.SIGKILL)
@@ -83,18 +102,21 @@ def interrupted_between_outputs(folder):
     output.Output.swap = swap_once
     put(folder, 2)
 
-def killed(folder, kill_at):
-    """What is killed at the n-th line: a commit, its second half, or the opening that completes one."""
+def disturbed(folder, since, disturb):
+    """What is killed somewhere: a commit, or the opening that completes one."""
     if since == "commit":
-        put(folder, 2, lambda: killer(kill_at))
-    elif since == "journal":
-        later = journal._swap
-        journal._swap = lambda *a: (killer(kill_at), later(*a))
-        put(folder, 2)
+        put(folder, 2, disturb)
     else:
-        killer(kill_at)
+        disturb()
         with open_state(folder + "/state", owner()):
             pass
+    sys.settrace(None)
+
+def watched(folder, since, found):
+    changes = []
+    disturbed(folder, since, lambda: watcher(folder, changes))
+    assert look(folder) == 2
+    pathlib.Path(found).write_text(json.dumps(changes))
 
 def value_of(folder):
     """The value of a whole result, None where there is none; anything else is a mix."""
@@ -145,69 +167,86 @@ def in_fork(work):
             os._exit(1)
     return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
 
-def after(folder, found):
+def after(folder, since, found):
     seen = look(folder)
     if since == "commit":
         put(folder, 3)
         assert look(folder) == 3
     pathlib.Path(found).write_text(json.dumps(seen))
 
-check_types("csv", schema)  # what is loaded here is not loaded in each fork
-run, template, found = base + "/run", base + "/template", base + "/found"
-os.mkdir(run)
-with open_state(run + "/state", owner()):
-    pass
-if old:
-    assert in_fork(lambda: put(run, 1)) == 0
-firsts = {"opening at journal": interrupted_at_journal, "opening between outputs": interrupted_between_outputs}
-first = firsts.get(since)
-if first:
-    assert in_fork(lambda: first(run)) == -signal.SIGKILL
-os.rename(run, template)
-results, kill_at = [], 0
-while True:
-    kill_at += 1
+def case(base, before, how, since):
+    """Write what stood after each kill."""
+    if how == "two steps":
+        swap.exchange = lambda *_: False
+    run, template, found = base + "/run", base + "/template", base + "/found"
+    os.mkdir(run)
+    with open_state(run + "/state", owner()):
+        pass
+    if before == "old":
+        assert in_fork(lambda: put(run, 1)) == 0
+    firsts = {"opening at journal": interrupted_at_journal, "opening between outputs": interrupted_between_outputs}
+    first = firsts.get(since)
+    if first:
+        assert in_fork(lambda: first(run)) == -signal.SIGKILL
+    os.rename(run, template)
     shutil.copytree(template, run)
-    code = in_fork(lambda: killed(run, kill_at))
-    if code == 0:
-        assert look(run) == 2
-        break
-    assert code == -signal.SIGKILL, code
-    assert in_fork(lambda: after(run, found)) == 0, kill_at
-    results.append(json.loads(pathlib.Path(found).read_text()))
+    assert in_fork(lambda: watched(run, since, found)) == 0
     shutil.rmtree(run)
-print(json.dumps(results))
+    results = []
+    for kill_at in json.loads(pathlib.Path(found).read_text()):
+        shutil.copytree(template, run)
+        code = in_fork(lambda: disturbed(run, since, lambda: killer(kill_at)))
+        assert code == -signal.SIGKILL, code
+        assert in_fork(lambda: after(run, since, found)) == 0, kill_at
+        results.append(json.loads(pathlib.Path(found).read_text()))
+        shutil.rmtree(run)
+    pathlib.Path(found).write_text(json.dumps(results))
+
+check_types("csv", schema)  # what is loaded here is not loaded in each fork
+gc.freeze()  # or each fork would copy what it never changes
+for line in sys.stdin:
+    asked = json.loads(line)
+    print(in_fork(lambda: case(*asked)), flush=True)
 '''
 
 
-def kills(tmp_path: Path, before: str, how: str, since: str, visits: int) -> Counter[int | None]:
+Kills = Callable[[str, str, str], Counter[int | None]]
+
+
+@pytest.fixture(scope="module")
+def child() -> Iterator[subprocess.Popen[str]]:
+    command = [sys.executable, "-c", CHILD]
+    with subprocess.Popen(command, cwd=ROOT, text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        yield process
+
+
+@pytest.fixture
+def kills(child: subprocess.Popen[str], tmp_path: Path) -> Kills:
     """How often the old unit (1, or None for none) or the new one (2) stood after a kill and the next opening."""
-    command = [sys.executable, "-c", CHILD, str(tmp_path), before, how, since, str(visits)]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    return Counter(json.loads(done.stdout))
 
+    def call(before: str, how: str, since: str) -> Counter[int | None]:
+        assert child.stdin is not None
+        assert child.stdout is not None
+        print(json.dumps([str(tmp_path), before, how, since]), file=child.stdin, flush=True)
+        assert child.stdout.readline() == "0\n"  # it says on stderr what went wrong
+        return Counter(json.loads((tmp_path / "found").read_text()))
 
-@pytest.mark.parametrize("before", ["none", "old"])
-def test_killed_anywhere_in_a_commit(tmp_path: Path, before: str) -> None:
-    seen = kills(tmp_path, before, "exchange", "commit", 1)
-    former = 1 if before == "old" else None
-    assert set(seen) == {former, 2}
-    assert seen[former] > 50
-    assert seen[2] > 30
+    return call
 
 
 @pytest.mark.parametrize(("before", "how"), [("none", "exchange"), ("old", "exchange"), ("old", "two steps")])
-def test_killed_at_the_swap_of_any_part(tmp_path: Path, before: str, how: str) -> None:
-    seen = kills(tmp_path, before, how, "journal", 3)
-    assert set(seen) == {2}
-    assert seen[2] > 50
+def test_killed_anywhere_in_a_commit(kills: Kills, before: str, how: str) -> None:
+    seen = kills(before, how, "commit")
+    former = 1 if before == "old" else None
+    assert set(seen) == {former, 2}
+    assert seen[former] > 8
+    assert seen[2] > (20 if before == "old" else 6)
 
 
 @pytest.mark.parametrize(
     ("since", "how"), [("opening at journal", "two steps"), ("opening between outputs", "exchange")]
 )
-def test_killed_again_while_a_commit_is_completed(tmp_path: Path, since: str, how: str) -> None:
-    seen = kills(tmp_path, "old", how, since, 1)
+def test_killed_again_while_a_commit_is_completed(kills: Kills, since: str, how: str) -> None:
+    seen = kills("old", how, since)
     assert set(seen) == {2}
-    assert seen[2] > 100
+    assert seen[2] > 30

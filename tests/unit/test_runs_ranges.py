@@ -263,7 +263,7 @@ def test_a_correction_whose_input_is_gone(log: Log) -> None:
     assert ran.err.splitlines()[-1] == f"wincli: error: {what}; put its files back where they were"
     assert f"done before that, and kept: {day(3)}" in ran.notes
     log.write(4)
-    assert corrections(log.run(*span(5, 5))) == [f"the correction reached {day(4)}; {day(5)} stay as they were"]
+    assert corrections(log.run(*span(5, 5))) == [f"the correction reached {day(4)}; {day(5)} stays as it was"]
     assert log.is_that_of_one_run()
 
 

@@ -57,8 +57,9 @@ def read_chunk(work: Work, chunk: Chunk) -> Read:
         judged = _judged(work, chunk, read.rows, read.pos)
         reasons = with_late(reasons, judged.late)
         marks, level = judged.watermarks.marks, judged.watermarks.level
-    unread = sum(batch.rejects.num_rows for batch in read.batches if batch.rejects is not None)
-    account = reject(work, chunk, read.batches, read.pos, reasons) + Account(Counts(rows_in=len(read.pos) + unread))
+    only_marks = sum(len(batch.pos) for batch in read.batches) - len(read.pos)
+    rows_in = chunk.rows - only_marks - sum(batch.elsewhere for batch in read.batches)
+    account = reject(work, chunk, read.batches, read.pos, reasons) + Account(Counts(rows_in=rows_in))
     sequences = sequences_of(work, read.rows, read.pos, reasons)
     return Read(sequences, marks, level, _clock(work.plan, sequences), account)
 

@@ -55,12 +55,14 @@ class Batch:
 
     ``rows``: a table of exactly the columns asked for, in that order and in the source schema's types.
     ``pos``: int64, the arrival position of each row, ascending.
-    ``rejects``: the rows that could not be read at all, as a table of `REJECT_FIELDS`, or None.
+    ``rejects``: the rows that could not be read at all, as a table of `REJECT_FIELDS`, or None. ``elsewhere``: how many
+    of the split's positions are none of this input's, but of another run's.
     """
 
     rows: pa.Table
     pos: npt.NDArray[np.int64]
     rejects: pa.Table | None = None
+    elsewhere: int = 0
 
 
 REJECT_FIELDS: tuple[pa.Field, ...] = (

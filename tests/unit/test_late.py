@@ -1,0 +1,132 @@
+"""Shares of an input by order: each row in one of them, where it stands; and what is asked before any is taken."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable, Sequence
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from cli.late import is_settled
+from readers.joint import Share, count_behind, join
+from readers.open import open_source
+from readers.options import ReadOptions
+from readers.source import FileSource
+from windowing.engine.slices import pack
+from windowing.errors import InputError
+from writers.record import Loan, UnitRecord
+
+
+def opened(*paths: Path, **options: Any) -> FileSource:
+    def here(function: Callable[[Any], Any], items: Sequence[Any]) -> list[Any]:
+        return [function(item) for item in items]
+
+    return open_source([str(path) for path in paths], ReadOptions(**options), here)
+
+
+def bound(*values: Any, names: Sequence[str] = ("t", "s")) -> pa.Table:
+    """One row of order columns."""
+    return pa.table({name: [value] for name, value in zip(names, values, strict=False)})
+
+
+def read(source: Any, *columns: str) -> list[tuple[Any, ...]]:
+    """Positions and values of all rows of a source, split by split."""
+    rows = []
+    for split in source.splits:
+        batch = source.read(split, columns)
+        rows += list(zip(batch.pos.tolist(), *(batch.rows[name].to_pylist() for name in columns), strict=True))
+    return rows
+
+
+TIMES = st.integers(0, 6) | st.none()
+ROWS = st.lists(st.tuples(TIMES, st.sampled_from("abc") | st.none()), min_size=1, max_size=20)
+
+
+@given(ROWS, st.lists(st.tuples(st.integers(0, 6), st.sampled_from("abc")), max_size=4), st.integers(1, 5))
+def test_shares_that_follow_each_other_hold_each_row_once(
+    rows: list[tuple[int | None, str | None]], at: list[tuple[int, str]], group: int
+) -> None:
+    bounds = sorted(at)
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, "a.parquet")
+        log = pa.table({"t": [t for t, _ in rows], "s": pa.array([s for _, s in rows], pa.string())})
+        pq.write_table(log.cast(pa.schema([("t", pa.int64()), ("s", pa.string())])), path, row_group_size=group)
+        source = opened(path)
+        edges: list[pa.Table | None] = [None, *(bound(*each) for each in bounds), None]
+        shares = [join([Share(source, 0, after, before)]) for after, before in pairwise(edges)]
+        found = [read(share, "t", "s") for share in shares]
+        told = [count_behind(source, edges[1:-1], split) for split in source.splits] if bounds else []
+    assert sorted(row for share in found for row in share) == sorted((i, *row) for i, row in enumerate(rows))
+    for i, row in enumerate(rows):
+        place = sum(not _is_behind(row, each) for each in bounds)
+        here = next(n for n, share in enumerate(found) if (i, *row) in share)
+        assert here == place
+    for n, each in enumerate(bounds):
+        assert sum(counts[n] for counts in told) == sum(_is_behind(row, each) for row in rows)
+
+
+def _is_behind(row: tuple[int | None, str | None], other: tuple[int, str]) -> bool:
+    """Whether a row sorts before a place; a null is before nothing."""
+    for value, limit in zip(row, other, strict=True):
+        if value is None or value > limit:  # type: ignore[operator]
+            return False
+        if value < limit:  # type: ignore[operator]
+            return True
+    return False
+
+
+def test_shares_of_two_inputs_are_one_source(tmp_path: Path) -> None:
+    (tmp_path / "b.csv").write_text("t,u\n1,x\n5,y\n")
+    (tmp_path / "a.csv").write_text("t,u,v\n4,z,0.5\n9,z,1.5\nodd,z,2.5\n", "utf-8")
+    own, late = opened(tmp_path / "b.csv"), opened(tmp_path / "a.csv", schema=(("t", "int64"),))
+    joint = join([Share(own), Share(late, 1000, bound(1, names="t"), bound(5, names="t"))])
+    assert [Path(file.path).name for file in joint.files] == ["b.csv", "a.csv"]
+    assert joint.schema.names == ["t", "u", "v"]
+    assert read(joint, "u", "v") == [(0, "x", None), (1, "y", None), (1000, "z", 0.5)]
+    lent, kept = joint.splits[-1], join([Share(late, 0, bound(5, names="t"))])
+    assert joint.read(lent, ["u"]).rejects is None
+    unread = kept.read(kept.splits[0], ["u"]).rejects
+    assert unread is not None
+    assert unread.column("_row").to_pylist() == [4]
+    assert joint.line_numbers(lent, np.array([1000])).tolist() == [2]
+    assert [[split.base for split in chunk.splits] for chunk in pack(joint.splits, 8, 1 << 20)] == [[0], [1000]]
+
+
+def test_keys_come_as_dictionaries_also_where_they_order_the_rows(tmp_path: Path) -> None:
+    pq.write_table(pa.table({"s": ["a", "b", "c"]}), tmp_path / "a.parquet")
+    share = join([Share(opened(tmp_path / "a.parquet"), 0, bound("b", names="s"))])
+    rows = share.read(share.splits[0], ["s"], ["s"]).rows
+    assert (rows.schema.field("s").type, rows["s"].to_pylist()) == (pa.dictionary(pa.int32(), pa.string()), ["b", "c"])
+
+
+def test_inputs_that_do_not_fit_together_are_told(tmp_path: Path) -> None:
+    pq.write_table(pa.table({"s": ["a"]}), tmp_path / "a.parquet")
+    pq.write_table(pa.table({"s": [True]}), tmp_path / "b.parquet")
+    with pytest.raises(InputError, match="column 's' is"):
+        join([Share(opened(tmp_path / "a.parquet")), Share(opened(tmp_path / "b.parquet"))])
+
+
+def test_a_unit_is_settled_while_those_that_took_its_rows_are_those_that_it_names() -> None:
+    class Fake:
+        records: tuple[UnitRecord, ...] = ()
+
+    def unit(n: int, lent: tuple[str, ...] = (), *lenders: str) -> UnitRecord:
+        loans = tuple(Loan(label, ()) for label in lenders)
+        texts = ("", "", "")
+        return UnitRecord(f"d{n}", n, None, None, None, (), (), (), *texts, {}, {}, "", None, {}, lent, loans)
+
+    state: Any = Fake()
+    state.records = (unit(1, (), "d3"), unit(2), unit(3, ("d1",)))
+    assert [is_settled(state, record) for record in state.records] == [True, True, True]
+    state.records = (unit(1), unit(2, (), "d3"), unit(3, ("d1",)))
+    assert [is_settled(state, record) for record in state.records] == [True, True, False]
+    state.records = (unit(1, (), "d3"), unit(2), unit(3))
+    assert not is_settled(state, state.records[2])
