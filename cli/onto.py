@@ -82,7 +82,7 @@ class Onto:
         if found:
             raise ConfigError(
                 f"the state {self.state.shown} is of another job (at {before.label}): {'; '.join(found)}",
-                "run the job that made it (give columns their types with --schema), or name another state",
+                "run the job that made it, or name another state",
             )
 
     def going_on(self, stage: PlannedStage, work: Work) -> Work:

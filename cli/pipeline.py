@@ -109,8 +109,8 @@ def _check_rejects(job: Job, ran: Sequence[RanStage]) -> None:
     rejected = sum((each.outcome.counts for each in ran), Counts()).rejected
     total = sum(rejected.values())
     if job.max_rejects is not None and total > job.max_rejects:
+        words = f"{many(total, 'row')} {'was' if total == 1 else 'were'} rejected ({by_reason(rejected)})"
         raise DataError(
-            f"{many(total, 'row')} {'was' if total == 1 else 'were'} rejected ({by_reason(rejected)}), more than the {job.max_rejects:,} allowed; "
-            "nothing was written",
+            f"{words}, more than the {job.max_rejects:,} allowed; nothing was written",
             "run without --max-rejects to see them in _rejected",
         )

@@ -13,6 +13,8 @@ from tests.cli.running import manifest, table
 
 APART = 10**12
 """How far the arrival positions of units are apart."""
+RUN_THAT_JOB = "run the job that made it, or name another state"
+"""What to do about the state of another job."""
 
 
 def day(n: int) -> str:

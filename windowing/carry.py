@@ -8,7 +8,7 @@ carry is kept as tables (`windowing.carry_tables`), which travel to the scan as 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import numpy as np
@@ -165,6 +165,15 @@ def merged(one: Carry, other: Carry) -> Carry:
     if both.sequences.keys is None:
         return one if len(one.registers.rows) else other
     return take_keys(both, _ascending(both.sequences.keys))
+
+
+def counted_anew(carry: Carry) -> Carry:
+    """Return a carry whose keys have had no rows but those that are in it."""
+    sequences = carry.sequences
+    counts = np.diff(sequences.bounds)
+    rank = np.arange(len(sequences)) - np.repeat(sequences.bounds[:-1], counts)
+    registers = replace(carry.registers, rows=counts, begin=np.zeros_like(counts))
+    return replace(carry, sequences=replace(sequences, rank=rank), registers=registers)
 
 
 def take_keys(carry: Carry, picks: Ints) -> Carry:

@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 
 from windowing.batched import batched_rest
-from windowing.carry import Carry, Flags, Past, Registers, fresh, no_flags, taken_rows
+from windowing.carry import Carry, Flags, Past, Registers, counted_anew, fresh, no_flags, taken_rows
 from windowing.columns import Ints, Mask, combined
 from windowing.contents import shown
 from windowing.intervals import interval_rest
@@ -61,7 +61,9 @@ def carry_of(
         registers, windows=past.registers.windows + np.bincount(panes.key[told], minlength=len(registers.rows))
     )
     flags = Flags(seen, gone, last)
-    return taken_rows(Carry(sequences, registers, flags), np.flatnonzero(kept))
+    carry = taken_rows(Carry(sequences, registers, flags), np.flatnonzero(kept))
+    # no window that tumbles looks back behind its first row: whatever came before must not make states differ
+    return counted_anew(carry) if isinstance(spec, Tumbling) else carry
 
 
 def _of_use(

@@ -33,6 +33,8 @@ JOB = """
   {name: two, window: count(7), key: shop, agg: [n=sum(n), spent=sum(spent), users=collect(user)]}]}
 """
 _ROWS = 3_000
+POLL = 0.002
+"""Seconds between two looks at a run."""
 _VOLATILE = ("run", "state", "began", "started", "finished", "seconds", "bytes", "nbytes")  # of no two runs alike
 
 
@@ -70,7 +72,7 @@ def undisturbed(base: Path) -> Course:
     seen = {Moment(0, 0): time.monotonic()}
     while process.poll() is None:
         seen.setdefault(where(folder), time.monotonic())
-        time.sleep(0.001)
+        time.sleep(POLL)
     ran = ended(process)
     assert ran.code == 0, ran.err
     seconds = {one: seen[other] - seen[one] for one, other in itertools.pairwise(sorted(seen))}
@@ -105,9 +107,9 @@ def start_course(folder: Path, log: Path) -> subprocess.Popen[str]:
 def where(folder: Path) -> Moment:
     """Return where a run is, or was when it was killed; day 3 is after the last commit."""
     state = folder / "state"
+    for label in promised(folder):
+        return Moment(DAYS.index(label), PHASES.index("commit"))
     names = _listed(state)
-    if ".journal.json" in names:
-        return Moment(DAYS.index(pending(folder) or DAYS[len(_done(names)) - 1]), PHASES.index("commit"))
     day = len(_done(names))
     stages = [stage for name in names if name.startswith(".new-") for stage in _listed(state / name)]
     if day < len(DAYS) and any((folder / "sessions").glob(f".dt={DAYS[day]}.wincli-new-*/_wincli/manifest.json")):
@@ -127,12 +129,13 @@ def _listed(folder: Path) -> list[str]:
         return []
 
 
-def pending(folder: Path) -> str | None:
-    """The day that a journal promises."""
+def promised(folder: Path) -> dict[str, str]:
+    """The day that a journal promises, if there is one, and the id of its run."""
     try:
-        return str(json.loads((folder / "state" / ".journal.json").read_text())["label"])
+        told = json.loads((folder / "state" / ".journal.json").read_text())
     except FileNotFoundError:
-        return None
+        return {}
+    return {told["label"]: told["run"]}
 
 
 def told_of(folder: Path, key: str) -> dict[str, str | None]:

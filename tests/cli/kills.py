@@ -8,7 +8,7 @@ import random
 import signal
 import subprocess
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -19,11 +19,12 @@ from tests.cli.course import (
     COMMAND,
     DAYS,
     OUTPUTS,
+    POLL,
     Course,
     Moment,
     content_of,
     names_of,
-    pending,
+    promised,
     start_course,
     told_of,
     where,
@@ -31,7 +32,9 @@ from tests.cli.course import (
 from tests.cli.running import Ran, Warm, ended
 
 Victim = Literal["driver", "worker", "java"]
+Fault = Literal["mix", "loss", "leftover", "bad end"]
 VICTIMS: tuple[Victim, ...] = ("driver", "worker", "java")
+FAULTS: tuple[Fault, ...] = ("mix", "loss", "leftover", "bad end")
 _SPARK_FAILED = 5
 _PATIENCE = 10.0
 
@@ -40,18 +43,16 @@ _PATIENCE = 10.0
 class Kill:
     """What a kill came to. ``moment``: where it hit. ``code``: how the run ended. ``done``: its unit is all the same.
 
-    What must be empty: ``mixes``, of what is not as undisturbed; ``losses``, of what was done and is not, or had to be
-    done again; ``leftovers``, files and processes; ``traces``, stack traces that the user got to see.
+    ``faults``: what must not be, each a kind and a text. A *mix* is not as undisturbed; a *loss* was done and is not,
+    or had to be done again; a *leftover* is a file or a process; a *bad end* is one that the user was not told of in
+    one line, with the exit code of what happened.
     """
 
     victim: Victim
     moment: Moment
     code: int
     done: bool
-    mixes: tuple[str, ...]
-    losses: tuple[str, ...]
-    leftovers: tuple[str, ...]
-    traces: tuple[str, ...]
+    faults: tuple[tuple[Fault, str], ...]
 
 
 def kill(course: Course, warm: Warm, victim: Victim, moment: Moment, chance: random.Random) -> Kill | None:
@@ -62,27 +63,39 @@ def kill(course: Course, warm: Warm, victim: Victim, moment: Moment, chance: ran
     if target is None:
         ended(process)
         return None
-    hit = where(folder)
+    before = where(folder)
     target.send_signal(signal.SIGKILL)
     ran = ended(process)
-    hit = where(folder) if victim == "driver" else hit
-    runs, is_done = told_of(folder, "run"), pending(folder) is not None or hit.day < len(told_of(folder, "run"))
-    mixes, losses, leftovers = _mixes(course), list[str](), list[str]()
-    if victim != "driver":
-        mixes += [] if _ended_well(ran) else [f"ended with {ran.code}: {ran.err}"]
-        leftovers += [f"{path} after an orderly end" for path in _hidden(folder)]
+    hit = where(folder) if victim == "driver" else before
+    done: dict[str, str | None] = {**told_of(folder, "run"), **promised(folder)}
+    faults = [*_mixes(course), *([] if victim == "driver" else _of_an_end(folder, ran))]
     again = warm.run(COMMAND, folder)
-    losses += [] if again.code == 0 else [f"running again ends with {again.code}: {again.err}"]
-    leftovers += [f"process {each.pid}, {each.name()}" for each in _alive(process.pid)]  # before files are looked at
-    losses += [
-        f"{day} was done, and was done again" for day, run in runs.items() if told_of(folder, "run").get(day) != run
-    ]
-    losses += sorted(course.names - names_of(folder))
-    leftovers += sorted(names_of(folder) - course.names)
-    traces = [ran.err] if "Traceback" in ran.err else []
-    return Kill(
-        victim, hit, ran.code, is_done, (*mixes, *_mixes(course)), tuple(losses), tuple(leftovers), tuple(traces)
-    )
+    faults += [*_mixes(course), *_of_the_next_run(course, done, again, process.pid)]
+    return Kill(victim, hit, ran.code, hit.day < len(done), tuple(faults))
+
+
+def _of_an_end(folder: Path, ran: Ran) -> Iterator[tuple[Fault, str]]:
+    """What is wrong with how a run ended by itself, be it that its Spark had died; why it failed stays."""
+    if ran.code not in (0, _SPARK_FAILED) or "Traceback" in ran.err:
+        yield "bad end", f"ended with {ran.code}: {ran.err}"
+    for path in (*folder.rglob(".*"), *(folder / "tmp").iterdir()):
+        if path.name not in (".wincli-state", ".last-error.json"):
+            yield "leftover", f"{path.relative_to(folder)} after an orderly end"
+
+
+def _of_the_next_run(
+    course: Course, done: Mapping[str, str | None], ran: Ran, session: int
+) -> Iterator[tuple[Fault, str]]:
+    """What is wrong after the run that had to put things right; ``done``: the runs of the days that it found done."""
+    if ran.code != 0:
+        yield "loss", f"running again ends with {ran.code}: {ran.err}"
+    for each in _alive(session):  # before files are looked at, for it might write some
+        yield "leftover", f"process {each.pid}, {each.name()}"
+    now = told_of(course.folder, "run")
+    yield from (("loss", f"{day} was done, and is of another run") for day, run in done.items() if now.get(day) != run)
+    names = names_of(course.folder)
+    yield from (("loss", name) for name in sorted(course.names - names))
+    yield from (("leftover", name) for name in sorted(names - course.names))
 
 
 def _find(
@@ -100,7 +113,7 @@ def _find(
             due = time.monotonic() + delay
         if due is not None and target is not None and time.monotonic() >= due:
             return target
-        time.sleep(0.0005)
+        time.sleep(POLL)
     return None
 
 
@@ -136,38 +149,24 @@ def _alive(session: int) -> list[psutil.Process]:
     return psutil.wait_procs(found, timeout=_PATIENCE)[1]
 
 
-def _ended_well(ran: Ran) -> bool:
-    """Whether a run came through, or told in one line that Spark did not."""
-    last = (ran.err.splitlines() or [""])[-1]
-    return ran.code == 0 or (ran.code == _SPARK_FAILED and last.startswith("wincli: error: "))
-
-
-def _mixes(course: Course) -> list[str]:
+def _mixes(course: Course) -> Iterator[tuple[Fault, str]]:
     """What stands in the folder of a course, and is neither absent as a whole nor as undisturbed."""
-    folder, found = course.folder, []
+    folder = course.folder
     for name, content in course.content.items():
-        if (folder / name).exists() and (is_now := content_of(folder / name)) != content:
-            differ = [path for path in {*is_now, *content} if is_now.get(path) != content.get(path)]
-            found.append(f"{name} is not as undisturbed: {sorted(differ)}")
-    runs, states, began = told_of(folder, "run"), told_of(folder, "state"), told_of(folder, "began")
-    if list(runs) != list(DAYS[: len(runs)]):
-        found.append(f"the state holds {list(runs)}")
+        if (folder / name).exists() and (now := content_of(folder / name)) != content:
+            differ = sorted(path for path in {*now, *content} if now.get(path) != content.get(path))
+            yield "mix", f"{name} is not as undisturbed: {differ}"
+    runs, states, began = (told_of(folder, key) for key in ("run", "state", "began"))
+    if tuple(runs) != DAYS[: len(runs)]:
+        yield "mix", f"the state holds {list(runs)}"
     if [*began.values()] != [None, *states.values()][: len(states)]:
-        found.append(f"the states {states} do not follow each other: they began from {began}")
-    for day in DAYS:
+        yield "mix", f"the states {states} do not follow each other: they began from {began}"
+    for day in (day for day in DAYS if day not in promised(folder)):
         outputs = [_run_of(folder / output / f"dt={day}") for output in OUTPUTS]
-        if day != pending(folder) and outputs != [runs.get(day)] * len(OUTPUTS):
-            found.append(f"{day} is of run {runs.get(day)} in the state, of {outputs} in its outputs")
-    return found
+        if outputs != [runs.get(day)] * len(OUTPUTS):
+            yield "mix", f"{day} is of run {runs.get(day)} in the state, of {outputs} in its outputs"
 
 
 def _run_of(out: Path) -> str | None:
     path = out / "_wincli" / "manifest.json"
     return str(json.loads(path.read_text())["run"]) if path.exists() else None
-
-
-def _hidden(folder: Path) -> list[str]:
-    """What a run that ended by itself should have taken away; why it failed stays."""
-    found = [*folder.rglob(".*"), *(folder / "tmp").iterdir()]
-    kept = (".wincli-state", ".last-error.json")
-    return sorted(str(path.relative_to(folder)) for path in found if path.name not in kept)

@@ -42,8 +42,8 @@ def test_an_output_that_is_there_is_not_touched(run: Run, fails: Fails, tmp_path
         "output out already holds a result; nothing was touched; "
         "choose another output, or replace it with --mode overwrite"
     )
-    fails(2, text, *COUNT, "log", "out")
-    fails(2, text, *COUNT, "--mode", "error", "log", "out")
+    for mode in ((), ("--mode", "error")):
+        fails(2, text, "-w", "count(3)", *mode, "log", "out")
     write(tmp_path / "notes", a__txt="mine")
     text = "output notes is not empty and was not written by wincli; nothing was touched; choose another output, or "
     for mode in ("error", "overwrite"):

@@ -60,7 +60,7 @@ def test_arguments_flags_and_variables_win_over_the_file(run: Run, tmp_path: Pat
 def test_messages_have_the_form_that_the_file_asks_for(run: Run, tmp_path: Path) -> None:
     write(tmp_path, job__yaml=JOB + "log_format: json\n")
     assert [json.loads(line)["level"] for line in run("job.yaml").err.splitlines()] == ["note", "summary"]
-    error = json.loads(run("job.yaml").err)
+    error = json.loads(run("job.yaml", "-w", "count(2)").err)
     assert (error["level"], error["exit_code"]) == ("error", 2)
     assert error["message"].startswith("output out already holds a result")
     wrong = run("-w", "dleta(ts, 60)", "log", "new", env={"WINCLI_LOG_FORMAT": "json"})

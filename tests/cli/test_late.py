@@ -1,4 +1,4 @@
-"""Rows that come nights late with ``--late redo``, on Spark: plain runs and ranges come to what one run over all does."""
+"""Rows that come nights late with ``--late redo``, on Spark: plain runs and ranges come to what one run over all is."""
 
 from __future__ import annotations
 

@@ -17,6 +17,7 @@ import cli.onto
 from tests.cli.running import Ran, manifest, tree
 from tests.days import day, records, span, total
 from tests.here import wincli_here
+from writers.journal import commit_together
 
 NIGHTS = 4
 WINDOWS = ["count(2)", "delta(ts, 3)", "time(4)", "sliding, time(5), time(2)", "within 4 every 2", "punct(flag)"]
@@ -74,7 +75,7 @@ def done(ran: Ran) -> Ran:
 def killed(cwd: Path, args: Sequence[str], commit: int, after: bool) -> bool:
     """Run up to a commit, and die before or after it; return whether the run got there."""
     commits = []
-    real = cli.onto.commit_together
+    real = commit_together
 
     def dying(*given: Any) -> Any:
         commits.append(1)

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from tests.cli.running import Ran, manifest, rows, tree, write
-from tests.days import as_one, day, in_order, kept, records, span, total
+from tests.days import RUN_THAT_JOB, as_one, day, in_order, kept, records, span, total
 from tests.here import wincli_here
 
 Row = tuple[str, str, int]
@@ -280,8 +280,7 @@ def test_another_job(log: Log) -> None:
     shorter = [word.replace("2h", "1h") for word in SESSIONS]
     text = (
         f"{day(4)}: the state st is of another job (at {day(3)}): "
-        "its window is tumbling, gap(ts, 7200), not tumbling, gap(ts, 3600); "
-        "run the job that made it, or name another state"
+        f"its window is tumbling, gap(ts, 7200), not tumbling, gap(ts, 3600); {RUN_THAT_JOB}"
     )
     log.fails(2, text, *span(4, 4), command=shorter)
 

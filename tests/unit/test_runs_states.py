@@ -9,7 +9,7 @@ import pytest
 import yaml
 
 from tests.cli.running import Ran, rejected, rows, tree, write
-from tests.days import kept, records, total
+from tests.days import RUN_THAT_JOB, kept, records, total
 from tests.here import wincli_here
 
 GAP = ("-w", "gap(ts, 5)", "-k", "user", "--order-by", "ts", "-a", "ids=collect(id)")
@@ -115,9 +115,7 @@ def test_the_state_of_another_job(log: Path, case: str) -> None:
     runs(log, 1)
     (log / "a2.csv").write_text("ts,user,id,more\n12,a,5,1\n")
     command, different = OTHERS[case]
-    text = (
-        f"the state st is of another job (at run-000001): {different}; run the job that made it, or name another state"
-    )
+    text = f"the state st is of another job (at run-000001): {different}; {RUN_THAT_JOB}"
     fails(log, 2, text, *command, "a2.csv", "out/2", "--state", "st")
 
 
@@ -134,8 +132,8 @@ def test_the_state_of_other_stages(log: Path) -> None:
         (log / f"{name}.yaml").write_text(yaml.safe_dump({"stages": each, "state": "st"}))
     assert wincli_here("run", "job.yaml", "a1.csv", "out/1", cwd=log).code == 0
     for name, different in told.items():
-        text = f"the state st is of another job (at run-000001): {different}"
-        fails(log, 2, f"{text}; run the job that made it, or name another state", f"{name}.yaml", "a2.csv", "out/2")
+        text = f"the state st is of another job (at run-000001): {different}; {RUN_THAT_JOB}"
+        fails(log, 2, text, f"{name}.yaml", "a2.csv", "out/2")
 
 
 def test_aggregates_and_outputs_may_change(log: Path) -> None:

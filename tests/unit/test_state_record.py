@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from windowing.engine.ports import InputFile, Part
 from windowing.errors import ConfigError, InputError
-from writers.record import OpenWindows, StageRecord, UnitRecord, WrittenOutput
+from writers.record import Loan, OpenWindows, StageRecord, UnitRecord, WrittenOutput
 
 TEXT = st.text(max_size=8)
 PLAIN = st.recursive(
@@ -31,6 +31,7 @@ STAGES = st.builds(
     st.lists(st.builds(Part, TEXT, st.integers(0), st.integers(0)), max_size=2).map(tuple),
     st.builds(OpenWindows, st.integers(0), st.integers(0), MAYBE),
 )
+FILES = st.lists(st.builds(InputFile, TEXT, st.integers(0), MAYBE), max_size=2).map(tuple)
 RECORDS = st.builds(
     UnitRecord,
     TEXT,
@@ -38,7 +39,7 @@ RECORDS = st.builds(
     MAYBE,
     MAYBE,
     MAYBE,
-    st.lists(st.builds(InputFile, TEXT, st.integers(0), MAYBE), max_size=2).map(tuple),
+    FILES,
     st.lists(st.builds(WrittenOutput, TEXT, TEXT), max_size=2).map(tuple),
     st.lists(STAGES, max_size=2).map(tuple),
     TEXT,
@@ -46,6 +47,11 @@ RECORDS = st.builds(
     TEXT,
     st.dictionaries(TEXT, st.floats(0, 1e9), max_size=2),
     st.dictionaries(TEXT, MAYBE, max_size=2),
+    TEXT,
+    MAYBE,
+    OBJECTS,
+    st.lists(TEXT, max_size=2).map(tuple),
+    st.lists(st.builds(Loan, TEXT, FILES), max_size=2).map(tuple),
 )
 
 
@@ -62,8 +68,9 @@ def test_its_text_is_readable_and_in_a_fixed_order() -> None:
     )
     files, outputs = (InputFile("in/a.csv", 3, None),), (WrittenOutput("out", "/home/ann/out"),)
     record = UnitRecord(
-        "d2", 2, "a", "b", "d1", files, outputs, (stage,), "0f", "t0", "t1", {"scan": 1.5}, {"wincli": None}
-    )
+        "d2", 2, "a", "b", "d1", files, outputs, (stage,), "0f", "t0", "t1", {"scan": 1.5}, {"wincli": None},
+        "0e", "0d", {"keep": 10}, ("d1",), (Loan("d3", files),),
+    )  # fmt: skip
     assert json.loads(record.to_json()) == {
         "format": 1,
         "label": "d2",
@@ -89,6 +96,11 @@ def test_its_text_is_readable_and_in_a_fixed_order() -> None:
         "finished": "t1",
         "seconds": {"scan": 1.5},
         "versions": {"wincli": None},
+        "state": "0e",
+        "began": "0d",
+        "job": {"keep": 10},
+        "lent": ["d1"],
+        "borrowed": [{"label": "d3", "files": [{"path": "in/a.csv", "size": 3, "mtime": None}]}],
     }
     assert record.to_json().startswith('{\n  "format": 1,\n  "label": "d2",\n')
     assert '"é"' in record.to_json()

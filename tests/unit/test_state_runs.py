@@ -30,7 +30,8 @@ def record_of(staging: StateStaging, value: int) -> UnitRecord:
     stage = StageRecord("s", {}, {"value": value}, {}, 1, (part,), OpenWindows(0, 0, None))
     now = "2026-11-08T02:00:00+00:00"
     return UnitRecord(
-        staging.label, staging.ordinal, None, None, None, (), staging.outputs, (stage,), "", now, now, {}, {}
+        staging.label, staging.ordinal, None, None, None, (), staging.outputs, (stage,), "", now, now, {}, {},
+        "", None, {},
     )  # fmt: skip
 
 
@@ -140,7 +141,7 @@ def test_a_stage_that_holds_nothing(tmp_path: Path) -> None:
     with open_state(str(tmp_path / "st"), ME) as state:
         with state.begin("u0", 0, []) as staging:
             stage = StageRecord("s", {}, {}, {}, 0, (), OpenWindows(0, 0, None))
-            record = UnitRecord("u0", 0, None, None, None, (), (), (stage,), "", "", "", {}, {})
+            record = UnitRecord("u0", 0, None, None, None, (), (), (stage,), "", "", "", {}, {}, "", None, {})
             commit_together(staging, record, [], 10)
         assert state.has_data("u0")
         assert state.stage("u0", "s").parts("rows") == ()
