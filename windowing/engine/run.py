@@ -66,7 +66,7 @@ def run_window(work: Work, session: Callable[[], Session], sizes: Sizes) -> Outc
     spark = session()
     clock.lap("Spark")
     samples += _carried_samples(work, samples, rows)
-    work, decided_chunks = decided(work, chunks, spark.each, spark.context.broadcast)
+    work, decided_chunks = decided(work, chunks, spark.each, spark.broadcast)
     held = size + lines_size(work.plan, rows)
     cuts = cut_points(samples, slice_count(held, sizes.slice, spark.parallelism)) if samples else None
     slices = 1 if cuts is None else cuts.num_rows + 1
@@ -125,10 +125,13 @@ def _exchange(
     send = guarded(partial(_blobs_of_all, work, cuts, slices))
     receive = guarded(partial(_scan_partition, work, slices))
     items: list[Chunk | CarryPart] = [*chunks, *(work.start.parts if work.start is not None else ())]
-    blobs = session.context.parallelize(items, len(items)).mapPartitions(send)
-    scanned = blobs.partitionBy(slices, _identity).mapPartitionsWithIndex(receive)
-    reports: list[Report] = session.run("exchange and scan", scanned.collect)
-    return reports
+
+    def collected() -> list[Report]:
+        blobs = session.context.parallelize(items, len(items)).mapPartitions(send)
+        found: list[Report] = blobs.partitionBy(slices, _identity).mapPartitionsWithIndex(receive).collect()
+        return found
+
+    return session.run("exchange and scan", collected)  # all that speaks to Java, so that its end is told as such
 
 
 def _blobs_of_all(work: Work, cuts: pa.Table | None, slices: int, items: Any) -> Any:

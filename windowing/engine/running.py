@@ -5,13 +5,14 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from windowing.engine.background import Background
 from windowing.engine.ending import end_now, end_properly, ended, forget
 from windowing.engine.failures import SparkTraceError, explained, guarded
 from windowing.engine.java import Gateway
 from windowing.engine.setup import Setup, remove
+from windowing.engine.shared import Shared
 
 if TYPE_CHECKING:
     from pyspark import SparkContext
@@ -83,6 +84,10 @@ class Session:
         pieces = min(len(given), _PIECES_PER_CORE * self.parallelism)
         work = guarded(_Each(function))
         return self.run(label, lambda: self.context.parallelize(given, pieces).mapPartitions(work).collect())
+
+    def broadcast(self, value: Any) -> Shared:
+        """Give a value to all tasks. Raises as `run` does."""
+        return self.run("broadcast", lambda: self.context.broadcast(value))
 
     def close(self) -> None:
         """End Spark, its workers, and remove its temporary files. Tasks still running are stopped, not waited for.
