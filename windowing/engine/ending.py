@@ -40,7 +40,6 @@ def end_now(context: SparkContext, gateway: Gateway) -> None:
     """Kill Java: an orderly stop takes a second more, and all results are on disk or here."""
     server = context._accumulatorServer
     server.server_shutdown = True
-    server.handle_error = lambda *_: None  # it would print that Java hung up
     gateway.kill()
     threading.Thread(target=server.shutdown, daemon=True).start()
     _wait_for_workers(gateway.folder / "workers.lock")

@@ -105,6 +105,7 @@ def _connect(gateway: Gateway, setup: Setup) -> SparkContext:
         context = _context(*address)
     except Exception as error:
         raise (ended(gateway, 0.2) or error) from error
+    context._accumulatorServer.handle_error = lambda *_: None  # it would print that Java hung up, whenever Java ends
     context.pythonExec = sys.executable if setup.local else _remote_python(setup)
     if not setup.local:
         context.addPyFile(str(ship(setup.folder)))

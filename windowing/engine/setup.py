@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import sys
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,6 +13,9 @@ from pathlib import Path
 from windowing.engine.daemon import LOCK
 from windowing.engine.java import new_folder, spark_home
 from windowing.errors import SparkError
+
+_PATIENCE = 2.0
+_POLL = 0.05
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +81,13 @@ def java_environment(setup: Setup) -> dict[str, str]:
 
 
 def remove(setup: Setup) -> None:
-    """Remove the folders of a setup, when nothing uses them any more."""
+    """Remove the folders of a setup, when nothing uses them any more.
+
+    A Java that is just being ended by a signal of its own may still write into one, so that it cannot be removed yet.
+    """
+    patience = time.monotonic() + _PATIENCE
     for folder in (*setup.scratch, setup.folder):
         shutil.rmtree(folder, ignore_errors=True)
+        while Path(folder).exists() and time.monotonic() < patience:
+            time.sleep(_POLL)
+            shutil.rmtree(folder, ignore_errors=True)
