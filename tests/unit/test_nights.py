@@ -45,7 +45,7 @@ MORE: list[Asked] = [
 ]
 
 
-@settings(max_examples=400)
+@settings(max_examples=250)
 @given(st.data(), logs(), st.one_of(st.sampled_from(WINDOWS), st.sampled_from(MORE)), st.booleans())
 def test_some_nights_are_one_run(data: st.DataObject, table: pa.Table, asked: Asked, keyed: bool) -> None:
     window, order_by, options = asked
@@ -90,7 +90,7 @@ SECOND = [
 ]
 
 
-@settings(max_examples=300)
+@settings(max_examples=150)
 @given(st.data(), logs(), st.sampled_from(FIRST), st.sampled_from(SECOND), st.booleans(), st.booleans())
 def test_nights_of_a_chain_are_one_run(
     data: st.DataObject, table: pa.Table, asked: Asked, second: str, keyed: bool, keyed_again: bool
