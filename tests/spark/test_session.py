@@ -185,11 +185,13 @@ def write(_):
         time.sleep(0.01)
 
 def interrupt(*_):
-    raise KeyboardInterrupt
+    if os.path.exists("still-there"):  # the task is at work
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        raise KeyboardInterrupt
 
 running = session()
 signal.signal(signal.SIGALRM, interrupt)
-signal.setitimer(signal.ITIMER_REAL, 2)
+signal.setitimer(signal.ITIMER_REAL, 0.2, 0.2)
 try:
     running.each("write", write, [0])
 except KeyboardInterrupt:
