@@ -12,9 +12,12 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from windowing.engine.carrying import carry_blobs_of
+from windowing.engine.cuts import PLACE, Cuts, slices_of
 from windowing.engine.exchange import blobs_of
+from windowing.engine.in_order import scan_in_order
 from windowing.engine.ports import Batch, Counts, InputFile, Part, Split
 from windowing.engine.rejects import reject_schema
+from windowing.engine.resuming import scan_pieces
 from windowing.engine.scanning import empty_marks_of, scan_directly, scan_slice
 from windowing.engine.shared import Held
 from windowing.engine.slices import Chunk
@@ -71,6 +74,7 @@ def decoded(table: pa.Table) -> pa.Table:
 class MemorySink:
     parts: dict[int, pa.Table] = field(default_factory=dict)
     rejects: dict[int, pa.Table] = field(default_factory=dict)
+    pieces: dict[str, pa.RecordBatch] = field(default_factory=dict)
 
     def write_part(self, index: int, tables: Iterable[pa.Table]) -> Part:
         plain = [decoded(table) for table in tables]
@@ -81,6 +85,15 @@ class MemorySink:
         self.rejects[index] = rows
         return Part(f"_rejected/part-{index:05d}", rows.num_rows, 0)
 
+    def keep(self, name: str, rows: pa.RecordBatch) -> None:
+        self.pieces[name] = rows
+
+    def kept(self, name: str) -> pa.RecordBatch:
+        return self.pieces[name]
+
+    def forget(self) -> None:
+        self.pieces.clear()
+
 
 @dataclass(frozen=True)
 class Result:
@@ -88,6 +101,7 @@ class Result:
     rejects: pa.Table
     counts: Counts
     standing: Standing | None = None
+    falls: int = 0
 
 
 @dataclass
@@ -117,44 +131,60 @@ class MemoryFiles:
         return self.tables[part.name]
 
 
+def between_keys(keys: pa.Table) -> Cuts | None:
+    """Cuts before keys, none inside one."""
+    places = pa.table({PLACE: np.zeros(keys.num_rows, np.int64)})
+    return Cuts(keys, places, np.zeros(keys.num_rows, np.bool_)) if keys.num_rows else None
+
+
 def run_in_memory(
     plan: Plan,
     source: MemorySource,
     chunk_bounds: Sequence[int],
-    cuts: pa.Table | None,
+    cuts: pa.Table | Cuts | None,
     marks: str = FILES,
     start: Start | None = None,
     carry: MemoryFiles | None = None,
+    as_it_stands: bool = False,
 ) -> Result:
     """Exchange and scan, task after task. ``chunk_bounds``: where a new chunk begins among the splits.
 
-    ``cuts``: the first keys of the slices after the first; None for the short way of a single task. ``start``,
-    ``carry``: what to go on from, and where to leave what is held.
+    ``cuts``: the first keys of the slices after the first, or as `windowing.engine.cuts.cut_points` gives them; None
+    for the short way of a single task. ``start``, ``carry``: what to go on from, and where to leave what is held.
+    ``as_it_stands``: scan the chunks of rows that stand in order, without an exchange.
     """
     sink = MemorySink()
     work = Work(plan, source, sink, marks, start=start, carry=carry)
     edges = sorted({0, len(source.splits), *(b for b in chunk_bounds if b < len(source.splits))})
     groups = [source.splits[low:high] for low, high in pairwise(edges)]
     chunks = [Chunk(i, group[0].base, tuple(group)) for i, group in enumerate(groups)]
-    if cuts is None:
+    if as_it_stands:
+        scanned = scan_in_order(work, chunks, here)
+        assert scanned is not None
+        reports = scanned
+    elif cuts is None:
         reports = [scan_directly(work, chunks)]
     else:
-        slices = cuts.num_rows + 1
+        cuts = cuts if isinstance(cuts, Cuts) else between_keys(cuts)
+        slices = slices_of(cuts)
         work, known = decided(work, chunks, here, Held)
         blobs: dict[int, list[bytes]] = defaultdict(list)
         for chunk in reversed(known):  # blobs arrive in any order
-            for index, blob in blobs_of(work, cuts, slices, chunk):
+            for index, blob in blobs_of(work, cuts, chunk):
                 blobs[index].append(blob)
         for part in start.parts if start is not None else ():
-            for index, blob in carry_blobs_of(work, cuts, slices, part):
+            for index, blob in carry_blobs_of(work, cuts, part):
                 blobs[index].append(blob)
-        reports = [scan_slice(work, i, slices == 1, blobs[i]) for i in range(slices)]
+        reports = [scan_slice(work, i, cuts, blobs[i]) for i in range(slices)]
+        if cuts is not None and cuts.inside.any():
+            reports += scan_pieces(work, cuts, reports, here)
         if slices > 1 and plan.takes_marks:
-            sink.write_part(slices, [empty_marks_of(work, reports)])
+            sink.write_part(3 * slices, [empty_marks_of(work, reports)])
     parts = [sink.parts[i].cast(plan.schema) for i in sorted(sink.parts)]
     empty = reject_schema(source.schema).empty_table()
     rejects = pa.concat_tables([empty, *(sink.rejects[i] for i in sorted(sink.rejects))])
     table = pa.concat_tables([plan.schema.empty_table(), *parts])
     stands = next((report.stands for report in reports if report.stands is not None), work.stands)
     standing = None if carry is None else leave(carry, start, [report.left for report in reports], stands)
-    return Result(table, rejects, sum((r.counts for r in reports), Counts()), standing)
+    falls = sum(report.falls for report in reports)
+    return Result(table, rejects, sum((r.counts for r in reports), Counts()), standing, falls)

@@ -99,7 +99,7 @@ def scan(
     by_mark = panes.cause[panes.cause >= rows] - rows
     by_mark = by_mark[by_mark < len(signals)]
     still_open = int(np.count_nonzero(is_end)) if options.at_end == "hold" else 0
-    return Scanned(tables, windows, still_open, *account, _falls(plan, sequences), by_mark, carry)
+    return Scanned(tables, windows, still_open, *account, falls_of(plan, sequences), by_mark, carry)
 
 
 def setting_of(plan: Plan) -> Setting:
@@ -196,8 +196,8 @@ def _shown(contents: Contents, rows: int) -> int:
     return int(np.count_nonzero(shown(contents, rows)))
 
 
-def _falls(plan: Plan, sequences: Sequences) -> int:
-    """How often the watched attribute is smaller than in the row before it of the same key."""
+def falls_of(plan: Plan, sequences: Sequences) -> int:
+    """Return how often the watched attribute is smaller than in the row before it of the same key."""
     name = plan.watches_falls
     if name is None or len(sequences) < 2:
         return 0

@@ -22,6 +22,7 @@ ENCODERS: dict[Format, Encoder] = {"parquet": parquet.encode, "csv": csv.encode,
 """How tables become a file, one after the other. They have the columns of the schema, in its order, possibly
 dictionary encoded."""
 REJECTED_BEFORE = "_rejected_before"
+KEPT = "_pieces"
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +31,7 @@ class FileSink:
 
     ``parts_in``: the folder below ``staging`` of parts that the run itself reads and deletes again; empty for those
     that are kept, in ``staging`` itself. ``rejects_in``: the folder of the rejects, which are always kept.
-    Its two methods that write raise `OutputError` naming the file where it cannot be written, `DataError` where a value
+    Its methods raise `OutputError` naming the file where it cannot be written, `DataError` where a value
     has no form in the format.
     """
 
@@ -81,6 +82,24 @@ class FileSink:
             with writing(self.shown):
                 self.fs.delete_dir(f"{self.staging}/{self.parts_in}")
 
+    def keep(self, name: str, rows: pa.RecordBatch) -> None:
+        """Keep rows for other tasks, as an Arrow file that can be mapped into memory."""
+        self._make_folder(KEPT)
+        self._write(f"{KEPT}/{name}.arrow", _encode_arrow, [pa.Table.from_batches([rows])], rows.schema, is_kept=False)
+
+    def kept(self, name: str) -> pa.RecordBatch:
+        """Return the rows kept under a name."""
+        path = f"{self.staging}/{KEPT}/{name}.arrow"
+        with writing(f"{self.shown}/{KEPT}/{name}.arrow"):
+            local = isinstance(self.fs, fs.LocalFileSystem)
+            file = pa.memory_map(path) if local else self.fs.open_input_file(path)
+            return pa.ipc.open_file(file).get_batch(0)
+
+    def forget(self) -> None:
+        """Delete all that was kept."""
+        with writing(self.shown):
+            self.fs.delete_dir(f"{self.staging}/{KEPT}")
+
     def _make_folder(self, name: str) -> None:
         """Make a folder below staging, and never staging itself: where that is gone the run has been given up."""
         names = name.split("/")
@@ -127,6 +146,14 @@ class _Counted:
         for table in self._tables:
             self.rows += table.num_rows
             yield table
+
+
+def _encode_arrow(tables: Iterable[pa.Table], schema: pa.Schema, file: IO[bytes] | pa.NativeFile) -> None:
+    """As one batch, whatever its size."""
+    with pa.ipc.new_file(file, schema) as writer:
+        for table in tables:
+            for batch in table.to_batches():
+                writer.write_batch(batch)
 
 
 def is_attempt(name: str) -> bool:

@@ -15,13 +15,14 @@ import windowing
 from tests import strategies as my
 from tests.memory import MemorySource, run_in_memory
 from windowing.engine.blobs import Blob, decode, encode
+from windowing.engine.cuts import PLACE, Cuts, Samples, cut_points, slice_bounds, slice_places
 from windowing.engine.ports import Account, Counts, Part, Split
-from windowing.engine.slices import cut_points, pack, row_width, slice_bounds, slice_count
+from windowing.engine.slices import pack, row_width, slice_count
 from windowing.marks import NO_FILE, Marks, no_marks
 from windowing.options import Options
 from windowing.parse import parse_aggregate, parse_window
 from windowing.plan import make_plan
-from windowing.sequence import build
+from windowing.sequence import build, one_batch
 
 AGGREGATES = ["count()", "ids=collect(id)", "top=max(a)"]
 KEYED = ["count(2)", "count(3)", "punct()", "punct(flag)"]
@@ -214,21 +215,40 @@ def test_widths_and_slice_counts() -> None:
     assert slice_count(10, 100, 2) == 4
 
 
-def test_cut_points_weigh_keys_and_never_cut_inside_one() -> None:
-    keys = pa.table({"k": ["a", "b", "c", "d"]})
-    even = cut_points([(keys, np.array([5, 5, 5, 5]))], 4)
+def chosen(keys: list[str], weights: list[float], may_cut_keys: bool = False) -> Cuts | None:
+    rows = pa.table({"k": keys, "t": range(len(keys)), PLACE: range(len(keys))})
+    rows = rows if may_cut_keys else rows.select(["k"])
+    return cut_points(Samples(rows, np.array(weights)), ["k"], 4, may_cut_keys)
+
+
+def test_cut_points_weigh_keys_and_cut_inside_those_that_weigh_more_than_a_slice() -> None:
+    even = chosen(["a", "b", "c", "d"], [5, 5, 5, 5])
     assert even is not None
-    assert even["k"].to_pylist() == ["b", "c", "d"]
-    heavy = cut_points([(keys, np.array([1, 100, 1, 1])), (keys, np.array([1, 100, 1, 1]))], 4)
+    assert even.keys is not None
+    assert even.keys["k"].to_pylist() == ["b", "c", "d"]
+    assert not even.inside.any()
+    heavy = chosen(["a", "b", "b", "c", "d"], [1, 50, 50, 1, 1])
     assert heavy is not None
-    assert heavy["k"].to_pylist() == ["b"]
-    assert cut_points([(keys.slice(0, 1), np.array([7]))], 4) is None
+    assert heavy.keys is not None
+    assert heavy.keys["k"].to_pylist() == ["b"]
+    cut = chosen(["d", "b", "b", "b", "b", "b", "a"], [1.0] * 7, True)
+    assert cut is not None
+    assert cut.keys is not None
+    assert cut.keys["k"].to_pylist() == ["b", "b", "b"]
+    assert cut.places.to_pylist() == [{"t": t, PLACE: t} for t in (1, 3, 5)]
+    assert cut.inside.tolist() == [False, True, True]
+    assert chosen(["a"], [7]) is None
 
 
-def test_slices_hold_the_keys_from_their_cut_on() -> None:
+def test_slices_hold_the_rows_from_their_cut_on() -> None:
     keys = pa.table({"k": ["a", "c", "e", "g"]})
     assert slice_bounds(keys, pa.table({"k": ["b", "e", "z"]})).tolist() == [0, 1, 2, 4, 4]
-    assert slice_bounds(None, None).tolist() == [0, 1]
+    rows = pa.table({"k": ["a", "c", "c", "c", "e"], "t": [9, 4, 4, 6, 1]})
+    sequences = build(one_batch(rows), np.array([0, 3, 5, 7, 8]), ["k"], ["t"], ["t"])
+    places = pa.table({"t": [4, 4, 4, 6, 0], PLACE: [3, 4, 5, 8, 0]})
+    cuts = Cuts(pa.table({"k": ["c", "c", "c", "c", "d"]}), places, np.array([False, True, True, True, True]))
+    assert slice_places(sequences, cuts).tolist() == [0, 1, 2, 2, 4, 4, 5]
+    assert slice_places(sequences, None).tolist() == [0, 5]
 
 
 @pytest.mark.parametrize("window", ["count(2)", "sliding, count(2)", "retain all", "punct()"])

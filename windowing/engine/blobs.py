@@ -80,11 +80,14 @@ def _account(told: dict[str, Any] | None) -> Account | None:
     return Account(Counts(**told["counts"]), tuple(Part(**part) for part in told["rejects"]))
 
 
-def part_of(sequences: Sequences, first: int, stop: int) -> Sequences:
-    """The sequences of keys ``[first, stop)``, without copying."""
-    low, high = int(sequences.bounds[first]), int(sequences.bounds[stop])
-    keys = None if sequences.keys is None else sequences.keys.slice(first, stop - first)
-    bounds = sequences.bounds[first : stop + 1] - low
+def part_of(sequences: Sequences, low: int, high: int) -> Sequences:
+    """The sequences of the rows ``[low, high)``, without copying: of their keys, some of whose rows may lie outside."""
+    keys, bounds = sequences.keys, np.array([0, high - low], np.int64)
+    if keys is not None:
+        first = int(np.searchsorted(sequences.bounds, low, side="right")) - 1 if low < high else 0
+        stop = int(np.searchsorted(sequences.bounds, high)) if low < high else 0
+        keys = keys.slice(first, stop - first)
+        bounds = np.clip(sequences.bounds[first : stop + 1], low, high) - low
     return Sequences(keys, bounds, sequences.rows.slice(low, high - low), sequences.pos[low:high], sequences.order)
 
 

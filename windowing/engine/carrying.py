@@ -14,7 +14,7 @@ from windowing.carry import Carry, Past, concatenated, joined, merged, part_of
 from windowing.carry_tables import key_table, read_carry, row_schema, row_table
 from windowing.columns import Ints, combined
 from windowing.engine.blobs import HEAD
-from windowing.engine.slices import slice_bounds
+from windowing.engine.cuts import Cuts, slice_bounds, slices_of
 from windowing.engine.standing import NOTHING_LEFT, CarryPart, Left, latest, still_of_use
 from windowing.engine.work import Work
 from windowing.plan import Plan
@@ -49,13 +49,16 @@ def carried(work: Work) -> Carry | None:
     return concatenated(parts) if parts else None
 
 
-def carry_blobs_of(work: Work, cuts: pa.Table | None, slices: int, part: CarryPart) -> Iterator[tuple[int, bytes]]:
+def carry_blobs_of(work: Work, cuts: Cuts | None, part: CarryPart) -> Iterator[tuple[int, bytes]]:
     """Yield (slice, blob) for each slice that has keys of a part."""
     carry = read_part(work, part)
-    bounds = slice_bounds(carry.sequences.keys, cuts)
-    for i in range(slices):
+    keys = carry.sequences.keys
+    bounds = [0, len(carry.registers.rows)]
+    if keys is not None and cuts is not None and cuts.keys is not None:
+        bounds = slice_bounds(keys, cuts.keys).tolist()
+    for i in range(slices_of(cuts)):
         if bounds[i] < bounds[i + 1]:
-            yield i, _encode(part.index, part_of(carry, int(bounds[i]), int(bounds[i + 1])))
+            yield i, _encode(part.index, part_of(carry, bounds[i], bounds[i + 1]))
 
 
 def is_carry(data: bytes) -> bool:

@@ -11,10 +11,11 @@ import pyarrow as pa
 from windowing.clock import clock_values
 from windowing.columns import Ints, combined
 from windowing.engine.blobs import Blob, encode, part_of
+from windowing.engine.cuts import Cuts, slice_places, slices_of
 from windowing.engine.ports import Account, Counts
 from windowing.engine.reading import behind_start, read_columns, read_rows, sequences_of
 from windowing.engine.rejects import reject
-from windowing.engine.slices import Chunk, slice_bounds
+from windowing.engine.slices import Chunk
 from windowing.engine.work import Work
 from windowing.judgement import Judged, judge, no_watermarks, rows_summary
 from windowing.marks import Marks
@@ -36,13 +37,14 @@ class Read:
     account: Account
 
 
-def blobs_of(work: Work, cuts: pa.Table | None, slices: int, chunk: Chunk) -> Iterator[tuple[int, bytes]]:
+def blobs_of(work: Work, cuts: Cuts | None, chunk: Chunk) -> Iterator[tuple[int, bytes]]:
     """Yield (slice, blob) for each slice that the chunk has anything to tell."""
     read = read_chunk(work, chunk)
-    bounds = slice_bounds(read.sequences.keys, cuts)
+    places = slice_places(read.sequences, cuts)
+    slices = slices_of(cuts)
     home = chunk.index % slices
     for i in range(slices):
-        part = part_of(read.sequences, int(bounds[i]), int(bounds[i + 1]))
+        part = part_of(read.sequences, int(places[i]), int(places[i + 1]))
         account = read.account if i == home else None
         if len(part) or len(read.marks) or read.clock is not None or account:
             yield i, encode(Blob(chunk.index, part, read.marks, read.level, read.clock, account), chunk.base)

@@ -139,6 +139,18 @@ class Sink(Protocol):
         """Write the rejected rows of task ``index``."""
         ...
 
+    def keep(self, name: str, rows: pa.RecordBatch) -> None:
+        """Keep rows for other tasks of this run, until `forget`. Keeping them again replaces them (a retried task)."""
+        ...
+
+    def kept(self, name: str) -> pa.RecordBatch:
+        """Return the rows kept under a name; on one machine they stay on disk until they are looked at."""
+        ...
+
+    def forget(self) -> None:
+        """Delete all that was kept."""
+        ...
+
 
 class CarryFiles(Protocol):
     """Where a stage keeps what its windows hold: rows and keys by task, and a few small tables. Must pickle."""

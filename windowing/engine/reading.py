@@ -8,7 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from windowing.columns import Ints, Mask, combined
+from windowing.columns import Ints, Mask
+from windowing.engine.cuts import PLACE
 from windowing.engine.incoming import incoming_marks
 from windowing.engine.ports import Batch, Split
 from windowing.engine.slices import Chunk
@@ -17,7 +18,7 @@ from windowing.engine.work import Work
 from windowing.marks import Marks
 from windowing.result_schema import MARK
 from windowing.screen import Reasons, kept_and_rejected, screen
-from windowing.sequence import Sequences, build, group_codes, one_batch
+from windowing.sequence import Sequences, build, one_batch
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,16 +83,22 @@ def read_columns(work: Work, chunk: Chunk, columns: Sequence[str]) -> tuple[pa.R
     return _without_mark_rows(work, rows, np.concatenate([batch.pos for batch in batches]))
 
 
-def sample_keys(work: Work, most: int, split: Split) -> tuple[pa.Table, Ints]:
-    """Distinct keys of at most ``most`` evenly spaced rows of a split, and how many of those rows hold each."""
-    key = list(work.plan.key)
-    rows = work.source.read(split, key, work.encoded).rows
-    step = max(1, rows.num_rows // most)
-    picked = rows.take(pa.array(np.arange(0, rows.num_rows, step))).combine_chunks()
-    for name in key:
-        picked = picked.filter(picked.column(name).is_valid())
-    codes, keys = group_codes([combined(column) for column in picked.columns])
-    return keys.rename_columns(key), np.bincount(codes, minlength=keys.num_rows)
+def sample_rows(work: Work, most: int, with_order: bool, split: Split) -> pa.Table:
+    """Keys of at most ``most`` evenly spaced rows of a split; and what orders them, with their arrival positions.
+
+    Rows that hold null in these columns have no place and are left out.
+    """
+    names = list(dict.fromkeys([*work.plan.key, *(work.plan.sort if with_order else ())]))
+    if not names:
+        return pa.table({PLACE: split.base + np.arange(0, split.rows, max(1, -(-split.rows // most)))})
+    batch = work.source.read(split, names, work.encoded)
+    picks = np.arange(0, len(batch.pos), max(1, -(-len(batch.pos) // most)))
+    rows = batch.rows.take(pa.array(picks))
+    if with_order:
+        rows = rows.append_column(PLACE, pa.array(batch.pos[picks]))
+    for name in names:
+        rows = rows.filter(rows.column(name).is_valid())
+    return rows
 
 
 def _without_mark_rows(work: Work, rows: pa.RecordBatch, pos: Ints) -> tuple[pa.RecordBatch, Ints]:

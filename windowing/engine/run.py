@@ -11,18 +11,21 @@ from typing import Any, TypeVar
 import numpy as np
 import pyarrow as pa
 
-from windowing.columns import Ints
 from windowing.engine.carrying import carry_blobs_of, sampled_keys
+from windowing.engine.cuts import Cuts, Samples, cut_points, slices_of
 from windowing.engine.exchange import blobs_of
+from windowing.engine.in_order import may_be_in_order, scan_in_order
 from windowing.engine.ports import Counts, Part
-from windowing.engine.reading import sample_keys
+from windowing.engine.reading import sample_rows
+from windowing.engine.resuming import scan_pieces
 from windowing.engine.scanning import Report, empty_marks_of, scan_directly, scan_slice
 from windowing.engine.session import Session, guarded
-from windowing.engine.slices import Chunk, Sizes, cut_points, lines_size, pack, row_width, slice_count
+from windowing.engine.slices import Chunk, Sizes, lines_size, pack, row_width, slice_count
 from windowing.engine.standing import CarryPart, Standing, leave
 from windowing.engine.verdict import decided
 from windowing.engine.work import Work
 from windowing.errors import InputError
+from windowing.pieces import can_be_cut
 
 T = TypeVar("T")
 _SAMPLED_SPLITS = 16
@@ -61,17 +64,24 @@ def run_window(work: Work, session: Callable[[], Session], sizes: Sizes) -> Outc
     if size <= sizes.small:
         reports = session().each("scan", partial(scan_directly, work), [tuple(chunks)])
         return _outcome(work, reports, len(chunks), 1, clock.lap("scan"))
-    samples = _samples(work, session)
+    may_cut_keys = can_be_cut(work.plan) and work.start is None and work.carry is None
+    samples = _samples(work, session, may_cut_keys)
     clock.lap("sample")
     spark = session()
     clock.lap("Spark")
-    samples += _carried_samples(work, samples, rows)
+    if may_cut_keys and may_be_in_order(work, samples):
+        told = scan_in_order(work, chunks, spark.each)
+        if told is not None:
+            return _outcome(work, told, len(chunks), len(chunks), clock.lap("scan"))
+    samples = _with_carried(work, samples, rows)
     work, decided_chunks = decided(work, chunks, spark.each, spark.broadcast)
-    held = size + lines_size(work.plan, rows)
-    cuts = cut_points(samples, slice_count(held, sizes.slice, spark.parallelism)) if samples else None
-    slices = 1 if cuts is None else cuts.num_rows + 1
-    reports = _exchange(work, spark, decided_chunks, cuts, slices)
-    return _outcome(work, reports, len(chunks), slices, clock.lap("scan"))
+    count = slice_count(size + lines_size(work.plan, rows), sizes.slice, spark.parallelism)
+    cuts = cut_points(samples, work.plan.key, count, may_cut_keys)
+    reports = _exchange(work, spark, decided_chunks, cuts)
+    if cuts is not None and cuts.inside.any():
+        reports += scan_pieces(work, cuts, reports, spark.each)
+        work.sink.forget()
+    return _outcome(work, reports, len(chunks), slices_of(cuts), clock.lap("scan"))
 
 
 class _Stopwatch:
@@ -88,30 +98,33 @@ class _Stopwatch:
         return dict(self._laps)
 
 
-def _samples(work: Work, session: Callable[[], Session]) -> list[tuple[pa.Table, Ints]]:
-    """Keys of evenly spaced rows of evenly spaced splits; none where there is no key, or nothing but one.
+def _samples(work: Work, session: Callable[[], Session], with_order: bool) -> Samples:
+    """Evenly spaced rows of evenly spaced splits; none where there is no key, and no order to cut.
 
-    The driver reads them itself, while Spark starts, where the format lets it read the keys alone.
+    The driver reads them itself, while Spark starts, where the format lets it read a few columns alone.
     """
     splits = [split for split in work.source.splits if split.rows]
-    if not work.plan.key or not splits:
-        return []
-    sample = partial(sample_keys, work, _SAMPLED_ROWS)
+    if not (work.plan.key or with_order) or not splits:
+        return Samples(pa.table({}), np.empty(0))
+    sample = partial(sample_rows, work, _SAMPLED_ROWS, with_order)
     picked = _spread(splits)
-    if work.source.columnar:
-        return [sample(split) for split in picked]
-    return session().each("sample", sample, picked)
+    found = [sample(split) for split in picked] if work.source.columnar else session().each("sample", sample, picked)
+    rows = pa.concat_tables(found)
+    return Samples(rows, np.ones(rows.num_rows))
 
 
-def _carried_samples(work: Work, samples: Sequence[tuple[pa.Table, Ints]], rows: int) -> list[tuple[pa.Table, Ints]]:
-    """Keys of evenly spaced parts of the carry, which weigh as much as those of as many of the ``rows`` read."""
+def _with_carried(work: Work, samples: Samples, rows: int) -> Samples:
+    """Add the keys of evenly spaced parts of the carry, which weigh as much as those of as many of the rows read."""
     if work.start is None or not work.plan.key:
-        return []
+        return samples
     parts = [part for part in work.start.parts if part.rows is not None]
     picked = _spread(parts)
-    share = sum(weights.sum() for _, weights in samples) / rows if rows else 1.0
+    share = samples.rows.num_rows / rows if rows else 1.0
     share *= len(parts) / len(picked) if picked else 1
-    return [sampled_keys(work, part, share) for part in picked]
+    found = [sampled_keys(work, part, share) for part in picked]
+    tables = [samples.rows, *(keys for keys, _ in found)]
+    weights = [samples.weights, *(weights for _, weights in found)]
+    return Samples(pa.concat_tables(table for table in tables if table.num_columns), np.concatenate(weights))
 
 
 def _spread(items: Sequence[T]) -> list[T]:
@@ -119,11 +132,10 @@ def _spread(items: Sequence[T]) -> list[T]:
     return [items[i] for i in picks]
 
 
-def _exchange(
-    work: Work, session: Session, chunks: Sequence[Chunk], cuts: pa.Table | None, slices: int
-) -> list[Report]:
-    send = guarded(partial(_blobs_of_all, work, cuts, slices))
-    receive = guarded(partial(_scan_partition, work, slices))
+def _exchange(work: Work, session: Session, chunks: Sequence[Chunk], cuts: Cuts | None) -> list[Report]:
+    slices = slices_of(cuts)
+    send = guarded(partial(_blobs_of_all, work, cuts))
+    receive = guarded(partial(_scan_partition, work, cuts))
     items: list[Chunk | CarryPart] = [*chunks, *(work.start.parts if work.start is not None else ())]
 
     def collected() -> list[Report]:
@@ -134,14 +146,14 @@ def _exchange(
     return session.run("exchange and scan", collected)  # all that speaks to Java, so that its end is told as such
 
 
-def _blobs_of_all(work: Work, cuts: pa.Table | None, slices: int, items: Any) -> Any:
+def _blobs_of_all(work: Work, cuts: Cuts | None, items: Any) -> Any:
     for item in items:
         send = carry_blobs_of if isinstance(item, CarryPart) else blobs_of
-        yield from send(work, cuts, slices, item)
+        yield from send(work, cuts, item)
 
 
-def _scan_partition(work: Work, slices: int, index: int, pairs: Any) -> Any:
-    yield scan_slice(work, index, slices == 1, (blob for _, blob in pairs))
+def _scan_partition(work: Work, cuts: Cuts | None, index: int, pairs: Any) -> Any:
+    yield scan_slice(work, index, cuts, (blob for _, blob in pairs))
 
 
 def _identity(index: int) -> int:
@@ -150,9 +162,10 @@ def _identity(index: int) -> int:
 
 def _outcome(work: Work, reports: Sequence[Report], chunks: int, slices: int, seconds: dict[str, float]) -> Outcome:
     parts = [report.part for report in reports if report.part is not None]
+    parts.sort(key=lambda part: (len(part.name), part.name))
     if slices > 1 and work.plan.takes_marks and not work.plan.options.plain:
         rows = empty_marks_of(work, reports)
-        parts += [work.sink.write_part(slices, [rows])] if rows.num_rows else []
+        parts += [work.sink.write_part(3 * slices, [rows])] if rows.num_rows else []
     if not parts:
         parts = [work.sink.write_part(0, [])]
     counts = sum((report.counts for report in reports), Counts())

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain
 
 import numpy as np
@@ -11,9 +11,12 @@ import pyarrow as pa
 
 from windowing.carry import Carry
 from windowing.columns import Ints
-from windowing.engine.blobs import Blob, decode
+from windowing.engine.blobs import Blob, decode, part_of
 from windowing.engine.carrying import carried, decoded, is_carry, left_behind, with_carry
+from windowing.engine.cuts import Cuts
+from windowing.engine.cutting import FIRST, LAST, WHOLE, Piece, part_number, sides
 from windowing.engine.exchange import Read, read_chunk
+from windowing.engine.keeping import keep_marks, keep_piece
 from windowing.engine.ports import Account, Counts, Part
 from windowing.engine.reading import no_rows, nothing
 from windowing.engine.shared import Held
@@ -38,7 +41,8 @@ class Report:
     ``part``: the file written, or None where nothing came out; ``rejects``: files of rejects of its chunks.
     ``left``: what is there for the next run, and ``stands``: where it found the watermark, if nobody had told it.
     ``occupied``: which marks brought a pane out, packed to bits, and ``marks`` (of one slice only): for
-    `empty_marks_of`, where several slices share the marks.
+    `empty_marks_of`, where several slices share the marks. ``pieces``: of keys that are cut, kept and yet to be
+    scanned, and ``clock``: where the one clock stands at the end.
     """
 
     part: Part | None
@@ -50,10 +54,12 @@ class Report:
     marks: Marks | None = None
     left: Left = NOTHING_LEFT
     stands: Clock | None = None
+    pieces: tuple[Piece, ...] = ()
+    clock: Clock | None = None
 
 
-def scan_slice(work: Work, index: int, alone: bool, blobs: Iterable[bytes]) -> Report:
-    """Scan slice ``index`` from its blobs, which come in any order. ``alone``: it is the only slice."""
+def scan_slice(work: Work, index: int, cuts: Cuts | None, blobs: Iterable[bytes]) -> Report:
+    """Scan the whole keys of slice ``index`` from its blobs, which come in any order, and keep its pieces of others."""
     received = list(blobs)
     carry = decoded(work, [data for data in received if is_carry(data)])
     parts = sorted((decode(data) for data in received if not is_carry(data)), key=lambda blob: blob.chunk)
@@ -62,7 +68,17 @@ def scan_slice(work: Work, index: int, alone: bool, blobs: Iterable[bytes]) -> R
     account = sum((blob.account for blob in parts if blob.account), Account())
     clocks = [blob.clock for blob in parts if blob.clock is not None]
     sequences = merge([blob.sequences for blob in parts]) if parts else nothing(work)
-    return _finish(work, index, alone, _Found(sequences, _signals(work, parts), clocks, account, carry))
+    signals = _signals(work, parts)
+    low, high = sides(sequences, cuts, index)
+    edges = {FIRST: part_of(sequences, 0, low), LAST: part_of(sequences, high, len(sequences))}
+    pieces = [keep_piece(work, index, side, piece, signals.marks) for side, piece in edges.items() if len(piece)]
+    if pieces:
+        sequences = part_of(sequences, low, high)
+        if work.plan.takes_marks:
+            keep_marks(work, signals.marks)
+    number = part_number(cuts, index, WHOLE)
+    report = _finish(work, index, number, cuts is None, _Found(sequences, signals, clocks, account, carry))
+    return replace(report, pieces=tuple(pieces), clock=max(clocks, default=None))
 
 
 def scan_directly(work: Work, chunks: Sequence[Chunk]) -> Report:
@@ -74,7 +90,7 @@ def scan_directly(work: Work, chunks: Sequence[Chunk]) -> Report:
     clocks = [read.clock for read in reads if read.clock is not None]
     account = sum((read.account for read in reads), Account())
     sequences = merge([read.sequences for read in reads]) if reads else nothing(work)
-    return _finish(work, 0, True, _Found(sequences, _signals(work, reads), clocks, account, carry))
+    return _finish(work, 0, 0, True, _Found(sequences, _signals(work, reads), clocks, account, carry))
 
 
 def empty_marks_of(work: Work, reports: Sequence[Report]) -> pa.Table:
@@ -96,7 +112,7 @@ class _Found:
     carry: Carry | None
 
 
-def _finish(work: Work, index: int, alone: bool, found: _Found) -> Report:
+def _finish(work: Work, index: int, number: int, alone: bool, found: _Found) -> Report:
     start, signals, plan = work.start, found.signals, work.plan
     marks = signals.marks
     since = start.clock if start is not None else None
@@ -108,11 +124,11 @@ def _finish(work: Work, index: int, alone: bool, found: _Found) -> Report:
     scanned = scan(plan, sequences, signals, bounds, past)
     left = left_behind(work, index, sequences, scanned, idle, signals, bounds)
     tables = chain(scanned.tables, _mark_rows(work, scanned, sequences, marks, bounds) if alone else ())
-    part = _written(work, index, tables)
+    part = written(work, number, tables)
     carried = 0 if past is None else int((past.held.sum()) - np.count_nonzero(past.flags.shown))
     own = Counts(0, scanned.windowed, scanned.filtered, scanned.dropped, scanned.held, carried=carried)
     shared = plan.takes_marks and not alone
-    occupied = _bits(scanned.by_mark, len(marks)) if shared else b""
+    occupied = bits_of(scanned.by_mark, len(marks)) if shared else b""
     told = marks if shared and index == 0 else None
     counts, rejects = found.account.counts + own, found.account.rejects
     return Report(part, counts, rejects, scanned.windows, scanned.falls, occupied, told, left, work.stands)
@@ -127,7 +143,7 @@ def _dead(work: Work, sequences: Sequences, signals: Signals) -> int:
     return NO_LEVEL if work.stands is None else lateness_of(work.plan, sequences.rows).dead(work.stands)
 
 
-def _written(work: Work, index: int, tables: Iterable[pa.Table]) -> Part | None:
+def written(work: Work, index: int, tables: Iterable[pa.Table]) -> Part | None:
     """Write a part as its tables come, or none where no row comes."""
     filled = (table for table in tables if table.num_rows)
     first = next(filled, None)
@@ -158,7 +174,8 @@ def _signals(work: Work, parts: Sequence[Blob] | Sequence[Read]) -> Signals:
     return window_marks(marks, evictions)
 
 
-def _bits(by_mark: Ints, marks: int) -> bytes:
+def bits_of(by_mark: Ints, marks: int) -> bytes:
+    """Pack which of so many marks brought a pane out: a bit each."""
     flags = np.zeros(marks, np.bool_)
     flags[by_mark] = True
     return np.packbits(flags).tobytes()

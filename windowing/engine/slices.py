@@ -10,13 +10,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-import numpy as np
 import pyarrow as pa
 
-from windowing.columns import Ints, combined
 from windowing.engine.ports import Split
 from windowing.plan import Plan
-from windowing.sequence import group_codes
 from windowing.setting import Clock
 
 _CELL = 8  # bytes of a value of a line
@@ -98,35 +95,6 @@ def slice_count(total_bytes: int, slice_bytes: int, tasks: int) -> int:
     """How many slices to cut keyed work into: small enough each, and whole turns of all tasks, two at least."""
     turns = -(-total_bytes // (slice_bytes * tasks))
     return tasks * max(2, turns)
-
-
-def cut_points(samples: Sequence[tuple[pa.Table, Ints]], count: int) -> pa.Table | None:
-    """Choose up to ``count - 1`` keys that cut the key order into ranges of about equal weight.
-
-    ``samples``: distinct keys of some rows and how many rows had each. A key is the first of its slice. None where
-    there is nothing to cut.
-    """
-    keys = pa.concat_tables([keys for keys, _ in samples])
-    if not keys.num_rows:
-        return None
-    codes, distinct = group_codes([combined(column) for column in keys.columns])
-    weights = np.bincount(codes, weights=np.concatenate([w for _, w in samples]))
-    reached = np.cumsum(weights)
-    wanted = reached[-1] * np.arange(1, count) / count
-    picks = np.unique(np.searchsorted(reached, wanted, side="right"))
-    picks = picks[(picks > 0) & (picks < distinct.num_rows)]
-    return distinct.take(pa.array(picks)).rename_columns(keys.column_names) if len(picks) else None
-
-
-def slice_bounds(keys: pa.Table | None, cuts: pa.Table | None) -> Ints:
-    """Return where the slices begin and end among ascending distinct ``keys``: int64 (slices + 1,)."""
-    count = 1 if keys is None else keys.num_rows
-    if cuts is None or keys is None:
-        return np.array([0, count], np.int64)
-    columns = [pa.concat_arrays([combined(a), combined(b)]) for a, b in zip(cuts.columns, keys.columns, strict=True)]
-    codes, _ = group_codes(columns)
-    inner = np.searchsorted(codes[cuts.num_rows :], codes[: cuts.num_rows])
-    return np.concatenate([[0], inner, [count]]).astype(np.int64)
 
 
 def _width(dtype: pa.DataType) -> int | None:

@@ -1,0 +1,150 @@
+"""Keys cut into pieces of three rows or so give what one scan gives, to the bit; chains tell what a loop finds."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.memory import MemorySink, MemorySource, run_in_memory
+from tests.unit.test_engine_kinds import AGGREGATES, WINDOWS, Asked, difference, logs, same, what_comes_out
+from tests.unit.test_nights import MORE
+from windowing import pieces
+from windowing.chains import chains, end_of, follow
+from windowing.engine.cuts import PLACE, Cuts, Samples, cut_points
+from windowing.engine.in_order import scan_in_order
+from windowing.engine.slices import Chunk
+from windowing.engine.verdict import here
+from windowing.engine.work import Work
+from windowing.options import Options
+from windowing.parse import parse_aggregate, parse_window
+from windowing.plan import Plan, make_plan, stream_of
+
+T, ARRIVAL = ["t"], "arrival"
+TUMBLING: list[Asked] = [
+    ("count(1)", T, {}),
+    ("count(2)", T, {}),
+    ("count(7)", ARRIVAL, {}),
+    ("delta(a, 2)", T, {}),
+    ("delta(a, 0)", ARRIVAL, {}),
+    ("delta(t, 3)", T, {}),
+    ("delta(t, 20)", T, {}),
+    ("delta(x, 0.5)", ARRIVAL, {}),
+    ("gap(t, 1)", T, {}),
+    ("gap(a, 1)", ARRIVAL, {}),
+    ("gap(x, 0.2)", ARRIVAL, {}),
+    ("time(4)", T, {}),
+    ("time(2.5)", T, {}),
+    ("punct(flag)", T, {}),
+    ("punct(flag)", ARRIVAL, {}),
+    ("punct()", T, {}),
+    ("punct()", ARRIVAL, {}),
+]
+
+
+def sliced(plan: Plan, table: pa.Table, rows: int) -> Cuts | None:
+    """Cuts after each so many rows of the total order, where they may be."""
+    names = list(dict.fromkeys([*plan.key, *plan.sort]))
+    sample = table.select(names) if names else pa.table({})
+    columns = [*sample.columns, pa.array(range(len(table)), pa.int64())]
+    samples = Samples(pa.Table.from_arrays(columns, names=[*names, PLACE]), np.ones(len(table)))
+    return cut_points(samples, plan.key, max(1, -(-len(table) // rows)), pieces.can_be_cut(plan))
+
+
+@settings(max_examples=400)
+@given(
+    st.data(), logs(), st.one_of(st.sampled_from(TUMBLING), st.sampled_from([*WINDOWS, *MORE])), st.booleans(),
+    st.sampled_from([1, 3, 3, 5]),
+)  # fmt: skip
+def test_tiny_slices_are_one_slice(data: st.DataObject, table: pa.Table, asked: Asked, keyed: bool, rows: int) -> None:
+    window, order_by, options = asked
+    keyed = (keyed or "partitioned" in window) and options.get("empty") != "mark"
+    options = options | data.draw(st.composite(what_comes_out)(window))
+    options["at_end"] = data.draw(st.sampled_from(["flush", "drop"]))
+    calls = AGGREGATES if options.get("emit", "aggregates") == "aggregates" else None
+    parsed = None if calls is None else [parse_aggregate(text) for text in calls]
+    plan = make_plan(parse_window(window), table.schema, ["k"] if keyed else [], order_by, parsed, Options(**options))
+    places = st.lists(st.integers(0, len(table)), max_size=3)
+    edges = [0, *sorted(data.draw(places)), len(table)]
+    tables = [table.slice(low, high - low) for low, high in pairwise(edges)]
+    source = MemorySource(tables, [data.draw(places) for _ in tables])
+    chunk_bounds = data.draw(st.lists(st.integers(0, 7), max_size=6))
+    cuts = sliced(plan, table, rows)
+    whole = run_in_memory(plan, source, [], None, "files")
+    cut = run_in_memory(plan, source, chunk_bounds, pa.table({}) if cuts is None else cuts, "files")
+    by = [(name, "ascending") for name in stream_of(plan).order]
+    one, some = (found.table.sort_by(by).combine_chunks() for found in (whole, cut))
+    assert same(some, one), difference(some, one)
+    assert cut.counts == whole.counts
+    assert cut.falls == whole.falls
+
+
+@settings(max_examples=200)
+@given(st.data(), logs(), st.sampled_from(TUMBLING[:-2]))
+def test_chunks_in_order_are_slices_as_they_are(data: st.DataObject, table: pa.Table, asked: Asked) -> None:
+    window, order_by, options = asked
+    options = options | data.draw(st.composite(what_comes_out)(window))
+    calls = AGGREGATES if options.get("emit", "aggregates") == "aggregates" else None
+    parsed = None if calls is None else [parse_aggregate(text) for text in calls]
+    table = table.sort_by("t") if order_by == T else table
+    plan = make_plan(parse_window(window), table.schema, [], order_by, parsed, Options(**options))
+    places = st.lists(st.integers(0, len(table)), max_size=6)
+    edges = [0, *sorted(data.draw(places)), len(table)]
+    tables = [table.slice(low, high - low) for low, high in pairwise(edges)]
+    source = MemorySource(tables, [data.draw(places) for _ in tables])
+    chunk_bounds = data.draw(st.lists(st.integers(0, 12), max_size=8))
+    whole = run_in_memory(plan, source, [], None, "none")
+    cut = run_in_memory(plan, source, chunk_bounds, None, "none", as_it_stands=True)
+    assert same(cut.table, whole.table), difference(cut.table, whole.table)
+    assert (cut.counts, cut.falls) == (whole.counts, whole.falls)
+    assert same(cut.rejects, whole.rejects)
+
+
+def test_rows_out_of_order_are_not_taken_as_they_stand() -> None:
+    rising, falling = pa.table({"t": [1, 2, 2, 3]}), pa.table({"t": [1, 2, 1, 3]})
+    plan = make_plan(parse_window("delta(t, 1)"), rising.schema, [], T)
+    for table, expected in ((rising, True), (falling, False)):
+        for cuts in ([1], [2], [3], []):
+            work = Work(plan, source := MemorySource([table], [cuts]), MemorySink(), "none")
+            chunks = [Chunk(i, split.base, (split,)) for i, split in enumerate(source.splits)]
+            assert (scan_in_order(work, chunks, here) is not None) == expected
+
+
+@pytest.mark.parametrize("asked", TUMBLING, ids=lambda asked: f"{asked[0]} {asked[1]}")
+def test_every_tumbling_kind_is_cut(asked: Asked) -> None:
+    """Else the law above would say nothing."""
+    window, order_by, options = asked
+    table = pa.table({
+        "t": pa.array(range(12), pa.timestamp("s")), "a": range(12), "x": np.arange(12.0), "flag": [False, True] * 6,
+    })  # fmt: skip
+    plan = make_plan(parse_window(window), table.schema, [], order_by, None, Options(**options))
+    cuts = sliced(plan, table, 3)
+    assert cuts is not None
+    assert cuts.inside.tolist() == [True] * 3
+
+
+VALUES = st.lists(st.integers(-6, 6), min_size=1, max_size=40)
+
+
+@given(VALUES, st.integers(-15, 15), st.integers(0, 5), st.sampled_from([1, 2, 100]), st.booleans())
+def test_chains_end_as_a_loop_does(numbers: list[int], start: int, amount: int, most: int, rising: bool) -> None:
+    """Whatever start value comes in; where the branches are too many, it says that it does not know."""
+    values = np.array(sorted(numbers) if rising else numbers, np.int64).view(np.uint64) + np.uint64(100)
+    found = chains(values, np.uint64(amount), most)
+    expected: tuple[int, int, Any] = (0, -1, start + 100)
+    for i, value in enumerate(values.tolist()):
+        if value - expected[2] > amount:
+            expected = (expected[0] + 1, i, value)
+    end = end_of(found, np.uint64(start + 100))
+    told = follow(values, np.uint64(start + 100), np.uint64(amount))
+    assert (told.starts, told.last, int(told.value)) == expected
+    if end is None:
+        assert not found.whole
+    else:
+        assert (end.starts, end.last, int(end.value)) == expected
+    assert len(found.limit) <= most

@@ -1,0 +1,108 @@
+"""Keys that are cut: who holds which piece of them, and what each piece goes on from.
+
+The task that merges a slice keeps its pieces where any task can read them, and tells a summary of each. The driver
+composes the summaries, chain after chain; then each piece is scanned by a task of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import pyarrow as pa
+
+from windowing.chains import End
+from windowing.engine.cuts import Cuts, same_key
+from windowing.pieces import Entry, Summary, entries
+from windowing.plan import Plan
+from windowing.sequence import Sequences
+from windowing.setting import Clock
+
+FIRST, WHOLE, LAST = range(3)
+"""Where in its slice a piece is, or what is between the two."""
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """A piece as its task tells it. ``index``: of its slice; ``side``: where in that it is; ``name``: under which its
+    rows are kept; ``key``: one row, None where there is no key."""
+
+    index: int
+    side: int
+    name: str
+    key: pa.Table | None
+    summary: Summary
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """A piece and all that it is scanned with. ``part``: the number of its part of the result. ``before``: pieces, and
+    of each the first row that belongs to the window that is open where this one begins. ``marks``: how many marks
+    stand before the piece behind it, None: all that there are. ``is_last``: none is behind it. ``clock``: as in
+    `windowing.scan.Bounds`.
+    """
+
+    part: int
+    piece: Piece
+    entry: Entry
+    before: tuple[tuple[str, int], ...]
+    marks: int | None
+    is_last: bool
+    clock: Clock | None
+
+
+Follow: TypeAlias = Callable[[Piece, Any], End]
+"""Follows the chain of a start value through a piece, where its summary does not tell."""
+
+
+def part_number(cuts: Cuts | None, index: int, side: int) -> int:
+    """Return the number of a part of the result: they stand in the order of keys and rows."""
+    return index if cuts is None or not cuts.inside.any() else 3 * index + side
+
+
+def sides(sequences: Sequences, cuts: Cuts | None, index: int) -> tuple[int, int]:
+    """Return the rows ``[low, high)`` of the keys of a slice that are whole; the others are of pieces.
+
+    Where one key fills the slice and is cut at both ends, it is one piece, and ``low`` and ``high`` its end.
+    """
+    rows, bounds, keys = len(sequences), sequences.bounds, sequences.keys
+    if cuts is None or not rows:
+        return 0, rows
+    begins = index > 0 and bool(cuts.inside[index - 1]) and same_key(keys, 0, cuts, index - 1)
+    last = len(bounds) - 2
+    ends = index < len(cuts) and bool(cuts.inside[index]) and same_key(keys, last, cuts, index)
+    low = int(bounds[1]) if begins else 0
+    return low, max(low, int(bounds[last])) if ends else rows
+
+
+def chains_of(cuts: Cuts, pieces: Sequence[Piece]) -> list[list[Piece]]:
+    """Return the pieces of each key that is cut, in order."""
+    by_place = {(piece.index, piece.side): piece for piece in pieces}
+    chains: list[list[Piece]] = []
+    for cut in range(len(cuts)):
+        if not cuts.inside[cut]:
+            continue
+        goes_on = cut > 0 and bool(cuts.inside[cut - 1]) and same_key(cuts.keys, cut - 1, cuts, cut)
+        if not goes_on:
+            chains.append([])
+            chains[-1] += [by_place[cut, LAST]] if (cut, LAST) in by_place else []
+        chains[-1] += [by_place[cut + 1, FIRST]] if (cut + 1, FIRST) in by_place else []
+    return [chain for chain in chains if chain]
+
+
+def turns_of(plan: Plan, cuts: Cuts | None, chain: Sequence[Piece], follow: Follow, clock: Clock | None) -> list[Turn]:
+    """Return what is to be scanned of one key, piece after piece. ``clock``: where the one clock stands at the end."""
+    told = [piece.summary for piece in chain]
+    found = entries(plan, told, lambda index, value: follow(chain[index], value))
+    turns = []
+    for i, (piece, entry) in enumerate(zip(chain, found, strict=True)):
+        before: tuple[tuple[str, int], ...] = ()
+        if entry.begun is not None:
+            first, row = entry.begun
+            before = ((chain[first].name, row), *((other.name, 0) for other in chain[first + 1 : i]))
+        is_last = i == len(chain) - 1
+        marks = None if is_last else told[i + 1].epochs[0]
+        part = part_number(cuts, piece.index, piece.side)
+        turns.append(Turn(part, piece, entry, before, marks, is_last, clock if is_last else None))
+    return turns
