@@ -17,6 +17,10 @@ from windowing.jit import kernel
 from windowing.sliding_kernels import driven_out, rises
 
 
+MOST_BRANCHES = 1 << 16
+"""A driver takes so many of each piece; where there are more, those for the largest start values are left out."""
+
+
 @dataclass(frozen=True, slots=True)
 class End:
     """How a chain ends. ``starts``: how many windows start in the piece; ``last``: at which row the last one does, and
@@ -45,15 +49,15 @@ class Chains:
     whole: bool
 
 
-def chains(values: Measures, amount: Any, most: int) -> Chains:
-    """Return the chains of a piece that is not empty; ``most``: how many branches to tell.
+def chains(values: Measures, amount: Any) -> Chains:
+    """Return the chains of a piece that is not empty, of which `MOST_BRANCHES` are told.
 
     ``values``, ``amount``: as `windowing.sliding_kernels.comparable` and `windowing.distance.measured` give them, no
     NaN among them.
     """
     following = driven_out(np.array([0, len(values)]), values, amount)
     last, starts = _ends(following)
-    branches, whole = _branches(values, last, starts, most)
+    branches, whole = _branches(values, last, starts, MOST_BRANCHES)
     fresh = End(int(starts[0]), int(last[0]), values[last[0]])
     ends = last[branches]
     return Chains(amount, values[branches], starts[branches], ends, values[ends], fresh, bool(whole))

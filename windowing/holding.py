@@ -52,7 +52,7 @@ def carry_of(
     gone = np.zeros(len(sequences), np.bool_)
     kept = np.zeros(len(sequences), np.bool_)
     if setting.hold:
-        kept, gone = _of_use(spec, sequences, setting, panes, cut, dead)
+        kept, gone = of_use(spec, sequences, setting, panes, cut, dead)
         gone |= last & ~kept
         kept |= last
     seen = past.flags.shown | shown(panes.take(told).contents, len(sequences))
@@ -66,13 +66,17 @@ def carry_of(
     return counted_anew(carry) if isinstance(spec, Tumbling) else carry
 
 
-def _of_use(
-    spec: WindowSpec, sequences: Sequences, setting: Setting, panes: Panes, cut: Segments | None, dead: int
+def of_use(
+    spec: WindowSpec, sequences: Sequences, setting: Setting, panes: Panes | None, cut: Segments | None, dead: int
 ) -> tuple[Mask, Mask]:
-    """Which rows are of use, and which of these no pane is going to show."""
+    """Return which rows are of use at the end, (n,), and which of these no pane is going to show.
+
+    ``panes``: of a tumbling window. ``cut``: where keys were evicted. ``dead``: as in `carry_of`.
+    """
     never = np.zeros(len(sequences), np.bool_)
     match spec:
         case Tumbling():
+            assert panes is not None
             kept = shown(panes.take(np.flatnonzero(panes.cause == AT_END)).contents, len(sequences))
             if setting.empty == "row":  # tells how many windows there are between it and the next
                 kept[_newest(sequences.bounds)] = True

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from itertools import pairwise
 from typing import Any
+from unittest import mock
 
 import numpy as np
 import pyarrow as pa
@@ -74,9 +75,11 @@ def test_tiny_slices_are_one_slice(data: st.DataObject, table: pa.Table, asked: 
     tables = [table.slice(low, high - low) for low, high in pairwise(edges)]
     source = MemorySource(tables, [data.draw(places) for _ in tables])
     chunk_bounds = data.draw(st.lists(st.integers(0, 7), max_size=6))
+    most = data.draw(st.sampled_from([1, 2, 1000]))
     cuts = sliced(plan, table, rows)
     whole = run_in_memory(plan, source, [], None, "files")
-    cut = run_in_memory(plan, source, chunk_bounds, pa.table({}) if cuts is None else cuts, "files")
+    with mock.patch("windowing.chains.MOST_BRANCHES", most):
+        cut = run_in_memory(plan, source, chunk_bounds, pa.table({}) if cuts is None else cuts, "files")
     by = [(name, "ascending") for name in stream_of(plan).order]
     one, some = (found.table.sort_by(by).combine_chunks() for found in (whole, cut))
     assert same(some, one), difference(some, one)
@@ -98,8 +101,10 @@ def test_chunks_in_order_are_slices_as_they_are(data: st.DataObject, table: pa.T
     tables = [table.slice(low, high - low) for low, high in pairwise(edges)]
     source = MemorySource(tables, [data.draw(places) for _ in tables])
     chunk_bounds = data.draw(st.lists(st.integers(0, 12), max_size=8))
+    most = data.draw(st.sampled_from([1, 2, 1000]))
     whole = run_in_memory(plan, source, [], None, "none")
-    cut = run_in_memory(plan, source, chunk_bounds, None, "none", as_it_stands=True)
+    with mock.patch("windowing.chains.MOST_BRANCHES", most):
+        cut = run_in_memory(plan, source, chunk_bounds, None, "none", as_it_stands=True)
     assert same(cut.table, whole.table), difference(cut.table, whole.table)
     assert (cut.counts, cut.falls) == (whole.counts, whole.falls)
     assert same(cut.rejects, whole.rejects)
@@ -115,17 +120,22 @@ def test_rows_out_of_order_are_not_taken_as_they_stand() -> None:
             assert (scan_in_order(work, chunks, here) is not None) == expected
 
 
-@pytest.mark.parametrize("asked", TUMBLING, ids=lambda asked: f"{asked[0]} {asked[1]}")
-def test_every_tumbling_kind_is_cut(asked: Asked) -> None:
+WHOLE = ("partitioned", "retain all")
+
+
+@pytest.mark.parametrize("asked", [*TUMBLING, *WINDOWS, *MORE], ids=lambda asked: f"{asked[0]} {asked[1]}")
+def test_every_kind_is_cut(asked: Asked) -> None:
     """Else the law above would say nothing."""
     window, order_by, options = asked
     table = pa.table({
         "t": pa.array(range(12), pa.timestamp("s")), "a": range(12), "x": np.arange(12.0), "flag": [False, True] * 6,
+        "u": ["p", "q"] * 6, "k": ["a"] * 12,
     })  # fmt: skip
-    plan = make_plan(parse_window(window), table.schema, [], order_by, None, Options(**options))
+    plan = make_plan(parse_window(window), table.schema, ["k"], order_by, None, Options(**options))
     cuts = sliced(plan, table, 3)
-    assert cuts is not None
-    assert cuts.inside.tolist() == [True] * 3
+    stays_whole = any(words in window for words in WHOLE) or options.get("empty")
+    assert (cuts is None) == bool(stays_whole)
+    assert cuts is None or cuts.inside.tolist() == [True] * 3
 
 
 VALUES = st.lists(st.integers(-6, 6), min_size=1, max_size=40)
@@ -135,7 +145,8 @@ VALUES = st.lists(st.integers(-6, 6), min_size=1, max_size=40)
 def test_chains_end_as_a_loop_does(numbers: list[int], start: int, amount: int, most: int, rising: bool) -> None:
     """Whatever start value comes in; where the branches are too many, it says that it does not know."""
     values = np.array(sorted(numbers) if rising else numbers, np.int64).view(np.uint64) + np.uint64(100)
-    found = chains(values, np.uint64(amount), most)
+    with mock.patch("windowing.chains.MOST_BRANCHES", most):
+        found = chains(values, np.uint64(amount))
     expected: tuple[int, int, Any] = (0, -1, start + 100)
     for i, value in enumerate(values.tolist()):
         if value - expected[2] > amount:

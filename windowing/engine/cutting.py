@@ -7,14 +7,16 @@ composes the summaries, chain after chain; then each piece is scanned by a task 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
+import numpy as np
 import pyarrow as pa
 
 from windowing.chains import End
 from windowing.engine.cuts import Cuts, same_key
-from windowing.pieces import Entry, Summary, entries
+from windowing.piece_scan import entries
+from windowing.pieces import Entry, Summary
 from windowing.plan import Plan
 from windowing.sequence import Sequences
 from windowing.setting import Clock
@@ -37,16 +39,18 @@ class Piece:
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """A piece and all that it is scanned with. ``part``: the number of its part of the result. ``before``: pieces, and
-    of each the first row that belongs to the window that is open where this one begins. ``marks``: how many marks
-    stand before the piece behind it, None: all that there are. ``is_last``: none is behind it. ``clock``: as in
-    `windowing.scan.Bounds`.
+    """A piece and all that it is scanned with. ``part``: the number of its part of the result. ``before``: pieces that
+    it shows rows of, as `windowing.pieces.Entry.before`, and how many rows its key has before each; ``since_then``: all
+    pieces from the first of these on; ``baseline``: a piece and a row. ``marks``: how many signals stand before the
+    piece behind it, None: all that there are. ``is_last``: none is behind it. ``clock``: as in `windowing.scan.Bounds`.
     """
 
     part: int
     piece: Piece
     entry: Entry
-    before: tuple[tuple[str, int], ...]
+    before: tuple[tuple[Piece, int, int], ...]
+    since_then: tuple[Piece, ...]
+    baseline: tuple[Piece, int] | None
     marks: int | None
     is_last: bool
     clock: Clock | None
@@ -97,12 +101,24 @@ def turns_of(plan: Plan, cuts: Cuts | None, chain: Sequence[Piece], follow: Foll
     found = entries(plan, told, lambda index, value: follow(chain[index], value))
     turns = []
     for i, (piece, entry) in enumerate(zip(chain, found, strict=True)):
-        before: tuple[tuple[str, int], ...] = ()
-        if entry.begun is not None:
-            first, row = entry.begun
-            before = ((chain[first].name, row), *((other.name, 0) for other in chain[first + 1 : i]))
         is_last = i == len(chain) - 1
-        marks = None if is_last else told[i + 1].epochs[0]
-        part = part_number(cuts, piece.index, piece.side)
-        turns.append(Turn(part, piece, entry, before, marks, is_last, clock if is_last else None))
+        turns.append(
+            Turn(
+                part_number(cuts, piece.index, piece.side),
+                piece,
+                entry,
+                tuple((chain[j], first, found[j].rows) for j, first in entry.before),
+                tuple(chain[entry.before[0][0] : i]) if entry.before else (),
+                None if entry.baseline is None else (chain[entry.baseline[0]], entry.baseline[1]),
+                None if is_last else told[i + 1].epochs[0],
+                is_last,
+                clock if is_last else None,
+            )
+        )
     return turns
+
+
+def numbered(turns: Sequence[Turn], windows: Sequence[int]) -> list[Turn]:
+    """Return the turns of one key, of which so many windows come out in each."""
+    before = np.cumsum([0, *windows])
+    return [replace(t, entry=replace(t.entry, windows=int(w))) for t, w in zip(turns, before, strict=False)]

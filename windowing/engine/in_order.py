@@ -28,9 +28,11 @@ from windowing.engine.slices import Chunk
 from windowing.engine.standing import behind
 from windowing.engine.work import Work
 from windowing.marks import no_marks
-from windowing.pieces import Summary, chain_through, summarise
+from windowing.piece_scan import begun_before, chain_through, summarise
+from windowing.pieces import Summary, looks_into_pieces_before
 from windowing.plan import panes_only
 from windowing.sequence import Sequences, one_batch, order_of
+from windowing.signals import window_marks
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +50,7 @@ class Survey:
 def may_be_in_order(work: Work, samples: Samples) -> bool:
     """Whether it is worth a look: no key, a format that gives single columns, and some rows that stand in order."""
     plan, rows = work.plan, samples.rows
-    if plan.key or plan.takes_marks or not work.source.columnar or not rows.num_rows:
+    if plan.key or plan.takes_marks or looks_into_pieces_before(plan) or not work.source.columnar or not rows.num_rows:
         return False
     ascending = order_of([combined(rows.column(name)) for name in (*plan.sort, PLACE)])
     return bool((ascending[1:] > ascending[:-1]).all())
@@ -67,11 +69,10 @@ def scan_in_order(work: Work, chunks: Sequence[Chunk], each: Each) -> list[Repor
         return end
 
     turns = {turn.piece.name: turn for turn in turns_of(work.plan, None, chain, follow, None)}
-    rows = {piece.name: piece.summary.rows for piece in chain}
     items = []
     for i, chunk in enumerate(chunks):
         turn = turns.get(str(i))
-        before = [] if turn is None else [(chunks[int(name)], rows[name] - first) for name, first in turn.before]
+        before = [] if turn is None else [(chunks[int(p.name)], p.summary.rows - first) for p, first, _ in turn.before]
         items.append(_Item(chunk, turn, tuple(before)))
     return each("scan", partial(_scan, work), items)
 
@@ -84,7 +85,7 @@ def survey(work: Work, chunk: Chunk) -> Survey:
         return Survey(True)
     in_order = bool((sequences.pos[1:] > sequences.pos[:-1]).all())
     edges = sequences.rows.select(list(work.plan.sort)).take(pa.array([0, len(sequences) - 1]))
-    summary = summarise(work.plan, sequences, no_marks(sequences.rows, work.plan.sort))
+    summary, _ = summarise(work.plan, sequences, window_marks(no_marks(sequences.rows, work.plan.sort)))
     return Survey(in_order, pa.Table.from_batches([edges]), summary)
 
 
@@ -110,8 +111,9 @@ def _scan(work: Work, item: _Item) -> Report:
     report = Report(None, account.counts, account.rejects, 0, 0)
     if item.turn is None:
         return report
-    before = [_last_rows(work, chunk, rows) for chunk, rows in item.before if item.turn.entry.tells]
-    scanned = scan_rows(work, item.turn, before, read.sequences, no_marks(no_rows(work), work.plan.sort))
+    rows = read.sequences
+    before = begun_before([_last_rows(work, *told) for told in item.before if item.turn.entry.tells], rows)
+    scanned = scan_rows(work, item.turn, before, rows, window_marks(no_marks(no_rows(work), work.plan.sort)))
     return replace(scanned, counts=scanned.counts + account.counts, rejects=account.rejects)
 
 

@@ -1,4 +1,4 @@
-"""Rows of pieces, and the marks that they share, where any task can read them."""
+"""Rows of pieces, and the signals that they share, where any task can read them."""
 
 from __future__ import annotations
 
@@ -11,35 +11,57 @@ from windowing.columns import Ints
 from windowing.engine.cutting import Piece
 from windowing.engine.work import Work
 from windowing.marks import Marks
-from windowing.pieces import summarise
+from windowing.piece_scan import summarise
 from windowing.sequence import Sequences
+from windowing.signals import Signals, advances, window_marks
+from windowing.watermark import Watermarks
 
-_MARKS = "marks"
+_SIGNALS, _LEVELS = "marks", "advances"
 
 
-def keep_piece(work: Work, index: int, side: int, piece: Sequences, marks: Marks) -> Piece:
-    """Keep the rows of a piece, and summarise it. ``marks`` stand in order."""
+def keep_piece(work: Work, index: int, side: int, piece: Sequences, signals: Signals) -> Piece:
+    """Keep the rows of a piece, and summarise it; keep which rows it holds at its end, too."""
     name = f"slice-{index:05d}-{side}"
     _keep(work, name, piece.rows, [piece.pos])
-    return Piece(index, side, name, piece.keys, summarise(work.plan, piece, marks))
+    summary, held = summarise(work.plan, piece, signals)
+    if len(held):
+        keep_numbers(work, f"{name}-held", held)
+    return Piece(index, side, name, piece.keys, summary)
 
 
-def kept_piece(work: Work, name: str, key: pa.Table | None, first: int = 0) -> Sequences:
-    """Return the rows of a piece, from its row ``first`` on."""
-    rows, (pos,) = _kept(work, name, 1)
-    bounds = np.array([0, len(pos) - first])
-    return Sequences(key, bounds, rows.slice(first), pos[first:], tuple(work.plan.sort))
+def kept_piece(work: Work, piece: Piece) -> Sequences:
+    """Return the rows of a piece."""
+    rows, (pos,) = _kept(work, piece.name, 1)
+    return Sequences(piece.key, np.array([0, len(pos)]), rows, pos, tuple(work.plan.sort))
 
 
-def keep_marks(work: Work, marks: Marks) -> None:
-    """Keep the marks that all pieces share; each task that keeps a piece does, for all of them know all marks."""
-    _keep(work, _MARKS, marks.rows, [marks.pos, marks.file])
+def keep_signals(work: Work, signals: Signals) -> None:
+    """Keep the signals that all pieces share; each task that keeps a piece does, for all of them know all signals."""
+    marks = signals.marks
+    if signals.watermarks is None:
+        _keep(work, _SIGNALS, marks.rows, [marks.pos, marks.file])
+    else:
+        _keep(work, _LEVELS, marks.rows, [marks.pos, marks.file, signals.watermarks.level])
 
 
-def kept_marks(work: Work) -> Marks:
-    """Return the marks that all pieces share."""
-    rows, (pos, file) = _kept(work, _MARKS, 2)
-    return Marks(rows, pos, file)
+def kept_signals(work: Work, are_advances: bool, count: int | None) -> Signals:
+    """Return the first ``count`` signals that all pieces share, None: all."""
+    if are_advances:
+        rows, (pos, file, level) = _kept(work, _LEVELS, 3)
+        return advances(Watermarks(Marks(rows[:count], pos[:count], file[:count]), level[:count]))
+    rows, (pos, file) = _kept(work, _SIGNALS, 2)
+    return window_marks(Marks(rows[:count], pos[:count], file[:count]))
+
+
+def keep_numbers(work: Work, name: str, numbers: Ints) -> None:
+    """Keep some numbers."""
+    work.sink.keep(name, pa.RecordBatch.from_arrays([pa.array(numbers)], names=["number"]))
+
+
+def kept_numbers(work: Work, name: str) -> Ints:
+    """Return some numbers."""
+    numbers: Ints = work.sink.kept(name).column(0).to_numpy()
+    return numbers
 
 
 def _keep(work: Work, name: str, rows: pa.RecordBatch, more: Sequence[Ints]) -> None:

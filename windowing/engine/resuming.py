@@ -3,24 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any, TypeAlias
 
 import numpy as np
 
 from windowing.chains import End
+from windowing.columns import combined
+from windowing.engine.blobs import part_of
 from windowing.engine.cuts import Cuts
-from windowing.engine.cutting import Piece, Turn, chains_of, turns_of
-from windowing.engine.keeping import kept_marks, kept_piece
+from windowing.engine.cutting import Piece, Turn, chains_of, numbered, turns_of
+from windowing.engine.keeping import keep_numbers, kept_numbers, kept_piece, kept_signals
 from windowing.engine.ports import Counts
 from windowing.engine.reading import no_rows
 from windowing.engine.scanning import Report, bits_of, written
 from windowing.engine.work import Work
-from windowing.marks import Marks, no_marks
-from windowing.pieces import chain_through, scan_piece
+from windowing.marks import no_marks
+from windowing.piece_scan import Before, begun_before, chain_through, count_piece, held_before, scan_piece
+from windowing.pieces import looks_into_pieces_before
 from windowing.scan import Bounds
-from windowing.sequence import Sequences
-from windowing.signals import window_marks
+from windowing.sequence import Sequences, taken
+from windowing.signals import Signals, window_marks
+from windowing.spec import Delta, Sliding, TimeInterval
 
 Each: TypeAlias = Callable[[str, Callable[[Any], Any], Sequence[Any]], list[Any]]
 
@@ -31,37 +36,77 @@ def scan_pieces(work: Work, cuts: Cuts, reports: Sequence[Report], each: Each) -
     clock = max((report.clock for report in reports if report.clock is not None), default=None)
 
     def follow(piece: Piece, value: Any) -> End:
-        (end,) = each("follow", partial(followed, work, value), [piece])
+        (end,) = each("follow", partial(_followed, work, value), [piece])
         return end
 
-    turns = [turn for chain in chains_of(cuts, pieces) for turn in turns_of(work.plan, cuts, chain, follow, clock)]
-    return each("scan", partial(scan_turn, work), turns)
+    chains = [turns_of(work.plan, cuts, chain, follow, clock) for chain in chains_of(cuts, pieces)]
+    if looks_into_pieces_before(work.plan):
+        counted = iter(each("count", partial(_count, work), [turn for turns in chains for turn in turns[:-1]]))
+        chains = [numbered(turns, [next(counted) for _ in turns[:-1]]) for turns in chains]
+    return each("scan", partial(_scan, work), [turn for turns in chains for turn in turns])
 
 
-def followed(work: Work, value: Any, piece: Piece) -> End:
-    """Follow the chain of a start value through a piece, row by row."""
-    return chain_through(work.plan, kept_piece(work, piece.name, piece.key), value)
-
-
-def scan_turn(work: Work, turn: Turn) -> Report:
-    """Scan one piece and write its part of the result."""
-    piece = kept_piece(work, turn.piece.name, turn.piece.key)
-    before = [kept_piece(work, name, turn.piece.key, first) for name, first in turn.before]
-    return scan_rows(work, turn, before, piece, _marks(work, turn))
-
-
-def scan_rows(work: Work, turn: Turn, before: Sequence[Sequences], piece: Sequences, marks: Marks) -> Report:
-    """Scan the rows of a piece behind those of the window that is open where it begins."""
-    scanned = scan_piece(work.plan, turn.entry, before, piece, window_marks(marks), Bounds(turn.clock), turn.is_last)
+def scan_rows(work: Work, turn: Turn, before: Before, piece: Sequences, signals: Signals) -> Report:
+    """Scan the rows of a piece behind those that it sees of pieces before it, and write its part of the result."""
+    scanned = scan_piece(work.plan, turn.entry, before, piece, signals, Bounds(turn.clock), turn.is_last)
     part = written(work, turn.part, scanned.tables)
     counts = Counts(0, scanned.windowed, scanned.filtered, scanned.dropped, scanned.held)
-    occupied = bits_of(scanned.by_mark, len(marks)) if work.plan.takes_marks else b""
+    occupied = bits_of(scanned.by_mark, len(signals)) if work.plan.takes_marks else b""
     return Report(part, counts, (), scanned.windows, scanned.falls, occupied)
 
 
-def _marks(work: Work, turn: Turn) -> Marks:
-    """All marks that stand before the next piece."""
-    if not work.plan.takes_marks:
-        return no_marks(no_rows(work), work.plan.sort)
-    marks = kept_marks(work)
-    return marks if turn.marks is None else marks.take(np.arange(turn.marks))
+def _scan(work: Work, turn: Turn) -> Report:
+    signals, piece = _signals(work, turn), kept_piece(work, turn.piece)
+    before = _before(work, turn, signals, piece)
+    if len(turn.since_then) and looks_into_pieces_before(work.plan):
+        seen = [kept_numbers(work, f"{other.name}-shown") for other in turn.since_then]
+        before = replace(before, shown=np.isin(before.rows.pos, np.concatenate(seen)))
+    return scan_rows(work, turn, before, piece, signals)
+
+
+def _count(work: Work, turn: Turn) -> int:
+    """Count the windows that come out in a piece, and keep which rows they show that may be shown again."""
+    signals, piece = _signals(work, turn), kept_piece(work, turn.piece)
+    windows, seen = count_piece(work.plan, turn.entry, _before(work, turn, signals, piece), piece, signals)
+    keep_numbers(work, f"{turn.piece.name}-shown", seen)
+    return windows
+
+
+def _followed(work: Work, value: Any, piece: Piece) -> End:
+    return chain_through(work.plan, kept_piece(work, piece), value)
+
+
+def _signals(work: Work, turn: Turn) -> Signals:
+    """All that stand before the next piece."""
+    plan = work.plan
+    if plan.takes_marks or isinstance(plan.spec, TimeInterval):
+        return kept_signals(work, not plan.takes_marks, turn.marks)
+    return window_marks(no_marks(no_rows(work), plan.sort))
+
+
+def _before(work: Work, turn: Turn, signals: Signals, piece: Sequences) -> Before:
+    """The rows of pieces before that a piece sees."""
+    if not looks_into_pieces_before(work.plan):
+        return begun_before([_rows_from(kept_piece(work, other), first) for other, first, _ in turn.before], piece)
+    parts, ranks = [], [np.empty(0, np.int64)]
+    for other, _, rows in turn.before:
+        held = kept_numbers(work, f"{other.name}-held")
+        parts.append(_rows_at(kept_piece(work, other), held))
+        ranks.append(rows + held)
+    before = held_before(work.plan, turn.entry, parts, np.concatenate(ranks), signals, piece)
+    if turn.baseline is None:
+        return before
+    assert isinstance(work.plan.spec, Sliding)
+    assert isinstance(work.plan.spec.trigger, Delta)
+    other, row = turn.baseline
+    column = combined(kept_piece(work, other).rows.column(work.plan.spec.trigger.attribute))
+    return replace(before, baseline=column.slice(row, 1))
+
+
+def _rows_from(piece: Sequences, first: int) -> Sequences:
+    return part_of(piece, first, len(piece))
+
+
+def _rows_at(piece: Sequences, picks: Any) -> Sequences:
+    bounds = np.array([0, len(picks)])
+    return replace(piece, bounds=bounds, rows=taken(piece.rows, picks), pos=piece.pos[picks])

@@ -16,7 +16,7 @@ from windowing.engine.carrying import carried, decoded, is_carry, left_behind, w
 from windowing.engine.cuts import Cuts
 from windowing.engine.cutting import FIRST, LAST, WHOLE, Piece, part_number, sides
 from windowing.engine.exchange import Read, read_chunk
-from windowing.engine.keeping import keep_marks, keep_piece
+from windowing.engine.keeping import keep_piece, keep_signals
 from windowing.engine.ports import Account, Counts, Part
 from windowing.engine.reading import no_rows, nothing
 from windowing.engine.shared import Held
@@ -71,11 +71,11 @@ def scan_slice(work: Work, index: int, cuts: Cuts | None, blobs: Iterable[bytes]
     signals = _signals(work, parts)
     low, high = sides(sequences, cuts, index)
     edges = {FIRST: part_of(sequences, 0, low), LAST: part_of(sequences, high, len(sequences))}
-    pieces = [keep_piece(work, index, side, piece, signals.marks) for side, piece in edges.items() if len(piece)]
+    pieces = [keep_piece(work, index, side, piece, signals) for side, piece in edges.items() if len(piece)]
     if pieces:
         sequences = part_of(sequences, low, high)
-        if work.plan.takes_marks:
-            keep_marks(work, signals.marks)
+        if work.plan.takes_marks or signals.watermarks is not None:
+            keep_signals(work, signals)
     number = part_number(cuts, index, WHOLE)
     report = _finish(work, index, number, cuts is None, _Found(sequences, signals, clocks, account, carry))
     return replace(report, pieces=tuple(pieces), clock=max(clocks, default=None))

@@ -12,7 +12,8 @@ import pyarrow as pa
 from windowing.aggregates import warm as warm_aggregates
 from windowing.judgement import judge, watermarks_of
 from windowing.marks import no_marks
-from windowing.pieces import can_be_cut, chain_through, entries, summarise
+from windowing.piece_scan import chain_through, entries, summarise
+from windowing.pieces import can_be_cut
 from windowing.plan import Plan, panes_only
 from windowing.scan import Bounds, scan
 from windowing.sequence import Sequences, build, merge
@@ -34,7 +35,7 @@ def warm(plan: Plan, schema: pa.Schema) -> None:
         signals = advances(watermarks_of(plan, [judge(plan, None, merged.rows, merged.pos).watermarks]))
     if can_be_cut(plan):
         whole = Sequences(None, np.array([0, len(merged)]), merged.rows, merged.pos, merged.order)
-        entries(plan, [summarise(plan, whole, signals.marks)] * 2, lambda _, value: chain_through(plan, whole, value))
+        entries(plan, [summarise(plan, whole, signals)[0]] * 2, lambda _, value: chain_through(plan, whole, value))
     scanned = scan(bare, merged, signals, Bounds(1 if needs_clock(plan.spec) else None))
     deque(scanned.tables, maxlen=0)
     warm_aggregates(plan.aggregates, schema, not isinstance(plan.spec, Tumbling))

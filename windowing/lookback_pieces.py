@@ -1,0 +1,88 @@
+"""Pieces under a window that shows rows of pieces before: what is held between two of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from windowing.chains import chains
+from windowing.clock import clock_values
+from windowing.columns import Ints, Mask, combined
+from windowing.distance import measured
+from windowing.holding import of_use
+from windowing.marks import epochs
+from windowing.pieces import HELD, Entry, Follow, Held, Summary, chained
+from windowing.plan import Plan
+from windowing.scan import setting_of
+from windowing.sequence import Sequences
+from windowing.setting import Clock
+from windowing.signals import Signals
+from windowing.sliding import evicted_at
+from windowing.sliding_kernels import comparable, rises
+from windowing.spec import Delta, Sliding, needs_clock
+from windowing.watermark import NO_LEVEL
+
+
+def lookback_summary(plan: Plan, piece: Sequences, signals: Signals) -> tuple[Summary, Ints]:
+    """Summarise a piece; also return which of its rows are held at its end, as far as they tell: int64, ascending."""
+    first, last = epochs(piece, signals.marks)[[0, -1]].tolist()
+    held = np.flatnonzero(still_held(plan, piece, None, dead_at(signals, last))[0])
+    stands = None
+    if needs_clock(plan.spec) and plan.clock is not None:
+        stands = clock_values(combined(piece.rows.column(plan.clock)), plan.clock).max().item()
+    window = Held(len(held), stands=stands)
+    if isinstance(plan.spec, Sliding):
+        window = _sliding(plan.spec, piece, window)
+    return Summary(len(piece), window, (first, last)), held
+
+
+def lookback_entries(pieces: Sequence[Summary], follow: Follow) -> list[Entry]:
+    """Compose the summaries of the pieces of one key, in order; how many windows come out is not known yet."""
+    found: list[Entry] = []
+    rows, full, low, stands = 0, False, None, None
+    baseline, value = None, None
+    for i, piece in enumerate(pieces):
+        window = piece.window
+        assert isinstance(window, Held)
+        before = tuple((j, HELD) for j in range(i) if _holds(pieces[j]))
+        found.append(Entry(0, rows, before, False, True, full, baseline, stands, piece.epochs[0]))
+        if window.trigger is not None:
+            end = chained(window.trigger, value, follow, i)
+            value = end.value
+            baseline = (i, end.last) if end.last >= 0 else baseline
+        full |= window.evicts or (low is not None and bool(rises(window.high, low, window.amount)))
+        low = window.low if low is None else min(low, window.low)
+        rows, stands = rows + piece.rows, window.stands
+    return found
+
+
+def still_held(plan: Plan, rows: Sequences, clock: Clock | None, dead: int) -> tuple[Mask, Mask]:
+    """Return which rows are held at the end of some, (n,), and which of these nobody is going to see."""
+    setting = replace(setting_of(plan), clock=clock, hold=True)
+    return of_use(plan.spec, rows, setting, None, None, dead)
+
+
+def dead_at(signals: Signals, count: int) -> int:
+    """Of event-time panes the last that no row can get into any more, after so many advances."""
+    if signals.watermarks is None or not count:
+        return NO_LEVEL
+    return int(signals.watermarks.level[count - 1])
+
+
+def _holds(piece: Summary) -> bool:
+    return isinstance(piece.window, Held) and piece.window.rows > 0
+
+
+def _sliding(spec: Sliding, piece: Sequences, window: Held) -> Held:
+    if isinstance(spec.trigger, Delta):
+        values, amount = measured(piece, spec.trigger.attribute, spec.trigger.amount)
+        window = replace(window, trigger=chains(comparable(values), amount))
+    if isinstance(spec.evict, Delta):
+        values, amount = measured(piece, spec.evict.attribute, spec.evict.amount)
+        found: Any = comparable(values)
+        evicts = bool((evicted_at(spec, piece) < len(piece)).any())
+        window = replace(window, low=found.min(), high=found.max(), evicts=evicts, amount=amount)
+    return window
