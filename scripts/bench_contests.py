@@ -1,0 +1,115 @@
+"""What `scripts/bench --contest` times: one sequence, keys that are heavy or many, hopping panes, small jobs, and scale."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+Command = Callable[[Path, Path], list[str]]
+AGGREGATES = ["--agg", "count()", "--agg", "sum(amount)", "--agg", "max(amount)"]
+DELTA = ["--window", "delta(ts,60)", *AGGREGATES]
+HOP = ["--window", "timeInterval, intervalDuration(10), creationPeriod(2)", "--order-by", "ts", *AGGREGATES]
+KEYED = ["--key", "user"]
+
+WHOLE = """
+import sys
+from windowing.engine import run
+run.can_be_cut = lambda plan: False
+from cli.main import main
+sys.argv[0] = "wincli"
+sys.exit(main())
+"""
+
+GAPS = """
+import duckdb, sys
+data, out = sys.argv[1:]
+duckdb.execute("SET preserve_insertion_order = false; SET enable_progress_bar = false")
+duckdb.execute(f'''COPY (
+  SELECT w, min(ts) AS first, max(ts) AS last, count(*) AS count, sum(amount) AS sum, max(amount) AS max
+  FROM (SELECT *, sum(CASE WHEN ts - previous > INTERVAL 60 SECOND THEN 1 ELSE 0 END) OVER (ORDER BY ts) AS w
+        FROM (SELECT ts, amount, lag(ts) OVER (ORDER BY ts) AS previous FROM read_parquet('{data}/*.parquet')))
+  GROUP BY w) TO '{out}/out.parquet' (FORMAT parquet)''')
+"""
+
+HOPS = """
+import duckdb, sys
+data, out = sys.argv[1:]
+duckdb.execute("SET preserve_insertion_order = false; SET enable_progress_bar = false")
+duckdb.execute(f'''COPY (
+  SELECT "user", pane, count(*) AS count, sum(amount) AS sum, max(amount) AS max
+  FROM (SELECT "user", amount, unnest(range((epoch_us(ts) - 10000000) // 2000000 + 1, epoch_us(ts) // 2000000 + 1))
+               AS pane
+        FROM read_parquet('{data}/*.parquet'))
+  GROUP BY "user", pane) TO '{out}/out.parquet' (FORMAT parquet)''')
+"""
+
+
+@dataclass(frozen=True)
+class Entrant:
+    """Who runs over which log, made with which options of ``scripts/gen_events``."""
+
+    name: str
+    log: str
+    options: tuple[str, ...]
+    command: Command
+
+
+def wincli(*options: str) -> Command:
+    """The program as installed."""
+    program = str(Path(sys.executable).with_name("wincli"))
+    return lambda data, out: [program, "run", *options, "-q", str(data), str(out)]
+
+
+def script(text: str, *options: str) -> Command:
+    """A program of a few lines."""
+    return lambda data, out: [sys.executable, "-c", text, *options, str(data), str(out)]
+
+
+def contests(millions: int) -> dict[str, tuple[Entrant, ...]]:
+    """Return all contests over logs of so many million rows, the entrant to compare with first."""
+    events = log_of(millions)
+    even = log_of(millions, "--every", "1", name="even")
+    half = log_of(millions, "--zipf", "0.5", "--heavy", "0.5", name="half")
+    many = log_of(millions, name="many", keys=millions * 200_000)
+    whole = script(WHOLE, "run", *DELTA, "-q")
+    return {
+        "one": (
+            Entrant("one sequence", *events, wincli(*DELTA)),
+            Entrant("the same in one slice", *events, whole),
+            Entrant("duckdb", *events, script(GAPS)),
+        ),
+        "even": (
+            Entrant("one sequence, a row a second", *even, wincli(*DELTA)),
+            Entrant("the same in one slice", *even, whole),
+            Entrant("duckdb", *even, script(GAPS)),
+        ),
+        "heavy": (
+            Entrant("one key has half of the rows", *half, wincli(*DELTA, *KEYED)),
+            Entrant("all keys alike", *events, wincli(*DELTA, *KEYED)),
+        ),
+        "many": (
+            Entrant(f"{millions * 200_000:,} keys", *many, wincli(*DELTA, *KEYED)),
+            Entrant(f"{millions * 500:,} keys", *events, wincli(*DELTA, *KEYED)),
+        ),
+        "hop": (
+            Entrant("hop 10 s / 2 s", *events, wincli(*HOP, *KEYED)),
+            Entrant("duckdb", *events, script(HOPS)),
+        ),
+        "small": (
+            Entrant("1,000 rows", "events-1k", ("--rows", "1000", "--keys", "10", "--files", "1"), wincli(*DELTA)),
+        ),
+    }
+
+
+def scale(millions: int) -> tuple[Entrant, ...]:
+    """Return what runs over a log of so many million rows, on how much of the machine."""
+    masters = ("local[1]", "local[2]", "local-cluster[2,1,2048]")
+    return tuple(Entrant(master, *log_of(millions), wincli(*DELTA, *KEYED, "--master", master)) for master in masters)
+
+
+def log_of(millions: int, *more: str, name: str = "events", keys: int | None = None) -> tuple[str, tuple[str, ...]]:
+    """Return the name of a log of so many million rows, and how it is made: 500 keys for each million, in order."""
+    sizes = ("--rows", str(millions * 10**6), "--files", str(max(1, millions * 2 // 5)))
+    return f"{name}-{millions}m", (*sizes, "--keys", str(keys or max(1000, millions * 500)), *more)
