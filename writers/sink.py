@@ -149,11 +149,10 @@ class _Counted:
 
 
 def _encode_arrow(tables: Iterable[pa.Table], schema: pa.Schema, file: IO[bytes] | pa.NativeFile) -> None:
-    """As one batch, whatever its size."""
+    """As one batch, also where there is no row."""
+    (batch,) = pa.concat_tables(tables).combine_chunks().to_batches() or [pa.RecordBatch.from_pylist([], schema)]
     with pa.ipc.new_file(file, schema) as writer:
-        for table in tables:
-            for batch in table.to_batches():
-                writer.write_batch(batch)
+        writer.write_batch(batch)
 
 
 def is_attempt(name: str) -> bool:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute
 import pyarrow.csv as pc
 import pyarrow.parquet as pq
 import pytest
@@ -32,7 +33,9 @@ WINDOWS = {
     "time": ("time(5m)", ("--empty", "row")),
     "gap": ("gap(ts,2)", ()),
     "punct": ("punct()", ()),
+    "sliding": ("sliding, time(10), count(9)", ()),
 }
+WHOLE = {"time"}  # --empty row keeps a key whole
 
 
 def make_log(folder: Path) -> None:
@@ -88,7 +91,30 @@ def test_cuts_do_not_change_a_bit(warm: Warm, one_core: Warm, logs: Path, case: 
     want = table(logs / f"whole-{name}")
     assert want.num_rows >= 5
     assert len(manifest(logs / f"whole-{name}")["parts"]) == 1
-    if keys:
+    if keys or case not in WHOLE:
         assert len(manifest(logs / f"cut-{name}")["parts"]) > 2
     assert table(logs / f"cut-{name}").equals(want)
     assert table(logs / f"alone-{name}").cast(want.schema).equals(want)
+
+
+def test_an_input_in_order_is_scanned_as_it_stands(warm: Warm, logs: Path) -> None:
+    """A part for each chunk, rows in windows that span several of them, and one that is rejected in another."""
+    log = pq.read_table(logs / "parquet").sort_by("ts")
+    gone = pa.array([i == 3000 for i in range(ROWS)])
+    log = log.set_column(1, "ts", pa.compute.if_else(gone, None, log["ts"]))
+    (logs / "order").mkdir()
+    for i in range(3):
+        part = log.slice(i * ROWS // 3, ROWS // 3)
+        pq.write_table(part, logs / "order" / f"{i}.parquet", row_group_size=70)
+    for window in ("delta(ts, 60)", "gap(ts, 3)", "delta(ts, 3000)"):
+        asked = ["run", "-w", window, *(word for text in AGGREGATES for word in ("-a", text)), "--mode", "overwrite"]
+        for cut, out in (((), "whole"), (SMALL, "cut")):
+            assert warm.run([*asked, *cut, "--master", "local[2]", "order", out], logs).code == 0
+        assert table(logs / "cut").equals(table(logs / "whole"))
+        assert manifest(logs / "cut")["counts"] == manifest(logs / "whole")["counts"]
+    assert manifest(logs / "cut")["counts"]["rejected"] == {"null_order": 1}
+    assert len(manifest(logs / "whole")["parts"]) == 1
+    assert (
+        warm.run([*asked[:2], "gap(ts, 3)", *asked[3:], *SMALL, "--master", "local[2]", "order", "cut"], logs).code == 0
+    )
+    assert len(manifest(logs / "cut")["parts"]) > 2
