@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
@@ -9,12 +10,12 @@ from typing import Any
 import numpy as np
 
 from windowing.chains import chains
-from windowing.clock import clock_values
-from windowing.columns import Ints, Mask, combined
+from windowing.columns import Ints, Mask
 from windowing.distance import measured
 from windowing.holding import of_use
+from windowing.judgement import is_ordered_by_time
 from windowing.marks import epochs
-from windowing.pieces import HELD, Entry, Follow, Held, Summary, chained
+from windowing.pieces import HELD, Entry, Follow, Held, Summary, chained, stands_at_end
 from windowing.plan import Plan
 from windowing.scan import setting_of
 from windowing.sequence import Sequences
@@ -22,21 +23,18 @@ from windowing.setting import Clock
 from windowing.signals import Signals
 from windowing.sliding import evicted_at
 from windowing.sliding_kernels import comparable, rises
-from windowing.spec import Delta, Sliding, needs_clock
+from windowing.spec import Delta, Sliding, TimeInterval
 from windowing.watermark import NO_LEVEL
 
 
 def lookback_summary(plan: Plan, piece: Sequences, signals: Signals) -> tuple[Summary, Ints]:
     """Summarise a piece; also return which of its rows are held at its end, as far as they tell: int64, ascending."""
     first, last = epochs(piece, signals.marks)[[0, -1]].tolist()
-    held = np.flatnonzero(still_held(plan, piece, None, dead_at(signals, last))[0])
-    stands = None
-    if needs_clock(plan.spec) and plan.clock is not None:
-        stands = clock_values(combined(piece.rows.column(plan.clock)), plan.clock).max().item()
-    window = Held(len(held), stands=stands)
+    held = np.flatnonzero(still_held(plan, piece, None, dead_at(plan, signals, last))[0])
+    window = Held(len(held))
     if isinstance(plan.spec, Sliding):
         window = _sliding(plan.spec, piece, window)
-    return Summary(len(piece), window, (first, last)), held
+    return Summary(len(piece), window, (first, last), stands=stands_at_end(plan, piece)), held
 
 
 def lookback_entries(pieces: Sequence[Summary], follow: Follow) -> list[Entry]:
@@ -55,7 +53,7 @@ def lookback_entries(pieces: Sequence[Summary], follow: Follow) -> list[Entry]:
             baseline = (i, end.last) if end.last >= 0 else baseline
         full |= window.evicts or (low is not None and bool(rises(window.high, low, window.amount)))
         low = window.low if low is None else min(low, window.low)
-        rows, stands = rows + piece.rows, window.stands
+        rows, stands = rows + piece.rows, piece.stands
     return found
 
 
@@ -65,11 +63,17 @@ def still_held(plan: Plan, rows: Sequences, clock: Clock | None, dead: int) -> t
     return of_use(plan.spec, rows, setting, None, None, dead)
 
 
-def dead_at(signals: Signals, count: int) -> int:
-    """Of event-time panes the last that no row can get into any more, after so many advances."""
-    if signals.watermarks is None or not count:
+def dead_at(plan: Plan, signals: Signals, count: int) -> int:
+    """Return a pane of event time that no row can get into any more, nor into those before it, after so many advances.
+
+    The last such pane, or one not far before it: a few rows more are held then, that nobody is going to see.
+    """
+    if signals.watermarks is None or not count or not isinstance(plan.spec, TimeInterval):
         return NO_LEVEL
-    return int(signals.watermarks.level[count - 1])
+    level = int(signals.watermarks.level[count - 1])
+    if is_ordered_by_time(plan):
+        return level
+    return max(NO_LEVEL, level - math.ceil(plan.spec.discard_age / plan.spec.period) - 1)
 
 
 def _holds(piece: Summary) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,7 @@ from windowing.distance import measured
 from windowing.lookback_pieces import dead_at, lookback_entries, lookback_summary, still_held
 from windowing.pieces import Entry, Follow, Summary
 from windowing.plan import Plan, panes_only
-from windowing.scan import Bounds, Scanned, falls_of, scan
+from windowing.scan import Bounds, Scanned, empty_tick_rows, falls_of, scan
 from windowing.sequence import Sequences, one_batch, taken
 from windowing.signals import Signals
 from windowing.sliding_kernels import comparable
@@ -38,7 +39,7 @@ def summarise(plan: Plan, piece: Sequences, signals: Signals) -> tuple[Summary, 
 def entries(plan: Plan, pieces: Sequence[Summary], follow: Follow) -> list[Entry]:
     """Compose the summaries of the pieces of one key, in order."""
     if isinstance(plan.spec, Tumbling):
-        return tumbling_entries(plan.spec, pieces, follow)
+        return tumbling_entries(plan, plan.spec, pieces, follow)
     return lookback_entries(pieces, follow)
 
 
@@ -80,9 +81,13 @@ def scan_piece(
     rows, past = _joined(plan, entry, before, piece)
     if not is_last:
         plan = replace(plan, options=replace(plan.options, at_end="hold"))
-        bounds = replace(bounds, clock=None, keeps=True, dead=dead_at(signals, len(signals)))
-    scanned = scan(plan, rows, signals, replace(bounds, since=entry.since), past)
-    return replace(scanned, held=0, falls=falls)
+        bounds = replace(bounds, clock=None, keeps=True, dead=dead_at(plan, signals, len(signals)))
+    bounds = replace(bounds, since=entry.since)
+    scanned = scan(plan, rows, signals, bounds, past)
+    tables = scanned.tables
+    if plan.options.empty == "mark" and not plan.options.plain:
+        tables = chain(tables, [empty_tick_rows(plan, piece, bounds)])
+    return replace(scanned, tables=tables, held=0, falls=falls)
 
 
 def count_piece(plan: Plan, entry: Entry, before: Before, piece: Sequences, signals: Signals) -> tuple[int, Ints]:
@@ -98,7 +103,7 @@ def held_before(
 ) -> Before:
     """Return what is still held where a piece begins, of all that the pieces before it hold each; none of it shown."""
     rows = joined([*parts, _none_of(piece)])
-    kept, gone = still_held(plan, rows, entry.since, dead_at(signals, entry.signals))
+    kept, gone = still_held(plan, rows, entry.since, dead_at(plan, signals, entry.signals))
     picks = np.flatnonzero(kept)
     held = replace(rows, bounds=np.array([0, len(picks)]), rows=taken(rows.rows, picks), pos=rows.pos[picks])
     return Before(held, rank[picks], np.zeros(len(picks), np.bool_), gone[picks])

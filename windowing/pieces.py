@@ -11,12 +11,16 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
+import pyarrow as pa
+
 from windowing.chains import Chains, End, end_of
-from windowing.columns import Measures
+from windowing.clock import clock_values
+from windowing.columns import Measures, combined
 from windowing.plan import Plan
 from windowing.scan import looks_back
+from windowing.sequence import Sequences
 from windowing.setting import Clock
-from windowing.spec import Batched, Sliding, Tumbling
+from windowing.spec import Batched, Sliding, Tumbling, needs_clock
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +30,7 @@ class Fixed:
     ``starts``: how many start behind the first row; ``last``: where the last of all starts, 0 if that is the first row.
     ``labels``: what the window compares of the first and the last row: a window starts where the labels of two
     neighbours differ, or, with an ``amount``, where the later one rises by more than that. ``closed``: whether the last
-    row ends its window itself.
+    row ends its window itself. ``edges``: these two rows, where windows without rows count, too.
     """
 
     starts: int
@@ -34,6 +38,7 @@ class Fixed:
     labels: Measures
     amount: Any = None
     closed: bool = False
+    edges: pa.RecordBatch | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +46,7 @@ class Held:
     """Of a window that shows rows of pieces before: ``rows`` is how many are of use at the end of the piece, as far as
     its own rows tell. ``trigger``: the chains of a ``delta`` trigger. ``low``, ``high``: the least and the largest
     value that an eviction by ``delta`` compares, ``evicts``: whether one row of the piece evicts another, and
-    ``amount``: what it has to rise by. ``stands``: where the clock stands at the end of the piece."""
+    ``amount``: what it has to rise by."""
 
     rows: int
     trigger: Chains | None = None
@@ -49,19 +54,20 @@ class Held:
     high: Any = None
     evicts: bool = False
     amount: Any = None
-    stands: Clock | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Summary:
     """What is told of a piece of ``rows`` rows, at least one. ``window``: how windows start in it or what they hold,
     nothing for a tumbling ``count``. ``epochs``: how many signals stand before its first row and its last. ``watched``:
-    the watched attribute of these two rows, where falls are counted."""
+    the watched attribute of these two rows, where falls are counted. ``stands``: where the clock stands at its end, for
+    windows that look at it."""
 
     rows: int
     window: Fixed | Chains | Held | None
     epochs: tuple[int, int] = (0, 0)
     watched: tuple[Any, Any] | None = None
+    stands: Clock | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,13 +99,11 @@ HELD = -1
 def can_be_cut(plan: Plan) -> bool:
     """Whether keys may be cut into pieces: else each stays whole."""
     spec, options = plan.spec, plan.options
-    if options.operator is not None or looks_back(plan) or options.empty != "skip":
+    if options.operator is not None or looks_back(plan):
         return False
     match spec:
-        case Tumbling():
+        case Tumbling() | Sliding():
             return spec.eviction is None
-        case Sliding():
-            return spec.eviction is None and (bool(plan.key) or not options.partial)
         case Batched():
             return spec.within is not None or spec.retain is not None
     return True
@@ -115,3 +119,11 @@ def chained(chains: Chains, value: Any, follow: Follow, index: int) -> End:
     if value is None:
         return chains.fresh
     return end_of(chains, value) or follow(index, value)
+
+
+def stands_at_end(plan: Plan, piece: Sequences) -> Clock | None:
+    """Return where the clock stands at the end of a piece, in measures; None where the window does not look at it."""
+    if plan.clock is None or not needs_clock(plan.spec):
+        return None
+    stands: Clock = clock_values(combined(piece.rows.column(plan.clock)), plan.clock).max().item()
+    return stands

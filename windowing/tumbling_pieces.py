@@ -13,12 +13,12 @@ from windowing.chains import Chains, End, chains
 from windowing.columns import measures
 from windowing.contents import Ranges
 from windowing.distance import measured
-from windowing.marks import Marks, epochs
+from windowing.marks import Marks, epochs, no_marks
 from windowing.panes import AT_END
-from windowing.pieces import Entry, Fixed, Follow, Summary, chained
+from windowing.pieces import Entry, Fixed, Follow, Summary, chained, stands_at_end
 from windowing.plan import Plan
 from windowing.scan import setting_of
-from windowing.sequence import Sequences
+from windowing.sequence import Sequences, one_batch
 from windowing.sliding_kernels import comparable, rises
 from windowing.spec import Count, Delta, Gap, Punct, Tumbling
 from windowing.tumbling import tumbling_panes
@@ -33,7 +33,7 @@ def tumbling_summary(plan: Plan, spec: Tumbling, piece: Sequences, marks: Marks)
     if (name := plan.watches_falls) is not None:
         ends = measures(piece.rows.column(name).take(pa.array([0, len(piece) - 1])))
         watched = (ends[0], ends[1])
-    summary = Summary(len(piece), None, watched=watched)
+    summary = Summary(len(piece), None, watched=watched, stands=stands_at_end(plan, piece))
     match spec.policy:
         case Count():
             return summary
@@ -46,14 +46,15 @@ def tumbling_summary(plan: Plan, spec: Tumbling, piece: Sequences, marks: Marks)
     return replace(summary, window=_fixed(plan, spec, piece, marks))
 
 
-def tumbling_entries(spec: Tumbling, pieces: Sequence[Summary], follow: Follow) -> list[Entry]:
+def tumbling_entries(plan: Plan, spec: Tumbling, pieces: Sequence[Summary], follow: Follow) -> list[Entry]:
     """Compose the summaries of the pieces of one key, in order."""
-    steps = _counted(spec.policy.n, pieces) if isinstance(spec.policy, Count) else _stepped(pieces, follow)
+    steps = _counted(spec.policy.n, pieces) if isinstance(spec.policy, Count) else _stepped(plan, pieces, follow)
     found: list[Entry] = []
     rows = 0
     for i, (windows, begun) in enumerate(steps):
         before = () if begun is None else (begun, *((j, 0) for j in range(begun[0] + 1, i)))
-        found.append(Entry(windows, rows, before, i > 0 and _falls(pieces[i - 1], pieces[i])))
+        since = pieces[i - 1].stands if i else None
+        found.append(Entry(windows, rows, before, i > 0 and _falls(pieces[i - 1], pieces[i]), since=since))
         rows += pieces[i].rows
     return [
         replace(entry, tells=i == len(found) - 1 or found[i + 1].windows > entry.windows)
@@ -77,7 +78,7 @@ def _counted(n: int, pieces: Sequence[Summary]) -> list[_Step]:
     return steps
 
 
-def _stepped(pieces: Sequence[Summary], follow: Follow) -> list[_Step]:
+def _stepped(plan: Plan, pieces: Sequence[Summary], follow: Follow) -> list[_Step]:
     steps: list[_Step] = []
     begun: tuple[int, int] | None = None
     starts, value = 0, None
@@ -90,17 +91,28 @@ def _stepped(pieces: Sequence[Summary], follow: Follow) -> list[_Step]:
         else:
             assert isinstance(piece.window, Fixed)
             before = pieces[i - 1].window if i else None
-            end = _fixed_end(piece.window, before if isinstance(before, Fixed) else None)
+            end = _fixed_end(plan, piece.window, before if isinstance(before, Fixed) else None)
         starts += end.starts
         if end.last >= 0:
             begun = (i, end.last)
     return steps
 
 
-def _fixed_end(window: Fixed, before: Fixed | None) -> End:
-    is_first = before is None or before.closed or _parts(window, before)
-    has_start = is_first or window.starts > 0
-    return End(window.starts + is_first, window.last if has_start else -1, None)
+def _fixed_end(plan: Plan, window: Fixed, before: Fixed | None) -> End:
+    if before is None or before.closed or _parts(window, before):
+        between = 0 if before is None else _empty_between(plan, before, window)
+        return End(window.starts + 1 + between, window.last, None)
+    return End(window.starts, window.last if window.starts else -1, None)
+
+
+def _empty_between(plan: Plan, before: Fixed, window: Fixed) -> int:
+    """How many windows without rows lie between those of the last row of a piece and of the first of the next."""
+    if before.edges is None or window.edges is None:
+        return 0
+    assert isinstance(plan.spec, Tumbling)
+    rows = one_batch(pa.Table.from_batches([before.edges.slice(1, 1), window.edges.slice(0, 1)]))
+    pair = Sequences(None, np.array([0, 2]), rows, np.arange(2), plan.sort)
+    return len(tumbling_panes(plan.spec, pair, no_marks(rows, plan.sort), setting_of(plan))) - 2
 
 
 def _parts(window: Fixed, before: Fixed) -> bool:
@@ -121,6 +133,7 @@ def _fixed(plan: Plan, spec: Tumbling, piece: Sequences, marks: Marks) -> Fixed:
     assert isinstance(contents, Ranges)
     last, amount, is_closed = int(contents.lo[-1]), None, False
     edges = np.array([0, len(piece) - 1])
+    rows = piece.rows.take(pa.array(edges)) if plan.options.empty == "row" else None
     match spec.policy:
         case Gap(attribute, seconds):
             values, amount = measured(piece, attribute, seconds)
@@ -132,4 +145,4 @@ def _fixed(plan: Plan, spec: Tumbling, piece: Sequences, marks: Marks) -> Fixed:
         case _:
             assert panes.start is not None
             labels = measures(panes.start.take(pa.array([0, len(panes) - 1])))
-    return Fixed(len(panes) - 1, last, labels, amount, is_closed)
+    return Fixed(len(panes) - 1, last, labels, amount, is_closed, rows)
