@@ -70,6 +70,10 @@ class JointSource:
             return Batch(rows, batch.pos[kept], batch.rejects, elsewhere)
         return Batch(rows, batch.pos[kept], None, elsewhere + batch.rejects.num_rows)
 
+    def parts_of(self, split: Split) -> Sequence[Split]:
+        """Return the smallest splits that a split can be read in."""
+        return [split]
+
     def explain_type(self, column: str) -> str | None:
         """Say which value made a column text, or None."""
         told = (share.source.explain_type(column) for share in self.shares)

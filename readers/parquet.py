@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import accumulate
 
 import numpy as np
 import pyarrow as pa
@@ -20,6 +21,7 @@ from windowing.engine.ports import Split
 from windowing.errors import InputError
 
 _THREADS = 8
+_SHORT = 1 << 16  # bytes of a column that are read as a dictionary, whatever they hold
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,10 +63,11 @@ def file_schema(file: pq.ParquetFile) -> pa.Schema:
     return pa.schema([(field.name, plain(field.type)) for field in file.schema_arrow])
 
 
-def _open(place: Located, dictionary: Sequence[str] = ()) -> pq.ParquetFile:
+def _open(place: Located, dictionary: Sequence[str] = (), footer: pq.FileMetaData | None = None) -> pq.ParquetFile:
     return pq.ParquetFile(
         place.path,
         filesystem=place.fs,
+        metadata=footer,
         read_dictionary=list(dictionary) or None,
         pre_buffer=not place.is_local,
         page_checksum_verification=True,
@@ -94,7 +97,10 @@ def _splits(footer: Footer, file: int, index: int, base: int, split_bytes: int) 
 
 @dataclass(frozen=True, slots=True)
 class ParquetReader:
-    """Reads row groups; ``place`` of a split is its first row in the file, then its row groups."""
+    """Reads row groups; ``place`` of a split is its first row in the file, then its row groups.
+
+    Of the text columns to be dictionary encoded those come plain that are stored so, since hardly a value repeats.
+    """
 
     def read(self, place: Located, split: Split, request: Request) -> Portion:
         """Read the wanted columns; a row with a value that cannot be cast to the type asked for is a reject."""
@@ -102,9 +108,9 @@ class ParquetReader:
         want = request.types
         if not want:
             return Portion(pa.table({}), rows)
-        texts = [name for name in request.dictionary if name in want]
-        with naming(place.shown, " as Parquet"), _open(place, texts) as file:
-            raw = file.read_row_groups(list(split.place[1:]), columns=list(want), use_threads=False)
+        groups, texts = list(split.place[1:]), [name for name in request.dictionary if name in want]
+        with naming(place.shown, " as Parquet"), _open_for(place, groups, texts) as file:
+            raw = file.read_row_groups(groups, columns=list(want), use_threads=False)
         if len(raw) != split.rows:
             raise InputError(f"{place.shown} has changed since the run began", "run it again when nothing writes to it")
         columns, misfits = {}, []
@@ -126,9 +132,54 @@ class ParquetReader:
         )
         return Portion(table, rows[~bad], rejects)
 
+    def row_groups(self, place: Located, split: Split) -> list[Split]:
+        """Return each row group of a split as a split of its own."""
+        with naming(place.shown, " as Parquet"), _open(place) as file:
+            counts = [file.metadata.row_group(group).num_rows for group in split.place[1:]]
+        befores = [0, *accumulate(counts)]
+        return [
+            replace(
+                split,
+                base=split.base + before,
+                rows=rows,
+                nbytes=split.nbytes * rows // max(1, split.rows),
+                ends_file=split.ends_file and group == split.place[-1],
+                place=(split.place[0] + before, group),
+            )
+            for group, rows, before in zip(split.place[1:], counts, befores, strict=False)
+        ]
+
     def lines(self, place: Located, split: Split, offsets: Int64s) -> Int64s:  # noqa: ARG002
         """Return the 1-based rows in the file of rows of a split."""
         return offsets + split.place[0] + 1
+
+
+def _open_for(place: Located, groups: Sequence[int], texts: Sequence[str]) -> pq.ParquetFile:
+    """Open a file to read some row groups, those of ``texts`` as dictionaries that are stored so."""
+    file = _open(place)
+    repeating = [name for name in texts if _repeats(file.metadata, groups, name)]
+    if not repeating:
+        return file
+    with file:
+        return _open(place, repeating, file.metadata)
+
+
+def _repeats(footer: pq.FileMetaData, groups: Sequence[int], name: str) -> bool:
+    """Whether the values of a text column take less than half of what they would as plain text.
+
+    Then nearly all of them are stored as codes, and need not be hashed to have some.
+    """
+    paths = [footer.schema.column(at).path for at in range(footer.num_columns)]
+    if name not in paths:
+        return True
+    stored = texts = 0
+    for group in groups:
+        chunk = footer.row_group(group).column(paths.index(name))
+        if chunk.physical_type != "BYTE_ARRAY" or not chunk.is_stats_set or not chunk.statistics.has_min_max:
+            return True
+        stored += chunk.total_uncompressed_size
+        texts += chunk.num_values * (4 + (len(chunk.statistics.min_raw) + len(chunk.statistics.max_raw)) // 2)
+    return stored < max(_SHORT, texts // 2)
 
 
 def _plain_column(column: pa.ChunkedArray) -> pa.ChunkedArray:

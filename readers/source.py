@@ -54,6 +54,7 @@ class FileSource:
     def read(self, split: Split, columns: Sequence[str], dictionary: Sequence[str] = ()) -> Batch:
         """Read only ``columns`` of one split; those of text also in ``dictionary`` come dictionary encoded (int32).
 
+        Where a columnar format stores them plain, for hardly a value repeats, they come so.
         Raises `InputError` naming the file where it cannot be read, and for a column that is not there.
         """
         self._check(columns)
@@ -64,6 +65,12 @@ class FileSource:
         table = self._shaped(portion, columns, constants, encoded)
         rejects = rejects_table(self.files[split.file].path, portion.rejects)
         return Batch(table, portion.offsets + split.base, rejects)
+
+    def parts_of(self, split: Split) -> Sequence[Split]:
+        """Return the smallest splits that a split can be read in, in order."""
+        if not isinstance(self.reader, ParquetReader):
+            return [split]
+        return self.reader.row_groups(self.places[split.file], split) or [split]
 
     def line_numbers(self, split: Split, pos: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
         """1-based line (text formats) or row (Parquet) in its file of the given arrival positions of a split."""
@@ -110,7 +117,9 @@ class FileSource:
                 column = portion.table[name]
             else:
                 column = pa.chunked_array([pa.nulls(rows, kind)])
-            shaped.append(_encoded(column, kind) if name in encoded else column)
+            knows = self.columnar and name in portion.table.column_names  # such a format says itself what repeats
+            is_left = name not in encoded or (knows and not pa.types.is_dictionary(column.type))
+            shaped.append(column if is_left else _encoded(column, kind))
         return pa.table(shaped, names=list(columns))
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 
 import numpy as np
@@ -56,6 +56,15 @@ class MemorySource:
         for name in dictionary:
             rows = rows.set_column(rows.column_names.index(name), name, rows.column(name).dictionary_encode())
         return Batch(rows, np.arange(split.base, split.base + split.rows))
+
+    def parts_of(self, split: Split) -> list[Split]:
+        low, high = split.place
+        return [
+            replace(
+                split, base=split.base + i - low, rows=1, ends_file=split.ends_file and i == high - 1, place=(i, i + 1)
+            )
+            for i in range(low, high)
+        ] or [split]
 
     def explain_type(self, column: str) -> str | None:
         return None

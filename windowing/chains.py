@@ -16,7 +16,6 @@ from windowing.columns import Ints, Measures
 from windowing.jit import kernel
 from windowing.sliding_kernels import driven_out, rises
 
-
 MOST_BRANCHES = 1 << 16
 """A driver takes so many of each piece; where there are more, those for the largest start values are left out."""
 

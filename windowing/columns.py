@@ -19,6 +19,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from windowing.errors import DataError
+from windowing.radix import ranked_words
+from windowing.text_order import is_text, ranked
 
 Ints = npt.NDArray[np.int64]
 Mask = npt.NDArray[np.bool_]
@@ -26,6 +28,7 @@ Measures = npt.NDArray[Any]  # int64 ticks, float64 or float32
 
 _PER_SECOND = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
 _SIGN = np.uint64(1 << 63)
+_SAMPLED = 4096  # rows that tell whether hashing a column is worth its while
 INT64_DIGITS = 18  # decimals of up to so many digits always fit an int64
 
 
@@ -195,22 +198,45 @@ def _float_words(values: npt.NDArray[np.float64]) -> Ints:
 
 def _ranks(column: pa.Array) -> Ints:
     """Dense ranks of the values from 0, nulls after all of them."""
-    encoded = encode(column)
-    codes, _ = sorted_codes(encoded)
+    codes, values = distinct(column)
     if not column.null_count:
-        return codes
+        return codes.astype(np.int64)
     valid = column.is_valid().to_numpy(zero_copy_only=False)
-    return np.where(valid, codes, len(encoded.dictionary))
+    return np.where(valid, codes, len(values))
 
 
-def encode(column: pa.Array) -> pa.DictionaryArray:
-    """Return a column dictionary encoded; small decimals as decimal128, small floats as float32."""
+def distinct(column: pa.Array) -> tuple[npt.NDArray[Any], pa.Array]:
+    """Return for each row the rank of its value, and the different values in ascending order.
+
+    Codes in null places are arbitrary. The values may hold some that no row has; small decimals come as decimal128,
+    small floats as float32. Where nearly every row has a value of its own, rows are sorted by radix; else the values
+    are hashed first.
+    """
     types = pa.types
+    if types.is_dictionary(column.type) and len(column.dictionary) > len(column):
+        column = column.dictionary_decode()
     if types.is_decimal32(column.type) or types.is_decimal64(column.type):
         column = column.cast(pa.decimal128(38, column.type.scale))
     if types.is_float16(column.type):
         column = column.cast(pa.float32())
-    return column if types.is_dictionary(column.type) else column.dictionary_encode()
+    ranking = _ranking(column)
+    if ranking is not None:
+        codes, picks = ranking
+        return codes, column.take(pa.array(picks))
+    return sorted_codes(column if types.is_dictionary(column.type) else column.dictionary_encode())
+
+
+def _ranking(column: pa.Array) -> tuple[npt.NDArray[np.int32], Ints] | None:
+    """Rank rows of which evenly spaced ones hold hardly a value twice; None for others, and types of another sort."""
+    is_number = is_measurable(column.type)
+    if column.null_count or len(column) < _SAMPLED or not (is_number or is_text(column.type)):
+        return None
+    sample = column.take(pa.array(np.linspace(0, len(column) - 1, _SAMPLED).astype(np.int64)))
+    if len(sample.unique()) <= _SAMPLED * 63 // 64:
+        return None
+    if not is_number:
+        return ranked(column)
+    return None if overflows(column) is not None else ranked_words(words(column).view(np.uint64) ^ _SIGN)
 
 
 def sorted_codes(encoded: pa.DictionaryArray) -> tuple[Ints, pa.Array]:
@@ -218,12 +244,19 @@ def sorted_codes(encoded: pa.DictionaryArray) -> tuple[Ints, pa.Array]:
 
     Codes in null places are arbitrary. The values may hold some that no row has.
     """
-    values = encoded.dictionary
-    ascending = pc.sort_indices(values)
-    rank = np.empty(len(values) + 1, np.int64)
-    rank[ascending.to_numpy()] = np.arange(len(values))
-    rank[-1] = 0
+    rank, values = _ranked_values(encoded.dictionary)
     indices = encoded.indices
     if indices.null_count:
-        indices = indices.fill_null(len(values))
-    return rank[indices.to_numpy()], values.take(ascending)
+        indices = indices.fill_null(len(rank))
+    return np.append(rank, 0)[indices.to_numpy()], values
+
+
+def _ranked_values(values: pa.Array) -> tuple[Ints, pa.Array]:
+    """Where each value of a dictionary stands in ascending order, and the values in that order."""
+    if is_text(values.type) and not values.null_count:
+        codes, picks = ranked(values)
+        return codes.astype(np.int64), values.take(pa.array(picks))
+    ascending = pc.sort_indices(values)
+    rank = np.empty(len(values), np.int64)
+    rank[ascending.to_numpy()] = np.arange(len(values))
+    return rank, values.take(ascending)

@@ -20,6 +20,9 @@ from windowing.result_schema import POS, TURN
 from windowing.sequence import Sequences
 from windowing.stamps import constant, mark_stamps, stamps
 
+_REPEATS = (
+    8  # lines a key: with fewer, plain text is written faster than a dictionary (at 1 line four times) and smaller
+)
 _CLOSED_BY = pa.array(CLOSED_BY, pa.string())
 _TIMING = pa.array(TIMING, pa.string())
 
@@ -111,7 +114,8 @@ def _key_columns(sequences: Sequences, panes: Panes) -> list[pa.Array]:
 
 
 def _picked(values: pa.Array, picks: pa.Array) -> pa.Array:
-    if pa.types.is_string(values.type) or pa.types.is_binary(values.type):
+    repeats = len(picks) >= _REPEATS * len(values)
+    if repeats and (pa.types.is_string(values.type) or pa.types.is_binary(values.type)):
         return pa.DictionaryArray.from_arrays(picks, values)
     return values.take(picks)
 

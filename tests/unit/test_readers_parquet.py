@@ -11,6 +11,8 @@ from test_readers_helpers import column, read_all, source
 
 from readers.open import open_source
 from readers.options import ReadOptions
+from readers.portions import Request
+from readers.types import ColumnType
 from windowing.errors import InputError
 
 
@@ -103,6 +105,18 @@ def test_columns_come_dictionary_encoded_where_asked(parquet: Any, kind: pa.Data
     assert rows.schema.types == [pa.int64(), pa.dictionary(pa.int32(), plain)]
     assert rows["a"].cast(plain).to_pylist() == values.cast(plain).to_pylist()
     assert len({str(chunk.dictionary) for chunk in rows["a"].chunks}) == 1
+
+
+@pytest.mark.parametrize("options", [{}, {"use_dictionary": False}, {"write_statistics": False}])
+def test_texts_that_are_stored_plain_need_not_be_encoded(parquet: Any, options: dict[str, Any]) -> None:
+    rows = 50_000
+    texts = {"each its own": [f"key-{n:09}" for n in range(rows)], "few": [f"key-{n % 9:09}" for n in range(rows)]}
+    opened = source(parquet(texts | {"number": range(rows)}, **options))
+    request = Request(tuple(texts), {name: ColumnType(pa.string()) for name in texts}, tuple(texts))
+    read = opened.reader.read(opened.places[0], opened.splits[0], request).table
+    assert read.cast(pa.schema([(name, pa.string()) for name in texts])).to_pydict() == texts
+    encoded = [pa.types.is_dictionary(kind) for kind in read.schema.types]
+    assert encoded == ([True, True] if options == {"write_statistics": False} else [False, not options])
 
 
 def test_only_the_columns_asked_for_are_read(parquet: Any, monkeypatch: pytest.MonkeyPatch) -> None:

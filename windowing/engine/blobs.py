@@ -67,7 +67,7 @@ def decode(data: bytes) -> Blob:
     own_keys, (counts,) = _without(keys, 1)
     own_rows, (offsets,) = _without(rows, 1)
     own_marks, (mark_pos, file, level) = _without(marks, 3)
-    bounds = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
+    bounds = np.concatenate([[0], np.cumsum(counts, dtype=np.int64)])
     distinct = pa.Table.from_batches([own_keys]).replace_schema_metadata() if head["keyed"] else None
     sequences = Sequences(distinct, bounds, own_rows, offsets + np.int64(head["base"]), tuple(head["order"]))
     stood = Marks(own_marks, mark_pos, file)
@@ -92,7 +92,8 @@ def part_of(sequences: Sequences, low: int, high: int) -> Sequences:
 
 
 def _key_batch(sequences: Sequences) -> pa.RecordBatch:
-    counts = pa.array(np.diff(sequences.bounds))
+    sizes = np.diff(sequences.bounds)
+    counts = pa.array(sizes.astype(np.min_scalar_type(sizes.max(initial=0))))  # keys may be nearly as many as rows
     if sequences.keys is None:
         return pa.RecordBatch.from_arrays([counts], names=[_COUNT])
     return _with(one_batch(sequences.keys), **{_COUNT: counts})

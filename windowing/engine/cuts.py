@@ -10,6 +10,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from windowing.columns import Ints, Mask, combined, words
+from windowing.key_places import first_places
 from windowing.sequence import Sequences, group_codes
 
 PLACE = "__place"
@@ -105,9 +106,7 @@ def slice_bounds(keys: pa.Table, cuts: pa.Table) -> Ints:
 
     ``cuts``: keys, ascending, each the first of its slice.
     """
-    columns = [pa.concat_arrays([combined(a), combined(b)]) for a, b in zip(cuts.columns, keys.columns, strict=True)]
-    codes, _ = group_codes(columns)
-    inner = np.searchsorted(codes[cuts.num_rows :], codes[: cuts.num_rows])
+    inner = first_places(keys, cuts)
     return np.concatenate([[0], inner, [keys.num_rows]]).astype(np.int64)
 
 

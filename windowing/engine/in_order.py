@@ -13,11 +13,11 @@ from functools import partial
 from itertools import pairwise
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 
 from windowing.chains import End
 from windowing.columns import combined
+from windowing.engine.blobs import part_of
 from windowing.engine.cuts import PLACE, Samples
 from windowing.engine.cutting import FIRST, Piece, Turn, turns_of
 from windowing.engine.exchange import read_chunk
@@ -27,8 +27,9 @@ from windowing.engine.scanning import Report
 from windowing.engine.slices import Chunk
 from windowing.engine.standing import behind
 from windowing.engine.work import Work
+from windowing.errors import InputError
 from windowing.marks import no_marks
-from windowing.piece_scan import begun_before, chain_through, summarise
+from windowing.piece_scan import begun_before, chain_through, joined, summarise
 from windowing.pieces import Summary, looks_into_pieces_before
 from windowing.plan import panes_only
 from windowing.sequence import Sequences, one_batch, order_of
@@ -118,16 +119,15 @@ def _scan(work: Work, item: _Item) -> Report:
 
 
 def _last_rows(work: Work, chunk: Chunk, rows: int) -> Sequences:
-    """Read the last rows of a chunk that are kept, and no split that has none of them."""
-    found: Sequences | None = None
-    for i in range(len(chunk.splits) - 1, -1, -1):
-        found = _sequences(work, replace(chunk, splits=chunk.splits[i:]))
-        if len(found) >= rows:
-            break
-    assert found is not None
-    first = len(found) - rows
-    batch = found.rows.slice(first)
-    return Sequences(None, np.array([0, rows]), batch, found.pos[first:], found.order)
+    """Read the last rows of a chunk that are kept, and no more that can be left out."""
+    found: list[Sequences] = []
+    for split in reversed(chunk.splits):
+        for part in reversed(work.source.parts_of(split)):
+            found.insert(0, _sequences(work, replace(chunk, splits=(part,))))
+            rows -= len(found[0])
+            if rows <= 0:
+                return joined([part_of(found[0], -rows, len(found[0])), *found[1:]])
+    raise InputError("the input has fewer rows than when the run began", "run it again when nothing writes to it")
 
 
 def _followed(work: Work, value: Any, chunk: Chunk) -> End:

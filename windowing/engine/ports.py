@@ -106,8 +106,12 @@ class Source(Protocol):
     def read(self, split: Split, columns: Sequence[str], dictionary: Sequence[str] = ()) -> Batch:
         """Read only ``columns`` of one split. Raises `InputError` naming the file where it cannot be read.
 
-        Those text columns also named in ``dictionary`` come as dictionary arrays.
+        Those text columns also named in ``dictionary`` may come as dictionary arrays, where values repeat.
         """
+        ...
+
+    def parts_of(self, split: Split) -> Sequence[Split]:
+        """Return the smallest splits that a split can be read in, in order."""
         ...
 
     def explain_type(self, column: str) -> str | None:

@@ -18,7 +18,7 @@ from windowing.engine.work import Work
 from windowing.marks import Marks
 from windowing.result_schema import MARK
 from windowing.screen import Reasons, kept_and_rejected, screen
-from windowing.sequence import Sequences, build, one_batch
+from windowing.sequence import Sequences, build, joined, one_batch
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,8 +39,7 @@ class Rows:
 def read_rows(work: Work, chunk: Chunk) -> Rows:
     """Read all splits of a chunk, the columns that the plan needs, and screen them."""
     batches = [work.source.read(split, work.columns, work.encoded) for split in chunk.splits]
-    table = pa.concat_tables([batch.rows for batch in batches])
-    rows, pos = one_batch(table), np.concatenate([batch.pos for batch in batches])
+    rows, pos = joined([batch.rows for batch in batches]), np.concatenate([batch.pos for batch in batches])
     marks = incoming_marks(work, chunk, batches, rows, pos)
     if work.start is not None and work.start.position is not None:  # the mark of a late row is late itself
         marks = marks.take(np.flatnonzero(~behind_start(work, marks.rows)))
@@ -84,16 +83,19 @@ def read_columns(work: Work, chunk: Chunk, columns: Sequence[str]) -> tuple[pa.R
 
 
 def sample_rows(work: Work, most: int, with_order: bool, split: Split) -> pa.Table:
-    """Keys of at most ``most`` evenly spaced rows of a split; and what orders them, with their arrival positions.
+    """Keys of at most ``most`` evenly spaced rows of a split, or of the middle of it where that can be read alone.
 
-    Rows that hold null in these columns have no place and are left out.
+    Also what orders them, with their arrival positions. Rows that hold null in these columns have no place and are left
+    out.
     """
+    parts = work.source.parts_of(split)
+    split = parts[len(parts) // 2]
     names = list(dict.fromkeys([*work.plan.key, *(work.plan.sort if with_order else ())]))
     if not names:
         return pa.table({PLACE: split.base + np.arange(0, split.rows, max(1, -(-split.rows // most)))})
     batch = work.source.read(split, names, work.encoded)
     picks = np.arange(0, len(batch.pos), max(1, -(-len(batch.pos) // most)))
-    rows = batch.rows.take(pa.array(picks))
+    rows = batch.rows.take(pa.array(picks)).cast(pa.schema([work.source.schema.field(name) for name in names]))
     if with_order:
         rows = rows.append_column(PLACE, pa.array(batch.pos[picks]))
     for name in names:

@@ -1,0 +1,29 @@
+"""Where some keys stand among very many others, without ranking all of them."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+
+from windowing.columns import Ints, combined
+from windowing.sequence import group_codes
+
+
+def first_places(keys: pa.Table, wanted: pa.Table) -> Ints:
+    """Return how many of ascending distinct ``keys`` are smaller than each of the ``wanted`` ones: int64 (wanted,).
+
+    Looked up among every so many keys first, and then among those between two of these.
+    """
+    step = max(1, int(np.sqrt(keys.num_rows)))
+    coarse = np.arange(0, keys.num_rows, step)
+    block = _places(keys.take(pa.array(coarse)), wanted)
+    blocks = np.unique(block)
+    between = (np.repeat((blocks - 1) * step + 1, step) + np.tile(np.arange(step), len(blocks))).clip(0)
+    fine = np.unique(between[between < keys.num_rows])
+    return np.append(fine, keys.num_rows)[_places(keys.take(pa.array(fine)), wanted)]
+
+
+def _places(keys: pa.Table, wanted: pa.Table) -> Ints:
+    columns = [pa.concat_arrays([combined(a), combined(b)]) for a, b in zip(wanted.columns, keys.columns, strict=True)]
+    codes, _ = group_codes(columns)
+    return np.searchsorted(codes[wanted.num_rows :], codes[: wanted.num_rows]).astype(np.int64)

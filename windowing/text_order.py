@@ -1,0 +1,222 @@
+"""The order of texts, bytewise, without comparing text with text row by row.
+
+Texts are sorted by seven bytes at a time, as words: behind what they all begin with, and then only those that tie,
+again behind what they share. A word ends in how many bytes there are left, so that a text stands before one that goes
+on, and texts that tie with fewer than eight left are the same.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from windowing.jit import kernel
+from windowing.radix import Codes, Ints, Mask, Words, radix_order, ranks
+
+Bytes = npt.NDArray[np.uint8]
+
+_WORD = 7
+_MORE = np.uint64(8)  # what a word ends in where more bytes follow, at the least one
+_COUNT = np.uint64(255)
+
+
+def is_text(dtype: pa.DataType) -> bool:
+    """Whether values of a type are texts or bytes of any length, which `ranked` and `merged` can sort."""
+    types = pa.types
+    large = types.is_large_string(dtype) or types.is_large_binary(dtype)
+    return bool(large or types.is_string(dtype) or types.is_binary(dtype))
+
+
+def ranked(texts: pa.Array) -> tuple[Codes, Ints]:
+    """Return the rank of each text among the different ones, int32 (n,), and for each rank where it stands first.
+
+    ``texts`` are as `is_text` says, none of them null.
+    """
+    offsets, data = _parts(texts)
+    order, begins = np.arange(len(texts)), np.zeros(len(texts), np.bool_)
+    begins[:1] = True
+    first, stop = np.zeros(min(1, len(texts)), np.int64), np.full(min(1, len(texts)), len(texts))
+    while len(first):  # groups of texts that are the same as far as they have been looked at
+        shared = _shared(offsets, data, order, first, stop)
+        differs = np.flatnonzero(shared >= 0)
+        first, stop = _sort_groups(offsets, data, order, begins, first[differs], stop[differs], shared[differs])
+    return ranks(order, begins)
+
+
+def merged(texts: pa.Array, bounds: Ints) -> tuple[Codes, Ints]:
+    """Return what `ranked` does, of texts that stand in runs, each run ascending and without duplicates.
+
+    ``bounds``: int64 (R+1,), run r is ``[bounds[r], bounds[r+1])``. Of equal texts, any may be the one returned.
+    """
+    offsets, data = _parts(texts)
+    filled = bounds[1:] > bounds[:-1]
+    if not filled.any():
+        return np.empty(0, np.int32), np.empty(0, np.int64)
+    edges = np.append(bounds[:-1][filled], bounds[1:][filled] - 1)
+    depth = _shared(offsets, data, edges, np.zeros(1, np.int64), np.full(1, len(edges)))[0]
+    return _merge(offsets, data, bounds, max(0, depth))
+
+
+def _parts(texts: pa.Array) -> tuple[Ints, Bytes]:
+    """Where each text begins and ends, and the bytes of all."""
+    _, offsets, content = texts.buffers()
+    is_large = pa.types.is_large_string(texts.type) or pa.types.is_large_binary(texts.type)
+    data = np.frombuffer(content if content is not None else b"", np.uint8)
+    data.flags.writeable = False  # as some buffers are, and kernels are compiled for either
+    if offsets is None or not offsets.size:
+        return np.zeros(1, np.int64), data
+    bounds = np.frombuffer(offsets, np.int64 if is_large else np.int32)[texts.offset :][: len(texts) + 1]
+    return bounds.astype(np.int64), data
+
+
+def _sort_groups(
+    offsets: Ints, data: Bytes, order: Ints, begins: Mask, first: Ints, stop: Ints, depths: Ints
+) -> tuple[Ints, Ints]:
+    """Sort the texts of each group by their words at its depth, in ``order`` itself.
+
+    ``begins`` is told where words change. Returns the groups of those that tie and have more.
+    """
+    places, groups = _members(first, stop)
+    rows = order[places]
+    words = _words(offsets, data, rows, groups, depths)
+    by_word = radix_order(words)
+    if len(first) > 1:
+        by_word = by_word[radix_order(groups[by_word].view(np.uint64))]
+    ordered = by_word if len(rows) == len(order) and len(first) == 1 else rows[by_word]  # the same in the first round
+    return _split(order, begins, places, groups, ordered, words, by_word)
+
+
+@kernel
+def _members(first: Ints, stop: Ints) -> tuple[Ints, Ints]:
+    """The places ``[first, stop)`` of each group, one group after the other, and which group it is."""
+    size = np.sum(stop - first)
+    places, groups = np.empty(size, np.int64), np.empty(size, np.int64)
+    i = 0
+    for g in range(len(first)):
+        for place in range(first[g], stop[g]):
+            places[i], groups[i] = place, g
+            i += 1
+    return places, groups
+
+
+@kernel
+def _shared(offsets: Ints, data: Bytes, order: Ints, first: Ints, stop: Ints) -> Ints:
+    """How many bytes all texts of each group begin with, or -1 where all of them are the same."""
+    out = np.empty(len(first), np.int64)
+    for g in range(len(first)):
+        begin, end = offsets[order[first[g]]], offsets[order[first[g]] + 1]
+        shared, is_same = end - begin, True
+        for place in range(first[g] + 1, stop[g]):
+            at, size = offsets[order[place]], offsets[order[place] + 1] - offsets[order[place]]
+            is_same &= size == end - begin
+            most, shared = min(shared, size), 0
+            while shared < most and data[at + shared] == data[begin + shared]:
+                shared += 1
+        out[g] = -1 if is_same and shared == end - begin else shared
+    return out
+
+
+@kernel
+def _word(data: Bytes, at: int, end: int) -> np.uint64:
+    """The bytes from ``at`` on as one number that sorts as they do."""
+    word = np.uint64(0)
+    for place in range(at, at + _WORD):
+        word <<= np.uint64(8)
+        if place < end:
+            word |= np.uint64(data[place])
+    return (word << np.uint64(8)) | np.uint64(min(end - at, _WORD + 1))
+
+
+@kernel
+def _words(offsets: Ints, data: Bytes, rows: Ints, groups: Ints, depths: Ints) -> Words:
+    out = np.empty(len(rows), np.uint64)
+    for i in range(len(rows)):
+        out[i] = _word(data, offsets[rows[i]] + depths[groups[i]], offsets[rows[i] + 1])
+    return out
+
+
+@kernel
+def _split(
+    order: Ints, begins: Mask, places: Ints, groups: Ints, rows: Ints, words: Words, by_word: Ints
+) -> tuple[Ints, Ints]:
+    """Put sorted rows in their places; return the runs of two or more that tie and have more bytes.
+
+    ``words``: as they stood, ``by_word`` the order that sorts them.
+    """
+    first, stop = np.empty(len(rows) // 2, np.int64), np.empty(len(rows) // 2, np.int64)
+    if len(rows) == 0:
+        return first, stop
+    count, low, word = 0, 0, words[by_word[0]]
+    for i in range(len(rows)):
+        order[places[i]] = rows[i]
+        if i + 1 < len(rows):
+            last, word = word, words[by_word[i + 1]]
+            if word == last and groups[i + 1] == groups[i]:
+                continue
+        else:
+            last = word
+        begins[places[low]] = True
+        if i > low and last & _COUNT == _MORE:
+            first[count], stop[count] = places[low], places[i] + 1
+            count += 1
+        low = i + 1
+    return first[:count].copy(), stop[:count].copy()
+
+
+@kernel
+def _merge(offsets: Ints, data: Bytes, bounds: Ints, depth: int) -> tuple[Codes, Ints]:
+    """Merge runs two by two until there is one. ``depth``: how many bytes all texts share."""
+    rows, words = np.arange(len(offsets) - 1), np.empty(len(offsets) - 1, np.uint64)
+    for i in range(len(words)):
+        words[i] = _word(data, offsets[i] + depth, offsets[i + 1])
+    rows_to, words_to = np.empty_like(rows), np.empty_like(words)
+    while len(bounds) > 2:
+        for run in range(0, len(bounds) - 1, 2):
+            low, middle = bounds[run], bounds[run + 1]
+            high = bounds[min(run + 2, len(bounds) - 1)]
+            _merge_two(offsets, data, depth, rows, words, low, middle, high, rows_to, words_to)
+        bounds = np.append(bounds[:-1:2], bounds[-1])
+        rows, rows_to = rows_to, rows
+        words, words_to = words_to, words
+    begins = np.empty(len(rows), np.bool_)
+    for i in range(len(rows)):
+        begins[i] = (
+            i == 0 or words[i] != words[i - 1] or _tie(offsets, data, rows[i], rows[i - 1], words[i], depth) != 0
+        )
+    return ranks(rows, begins)
+
+
+@kernel
+def _merge_two(
+    offsets: Ints, data: Bytes, depth: int, rows: Ints, words: Words, low: int, middle: int, high: int,
+    rows_to: Ints, words_to: Words,
+) -> None:  # fmt: skip
+    """Merge the runs ``[low, middle)`` and ``[middle, high)``, without a branch that cannot be foretold."""
+    i, j, to = low, middle, low
+    while i < middle and j < high:
+        takes_second = words[j] < words[i]
+        if words[j] == words[i] and _tie(offsets, data, rows[j], rows[i], words[i], depth) < 0:
+            takes_second = True
+        place = j if takes_second else i
+        rows_to[to], words_to[to] = rows[place], words[place]
+        i, j, to = i + 1 - takes_second, j + takes_second, to + 1
+    for place in range(i, middle):
+        rows_to[to], words_to[to] = rows[place], words[place]
+        to += 1
+    for place in range(j, high):
+        rows_to[to], words_to[to] = rows[place], words[place]
+        to += 1
+
+
+@kernel
+def _tie(offsets: Ints, data: Bytes, a: int, b: int, word: np.uint64, depth: int) -> int:
+    """Below zero, zero or above it as text a is smaller than text b, the same or greater; both have this ``word``."""
+    if word & _COUNT != _MORE:
+        return 0
+    i, j = offsets[a] + depth + _WORD, offsets[b] + depth + _WORD
+    while i < offsets[a + 1] and j < offsets[b + 1]:
+        if data[i] != data[j]:
+            return -1 if data[i] < data[j] else 1
+        i, j = i + 1, j + 1
+    return (offsets[a + 1] - i) - (offsets[b + 1] - j)
