@@ -35,6 +35,12 @@ class Asked:
     stages: tuple[AskedStage, ...]
     reading: ReadOptions
 
+    @property
+    def runs_user_code(self) -> bool:
+        """Whether functions or operators of the user's own are called."""
+        calls = [call for stage in self.stages for call in stage.calls or ()]
+        return any(stage.options.operator for stage in self.stages) or any(":" in call.function for call in calls)
+
 
 _ARGUMENTS = ("job", "input", "output")
 

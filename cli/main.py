@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 import sys
@@ -251,7 +252,9 @@ def main() -> NoReturn:
     for number in _SIGNALS:
         signal.signal(number, _stop)
     sys.unraisablehook = _stop_again
-    sys.exit(_main(sys.argv[1:]))
+    code = _main(sys.argv[1:])
+    gc.freeze()  # or Python goes through all that was loaded once more before it ends: 0.1 s
+    sys.exit(code)
 
 
 def _main(arguments: list[str]) -> int:

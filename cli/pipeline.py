@@ -24,7 +24,6 @@ from windowing.engine.ports import Counts, Source
 from windowing.engine.run import Outcome, run_window
 from windowing.engine.session import Session
 from windowing.engine.slices import Sizes
-from windowing.engine.warm import warm
 from windowing.engine.work import Work
 from windowing.errors import DataError
 from writers.journal import commit_all
@@ -53,7 +52,7 @@ def run_job(asked: Asked, desk: Desk, onto: Onto | None = None) -> list[RanStage
                 tell_choices(asked, stages, desk.messages)
                 desk.told.add("choices")
             for stage in stages:  # while Java starts
-                warm(stage.plan, stage.schema)
+                desk.spark.warm(stage.plan, stage.schema)
             ran = _run(asked, stages, routes, source, desk, onto)
             seconds = {"total": time.perf_counter() - (desk.started if onto is None else began)}
             manifests = manifests_of(asked, source.files, ran, seconds)

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import gc
+import os
 import sys
 import time
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from cli.asked import read_job
+from cli.asked import Asked, read_job
 from cli.messages import Messages, Stopped, exit_code
-from conf.job import Job
 from conf.spark import spark_settings
+from windowing.engine.bare import BARE, without_pandas
+from windowing.engine.seed import may_seed, prepare
 from windowing.engine.session import Boot, boot
+from windowing.engine.setup import is_local
 from windowing.errors import WincliError
 
 
@@ -26,12 +30,19 @@ def run_command(options: Mapping[str, Any], level: int) -> int:
     asked = read_job(options)
     messages = Messages(level, asked.job.log_format == "json")
     try:
-        with _boot(asked.job, messages) as spark:
+        with _boot(asked, messages) as spark:
             # loads pyarrow and numba, which takes as long as Java takes to start
+            gc.disable()  # what is imported stays: to look for garbage in it takes 0.1 s
+            if not asked.runs_user_code:
+                without_pandas()
             from cli.desk import Desk  # noqa: PLC0415
             from cli.progress import show_progress  # noqa: PLC0415
             from cli.runs import run_asked  # noqa: PLC0415
 
+            if _forks(asked):
+                spark.plant()
+            gc.enable()
+            spark.connect()
             with show_progress(asked.job.progress, messages) as show:
                 tell = run_asked(asked, Desk(spark, show, messages, started))
         return tell()
@@ -47,6 +58,15 @@ def _look_for_user_functions_here() -> None:
         sys.path.append(here)
 
 
-def _boot(job: Job, messages: Messages) -> Boot:
-    verbose = messages.level >= 2
-    return boot(job.master, job.spark_conf, spark_settings(job.master, job.spark_conf, verbose), verbose)
+def _forks(asked: Asked) -> bool:
+    """Whether workers are to be forks of this process."""
+    return is_local(asked.job.master) and may_seed(asked.job.spark_conf) and not asked.runs_user_code
+
+
+def _boot(asked: Asked, messages: Messages) -> Boot:
+    job, verbose = asked.job, messages.level >= 2
+    settings = spark_settings(job.master, job.spark_conf, verbose)
+    environ = os.environ if asked.runs_user_code else {**os.environ, BARE: "1"}
+    if _forks(asked):
+        prepare(settings)
+    return boot(job.master, job.spark_conf, settings, verbose, environ)

@@ -1,4 +1,4 @@
-"""What `scripts/bench --contest` times: one sequence, keys that are heavy or many, hopping panes, small jobs, and scale."""
+"""What `scripts/bench --contest` and `--scale` time: one sequence, keys that are heavy or many, panes that hop."""
 
 from __future__ import annotations
 

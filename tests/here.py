@@ -14,6 +14,7 @@ from unittest import mock
 import cli.run
 from cli.main import _main
 from tests.cli.running import Ran
+from windowing.engine.warm import warm
 
 
 class Here:
@@ -25,6 +26,13 @@ class Here:
         return self
 
     def __exit__(self, *_: object) -> None: ...
+
+    def plant(self) -> None: ...
+
+    def connect(self) -> None: ...
+
+    def warm(self, plan: Any, schema: Any) -> None:
+        warm(plan, schema)
 
     def close(self) -> None: ...
 

@@ -126,16 +126,15 @@ def _any(process: subprocess.Popen[str], victim: Victim, chance: random.Random) 
 
 
 def _processes(driver: psutil.Process, victim: Victim) -> Iterator[psutil.Process]:
-    """The driver starts Java, that a daemon, and that is forked for each worker."""
+    """The driver starts Java, and forks a seed that workers are forked from; the daemon that Java starts only waits."""
     if victim == "driver":
         yield driver
         return
-    for java in (child for child in driver.children() if child.name() == "java"):
-        if victim == "java":
-            yield java
-            continue
-        for daemon in java.children():
-            yield from daemon.children()
+    for child in driver.children():
+        if victim == "java" and child.name() == "java":
+            yield child
+        elif victim == "worker" and child.name() != "java":
+            yield from child.children()
 
 
 def _alive(session: int) -> list[psutil.Process]:

@@ -17,6 +17,7 @@ import cli.progress
 import cli.run
 from cli.main import _main
 from windowing.engine.session import Session
+from windowing.engine.warm import warm
 
 
 class Shared:
@@ -24,13 +25,13 @@ class Shared:
 
     def __init__(self) -> None:
         self.boot: Any = None
-        self.asked: Any = None
+        self.on: Any = None
         self.start = cli.run._boot
 
-    def __call__(self, job: Any, messages: Any) -> Shared:
-        if self.asked != (job.master, job.spark_conf):
+    def __call__(self, asked: Any, messages: Any) -> Shared:
+        if self.on != (asked.job.master, asked.job.spark_conf):
             self.end()
-            self.boot, self.asked = self.start(job, messages), (job.master, job.spark_conf)
+            self.boot, self.on = self.start(asked, messages), (asked.job.master, asked.job.spark_conf)
         return self
 
     def __enter__(self) -> Shared:
@@ -41,6 +42,13 @@ class Shared:
 
     def session(self) -> Session:
         return self.boot.session()
+
+    def plant(self) -> None: ...
+
+    def connect(self) -> None: ...
+
+    def warm(self, plan: Any, schema: Any) -> None:
+        warm(plan, schema)
 
     def close(self) -> None: ...
 

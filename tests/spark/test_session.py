@@ -174,6 +174,41 @@ print(len(there), alive, os.listdir(os.environ["TMPDIR"]))
     assert left == "[] []\n"
 
 
+def test_workers_grow_from_a_fork_of_the_driver(tmp_path: Path) -> None:
+    out = told(
+        script(
+            tmp_path,
+            """
+from pathlib import Path
+from windowing.engine.bare import BARE, without_pandas
+from windowing.engine.seed import prepare
+
+def look(_):
+    import pyarrow, psutil
+    daemon = psutil.Process(os.getppid())
+    threads = len(list(Path("/proc/self/task").glob("*")))
+    counts = threads, pyarrow.cpu_count()
+    return daemon.pid, daemon.ppid(), counts, os.environ["PYTHONSAFEPATH"], "pandas" in sys.modules
+
+settings = spark_settings("local[2]", {})
+prepare(settings)
+without_pandas()
+starting = boot("local[2]", {}, settings, environ={**os.environ, BARE: "1"})
+starting.plant()
+found = starting.session().each("look", look, range(4))
+there = pids(starting)
+starting.close()
+import psutil
+daemon = found[0][0]
+print(found == [(daemon, os.getpid(), (1, 1), "1", False)] * 4, daemon in there)
+alive = [p for p in there if psutil.pid_exists(p) and psutil.Process(p).status() != psutil.STATUS_ZOMBIE]
+print(alive, os.listdir(os.environ["TMPDIR"]))
+""",
+        )
+    )
+    assert out == "True True\n[] []\n"
+
+
 def test_workers_in_the_middle_of_a_task_are_gone_when_close_returns(tmp_path: Path) -> None:
     out = told(
         script(

@@ -120,8 +120,9 @@ def test_command_shows_no_settings(tmp_path: Path) -> None:
 def test_class_path_holds_the_configuration_of_a_cluster() -> None:
     environ = {"SPARK_CONF_DIR": "/etc/spark", "HADOOP_CONF_DIR": "/etc/hadoop", "YARN_CONF_DIR": ""}
     path = class_path({"spark.driver.extraClassPath": "/a.jar"}, environ)
-    assert path.split(":")[:3] == ["/a.jar", "/etc/spark", "/etc/hadoop"]
-    assert path.endswith("/jars/*")
+    first, jars, *folders = path.split(":")
+    assert (first, folders) == ("/a.jar", ["/etc/spark", "/etc/hadoop"])
+    assert jars.endswith("/jars/*")
 
 
 def test_properties_are_escaped() -> None:

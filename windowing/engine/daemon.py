@@ -1,7 +1,8 @@
 """The process that Spark forks its Python workers from, with everything loaded that a task needs.
 
-Spark starts it as ``python -m windowing.engine.daemon`` (the setting ``spark.python.daemon.module``). It imports once
-what every worker would import for itself, then hands over to Spark's own daemon.
+Spark starts it as ``python -m windowing.engine.daemon`` (the setting ``spark.python.daemon.module``). It lets the fork
+of the driver take its place that waits for this (`windowing.engine.seed`). Where there is none it imports once what
+every worker would import for itself, then hands over to Spark's own daemon.
 """
 
 from __future__ import annotations
@@ -10,6 +11,9 @@ import fcntl
 import gc
 import importlib
 import os
+
+from windowing.engine.bare import BARE, without_pandas
+from windowing.engine.seed import SEED, ask
 
 LOCK = "WINCLI_WORKER_LOCK"
 """Environment variable: a file that the daemon and its workers hold a shared lock on for as long as they live."""
@@ -29,7 +33,12 @@ def main() -> None:
     """Load, then serve workers until Java closes this process's stdin."""
     os.environ.update(ENVIRONMENT)
     hold()
+    if (place := os.environ.get(SEED)) and ask(place):
+        return
+    if os.environ.get(BARE):
+        without_pandas()
     preload()
+    gc.freeze()  # Spark's daemon collects garbage after every task: not through all these modules, please
     # Spark's daemon module must come after the environment is set: it imports numpy.
     importlib.import_module("pyspark.daemon").manager()
 
@@ -38,7 +47,6 @@ def preload() -> None:
     """Import what tasks use. No thread may start here: it would be missing in the forked workers."""
     for name in _MODULES:
         importlib.import_module(name)
-    gc.freeze()  # Spark's daemon collects garbage after every task: not through all these modules, please
 
 
 def hold() -> None:

@@ -56,14 +56,15 @@ def _wait_for_workers(lock: Path) -> None:
             time.sleep(0.005)
 
 
-def end_properly(context: SparkContext, gateway: Gateway) -> None:
-    """Stop Spark on its cluster, then Java."""
+def end_properly(context: SparkContext, gateway: Gateway, patience: float = _PATIENCE) -> int:
+    """Stop Spark on its cluster, then Java, which is killed where it takes longer; return Java's exit code."""
     context.stop()
     if gateway.process.stdin is not None:
         gateway.process.stdin.close()
     with contextlib.suppress(subprocess.TimeoutExpired):
-        gateway.process.wait(_PATIENCE)
+        gateway.process.wait(patience)
     gateway.kill()
+    return gateway.process.returncode
 
 
 def forget() -> None:

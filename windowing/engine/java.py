@@ -16,7 +16,7 @@ import struct
 import subprocess
 import tempfile
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -54,7 +54,11 @@ _SPARK_OPTIONS = (
     "--sun-misc-unsafe-memory-access=allow",
     "--enable-native-access=ALL-UNNAMED",
 )
-_CONF_FOLDERS = ("SPARK_CONF_DIR", "HADOOP_CONF_DIR", "YARN_CONF_DIR")
+CLASS_PATH = "spark.driver.extraClassPath"
+"""The setting with what the user puts before Spark's jars."""
+
+CONF_FOLDERS = ("SPARK_CONF_DIR", "HADOOP_CONF_DIR", "YARN_CONF_DIR")
+"""Environment variables that name folders with the configuration of Spark and Hadoop."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,18 +180,26 @@ def _major(version: re.Match[str]) -> int:
     return int(version[2] or 0) if major == 1 else major
 
 
-def launch(java: Java, settings: Mapping[str, str], environ: Mapping[str, str], folder: Path, verbose: bool) -> Gateway:
+def launch(
+    java: Java,
+    settings: Mapping[str, str],
+    environ: Mapping[str, str],
+    folder: Path,
+    verbose: bool,
+    options: Sequence[str] = (),
+) -> Gateway:
     """Start Spark's Java process with ``settings`` and return at once, before it listens.
 
     ``folder``: a new one, for nobody else; Java writes its address, its log and its own temporary files there.
     ``environ`` is the environment of Java and of all it starts. With ``verbose`` Java writes to this process's stderr.
+    ``options``: more of Java's own, which those of the settings go over.
     """
     (folder / "tmp").mkdir()
     (folder / "spark.properties").write_text(properties(settings))
     env = {**environ, "_PYSPARK_DRIVER_CONN_INFO_PATH": str(folder / "gateway"), "SPARK_CONNECT_MODE": "0"}
     with (folder / "java.log").open("wb") as log:
         process = subprocess.Popen(
-            command(java, settings, environ, folder),
+            command(java, settings, environ, folder, options),
             env=env,
             stdin=subprocess.PIPE,  # Java ends when the driver does and this pipe closes, however the driver ends
             stdout=2 if verbose else log,  # never this process's stdout, which is for data
@@ -197,9 +209,12 @@ def launch(java: Java, settings: Mapping[str, str], environ: Mapping[str, str], 
     return Gateway(process, folder)
 
 
-def command(java: Java, settings: Mapping[str, str], environ: Mapping[str, str], folder: Path) -> list[str]:
+def command(
+    java: Java, settings: Mapping[str, str], environ: Mapping[str, str], folder: Path, more: Sequence[str] = ()
+) -> list[str]:
     """The command line of Java. Settings go by file: a command line is for all users of a machine to read."""
     options = [
+        *more,
         f"-Xmx{settings.get('spark.driver.memory', '1g')}",
         *shlex.split(settings.get("spark.driver.defaultJavaOptions", "")),
         f"-Djava.io.tmpdir={folder / 'tmp'}",
@@ -211,10 +226,13 @@ def command(java: Java, settings: Mapping[str, str], environ: Mapping[str, str],
 
 
 def class_path(settings: Mapping[str, str], environ: Mapping[str, str]) -> str:
-    """Extra entries, then the folders with the configuration of Spark and Hadoop, then Spark's jars."""
-    extra = [settings["spark.driver.extraClassPath"]] if "spark.driver.extraClassPath" in settings else []
-    folders = [environ[name] for name in _CONF_FOLDERS if environ.get(name)]
-    return os.pathsep.join([*extra, *folders, str(spark_home(environ) / "jars" / "*")])
+    """Extra entries, then Spark's jars, then the folders with the configuration of Spark and Hadoop.
+
+    Folders come last, for an archive of classes (`windowing.engine.archive`) fits what its own class path begins.
+    """
+    extra = [settings[CLASS_PATH]] if CLASS_PATH in settings else []
+    folders = [environ[name] for name in CONF_FOLDERS if environ.get(name)]
+    return os.pathsep.join([*extra, str(spark_home(environ) / "jars" / "*"), *folders])
 
 
 def spark_home(environ: Mapping[str, str]) -> Path:

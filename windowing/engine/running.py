@@ -104,8 +104,20 @@ class Session:
         forget()
         remove(self._setup)
 
+    def stop(self, patience: float) -> int:
+        """End Spark in order, as `close` does only on a cluster, and wait for its Java; return Java's exit code.
+
+        Java is killed where it does not end within ``patience`` seconds.
+        """
+        self._closed = True
+        code = end_properly(self.context, self._gateway, patience)
+        forget()
+        remove(self._setup)
+        return code
+
     def _in_group(self, group: str, label: str, action: Callable[[], T]) -> T:
         self.context.setJobGroup(group, label, interruptOnCancel=True)
+        self.context.setLocalProperty("spark.rdd.scope.noOverride", "true")  # or Java writes its call sites as JSON
         return action()
 
     def _watch(self, group: str, label: str, work: Background[T]) -> None:

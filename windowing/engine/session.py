@@ -7,6 +7,7 @@ that the main thread is free for signals. On one machine nothing in Java or the 
 from __future__ import annotations
 
 import contextlib
+import importlib
 import logging
 import os
 import socket
@@ -14,17 +15,23 @@ import sys
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
+from windowing.engine.archive import archive_of, make_later
 from windowing.engine.background import Background
+from windowing.engine.daemon import preload
 from windowing.engine.ending import ended, forget
 from windowing.engine.failures import SparkTraceError, explained, guarded
-from windowing.engine.java import Gateway, find_java, launch
+from windowing.engine.java import CLASS_PATH, Gateway, find_java, launch
 from windowing.engine.running import Progress, Session
-from windowing.engine.setup import Setup, java_environment, make_setup, remove
+from windowing.engine.seed import Seed, plant
+from windowing.engine.setup import Setup, java_environment, make_setup, remove, seed_place
 from windowing.engine.shipping import ship
 from windowing.errors import SparkError
 
 if TYPE_CHECKING:
+    import pyarrow as pa
     from pyspark import SparkContext
+
+    from windowing.plan import Plan
 
 __all__ = ["Boot", "Progress", "Session", "boot", "guarded", "start"]
 
@@ -32,28 +39,57 @@ _PATIENCE = 2.0
 
 
 class Boot:
-    """A Spark that is starting. `session` waits for it; `close` ends it, started or not."""
+    """A Spark that is starting. `session` waits for it; `close` ends it, started or not.
 
-    def __init__(self, setup: Setup, verbose: bool) -> None:
+    Used as a context, it sees to the archive of Java's classes once it has ended well: ``plain``, the settings that are
+    not the user's, are for that.
+    """
+
+    def __init__(self, setup: Setup, verbose: bool, plain: Mapping[str, str]) -> None:
         self._setup = setup
+        self._plain = plain
         try:
-            java = find_java(setup.environ)
-            self._gateway = launch(java, setup.settings, java_environment(setup), setup.folder, verbose)
+            java, env = find_java(setup.environ), java_environment(setup)
+            self._archive = archive_of(java, setup.settings, env) if setup.local else None
+            options = self._archive.reading() if self._archive is not None else ()
+            self._gateway = launch(java, setup.settings, env, setup.folder, verbose, options)
         except BaseException:
             remove(setup)
             raise
-        self._work = Background(lambda: Session(_connect(self._gateway, setup), self._gateway, setup))
+        self._seed: Seed | None = None
+        self._work: Background[Session] | None = None
         self._session: Session | None = None
 
     def __enter__(self) -> Boot:
         return self
 
-    def __exit__(self, *_: object) -> None:
+    def __exit__(self, kind: object, *_: object) -> None:
         self.close()
+        if kind is None and self._session is not None and self._archive is not None and self._archive.is_due():
+            make_later(self._archive, self._plain, java_environment(self._setup))
+
+    def plant(self) -> None:
+        """Let workers grow from a fork of this process, which must have one thread and nothing open that matters."""
+        preload()
+        self._seed = plant(seed_place(self._setup))
+
+    def connect(self) -> None:
+        """Begin to wait for Java, in the background."""
+        if self._work is None:
+            setup = self._setup
+            self._work = Background(lambda: Session(_connect(self._gateway, setup), self._gateway, setup))
+
+    def warm(self, plan: Plan, schema: pa.Schema) -> None:
+        """Load, or compile, what a plan needs: in the seed where one waits, without waiting for that."""
+        warm = importlib.import_module("windowing.engine.warm").warm
+        if self._seed is None or not self._seed.do(warm, plan, schema):
+            warm(plan, schema)
 
     def session(self) -> Session:
         """Wait until Spark is up. Raises `SparkError` where it does not come up; then everything is cleaned away."""
         if self._session is None:
+            self.connect()
+            assert self._work is not None
             self._work.finished(None)
             if self._work.error is not None:
                 cause = SparkTraceError(str(self._work.error))
@@ -65,15 +101,19 @@ class Boot:
 
     def close(self) -> None:
         """End Spark at once, whether or not it is up."""
-        if self._session is None and self._work.finished(0) and self._work.error is None:
+        work, seed, self._seed = self._work, self._seed, None
+        if self._session is None and work is not None and work.finished(0) and work.error is None:
             self.session()
         if self._session is not None:
             self._session.close()
-            return
-        self._gateway.kill()
-        self._work.finished(_PATIENCE)
-        forget()
-        remove(self._setup)
+        else:
+            self._gateway.kill()
+            if work is not None:
+                work.finished(_PATIENCE)
+            forget()
+            remove(self._setup)
+        if seed is not None:
+            seed.end()
 
 
 def boot(
@@ -88,7 +128,8 @@ def boot(
     Raises `SparkError` where there is no Java. ``environ``: this process's environment unless given.
     """
     env = os.environ if environ is None else environ
-    return Boot(make_setup(master, {**settings, **spark_conf}, env), verbose)
+    plain = {name: value for name, value in settings.items() if name not in spark_conf or name == CLASS_PATH}
+    return Boot(make_setup(master, {**settings, **spark_conf}, env), verbose, plain)
 
 
 def start(master: str, spark_conf: Mapping[str, str], settings: Mapping[str, str], verbose: bool = False) -> Session:

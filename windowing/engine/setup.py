@@ -12,6 +12,7 @@ from pathlib import Path
 
 from windowing.engine.daemon import LOCK
 from windowing.engine.java import new_folder, spark_home
+from windowing.engine.seed import SEED
 from windowing.errors import SparkError
 
 _PATIENCE = 2.0
@@ -77,7 +78,13 @@ def java_environment(setup: Setup) -> dict[str, str]:
     env["PYTHONPATH"] = os.pathsep.join(dict.fromkeys([*filter(None, sys.path), str(Path.cwd())]))
     env["PYTHONSAFEPATH"] = "1"  # or a file in the working folder could take the place of a module of ours
     env[LOCK] = str(setup.folder / "workers.lock")
+    env[SEED] = str(seed_place(setup))
     return env
+
+
+def seed_place(setup: Setup) -> Path:
+    """Where a seed waits for Java to start a daemon, if there is one."""
+    return setup.folder / "seed"
 
 
 def remove(setup: Setup) -> None:

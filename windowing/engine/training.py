@@ -1,0 +1,115 @@
+"""The making of an archive of Java's classes: a process of its own, of the lowest priority, after a run has ended.
+
+It starts Spark once more, has it do in small what a run does, and lets Java write down which classes that took. No
+run waits for it. What it makes is put in place whole, or not at all; nothing that goes wrong is told.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import shlex
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from pathlib import Path
+
+from windowing.engine.archive import Archive
+from windowing.engine.session import Session, guarded, start
+from windowing.errors import SparkError, WincliError
+
+_MASTER = "local[2]"
+_PATIENCE = 300.0
+_KEPT = 3
+_MAKING = "making-"
+
+
+def main() -> None:
+    """Make the archive that stdin describes."""
+    os.nice(19)
+    asked = json.load(sys.stdin)
+    archive = Archive(Path(asked["folder"]), asked["key"], asked["ahead"])
+    make(archive, lambda target: train(archive, target, asked["settings"]))
+
+
+def make(archive: Archive, write: Callable[[Path], object]) -> None:
+    """Let ``write`` write the archive, unless one is there or another process is about it; then drop the oldest.
+
+    Where ``write`` writes nothing, or raises a `WincliError`, an empty file says so.
+    """
+    archive.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    with (archive.folder / "making.lock").open("a") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return
+        _tidy(archive)
+        if archive.sizes():
+            return
+        target = archive.folder / f"{_MAKING}{os.getpid()}.jsa"
+        try:
+            write(target)
+        except WincliError:
+            target.unlink(missing_ok=True)
+        _put(target, archive)
+        _tidy(archive)
+
+
+def _put(written: Path, archive: Archive) -> None:
+    """Give the archive its name, when all of it is on the disk: or a power cut could leave one of zeros."""
+    handle = os.open(written, os.O_RDONLY | os.O_CREAT, 0o600)
+    os.fsync(handle)
+    size = os.fstat(handle).st_size
+    os.close(handle)
+    written.rename(archive.named(size))
+
+
+def train(archive: Archive, target: Path, settings: Mapping[str, str]) -> None:
+    """Run Spark in small with these settings, and let its Java write ``target`` when it ends.
+
+    Raises `SparkError` where any of that fails.
+    """
+    options = shlex.join(archive.writing(target))
+    session = start(_MASTER, {"spark.driver.extraJavaOptions": options}, settings)
+    try:
+        exercise(session)
+    finally:
+        code = session.stop(_PATIENCE)
+    if code:
+        raise SparkError(f"Java ended with exit code {code} when it was to write its classes down", None)
+
+
+def exercise(session: Session) -> None:
+    """Do with Spark what runs do: tasks without and with an exchange, a broadcast, a look at the progress."""
+    session.on_progress = lambda _: None
+    session.broadcast(b"")
+    session.each("train", _same, range(4))
+
+    def exchanged() -> object:
+        pairs = session.context.parallelize([(0, b"0"), (1, b"1")], 2).mapPartitions(guarded(_all))
+        return pairs.partitionBy(2, _same).mapPartitionsWithIndex(lambda _, items: items).collect()
+
+    session.run("train", exchanged)
+
+
+def _same(item: int) -> int:
+    return item
+
+
+def _all(items: Iterable[object]) -> Iterator[object]:
+    return iter(items)
+
+
+def _tidy(archive: Archive) -> None:
+    """Remove what makers that were killed have left, archives cut short, and all but those used or made last."""
+    found = [(path, path.stat()) for path in archive.folder.glob("java-*.jsa")]
+    short = [path for path, state in found if not path.name.endswith(f"-{state.st_size}.jsa")]
+    whole = [
+        (max(state.st_atime, state.st_mtime), path) for path, state in found if state.st_size and path not in short
+    ]
+    for path in (*archive.folder.glob(f"{_MAKING}*.jsa*"), *short, *(path for _, path in sorted(whole)[:-_KEPT])):
+        path.unlink(missing_ok=True)
+
+
+if __name__ == "__main__":
+    main()
