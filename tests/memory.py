@@ -185,7 +185,7 @@ def run_in_memory(
             for index, blob in carry_blobs_of(work, cuts, part):
                 blobs[index].append(blob)
         reports = [scan_slice(work, i, cuts, blobs[i]) for i in range(slices)]
-        if cuts is not None and cuts.inside.any():
+        if cuts is not None and any(report.pieces for report in reports):
             reports += scan_pieces(work, cuts, reports, here)
         if slices > 1 and plan.takes_marks:
             sink.write_part(3 * slices, [empty_marks_of(work, reports)])

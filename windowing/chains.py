@@ -16,7 +16,7 @@ from windowing.columns import Ints, Measures
 from windowing.jit import kernel
 from windowing.sliding_kernels import driven_out, rises
 
-MOST_BRANCHES = 1 << 16
+MOST_BRANCHES = 1 << 12
 """A driver takes so many of each piece; where there are more, those for the largest start values are left out."""
 
 
@@ -48,15 +48,18 @@ class Chains:
     whole: bool
 
 
-def chains(values: Measures, amount: Any) -> Chains:
+def chains(values: Measures, amount: Any, sorted_by: bool) -> Chains:
     """Return the chains of a piece that is not empty, of which `MOST_BRANCHES` are told.
+
+    ``sorted_by``: whether rows are sorted by these values first of all, so that no start value above that of the first
+    row can come in; what only such a one would take is left out then.
 
     ``values``, ``amount``: as `windowing.sliding_kernels.comparable` and `windowing.distance.measured` give them, no
     NaN among them.
     """
     following = driven_out(np.array([0, len(values)]), values, amount)
     last, starts = _ends(following)
-    branches, whole = _branches(values, last, starts, MOST_BRANCHES)
+    branches, whole = _branches(values, last, starts, amount, sorted_by, MOST_BRANCHES)
     fresh = End(int(starts[0]), int(last[0]), values[last[0]])
     ends = last[branches]
     return Chains(amount, values[branches], starts[branches], ends, values[ends], fresh, bool(whole))
@@ -90,8 +93,11 @@ def _ends(following: Ints) -> tuple[Ints, Ints]:
 
 
 @kernel
-def _branches(values: Measures, last: Ints, starts: Ints, most: int) -> tuple[Ints, bool]:
-    """The records of which each is the last of those that end alike, the first ``most``; and whether these are all."""
+def _branches(values: Measures, last: Ints, starts: Ints, amount: Any, sorted_by: bool, most: int) -> tuple[Ints, bool]:
+    """The records of which each is the last of those that end alike, the first ``most``; and whether these are all.
+
+    With ``sorted_by`` the last is the first that rises above the first row.
+    """
     out = np.empty(min(most, len(values)), np.int64)
     count, newest = 0, 0
     for i in range(1, len(values)):
@@ -103,6 +109,8 @@ def _branches(values: Measures, last: Ints, starts: Ints, most: int) -> tuple[In
             out[count] = newest
             count += 1
         newest = i
+        if sorted_by and rises(values[i], values[0], amount):
+            break
     if count == most:
         return out, False
     out[count] = newest

@@ -33,7 +33,7 @@ def lookback_summary(plan: Plan, piece: Sequences, signals: Signals) -> tuple[Su
     held = np.flatnonzero(still_held(plan, piece, None, dead_at(plan, signals, last))[0])
     window = Held(len(held))
     if isinstance(plan.spec, Sliding):
-        window = _sliding(plan.spec, piece, window)
+        window = _sliding(plan, plan.spec, piece, window)
     return Summary(len(piece), window, (first, last), stands=stands_at_end(plan, piece)), held
 
 
@@ -80,10 +80,10 @@ def _holds(piece: Summary) -> bool:
     return isinstance(piece.window, Held) and piece.window.rows > 0
 
 
-def _sliding(spec: Sliding, piece: Sequences, window: Held) -> Held:
+def _sliding(plan: Plan, spec: Sliding, piece: Sequences, window: Held) -> Held:
     if isinstance(spec.trigger, Delta):
         values, amount = measured(piece, spec.trigger.attribute, spec.trigger.amount)
-        window = replace(window, trigger=chains(comparable(values), amount))
+        window = replace(window, trigger=chains(comparable(values), amount, plan.sort[:1] == (spec.trigger.attribute,)))
     if isinstance(spec.evict, Delta):
         values, amount = measured(piece, spec.evict.attribute, spec.evict.amount)
         found: Any = comparable(values)

@@ -39,7 +39,7 @@ def tumbling_summary(plan: Plan, spec: Tumbling, piece: Sequences, marks: Marks)
             return summary
         case Delta(attribute, amount):
             values, too_much = measured(piece, attribute, amount)
-            return replace(summary, window=chains(comparable(values), too_much))
+            return replace(summary, window=chains(comparable(values), too_much, plan.sort[:1] == (attribute,)))
         case Punct(None):
             first, last = epochs(piece, marks)[[0, -1]].tolist()
             summary = replace(summary, epochs=(first, last))

@@ -138,6 +138,24 @@ def test_every_kind_is_cut(asked: Asked) -> None:
     assert cuts is None or cuts.inside.tolist() == [True] * 3
 
 
+def test_an_order_column_may_be_a_key_and_a_piece_may_be_all_rejected() -> None:
+    table = pa.table({
+        "k": ["a"] * 9 + ["b"] * 9, "t": [*range(9), *range(9)], "v": pa.array([None] * 9 + [*range(9)], pa.int64()),
+    })  # fmt: skip
+    plan = make_plan(parse_window("delta(v, 1)"), table.schema, ["k"], ["k", "t"])
+    source, cuts = MemorySource([table], [[4, 11]]), sliced(plan, table, 3)
+    assert cuts is not None
+    assert cuts.inside.tolist() == [True, True, False, True, True]
+    whole, cut = (run_in_memory(plan, source, [1, 2], given, "none") for given in (None, cuts))
+    assert same(cut.table, whole.table), difference(cut.table, whole.table)
+    assert cut.counts == whole.counts
+    assert cut.counts.rejected == {"null_attribute": 9}
+    nothing = table.slice(0, 9)
+    cut = run_in_memory(plan, MemorySource([nothing], [[4]]), [1], sliced(plan, nothing, 3), "none")
+    assert cut.table.num_rows == 0
+    assert cut.counts.rejected == {"null_attribute": 9}
+
+
 VALUES = st.lists(st.integers(-6, 6), min_size=1, max_size=40)
 
 
@@ -146,7 +164,7 @@ def test_chains_end_as_a_loop_does(numbers: list[int], start: int, amount: int, 
     """Whatever start value comes in; where the branches are too many, it says that it does not know."""
     values = np.array(sorted(numbers) if rising else numbers, np.int64).view(np.uint64) + np.uint64(100)
     with mock.patch("windowing.chains.MOST_BRANCHES", most):
-        found = chains(values, np.uint64(amount))
+        found = chains(values, np.uint64(amount), False)
     expected: tuple[int, int, Any] = (0, -1, start + 100)
     for i, value in enumerate(values.tolist()):
         if value - expected[2] > amount:
@@ -159,3 +177,7 @@ def test_chains_end_as_a_loop_does(numbers: list[int], start: int, amount: int, 
     else:
         assert (end.starts, end.last, int(end.value)) == expected
     assert len(found.limit) <= most
+    if rising and start + 100 <= int(values[0]):
+        few = end_of(chains(values, np.uint64(amount), True), np.uint64(start + 100))
+        assert few is not None
+        assert (few.starts, few.last, int(few.value)) == expected

@@ -126,6 +126,8 @@ def _places_in(sequences: Sequences, key: int, cuts: pa.Table) -> Ints:
     begin, end = int(sequences.bounds[key]), int(sequences.bounds[key + 1])
     low, high = np.full(cuts.num_rows, begin), np.full(cuts.num_rows, end)
     for name in sequences.order:
+        if name not in cuts.column_names:  # it is a column of the key: all rows here have one value
+            continue
         column, wanted = sequences.rows.column(name), combined(cuts.column(name))
         first, stop = int(low.min()), int(high.max())
         both = words(pa.concat_arrays([column.slice(first, stop - first), wanted.cast(column.type)]))

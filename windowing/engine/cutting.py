@@ -27,14 +27,17 @@ FIRST, WHOLE, LAST = range(3)
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """A piece as its task tells it. ``index``: of its slice; ``side``: where in that it is; ``name``: under which its
-    rows are kept; ``key``: one row, None where there is no key."""
+    """Where a piece is. ``index``: of its slice; ``side``: where in that; ``name``: under which its rows are kept;
+    ``key``: one row, None where there is no key."""
 
     index: int
     side: int
     name: str
     key: pa.Table | None
-    summary: Summary
+
+
+Told: TypeAlias = tuple[Piece, Summary]
+"""A piece as its task tells it. Tasks after that are not told the summary, which may be much larger than all else."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,10 +83,10 @@ def sides(sequences: Sequences, cuts: Cuts | None, index: int) -> tuple[int, int
     return low, max(low, int(bounds[last])) if ends else rows
 
 
-def chains_of(cuts: Cuts, pieces: Sequence[Piece]) -> list[list[Piece]]:
+def chains_of(cuts: Cuts, pieces: Sequence[Told]) -> list[list[Told]]:
     """Return the pieces of each key that is cut, in order."""
-    by_place = {(piece.index, piece.side): piece for piece in pieces}
-    chains: list[list[Piece]] = []
+    by_place = {(piece.index, piece.side): (piece, summary) for piece, summary in pieces}
+    chains: list[list[Told]] = []
     for cut in range(len(cuts)):
         if not cuts.inside[cut]:
             continue
@@ -95,10 +98,10 @@ def chains_of(cuts: Cuts, pieces: Sequence[Piece]) -> list[list[Piece]]:
     return [chain for chain in chains if chain]
 
 
-def turns_of(plan: Plan, cuts: Cuts | None, chain: Sequence[Piece], follow: Follow, clock: Clock | None) -> list[Turn]:
+def turns_of(plan: Plan, cuts: Cuts | None, told: Sequence[Told], follow: Follow, clock: Clock | None) -> list[Turn]:
     """Return what is to be scanned of one key, piece after piece. ``clock``: where the one clock stands at the end."""
-    told = [piece.summary for piece in chain]
-    found = entries(plan, told, lambda index, value: follow(chain[index], value))
+    chain, summaries = [piece for piece, _ in told], [summary for _, summary in told]
+    found = entries(plan, summaries, lambda index, value: follow(chain[index], value))
     turns = []
     for i, (piece, entry) in enumerate(zip(chain, found, strict=True)):
         is_last = i == len(chain) - 1
@@ -110,7 +113,7 @@ def turns_of(plan: Plan, cuts: Cuts | None, chain: Sequence[Piece], follow: Foll
                 tuple((chain[j], first, found[j].rows) for j, first in entry.before),
                 tuple(chain[entry.before[0][0] : i]) if entry.before else (),
                 None if entry.baseline is None else (chain[entry.baseline[0]], entry.baseline[1]),
-                None if is_last else told[i + 1].epochs[0],
+                None if is_last else summaries[i + 1].epochs[0],
                 is_last,
                 clock if is_last else None,
             )

@@ -62,19 +62,23 @@ def scan_in_order(work: Work, chunks: Sequence[Chunk], each: Each) -> list[Repor
     surveys: list[Survey] = each("look ahead", partial(survey, work), chunks)
     if not _is_in_order(surveys):
         return None
-    told = [(chunk, survey.summary) for chunk, survey in zip(chunks, surveys, strict=True)]
-    chain = [Piece(c.index, FIRST, str(i), None, summary) for i, (c, summary) in enumerate(told) if summary is not None]
+    told = {
+        str(i): (Piece(chunk.index, FIRST, str(i), None), found.summary)
+        for i, (chunk, found) in enumerate(zip(chunks, surveys, strict=True))
+        if found.summary is not None
+    }
 
     def follow(piece: Piece, value: Any) -> End:
         (end,) = each("follow", partial(_followed, work, value), [chunks[int(piece.name)]])
         return end
 
-    turns = {turn.piece.name: turn for turn in turns_of(work.plan, None, chain, follow, None)}
+    turns = {turn.piece.name: turn for turn in turns_of(work.plan, None, list(told.values()), follow, None)}
     items = []
     for i, chunk in enumerate(chunks):
         turn = turns.get(str(i))
-        before = [] if turn is None else [(chunks[int(p.name)], p.summary.rows - first) for p, first, _ in turn.before]
-        items.append(_Item(chunk, turn, tuple(before)))
+        before = () if turn is None else turn.before
+        spans = tuple((chunks[int(piece.name)], told[piece.name][1].rows - first) for piece, first, _ in before)
+        items.append(_Item(chunk, turn, spans))
     return each("scan", partial(_scan, work), items)
 
 

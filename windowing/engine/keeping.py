@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 
 from windowing.columns import Ints
-from windowing.engine.cutting import Piece
+from windowing.engine.cutting import Piece, Told
 from windowing.engine.work import Work
 from windowing.marks import Marks
 from windowing.piece_scan import summarise
@@ -19,14 +19,14 @@ from windowing.watermark import Watermarks
 _SIGNALS, _LEVELS = "marks", "advances"
 
 
-def keep_piece(work: Work, index: int, side: int, piece: Sequences, signals: Signals) -> Piece:
+def keep_piece(work: Work, index: int, side: int, piece: Sequences, signals: Signals) -> Told:
     """Keep the rows of a piece, and summarise it; keep which rows it holds at its end, too."""
     name = f"slice-{index:05d}-{side}"
     _keep(work, name, piece.rows, [piece.pos])
     summary, held = summarise(work.plan, piece, signals)
     if len(held):
         keep_numbers(work, f"{name}-held", held)
-    return Piece(index, side, name, piece.keys, summary)
+    return Piece(index, side, name, piece.keys), summary
 
 
 def kept_piece(work: Work, piece: Piece) -> Sequences:

@@ -78,7 +78,7 @@ def run_window(work: Work, session: Callable[[], Session], sizes: Sizes) -> Outc
     count = slice_count(size + lines_size(work.plan, rows), sizes.slice, spark.parallelism)
     cuts = cut_points(samples, work.plan.key, count, may_cut_keys)
     reports = _exchange(work, spark, decided_chunks, cuts)
-    if cuts is not None and cuts.inside.any():
+    if cuts is not None and any(report.pieces for report in reports):
         reports += scan_pieces(work, cuts, reports, spark.each)
         work.sink.forget()
     return _outcome(work, reports, len(chunks), slices_of(cuts), clock.lap("scan"))

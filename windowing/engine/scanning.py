@@ -14,7 +14,7 @@ from windowing.columns import Ints
 from windowing.engine.blobs import Blob, decode, part_of
 from windowing.engine.carrying import carried, decoded, is_carry, left_behind, with_carry
 from windowing.engine.cuts import Cuts
-from windowing.engine.cutting import FIRST, LAST, WHOLE, Piece, part_number, sides
+from windowing.engine.cutting import FIRST, LAST, WHOLE, Told, part_number, sides
 from windowing.engine.exchange import Read, read_chunk
 from windowing.engine.keeping import keep_piece, keep_signals
 from windowing.engine.ports import Account, Counts, Part
@@ -54,7 +54,7 @@ class Report:
     marks: Marks | None = None
     left: Left = NOTHING_LEFT
     stands: Clock | None = None
-    pieces: tuple[Piece, ...] = ()
+    pieces: tuple[Told, ...] = ()
     clock: Clock | None = None
 
 
