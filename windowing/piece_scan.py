@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -17,7 +16,7 @@ from windowing.distance import measured
 from windowing.lookback_pieces import dead_at, lookback_entries, lookback_summary, still_held
 from windowing.pieces import Entry, Follow, Summary
 from windowing.plan import Plan, panes_only
-from windowing.scan import Bounds, Scanned, empty_tick_rows, falls_of, scan
+from windowing.scan import Bounds, Scanned, falls_of, scan
 from windowing.sequence import Sequences, one_batch, taken
 from windowing.signals import Signals
 from windowing.sliding_kernels import comparable
@@ -82,12 +81,8 @@ def scan_piece(
     if not is_last:
         plan = replace(plan, options=replace(plan.options, at_end="hold"))
         bounds = replace(bounds, clock=None, keeps=True, dead=dead_at(plan, signals, len(signals)))
-    bounds = replace(bounds, since=entry.since)
-    scanned = scan(plan, rows, signals, bounds, past)
-    tables = scanned.tables
-    if plan.options.empty == "mark" and not plan.options.plain:
-        tables = chain(tables, [empty_tick_rows(plan, piece, bounds)])
-    return replace(scanned, tables=tables, held=0, falls=falls)
+    scanned = scan(plan, rows, signals, replace(bounds, since=entry.since), past)
+    return replace(scanned, held=0, falls=falls)
 
 
 def count_piece(plan: Plan, entry: Entry, before: Before, piece: Sequences, signals: Signals) -> tuple[int, Ints]:

@@ -99,11 +99,15 @@ HELD = -1
 def can_be_cut(plan: Plan) -> bool:
     """Whether keys may be cut into pieces: else each stays whole."""
     spec, options = plan.spec, plan.options
-    if options.operator is not None or looks_back(plan):
+    if options.operator is not None or looks_back(plan) or options.empty == "mark":
+        return False
+    if options.group_by and looks_into_pieces_before(plan):  # floats of groups in panes that overlap have no law
         return False
     match spec:
-        case Tumbling() | Sliding():
+        case Tumbling():
             return spec.eviction is None
+        case Sliding():  # marks without rows stand behind all else in a result, so one task tells them
+            return spec.eviction is None and (bool(plan.key) or not options.partial)
         case Batched():
             return spec.within is not None or spec.retain is not None
     return True

@@ -96,9 +96,11 @@ def scan_directly(work: Work, chunks: Sequence[Chunk]) -> Report:
 def empty_marks_of(work: Work, reports: Sequence[Report]) -> pa.Table:
     """Mark-only rows for the marks that found rows in no slice."""
     marks = next(report.marks for report in reports if report.marks is not None)
-    bits = [np.frombuffer(report.occupied, np.uint8) for report in reports if report.occupied]
-    by_mark = np.flatnonzero(np.unpackbits(np.bitwise_or.reduce(bits))) if bits else np.empty(0, np.int64)
-    return empty_mark_rows(work.plan, marks, by_mark)
+    occupied = np.zeros(-(-len(marks) // 8), np.uint8)
+    for report in reports:
+        bits = np.frombuffer(report.occupied, np.uint8)  # pieces look at the first marks only
+        occupied[: len(bits)] |= bits
+    return empty_mark_rows(work.plan, marks, np.flatnonzero(np.unpackbits(occupied)))
 
 
 @dataclass(frozen=True, slots=True)
