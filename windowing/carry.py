@@ -81,8 +81,10 @@ class Past:
 
     def is_new(self, bounds: Ints) -> Mask:
         """Return which rows were not carried, (n,); ``bounds``: of the sequences."""
-        sizes = np.diff(bounds)
-        return np.arange(bounds[-1]) >= np.repeat(bounds[:-1] + self.held, sizes)
+        new = np.ones(bounds[-1], np.bool_)
+        before = np.cumsum(self.held) - self.held
+        new[np.repeat(bounds[:-1] - before, self.held) + np.arange(self.held.sum())] = False
+        return new
 
     @property
     def ahead(self) -> Ints:
@@ -198,12 +200,13 @@ def take_keys(carry: Carry, picks: Ints) -> Carry:
 def taken_rows(carry: Carry, picks: Ints) -> Carry:
     """Return the carry with only the rows at ``picks``, which ascend; those without a rank get their places."""
     sequences = carry.sequences
-    rank = sequences.rank
-    if rank is None:
-        rank = np.arange(len(sequences)) - np.repeat(sequences.bounds[:-1], np.diff(sequences.bounds))
+    if sequences.rank is None:
+        rank = picks - sequences.bounds[np.searchsorted(sequences.bounds, picks, side="right") - 1]
+    else:
+        rank = sequences.rank[picks]
     bounds = np.searchsorted(picks, sequences.bounds)
     rows, pos = taken(sequences.rows, picks), sequences.pos[picks]
-    kept = Sequences(sequences.keys, bounds, rows, pos, sequences.order, rank[picks])
+    kept = Sequences(sequences.keys, bounds, rows, pos, sequences.order, rank)
     return Carry(kept, carry.registers, carry.flags.take(picks))
 
 

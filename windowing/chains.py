@@ -57,8 +57,10 @@ def chains(values: Measures, amount: Any, sorted_by: bool) -> Chains:
     ``values``, ``amount``: as `windowing.sliding_kernels.comparable` and `windowing.distance.measured` give them, no
     NaN among them.
     """
-    following = driven_out(np.array([0, len(values)]), values, amount)
-    last, starts = _ends(following)
+    if sorted_by:
+        last, starts = _rising_ends(values, amount)
+    else:
+        last, starts = _ends(driven_out(np.array([0, len(values)]), values, amount))
     branches, whole = _branches(values, last, starts, amount, sorted_by, MOST_BRANCHES)
     fresh = End(int(starts[0]), int(last[0]), values[last[0]])
     ends = last[branches]
@@ -89,6 +91,25 @@ def _ends(following: Ints) -> tuple[Ints, Ints]:
         if following[i] < n:
             last[i] = last[following[i]]
             starts[i] = starts[following[i]] + 1
+    return last, starts
+
+
+@kernel
+def _rising_ends(values: Measures, amount: Any) -> tuple[Ints, Ints]:
+    """As `_ends`, where values never fall: the row that rises above a row comes no later than that of the next row."""
+    n = len(values)
+    last = np.empty(n, np.int64)
+    starts = np.empty(n, np.int64)
+    following = n
+    for i in range(n - 1, -1, -1):
+        while following - 1 > i and rises(values[following - 1], values[i], amount):
+            following -= 1
+        if following < n:
+            last[i] = last[following]
+            starts[i] = starts[following] + 1
+        else:
+            last[i] = i
+            starts[i] = 1
     return last, starts
 
 
