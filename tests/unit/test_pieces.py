@@ -182,3 +182,25 @@ def test_chains_end_as_a_loop_does(numbers: list[int], start: int, amount: int, 
         few = end_of(chains(values, np.uint64(amount), True), np.uint64(start + 100))
         assert few is not None
         assert (few.starts, few.last, int(few.value)) == expected
+
+
+@settings(max_examples=120)
+@given(logs(), st.sampled_from(["count(2)", "time(4)", "sliding, count(2), count(1)"]), st.booleans(), st.booleans())
+def test_a_result_is_cut_as_any_input(table: pa.Table, first: str, keyed: bool, keyed_again: bool) -> None:
+    """Its emission order has nulls, ties and columns that are keys; and as many marks as rows."""
+    table = table.sort_by("t")
+    calls = [parse_aggregate(text) for text in ("count()", "sum(a)")]
+    one = make_plan(parse_window(first), table.schema, ["k"] if keyed else [], T, calls, Options())
+    stage = run_in_memory(one, MemorySource([table], [[]]), [], None, "none").table
+    again = [parse_aggregate(text) for text in ("count()", "sum(count)", "all=collect(sum_a)")]
+    for second in ("punct()", "count(3)", "delta(count, 1)", "sliding, count(3), count(2)"):
+        key = ["k"] if keyed and keyed_again else []
+        two = make_plan(parse_window(second), one.schema, key, None, again, Options(), stream_of(one))
+        source = MemorySource([stage], [[len(stage) // 3, len(stage) // 2]], stream_of(one))
+        cuts = sliced(two, stage, 3)
+        whole = run_in_memory(two, source, [], None, "stream")
+        cut = run_in_memory(two, source, [1, 2], pa.table({}) if cuts is None else cuts, "stream")
+        by = [(name, "ascending") for name in stream_of(two).order]
+        some, alone = (found.table.sort_by(by).combine_chunks() for found in (cut, whole))
+        assert same(some, alone), difference(some, alone)
+        assert cut.counts == whole.counts
