@@ -1,8 +1,8 @@
 """Every aggregate once more, a row at a time and in plain Python, as semantics section 9 reads.
 
 Each function gets the rows of one pane as lists of Python values, one list per column argument, and the literals
-after them. Exact numbers are computed as `Fraction` and rounded once at the end, so float answers are what a
-compensated sum comes near to and not what it is to the bit.
+after them. Exact numbers are computed as `Fraction` and rounded once at the end, so a float sum is the
+float nearest to the true one, and other float answers are what compensated ones come near to.
 """
 
 from __future__ import annotations
@@ -54,6 +54,11 @@ def running(values: list[float]) -> float:
     return total
 
 
+def endless(values: list[float]) -> list[float]:
+    """What is infinite or NaN: where there is any, the IEEE sum of it is that of all, in any order."""
+    return [value for value in values if not math.isfinite(value)]
+
+
 def to_float(exact: Fraction) -> float:
     try:
         return float(exact)
@@ -91,8 +96,7 @@ def sum_(values: list[Value]) -> Value:
     if not values:
         return None
     if isinstance(values[0], float):
-        plain = running(values)
-        return to_float(sum(map(Fraction, values), Fraction(0))) if math.isfinite(plain) else plain
+        return sum(endless(values)) if endless(values) else to_float(sum(map(Fraction, values), Fraction(0)))
     if isinstance(values[0], decimal.Decimal):
         return decimal38(sum(map(Fraction, values), Fraction(0)), values[0])
     if isinstance(values[0], dt.timedelta):
@@ -104,17 +108,22 @@ def mean(values: list[Value]) -> float | None:
     values = present(values)
     if not values:
         return None
-    if isinstance(values[0], float) and not math.isfinite(running(values)):
-        return running(values) / len(values)
+    if isinstance(values[0], float):
+        return sum_(values) / len(values)
     return to_float(sum(map(Fraction, values), Fraction(0)) / len(values))
 
 
+def one_zero(value: Value) -> Value:
+    """The two zeros are equal, and told as one."""
+    return value + 0.0 if isinstance(value, float) else value
+
+
 def min_(values: list[Value]) -> Value:
-    return min(comparable(values), default=None)
+    return one_zero(min(comparable(values), default=None))
 
 
 def max_(values: list[Value]) -> Value:
-    return max(comparable(values), default=None)
+    return one_zero(max(comparable(values), default=None))
 
 
 def nth(values: list[Value], place: int) -> Value:

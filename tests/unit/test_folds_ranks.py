@@ -268,28 +268,32 @@ def test_a_trie_of_nothing() -> None:
     assert trie(ints([]))[3] == 0
 
 
+FAR = 2.0**700
+"""The square of it is beyond all floats."""
+
+
 def test_nulls_are_no_holes_drawn() -> None:
     """Nulls have their places: the pane meets at rank 8, and so between its second and its third number.
 
-    rank    5     6     7     8      9
-    x       1e16  null  1     -1e16  1
-    pane    [-----------------------------)    (1e16 + 1) + (-1e16 + 1), of which 0 is the float and 2 the rest
+    rank    5      6     7    8    9
+    x       1/FAR  null  FAR  FAR  1/FAR
+    pane    [-----------------------------)    (1/FAR * FAR) * (FAR * 1/FAR)
     """
-    numbers, there = np.array([1e16, 5.0, 1.0, -1e16, 1.0]), np.array([True, False, True, True, True])
+    numbers, there = np.array([1 / FAR, 5.0, FAR, FAR, 1 / FAR]), np.array([True, False, True, True, True])
     pane = Ranges(ints([0]), ints([5]), ints([0]), False)
-    assert folded(SUM, pane, np.arange(5, 10), numbers, there).tolist() == [[0.0], [2.0]]
-    assert folded(SUM, pane, np.arange(4, 9), numbers, there).tolist() == [[1.0], [1.0]]  # meets before the last
+    assert folded(PRODUCT, pane, np.arange(5, 10), numbers, there).tolist() == [[1.0], [0.0]]
+    assert folded(PRODUCT, pane, np.arange(4, 9), numbers, there).tolist() == [[math.inf], [0.0]]  # before the last
 
 
 def test_holes_make_a_tree_drawn() -> None:
     """Four rows alone are neighbours, and are folded towards rank 4; with the one at rank 6 they are no neighbours.
 
-    rank    0     1     2     3      6
-    x       1     1e16  1     -1e16  0
-    panes   [----------------------)          1 + (1e16 + (1 + -1e16))
-            [------------------------------)  ((1 + 1e16) + (1 + -1e16)) + 0
+    rank    0      1    2    3  6
+    x       1/FAR  FAR  FAR  1  1
+    panes   [-----------------)        1/FAR * (FAR * (FAR * 1))
+            [--------------------)     ((1/FAR * FAR) * (FAR * 1)) * 1
     """
-    numbers, there = np.array([1.0, 1e16, 1.0, -1e16, 0.0]), np.ones(5, np.bool_)
+    numbers, there = np.array([1 / FAR, FAR, FAR, 1.0, 1.0]), np.ones(5, np.bool_)
     panes = Ranges(ints([0, 0]), ints([4, 5]), ints([0, 0]), False)
     for form in (panes, lives_of(panes)):
-        assert folded(SUM, form, ints([0, 1, 2, 3, 6]), numbers, there).tolist() == [[1.0, 0.0], [1.0, 2.0]]
+        assert folded(PRODUCT, form, ints([0, 1, 2, 3, 6]), numbers, there).tolist() == [[math.inf, FAR], [0.0, 0.0]]

@@ -9,7 +9,8 @@ import numpy as np
 import pyarrow as pa
 
 from windowing.aggregates import folds, kernels, quantile_kernels
-from windowing.aggregates.folds import fold, rounded
+from windowing.aggregates.float_sums import float_sums
+from windowing.aggregates.folds import fold, one_nan, rounded
 from windowing.aggregates.inputs import Dense, Inputs, dense, is_apart, masked, only, taken
 from windowing.aggregates.kernels import Floats, Numbers
 from windowing.aggregates.ranking import values_at
@@ -26,7 +27,7 @@ from windowing.aggregates.values import (
     order_keys,
     ticks,
 )
-from windowing.aggregates.wide import Limbs, as_decimal, as_float, as_int64, carried, pane_sums, split
+from windowing.aggregates.wide import as_decimal, as_float, as_int64, carried, exact_sums, split
 from windowing.columns import Ints, Mask
 from windowing.contents import sizes
 
@@ -35,16 +36,16 @@ _PLACES = 10**9  # finest fraction of a quantile, so that places times rows fit 
 
 
 def sums(inputs: Inputs) -> pa.Array:
-    """Sum: exact for integers, booleans, durations and decimals; double-double for floats."""
+    """Sum: exact for integers, booleans, durations and decimals; for floats the one nearest to the true sum."""
     those = dense(inputs)
     column = those.columns[0]
     if pa.types.is_floating(column.type):
-        return masked(_float_sums(floats(column), those), those.empty, inputs.type)
+        return masked(float_sums(floats(column), those.contents, those.ranked), those.empty, inputs.type)
     if pa.types.is_decimal(column.type):
-        result, over = as_decimal(_exact_sums(those), column.type.scale, those.empty)
+        result, over = as_decimal(exact_sums(those), column.type.scale, those.empty)
         inputs.refuse_overflow(over)
         return result
-    totals, over = as_int64(_exact_sums(those))
+    totals, over = as_int64(exact_sums(those))
     inputs.refuse_overflow(over)
     return masked(totals, those.empty, inputs.type)
 
@@ -53,7 +54,11 @@ def means(inputs: Inputs) -> pa.Array:
     """Mean: the sum, rounded once to a float, over the count."""
     those = dense(inputs)
     column = those.columns[0]
-    totals = _float_sums(floats(column), those) if pa.types.is_floating(column.type) else as_float(_exact_sums(those))
+    totals = (
+        float_sums(floats(column), those.contents, those.ranked)
+        if pa.types.is_floating(column.type)
+        else as_float(exact_sums(those))
+    )
     places = column.type.scale if pa.types.is_decimal(column.type) else 0
     with np.errstate(invalid="ignore", divide="ignore"):  # 0 / 0 in empty panes, which are null
         return masked(totals / 10.0**places / those.sizes, those.empty, inputs.type)
@@ -65,7 +70,7 @@ def weighted_means(inputs: Inputs) -> pa.Array:
     values, weights = floats(those.columns[0]), floats(those.columns[1])
     with np.errstate(all="ignore"):  # 0 / 0 in panes that are null
         total = _weighted_sums(values, weights, those)
-        weight = _float_sums(weights, those)
+        weight = float_sums(weights, those.contents, those.ranked)
         return masked(total / weight, weight == 0, inputs.type)
 
 
@@ -139,20 +144,13 @@ def _ranked_quantiles(values: Floats, share: Fraction, those: Dense) -> Floats:
         return np.where(part == 0, low, np.where(np.isfinite(high - low), near, far))
 
 
-def _float_sums(values: Floats, those: Dense) -> Floats:
-    contents = those.contents
-    if is_apart(contents):
-        sums: Floats = kernels.compensated_sums(values, contents.lo, contents.hi)
-        return sums
-    return rounded(fold(SUM, *halves(values), those.ranked))
-
-
 def _weighted_sums(values: Floats, weights: Floats, those: Dense) -> Floats:
     contents = those.contents
     if is_apart(contents):
         sums: Floats = kernels.weighted_sums(values, weights, contents.lo, contents.hi)
         return sums
-    return rounded(fold(SUM, *folds.products(values, weights), those.ranked))
+    nearest, _ = fold(SUM, *folds.products(values, weights), those.ranked)
+    return one_nan(nearest)
 
 
 def _float_products(values: Floats, those: Dense) -> Floats:
@@ -188,12 +186,6 @@ def _squared_deviations(those: Dense) -> tuple[Floats, int]:
         return kernels.squared_deviations(floats(column), lo, hi), places
     leaves = halves(ticks(column) if whole else floats(column))
     return rounded(fold(DEVIATION, *leaves, those.ranked)), places
-
-
-def _exact_sums(those: Dense) -> Limbs:
-    column = those.columns[0]
-    words = decimal_words(column) if pa.types.is_decimal(column.type) else [integers(column)]
-    return pane_sums(words, those.contents, is_unsigned(column.type))
 
 
 def _distances(inputs: Inputs, largest: Numbers, smallest: Numbers, none: Mask) -> pa.Array:

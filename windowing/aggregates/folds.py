@@ -34,8 +34,9 @@ Answers: TypeAlias = tuple[Floats, Floats]
 def fold(rule: int, high: Floats, low: Floats, ranked: Ranked) -> Answers:
     """Return two floats (P,) for each pane that together are the answer of a rule of `states`.
 
-    ``high``, ``low``: the leaves, one for each entry that is no null. `SUM`, `PRODUCT`, `DEVIATION`: the answer and
-    what rounding took from it, see `rounded`. `SMALLEST`: the entry, nulls not counted, of the smallest leaf, the first
+    ``high``, ``low``: the leaves, one for each entry that is no null. `SUM`: the float nearest to the sum, and 1 where
+    it is not sure to be that, as where it is not finite, else 0. `PRODUCT`, `DEVIATION`: the answer and what rounding
+    took from it, see `rounded`. `SMALLEST`: the entry, nulls not counted, of the smallest leaf, the first
     of equals, NaN skipped; -1 where there is none; and 0. It takes no ranks, for it is exact however it associates.
     """
     high, low = frozen(high), frozen(low)
@@ -55,9 +56,12 @@ def rounded(answers: Answers) -> Floats:
     """Return answers as single floats; once one is inf or NaN, its rest means nothing."""
     total, rest = answers
     with np.errstate(invalid="ignore"):
-        floats = np.where(np.isfinite(rest), total + rest, total)
-    floats[np.isnan(floats)] = np.nan  # which of two NaNs goes on is the machine's choice
-    return floats
+        return one_nan(np.where(np.isfinite(rest), total + rest, total))
+
+
+def one_nan(floats: Floats) -> Floats:
+    """Return floats with one NaN: which of two goes on is the machine's choice."""
+    return np.where(np.isnan(floats), np.nan, floats)
 
 
 @kernel

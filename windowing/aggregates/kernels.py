@@ -36,15 +36,6 @@ def compensated(values: Floats, begin: int, end: int) -> float:
 
 
 @kernel
-def compensated_sums(values: Floats, lo: Ints, hi: Ints) -> Floats:
-    """Double-double sum of each pane, 0.0 for an empty one."""
-    out = np.empty(lo.size, np.float64)
-    for p in range(lo.size):
-        out[p] = compensated(values, lo[p], hi[p])
-    return out
-
-
-@kernel
 def weighted_sums(values: Floats, weights: Floats, lo: Ints, hi: Ints) -> Floats:
     """Double-double sum of ``values * weights`` of each pane; the products keep their rounding errors too (Dekker)."""
     out = np.empty(lo.size, np.float64)

@@ -10,6 +10,7 @@ from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from windowing.aggregates import changes, kernels, ranking
 from windowing.aggregates.folds import fold
@@ -21,11 +22,11 @@ from windowing.contents import Ranges, batches, part
 
 
 def extremes(largest: bool) -> Callable[[Inputs], pa.Array]:
-    """Return ``max`` or ``min``: NaN skipped, null where there is nothing else."""
+    """Return ``max`` or ``min``: NaN skipped, null where there is nothing else; a zero is told as 0.0, never -0.0."""
 
     def compute(inputs: Inputs) -> pa.Array:
         those = dense(inputs)
-        return taken(those.columns[0], extreme_entries(those, largest))
+        return _one_zero(taken(those.columns[0], extreme_entries(those, largest)))
 
     return compute
 
@@ -93,6 +94,13 @@ def extreme_entries(those: Dense, largest: bool) -> Ints:
     high, low = halves(keys)
     places, _ = fold(SMALLEST, -high if largest else high, -low if largest else low, Ranked(contents))
     return places.astype(np.int64)
+
+
+def _one_zero(values: pa.Array) -> pa.Array:
+    """Which of two equal zeros comes first is nothing an extreme depends on."""
+    if pa.types.is_float16(values.type):
+        return _one_zero(values.cast(pa.float32())).cast(values.type)
+    return pc.add(values, pa.scalar(0.0, values.type)) if pa.types.is_floating(values.type) else values
 
 
 def _most_frequent(column: pa.Array, written: Ranges) -> Ints:

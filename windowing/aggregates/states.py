@@ -11,13 +11,15 @@ from typing import TypeAlias
 import numpy as np
 from numba import njit
 
+from windowing.aggregates.exact_sums import nearest_of
 from windowing.aggregates.kernels import Floats, product_error
 from windowing.jit import kernel
 
 State: TypeAlias = tuple[float, float, float, float, float]
 
 SUM, PRODUCT, DEVIATION, SMALLEST = range(4)
-"""Rules: the sum and the product, each with its rest; squared deviations from the mean; the entry of the smallest."""
+"""Rules: the sum, with its rest and how much of that is lost at most; the product, with its rest; squared deviations
+from the mean; the entry of the smallest."""
 
 NOTHING = (0.0, 0.0, 0.0, 0.0, 0.0)
 """The state of no leaves: combined with another, it gives that one."""
@@ -40,9 +42,11 @@ def combined(rule: int, a: State, b: State) -> State:
         high, low = _multiplied(a[1], a[2], b[1], b[2])
         return count, high, low, 0.0, 0.0
     high, error = _sum_and_error(a[1], b[1])
-    low = a[2] + b[2] + error
     if rule == SUM:
-        return count, high, low, 0.0, 0.0
+        low, lost = _sum_and_error(a[2], b[2])
+        low, further = _sum_and_error(low, error)
+        return count, high, low, a[3] + b[3] + (abs(lost) + abs(further)), 0.0
+    low = a[2] + b[2] + error
     apart = _distance(a, b)  # all that is added is positive: nothing cancels
     more, error = _sum_and_error(a[3], b[3])
     more, further = _sum_and_error(more, apart * (apart / (a[0] * b[0] * count)))
@@ -65,7 +69,10 @@ def answer(rule: int, state: State) -> tuple[float, float]:
         return (state[3] if state[0] > 0.0 else -1.0), 0.0
     if rule == DEVIATION:
         return (state[3] if np.isfinite(state[1]) else np.nan), state[4]
-    return state[1] + 0.0, state[2]  # a sum of nothing but -0.0 is 0.0
+    if rule == SUM:
+        nearest, sure = nearest_of(state[1] + 0.0, state[2], state[3])  # a sum of nothing but -0.0 is 0.0
+        return nearest, 0.0 if sure else 1.0
+    return state[1], state[2]
 
 
 @_inlined

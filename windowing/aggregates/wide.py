@@ -12,13 +12,21 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from windowing.aggregates import changes, kernels
-from windowing.aggregates.inputs import is_apart
+from windowing.aggregates.inputs import Dense, is_apart
 from windowing.aggregates.kernels import LIMB, Floats
+from windowing.aggregates.values import decimal_words, integers, is_unsigned
 from windowing.columns import Ints, Mask
 from windowing.contents import Contents
 
 Limbs = list[Ints]
 _DECIMAL_END = 10**38  # decimal128 holds up to 38 digits
+
+
+def exact_sums(those: Dense) -> Limbs:
+    """Return the exact sum of each pane of integers, booleans, ticks or decimals (unscaled)."""
+    column = those.columns[0]
+    words = decimal_words(column) if pa.types.is_decimal(column.type) else [integers(column)]
+    return pane_sums(words, those.contents, is_unsigned(column.type))
 
 
 def pane_sums(words: Sequence[Ints], contents: Contents, unsigned: bool = False) -> Limbs:
@@ -78,10 +86,22 @@ def as_decimal(limbs: Limbs, scale: int, null: Mask) -> tuple[pa.Array, Mask]:
     high = limbs[2] | (limbs[3] << 32)
     over = _beyond(limbs[4:], high >> 63)
     over |= ~_below(high, low, _DECIMAL_END) | _below(high, low, 1 - _DECIMAL_END)
-    pairs = np.stack([low, high], axis=1)
+    return _decimals([low, high], pa.decimal128(38, scale), null), over
+
+
+def as_wide(limbs: Limbs, dtype: pa.DataType, null: Mask) -> pa.Array:
+    """Return carried limbs as decimals of a type whose bits have room for them, null where said."""
+    *lower, last = limbs
+    sign = last >> 63
+    lower += [last & LIMB, (last >> 32) & LIMB]
+    lower += [sign & LIMB] * (dtype.bit_width // 32 - len(lower))
+    return _decimals([low | (high << 32) for low, high in zip(lower[::2], lower[1::2], strict=True)], dtype, null)
+
+
+def _decimals(words: Sequence[Ints], dtype: pa.DataType, null: Mask) -> pa.Array:
+    """Decimals of unscaled values given as 64 bit words, the least first."""
     validity = pa.array(~null).buffers()[1]  # a boolean column's values are a bitmap, as validity is
-    dtype = pa.decimal128(38, scale)
-    return pa.Array.from_buffers(dtype, len(low), [validity, pa.py_buffer(pairs)]), over
+    return pa.Array.from_buffers(dtype, len(null), [validity, pa.py_buffer(np.stack(words, axis=1))])
 
 
 def _beyond(upper: Limbs, sign: Ints) -> Mask:

@@ -1,0 +1,46 @@
+"""Sums of floats over panes of any form: of each the float nearest to the true sum (semantics section 9)."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from windowing.aggregates.exact_sums import nearest_sums, whole_sums
+from windowing.aggregates.folds import fold, one_nan
+from windowing.aggregates.inputs import Ranked, is_apart
+from windowing.aggregates.kernels import Floats
+from windowing.aggregates.states import SUM
+from windowing.aggregates.values import frozen, halves
+from windowing.contents import Contents, batches, part, take
+
+
+def float_sums(values: Floats, contents: Contents, ranked: Ranked) -> Floats:
+    """Return the float nearest to the true sum of each pane, 0.0 for an empty one.
+
+    NaN where a pane holds one, or both infinities; inf where it holds one of these, or its sum is beyond all floats.
+    ``contents``: over ``values``; ``ranked``: the same panes, nulls included.
+    """
+    if is_apart(contents):
+        return one_nan(nearest_sums(values, contents.lo, contents.hi))
+    nearest, unsure = fold(SUM, *halves(values), ranked)
+    picks = np.flatnonzero(unsure)
+    if len(picks) and not _may_overflow(values):
+        picks = picks[np.isfinite(nearest[picks])]
+    if len(picks):
+        nearest[picks] = _whole(values, take(contents, picks))
+    return one_nan(nearest)
+
+
+def _may_overflow(values: Floats) -> bool:
+    """Whether a sum of some of the finite values may be beyond all floats on the way."""
+    finite = np.abs(values[np.isfinite(values)])
+    return bool(finite.max(initial=0.0) > np.finfo(np.float64).max / max(1, len(finite)))
+
+
+def _whole(values: Floats, contents: Contents) -> Floats:
+    """Sums of panes whose floats do not say for sure what they are, some rows at a time."""
+    sums = [np.empty(0)]
+    for run in batches(contents):
+        panes = part(contents, *run)
+        entries = values if panes.row is None else frozen(values[panes.row])
+        sums.append(whole_sums(entries, frozen(panes.lo), frozen(panes.hi)))
+    return np.concatenate(sums)
