@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from windowing.combining import combined_plan
 from windowing.engine.carrying import carry_blobs_of
 from windowing.engine.cuts import PLACE, Cuts, slices_of
 from windowing.engine.exchange import blobs_of
@@ -155,15 +156,16 @@ def run_in_memory(
     start: Start | None = None,
     carry: MemoryFiles | None = None,
     as_it_stands: bool = False,
+    combine: bool = False,
 ) -> Result:
     """Exchange and scan, task after task. ``chunk_bounds``: where a new chunk begins among the splits.
 
     ``cuts``: the first keys of the slices after the first, or as `windowing.engine.cuts.cut_points` gives them; None
     for the short way of a single task. ``start``, ``carry``: what to go on from, and where to leave what is held.
-    ``as_it_stands``: scan the chunks of rows that stand in order, without an exchange.
+    ``as_it_stands``: scan the chunks of rows that stand in order, without an exchange. ``combine``: rows, for it.
     """
     sink = MemorySink()
-    work = Work(plan, source, sink, marks, start=start, carry=carry)
+    work = Work(plan, source, sink, marks, start=start, carry=carry, combined=combined_plan(plan) if combine else None)
     edges = sorted({0, len(source.splits), *(b for b in chunk_bounds if b < len(source.splits))})
     groups = [source.splits[low:high] for low, high in pairwise(edges)]
     chunks = [Chunk(i, group[0].base, tuple(group)) for i, group in enumerate(groups)]
@@ -184,9 +186,9 @@ def run_in_memory(
         for part in start.parts if start is not None else ():
             for index, blob in carry_blobs_of(work, cuts, part):
                 blobs[index].append(blob)
-        reports = [scan_slice(work, i, cuts, blobs[i]) for i in range(slices)]
+        reports = [scan_slice(work.scanning, i, cuts, blobs[i]) for i in range(slices)]
         if cuts is not None and any(report.pieces for report in reports):
-            reports += scan_pieces(work, cuts, reports, here)
+            reports += scan_pieces(work.scanning, cuts, reports, here)
         if slices > 1 and plan.takes_marks:
             sink.write_part(3 * slices, [empty_marks_of(work, reports)])
     parts = [sink.parts[i].cast(plan.schema) for i in sorted(sink.parts)]

@@ -57,7 +57,8 @@ class Plan:
     ``pos``: the column that goes out as ``_pos``, or None for the arrival position. ``ties``: the other sort columns,
     which go out as ``_tie``, ``_tie_2``, ... so that the order survives one stage more. ``rows``: the columns that go
     out as they are, where panes give rows, or that an operator sees; ``sort_rows`` sort them in each pane. ``schema``:
-    of the result, stream columns included unless ``plain``.
+    of the result, stream columns included unless ``plain``. ``weight``: the column that says how many rows of the input
+    each row stands for; None: each for itself.
     """
 
     spec: WindowSpec
@@ -72,6 +73,7 @@ class Plan:
     sort_rows: tuple[SortKey, ...]
     options: Options
     schema: pa.Schema
+    weight: str | None = None
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -83,7 +85,7 @@ class Plan:
         """The columns that sequences hold: all that are needed but for keys that are nothing else, each once."""
         event_time = [self.options.event_time] if self.options.event_time else []
         used = [*self.sort, *attributes(self.spec), *event_time, *self.options.group_by, *self.rows]
-        used += [key.name for key in self.sort_rows]
+        used += [key.name for key in self.sort_rows] + ([self.weight] if self.weight else [])
         return tuple(dict.fromkeys([*used, *(c for b in self.aggregates for c in b.columns)]))
 
     @property

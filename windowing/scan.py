@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 
 from windowing.carry import Carry, Past
 from windowing.columns import Ints, combined, measures
-from windowing.contents import Contents, Ranges, shown, take
+from windowing.contents import Contents, shown, take
 from windowing.earlier import bare_before, numbered_on, seen_before, with_earlier
 from windowing.eviction import evictions
 from windowing.holding import carry_of
@@ -26,6 +26,7 @@ from windowing.signals import Signals
 from windowing.spec import Batched, Calendar, Sliding, Time, Tumbling
 from windowing.timed import empty_ticks
 from windowing.watermark import NO_LEVEL
+from windowing.weights import weights_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +91,7 @@ def scan(
     carry = None
     if bounds.keeps:
         carry = carry_of(plan.spec, looks_back(plan), sequences, signals, setting, panes, told, bounds.dead)
-    account = _account(options.at_end, panes.contents, take(panes.contents, told), past, carry, rows)
+    account = _account(plan, sequences, panes.contents, take(panes.contents, told), past, carry)
     panes = replace(_told(plan, sequences, panes, told, past), bare=_told_bare(plan, sequences, panes.bare, past))
     windows = len(panes) if past is None else int(np.count_nonzero(panes.number >= 0))
     tables = result_tables(plan, sequences, marks, panes)
@@ -162,18 +163,20 @@ def _told_bare(plan: Plan, sequences: Sequences, bare: Bare | None, past: Past |
 
 
 def _account(
-    at_end: str, contents: Contents, told: Contents, past: Past | None, carry: Carry | None, rows: int
+    plan: Plan, sequences: Sequences, contents: Contents, told: Contents, past: Past | None, carry: Carry | None
 ) -> tuple[int, int, int, int]:
     """Rows windowed, dropped at the end, filtered and held."""
+    at_end, weights = plan.options.at_end, weights_of(plan, sequences)
     if past is None and at_end != "hold":
-        placed = _shown(contents, rows)
-        windowed = _shown(told, rows) if at_end == "drop" else placed
-        return windowed, placed - windowed, rows - placed, 0
+        placed = weights.shown(contents)
+        windowed = weights.shown(told) if at_end == "drop" else placed
+        return windowed, placed - windowed, weights.total - placed, 0
+    rows = weights.rows
     before = np.zeros(rows, np.bool_) if past is None else past.flags.shown
-    windowed = int(np.count_nonzero(shown(told, rows) & ~before))
-    held = 0 if carry is None else int(np.count_nonzero(~carry.flags.shown))
-    dropped = int(np.count_nonzero(shown(contents, rows) & ~shown(told, rows) & ~before)) if at_end == "drop" else 0
-    return windowed, dropped, rows - int(np.count_nonzero(before)) - windowed - dropped - held, held
+    windowed = weights.of(shown(told, rows) & ~before)
+    held = 0 if carry is None else weights_of(plan, carry.sequences).of(~carry.flags.shown)
+    dropped = weights.of(shown(contents, rows) & ~shown(told, rows) & ~before) if at_end == "drop" else 0
+    return windowed, dropped, weights.total - weights.of(before) - windowed - dropped - held, held
 
 
 def empty_mark_rows(plan: Plan, marks: Marks, by_mark: Ints) -> pa.Table:
@@ -187,13 +190,6 @@ def empty_tick_rows(plan: Plan, sequences: Sequences, bounds: Bounds = ALONE) ->
     assert isinstance(plan.spec.policy, Time | Calendar)
     setting = Setting(bounds.clock, bounds.since, origin=plan.options.origin)
     return tick_rows(plan, empty_ticks(plan.spec.policy, sequences, setting))
-
-
-def _shown(contents: Contents, rows: int) -> int:
-    """How many rows some pane shows."""
-    if isinstance(contents, Ranges) and contents.apart:
-        return int((contents.hi - contents.lo).sum())
-    return int(np.count_nonzero(shown(contents, rows)))
 
 
 def falls_of(plan: Plan, sequences: Sequences) -> int:

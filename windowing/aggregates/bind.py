@@ -20,13 +20,15 @@ from windowing.spec import AggregateCall, Column, column_text, decimal_text
 class Bound:
     """A call that fits its columns. Pickles: it holds names and types, no code.
 
-    ``name``, ``type``: of the result column. ``columns``: those it reads, each once.
+    ``name``, ``type``: of the result column. ``columns``: those it reads, each once. ``is_second_step``: whether these
+    hold what a first step has left (`partials`).
     """
 
     name: str
     type: pa.DataType
     columns: tuple[str, ...]
     call: AggregateCall
+    is_second_step: bool = False
 
     @property
     def text(self) -> str:

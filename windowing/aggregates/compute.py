@@ -11,6 +11,7 @@ import pyarrow as pa
 from windowing.aggregates import user
 from windowing.aggregates.bind import Bound
 from windowing.aggregates.inputs import Inputs, Ranked, own
+from windowing.aggregates.partials import STEPS
 from windowing.aggregates.table import TABLE
 from windowing.aggregates.values import plain
 from windowing.columns import Ints
@@ -40,18 +41,13 @@ def compute(bound: Bound, rows: pa.RecordBatch, contents: Contents, rank: Ints |
     Nulls are skipped; a pane without values is null, counts are 0. Raises `PaneOverflow` where an integer or decimal
     does not fit, and `PaneFailed` (a `DataError`) for a user function.
     """
-    arguments = bound.call.arguments
-    names = tuple(a.name for a in arguments if isinstance(a, Column))
-    contents = simplest(contents)
-    inputs = Inputs(
-        columns=tuple(_of_entries(plain(rows.column(name)), contents) for name in names),
-        names=names,
-        literals=tuple(a for a in arguments if not isinstance(a, Column)),
-        ranked=Ranked(own(contents), rank, contents.row),
-        type=bound.type,
-        call=bound.text,
-    )
-    return _computer(bound)(inputs)
+    return _computer(bound)(_inputs(bound, rows, simplest(contents), rank))
+
+
+def split(bound: Bound, rows: pa.RecordBatch, panes: Ranges) -> list[pa.Array]:
+    """Return what the first of two steps leaves of each pane, for a call that `is_mergeable`: the columns of
+    `in_two_steps`. ``panes``: apart."""
+    return STEPS[bound.call.function].split(_inputs(bound, rows, panes, None))
 
 
 def warm(bounds: Sequence[Bound], schema: pa.Schema, overlapping: bool = True) -> None:
@@ -67,11 +63,27 @@ def warm(bounds: Sequence[Bound], schema: pa.Schema, overlapping: bool = True) -
             compute(bound, rows, form, _RANKS)
 
 
+def _inputs(bound: Bound, rows: pa.RecordBatch, contents: Contents, rank: Ints | None) -> Inputs:
+    arguments = bound.call.arguments
+    names = tuple(a.name for a in arguments if isinstance(a, Column))
+    read = bound.columns if bound.is_second_step else names
+    return Inputs(
+        columns=tuple(_of_entries(plain(rows.column(name)), contents) for name in read),
+        names=names,
+        literals=tuple(a for a in arguments if not isinstance(a, Column)),
+        ranked=Ranked(own(contents), rank, contents.row),
+        type=bound.type,
+        call=bound.text,
+    )
+
+
 def _of_entries(column: pa.Array, contents: Contents) -> pa.Array:
     return column if contents.row is None else column.take(pa.array(contents.row))
 
 
 def _computer(bound: Bound) -> Callable[[Inputs], pa.Array]:
+    if bound.is_second_step:
+        return STEPS[bound.call.function].merge
     if ":" not in bound.call.function:
         return TABLE[bound.call.function].compute
     is_column = [isinstance(a, Column) for a in bound.call.arguments]

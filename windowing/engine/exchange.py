@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from windowing.clock import clock_values
 from windowing.columns import Ints, combined
+from windowing.combining import combine
 from windowing.engine.blobs import Blob, encode, part_of
 from windowing.engine.cuts import Cuts, slice_places, slices_of
 from windowing.engine.ports import Account, Counts
@@ -40,11 +41,12 @@ class Read:
 def blobs_of(work: Work, cuts: Cuts | None, chunk: Chunk) -> Iterator[tuple[int, bytes]]:
     """Yield (slice, blob) for each slice that the chunk has anything to tell."""
     read = read_chunk(work, chunk)
-    places = slice_places(read.sequences, cuts)
+    sequences = read.sequences if work.combined is None else combine(work.plan, work.combined, read.sequences)
+    places = slice_places(sequences, cuts)
     slices = slices_of(cuts)
     home = chunk.index % slices
     for i in range(slices):
-        part = part_of(read.sequences, int(places[i]), int(places[i + 1]))
+        part = part_of(sequences, int(places[i]), int(places[i + 1]))
         account = read.account if i == home else None
         if len(part) or len(read.marks) or read.clock is not None or account:
             yield i, encode(Blob(chunk.index, part, read.marks, read.level, read.clock, account), chunk.base)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pyarrow as pa
 
 from windowing.columns import Ints, Mask
+from windowing.combining import cell_starts
 from windowing.engine.cuts import PLACE
 from windowing.engine.incoming import incoming_marks
 from windowing.engine.ports import Batch, Split
@@ -16,6 +17,7 @@ from windowing.engine.slices import Chunk
 from windowing.engine.standing import behind
 from windowing.engine.work import Work
 from windowing.marks import Marks
+from windowing.plan import panes_only
 from windowing.result_schema import MARK
 from windowing.screen import Reasons, kept_and_rejected, screen
 from windowing.sequence import Sequences, build, joined, one_batch
@@ -101,6 +103,15 @@ def sample_rows(work: Work, most: int, with_order: bool, split: Split) -> pa.Tab
     for name in names:
         rows = rows.filter(rows.column(name).is_valid())
     return rows
+
+
+def rows_a_cell(work: Work, split: Split) -> float:
+    """Return how many rows go as one, where rows are combined, in the middle of a split that can be read alone."""
+    parts = work.source.parts_of(split)
+    work = replace(work, plan=panes_only(work.plan))
+    read = read_rows(work, Chunk(0, split.base, (parts[len(parts) // 2],)))
+    sequences = sequences_of(work, read.rows, read.pos, read.reasons)
+    return len(sequences) / max(1, len(cell_starts(work.plan, sequences)))
 
 
 def _without_mark_rows(work: Work, rows: pa.RecordBatch, pos: Ints) -> tuple[pa.RecordBatch, Ints]:

@@ -4,19 +4,20 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, TypeVar
 
 import numpy as np
 import pyarrow as pa
 
+from windowing.combining import can_be_combined, combined_plan
 from windowing.engine.carrying import carry_blobs_of, sampled_keys
 from windowing.engine.cuts import Cuts, Samples, cut_points, slices_of
 from windowing.engine.exchange import blobs_of
 from windowing.engine.in_order import may_be_in_order, scan_in_order
 from windowing.engine.ports import Counts, Part
-from windowing.engine.reading import sample_rows
+from windowing.engine.reading import rows_a_cell, sample_rows
 from windowing.engine.resuming import scan_pieces
 from windowing.engine.scanning import Report, empty_marks_of, scan_directly, scan_slice
 from windowing.engine.session import Session, guarded
@@ -30,6 +31,7 @@ from windowing.pieces import can_be_cut
 T = TypeVar("T")
 _SAMPLED_SPLITS = 16
 _SAMPLED_ROWS = 4000
+_WORTH_COMBINING = 4.0  # rows that go as one
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,11 +77,14 @@ def run_window(work: Work, session: Callable[[], Session], sizes: Sizes) -> Outc
             return _outcome(work, told, len(chunks), len(chunks), clock.lap("scan"))
     samples = _with_carried(work, samples, rows)
     work, decided_chunks = decided(work, chunks, spark.each, spark.broadcast)
+    together = _rows_together(work, spark)
+    if together >= _WORTH_COMBINING:
+        work, size, rows = replace(work, combined=combined_plan(work.plan)), int(size / together), int(rows / together)
     count = slice_count(size + lines_size(work.plan, rows), sizes.slice, spark.parallelism)
     cuts = cut_points(samples, work.plan.key, count, may_cut_keys)
     reports = _exchange(work, spark, decided_chunks, cuts)
     if cuts is not None and any(report.pieces for report in reports):
-        reports += scan_pieces(work, cuts, reports, spark.each)
+        reports += scan_pieces(work.scanning, cuts, reports, spark.each)
         work.sink.forget()
     return _outcome(work, reports, len(chunks), slices_of(cuts), clock.lap("scan"))
 
@@ -113,6 +118,18 @@ def _samples(work: Work, session: Callable[[], Session], with_order: bool) -> Sa
     return Samples(rows, np.ones(rows.num_rows))
 
 
+def _rows_together(work: Work, session: Session) -> float:
+    """About how many rows go as one, where rows can be combined: fewer than in a whole chunk, if anything."""
+    if work.start is not None or work.carry is not None or not can_be_combined(work.plan, work.source.schema):
+        return 1.0
+    splits = [split for split in work.source.splits if split.rows]
+    middle = splits[len(splits) // 2]
+    if work.source.columnar:
+        return rows_a_cell(work, middle)
+    (found,) = session.each("sample", partial(rows_a_cell, work), [middle])
+    return found
+
+
 def _with_carried(work: Work, samples: Samples, rows: int) -> Samples:
     """Add the keys of evenly spaced parts of the carry, which weigh as much as those of as many of the rows read."""
     if work.start is None or not work.plan.key:
@@ -135,7 +152,7 @@ def _spread(items: Sequence[T]) -> list[T]:
 def _exchange(work: Work, session: Session, chunks: Sequence[Chunk], cuts: Cuts | None) -> list[Report]:
     slices = slices_of(cuts)
     send = guarded(partial(_blobs_of_all, work, cuts))
-    receive = guarded(partial(_scan_partition, work, cuts))
+    receive = guarded(partial(_scan_partition, work.scanning, cuts))
     items: list[Chunk | CarryPart] = [*chunks, *(work.start.parts if work.start is not None else ())]
 
     def collected() -> list[Report]:

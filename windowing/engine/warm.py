@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from windowing.aggregates import warm as warm_aggregates
+from windowing.combining import can_be_combined, combine, combined_plan
 from windowing.judgement import judge, watermarks_of
 from windowing.marks import no_marks
 from windowing.piece_scan import chain_through, entries, summarise
@@ -39,6 +40,10 @@ def warm(plan: Plan, schema: pa.Schema) -> None:
     scanned = scan(bare, merged, signals, Bounds(1 if needs_clock(plan.spec) else None))
     deque(scanned.tables, maxlen=0)
     warm_aggregates(plan.aggregates, schema, not isinstance(plan.spec, Tumbling))
+    if can_be_combined(plan, schema):
+        then = combined_plan(plan)
+        combined = merge([combine(plan, then, part) for part in (sequences, sequences)])
+        deque(scan(then, combined, signals, Bounds(1 if needs_clock(plan.spec) else None)).tables, maxlen=0)
 
 
 def _without_aggregates(plan: Plan) -> Plan:

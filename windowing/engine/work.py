@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import pyarrow as pa
 
@@ -25,6 +25,7 @@ class Work:
     ``column:NAME`` of a boolean column. ``verdict``: what was decided over all keys beforehand, where that is needed.
     ``start``: what an earlier run has left, to go on from; ``carry``: where to leave what the next one goes on from.
     ``stands``: where the watermark stands after all rows, a reading, where there is going to be a next one.
+    ``combined``: the plan of the scan, where rows are combined before they are sent.
     """
 
     plan: Plan
@@ -35,6 +36,12 @@ class Work:
     start: Start | None = None
     carry: CarryFiles | None = None
     stands: Clock | None = None
+    combined: Plan | None = None
+
+    @property
+    def scanning(self) -> Work:
+        """What the tasks are told that scan what others have sent."""
+        return self if self.combined is None else replace(self, plan=self.combined, combined=None)
 
     @property
     def mark_column(self) -> str | None:

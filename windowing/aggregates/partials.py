@@ -1,0 +1,131 @@
+"""Aggregates taken in two steps: of some rows of a pane each, and of what that leaves (semantics section 9).
+
+The first step leaves a few columns for each aggregate, of which the second makes, to the bit, what one step makes of
+all rows: exact sums that cannot overflow on the way, few floats that have the true sum of many, extremes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pyarrow as pa
+
+from windowing.aggregates import collection, selection
+from windowing.aggregates.bind import Bound
+from windowing.aggregates.exact_sums import parts_of
+from windowing.aggregates.float_sums import float_sums
+from windowing.aggregates.inputs import Dense, Inputs, Ranked, dense, masked, own
+from windowing.aggregates.values import floats, plain_type
+from windowing.aggregates.wide import as_decimal, as_float, as_int64, as_wide, exact_sums
+from windowing.columns import Ints
+from windowing.contents import Contents, Lives, Ranges
+
+_WIDE = pa.decimal128(38, 0)  # has room for 2**63 integers of 64 bit
+
+
+@dataclass(frozen=True, slots=True)
+class TwoSteps:
+    """``split``: the first step, over panes that are apart: as many arrays as ``columns``. ``merge``: the second, whose
+    inputs have these as their columns."""
+
+    columns: int
+    split: Callable[[Inputs], list[pa.Array]]
+    merge: Callable[[Inputs], pa.Array]
+
+
+def is_mergeable(bound: Bound, schema: pa.Schema) -> bool:
+    """Whether a call over columns of these types can be taken in two steps."""
+    summed = bound.call.function in {"sum", "mean"}
+    types = [plain_type(schema.field(name).type) for name in bound.columns]
+    return bound.call.function in STEPS and not (summed and pa.types.is_decimal256(types[0]))
+
+
+def in_two_steps(bound: Bound, prefix: str) -> Bound:
+    """Return a call that `compute` makes the second step of, over columns whose names begin with ``prefix``."""
+    names = tuple(f"{prefix}_{i}" for i in range(STEPS[bound.call.function].columns))
+    return replace(bound, columns=names, is_second_step=True)
+
+
+def _each(compute: Callable[[Inputs], pa.Array]) -> TwoSteps:
+    """What is the same of some rows as of what some rows have left."""
+    return TwoSteps(1, lambda inputs: [compute(inputs)], compute)
+
+
+def _split_count(inputs: Inputs) -> list[pa.Array]:
+    return [collection.counts(inputs)]
+
+
+def _merged_counts(inputs: Inputs) -> pa.Array:
+    totals, _ = as_int64(exact_sums(dense(inputs)))
+    return pa.array(totals)
+
+
+def _split_sum(inputs: Inputs) -> list[pa.Array]:
+    """The sum as an integer or decimal that is wide enough, or a list of few floats; null where there is no value."""
+    those = dense(inputs)
+    dtype = those.columns[0].type
+    if not pa.types.is_floating(dtype):
+        wide = pa.decimal256(76, dtype.scale) if pa.types.is_decimal(dtype) else _WIDE
+        return [as_wide(exact_sums(those), wide, those.empty)]
+    bounds, parts = parts_of(floats(those.columns[0]), those.ranges.lo, those.ranges.hi)
+    return [pa.ListArray.from_arrays(pa.array(bounds, pa.int32()), parts, mask=pa.array(those.empty))]
+
+
+def _split_mean(inputs: Inputs) -> list[pa.Array]:
+    return [*_split_sum(inputs), *_split_count(inputs)]
+
+
+def _merged_sums(inputs: Inputs) -> pa.Array:
+    those = dense(inputs)
+    column = those.columns[0]
+    if pa.types.is_list(column.type):
+        return masked(_listed_sums(column, those), those.empty, inputs.type)
+    if pa.types.is_decimal(inputs.type):
+        result, over = as_decimal(exact_sums(those), column.type.scale, those.empty)
+        inputs.refuse_overflow(over)
+        return result
+    totals, over = as_int64(exact_sums(those))
+    inputs.refuse_overflow(over)
+    return masked(totals, those.empty, inputs.type)
+
+
+def _merged_means(inputs: Inputs) -> pa.Array:
+    those = dense(inputs)
+    column, counts = those.columns
+    listed = pa.types.is_list(column.type)
+    totals = _listed_sums(column, those) if listed else as_float(exact_sums(those))
+    sizes, _ = as_int64(exact_sums(replace(those, columns=(counts,))))
+    places = 0 if listed else column.type.scale
+    with np.errstate(invalid="ignore", divide="ignore"):  # 0 / 0 in empty panes, which are null
+        return masked(totals / 10.0**places / sizes, those.empty, inputs.type)
+
+
+def _listed_sums(lists: pa.Array, those: Dense) -> np.ndarray:
+    """Sums of lists of floats, all of a pane together."""
+    lengths = lists.value_lengths().to_numpy(zero_copy_only=False)
+    first = np.append(0, np.cumsum(lengths, dtype=np.int64))
+    contents = own(_of_items(those.contents, first))
+    return float_sums(floats(lists.flatten()), contents, Ranked(contents))
+
+
+def _of_items(contents: Contents, first: Ints) -> Contents:
+    """Panes over the items of lists, given those over the lists, and where each list begins among all items."""
+    if isinstance(contents, Ranges):
+        return Ranges(first[contents.lo], first[contents.hi], first[contents.base], contents.apart)
+    repeats = np.diff(first)
+    enter, leave = np.repeat(contents.enter, repeats), np.repeat(contents.leave, repeats)
+    return Lives(np.arange(first[-1]), enter, leave, first[contents.first_entry], contents.first_pane)
+
+
+STEPS: dict[str, TwoSteps] = {
+    "count": TwoSteps(1, _split_count, _merged_counts),
+    "sum": TwoSteps(1, _split_sum, _merged_sums),
+    "mean": TwoSteps(2, _split_mean, _merged_means),
+    "min": _each(selection.extremes(False)),
+    "max": _each(selection.extremes(True)),
+    "bool_and": _each(selection.extremes(False)),
+    "bool_or": _each(selection.extremes(True)),
+}
+"""The aggregates that can be taken in two steps, in any order of the rows."""

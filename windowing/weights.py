@@ -1,0 +1,41 @@
+"""How many rows of the input the rows of a scan stand for: each for itself, unless the map side has combined them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from windowing.columns import Ints, Mask, combined
+from windowing.contents import Contents, Ranges, shown
+from windowing.plan import Plan
+from windowing.sequence import Sequences
+
+
+@dataclass(frozen=True, slots=True)
+class Weights:
+    """``rows``: how many rows there are. ``each``: int64 (n,), what each stands for; None: itself."""
+
+    rows: int
+    each: Ints | None
+
+    @property
+    def total(self) -> int:
+        """What all of them stand for."""
+        return self.rows if self.each is None else int(self.each.sum())
+
+    def of(self, some: Mask) -> int:
+        """Return what some of them stand for."""
+        return int(np.count_nonzero(some) if self.each is None else self.each[some].sum())
+
+    def shown(self, contents: Contents) -> int:
+        """Return what those stand for that some pane shows."""
+        if isinstance(contents, Ranges) and contents.apart and self.each is None:
+            return int((contents.hi - contents.lo).sum())
+        return self.of(shown(contents, self.rows))
+
+
+def weights_of(plan: Plan, sequences: Sequences) -> Weights:
+    """Return what each row of some sequences stands for."""
+    each = None if plan.weight is None else combined(sequences.rows.column(plan.weight)).to_numpy()
+    return Weights(len(sequences), each)
