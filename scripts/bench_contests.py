@@ -105,8 +105,9 @@ def contests(millions: int) -> dict[str, tuple[Entrant, ...]]:
 
 def scale(millions: int) -> tuple[Entrant, ...]:
     """Return what runs over a log of so many million rows, on how much of the machine."""
-    masters = ("local[1]", "local[2]", "local-cluster[2,1,2048]")
-    return tuple(Entrant(master, *log_of(millions), wincli(*DELTA, *KEYED, "--master", master)) for master in masters)
+    cluster = ("local-cluster[2,1,2048]", "--spark-conf", f"spark.pyspark.python={sys.executable}")
+    masters: tuple[tuple[str, ...], ...] = (("local[1]",), ("local[2]",), cluster)
+    return tuple(Entrant(m[0], *log_of(millions), wincli(*DELTA, *KEYED, "--master", *m)) for m in masters)
 
 
 def log_of(millions: int, *more: str, name: str = "events", keys: int | None = None) -> tuple[str, tuple[str, ...]]:
