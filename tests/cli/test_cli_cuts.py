@@ -116,3 +116,19 @@ def test_an_input_in_order_is_scanned_as_it_stands(warm: Warm, logs: Path) -> No
         warm.run([*asked[:2], "gap(ts, 3)", *asked[3:], *SMALL, "--master", "local[2]", "order", "cut"], logs).code == 0
     )
     assert len(manifest(logs / "cut")["parts"]) > 2
+
+
+@pytest.mark.parametrize("source", ["parquet", "csv"])
+def test_rows_that_go_as_one_change_no_bit(warm: Warm, logs: Path, source: str) -> None:
+    """Hundreds of rows a window, of which the tasks send one for each 5 minutes, or 2 seconds, that they have read."""
+    aggregates = [word for text in ("sum(x)", "mean(x)", "count()", "max(x)", "min(ts)") for word in ("-a", text)]
+    hop = ["timeInterval, intervalDuration(60), creationPeriod(20)", "--order-by", "ts"]
+    for name, asked in (("five", ["time(5m)", "--empty", "row"]), ("hop", hop), ("keyed", ["time(1h)", "-k", "user"])):
+        for cut, out in (((), "whole"), (SMALL, "cut")):
+            command = ["run", "-w", *asked, *aggregates, "--mode", "overwrite", *cut, "--master", "local[2]"]
+            ran = warm.run([*command, source, f"{name}-{source}-{out}"], logs)
+            assert ran.code == 0, ran.err
+        whole, cut_up = (logs / f"{name}-{source}-{out}" for out in ("whole", "cut"))
+        assert table(cut_up).equals(table(whole))
+        assert manifest(cut_up)["counts"] == manifest(whole)["counts"]
+        assert manifest(cut_up)["counts"]["windowed"] == ROWS

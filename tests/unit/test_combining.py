@@ -14,10 +14,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.memory import MemorySource, Result, run_in_memory
+from tests.memory import MemorySink, MemorySource, Result, run_in_memory
 from tests.unit.test_engine_kinds import Asked, difference, logs, same
 from tests.unit.test_pieces import sliced
 from windowing.combining import can_be_combined, combine, combined_plan
+from windowing.engine.ports import Split
+from windowing.engine.sampling import rows_together
+from windowing.engine.work import Work
 from windowing.errors import DataError
 from windowing.options import Options
 from windowing.parse import parse_aggregate, parse_window
@@ -126,6 +129,23 @@ def test_rows_of_a_key_and_a_cell_go_as_one() -> None:
         [3, 1, 1],
         [1e16, 2.0, 3.0],
     ]
+
+
+class Plain(MemorySource):
+    """Its splits are read as they are."""
+
+    def parts_of(self, split: Split) -> list[Split]:
+        return [split]
+
+
+def test_how_many_rows_go_as_one_is_seen_in_the_middle() -> None:
+    """Of three splits the middle one: four rows without a null, of three cells."""
+    ticks = [0, 0, 0, None, 5, 6, 9, 12, 40, 40]
+    table = pa.table({"t": pa.array(ticks, pa.timestamp("s")), "k": ["a"] * 10})
+    source = Plain([table], [[3, 8]])
+    for asked, key, wanted in ((WINDOWS[1], ["k"], 4 / 3), (("count(3)", T, {}), [], 1.0)):
+        plan = planned(table, asked, key, ["count()"])
+        assert rows_together(Work(plan, source, MemorySink(), "none"), lambda: pytest.fail("no Spark")) == wanted
 
 
 def test_what_overflows_overflows_still() -> None:

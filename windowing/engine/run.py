@@ -6,19 +6,16 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any, TypeVar
+from typing import Any
 
-import numpy as np
-import pyarrow as pa
-
-from windowing.combining import can_be_combined, combined_plan
-from windowing.engine.carrying import carry_blobs_of, sampled_keys
-from windowing.engine.cuts import Cuts, Samples, cut_points, slices_of
+from windowing.combining import combined_plan
+from windowing.engine.carrying import carry_blobs_of
+from windowing.engine.cuts import Cuts, cut_points, slices_of
 from windowing.engine.exchange import blobs_of
 from windowing.engine.in_order import may_be_in_order, scan_in_order
 from windowing.engine.ports import Counts, Part
-from windowing.engine.reading import rows_a_cell, sample_rows
 from windowing.engine.resuming import scan_pieces
+from windowing.engine.sampling import rows_together, samples_of, with_carried
 from windowing.engine.scanning import Report, empty_marks_of, scan_directly, scan_slice
 from windowing.engine.session import Session, guarded
 from windowing.engine.slices import Chunk, Sizes, lines_size, pack, row_width, slice_count
@@ -28,9 +25,6 @@ from windowing.engine.work import Work
 from windowing.errors import InputError
 from windowing.pieces import can_be_cut
 
-T = TypeVar("T")
-_SAMPLED_SPLITS = 16
-_SAMPLED_ROWS = 4000
 _WORTH_COMBINING = 4.0  # rows that go as one
 
 
@@ -67,17 +61,19 @@ def run_window(work: Work, session: Callable[[], Session], sizes: Sizes) -> Outc
         reports = session().each("scan", partial(scan_directly, work), [tuple(chunks)])
         return _outcome(work, reports, len(chunks), 1, clock.lap("scan"))
     may_cut_keys = can_be_cut(work.plan) and work.start is None and work.carry is None
-    samples = _samples(work, session, may_cut_keys)
+    samples = samples_of(work, session, may_cut_keys)
+    is_in_order = may_cut_keys and may_be_in_order(work, samples)
+    together = 1.0 if is_in_order else rows_together(work, session)
     clock.lap("sample")
     spark = session()
     clock.lap("Spark")
-    if may_cut_keys and may_be_in_order(work, samples):
+    if is_in_order:
         told = scan_in_order(work, chunks, spark.each)
         if told is not None:
             return _outcome(work, told, len(chunks), len(chunks), clock.lap("scan"))
-    samples = _with_carried(work, samples, rows)
+        together = rows_together(work, session)
+    samples = with_carried(work, samples, rows)
     work, decided_chunks = decided(work, chunks, spark.each, spark.broadcast)
-    together = _rows_together(work, spark)
     if together >= _WORTH_COMBINING:
         work, size, rows = replace(work, combined=combined_plan(work.plan)), int(size / together), int(rows / together)
     count = slice_count(size + lines_size(work.plan, rows), sizes.slice, spark.parallelism)
@@ -101,52 +97,6 @@ class _Stopwatch:
         now = time.perf_counter()
         self._laps[phase], self._last = now - self._last, now
         return dict(self._laps)
-
-
-def _samples(work: Work, session: Callable[[], Session], with_order: bool) -> Samples:
-    """Evenly spaced rows of evenly spaced splits; none where there is no key, and no order to cut.
-
-    The driver reads them itself, while Spark starts, where the format lets it read a few columns alone.
-    """
-    splits = [split for split in work.source.splits if split.rows]
-    if not (work.plan.key or with_order) or not splits:
-        return Samples(pa.table({}), np.empty(0))
-    sample = partial(sample_rows, work, _SAMPLED_ROWS, with_order)
-    picked = _spread(splits)
-    found = [sample(split) for split in picked] if work.source.columnar else session().each("sample", sample, picked)
-    rows = pa.concat_tables(found)
-    return Samples(rows, np.ones(rows.num_rows))
-
-
-def _rows_together(work: Work, session: Session) -> float:
-    """About how many rows go as one, where rows can be combined: fewer than in a whole chunk, if anything."""
-    if work.start is not None or work.carry is not None or not can_be_combined(work.plan, work.source.schema):
-        return 1.0
-    splits = [split for split in work.source.splits if split.rows]
-    middle = splits[len(splits) // 2]
-    if work.source.columnar:
-        return rows_a_cell(work, middle)
-    (found,) = session.each("sample", partial(rows_a_cell, work), [middle])
-    return found
-
-
-def _with_carried(work: Work, samples: Samples, rows: int) -> Samples:
-    """Add the keys of evenly spaced parts of the carry, which weigh as much as those of as many of the rows read."""
-    if work.start is None or not work.plan.key:
-        return samples
-    parts = [part for part in work.start.parts if part.rows is not None]
-    picked = _spread(parts)
-    share = samples.rows.num_rows / rows if rows else 1.0
-    share *= len(parts) / len(picked) if picked else 1
-    found = [sampled_keys(work, part, share) for part in picked]
-    tables = [samples.rows, *(keys for keys, _ in found)]
-    weights = [samples.weights, *(weights for _, weights in found)]
-    return Samples(pa.concat_tables(table for table in tables if table.num_columns), np.concatenate(weights))
-
-
-def _spread(items: Sequence[T]) -> list[T]:
-    picks = np.unique(np.linspace(0, len(items) - 1, min(len(items), _SAMPLED_SPLITS)).astype(int))
-    return [items[i] for i in picks]
 
 
 def _exchange(work: Work, session: Session, chunks: Sequence[Chunk], cuts: Cuts | None) -> list[Report]:

@@ -1,0 +1,67 @@
+"""A look at a few rows first: where to cut, and whether rows are worth combining. It changes no result."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import TypeVar
+
+import numpy as np
+import pyarrow as pa
+
+from windowing.combining import can_be_combined
+from windowing.engine.carrying import sampled_keys
+from windowing.engine.cuts import Samples
+from windowing.engine.reading import rows_a_cell, sample_rows
+from windowing.engine.running import Session
+from windowing.engine.work import Work
+
+T = TypeVar("T")
+_SAMPLED_SPLITS = 16
+_SAMPLED_ROWS = 4000
+
+
+def samples_of(work: Work, session: Callable[[], Session], with_order: bool) -> Samples:
+    """Evenly spaced rows of evenly spaced splits; none where there is no key, and no order to cut.
+
+    The driver reads them itself, while Spark starts, where the format lets it read a few columns alone.
+    """
+    splits = [split for split in work.source.splits if split.rows]
+    if not (work.plan.key or with_order) or not splits:
+        return Samples(pa.table({}), np.empty(0))
+    sample = partial(sample_rows, work, _SAMPLED_ROWS, with_order)
+    picked = _spread(splits)
+    found = [sample(split) for split in picked] if work.source.columnar else session().each("sample", sample, picked)
+    rows = pa.concat_tables(found)
+    return Samples(rows, np.ones(rows.num_rows))
+
+
+def rows_together(work: Work, session: Callable[[], Session]) -> float:
+    """About how many rows go as one, where rows can be combined: fewer than in a whole chunk, if anything."""
+    if work.start is not None or work.carry is not None or not can_be_combined(work.plan, work.source.schema):
+        return 1.0
+    splits = [split for split in work.source.splits if split.rows]
+    middle = splits[len(splits) // 2]
+    if work.source.columnar:
+        return rows_a_cell(work, middle)
+    (found,) = session().each("sample", partial(rows_a_cell, work), [middle])
+    return found
+
+
+def with_carried(work: Work, samples: Samples, rows: int) -> Samples:
+    """Add the keys of evenly spaced parts of the carry, which weigh as much as those of as many of the rows read."""
+    if work.start is None or not work.plan.key:
+        return samples
+    parts = [part for part in work.start.parts if part.rows is not None]
+    picked = _spread(parts)
+    share = samples.rows.num_rows / rows if rows else 1.0
+    share *= len(parts) / len(picked) if picked else 1
+    found = [sampled_keys(work, part, share) for part in picked]
+    tables = [samples.rows, *(keys for keys, _ in found)]
+    weights = [samples.weights, *(weights for _, weights in found)]
+    return Samples(pa.concat_tables(table for table in tables if table.num_columns), np.concatenate(weights))
+
+
+def _spread(items: Sequence[T]) -> list[T]:
+    picks = np.unique(np.linspace(0, len(items) - 1, min(len(items), _SAMPLED_SPLITS)).astype(int))
+    return [items[i] for i in picks]
