@@ -11,16 +11,19 @@ Command = Callable[[Path, Path], list[str]]
 AGGREGATES = ["--agg", "count()", "--agg", "sum(amount)", "--agg", "max(amount)"]
 DELTA = ["--window", "delta(ts,60)", *AGGREGATES]
 HOP = ["--window", "timeInterval, intervalDuration(10), creationPeriod(2)", "--order-by", "ts", *AGGREGATES]
+MINUTES = ["--window", "time(60)", "--order-by", "ts", *AGGREGATES, "--key", "kind"]
 KEYED = ["--key", "user"]
 
-WHOLE = """
+PATCHED = """
 import sys
-from windowing.engine import run
-run.can_be_cut = lambda plan: False
+from windowing.engine import run, sampling
+{}
 from cli.main import main
 sys.argv[0] = "wincli"
 sys.exit(main())
 """
+WHOLE = PATCHED.format("run.can_be_cut = lambda plan: False")
+ROW_BY_ROW = PATCHED.format("sampling.can_be_combined = lambda plan, schema: False")
 
 GAPS = """
 import duckdb, sys
@@ -43,6 +46,15 @@ duckdb.execute(f'''COPY (
                AS pane
         FROM read_parquet('{data}/*.parquet'))
   GROUP BY "user", pane) TO '{out}/out.parquet' (FORMAT parquet)''')
+"""
+
+BUCKETS = """
+import duckdb, sys
+data, out = sys.argv[1:]
+duckdb.execute("SET preserve_insertion_order = false; SET enable_progress_bar = false")
+duckdb.execute(f'''COPY (
+  SELECT kind, epoch_us(ts) // 60000000 AS minute, count(*) AS count, sum(amount) AS sum, max(amount) AS max
+  FROM read_parquet('{data}/*.parquet') GROUP BY kind, minute) TO '{out}/out.parquet' (FORMAT parquet)''')
 """
 
 
@@ -96,6 +108,11 @@ def contests(millions: int) -> dict[str, tuple[Entrant, ...]]:
         "hop": (
             Entrant("hop 10 s / 2 s", *events, wincli(*HOP, *KEYED)),
             Entrant("duckdb", *events, script(HOPS)),
+        ),
+        "minutes": (
+            Entrant("5 kinds by the minute", *events, wincli(*MINUTES)),
+            Entrant("the same, all rows moved", *events, script(ROW_BY_ROW, "run", *MINUTES, "-q")),
+            Entrant("duckdb", *events, script(BUCKETS)),
         ),
         "small": (
             Entrant("1,000 rows", "events-1k", ("--rows", "1000", "--keys", "10", "--files", "1"), wincli(*DELTA)),
