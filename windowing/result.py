@@ -20,9 +20,8 @@ from windowing.result_schema import POS, TURN
 from windowing.sequence import Sequences
 from windowing.stamps import constant, mark_stamps, stamps
 
-_REPEATS = (
-    8  # lines a key: with fewer, plain text is written faster than a dictionary (at 1 line four times) and smaller
-)
+_REPEATS = 8
+"""Lines a key: with fewer, plain text is written faster than a dictionary (at 1 line four times), and smaller."""
 _CLOSED_BY = pa.array(CLOSED_BY, pa.string())
 _TIMING = pa.array(TIMING, pa.string())
 
