@@ -5,7 +5,6 @@ from __future__ import annotations
 import decimal
 import math
 from fractions import Fraction
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -15,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.memory import MemorySink, MemorySource, Result, run_in_memory
-from tests.unit.test_engine_kinds import Asked, difference, logs, same
+from tests.unit.test_engine_kinds import Asked, as_files, difference, logs, same
 from tests.unit.test_pieces import sliced
 from windowing.combining import can_be_combined, combine, combined_plan
 from windowing.engine.ports import Split
@@ -78,12 +77,8 @@ def planned(table: pa.Table, asked: Asked, key: list[str], calls: list[str]) -> 
 
 def both(data: st.DataObject, plan: Plan, table: pa.Table, rows: int) -> tuple[Result, Result]:
     """What comes of all rows in one task, and of chunks that combine what they have for slices of so many rows."""
-    places = st.lists(st.integers(0, len(table)), max_size=3)
-    edges = [0, *sorted(data.draw(places)), len(table)]
-    tables = [table.slice(low, high - low) for low, high in pairwise(edges)]
-    source = MemorySource(tables, [data.draw(places) for _ in tables])
+    source, chunk_bounds = as_files(data.draw, table)
     cuts = sliced(plan, table, rows)
-    chunk_bounds = data.draw(st.lists(st.integers(0, 7), max_size=6))
     whole = run_in_memory(plan, source, [], None)
     return whole, run_in_memory(plan, source, chunk_bounds, pa.table({}) if cuts is None else cuts, combine=True)
 

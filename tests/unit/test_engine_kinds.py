@@ -72,13 +72,19 @@ def logs(draw: st.DrawFn) -> pa.Table:
 @st.composite
 def cut_up(draw: st.DrawFn, table: pa.Table, keyed: bool) -> tuple[MemorySource, list[int], pa.Table | None]:
     """The table as files, splits, chunks and slices."""
-    places = st.lists(st.integers(0, len(table)), max_size=3)
+    source, chunk_bounds = as_files(draw, table)
+    cuts = sorted(draw(st.sets(st.sampled_from("abcd")))) if keyed else []
+    keys = pa.table({"k": pa.array(cuts, pa.string())}) if keyed else pa.table({})
+    return source, chunk_bounds, draw(st.sampled_from([keys, keys, None]))
+
+
+def as_files(draw: st.DrawFn, table: pa.Table, most: int = 3) -> tuple[MemorySource, list[int]]:
+    """The table as files and splits, cut at up to so many places each, and where chunks begin."""
+    places = st.lists(st.integers(0, len(table)), max_size=most)
     edges = [0, *sorted(draw(places)), len(table)]
     tables = [table.slice(low, high - low) for low, high in pairwise(edges)]
     source = MemorySource(tables, [draw(places) for _ in tables])
-    cuts = sorted(draw(st.sets(st.sampled_from("abcd")))) if keyed else []
-    keys = pa.table({"k": pa.array(cuts, pa.string())}) if keyed else pa.table({})
-    return source, draw(st.lists(st.integers(0, 7), max_size=6)), draw(st.sampled_from([keys, keys, None]))
+    return source, draw(st.lists(st.integers(0, 2 * most + 1), max_size=2 * most))
 
 
 def what_comes_out(draw: st.DrawFn, window: str) -> dict[str, Any]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import pairwise
 from typing import Any
 from unittest import mock
 
@@ -13,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.memory import MemorySink, MemorySource, run_in_memory
-from tests.unit.test_engine_kinds import AGGREGATES, WINDOWS, Asked, difference, logs, same, what_comes_out
+from tests.unit.test_engine_kinds import AGGREGATES, WINDOWS, Asked, as_files, difference, logs, same, what_comes_out
 from tests.unit.test_nights import MORE
 from windowing import pieces
 from windowing.chains import chains, end_of, follow
@@ -75,11 +74,7 @@ def test_tiny_slices_are_one_slice(data: st.DataObject, table: pa.Table, asked: 
     options = options | data.draw(st.composite(what_comes_out)(window))
     options["at_end"] = data.draw(st.sampled_from(["flush", "drop"]))
     plan = planned(table, window, ["k"] if keyed else [], order_by, options)
-    places = st.lists(st.integers(0, len(table)), max_size=3)
-    edges = [0, *sorted(data.draw(places)), len(table)]
-    tables = [table.slice(low, high - low) for low, high in pairwise(edges)]
-    source = MemorySource(tables, [data.draw(places) for _ in tables])
-    chunk_bounds = data.draw(st.lists(st.integers(0, 7), max_size=6))
+    source, chunk_bounds = as_files(data.draw, table)
     most = data.draw(st.sampled_from([1, 2, 1000]))
     marks = data.draw(st.sampled_from(["files", "column:flag"])) if plan.takes_marks else "files"
     cuts = sliced(plan, table, rows)
@@ -97,11 +92,7 @@ def test_chunks_in_order_are_slices_as_they_are(data: st.DataObject, table: pa.T
     options = options | data.draw(st.composite(what_comes_out)(window))
     table = table.sort_by("t") if order_by == T else table
     plan = planned(table, window, [], order_by, options)
-    places = st.lists(st.integers(0, len(table)), max_size=6)
-    edges = [0, *sorted(data.draw(places)), len(table)]
-    tables = [table.slice(low, high - low) for low, high in pairwise(edges)]
-    source = MemorySource(tables, [data.draw(places) for _ in tables])
-    chunk_bounds = data.draw(st.lists(st.integers(0, 12), max_size=8))
+    source, chunk_bounds = as_files(data.draw, table, 6)
     most = data.draw(st.sampled_from([1, 2, 1000]))
     whole = run_in_memory(plan, source, [], None, "none")
     with mock.patch("windowing.chains.MOST_BRANCHES", most):
@@ -182,6 +173,20 @@ def test_chains_end_as_a_loop_does(numbers: list[int], start: int, amount: int, 
         few = end_of(chains(values, np.uint64(amount), True), np.uint64(start + 100))
         assert few is not None
         assert (few.starts, few.last, int(few.value)) == expected
+
+
+@given(st.lists(st.sampled_from([0, 1, 1, 2, 9]), max_size=120), st.integers(0, 40), st.sampled_from([1, 3, 1000]))
+def test_chains_of_rising_values_end_as_a_loop_does(gaps: list[int], amount: int, most: int) -> None:
+    """Some meet soon, those of equal gaps never, and next starts are near or far."""
+    values = np.cumsum([100, *gaps]).astype(np.uint64)
+    with mock.patch("windowing.chains.MOST_BRANCHES", most):
+        found = chains(values, np.uint64(amount), True)
+    for start in range(98 - amount, 101):
+        end, told = end_of(found, np.uint64(start)), follow(values, np.uint64(start), np.uint64(amount))
+        assert end == told or (end is None and not found.whole)
+    behind = follow(values, values[0], np.uint64(amount))
+    assert (found.fresh.starts, found.fresh.last) == (behind.starts + 1, max(behind.last, 0))
+    assert found.fresh.value == values[found.fresh.last]
 
 
 @settings(max_examples=120)
