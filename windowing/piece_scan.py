@@ -16,7 +16,7 @@ from windowing.distance import measured
 from windowing.lookback_pieces import dead_at, lookback_entries, lookback_summary, still_held
 from windowing.pieces import Entry, Follow, Summary
 from windowing.plan import Plan, panes_only
-from windowing.scan import Bounds, Scanned, falls_of, scan
+from windowing.scan import Bounds, Scanned, scan
 from windowing.sequence import Sequences, one_batch, taken
 from windowing.signals import Signals
 from windowing.sliding_kernels import comparable
@@ -74,15 +74,14 @@ def scan_piece(
 
     Where it is not the last one, rows that pieces behind it may show are left to these, and in no account.
     """
-    falls = falls_of(plan, piece) + entry.falls
     if not entry.tells:
-        return Scanned(iter(()), 0, 0, 0, 0, 0, 0, falls, np.empty(0, np.int64), None)
+        return Scanned(iter(()), 0, 0, 0, 0, 0, 0, np.empty(0, np.int64), None)
     rows, past = _joined(plan, entry, before, piece)
     if not is_last:
         plan = replace(plan, options=replace(plan.options, at_end="hold"))
         bounds = replace(bounds, clock=None, keeps=True, dead=dead_at(plan, signals, len(signals)))
     scanned = scan(plan, rows, signals, replace(bounds, since=entry.since), past)
-    return replace(scanned, held=0, falls=falls)
+    return replace(scanned, held=0)
 
 
 def count_piece(plan: Plan, entry: Entry, before: Before, piece: Sequences, signals: Signals) -> tuple[int, Ints]:

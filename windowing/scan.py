@@ -36,8 +36,8 @@ class Scanned:
     ``windowed``: rows that some pane shows, and none of a run before did; ``dropped``: that only the end would have
     shown, under ``--at-end drop``; ``held``: rows carried on that no pane has shown yet; ``filtered``: all others.
     ``open``: how many windows the end of the data would bring out, and the end of this run does not.
-    ``falls``: how often a watched attribute went down; ``by_mark``: for each pane that a mark brought out, which mark
-    it was. ``carry``: what the next run goes on with, where there is going to be one.
+    ``by_mark``: for each pane that a mark brought out, which mark it was. ``carry``: what the next run goes on with,
+    where there is going to be one.
     """
 
     tables: Iterator[pa.Table]
@@ -47,7 +47,6 @@ class Scanned:
     dropped: int
     filtered: int
     held: int
-    falls: int
     by_mark: Ints
     carry: Carry | None
 
@@ -100,7 +99,7 @@ def scan(
     by_mark = panes.cause[panes.cause >= rows] - rows
     by_mark = by_mark[by_mark < len(signals)]
     still_open = int(np.count_nonzero(is_end)) if options.at_end == "hold" else 0
-    return Scanned(tables, windows, still_open, *account, falls_of(plan, sequences), by_mark, carry)
+    return Scanned(tables, windows, still_open, *account, by_mark, carry)
 
 
 def setting_of(plan: Plan) -> Setting:

@@ -22,7 +22,7 @@ from windowing.engine.work import Work
 from windowing.marks import no_marks
 from windowing.piece_scan import Before, begun_before, chain_through, count_piece, held_before, scan_piece
 from windowing.pieces import looks_into_pieces_before
-from windowing.scan import Bounds
+from windowing.scan import Bounds, falls_of
 from windowing.sequence import Sequences, taken
 from windowing.signals import Signals, window_marks
 from windowing.spec import Delta, Sliding, TimeInterval
@@ -52,7 +52,8 @@ def scan_rows(work: Work, turn: Turn, before: Before, piece: Sequences, signals:
     part = written(work, turn.part, scanned.tables)
     counts = Counts(0, scanned.windowed, scanned.filtered, scanned.dropped, scanned.held)
     occupied = bits_of(scanned.by_mark, len(signals)) if work.plan.takes_marks else b""
-    return Report(part, counts, (), scanned.windows, scanned.falls, occupied)
+    falls = falls_of(work.plan, piece) + turn.entry.falls
+    return Report(part, counts, (), scanned.windows, falls, occupied)
 
 
 def _scan(work: Work, turn: Turn) -> Report:

@@ -26,7 +26,7 @@ from windowing.engine.verdict import decided, here
 from windowing.engine.work import Work
 from windowing.judgement import is_ordered_by_time, lateness_of, no_watermarks, watermarks_of
 from windowing.marks import Marks, all_in_order, no_marks
-from windowing.scan import Bounds, Scanned, empty_mark_rows, empty_tick_rows, scan
+from windowing.scan import Bounds, Scanned, empty_mark_rows, empty_tick_rows, falls_of, scan
 from windowing.sequence import Sequences, merge
 from windowing.setting import Clock
 from windowing.signals import Signals, advances, window_marks
@@ -133,7 +133,7 @@ def _finish(work: Work, index: int, number: int, alone: bool, found: _Found) -> 
     occupied = bits_of(scanned.by_mark, len(marks)) if shared else b""
     told = marks if shared and index == 0 else None
     counts, rejects = found.account.counts + own, found.account.rejects
-    return Report(part, counts, rejects, scanned.windows, scanned.falls, occupied, told, left, work.stands)
+    return Report(part, counts, rejects, scanned.windows, falls_of(plan, sequences), occupied, told, left, work.stands)
 
 
 def _dead(work: Work, sequences: Sequences, signals: Signals) -> int:
