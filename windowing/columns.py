@@ -177,11 +177,15 @@ def has_nan(column: pa.Array) -> bool:
 
 
 def _view(column: pa.Array, dtype: Any) -> npt.NDArray[Any]:
-    """Zero-copy view of a fixed width column's values, nulls included."""
+    """Zero-copy view of a fixed width column's values, nulls included; read-only, whether Arrow's buffer is or not.
+
+    Kernels are compiled for one or the other, and the plan's are warmed on a column that was not read from a blob.
+    """
     buffer = column.buffers()[1]
-    if buffer is None or len(column) == 0:
-        return np.empty(0, dtype)
-    return np.frombuffer(buffer, dtype)[column.offset : column.offset + len(column)]
+    empty = buffer is None or len(column) == 0
+    values = np.empty(0, dtype) if empty else np.frombuffer(buffer, dtype)[column.offset : column.offset + len(column)]
+    values.flags.writeable = False
+    return values
 
 
 def _decimal_words(column: pa.Array) -> Ints:

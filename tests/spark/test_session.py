@@ -6,6 +6,7 @@ What ends a session runs in a process of its own: a process has one Spark at a t
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -17,6 +18,7 @@ import psutil
 import pytest
 
 from windowing.engine.session import Progress, Session, guarded
+from windowing.engine.shipping import PACKAGES
 from windowing.errors import DataError, SparkError
 
 ROOT = Path(__file__).parents[2]
@@ -293,17 +295,42 @@ def test_the_bundled_java_runs_spark(tmp_path: Path) -> None:
     assert told(script(tmp_path, text, PATH="/nowhere", JAVA_HOME="")) == "True\n"
 
 
-def test_code_travels_to_executors_elsewhere(tmp_path: Path) -> None:
+def test_code_travels_to_executors_elsewhere_and_kernels_are_loaded_there_and_not_compiled(tmp_path: Path) -> None:
     text = """
-from windowing.names import nearest
-conf = {"spark.pyspark.python": sys.executable}
-with session("local-cluster[1,1,1024]", conf) as running:
-    print(running.each("near", lambda word: (nearest(word, ["amount"]), __import__("windowing").__file__), ["amout"]))
+import shutil
+import pyarrow as pa
+from pyspark.find_spark_home import _find_spark_home
+from windowing.engine.bare import BARE
+from windowing.parse import parse_window
+from windowing.plan import make_plan
+
+def look(_):
+    from numba.core.dispatcher import Dispatcher
+    import psutil
+    import windowing
+    ours = [module for name, module in list(sys.modules.items()) if name.startswith("windowing.")]
+    kernels = [value.stats for module in ours for value in vars(module).values() if isinstance(value, Dispatcher)]
+    loaded, compiled = (sum(sum(s[i].values()) for s in kernels) for i in (1, 2))
+    code = windowing.__path__[0]
+    daemon = psutil.Process(os.getppid()).cmdline()
+    return code, loaded, compiled, "windowing.engine.daemon" in daemon, os.environ["PYTHONPATH"].split(":")
+
+schema = pa.schema([("x", pa.int64())])
+plan = make_plan(parse_window("delta(x, 1)"), schema)
+master = "local-cluster[1,1,1024]"
+conf = {"spark.pyspark.python": sys.executable, "spark.executorEnv.PYTHONPATH": "/users/own"}
+with boot(master, conf, spark_settings(master, conf), environ={**os.environ, BARE: "1"}) as starting:
+    starting.warm(plan, schema)
+    running = starting.session()
+    ((code, loaded, compiled, is_ours, path),) = running.each("look", look, [0])
+    print(code.split("/")[-2:], loaded > 0, compiled, is_ours, "wincli-code" in path, "/users/own" in path)
+    here = os.path.join(_find_spark_home(), "work", running.context.applicationId)
+shutil.rmtree(here, ignore_errors=True)  # what a worker of this test master leaves behind
 print(os.listdir(os.environ["TMPDIR"]))
 """
-    # Spark's own scripts set the version of Scala. A worker of this test master keeps its files in SPARK_WORKER_DIR.
-    environ = {"SPARK_SCALA_VERSION": "2.13", "SPARK_WORKER_DIR": str(tmp_path / "work")}
-    out = told(script(tmp_path, text, **environ))
-    assert "'amount'" in out
-    assert "wincli.zip" in out
-    assert out.endswith("[]\n")
+    code = tmp_path / "code"  # without kernels that were compiled before: then the driver has just compiled all
+    for package in PACKAGES:
+        shutil.copytree(ROOT / package, code / package, ignore=shutil.ignore_patterns("__pycache__"))
+    # Spark's own scripts set the version of Scala.
+    out = told(script(tmp_path, text, PYTHONPATH=str(code), SPARK_SCALA_VERSION="2.13"))
+    assert out == "['wincli-code', 'windowing'] True 0 True True True\n[]\n"

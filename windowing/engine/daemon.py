@@ -2,21 +2,29 @@
 
 Spark starts it as ``python -m windowing.engine.daemon`` (the setting ``spark.python.daemon.module``). It lets the fork
 of the driver take its place that waits for this (`windowing.engine.seed`). Where there is none it imports once what
-every worker would import for itself, then hands over to Spark's own daemon.
+every worker would import for itself, then hands over to Spark's own daemon. On other machines it also calls what the
+driver has written down for it (`windowing.engine.shipping`): kernels are loaded, or compiled, once for all workers.
 """
 
 from __future__ import annotations
 
+import contextlib
 import fcntl
 import gc
 import importlib
 import os
+import pickle
+import sys
+from pathlib import Path
 
 from windowing.engine.bare import BARE, without_pandas
 from windowing.engine.seed import SEED, ask
 
 LOCK = "WINCLI_WORKER_LOCK"
 """Environment variable: a file that the daemon and its workers hold a shared lock on for as long as they live."""
+
+ORDERED = "WINCLI_WORKER_ORDERS"
+"""Environment variable: a file with calls, pickled, to be made before workers fork. For executors elsewhere."""
 
 # One task is one thread: Spark runs a task per core. A thread of jemalloc's own would not live through a fork.
 ENVIRONMENT = {
@@ -31,13 +39,17 @@ _MODULES = ("pyspark.worker", "numpy", "pyarrow.compute", "pyarrow.parquet", "nu
 
 def main() -> None:
     """Load, then serve workers until Java closes this process's stdin."""
-    os.environ.update(ENVIRONMENT)
+    # Elsewhere, who set one of these for executors has done so on purpose.
+    os.environ.update(ENVIRONMENT if LOCK in os.environ else {**ENVIRONMENT, **os.environ})
     hold()
     if (place := os.environ.get(SEED)) and ask(place):
         return
-    if os.environ.get(BARE):
-        without_pandas()
-    preload()
+    with contextlib.redirect_stdout(sys.stderr):  # on stdout Spark waits for a port
+        if os.environ.get(BARE):
+            without_pandas()
+        preload()
+        if path := os.environ.get(ORDERED):
+            obey(Path(path))
     gc.freeze()  # Spark's daemon collects garbage after every task: not through all these modules, please
     # Spark's daemon module must come after the environment is set: it imports numpy.
     importlib.import_module("pyspark.daemon").manager()
@@ -47,6 +59,13 @@ def preload() -> None:
     """Import what tasks use. No thread may start here: it would be missing in the forked workers."""
     for name in _MODULES:
         importlib.import_module(name)
+
+
+def obey(path: Path) -> None:
+    """Make the calls that a file orders. What fails here fails again, and is told, in a task."""
+    with contextlib.suppress(Exception):
+        for call, arguments in pickle.loads(path.read_bytes()):
+            call(*arguments)
 
 
 def hold() -> None:

@@ -38,18 +38,23 @@ class Progress:
 class Session:
     """A running Spark.
 
-    ``context``: pyspark's own. ``parallelism``: tasks at a time. ``on_progress``: called from the thread that calls
-    `run`, a few times a second while it waits.
+    ``context``: pyspark's own. ``on_progress``: called from the thread that calls `run`, a few times a second while it
+    waits.
     """
 
     def __init__(self, context: SparkContext, gateway: Gateway, setup: Setup) -> None:
         self.context = context
-        self.parallelism: int = context.defaultParallelism
+        self._cores: int = context.defaultParallelism
         self.on_progress: Callable[[Progress], None] | None = None
         self._gateway = gateway
         self._setup = setup
         self._groups = itertools.count()
         self._closed = False
+
+    @property
+    def parallelism(self) -> int:
+        """Tasks at a time: elsewhere, as many as executors that are there by now take."""
+        return self._cores if self._setup.local else self.run("cores", lambda: self.context.defaultParallelism)
 
     def __enter__(self) -> Session:
         return self
@@ -81,7 +86,7 @@ class Session:
         given = list(items)
         if not given:
             return []
-        pieces = min(len(given), _PIECES_PER_CORE * self.parallelism)
+        pieces = min(len(given), _PIECES_PER_CORE * self.parallelism) if self._setup.local else len(given)
         work = guarded(_Each(function))
         return self.run(label, lambda: self.context.parallelize(given, pieces).mapPartitions(work).collect())
 

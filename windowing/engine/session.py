@@ -12,19 +12,21 @@ import logging
 import os
 import socket
 import sys
-from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
 from windowing.engine.archive import archive_of, make_later
 from windowing.engine.background import Background
+from windowing.engine.bare import BARE
 from windowing.engine.daemon import preload
 from windowing.engine.ending import ended, forget
 from windowing.engine.failures import SparkTraceError, explained, guarded
 from windowing.engine.java import CLASS_PATH, Gateway, find_java, launch
 from windowing.engine.running import Progress, Session
 from windowing.engine.seed import Seed, plant
-from windowing.engine.setup import Setup, java_environment, make_setup, remove, seed_place
-from windowing.engine.shipping import ship
+from windowing.engine.setup import Setup, java_environment, make_setup, remove, seed_place, worker_environment
+from windowing.engine.shipping import FOLDER, ship
 from windowing.errors import SparkError
 
 if TYPE_CHECKING:
@@ -41,8 +43,8 @@ _PATIENCE = 2.0
 class Boot:
     """A Spark that is starting. `session` waits for it; `close` ends it, started or not.
 
-    Used as a context, it sees to the archive of Java's classes once it has ended well: ``plain``, the settings that are
-    not the user's, are for that.
+    Used as a context, it sees to the archive of Java's classes once it has ended well on this machine: ``plain``, the
+    settings that are not the user's, are for that. The driver of a cluster uses an archive that is there.
     """
 
     def __init__(self, setup: Setup, verbose: bool, plain: Mapping[str, str]) -> None:
@@ -50,13 +52,14 @@ class Boot:
         self._plain = plain
         try:
             java, env = find_java(setup.environ), java_environment(setup)
-            self._archive = archive_of(java, setup.settings, env) if setup.local else None
+            self._archive = archive_of(java, setup.settings, env)
             options = self._archive.reading() if self._archive is not None else ()
             self._gateway = launch(java, setup.settings, env, setup.folder, verbose, options)
         except BaseException:
             remove(setup)
             raise
         self._seed: Seed | None = None
+        self._orders: list[tuple[Callable[..., object], Any]] = []
         self._work: Background[Session] | None = None
         self._session: Session | None = None
 
@@ -65,7 +68,8 @@ class Boot:
 
     def __exit__(self, kind: object, *_: object) -> None:
         self.close()
-        if kind is None and self._session is not None and self._archive is not None and self._archive.is_due():
+        ended_well = kind is None and self._session is not None and self._setup.local
+        if ended_well and self._archive is not None and self._archive.is_due():
             make_later(self._archive, self._plain, java_environment(self._setup))
 
     def plant(self) -> None:
@@ -80,10 +84,16 @@ class Boot:
             self._work = Background(lambda: Session(_connect(self._gateway, setup), self._gateway, setup))
 
     def warm(self, plan: Plan, schema: pa.Schema) -> None:
-        """Load, or compile, what a plan needs: in the seed where one waits, without waiting for that."""
+        """Load, or compile, what a plan needs: in the seed where one waits, without waiting for that.
+
+        On a cluster, executors do the same before their workers start, if this comes before `session`. Not where code
+        of the user's runs: the plan may name a module that they are yet to get.
+        """
         warm = importlib.import_module("windowing.engine.warm").warm
         if self._seed is None or not self._seed.do(warm, plan, schema):
             warm(plan, schema)
+        if self._session is None and not self._setup.local and BARE in self._setup.environ:
+            self._orders.append((warm, (plan, schema)))
 
     def session(self) -> Session:
         """Wait until Spark is up. Raises `SparkError` where it does not come up; then everything is cleaned away."""
@@ -97,13 +107,25 @@ class Boot:
                 self.close()
                 raise reason from cause
             self._session = self._work.result()
+            try:
+                if not self._setup.local:
+                    self._session.run("send code", partial(self._send, self._session.context))
+            except BaseException:
+                self.close()
+                raise
         return self._session
+
+    def _send(self, context: SparkContext) -> None:
+        """Let executors have our code, and what the driver has compiled of it until now."""
+        archive = ship(self._setup.folder, self._orders)
+        context.addArchive(f"{archive.as_uri()}#{FOLDER}")
+        context.environment.update(worker_environment(self._setup, context.environment))
 
     def close(self) -> None:
         """End Spark at once, whether or not it is up."""
         work, seed, self._seed = self._work, self._seed, None
         if self._session is None and work is not None and work.finished(0) and work.error is None:
-            self.session()
+            self._session = work.result()
         if self._session is not None:
             self._session.close()
         else:
@@ -148,8 +170,6 @@ def _connect(gateway: Gateway, setup: Setup) -> SparkContext:
         raise (ended(gateway, 0.2) or error) from error
     context._accumulatorServer.handle_error = lambda *_: None  # it would print that Java hung up, whenever Java ends
     context.pythonExec = sys.executable if setup.local else _remote_python(setup)
-    if not setup.local:
-        context.addPyFile(str(ship(setup.folder)))
     return context
 
 

@@ -10,9 +10,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from windowing.engine.daemon import LOCK
+from windowing.engine.bare import BARE
+from windowing.engine.daemon import LOCK, ORDERED
 from windowing.engine.java import new_folder, spark_home
 from windowing.engine.seed import SEED
+from windowing.engine.shipping import FOLDER, ORDERS
 from windowing.errors import SparkError
 
 _PATIENCE = 2.0
@@ -80,6 +82,16 @@ def java_environment(setup: Setup) -> dict[str, str]:
     env[LOCK] = str(setup.folder / "workers.lock")
     env[SEED] = str(seed_place(setup))
     return env
+
+
+def worker_environment(setup: Setup, asked: Mapping[str, str]) -> dict[str, str]:
+    """What workers on other machines are to have in their environment, where ``asked`` is what the user wants there.
+
+    Our code comes before what is on the path there. Paths are seen from where executors, and so their workers, run.
+    """
+    path = [FOLDER, *filter(None, [asked.get("PYTHONPATH")])]
+    bare = {BARE: setup.environ[BARE]} if BARE in setup.environ else {}
+    return {"PYTHONPATH": os.pathsep.join(path), ORDERED: f"{FOLDER}/{ORDERS}", **bare}
 
 
 def seed_place(setup: Setup) -> Path:

@@ -1,0 +1,170 @@
+"""What goes to executors elsewhere: our code, the kernels compiled from just that, and what their daemon is to do.
+
+The driver here is this process, with a package of one kernel; an executor is another Python that sees only the
+archive's contents.
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+import pickle
+import subprocess
+import sys
+import zipfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from windowing.engine.bare import BARE
+from windowing.engine.daemon import ORDERED, obey
+from windowing.engine.setup import Setup, worker_environment
+from windowing.engine.shipping import FOLDER, ORDERS, ship
+
+KERNEL = """
+from numba import njit
+
+from shipped.steps import step
+
+@njit(cache=True)
+def total(values):
+    found = 0
+    for value in values:
+        found = step(found, value)
+    return found
+"""
+CALLED = """
+from numba import njit
+
+@njit(cache=True)
+def step(found, value):
+    return found + value
+"""
+CALL = """
+import numpy as np
+from shipped.sums import total
+print(total(np.arange(4)), sum(total.stats.cache_hits.values()), sum(total.stats.cache_misses.values()))
+"""
+
+
+@pytest.fixture
+def source(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """The source of a kernel that this process has compiled; it calls one of another source."""
+    package = tmp_path / "driver" / "shipped"
+    package.mkdir(parents=True)
+    (package / "__init__.py").touch()
+    path = package / "sums.py"
+    path.write_text(KERNEL)
+    (package / "steps.py").write_text(CALLED)
+    monkeypatch.syspath_prepend(package.parent)
+    monkeypatch.delenv("NUMBA_CACHE_DIR", raising=False)
+    assert importlib.import_module("shipped.sums").total(np.arange(4)) == 6
+    yield path
+    for name in ("shipped.sums", "shipped.steps", "shipped"):
+        del sys.modules[name]
+
+
+def shipped(tmp_path: Path) -> list[str]:
+    """The kernels in the archive, each with the sorts of files it has there."""
+    names = zipfile.ZipFile(ship(tmp_path, packages=["shipped"])).namelist()
+    code = [f"shipped/{name}.py" for name in ("__init__", "sums", "steps")]
+    assert {*code, ORDERS} <= set(names)
+    kernels = [Path(name) for name in names if name not in {*code, ORDERS}]
+    assert all(path.parent == Path("shipped/__pycache__") for path in kernels)
+    return sorted({f"{path.name.partition('-')[0]}{path.suffix}" for path in kernels})
+
+
+def unpacked(tmp_path: Path) -> Path:
+    """What an executor has."""
+    folder = tmp_path / "executor" / FOLDER
+    zipfile.ZipFile(ship(tmp_path, packages=["shipped"])).extractall(folder)
+    return folder
+
+
+def called(folder: Path, tmp_path: Path) -> list[int]:
+    """What the kernel gives on an executor, and how many were loaded and how many compiled there."""
+    env = {**os.environ, "PYTHONPATH": str(folder), "HOME": str(tmp_path)}
+    done = subprocess.run([sys.executable, "-c", CALL], env=env, capture_output=True, text=True, check=True, cwd=folder)
+    return [int(word) for word in done.stdout.split()]
+
+
+def test_the_archive_is_the_same_for_the_same_code(tmp_path: Path) -> None:
+    (tmp_path / "a").mkdir()
+    (tmp_path / "b").mkdir()
+    first, second = ship(tmp_path / "a", packages=["conf"]), ship(tmp_path / "b", packages=["conf"])
+    assert first.read_bytes() == second.read_bytes()
+    names = zipfile.ZipFile(first).namelist()
+    assert {"conf/spark.py", "conf/defaults.yaml"} <= set(names)
+    assert not any("__pycache__" in name for name in names)
+
+
+def test_executors_can_read_and_write_what_they_unpack(tmp_path: Path, source: Path) -> None:
+    infos = zipfile.ZipFile(ship(tmp_path, packages=["shipped"])).infolist()
+    assert {info.external_attr >> 16 for info in infos} == {0o644}
+
+
+def test_kernels_go_along_and_are_loaded_and_not_compiled(tmp_path: Path, source: Path) -> None:
+    assert shipped(tmp_path) == ["steps.step.nbc", "steps.step.nbi", "sums.total.nbc", "sums.total.nbi"]
+    folder = unpacked(tmp_path)
+    there = {path: path.read_bytes() for path in folder.rglob("*.nb?")}
+    assert called(folder, tmp_path) == [6, 1, 0]
+    assert {path: path.read_bytes() for path in folder.rglob("*.nb?")} == there
+
+
+def test_kernels_of_other_code_stay_at_home(tmp_path: Path, source: Path) -> None:
+    source.write_text(KERNEL.replace("found = 0", "found = 1"))
+    assert shipped(tmp_path) == ["steps.step.nbc", "steps.step.nbi"]
+    assert called(unpacked(tmp_path), tmp_path) == [7, 0, 1]
+
+
+def test_kernels_that_call_one_of_other_code_stay_at_home_however_old_its_file_says_it_is(
+    tmp_path: Path, source: Path
+) -> None:
+    (source.parent / "steps.py").write_text(CALLED.replace("found + value", "found - value"))
+    os.utime(source.parent / "steps.py", (0, 0))
+    assert shipped(tmp_path) == []
+    assert called(unpacked(tmp_path), tmp_path) == [-6, 0, 1]
+
+
+def test_an_index_that_cannot_be_read_stays_at_home(tmp_path: Path, source: Path) -> None:
+    (index,) = (source.parent / "__pycache__").glob("sums.*.nbi")
+    index.write_bytes(index.read_bytes()[:40])
+    assert shipped(tmp_path) == ["steps.step.nbc", "steps.step.nbi"]
+
+
+def test_a_kernel_whose_file_is_gone_is_compiled_there(tmp_path: Path, source: Path) -> None:
+    for compiled in (source.parent / "__pycache__").glob("sums.*.nbc"):
+        compiled.unlink()
+    assert shipped(tmp_path) == ["steps.step.nbc", "steps.step.nbi"]
+    assert called(unpacked(tmp_path), tmp_path) == [6, 0, 1]
+
+
+def test_a_folder_that_cannot_be_written_is_done_without(tmp_path: Path, source: Path) -> None:
+    folder = unpacked(tmp_path)
+    cache = folder / "shipped" / "__pycache__"
+    for path in cache.iterdir():
+        path.unlink()
+    cache.rmdir()
+    cache.touch()  # for root, too, nothing can be written there
+    assert called(folder, tmp_path) == [6, 0, 1]
+
+
+def test_orders_are_obeyed_and_their_failure_is_left_to_tasks(tmp_path: Path) -> None:
+    orders = [(Path.touch, (tmp_path / "done",)), (int, ("x",)), (Path.touch, (tmp_path / "not done",))]
+    archive = zipfile.ZipFile(ship(tmp_path, orders, ["conf"]))
+    assert pickle.loads(archive.read(ORDERS)) == tuple(orders)
+    obey(Path(archive.extract(ORDERS, tmp_path)))
+    obey(tmp_path / "no such file")
+    assert [(tmp_path / name).exists() for name in ("done", "not done")] == [True, False]
+
+
+def test_workers_elsewhere_see_our_code_first_and_then_what_the_user_asked_for(tmp_path: Path) -> None:
+    bare, whole = (Setup("yarn", {}, environ, tmp_path, ()) for environ in ({BARE: "1"}, {}))
+    ours = {"PYTHONPATH": FOLDER, ORDERED: f"{FOLDER}/{ORDERS}"}
+    assert worker_environment(whole, {}) == ours
+    assert worker_environment(bare, {"PYTHONPATH": "/a:/b", "MY": "1"}) == ours | {
+        "PYTHONPATH": f"{FOLDER}:/a:/b",
+        BARE: "1",
+    }
