@@ -12,12 +12,13 @@ from typing import Any
 
 import numpy as np
 
-from windowing.columns import Ints, Measures
+from windowing.columns import Ints, Mask, Measures
 from windowing.jit import kernel
 from windowing.sliding_kernels import driven_out, rises
 
 MOST_BRANCHES = 1 << 12
 """A driver takes so many of each piece; where there are more, those for the largest start values are left out."""
+_NEAR = 4  # rows that are looked at one by one
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,21 +59,30 @@ def chains(values: Measures, amount: Any, sorted_by: bool) -> Chains:
     NaN among them.
     """
     if sorted_by:
-        last, starts = _rising_ends(values, amount)
+        branches, last, starts = _rising_branches(values, amount)
     else:
-        last, starts = _ends(driven_out(np.array([0, len(values)]), values, amount))
-    branches, whole = _branches(values, last, starts, amount, sorted_by, MOST_BRANCHES)
+        branches, last, starts = _branches(values, *_ends(driven_out(np.array([0, len(values)]), values, amount)))
     fresh = End(int(starts[0]), int(last[0]), values[last[0]])
-    ends = last[branches]
-    return Chains(amount, values[branches], starts[branches], ends, values[ends], fresh, bool(whole))
+    told, last, starts = branches[:MOST_BRANCHES], last[:MOST_BRANCHES], starts[:MOST_BRANCHES]
+    return Chains(amount, values[told], starts, last, values[last], fresh, len(told) == len(branches))
 
 
 def end_of(chains: Chains, value: Any) -> End | None:
     """Return how the chain ends that ``value`` takes; None where that was left out."""
-    taken = _first_risen(chains.limit, value, chains.amount)
-    if taken == len(chains.limit):
+    risen = np.flatnonzero(have_risen(chains.limit, value, chains.amount))
+    if not len(risen):
         return End(0, -1, value) if chains.whole else None
+    taken = risen[0]
     return End(int(chains.starts[taken]), int(chains.last[taken]), chains.value[taken])
+
+
+def have_risen(new: Measures, old: Any, amount: Any) -> Mask:
+    """Return which values rise above an old one, as `windowing.sliding_kernels.rises` says, in their shape.
+
+    The driver asks this, while no task runs: to load its first kernel would take it 0.2 s.
+    """
+    with np.errstate(over="ignore", invalid="ignore"):  # differences that wrap are of values below, as inf - inf is
+        return np.asarray((new >= old) & (new - old > amount))
 
 
 def follow(values: Measures, value: Any, amount: Any) -> End:
@@ -95,56 +105,80 @@ def _ends(following: Ints) -> tuple[Ints, Ints]:
 
 
 @kernel
-def _rising_ends(values: Measures, amount: Any) -> tuple[Ints, Ints]:
-    """As `_ends`, where values never fall: the row that rises above a row comes no later than that of the next row."""
-    n = len(values)
-    last = np.empty(n, np.int64)
-    starts = np.empty(n, np.int64)
-    following = n
-    for i in range(n - 1, -1, -1):
-        while following - 1 > i and rises(values[following - 1], values[i], amount):
-            following -= 1
-        if following < n:
-            last[i] = last[following]
-            starts[i] = starts[following] + 1
-        else:
-            last[i] = i
-            starts[i] = 1
-    return last, starts
-
-
-@kernel
-def _branches(values: Measures, last: Ints, starts: Ints, amount: Any, sorted_by: bool, most: int) -> tuple[Ints, bool]:
-    """The records of which each is the last of those that end alike, the first ``most``; and whether these are all.
-
-    With ``sorted_by`` the last is the first that rises above the first row.
-    """
-    out = np.empty(min(most, len(values)), np.int64)
+def _branches(values: Measures, last: Ints, starts: Ints) -> tuple[Ints, Ints, Ints]:
+    """The records of which each is the last of those that end alike; and their ends, as `_ends` gives those of rows."""
+    out = np.empty(len(values), np.int64)
     count, newest = 0, 0
     for i in range(1, len(values)):
-        if not values[i] > values[newest]:
-            continue
-        if last[i] != last[newest] or starts[i] != starts[newest]:
-            if count == most:
-                return out, False
-            out[count] = newest
-            count += 1
-        newest = i
-        if sorted_by and rises(values[i], values[0], amount):
-            break
-    if count == most:
-        return out, False
+        if values[i] > values[newest]:
+            if last[i] != last[newest] or starts[i] != starts[newest]:
+                out[count] = newest
+                count += 1
+            newest = i
     out[count] = newest
-    return out[: count + 1], True
+    out = out[: count + 1].copy()
+    return out, last[out], starts[out]
 
 
 @kernel
-def _first_risen(limits: Measures, value: Any, amount: Any) -> int:
-    """The first of ascending limits that rises above a value; how many there are, where none does."""
-    low, high = 0, len(limits)
+def _rising_branches(values: Measures, amount: Any) -> tuple[Ints, Ints, Ints]:
+    """As `_branches`, where values never fall, of the records up to the first that rises above the first row.
+
+    All chains go on start by start, side by side: none of them overtakes another, and those that meet are one from
+    there on. So most rows are not looked at, and none for more than one start.
+    """
+    record = _records(values, amount)
+    last, starts = record.copy(), np.empty(len(record), np.int64)
+    begun, ended, windows = len(record), len(record), 1  # chains that go on, and from where on those stand that do not
+    while begun:
+        count, place = 0, last[begun - 1]  # which the row that follows the first one's comes no earlier than
+        for chain in range(begun):
+            place = _next_risen(values, place, values[last[chain]], amount)
+            if place == len(values):
+                for done in range(begun - 1, chain - 1, -1):
+                    ended -= 1
+                    record[ended], last[ended], starts[ended] = record[done], last[done], windows
+                break
+            if count == 0 or last[count - 1] != place:
+                count += 1
+            record[count - 1], last[count - 1] = record[chain], place
+        begun, windows = count, windows + 1
+    return record[ended:], last[ended:], starts[ended:]
+
+
+@kernel
+def _records(values: Measures, amount: Any) -> Ints:
+    """Rows that are larger than all before, where values never fall, up to the one that rises above the first."""
+    size = min(_next_risen(values, 0, values[0], amount) + 1, len(values))
+    out = np.empty(size, np.int64)
+    count = 0
+    for i in range(size):
+        if i == 0 or values[i] > values[i - 1]:
+            out[count] = i
+            count += 1
+    return out[:count].copy()
+
+
+@kernel
+def _next_risen(values: Measures, first: int, value: Any, amount: Any) -> int:
+    """The first row from ``first`` on that rises above a value, where values never fall; how many there are, if none.
+
+    It is near as a rule, so it is looked for in steps that grow.
+    """
+    low, step = first, 1
+    while low + step <= len(values) and not rises(values[low + step - 1], value, amount):
+        low += step
+        if low - first >= _NEAR:
+            step *= 2
+    return low if step == 1 else _first_risen(values, low, min(low + step, len(values)), value, amount)
+
+
+@kernel
+def _first_risen(values: Measures, low: int, high: int, value: Any, amount: Any) -> int:
+    """The first of the ascending values ``[low, high)`` that rises above a value; ``high`` where none does."""
     while low < high:
         middle = (low + high) // 2
-        if rises(limits[middle], value, amount):
+        if rises(values[middle], value, amount):
             high = middle
         else:
             low = middle + 1

@@ -19,8 +19,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from windowing.errors import DataError
-from windowing.radix import ranked_words
-from windowing.text_order import is_text, ranked
+from windowing.radix import ranks, sorted_words
+from windowing.text_order import is_text, ranked, sorted_texts
 
 Ints = npt.NDArray[np.int64]
 Mask = npt.NDArray[np.bool_]
@@ -212,26 +212,38 @@ def _ranks(column: pa.Array) -> Ints:
 def distinct(column: pa.Array) -> tuple[npt.NDArray[Any], pa.Array]:
     """Return for each row the rank of its value, and the different values in ascending order.
 
-    Codes in null places are arbitrary. The values may hold some that no row has; small decimals come as decimal128,
-    small floats as float32. Where nearly every row has a value of its own, rows are sorted by radix; else the values
-    are hashed first.
+    Codes in null places are arbitrary. The values come as `as_values` says, and may hold some that no row has. Where
+    nearly every row has a value of its own, rows are sorted by radix; else the values are hashed first.
     """
+    column = as_values(column)
+    sorting = sorted_rows(column)
+    if sorting is not None:
+        codes, picks = ranks(*sorting)
+        return codes, column.take(pa.array(picks))
+    return sorted_codes(column if pa.types.is_dictionary(column.type) else column.dictionary_encode())
+
+
+def as_values(column: pa.Array) -> pa.Array:
+    """Return a column in the form in which `distinct` tells its values: small decimals as decimal128, small floats as
+    float32, with one zero and one NaN; plain where it is encoded in a dictionary that is longer than its rows."""
     types = pa.types
     if types.is_dictionary(column.type) and len(column.dictionary) > len(column):
         column = column.dictionary_decode()
     if types.is_decimal32(column.type) or types.is_decimal64(column.type):
         column = column.cast(pa.decimal128(38, column.type.scale))
-    if types.is_float16(column.type):
-        column = column.cast(pa.float32())
-    ranking = _ranking(column)
-    if ranking is not None:
-        codes, picks = ranking
-        return codes, column.take(pa.array(picks))
-    return sorted_codes(column if types.is_dictionary(column.type) else column.dictionary_encode())
+    if not types.is_floating(column.type):
+        return column
+    wide = column.cast(pa.float32()) if types.is_float16(column.type) else column
+    wide = pc.add(wide, pa.scalar(0.0, wide.type))
+    return pc.if_else(pc.is_nan(wide), pa.scalar(float("nan"), wide.type), wide)  # NaNs have many bits
 
 
-def _ranking(column: pa.Array) -> tuple[npt.NDArray[np.int32], Ints] | None:
-    """Rank rows of which evenly spaced ones hold hardly a value twice; None for others, and types of another sort."""
+def sorted_rows(column: pa.Array) -> tuple[Ints, Mask] | None:
+    """Return the stable permutation that sorts rows, and which of them, so sorted, hold another value than the last.
+
+    ``column`` is as `as_values` gives it. None unless evenly spaced rows hold hardly a value twice, and for types that
+    have no words of their own.
+    """
     is_number = is_measurable(column.type)
     if column.null_count or len(column) < _SAMPLED or not (is_number or is_text(column.type)):
         return None
@@ -239,8 +251,8 @@ def _ranking(column: pa.Array) -> tuple[npt.NDArray[np.int32], Ints] | None:
     if len(sample.unique()) <= _SAMPLED * 63 // 64:
         return None
     if not is_number:
-        return ranked(column)
-    return None if overflows(column) is not None else ranked_words(words(column).view(np.uint64) ^ _SIGN)
+        return sorted_texts(column)
+    return None if overflows(column) is not None else sorted_words(words(column).view(np.uint64) ^ _SIGN)
 
 
 def sorted_codes(encoded: pa.DictionaryArray) -> tuple[Ints, pa.Array]:

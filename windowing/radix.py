@@ -30,11 +30,16 @@ def radix_order(words: Words) -> Ints:
     return order if low == varying else order[_order(words[order], np.uint64(varying ^ low), room)]
 
 
-def ranked_words(words: Words) -> tuple[Codes, Ints]:
-    """Return the rank of each word among the different ones, int32 (n,), and for each rank where it stands first."""
+def sorted_words(words: Words) -> tuple[Ints, Mask]:
+    """Return the stable permutation that sorts words, and which of them, so sorted, are others than the one before."""
     order = radix_order(words)
     ordered = words[order]
-    return ranks(order, np.append(True, ordered[1:] != ordered[:-1])[: len(words)])
+    return order, np.append(True, ordered[1:] != ordered[:-1])[: len(words)]
+
+
+def ranked_words(words: Words) -> tuple[Codes, Ints]:
+    """Return the rank of each word among the different ones, int32 (n,), and for each rank where it stands first."""
+    return ranks(*sorted_words(words))
 
 
 @kernel

@@ -32,8 +32,21 @@ def by_code(codes: Codes, cursors: Ints) -> Ints:
 
 
 @kernel
-def falls_and_ties(codes: Codes, first: Ints, key_count: int) -> tuple[bool, bool]:
-    """Whether a row's word is smaller than that of its key's row before it (then no more is looked at), or equal."""
+def falls_and_ties(first: Ints) -> tuple[bool, bool]:
+    """Whether a row's word is smaller than that of the row before it, or equal."""
+    falls, ties = False, False
+    for i in range(1, len(first)):
+        falls |= first[i] < first[i - 1]
+        ties |= first[i] == first[i - 1]
+    return falls, ties
+
+
+@kernel
+def falls_and_ties_of(codes: Codes, first: Ints, key_count: int) -> tuple[bool, bool]:
+    """What `falls_and_ties` does, of each row and its key's row before it.
+
+    Once a word is smaller no more is looked at.
+    """
     last = np.full(key_count, np.iinfo(np.int64).min, np.int64)
     ties = False
     for i in range(len(codes)):

@@ -33,6 +33,14 @@ def ranked(texts: pa.Array) -> tuple[Codes, Ints]:
 
     ``texts`` are as `is_text` says, none of them null.
     """
+    return ranks(*sorted_texts(texts))
+
+
+def sorted_texts(texts: pa.Array) -> tuple[Ints, Mask]:
+    """Return the stable permutation that sorts texts, and which of them, so sorted, are others than the one before.
+
+    ``texts`` are as `is_text` says, none of them null.
+    """
     offsets, data = _parts(texts)
     order, begins = np.arange(len(texts)), np.zeros(len(texts), np.bool_)
     begins[:1] = True
@@ -41,7 +49,7 @@ def ranked(texts: pa.Array) -> tuple[Codes, Ints]:
         shared = _shared(offsets, data, order, first, stop)
         differs = np.flatnonzero(shared >= 0)
         first, stop = _sort_groups(offsets, data, order, begins, first[differs], stop[differs], shared[differs])
-    return ranks(order, begins)
+    return order, begins
 
 
 def merged(texts: pa.Array, bounds: Ints) -> tuple[Codes, Ints]:

@@ -9,7 +9,7 @@ from typing import TypeAlias
 import numpy as np
 import pyarrow as pa
 
-from windowing.chains import Chains, End, chains
+from windowing.chains import Chains, End, chains, have_risen
 from windowing.columns import measures
 from windowing.contents import Ranges
 from windowing.distance import measured
@@ -19,7 +19,7 @@ from windowing.pieces import Entry, Fixed, Follow, Summary, chained, stands_at_e
 from windowing.plan import Plan
 from windowing.scan import setting_of
 from windowing.sequence import Sequences, one_batch
-from windowing.sliding_kernels import comparable, rises
+from windowing.sliding_kernels import comparable
 from windowing.spec import Count, Delta, Gap, Punct, Tumbling
 from windowing.tumbling import tumbling_panes
 
@@ -118,7 +118,7 @@ def _empty_between(plan: Plan, before: Fixed, window: Fixed) -> int:
 def _parts(window: Fixed, before: Fixed) -> bool:
     """Whether a window starts between the last row of a piece and the first of the next."""
     new, old = window.labels[0], before.labels[1]
-    return bool(new != old if window.amount is None else rises(new, old, window.amount))
+    return bool(new != old if window.amount is None else have_risen(new, old, window.amount))
 
 
 def _is_closed(piece: Summary, before: Summary) -> bool:

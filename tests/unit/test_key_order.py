@@ -234,6 +234,24 @@ def test_parts_merge_into_what_is_built_of_all_rows(
     assert found.pos.tolist() == expected
 
 
+@given(st.data(), st.booleans())
+def test_rows_are_built_alike_whether_their_keys_are_hashed_or_not(data: st.DataObject, is_log: bool) -> None:
+    key = data.draw(key_column(data.draw(st.integers(1, 20)))).drop_null()
+    times = data.draw(st.lists(st.integers(0, 9), min_size=len(key), max_size=len(key)))
+    times = sorted(times) if is_log else times
+    rows = pa.RecordBatch.from_arrays([key, pa.array(times, pa.int64())], names=["k", "t"])
+    hashed = build(rows, np.arange(len(key)), ["k"], ["t"], ["t"])
+    with patch.object(columns, "_SAMPLED", 2):
+        sorted_by_radix = build(rows, np.arange(len(key)), ["k"], ["t"], ["t"])
+    assert hashed.keys is not None
+    assert sorted_by_radix.keys is not None
+    assert sorted_by_radix.keys.schema == hashed.keys.schema
+    assert comparables(sorted_by_radix.keys.column(0)) == comparables(hashed.keys.column(0))
+    assert sorted_by_radix.bounds.tolist() == hashed.bounds.tolist()
+    assert sorted_by_radix.pos.tolist() == hashed.pos.tolist()
+    assert sorted_by_radix.rows.equals(hashed.rows)
+
+
 @given(st.lists(st.integers(-(2**63), 2**63 - 1), max_size=30), st.sampled_from([1, 10**9]))
 def test_rows_stand_in_the_order_of_numbers_however_it_is_found(numbers: list[int], run: int) -> None:
     with patch.object(sequence, "_RUN", run):

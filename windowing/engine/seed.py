@@ -195,6 +195,7 @@ def _be_daemon(line: socket.socket) -> None:
     sys.argv = asked["argv"]
     _settle(os.environ)
     hold()
+    gc.freeze()  # the kernels, too: Spark's daemon collects garbage after every task
     _end_with_parent(0)
     line.sendall(b"y")
     importlib.import_module("pyspark.daemon").manager()
