@@ -41,11 +41,17 @@ def sums(inputs: Inputs) -> pa.Array:
     column = those.columns[0]
     if pa.types.is_floating(column.type):
         return masked(float_sums(floats(column), those.contents, those.ranked), those.empty, inputs.type)
-    if pa.types.is_decimal(column.type):
-        result, over = as_decimal(exact_sums(those), column.type.scale, those.empty)
+    return exact_totals(inputs, those)
+
+
+def exact_totals(inputs: Inputs, those: Dense) -> pa.Array:
+    """Sum of anything but floats, in the type of the result. Raises `PaneOverflow` where one does not fit."""
+    limbs = exact_sums(those)
+    if pa.types.is_decimal(inputs.type):
+        result, over = as_decimal(limbs, inputs.type.scale, those.empty)
         inputs.refuse_overflow(over)
         return result
-    totals, over = as_int64(exact_sums(those))
+    totals, over = as_int64(limbs)
     inputs.refuse_overflow(over)
     return masked(totals, those.empty, inputs.type)
 
@@ -59,9 +65,15 @@ def means(inputs: Inputs) -> pa.Array:
         if pa.types.is_floating(column.type)
         else as_float(exact_sums(those))
     )
-    places = column.type.scale if pa.types.is_decimal(column.type) else 0
+    return quotients(inputs, those, totals, those.sizes)
+
+
+def quotients(inputs: Inputs, those: Dense, totals: Floats, counts: Ints) -> pa.Array:
+    """Totals of the first column, unscaled where it is of decimals, over counts."""
+    dtype = those.columns[0].type
+    places = dtype.scale if pa.types.is_decimal(dtype) else 0
     with np.errstate(invalid="ignore", divide="ignore"):  # 0 / 0 in empty panes, which are null
-        return masked(totals / 10.0**places / those.sizes, those.empty, inputs.type)
+        return masked(totals / 10.0**places / counts, those.empty, inputs.type)
 
 
 def weighted_means(inputs: Inputs) -> pa.Array:

@@ -11,7 +11,7 @@ import math
 
 import numpy as np
 
-from windowing.aggregates.kernels import LIMB, Floats
+from windowing.aggregates.kernels import LIMB, Floats, sum_and_error
 from windowing.aggregates.values import frozen
 from windowing.columns import Ints
 from windowing.jit import kernel
@@ -74,15 +74,9 @@ def _with_errors(values: Floats, begin: int, end: int) -> tuple[float, float, fl
     rest = 0.0
     lost = 0.0
     for i in range(begin, end):
-        value = values[i]
-        grown = total + value
-        moved = grown - total
-        error = (total - (grown - moved)) + (value - moved)
-        total = grown
-        more = rest + error
-        moved = more - rest
-        lost += abs((rest - (more - moved)) + (error - moved))
-        rest = more
+        total, error = sum_and_error(total, values[i])
+        rest, further = sum_and_error(rest, error)
+        lost += abs(further)
     return total, rest, lost
 
 

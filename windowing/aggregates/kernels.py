@@ -22,16 +22,21 @@ LIMB = 0xFFFFFFFF  # sums of wide integers go by limbs of 32 bit, so a pane of 2
 
 
 @kernel
+def sum_and_error(a: float, b: float) -> tuple[float, float]:
+    """Return ``a + b`` as a float, and exactly what rounding took from it (TwoSum)."""
+    total = a + b
+    moved = total - a
+    return total, (a - (total - moved)) + (b - moved)
+
+
+@kernel
 def compensated(values: Floats, begin: int, end: int) -> float:
-    """Sum in double-double: the running sum, and beside it the sum of its rounding errors (TwoSum)."""
+    """Sum in double-double: the running sum, and beside it the sum of its rounding errors."""
     total = 0.0
     rest = 0.0
     for i in range(begin, end):
-        value = values[i]
-        grown = total + value
-        moved = grown - total
-        rest += (total - (grown - moved)) + (value - moved)
-        total = grown
+        total, error = sum_and_error(total, values[i])
+        rest += error
     return total + rest if np.isfinite(rest) else total  # once the sum is inf or NaN, the errors mean nothing
 
 
@@ -44,11 +49,9 @@ def weighted_sums(values: Floats, weights: Floats, lo: Ints, hi: Ints) -> Floats
         rest = 0.0
         for i in range(lo[p], hi[p]):
             product = values[i] * weights[i]
-            grown = total + product
-            moved = grown - total
-            rest += (total - (grown - moved)) + (product - moved)
+            total, error = sum_and_error(total, product)
+            rest += error
             rest += product_error(values[i], weights[i], product)
-            total = grown
         out[p] = total + rest if np.isfinite(rest) else total
     return out
 

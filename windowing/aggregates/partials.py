@@ -13,12 +13,14 @@ import numpy as np
 import pyarrow as pa
 
 from windowing.aggregates import collection, selection
+from windowing.aggregates.arithmetic import exact_totals, quotients
 from windowing.aggregates.bind import Bound
 from windowing.aggregates.exact_sums import parts_of
 from windowing.aggregates.float_sums import float_sums
 from windowing.aggregates.inputs import Dense, Inputs, Ranked, dense, masked, own
+from windowing.aggregates.kernels import Floats
 from windowing.aggregates.values import floats, plain_type
-from windowing.aggregates.wide import as_decimal, as_float, as_int64, as_wide, exact_sums
+from windowing.aggregates.wide import as_float, as_int64, as_wide, exact_sums
 from windowing.columns import Ints
 from windowing.contents import Contents, Lives, Ranges
 
@@ -82,27 +84,18 @@ def _merged_sums(inputs: Inputs) -> pa.Array:
     column = those.columns[0]
     if pa.types.is_list(column.type):
         return masked(_listed_sums(column, those), those.empty, inputs.type)
-    if pa.types.is_decimal(inputs.type):
-        result, over = as_decimal(exact_sums(those), column.type.scale, those.empty)
-        inputs.refuse_overflow(over)
-        return result
-    totals, over = as_int64(exact_sums(those))
-    inputs.refuse_overflow(over)
-    return masked(totals, those.empty, inputs.type)
+    return exact_totals(inputs, those)
 
 
 def _merged_means(inputs: Inputs) -> pa.Array:
     those = dense(inputs)
     column, counts = those.columns
-    listed = pa.types.is_list(column.type)
-    totals = _listed_sums(column, those) if listed else as_float(exact_sums(those))
+    totals = _listed_sums(column, those) if pa.types.is_list(column.type) else as_float(exact_sums(those))
     sizes, _ = as_int64(exact_sums(replace(those, columns=(counts,))))
-    places = 0 if listed else column.type.scale
-    with np.errstate(invalid="ignore", divide="ignore"):  # 0 / 0 in empty panes, which are null
-        return masked(totals / 10.0**places / sizes, those.empty, inputs.type)
+    return quotients(inputs, those, totals, sizes)
 
 
-def _listed_sums(lists: pa.Array, those: Dense) -> np.ndarray:
+def _listed_sums(lists: pa.Array, those: Dense) -> Floats:
     """Sums of lists of floats, all of a pane together."""
     lengths = lists.value_lengths().to_numpy(zero_copy_only=False)
     first = np.append(0, np.cumsum(lengths, dtype=np.int64))

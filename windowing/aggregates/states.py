@@ -12,7 +12,7 @@ import numpy as np
 from numba import njit
 
 from windowing.aggregates.exact_sums import nearest_of
-from windowing.aggregates.kernels import Floats, product_error
+from windowing.aggregates.kernels import Floats, product_error, sum_and_error
 from windowing.jit import kernel
 
 State: TypeAlias = tuple[float, float, float, float, float]
@@ -41,15 +41,15 @@ def combined(rule: int, a: State, b: State) -> State:
     if rule == PRODUCT:
         high, low = _multiplied(a[1], a[2], b[1], b[2])
         return count, high, low, 0.0, 0.0
-    high, error = _sum_and_error(a[1], b[1])
+    high, error = sum_and_error(a[1], b[1])
     if rule == SUM:
-        low, lost = _sum_and_error(a[2], b[2])
-        low, further = _sum_and_error(low, error)
+        low, lost = sum_and_error(a[2], b[2])
+        low, further = sum_and_error(low, error)
         return count, high, low, a[3] + b[3] + (abs(lost) + abs(further)), 0.0
     low = a[2] + b[2] + error
     apart = _distance(a, b)  # all that is added is positive: nothing cancels
-    more, error = _sum_and_error(a[3], b[3])
-    more, further = _sum_and_error(more, apart * (apart / (a[0] * b[0] * count)))
+    more, error = sum_and_error(a[3], b[3])
+    more, further = sum_and_error(more, apart * (apart / (a[0] * b[0] * count)))
     return count, high, low, more, a[4] + b[4] + error + further
 
 
@@ -93,17 +93,9 @@ def _distance(a: State, b: State) -> float:
     """The distance of the means of two states times both counts, the products and their difference exact."""
     left = a[0] * b[1]
     right = b[0] * a[1]
-    distance, error = _sum_and_error(left, -right)
+    distance, error = sum_and_error(left, -right)
     error += product_error(a[0], b[1], left) - product_error(b[0], a[1], right)
     return distance + (error + (a[0] * b[2] - b[0] * a[2]))
-
-
-@kernel
-def _sum_and_error(a: float, b: float) -> tuple[float, float]:
-    """Return ``a + b`` as a float, and exactly what rounding took from it."""
-    total = a + b
-    moved = total - a
-    return total, (a - (total - moved)) + (b - moved)
 
 
 @kernel
