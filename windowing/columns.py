@@ -216,9 +216,8 @@ def distinct(column: pa.Array) -> tuple[npt.NDArray[Any], pa.Array]:
     nearly every row has a value of its own, rows are sorted by radix; else the values are hashed first.
     """
     column = as_values(column)
-    sorting = sorted_rows(column)
-    if sorting is not None:
-        codes, picks = ranks(*sorting)
+    if hardly_repeats(column):
+        codes, picks = ranks(*sorted_rows(column))
         return codes, column.take(pa.array(picks))
     return sorted_codes(column if pa.types.is_dictionary(column.type) else column.dictionary_encode())
 
@@ -238,21 +237,26 @@ def as_values(column: pa.Array) -> pa.Array:
     return pc.if_else(pc.is_nan(wide), pa.scalar(float("nan"), wide.type), wide)  # NaNs have many bits
 
 
-def sorted_rows(column: pa.Array) -> tuple[Ints, Mask] | None:
-    """Return the stable permutation that sorts rows, and which of them, so sorted, hold another value than the last.
+def hardly_repeats(column: pa.Array) -> bool:
+    """Whether evenly spaced rows of a column, in the form of `as_values`, hold hardly a value twice.
 
-    ``column`` is as `as_values` gives it. None unless evenly spaced rows hold hardly a value twice, and for types that
-    have no words of their own.
+    Not for nulls, few rows, and types that have no words of their own.
     """
     is_number = is_measurable(column.type)
     if column.null_count or len(column) < _SAMPLED or not (is_number or is_text(column.type)):
-        return None
+        return False
     sample = column.take(pa.array(np.linspace(0, len(column) - 1, _SAMPLED).astype(np.int64)))
-    if len(sample.unique()) <= _SAMPLED * 63 // 64:
-        return None
-    if not is_number:
+    return len(sample.unique()) > _SAMPLED * 63 // 64 and not (is_number and overflows(column) is not None)
+
+
+def sorted_rows(column: pa.Array) -> tuple[Ints, Mask]:
+    """Return the stable permutation that sorts rows, and which of them, so sorted, hold another value than the last.
+
+    For a column that `hardly_repeats`.
+    """
+    if is_text(column.type):
         return sorted_texts(column)
-    return None if overflows(column) is not None else sorted_words(words(column).view(np.uint64) ^ _SIGN)
+    return sorted_words(words(column).view(np.uint64) ^ _SIGN)
 
 
 def sorted_codes(encoded: pa.DictionaryArray) -> tuple[Ints, pa.Array]:

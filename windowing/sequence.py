@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from windowing.columns import Ints, as_values, combined, distinct, sorted_rows, words
+from windowing.columns import Ints, as_values, combined, distinct, hardly_repeats, sorted_rows, words
 from windowing.radix import radix_order, ranked_words
 from windowing.sequence_kernels import bounds_of, by_code, falls_and_ties, falls_and_ties_of, interleave
 from windowing.text_order import is_text, merged
@@ -179,13 +179,10 @@ def _by_keys_alone(rows: pa.RecordBatch, key: Sequence[str], columns: Sequence[p
 
     None for any others.
     """
-    if len(key) != 1 or not _stands(None, 1, columns):
+    column = as_values(combined(rows.column(key[0]))) if len(key) == 1 else None
+    if column is None or not hardly_repeats(column) or not _stands(None, 1, columns):
         return None
-    column = as_values(combined(rows.column(key[0])))
-    sorting = sorted_rows(column)
-    if sorting is None:
-        return None
-    permutation, begins = sorting
+    permutation, begins = sorted_rows(column)
     starts = np.flatnonzero(begins)
     keys = pa.table([column.take(pa.array(permutation[starts]))], names=list(key))
     return permutation, keys, np.append(starts, rows.num_rows)
