@@ -15,6 +15,7 @@ from windowing.combining import combined_plan
 from windowing.engine.carrying import carry_blobs_of
 from windowing.engine.cuts import PLACE, Cuts, slices_of
 from windowing.engine.exchange import blobs_of
+from windowing.engine.handover import Parcel, in_spark, received
 from windowing.engine.in_order import scan_in_order
 from windowing.engine.ports import Batch, Counts, InputFile, Part, Split
 from windowing.engine.rejects import reject_schema
@@ -179,14 +180,14 @@ def run_in_memory(
         cuts = cuts if isinstance(cuts, Cuts) else between_keys(cuts)
         slices = slices_of(cuts)
         work, known = decided(work, chunks, here, Held)
-        blobs: dict[int, list[bytes]] = defaultdict(list)
+        blobs: dict[int, list[Parcel]] = defaultdict(list)
         for chunk in reversed(known):  # blobs arrive in any order
-            for index, blob in blobs_of(work, cuts, chunk):
+            for index, blob in in_spark(blobs_of(work, cuts, chunk)):
                 blobs[index].append(blob)
         for part in start.parts if start is not None else ():
-            for index, blob in carry_blobs_of(work, cuts, part):
+            for index, blob in in_spark(carry_blobs_of(work, cuts, part)):
                 blobs[index].append(blob)
-        reports = [scan_slice(work.scanning, i, cuts, blobs[i]) for i in range(slices)]
+        reports = [scan_slice(work.scanning, i, cuts, received(blobs[i])) for i in range(slices)]
         if cuts is not None and any(report.pieces for report in reports):
             reports += scan_pieces(work.scanning, cuts, reports, here)
         if slices > 1 and plan.takes_marks:

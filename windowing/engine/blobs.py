@@ -42,9 +42,8 @@ class Blob:
     account: Account | None
 
 
-def encode(blob: Blob, base: int) -> bytes:
+def write(blob: Blob, base: int, sink: pa.NativeFile) -> None:
     """Write a blob; arrival positions go as 32 bit offsets from ``base``."""
-    sink = pa.BufferOutputStream()
     head = {
         "chunk": blob.chunk,
         "base": base,
@@ -56,10 +55,9 @@ def encode(blob: Blob, base: int) -> bytes:
     _write(sink, _key_batch(blob.sequences).replace_schema_metadata({HEAD: json.dumps(head).encode()}))
     _write(sink, _with(blob.sequences.rows, **{_OFFSET: (blob.sequences.pos - base).astype(np.int32)}))
     _write(sink, _with(blob.marks.rows, **{_POS: blob.marks.pos, _FILE: blob.marks.file, _LEVEL: blob.level}))
-    return sink.getvalue().to_pybytes()
 
 
-def decode(data: bytes) -> Blob:
+def read(data: pa.Buffer) -> Blob:
     """Read a blob; its arrays are views of ``data``."""
     stream = pa.BufferReader(data)
     keys, rows, marks = (_read(stream) for _ in range(3))
@@ -110,7 +108,7 @@ def _without(batch: pa.RecordBatch, count: int) -> tuple[pa.RecordBatch, list[An
     return batch.select(list(range(first))), [batch.column(i).to_numpy() for i in range(first, batch.num_columns)]
 
 
-def _write(sink: pa.BufferOutputStream, batch: pa.RecordBatch) -> None:
+def _write(sink: pa.NativeFile, batch: pa.RecordBatch) -> None:
     with pa.ipc.new_stream(sink, batch.schema) as writer:
         writer.write_batch(batch)
 

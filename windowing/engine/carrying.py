@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ from windowing.carry_tables import key_table, read_carry, row_schema, row_table
 from windowing.columns import Ints, combined
 from windowing.engine.blobs import HEAD
 from windowing.engine.cuts import Cuts, slice_bounds, slices_of
+from windowing.engine.handover import Fill
 from windowing.engine.standing import NOTHING_LEFT, CarryPart, Left, latest, still_of_use
 from windowing.engine.work import Work
 from windowing.plan import Plan
@@ -49,8 +51,8 @@ def carried(work: Work) -> Carry | None:
     return concatenated(parts) if parts else None
 
 
-def carry_blobs_of(work: Work, cuts: Cuts | None, part: CarryPart) -> Iterator[tuple[int, bytes]]:
-    """Yield (slice, blob) for each slice that has keys of a part."""
+def carry_blobs_of(work: Work, cuts: Cuts | None, part: CarryPart) -> Iterator[tuple[int, Fill]]:
+    """Yield (slice, what writes its blob) for each slice that has keys of a part."""
     carry = read_part(work, part)
     keys = carry.sequences.keys
     bounds = [0, len(carry.registers.rows)]
@@ -58,15 +60,15 @@ def carry_blobs_of(work: Work, cuts: Cuts | None, part: CarryPart) -> Iterator[t
         bounds = slice_bounds(keys, cuts.keys).tolist()
     for i in range(slices_of(cuts)):
         if bounds[i] < bounds[i + 1]:
-            yield i, _encode(part.index, part_of(carry, bounds[i], bounds[i + 1]))
+            yield i, partial(_write, part.index, part_of(carry, bounds[i], bounds[i + 1]))
 
 
-def is_carry(data: bytes) -> bool:
+def is_carry(data: pa.Buffer) -> bool:
     """Whether a blob holds a carry, and not the rows of a chunk."""
     return "carry" in _head(data)
 
 
-def decoded(work: Work, blobs: Sequence[bytes]) -> Carry | None:
+def decoded(work: Work, blobs: Sequence[pa.Buffer]) -> Carry | None:
     """Read the carry of a slice from its blobs, which come in any order."""
     found = sorted(((_head(data)["carry"], data) for data in blobs), key=lambda pair: int(pair[0]))
     plan = work.plan
@@ -139,14 +141,12 @@ def _position(plan: Plan, sequences: Sequences) -> pa.Table | None:
     return latest(pa.Table.from_batches([sequences.rows.select(names)])) if names else None
 
 
-def _encode(index: int, carry: Carry) -> bytes:
-    sink = pa.BufferOutputStream()
+def _write(index: int, carry: Carry, sink: pa.NativeFile) -> None:
     head = {HEAD: json.dumps({"carry": index}).encode()}
     for table in (key_table(carry).replace_schema_metadata(head), row_table(carry)):
         with pa.ipc.new_stream(sink, table.schema) as writer:
             writer.write_table(table)
-    return bytes(sink.getvalue().to_pybytes())
 
 
-def _head(data: bytes) -> dict[str, Any]:
+def _head(data: pa.Buffer) -> dict[str, Any]:
     return dict(json.loads(pa.ipc.open_stream(pa.BufferReader(data)).schema.metadata[HEAD]))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 import pyarrow as pa
@@ -11,8 +12,9 @@ import pyarrow as pa
 from windowing.clock import clock_values
 from windowing.columns import Ints, combined
 from windowing.combining import combine
-from windowing.engine.blobs import Blob, encode, part_of
+from windowing.engine.blobs import Blob, part_of, write
 from windowing.engine.cuts import Cuts, slice_places, slices_of
+from windowing.engine.handover import Fill
 from windowing.engine.ports import Account, Counts
 from windowing.engine.reading import behind_start, read_columns, read_rows, sequences_of
 from windowing.engine.rejects import reject
@@ -38,8 +40,8 @@ class Read:
     account: Account
 
 
-def blobs_of(work: Work, cuts: Cuts | None, chunk: Chunk) -> Iterator[tuple[int, bytes]]:
-    """Yield (slice, blob) for each slice that the chunk has anything to tell."""
+def blobs_of(work: Work, cuts: Cuts | None, chunk: Chunk) -> Iterator[tuple[int, Fill]]:
+    """Yield (slice, what writes its blob) for each slice that the chunk has anything to tell."""
     read = read_chunk(work, chunk)
     sequences = read.sequences if work.combined is None else combine(work.plan, work.combined, read.sequences)
     places = slice_places(sequences, cuts)
@@ -49,7 +51,7 @@ def blobs_of(work: Work, cuts: Cuts | None, chunk: Chunk) -> Iterator[tuple[int,
         part = part_of(sequences, int(places[i]), int(places[i + 1]))
         account = read.account if i == home else None
         if len(part) or len(read.marks) or read.clock is not None or account:
-            yield i, encode(Blob(chunk.index, part, read.marks, read.level, read.clock, account), chunk.base)
+            yield i, partial(write, Blob(chunk.index, part, read.marks, read.level, read.clock, account), chunk.base)
 
 
 def read_chunk(work: Work, chunk: Chunk) -> Read:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
@@ -12,6 +13,7 @@ from windowing.combining import combined_plan
 from windowing.engine.carrying import carry_blobs_of
 from windowing.engine.cuts import Cuts, cut_points, slices_of
 from windowing.engine.exchange import blobs_of
+from windowing.engine.handover import Way, give_back, in_a_file, in_spark, received
 from windowing.engine.in_order import may_be_in_order, scan_in_order
 from windowing.engine.ports import Counts, Part
 from windowing.engine.resuming import scan_pieces
@@ -101,26 +103,30 @@ class _Stopwatch:
 
 def _exchange(work: Work, session: Session, chunks: Sequence[Chunk], cuts: Cuts | None) -> list[Report]:
     slices = slices_of(cuts)
-    send = guarded(partial(_blobs_of_all, work, cuts))
+    folder = session.new_folder()
+    way = in_spark if folder is None else partial(in_a_file, folder)
+    send = guarded(partial(_blobs_of_all, work, cuts, way))
     receive = guarded(partial(_scan_partition, work.scanning, cuts))
     items: list[Chunk | CarryPart] = [*chunks, *(work.start.parts if work.start is not None else ())]
 
     def collected() -> list[Report]:
         blobs = session.context.parallelize(items, len(items)).mapPartitions(send)
-        found: list[Report] = blobs.partitionBy(slices, _identity).mapPartitionsWithIndex(receive).collect()
-        return found
+        found = blobs.partitionBy(slices, _identity).mapPartitionsWithIndex(receive).collect()
+        return [pickle.loads(report) for report in found]
 
     return session.run("exchange and scan", collected)  # all that speaks to Java, so that its end is told as such
 
 
-def _blobs_of_all(work: Work, cuts: Cuts | None, items: Any) -> Any:
+def _blobs_of_all(work: Work, cuts: Cuts | None, way: Way, items: Any) -> Any:
     for item in items:
-        send = carry_blobs_of if isinstance(item, CarryPart) else blobs_of
-        yield from send(work, cuts, item)
+        blobs_of_item = carry_blobs_of if isinstance(item, CarryPart) else blobs_of
+        yield from way(blobs_of_item(work, cuts, item))
 
 
 def _scan_partition(work: Work, cuts: Cuts | None, index: int, pairs: Any) -> Any:
-    yield scan_slice(work, index, cuts, (blob for _, blob in pairs))
+    parcels = [parcel for _, parcel in pairs]
+    yield pickle.dumps(scan_slice(work, index, cuts, received(parcels)))  # a report may hold views of blobs
+    give_back(parcels)
 
 
 def _identity(index: int) -> int:

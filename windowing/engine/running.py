@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import tempfile
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
@@ -93,6 +94,10 @@ class Session:
     def broadcast(self, value: Any) -> Shared:
         """Give a value to all tasks. Raises as `run` does."""
         return self.run("broadcast", lambda: self.context.broadcast(value))
+
+    def new_folder(self) -> str | None:
+        """Return a new folder that all tasks see, for as long as the session lasts; None on a cluster."""
+        return tempfile.mkdtemp(dir=self._setup.scratch[0]) if self._setup.scratch else None
 
     def close(self) -> None:
         """End Spark, its workers, and remove its temporary files. Tasks still running are stopped, not waited for.

@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from windowing.carry import Carry
 from windowing.columns import Ints
-from windowing.engine.blobs import Blob, decode, part_of
+from windowing.engine.blobs import Blob, part_of, read
 from windowing.engine.carrying import carried, decoded, is_carry, left_behind, with_carry
 from windowing.engine.cuts import Cuts
 from windowing.engine.cutting import FIRST, LAST, WHOLE, Told, part_number, sides
@@ -58,11 +58,10 @@ class Report:
     clock: Clock | None = None
 
 
-def scan_slice(work: Work, index: int, cuts: Cuts | None, blobs: Iterable[bytes]) -> Report:
+def scan_slice(work: Work, index: int, cuts: Cuts | None, blobs: Sequence[pa.Buffer]) -> Report:
     """Scan the whole keys of slice ``index`` from its blobs, which come in any order, and keep its pieces of others."""
-    received = list(blobs)
-    carry = decoded(work, [data for data in received if is_carry(data)])
-    parts = sorted((decode(data) for data in received if not is_carry(data)), key=lambda blob: blob.chunk)
+    carry = decoded(work, [data for data in blobs if is_carry(data)])
+    parts = sorted((read(data) for data in blobs if not is_carry(data)), key=lambda blob: blob.chunk)
     if not parts and carry is None:
         return Report(None, Counts(), (), 0, 0)
     account = sum((blob.account for blob in parts if blob.account), Account())

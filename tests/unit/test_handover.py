@@ -1,0 +1,71 @@
+"""Blobs go from the tasks that make them to those that scan them, by either way, and leave nothing behind."""
+
+from __future__ import annotations
+
+import mmap
+from functools import partial
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+from windowing.engine.blobs import Blob, read, write
+from windowing.engine.handover import Fill, Parcel, Place, give_back, in_a_file, in_spark, received
+from windowing.marks import no_marks
+from windowing.sequence import build
+
+PAGES = 5
+
+
+def _fill(data: bytes, sink: pa.NativeFile) -> None:
+    sink.write(data)
+
+
+def _fills(*blobs: bytes) -> list[tuple[int, Fill]]:
+    return [(index, partial(_fill, data)) for index, data in enumerate(blobs)]
+
+
+def _texts(parcels: list[tuple[int, Parcel]]) -> list[tuple[int, bytes]]:
+    return [(index, received([parcel])[0].to_pybytes()) for index, parcel in parcels]
+
+
+def test_both_ways_bring_the_same(tmp_path: Path) -> None:
+    blobs = [b"one", b"", b"x" * mmap.PAGESIZE, b"y" * (mmap.PAGESIZE + 1), b"last"]
+    in_files = [part for half in (blobs[:2], blobs[2:]) for part in in_a_file(str(tmp_path), _fills(*half))]
+    assert [data for _, data in _texts(in_files)] == blobs
+    assert _texts(list(in_spark(_fills(*blobs)))) == list(enumerate(blobs))
+    assert len(list(tmp_path.iterdir())) == 2
+
+
+def test_through_spark_goes_the_blob_or_where_it_lies(tmp_path: Path) -> None:
+    assert [type(parcel) for _, parcel in in_spark(_fills(b"a", b"b"))] == [bytes, bytes]
+    assert [type(parcel) for _, parcel in in_a_file(str(tmp_path), _fills(b"a", b"b"))] == [Place, Place]
+
+
+@pytest.mark.skipif(not hasattr(mmap, "MADV_REMOVE"), reason="the system cannot free a part of a file")
+def test_what_is_given_back_takes_no_room_and_leaves_its_neighbours(tmp_path: Path) -> None:
+    size = PAGES * mmap.PAGESIZE
+    parcels = [parcel for _, parcel in in_a_file(str(tmp_path), _fills(b"a" * size, b"b" * (size - 1), b"c" * size))]
+    (file,) = tmp_path.iterdir()
+    before = file.stat().st_blocks
+    give_back([parcels[1]])
+    assert (before - file.stat().st_blocks) * 512 == size
+    first, second, third = (buffer.to_pybytes() for buffer in received(parcels))
+    assert (set(first), set(second), set(third)) == ({ord("a")}, {0}, {ord("c")})
+
+
+@pytest.mark.skipif(not hasattr(mmap, "MADV_REMOVE"), reason="the system cannot free a part of a file")
+def test_a_blob_that_is_given_back_is_never_taken_for_one(tmp_path: Path) -> None:
+    rows = pa.record_batch({"k": ["a"] * 9, "t": list(range(9))})
+    sequences = build(rows, pa.array(range(9)).to_numpy(), ["k"], ["t"], ["t"])
+    marks = no_marks(rows.slice(0, 0), ["t"])
+    blob = Blob(0, sequences, marks, marks.pos, None, None)
+    ((_, parcel),) = in_a_file(str(tmp_path), [(0, partial(write, blob, 0))])
+    assert len(read(received([parcel])[0]).sequences) == 9
+    give_back([parcel])
+    with pytest.raises(pa.ArrowInvalid):
+        read(received([parcel])[0])
+
+
+def test_bytes_are_nobodys_to_give_back() -> None:
+    give_back([b"blob"])
