@@ -135,3 +135,35 @@ def test_keys_survive_any_chunking(chunks: list[list[str | None]], group: int) -
     back = pq.read_table(pa.BufferReader(sink.getvalue()))
     assert back.schema == plain(table.schema)
     assert back["key"].to_pylist() == [value for chunk in chunks for value in chunk]
+
+
+def _encodings(path: Path) -> set[str]:
+    return set(pq.read_metadata(path / "x.parquet").row_group(0).column(0).encodings)
+
+
+def test_floats_that_repeat_are_written_by_a_dictionary(tmp_path: Path) -> None:
+    prices = pa.table({"x": pa.array(np.arange(20_000) % 5000 / 100)})
+    assert written(tmp_path, prices).equals(prices)
+    assert "RLE_DICTIONARY" in _encodings(tmp_path)
+
+
+def test_floats_of_which_none_repeats_are_written_plain(tmp_path: Path) -> None:
+    others = pa.table({"x": pa.array(np.sqrt(np.arange(20_000)))})
+    assert written(tmp_path, others).equals(others)
+    assert "RLE_DICTIONARY" not in _encodings(tmp_path)
+
+
+@pytest.mark.parametrize("kind", [np.float32, np.float64])
+def test_all_bits_of_floats_are_kept_by_a_dictionary(tmp_path: Path, kind: type) -> None:
+    odd = np.array([0.0, -0.0, np.nan, -np.nan, np.inf, -np.inf, 5e-324], kind)
+    column = pa.array(np.tile(odd, 100))
+    back = written(tmp_path, pa.table({"x": column}))["x"].combine_chunks()
+    assert "RLE_DICTIONARY" in _encodings(tmp_path)
+    assert back.buffers()[1].to_pybytes()[: 700 * odd.itemsize] == np.tile(odd, 100).tobytes()
+
+
+def test_parts_between_stages_are_never_written_by_a_dictionary_of_floats(tmp_path: Path) -> None:
+    table = pa.table({"x": pa.array(np.zeros(5000))})
+    with pa.OSFile(str(tmp_path / "x.parquet"), "wb") as file:
+        parquet.encode_between([table], table.schema, file)
+    assert "RLE_DICTIONARY" not in _encodings(tmp_path)
