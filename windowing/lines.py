@@ -13,6 +13,7 @@ from windowing.columns import Ints, combined, words
 from windowing.contents import Contents, Ranges, batches, part, simplest
 from windowing.errors import DataError
 from windowing.groups import grouped
+from windowing.jit import kernel
 from windowing.panes import Panes
 from windowing.plan import Plan
 from windowing.sequence import Sequences, group_codes
@@ -77,15 +78,14 @@ def _is_long(bound: Bound) -> bool:
 
 
 def _lines(plan: Plan, sequences: Sequences, panes: Panes) -> Lines:
-    pane, groups, contents = np.arange(len(panes)), [], panes.contents
-    code = np.zeros(0, np.int64)
+    pane, groups, contents, code = np.arange(len(panes)), [], panes.contents, None
     if plan.options.group_by:
         codes, values = group_codes([combined(sequences.rows.column(name)) for name in plan.options.group_by])
         touched = isinstance(plan.spec, Batched)
         found = grouped(panes.contents, codes.astype(np.int64), values, touched)
         pane, code, contents = found.pane, found.group, found.contents
         groups = [combined(column).take(pa.array(code)) for column in values.columns]
-    order = _order(panes, pane, code)
+    order = _order(panes) if code is None else _order_of_groups(panes, pane, code)
     contents = simplest(contents)
     rank = None if plan.options.group_by else _rank(plan, sequences, contents)
     return Lines(pane, groups, contents, rank, order, _last(pane, order))
@@ -101,20 +101,25 @@ def _rank(plan: Plan, sequences: Sequences, contents: Contents) -> Ints | None:
     return np.arange(len(sequences)) - np.repeat(sequences.bounds[:-1], np.diff(sequences.bounds))
 
 
-def _order(panes: Panes, pane: Ints, group: Ints) -> Ints | None:
-    """The permutation by (key, number, group), or None where lines stand so."""
+def _order(panes: Panes) -> Ints | None:
+    """The permutation by (key, number), or None where panes stand so."""
+    return None if _ascend(panes.key, panes.number) else np.lexsort([panes.number, panes.key])
+
+
+def _order_of_groups(panes: Panes, pane: Ints, group: Ints) -> Ints | None:
+    """The permutation of lines by (key, number, group), or None where they stand so."""
     key, number = panes.key[pane], panes.number[pane]
-    columns = [key, number, group] if len(group) else [key, number]
-    return None if _ascend(columns) else np.lexsort(columns[::-1])
+    stands = _ascend(pane, group) and _ascend(panes.key, panes.number)
+    return None if stands else np.lexsort([group, number, key])
 
 
-def _ascend(columns: list[Ints]) -> bool:
-    """Whether rows stand by these columns, the most significant first; no two rows are the same."""
-    rises, ties = np.zeros(max(0, len(columns[0]) - 1), np.bool_), np.ones(max(0, len(columns[0]) - 1), np.bool_)
-    for column in columns:
-        rises = rises | (ties & (column[1:] > column[:-1]))
-        ties = ties & (column[1:] == column[:-1])
-    return bool(np.all(rises))
+@kernel
+def _ascend(first: Ints, second: Ints) -> bool:
+    """Whether pairs stand in order."""
+    for i in range(1, len(first)):
+        if first[i] < first[i - 1] or (first[i] == first[i - 1] and second[i] < second[i - 1]):
+            return False
+    return True
 
 
 def _last(pane: Ints, order: Ints | None) -> pa.Array:

@@ -90,7 +90,8 @@ def scan(
     carry = None
     if bounds.keeps:
         carry = carry_of(plan.spec, looks_back(plan), sequences, signals, setting, panes, told, bounds.dead)
-    account = _account(plan, sequences, panes.contents, take(panes.contents, told), past, carry)
+    told_contents = panes.contents if len(told) == len(panes) else take(panes.contents, told)
+    account = _account(plan, sequences, panes.contents, told_contents, past, carry)
     panes = replace(_told(plan, sequences, panes, told, past), bare=_told_bare(plan, sequences, panes.bare, past))
     windows = len(panes) if past is None else int(np.count_nonzero(panes.number >= 0))
     tables = result_tables(plan, sequences, marks, panes)

@@ -31,7 +31,7 @@ def _texts(parcels: list[tuple[int, Parcel]]) -> list[tuple[int, bytes]]:
 
 def test_both_ways_bring_the_same(tmp_path: Path) -> None:
     blobs = [b"one", b"", b"x" * mmap.PAGESIZE, b"y" * (mmap.PAGESIZE + 1), b"last"]
-    in_files = [part for half in (blobs[:2], blobs[2:]) for part in in_a_file(str(tmp_path), _fills(*half))]
+    in_files = [part for half in (blobs[:2], blobs[2:]) for part in in_a_file([str(tmp_path)], _fills(*half))]
     assert [data for _, data in _texts(in_files)] == blobs
     assert _texts(list(in_spark(_fills(*blobs)))) == list(enumerate(blobs))
     assert len(list(tmp_path.iterdir())) == 2
@@ -39,13 +39,13 @@ def test_both_ways_bring_the_same(tmp_path: Path) -> None:
 
 def test_through_spark_goes_the_blob_or_where_it_lies(tmp_path: Path) -> None:
     assert [type(parcel) for _, parcel in in_spark(_fills(b"a", b"b"))] == [bytes, bytes]
-    assert [type(parcel) for _, parcel in in_a_file(str(tmp_path), _fills(b"a", b"b"))] == [Place, Place]
+    assert [type(parcel) for _, parcel in in_a_file([str(tmp_path)], _fills(b"a", b"b"))] == [Place, Place]
 
 
 @pytest.mark.skipif(not hasattr(mmap, "MADV_REMOVE"), reason="the system cannot free a part of a file")
 def test_what_is_given_back_takes_no_room_and_leaves_its_neighbours(tmp_path: Path) -> None:
     size = PAGES * mmap.PAGESIZE
-    parcels = [parcel for _, parcel in in_a_file(str(tmp_path), _fills(b"a" * size, b"b" * (size - 1), b"c" * size))]
+    parcels = [parcel for _, parcel in in_a_file([str(tmp_path)], _fills(b"a" * size, b"b" * (size - 1), b"c" * size))]
     (file,) = tmp_path.iterdir()
     before = file.stat().st_blocks
     give_back([parcels[1]])
@@ -60,11 +60,20 @@ def test_a_blob_that_is_given_back_is_never_taken_for_one(tmp_path: Path) -> Non
     sequences = build(rows, pa.array(range(9)).to_numpy(), ["k"], ["t"], ["t"])
     marks = no_marks(rows.slice(0, 0), ["t"])
     blob = Blob(0, sequences, marks, marks.pos, None, None)
-    ((_, parcel),) = in_a_file(str(tmp_path), [(0, partial(write, blob, 0))])
+    ((_, parcel),) = in_a_file([str(tmp_path)], [(0, partial(write, blob, 0))])
     assert len(read(received([parcel])[0]).sequences) == 9
     give_back([parcel])
     with pytest.raises(pa.ArrowInvalid):
         read(received([parcel])[0])
+
+
+def test_files_are_spread_over_all_disks(tmp_path: Path) -> None:
+    disks = [tmp_path / name for name in "ab"]
+    for disk in disks:
+        disk.mkdir()
+    for _ in range(64):
+        list(in_a_file([str(disk) for disk in disks], _fills(b"x")))
+    assert all(len(list(disk.iterdir())) > 8 for disk in disks)
 
 
 def test_bytes_are_nobodys_to_give_back() -> None:

@@ -46,12 +46,13 @@ def in_spark(blobs: Iterable[tuple[int, Fill]]) -> Iterator[tuple[int, Parcel]]:
         yield index, sink.getvalue().to_pybytes()
 
 
-def in_a_file(folder: str, blobs: Iterable[tuple[int, Fill]]) -> Iterator[tuple[int, Parcel]]:
-    """Write blobs into a new file in ``folder``; yield where each lies, with the slice that it is for.
+def in_a_file(folders: Sequence[str], blobs: Iterable[tuple[int, Fill]]) -> Iterator[tuple[int, Parcel]]:
+    """Write blobs into a new file in any of ``folders``; yield where each lies, with the slice that it is for.
 
     All of them lie there when the last has been asked for.
     """
-    path = f"{folder}/{uuid.uuid4().hex}"  # a task that is tried again writes another
+    name = uuid.uuid4()  # a task that is tried again writes another
+    path = f"{folders[name.int % len(folders)]}/{name.hex}"
     with pa.OSFile(path, "wb") as file:
         for index, fill in blobs:
             file.write(bytes(-file.tell() % mmap.PAGESIZE))  # no two blobs share a page: see `given_back`

@@ -103,18 +103,19 @@ class _Stopwatch:
 
 def _exchange(work: Work, session: Session, chunks: Sequence[Chunk], cuts: Cuts | None) -> list[Report]:
     slices = slices_of(cuts)
-    folder = session.new_folder()
-    way = in_spark if folder is None else partial(in_a_file, folder)
-    send = guarded(partial(_blobs_of_all, work, cuts, way))
     receive = guarded(partial(_scan_partition, work.scanning, cuts))
     items: list[Chunk | CarryPart] = [*chunks, *(work.start.parts if work.start is not None else ())]
 
-    def collected() -> list[Report]:
+    def collected(way: Way) -> list[Report]:
+        send = guarded(partial(_blobs_of_all, work, cuts, way))
         blobs = session.context.parallelize(items, len(items)).mapPartitions(send)
         found = blobs.partitionBy(slices, _identity).mapPartitionsWithIndex(receive).collect()
         return [pickle.loads(report) for report in found]
 
-    return session.run("exchange and scan", collected)  # all that speaks to Java, so that its end is told as such
+    with session.folders() as folders:
+        way = partial(in_a_file, folders) if folders else in_spark
+        # All that speaks to Java is done in there, so that its end is told as such.
+        return session.run("exchange and scan", partial(collected, way))
 
 
 def _blobs_of_all(work: Work, cuts: Cuts | None, way: Way, items: Any) -> Any:

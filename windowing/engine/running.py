@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import tempfile
 from collections.abc import Callable, Iterable, Iterator
@@ -95,9 +96,12 @@ class Session:
         """Give a value to all tasks. Raises as `run` does."""
         return self.run("broadcast", lambda: self.context.broadcast(value))
 
-    def new_folder(self) -> str | None:
-        """Return a new folder that all tasks see, for as long as the session lasts; None on a cluster."""
-        return tempfile.mkdtemp(dir=self._setup.scratch[0]) if self._setup.scratch else None
+    @contextlib.contextmanager
+    def folders(self) -> Iterator[tuple[str, ...]]:
+        """Make folders that all tasks see, one on each disk that Spark may use; remove them. None on a cluster."""
+        with contextlib.ExitStack() as stack:
+            made = (tempfile.TemporaryDirectory(dir=disk, ignore_cleanup_errors=True) for disk in self._setup.scratch)
+            yield tuple(stack.enter_context(folder) for folder in made)
 
     def close(self) -> None:
         """End Spark, its workers, and remove its temporary files. Tasks still running are stopped, not waited for.
