@@ -2,9 +2,8 @@
 
 Spark unpacks it once for each executor, into `FOLDER` beside what the executor runs in. There numba finds the driver's
 compiled kernels where it would put its own. Where the processor is of the driver's kind they are loaded, in
-milliseconds; elsewhere they are compiled once for each executor. A kernel goes along if it is certain that it was
-compiled from just this code: if numba itself would take it on the driver, which looks at the kernel's own source, and
-if it is younger than the sources of the kernels that it calls, which numba does not look at.
+milliseconds; elsewhere they are compiled once for each executor. A kernel goes along if numba itself would take it on
+the driver: it was compiled from just this source, and its name says from what else (`windowing.jit`).
 """
 
 from __future__ import annotations
@@ -17,7 +16,6 @@ import pickle
 import sys
 import zipfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -57,7 +55,7 @@ def _entry(name: str) -> zipfile.ZipInfo:
 
 
 def _contents(packages: Sequence[str]) -> Iterator[tuple[str, bytes]]:
-    sources = _sources(packages)
+    caches = _caches(packages)
     for package in packages:
         spec = importlib.util.find_spec(package)
         if spec is None or spec.origin is None:
@@ -67,61 +65,35 @@ def _contents(packages: Sequence[str]) -> Iterator[tuple[str, bytes]]:
             if path.is_file() and "__pycache__" not in path.parts:
                 name, code = Path(package) / path.relative_to(root), path.read_bytes()
                 yield name.as_posix(), code
-                for kernel in _kernels(path, code, sources):
+                for kernel in _kernels(path, code, caches):
                     yield (name.parent / "__pycache__" / kernel.name).as_posix(), kernel.read_bytes()
 
 
-@dataclass(frozen=True, slots=True)
-class _Source:
-    """A source with kernels: the folder where numba ``keeps`` what it compiled, and the others whose it ``calls``."""
-
-    keeps: Path
-    calls: frozenset[Path]
-
-
-def _sources(packages: Sequence[str]) -> dict[Path, _Source]:
-    """The sources with kernels, of those that are loaded."""
+def _caches(packages: Sequence[str]) -> dict[Path, Path]:
+    """Of the sources with kernels that are loaded: the folder where numba keeps what it compiled from each."""
     if "numba" not in sys.modules:
         return {}
     from numba.core.dispatcher import Dispatcher  # noqa: PLC0415 - 0.5 s where nobody has asked for it
 
     found = {}
     for name, module in list(sys.modules.items()):
-        if name.partition(".")[0] in packages and getattr(module, "__file__", None):
-            kernels = [value for value in list(vars(module).values()) if isinstance(value, Dispatcher)]
-            of = {Path(kernel.py_func.__code__.co_filename): kernel.stats.cache_path for kernel in kernels}
-            if place := of.pop(Path(str(module.__file__)), None):
-                found[Path(str(module.__file__))] = _Source(Path(place), frozenset(of))
+        if name.partition(".")[0] in packages:
+            for value in list(vars(module).values()):
+                if isinstance(value, Dispatcher) and (place := value.stats.cache_path):
+                    found[Path(value.py_func.__code__.co_filename)] = Path(place)
     return found
 
 
-def _kernels(path: Path, code: bytes, sources: Mapping[Path, _Source]) -> Iterator[Path]:
-    """The files of numba's cache that were compiled from the source ``path``, which holds ``code``, as it is now."""
-    if path not in sources:
+def _kernels(path: Path, code: bytes, caches: Mapping[Path, Path]) -> Iterator[Path]:
+    """The files of numba's cache that were compiled from the source ``path``, which holds ``code``."""
+    if path not in caches:
         return
-    since = max((_changed(called) for called in _called(path, sources)), default=0)
     python = f"py{sys.version_info.major}{sys.version_info.minor}{sys.abiflags}"
-    for index in sources[path].keeps.glob(f"{path.stem}.*.{python}.nbi"):
+    for index in caches[path].glob(f"{path.stem}.*.{python}.nbi"):
         named = [index.with_name(name) for name in _compiled(index.read_bytes(), hashlib.sha256(code).digest())]
         # An index that names a file which is not there is good for the others: numba looks.
-        young = [file for file in named if file.exists() and file.stat().st_mtime_ns > since]
-        yield from [index, *young] if young else []
-
-
-def _called(path: Path, sources: Mapping[Path, _Source]) -> set[Path]:
-    """The other sources whose kernels are in those of ``path``, through whatever others."""
-    found: set[Path] = set()
-    left = [path]
-    while left:
-        calls = sources[left.pop()].calls - found
-        found |= calls
-        left += [each for each in calls if each in sources]
-    return found - {path}
-
-
-def _changed(path: Path) -> int:
-    """When a file came to be what it is: what its date says can be older, where it was unpacked or copied."""
-    return path.stat().st_ctime_ns
+        there = [file for file in named if file.exists()]
+        yield from [index, *there] if there else []
 
 
 def _compiled(index: bytes, stamp: bytes) -> list[str]:
