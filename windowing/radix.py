@@ -19,10 +19,15 @@ Mask = npt.NDArray[np.bool_]
 _MOST_BITS = 9  # of a pass: more places to write to at a time than the core keeps the pages of are slower
 
 
+def sorted_at_once(size: int) -> int:
+    """Return how many bits so many words may differ in to be sorted in one go: places take the others."""
+    return 64 - size.bit_length()
+
+
 def radix_order(words: Words) -> Ints:
     """Return the stable permutation that sorts words, int64 (n,)."""
     varying = int(_varying(words))
-    room = 64 - len(words).bit_length()
+    room = sorted_at_once(len(words))
     low = 0
     while low.bit_count() < room and low != varying:
         low |= (varying ^ low) & -(varying ^ low)

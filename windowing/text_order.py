@@ -1,8 +1,9 @@
 """The order of texts, bytewise, without comparing text with text row by row.
 
-Texts are sorted by seven bytes at a time, as words: behind what they all begin with, and then only those that tie,
-again behind what they share. A word ends in how many bytes there are left, so that a text stands before one that goes
-on, and texts that tie with fewer than eight left are the same.
+Texts are sorted by words of 64 bits: behind what they all begin with, and then only those that tie, again behind what
+they share. A word says of each of the next bytes which it is of those that stand in that place in any of the texts, or
+that the text has ended, which comes before all bytes. So a digit takes four bits and what all texts share none, and
+words hold seven bytes of any texts, sixteen of numbers in hex, more of dates.
 """
 
 from __future__ import annotations
@@ -12,13 +13,13 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from windowing.jit import kernel
-from windowing.radix import Codes, Ints, Mask, Words, radix_order, ranks
+from windowing.radix import Codes, Ints, Mask, Words, radix_order, ranks, sorted_at_once
 
 Bytes = npt.NDArray[np.uint8]
 
-_WORD = 7
-_MORE = np.uint64(8)  # what a word ends in where more bytes follow, at the least one
-_COUNT = np.uint64(255)
+Table = npt.NDArray[np.uint64]
+
+_PLACES = 24  # of bytes that a word may tell; the table of them stays near the core
 
 
 def is_text(dtype: pa.DataType) -> bool:
@@ -87,12 +88,14 @@ def _sort_groups(
     """
     places, groups = _members(first, stop)
     rows = order[places]
-    words = _words(offsets, data, rows, groups, depths)
+    at, end = _spans(offsets, rows, groups, depths)
+    table = _table(_seen(data, at, end), sorted_at_once(len(rows)))
+    words = _words(data, at, end, table)
     by_word = radix_order(words)
     if len(first) > 1:
         by_word = by_word[radix_order(groups[by_word].view(np.uint64))]
     ordered = by_word if len(rows) == len(order) and len(first) == 1 else rows[by_word]  # the same in the first round
-    return _split(order, begins, places, groups, ordered, words, by_word)
+    return _split(order, begins, places, groups, ordered, words, by_word, end - at > len(table))
 
 
 @kernel
@@ -126,38 +129,81 @@ def _shared(offsets: Ints, data: Bytes, order: Ints, first: Ints, stop: Ints) ->
 
 
 @kernel
-def _word(data: Bytes, at: int, end: int) -> np.uint64:
-    """The bytes from ``at`` on as one number that sorts as they do."""
-    word = np.uint64(0)
-    for place in range(at, at + _WORD):
-        word <<= np.uint64(8)
-        if place < end:
-            word |= np.uint64(data[place])
-    return (word << np.uint64(8)) | np.uint64(min(end - at, _WORD + 1))
+def _spans(offsets: Ints, rows: Ints, groups: Ints, depths: Ints) -> tuple[Ints, Ints]:
+    """Where the part of each text begins and ends that is yet to be looked at."""
+    at, end = np.empty(len(rows), np.int64), np.empty(len(rows), np.int64)
+    for i in range(len(rows)):
+        at[i], end[i] = offsets[rows[i]] + depths[groups[i]], offsets[rows[i] + 1]
+    return at, end
 
 
 @kernel
-def _words(offsets: Ints, data: Bytes, rows: Ints, groups: Ints, depths: Ints) -> Words:
-    out = np.empty(len(rows), np.uint64)
-    for i in range(len(rows)):
-        out[i] = _word(data, offsets[rows[i]] + depths[groups[i]], offsets[rows[i] + 1])
+def _seen(data: Bytes, at: Ints, end: Ints) -> Mask:
+    """Which bytes stand in each place behind ``at`` in any text, (`_PLACES`, 257): 0 for its end, else byte + 1."""
+    seen = np.zeros((_PLACES, 257), np.bool_)
+    for i in range(len(at)):
+        size = min(end[i] - at[i], _PLACES)
+        for place in range(size):
+            seen[place, np.int64(data[at[i] + place]) + 1] = True
+        if size < _PLACES:
+            seen[size, 0] = True
+    for place in range(1, _PLACES):
+        seen[place, 0] |= seen[place - 1, 0]
+    return seen
+
+
+@kernel
+def _table(seen: Mask, most: int) -> Table:
+    """What each byte, or the end, adds to a word, in each of the places that fit into ``most`` bits, (places, 257)."""
+    widths, bits, places = np.zeros(_PLACES, np.int64), 0, 0
+    for place in range(_PLACES):
+        different = np.count_nonzero(seen[place])
+        while (1 << widths[place]) < different:
+            widths[place] += 1
+        if bits + widths[place] > most or not np.any(seen[place, 1:]):
+            break
+        bits += widths[place]
+        places += 1
+    table = np.zeros((places, 257), np.uint64)
+    for place in range(places):
+        bits -= widths[place]
+        rank = np.uint64(0)
+        for value in range(257):
+            if widths[place] and seen[place, value]:
+                table[place, value] = rank << np.uint64(bits)
+                rank += np.uint64(1)
+    return table
+
+
+@kernel
+def _words(data: Bytes, at: Ints, end: Ints, table: Table) -> Words:
+    """The next bytes of each text, as many as ``table`` has places, as a number that sorts as they do."""
+    out = np.empty(len(at), np.uint64)
+    for i in range(len(at)):
+        word, size = np.uint64(0), min(end[i] - at[i], len(table))
+        for place in range(size):
+            word |= table[place, np.int64(data[at[i] + place]) + 1]
+        for place in range(size, len(table)):
+            word |= table[place, 0]
+        out[i] = word
     return out
 
 
 @kernel
 def _split(
-    order: Ints, begins: Mask, places: Ints, groups: Ints, rows: Ints, words: Words, by_word: Ints
+    order: Ints, begins: Mask, places: Ints, groups: Ints, rows: Ints, words: Words, by_word: Ints, has_more: Mask
 ) -> tuple[Ints, Ints]:
     """Put sorted rows in their places; return the runs of two or more that tie and have more bytes.
 
-    ``words``: as they stood, ``by_word`` the order that sorts them.
+    ``words`` and ``has_more``: as they stood, ``by_word`` the order that sorts them.
     """
     first, stop = np.empty(len(rows) // 2, np.int64), np.empty(len(rows) // 2, np.int64)
     if len(rows) == 0:
         return first, stop
-    count, low, word = 0, 0, words[by_word[0]]
+    count, low, word, goes_on = 0, 0, words[by_word[0]], False
     for i in range(len(rows)):
         order[places[i]] = rows[i]
+        goes_on |= has_more[by_word[i]]
         if i + 1 < len(rows):
             last, word = word, words[by_word[i + 1]]
             if word == last and groups[i + 1] == groups[i]:
@@ -165,46 +211,53 @@ def _split(
         else:
             last = word
         begins[places[low]] = True
-        if i > low and last & _COUNT == _MORE:
+        if i > low and goes_on:
             first[count], stop[count] = places[low], places[i] + 1
             count += 1
-        low = i + 1
+        low, goes_on = i + 1, False
     return first[:count].copy(), stop[:count].copy()
 
 
 @kernel
 def _merge(offsets: Ints, data: Bytes, bounds: Ints, depth: int) -> tuple[Codes, Ints]:
     """Merge runs two by two until there is one. ``depth``: how many bytes all texts share."""
-    rows, words = np.arange(len(offsets) - 1), np.empty(len(offsets) - 1, np.uint64)
-    for i in range(len(words)):
-        words[i] = _word(data, offsets[i] + depth, offsets[i + 1])
+    rows, at, end = np.arange(len(offsets) - 1), offsets[:-1] + depth, offsets[1:].copy()
+    table = _table(_seen(data, at, end), 64)
+    words = _words(data, at, end, table)
+    told = depth + len(table)
+    is_all = np.max(end - at) <= len(table)
     rows_to, words_to = np.empty_like(rows), np.empty_like(words)
     while len(bounds) > 2:
         for run in range(0, len(bounds) - 1, 2):
             low, middle = bounds[run], bounds[run + 1]
             high = bounds[min(run + 2, len(bounds) - 1)]
-            _merge_two(offsets, data, depth, rows, words, low, middle, high, rows_to, words_to)
+            _merge_two(offsets, data, told, is_all, rows, words, low, middle, high, rows_to, words_to)
         bounds = np.append(bounds[:-1:2], bounds[-1])
         rows, rows_to = rows_to, rows
         words, words_to = words_to, words
     begins = np.empty(len(rows), np.bool_)
     for i in range(len(rows)):
         begins[i] = (
-            i == 0 or words[i] != words[i - 1] or _tie(offsets, data, rows[i], rows[i - 1], words[i], depth) != 0
+            i == 0
+            or words[i] != words[i - 1]
+            or not (is_all or _further(offsets, data, rows[i], rows[i - 1], told) == 0)
         )
     return ranks(rows, begins)
 
 
 @kernel
 def _merge_two(
-    offsets: Ints, data: Bytes, depth: int, rows: Ints, words: Words, low: int, middle: int, high: int,
+    offsets: Ints, data: Bytes, told: int, is_all: bool, rows: Ints, words: Words, low: int, middle: int, high: int,
     rows_to: Ints, words_to: Words,
 ) -> None:  # fmt: skip
-    """Merge the runs ``[low, middle)`` and ``[middle, high)``, without a branch that cannot be foretold."""
+    """Merge the runs ``[low, middle)`` and ``[middle, high)``, without a branch that cannot be foretold.
+
+    Words tell ``told`` bytes of each text; ``is_all``: none has more.
+    """
     i, j, to = low, middle, low
     while i < middle and j < high:
         takes_second = words[j] < words[i]
-        if words[j] == words[i] and _tie(offsets, data, rows[j], rows[i], words[i], depth) < 0:
+        if not is_all and words[j] == words[i] and _further(offsets, data, rows[j], rows[i], told) < 0:
             takes_second = True
         place = j if takes_second else i
         rows_to[to], words_to[to] = rows[place], words[place]
@@ -218,11 +271,9 @@ def _merge_two(
 
 
 @kernel
-def _tie(offsets: Ints, data: Bytes, a: int, b: int, word: np.uint64, depth: int) -> int:
-    """Below zero, zero or above it as text a is smaller than text b, the same or greater; both have this ``word``."""
-    if word & _COUNT != _MORE:
-        return 0
-    i, j = offsets[a] + depth + _WORD, offsets[b] + depth + _WORD
+def _further(offsets: Ints, data: Bytes, a: int, b: int, told: int) -> int:
+    """Below zero, zero or above it as text a is smaller than text b, the same or greater; ``told`` bytes are alike."""
+    i, j = offsets[a] + told, offsets[b] + told
     while i < offsets[a + 1] and j < offsets[b + 1]:
         if data[i] != data[j]:
             return -1 if data[i] < data[j] else 1

@@ -50,8 +50,9 @@ def encode(tables: Iterable[pa.Table], schema: pa.Schema, file: IO[bytes] | pa.N
 
 
 def encode_between(tables: Iterable[pa.Table], schema: pa.Schema, file: IO[bytes] | pa.NativeFile) -> None:
-    """Write ``tables`` as `encode` does, but not compressed: for what is read once, soon, and then deleted."""
-    _encode(tables, schema, file, "none", lambda _: False)
+    """Write ``tables`` as `encode` does, but not compressed, and floats plain: for what is read once, soon, and then
+    deleted."""
+    _encode(tables, schema, file, "none", lambda column: is_bytes(column.type) and _repeats(column))
 
 
 def _encode(
@@ -61,7 +62,8 @@ def _encode(
     compression: str,
     may_be_codes: Callable[[pa.ChunkedArray], bool],
 ) -> None:
-    """``may_be_codes``: whether floats, of which it sees the first table's, are to be written by a dictionary."""
+    """``may_be_codes``: whether a column, of which it sees the first table's values, is to be written by a dictionary,
+    where it is of floats or texts. Texts that come as a dictionary are written by one."""
     target = plain(schema)
     rest = iter(tables)
     first = _conform(next(rest, target.empty_table()).unify_dictionaries(), target)
@@ -71,8 +73,9 @@ def _encode(
         compression=compression,
         use_dictionary=[
             field.name
-            for field in target
-            if is_bytes(field.type) or (pa.types.is_floating(field.type) and may_be_codes(first.column(field.name)))
+            for field in first.schema
+            if pa.types.is_dictionary(field.type)
+            or ((is_bytes(field.type) or pa.types.is_floating(field.type)) and may_be_codes(first.column(field.name)))
         ],
         column_encoding={field.name: "DELTA_BINARY_PACKED" for field in target if is_integral(field.type)},
         store_schema=False,
