@@ -13,7 +13,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from windowing.jit import kernel
-from windowing.radix import Codes, Ints, Mask, Words, radix_order, ranks, sorted_at_once
+from windowing.radix import Codes, Ints, Mask, Words, changes, radix_order, ranks, sorted_at_once, sorted_words
 
 Bytes = npt.NDArray[np.uint8]
 
@@ -91,11 +91,12 @@ def _sort_groups(
     at, end = _spans(offsets, rows, groups, depths)
     table = _table(_seen(data, at, end), sorted_at_once(len(rows)))
     words = _words(data, at, end, table)
-    by_word = radix_order(words)
+    by_word, others = sorted_words(words)
     if len(first) > 1:
         by_word = by_word[radix_order(groups[by_word].view(np.uint64))]
+        others = changes(words[by_word]) | changes(groups)
     ordered = by_word if len(rows) == len(order) and len(first) == 1 else rows[by_word]  # the same in the first round
-    return _split(order, begins, places, groups, ordered, words, by_word, end - at > len(table))
+    return _split(order, begins, places, ordered, others, by_word, end - at > len(table))
 
 
 @kernel
@@ -191,27 +192,22 @@ def _words(data: Bytes, at: Ints, end: Ints, table: Table) -> Words:
 
 @kernel
 def _split(
-    order: Ints, begins: Mask, places: Ints, groups: Ints, rows: Ints, words: Words, by_word: Ints, has_more: Mask
+    order: Ints, begins: Mask, places: Ints, rows: Ints, others: Mask, by_word: Ints, has_more: Mask
 ) -> tuple[Ints, Ints]:
     """Put sorted rows in their places; return the runs of two or more that tie and have more bytes.
 
-    ``words`` and ``has_more``: as they stood, ``by_word`` the order that sorts them.
+    ``others``: which of them, so sorted, have another word than the one before; ``has_more``: as they stood, and
+    ``by_word`` the order that sorts them.
     """
     first, stop = np.empty(len(rows) // 2, np.int64), np.empty(len(rows) // 2, np.int64)
-    if len(rows) == 0:
-        return first, stop
-    count, low, word, goes_on = 0, 0, words[by_word[0]], False
+    count, low, goes_on = 0, 0, False
     for i in range(len(rows)):
         order[places[i]] = rows[i]
-        goes_on |= has_more[by_word[i]]
-        if i + 1 < len(rows):
-            last, word = word, words[by_word[i + 1]]
-            if word == last and groups[i + 1] == groups[i]:
-                continue
-        else:
-            last = word
+        if i + 1 < len(rows) and not others[i + 1]:
+            goes_on |= has_more[by_word[i]]
+            continue
         begins[places[low]] = True
-        if i > low and goes_on:
+        if i > low and (goes_on or has_more[by_word[i]]):
             first[count], stop[count] = places[low], places[i] + 1
             count += 1
         low, goes_on = i + 1, False
