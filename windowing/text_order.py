@@ -1,9 +1,9 @@
 """The order of texts, bytewise, without comparing text with text row by row.
 
-Texts are sorted by words of 64 bits: behind what they all begin with, and then only those that tie, again behind what
-they share. A word says of each of the next bytes which it is of those that stand in that place in any of the texts, or
-that the text has ended, which comes before all bytes. So a digit takes four bits and what all texts share none, and
-words hold seven bytes of any texts, sixteen of numbers in hex, more of dates.
+Texts are sorted by words of up to 64 bits: behind what they all begin with, and then only those that tie, again
+behind what they share. A word says of each of the next bytes which it is of those that stand in that place in any
+text, or that the text has ended, which comes before all bytes. So a digit takes four bits, what all texts share none,
+and any bytes at all take nine.
 """
 
 from __future__ import annotations
@@ -16,7 +16,6 @@ from windowing.jit import kernel
 from windowing.radix import Codes, Ints, Mask, Words, changes, radix_order, ranks, sorted_at_once, sorted_words
 
 Bytes = npt.NDArray[np.uint8]
-
 Table = npt.NDArray[np.uint64]
 
 _PLACES = 24  # of bytes that a word may tell; the table of them stays near the core

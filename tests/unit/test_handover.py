@@ -76,5 +76,14 @@ def test_files_are_spread_over_all_disks(tmp_path: Path) -> None:
     assert all(len(list(disk.iterdir())) > 8 for disk in disks)
 
 
+@pytest.mark.skipif(not Path("/proc/self/fd").is_dir(), reason="the system does not tell what is open")
+def test_no_file_stays_open_while_its_blobs_are_looked_at(tmp_path: Path) -> None:
+    parcels = [parcel for _ in range(20) for _, parcel in in_a_file([str(tmp_path)], _fills(b"x", b"y"))]
+    before = len(list(Path("/proc/self/fd").iterdir()))
+    blobs = received(parcels)
+    assert len(list(Path("/proc/self/fd").iterdir())) == before
+    assert b"".join(blob.to_pybytes() for blob in blobs) == b"xy" * 20
+
+
 def test_bytes_are_nobodys_to_give_back() -> None:
     give_back([b"blob"])

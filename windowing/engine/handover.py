@@ -55,7 +55,7 @@ def in_a_file(folders: Sequence[str], blobs: Iterable[tuple[int, Fill]]) -> Iter
     path = f"{folders[name.int % len(folders)]}/{name.hex}"
     with pa.OSFile(path, "wb") as file:
         for index, fill in blobs:
-            file.write(bytes(-file.tell() % mmap.PAGESIZE))  # no two blobs share a page: see `given_back`
+            file.write(bytes(-file.tell() % mmap.PAGESIZE))  # no two blobs share a page: see `give_back`
             begin = file.tell()
             fill(file)
             yield index, Place(path, begin, file.tell() - begin)
@@ -63,25 +63,20 @@ def in_a_file(folders: Sequence[str], blobs: Iterable[tuple[int, Fill]]) -> Iter
 
 def received(parcels: Iterable[Parcel]) -> Sequence[pa.Buffer]:
     """Return blobs, whichever way they came; those in files are mapped, not read."""
-    files: dict[str, pa.MemoryMappedFile] = {}
-    found = []
-    for parcel in parcels:
-        if isinstance(parcel, bytes):
-            found.append(pa.py_buffer(parcel))
-            continue
-        if parcel.path not in files:
-            files[parcel.path] = pa.memory_map(parcel.path)
-        file = files[parcel.path]
-        file.seek(parcel.begin)
-        found.append(file.read_buffer(parcel.size))
-    return found
+    return [pa.py_buffer(parcel) if isinstance(parcel, bytes) else _mapped(parcel) for parcel in parcels]
+
+
+def _mapped(place: Place) -> pa.Buffer:
+    with pa.memory_map(place.path) as file:  # the buffer outlives it: there may be more files than may be open
+        file.seek(place.begin)
+        return file.read_buffer(place.size)
 
 
 def give_back(parcels: Iterable[Parcel]) -> None:
-    """Free the disk and the memory that blobs in files take. Nothing may look at them any more.
+    """Free the disk and the memory that blobs in files take. Nothing may look at them any more; who does fails.
 
     A result is written while the blobs that it comes from go, and so takes little room beside them. What was never
-    written to the disk never will be. Where the system cannot do that, blobs go when the session ends.
+    written to the disk never will be. Where the system cannot do that, blobs go when all have been scanned.
     """
     for parcel in parcels:
         if isinstance(parcel, Place) and hasattr(mmap, "MADV_REMOVE"):
