@@ -64,7 +64,9 @@ class FileSource:
         portion = self.reader.read(self.places[split.file], split, Request(layout, want, tuple(encoded)))
         table = self._shaped(portion, columns, constants, encoded)
         rejects = rejects_table(self.files[split.file].path, portion.rejects)
-        return Batch(table, portion.offsets + split.base, rejects)
+        pos = portion.offsets
+        pos += split.base  # in place: the array is new, and nobody else's
+        return Batch(table, pos, rejects)
 
     def parts_of(self, split: Split) -> Sequence[Split]:
         """Return the smallest splits that a split can be read in, in order."""

@@ -41,7 +41,8 @@ class Rows:
 def read_rows(work: Work, chunk: Chunk) -> Rows:
     """Read all splits of a chunk, the columns that the plan needs, and screen them."""
     batches = [work.source.read(split, work.columns, work.encoded) for split in chunk.splits]
-    rows, pos = joined([batch.rows for batch in batches]), np.concatenate([batch.pos for batch in batches])
+    rows = joined([batch.rows for batch in batches])
+    pos = batches[0].pos if len(batches) == 1 else np.concatenate([batch.pos for batch in batches])
     marks = incoming_marks(work, chunk, batches, rows, pos)
     if work.start is not None and work.start.position is not None:  # the mark of a late row is late itself
         marks = marks.take(np.flatnonzero(~behind_start(work, marks.rows)))
