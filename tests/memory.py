@@ -92,6 +92,9 @@ class MemorySink:
         self.parts[index] = pa.concat_tables(plain)
         return Part(f"part-{index:05d}", self.parts[index].num_rows, 0)
 
+    def discard(self, part: Part) -> None:
+        del self.parts[int(part.name.removeprefix("part-"))]
+
     def write_rejects(self, index: int, rows: pa.Table) -> Part:
         self.rejects[index] = rows
         return Part(f"_rejected/part-{index:05d}", rows.num_rows, 0)

@@ -38,7 +38,7 @@ def summarise(plan: Plan, piece: Sequences, signals: Signals) -> tuple[Summary, 
 def entries(plan: Plan, pieces: Sequence[Summary], follow: Follow) -> list[Entry]:
     """Compose the summaries of the pieces of one key, in order."""
     if isinstance(plan.spec, Tumbling):
-        return tumbling_entries(plan, plan.spec, pieces, follow)
+        return tumbling_entries(plan, pieces, follow)
     return lookback_entries(pieces, follow)
 
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
-from typing import TypeAlias
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -22,9 +22,6 @@ from windowing.sequence import Sequences, one_batch
 from windowing.sliding_kernels import comparable
 from windowing.spec import Count, Delta, Gap, Punct, Tumbling
 from windowing.tumbling import tumbling_panes
-
-_Step: TypeAlias = tuple[int, tuple[int, int] | None]
-"""How many windows have come out, and the piece and the row in it where the one that is open began."""
 
 
 def tumbling_summary(plan: Plan, spec: Tumbling, piece: Sequences, marks: Marks) -> Summary:
@@ -46,56 +43,81 @@ def tumbling_summary(plan: Plan, spec: Tumbling, piece: Sequences, marks: Marks)
     return replace(summary, window=_fixed(plan, spec, piece, marks))
 
 
-def tumbling_entries(plan: Plan, spec: Tumbling, pieces: Sequence[Summary], follow: Follow) -> list[Entry]:
+@dataclass(frozen=True, slots=True)
+class Stand:
+    """Where a tumbling window stands between two pieces of a key.
+
+    ``rows``: how many came before. ``starts``: how many windows have begun, and ``begun``: the piece and the row in it
+    where the last one did; None where none has. ``closed``: whether that one came out by its own last row. ``value``: a
+    ``delta``'s start value. ``last``: the summary of the last piece, without chains.
+    """
+
+    rows: int = 0
+    starts: int = 0
+    begun: tuple[int, int] | None = None
+    closed: bool = False
+    value: Any = None
+    last: Summary | None = None
+
+    @property
+    def windows(self) -> int:
+        """How many windows have come out."""
+        return self.starts if self.begun is None or self.closed else self.starts - 1
+
+
+def tumbling_entries(plan: Plan, pieces: Sequence[Summary], follow: Follow) -> list[Entry]:
     """Compose the summaries of the pieces of one key, in order."""
-    steps = _counted(spec.policy.n, pieces) if isinstance(spec.policy, Count) else _stepped(plan, pieces, follow)
-    found: list[Entry] = []
-    rows = 0
-    for i, (windows, begun) in enumerate(steps):
-        before = () if begun is None else (begun, *((j, 0) for j in range(begun[0] + 1, i)))
-        since = pieces[i - 1].stands if i else None
-        found.append(Entry(windows, rows, before, i > 0 and _falls(pieces[i - 1], pieces[i]), since=since))
-        rows += pieces[i].rows
-    return [
-        replace(entry, tells=i == len(found) - 1 or found[i + 1].windows > entry.windows)
-        for i, entry in enumerate(found)
-    ]
+    stand, found = Stand(), []
+    for i, piece in enumerate(pieces):
+        after = passed(plan, stand, i, piece, follow)
+        ends_later = i + 1 < len(pieces) and not _marked(piece, pieces[i + 1])
+        found.append(entered(stand, i, piece, after, not ends_later))
+        stand = after
+    return found
+
+
+def passed(plan: Plan, stand: Stand, index: int, piece: Summary, follow: Follow) -> Stand:
+    """Return where the window stands behind piece ``index``."""
+    assert isinstance(plan.spec, Tumbling)
+    rows, closed, value = stand.rows + piece.rows, False, None
+    if isinstance(plan.spec.policy, Count):
+        n = plan.spec.policy.n
+        starts = -(-rows // n) - stand.starts
+        end = End(starts, (stand.starts + starts - 1) * n - stand.rows if starts else -1, None)
+        closed = rows % n == 0
+    elif isinstance(piece.window, Chains):
+        end = chained(piece.window, stand.value, follow, index)
+        value = end.value
+    else:
+        assert isinstance(piece.window, Fixed)
+        before = stand.last.window if stand.last is not None else None
+        end = _fixed_end(plan, piece.window, before if isinstance(before, Fixed) else None)
+        closed = piece.window.closed
+    begun = (index, end.last) if end.last >= 0 else stand.begun
+    last = replace(piece, window=piece.window if isinstance(piece.window, Fixed) else None)
+    return Stand(rows, stand.starts + end.starts, begun, closed, value, last)
+
+
+def entered(stand: Stand, index: int, piece: Summary, after: Stand, is_end: bool) -> Entry:
+    """Return where piece ``index`` begins. ``after``: `passed` of it. ``is_end``: whether the window that is open
+    behind it comes out there, because no piece follows or a mark does."""
+    last = stand.last
+    is_closed = stand.closed or (last is not None and _marked(last, piece))
+    windows = stand.starts if is_closed else stand.windows
+    begun = None if is_closed else stand.begun
+    before = () if begun is None else (begun, *((j, 0) for j in range(begun[0] + 1, index)))
+    falls = last is not None and _falls(last, piece)
+    tells = is_end or after.windows > windows
+    return Entry(windows, stand.rows, before, falls, tells, since=None if last is None else last.stands)
 
 
 def _falls(before: Summary, piece: Summary) -> bool:
     return before.watched is not None and piece.watched is not None and bool(piece.watched[0] < before.watched[1])
 
 
-def _counted(n: int, pieces: Sequence[Summary]) -> list[_Step]:
-    ends = np.cumsum([piece.rows for piece in pieces])
-    steps: list[_Step] = []
-    for end, piece in zip(ends.tolist(), pieces, strict=True):
-        before = end - piece.rows
-        began = before - before % n
-        where = int(np.searchsorted(ends, began, side="right"))
-        row = began - (int(ends[where]) - pieces[where].rows)
-        steps.append((before // n, None if began == before else (where, row)))
-    return steps
-
-
-def _stepped(plan: Plan, pieces: Sequence[Summary], follow: Follow) -> list[_Step]:
-    steps: list[_Step] = []
-    begun: tuple[int, int] | None = None
-    starts, value = 0, None
-    for i, piece in enumerate(pieces):
-        is_closed = i > 0 and _is_closed(piece, pieces[i - 1])
-        steps.append((starts, None) if begun is None or is_closed else (starts - 1, begun))
-        if isinstance(piece.window, Chains):
-            end = chained(piece.window, value, follow, i)
-            value = end.value
-        else:
-            assert isinstance(piece.window, Fixed)
-            before = pieces[i - 1].window if i else None
-            end = _fixed_end(plan, piece.window, before if isinstance(before, Fixed) else None)
-        starts += end.starts
-        if end.last >= 0:
-            begun = (i, end.last)
-    return steps
+def _marked(before: Summary, piece: Summary) -> bool:
+    """Whether a mark stands between the last row of a piece and the first of the next."""
+    return piece.epochs[0] > before.epochs[1]
 
 
 def _fixed_end(plan: Plan, window: Fixed, before: Fixed | None) -> End:
@@ -119,12 +141,6 @@ def _parts(window: Fixed, before: Fixed) -> bool:
     """Whether a window starts between the last row of a piece and the first of the next."""
     new, old = window.labels[0], before.labels[1]
     return bool(new != old if window.amount is None else have_risen(new, old, window.amount))
-
-
-def _is_closed(piece: Summary, before: Summary) -> bool:
-    """Whether the window at the end of the piece before came out there: by its last row, or a mark behind it."""
-    ends = isinstance(before.window, Fixed) and before.window.closed
-    return ends or piece.epochs[0] > before.epochs[1]
 
 
 def _fixed(plan: Plan, spec: Tumbling, piece: Sequences, marks: Marks) -> Fixed:

@@ -66,6 +66,11 @@ class FileSink:
         self._make_folder(self.parts_in)
         return self._write(f"{self.parts_in}/{name}", parquet.encode_between, chosen, self.schema, is_kept=False)
 
+    def discard(self, part: Part) -> None:
+        """Delete a part."""
+        with writing(f"{self.shown}/{part.name}"):
+            self.fs.delete_file(f"{self.staging}/{part.name}")
+
     def write_rejects(self, index: int, rows: pa.Table) -> Part:
         """Write the rejected rows of task ``index`` as Parquet; columns that ``rows`` lacks are null."""
         columns = [
@@ -96,9 +101,10 @@ class FileSink:
             return pa.ipc.open_file(file).get_batch(0)
 
     def forget(self) -> None:
-        """Delete all that was kept."""
+        """Delete all that was kept, if anything was."""
         with writing(self.shown):
-            self.fs.delete_dir(f"{self.staging}/{KEPT}")
+            if self.fs.get_file_info(f"{self.staging}/{KEPT}").type != fs.FileType.NotFound:
+                self.fs.delete_dir(f"{self.staging}/{KEPT}")
 
     def _make_folder(self, name: str) -> None:
         """Make a folder below staging, and never staging itself: where that is gone the run has been given up."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
@@ -22,7 +23,7 @@ _SIGNALS, _LEVELS = "marks", "advances"
 def keep_piece(work: Work, index: int, side: int, piece: Sequences, signals: Signals) -> Told:
     """Keep the rows of a piece, and summarise it; keep which rows it holds at its end, too."""
     name = f"slice-{index:05d}-{side}"
-    _keep(work, name, piece.rows, [piece.pos])
+    keep_rows(work, name, piece)
     summary, held = summarise(work.plan, piece, signals)
     if len(held):
         keep_numbers(work, f"{name}-held", held)
@@ -31,8 +32,18 @@ def keep_piece(work: Work, index: int, side: int, piece: Sequences, signals: Sig
 
 def kept_piece(work: Work, piece: Piece) -> Sequences:
     """Return the rows of a piece."""
-    rows, (pos,) = _kept(work, piece.name, 1)
-    return Sequences(piece.key, np.array([0, len(pos)]), rows, pos, tuple(work.plan.sort))
+    return replace(kept_rows(work, piece.name), keys=piece.key)
+
+
+def keep_rows(work: Work, name: str, rows: Sequences) -> None:
+    """Keep rows of one key, without the key."""
+    _keep(work, name, rows.rows, [rows.pos])
+
+
+def kept_rows(work: Work, name: str) -> Sequences:
+    """Return rows of one key, without the key."""
+    rows, (pos,) = _kept(work, name, 1)
+    return Sequences(None, np.array([0, len(pos)]), rows, pos, tuple(work.plan.sort))
 
 
 def keep_signals(work: Work, signals: Signals) -> None:

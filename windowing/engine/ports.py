@@ -139,6 +139,10 @@ class Sink(Protocol):
         """Write part ``index`` of the result as its tables come. Writing it again replaces it (a retried task)."""
         ...
 
+    def discard(self, part: Part) -> None:
+        """Delete a part of the result."""
+        ...
+
     def write_rejects(self, index: int, rows: pa.Table) -> Part:
         """Write the rejected rows of task ``index``."""
         ...

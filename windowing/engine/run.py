@@ -15,6 +15,7 @@ from windowing.engine.cuts import Cuts, cut_points, slices_of
 from windowing.engine.exchange import blobs_of
 from windowing.engine.handover import Way, give_back, in_a_file, in_spark, received
 from windowing.engine.in_order import may_be_in_order, scan_in_order
+from windowing.engine.one_pass import scan_in_one_pass
 from windowing.engine.ports import Counts, Part
 from windowing.engine.resuming import scan_pieces
 from windowing.engine.sampling import rows_together, samples_of, with_carried
@@ -70,7 +71,7 @@ def run_window(work: Work, session: Callable[[], Session], sizes: Sizes) -> Outc
     spark = session()
     clock.lap("Spark")
     if is_in_order:
-        told = scan_in_order(work, chunks, spark.each)
+        told = _scan_in_order(work, chunks, spark)
         if told is not None:
             return _outcome(work, told, len(chunks), len(chunks), clock.lap("scan"))
         together = rows_together(work, session)
@@ -99,6 +100,13 @@ class _Stopwatch:
         now = time.perf_counter()
         self._laps[phase], self._last = now - self._last, now
         return dict(self._laps)
+
+
+def _scan_in_order(work: Work, chunks: Sequence[Chunk], session: Session) -> list[Report] | None:
+    with session.folders() as folders:
+        if folders:
+            return scan_in_one_pass(work, chunks, session.each, folders[0])
+    return scan_in_order(work, chunks, session.each)
 
 
 def _exchange(work: Work, session: Session, chunks: Sequence[Chunk], cuts: Cuts | None) -> list[Report]:
