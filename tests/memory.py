@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tempfile
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
@@ -17,10 +18,11 @@ from windowing.engine.cuts import PLACE, Cuts, slices_of
 from windowing.engine.exchange import blobs_of
 from windowing.engine.handover import Parcel, in_spark, received
 from windowing.engine.in_order import scan_in_order
+from windowing.engine.one_pass import scan_in_one_pass
 from windowing.engine.ports import Batch, Counts, InputFile, Part, Split
 from windowing.engine.rejects import reject_schema
 from windowing.engine.resuming import scan_pieces
-from windowing.engine.scanning import empty_marks_of, scan_directly, scan_slice
+from windowing.engine.scanning import Report, empty_marks_of, scan_directly, scan_slice
 from windowing.engine.shared import Held
 from windowing.engine.slices import Chunk
 from windowing.engine.standing import Standing, Start, leave
@@ -151,6 +153,12 @@ def between_keys(keys: pa.Table) -> Cuts | None:
     return Cuts(keys, places, np.zeros(keys.num_rows, np.bool_)) if keys.num_rows else None
 
 
+def in_one_pass(work: Work, chunks: Sequence[Chunk]) -> list[Report] | None:
+    """Scan chunks that stand in order in one pass, one after the other."""
+    with tempfile.TemporaryDirectory() as folder:
+        return scan_in_one_pass(work, chunks, here, folder)
+
+
 def run_in_memory(
     plan: Plan,
     source: MemorySource,
@@ -161,12 +169,14 @@ def run_in_memory(
     carry: MemoryFiles | None = None,
     as_it_stands: bool = False,
     combine: bool = False,
+    one_pass: bool = False,
 ) -> Result:
     """Exchange and scan, task after task. ``chunk_bounds``: where a new chunk begins among the splits.
 
     ``cuts``: the first keys of the slices after the first, or as `windowing.engine.cuts.cut_points` gives them; None
     for the short way of a single task. ``start``, ``carry``: what to go on from, and where to leave what is held.
-    ``as_it_stands``: scan the chunks of rows that stand in order, without an exchange. ``combine``: rows, for it.
+    ``as_it_stands``: scan the chunks of rows that stand in order, without an exchange, and ``one_pass``: read once.
+    ``combine``: rows, for it.
     """
     sink = MemorySink()
     work = Work(plan, source, sink, marks, start=start, carry=carry, combined=combined_plan(plan) if combine else None)
@@ -174,7 +184,7 @@ def run_in_memory(
     groups = [source.splits[low:high] for low, high in pairwise(edges)]
     chunks = [Chunk(i, group[0].base, tuple(group)) for i, group in enumerate(groups)]
     if as_it_stands:
-        scanned = scan_in_order(work, chunks, here)
+        scanned = scan_in_order(work, chunks, here) if not one_pass else in_one_pass(work, chunks)
         assert scanned is not None
         reports = scanned
     elif cuts is None:

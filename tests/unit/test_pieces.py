@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.memory import MemorySink, MemorySource, run_in_memory
+from tests.memory import MemorySink, MemorySource, in_one_pass, run_in_memory
 from tests.unit.test_engine_kinds import AGGREGATES, WINDOWS, Asked, as_files, difference, logs, same, what_comes_out
 from tests.unit.test_nights import MORE
 from windowing import pieces
@@ -96,10 +96,14 @@ def test_chunks_in_order_are_slices_as_they_are(data: st.DataObject, table: pa.T
     most = data.draw(st.sampled_from([1, 2, 1000]))
     whole = run_in_memory(plan, source, [], None, "none")
     with mock.patch("windowing.chains.MOST_BRANCHES", most):
-        cut = run_in_memory(plan, source, chunk_bounds, None, "none", as_it_stands=True)
-    assert same(cut.table, whole.table), difference(cut.table, whole.table)
-    assert (cut.counts, cut.falls) == (whole.counts, whole.falls)
-    assert same(cut.rejects, whole.rejects)
+        ways = [
+            run_in_memory(plan, source, chunk_bounds, None, "none", as_it_stands=True, one_pass=one_pass)
+            for one_pass in (False, True)
+        ]
+    for cut in ways:
+        assert same(cut.table, whole.table), difference(cut.table, whole.table)
+        assert (cut.counts, cut.falls) == (whole.counts, whole.falls)
+        assert same(cut.rejects, whole.rejects)
 
 
 def test_rows_out_of_order_are_not_taken_as_they_stand() -> None:
@@ -110,6 +114,7 @@ def test_rows_out_of_order_are_not_taken_as_they_stand() -> None:
             work = Work(plan, source := MemorySource([table], [cuts]), MemorySink(), "none")
             chunks = [Chunk(i, split.base, (split,)) for i, split in enumerate(source.splits)]
             assert (scan_in_order(work, chunks, here) is not None) == expected
+            assert (in_one_pass(work, chunks) is not None) == expected
 
 
 WHOLE = ("partitioned", "retain all")
