@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import tempfile
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
+from typing import TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -17,15 +18,15 @@ from windowing.engine.carrying import carry_blobs_of
 from windowing.engine.cuts import PLACE, Cuts, slices_of
 from windowing.engine.exchange import blobs_of
 from windowing.engine.handover import Parcel, in_spark, received
-from windowing.engine.in_order import scan_in_order
 from windowing.engine.one_pass import scan_in_one_pass
 from windowing.engine.ports import Batch, Counts, InputFile, Part, Split
 from windowing.engine.rejects import reject_schema
-from windowing.engine.resuming import scan_pieces
+from windowing.engine.resuming import Each, scan_pieces
 from windowing.engine.scanning import Report, empty_marks_of, scan_directly, scan_slice
 from windowing.engine.shared import Held
 from windowing.engine.slices import Chunk
 from windowing.engine.standing import Standing, Start, leave
+from windowing.engine.two_passes import scan_in_two_passes
 from windowing.engine.verdict import decided, here
 from windowing.engine.work import FILES, Work
 from windowing.plan import Plan
@@ -94,8 +95,8 @@ class MemorySink:
         self.parts[index] = pa.concat_tables(plain)
         return Part(f"part-{index:05d}", self.parts[index].num_rows, 0)
 
-    def discard(self, part: Part) -> None:
-        del self.parts[int(part.name.removeprefix("part-"))]
+    def discard(self) -> None:
+        self.parts.clear()
 
     def write_rejects(self, index: int, rows: pa.Table) -> Part:
         self.rejects[index] = rows
@@ -153,10 +154,18 @@ def between_keys(keys: pa.Table) -> Cuts | None:
     return Cuts(keys, places, np.zeros(keys.num_rows, np.bool_)) if keys.num_rows else None
 
 
-def in_one_pass(work: Work, chunks: Sequence[Chunk]) -> list[Report] | None:
+InOrder: TypeAlias = Callable[[Work, Sequence[Chunk]], list[Report] | None]
+
+
+def in_two_passes(work: Work, chunks: Sequence[Chunk]) -> list[Report] | None:
+    """Scan chunks that stand in order in two passes."""
+    return scan_in_two_passes(work, chunks, here)
+
+
+def in_one_pass(work: Work, chunks: Sequence[Chunk], each: Each = here) -> list[Report] | None:
     """Scan chunks that stand in order in one pass, one after the other."""
     with tempfile.TemporaryDirectory() as folder:
-        return scan_in_one_pass(work, chunks, here, folder)
+        return scan_in_one_pass(work, chunks, each, folder)
 
 
 def run_in_memory(
@@ -167,24 +176,22 @@ def run_in_memory(
     marks: str = FILES,
     start: Start | None = None,
     carry: MemoryFiles | None = None,
-    as_it_stands: bool = False,
+    in_order: InOrder | None = None,
     combine: bool = False,
-    one_pass: bool = False,
 ) -> Result:
     """Exchange and scan, task after task. ``chunk_bounds``: where a new chunk begins among the splits.
 
     ``cuts``: the first keys of the slices after the first, or as `windowing.engine.cuts.cut_points` gives them; None
     for the short way of a single task. ``start``, ``carry``: what to go on from, and where to leave what is held.
-    ``as_it_stands``: scan the chunks of rows that stand in order, without an exchange, and ``one_pass``: read once.
-    ``combine``: rows, for it.
+    ``in_order``: how to scan the chunks of rows that stand in order, without an exchange. ``combine``: rows, for it.
     """
     sink = MemorySink()
     work = Work(plan, source, sink, marks, start=start, carry=carry, combined=combined_plan(plan) if combine else None)
     edges = sorted({0, len(source.splits), *(b for b in chunk_bounds if b < len(source.splits))})
     groups = [source.splits[low:high] for low, high in pairwise(edges)]
     chunks = [Chunk(i, group[0].base, tuple(group)) for i, group in enumerate(groups)]
-    if as_it_stands:
-        scanned = scan_in_order(work, chunks, here) if not one_pass else in_one_pass(work, chunks)
+    if in_order is not None:
+        scanned = in_order(work, chunks)
         assert scanned is not None
         reports = scanned
     elif cuts is None:

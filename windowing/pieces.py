@@ -73,9 +73,9 @@ class Summary:
 @dataclass(frozen=True, slots=True)
 class Entry:
     """Where a piece begins. ``windows``: how many have come out before. ``rows``: how many rows its key has before.
-    ``before``: pieces, and of each the first row that the windows may show here; -1 for those held at its end.
-    ``falls``: whether the watched attribute falls between the piece before and this one. ``tells``: whether anything
-    comes out in it. ``full``: whether an eviction by ``delta`` has evicted anything, and ``baseline``: the piece and
+    ``tells``: whether anything comes out in it; ``before``: if so, pieces, and of each the first row that the windows
+    may show here, -1 for those held at its end. ``falls``: whether the watched attribute falls between the piece before
+    and this one. ``full``: whether an eviction by ``delta`` has evicted anything, and ``baseline``: the piece and
     the row that a ``delta`` trigger compares with, None where there is none. ``since``: where the clock stands, None:
     nowhere. ``signals``: how many stand before it."""
 

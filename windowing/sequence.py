@@ -49,6 +49,11 @@ class Sequences:
     def __len__(self) -> int:
         return len(self.pos)
 
+    @property
+    def arrived_in_order(self) -> bool:
+        """Whether the rows of each key arrived in their total order, and the keys one after the other."""
+        return bool((self.pos[1:] > self.pos[:-1]).all())
+
 
 def build(
     rows: pa.RecordBatch, pos: Ints, key: Sequence[str], order: Sequence[str], values: Sequence[str]

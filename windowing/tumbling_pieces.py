@@ -104,10 +104,10 @@ def entered(stand: Stand, index: int, piece: Summary, after: Stand, is_end: bool
     last = stand.last
     is_closed = stand.closed or (last is not None and _marked(last, piece))
     windows = stand.starts if is_closed else stand.windows
-    begun = None if is_closed else stand.begun
+    tells = is_end or after.windows > windows
+    begun = stand.begun if tells and not is_closed else None
     before = () if begun is None else (begun, *((j, 0) for j in range(begun[0] + 1, index)))
     falls = last is not None and _falls(last, piece)
-    tells = is_end or after.windows > windows
     return Entry(windows, stand.rows, before, falls, tells, since=None if last is None else last.stands)
 
 

@@ -23,6 +23,7 @@ ENCODERS: dict[Format, Encoder] = {"parquet": parquet.encode, "csv": csv.encode,
 dictionary encoded."""
 REJECTED_BEFORE = "_rejected_before"
 KEPT = "_pieces"
+PART = "part-"
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,16 +61,19 @@ class FileSink:
     def write_part(self, index: int, tables: Iterable[pa.Table]) -> Part:
         """Write ``part-<index>`` as the tables come; no tables at all make a part with no rows."""
         chosen = (table.select(self.schema.names) for table in tables)
-        name = f"part-{index:05d}.{self.format}"
+        name = f"{PART}{index:05d}.{self.format}"
         if not self.parts_in:
             return self._write(name, ENCODERS[self.format], chosen, self.schema)
         self._make_folder(self.parts_in)
         return self._write(f"{self.parts_in}/{name}", parquet.encode_between, chosen, self.schema, is_kept=False)
 
-    def discard(self, part: Part) -> None:
-        """Delete a part."""
-        with writing(f"{self.shown}/{part.name}"):
-            self.fs.delete_file(f"{self.staging}/{part.name}")
+    def discard(self) -> None:
+        """Delete all parts, those that no task has told of, too."""
+        folder = fs.FileSelector(f"{self.staging}/{self.parts_in}", allow_not_found=True)
+        with writing(self.shown):
+            for file in self.fs.get_file_info(folder):
+                if file.base_name.startswith(PART):
+                    self.fs.delete_file(file.path)
 
     def write_rejects(self, index: int, rows: pa.Table) -> Part:
         """Write the rejected rows of task ``index`` as Parquet; columns that ``rows`` lacks are null."""

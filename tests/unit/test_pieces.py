@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import Any
 from unittest import mock
 
@@ -11,15 +12,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.memory import MemorySink, MemorySource, in_one_pass, run_in_memory
+from tests.memory import MemorySink, MemorySource, in_one_pass, in_two_passes, run_in_memory
 from tests.unit.test_engine_kinds import AGGREGATES, WINDOWS, Asked, as_files, difference, logs, same, what_comes_out
 from tests.unit.test_nights import MORE
 from windowing import pieces
 from windowing.chains import chains, end_of, follow
 from windowing.engine.cuts import PLACE, Cuts, Samples, cut_points
-from windowing.engine.in_order import scan_in_order
 from windowing.engine.slices import Chunk
-from windowing.engine.verdict import here
 from windowing.engine.work import Work
 from windowing.options import Options
 from windowing.parse import parse_aggregate, parse_window
@@ -97,8 +96,8 @@ def test_chunks_in_order_are_slices_as_they_are(data: st.DataObject, table: pa.T
     whole = run_in_memory(plan, source, [], None, "none")
     with mock.patch("windowing.chains.MOST_BRANCHES", most):
         ways = [
-            run_in_memory(plan, source, chunk_bounds, None, "none", as_it_stands=True, one_pass=one_pass)
-            for one_pass in (False, True)
+            run_in_memory(plan, source, chunk_bounds, None, "none", in_order=way)
+            for way in (in_two_passes, in_one_pass)
         ]
     for cut in ways:
         assert same(cut.table, whole.table), difference(cut.table, whole.table)
@@ -113,8 +112,25 @@ def test_rows_out_of_order_are_not_taken_as_they_stand() -> None:
         for cuts in ([1], [2], [3], []):
             work = Work(plan, source := MemorySource([table], [cuts]), MemorySink(), "none")
             chunks = [Chunk(i, split.base, (split,)) for i, split in enumerate(source.splits)]
-            assert (scan_in_order(work, chunks, here) is not None) == expected
+            assert (in_two_passes(work, chunks) is not None) == expected
             assert (in_one_pass(work, chunks) is not None) == expected
+
+
+def test_a_chunk_of_a_task_that_was_tried_again_is_missed() -> None:
+    """Its second try finds no chunk that is left. Nothing that was written counts."""
+    table = pa.table({"t": range(40)})
+    plan = make_plan(parse_window("delta(t, 5)"), table.schema, [], T)
+    work = Work(plan, source := MemorySource([table], [[10, 20, 30]]), sink := MemorySink(), "none")
+    chunks = [Chunk(i, split.base, (split,)) for i, split in enumerate(source.splits)]
+
+    def killed(_: str, do: Callable[[Any], Any], items: Sequence[Any]) -> list[Any]:
+        assert do(items[0]) is not None
+        assert sink.parts
+        return [do(item) for item in items]
+
+    assert in_one_pass(work, chunks, killed) is None
+    assert not sink.parts
+    assert in_one_pass(work, chunks) is not None
 
 
 WHOLE = ("partitioned", "retain all")

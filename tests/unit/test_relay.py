@@ -1,4 +1,4 @@
-"""Turns are taken in order, each with what the one before hands on; one that is given up ends all that follow."""
+"""Legs are taken in order, each with what the one before hands on; one that is given up ends all that follow."""
 
 from __future__ import annotations
 
@@ -7,30 +7,30 @@ from pathlib import Path
 
 import pytest
 
-from windowing.engine.relay import next_turn
+from windowing.engine.relay import next_leg
 
 
 def _add_one(folder: str) -> int | None:
-    with next_turn(folder) as turn:
-        if turn is None or (received := turn.received()) is None:
+    with next_leg(folder) as leg:
+        if leg is None or (received := leg.received()) is None:
             return None
-        turn.hand_on(str(int(received or 0) + 1).encode())
-        return turn.index
+        leg.hand_on(str(int(received or 0) + 1).encode())
+        return leg.index
 
 
 def test_each_is_handed_what_the_one_before_hands_on(tmp_path: Path) -> None:
     with ThreadPoolExecutor(4) as threads:
         taken = list(threads.map(_add_one, [str(tmp_path)] * 40))
     assert sorted(index for index in taken if index is not None) == list(range(40))
-    with next_turn(str(tmp_path)) as turn:
-        assert turn is not None
-        assert turn.received() == b"40"
+    with next_leg(str(tmp_path)) as leg:
+        assert leg is not None
+        assert leg.received() == b"40"
 
 
 def test_who_waits_is_told_when_the_one_before_gives_up(tmp_path: Path) -> None:
     with ThreadPoolExecutor(1) as threads:
-        with next_turn(str(tmp_path)) as turn:
-            assert turn is not None
+        with next_leg(str(tmp_path)) as leg:
+            assert leg is not None
             waiting = threads.submit(_add_one, str(tmp_path))
             while not (tmp_path / "1").exists():
                 pass
@@ -39,13 +39,13 @@ def test_who_waits_is_told_when_the_one_before_gives_up(tmp_path: Path) -> None:
 
 
 def _fail(folder: str) -> None:
-    with next_turn(folder) as turn:
-        assert turn is not None
-        turn.hand_on(b"1")
+    with next_leg(folder) as leg:
+        assert leg is not None
+        leg.hand_on(b"1")
         raise ValueError("no")
 
 
-def test_one_that_fails_after_it_has_handed_on_ends_the_turns_to_come(tmp_path: Path) -> None:
+def test_one_that_fails_after_it_has_handed_on_ends_the_relay(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="no"):
         _fail(str(tmp_path))
     assert _add_one(str(tmp_path)) is None

@@ -107,6 +107,25 @@ def test_a_retried_task_replaces_its_part(tmp_path: Path) -> None:
     assert windows_in(tmp_path / "out") == [3]
 
 
+@pytest.mark.parametrize("stage", [None, "one"])
+def test_parts_can_be_given_up(tmp_path: Path, stage: str | None) -> None:
+    """Those of which nobody has been told, too, but no rejects and no part of another stage."""
+    with open_output(str(tmp_path / "out"), "error", [], OWNER) as output:
+        last = output.sink("parquet", SCHEMA, REJECTS)
+        sink = last if stage is None else last.between(stage)
+        sink.discard()
+        other = last.between("two").write_part(0, [rows(0)])
+        sink.write_part(0, [rows(1)])
+        sink.write_part(1, [rows(2)])
+        rejects = [sink.write_rejects(0, pa.table({"_reason": ["late"], "_row": [7]}))]
+        sink.discard()
+        last.between("two").delete_between()
+        parts = [last.write_part(2, [rows(3)])]
+        output.commit(manifest(parts, rejects))
+    assert other.rows == 1
+    assert windows_in(tmp_path / "out") == [3]
+
+
 @pytest.mark.parametrize("format", ["parquet", "csv", "jsonl"])
 def test_a_part_of_no_tables_and_one_of_unlike_tables(tmp_path: Path, format: Any) -> None:
     encoded = pa.array(["bob"]).dictionary_encode()

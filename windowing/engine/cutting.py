@@ -42,21 +42,22 @@ Told: TypeAlias = tuple[Piece, Summary]
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """A piece and all that it is scanned with. ``part``: the number of its part of the result. ``before``: pieces that
-    it shows rows of, as `windowing.pieces.Entry.before`, and how many rows its key has before each; ``since_then``: all
-    pieces from the first of these on; ``baseline``: a piece and a row. ``marks``: how many signals stand before the
-    piece behind it, None: all that there are. ``is_last``: none is behind it. ``clock``: as in `windowing.scan.Bounds`.
+    """A piece and all that it is scanned with. ``part``: the number of its part of the result. ``is_last``: no piece is
+    behind it. ``before``: pieces that it shows rows of, as `windowing.pieces.Entry.before`, and how many rows its key
+    has before each; ``since_then``: all pieces from the first of these on; ``baseline``: a piece and a row. ``marks``:
+    how many signals stand before the piece behind it, None: all that there are. ``clock``: as in
+    `windowing.scan.Bounds`.
     """
 
     part: int
     piece: Piece
     entry: Entry
-    before: tuple[tuple[Piece, int, int], ...]
-    since_then: tuple[Piece, ...]
-    baseline: tuple[Piece, int] | None
-    marks: int | None
     is_last: bool
-    clock: Clock | None
+    before: tuple[tuple[Piece, int, int], ...] = ()
+    since_then: tuple[Piece, ...] = ()
+    baseline: tuple[Piece, int] | None = None
+    marks: int | None = None
+    clock: Clock | None = None
 
 
 Follow: TypeAlias = Callable[[Piece, Any], End]
@@ -110,11 +111,11 @@ def turns_of(plan: Plan, cuts: Cuts | None, told: Sequence[Told], follow: Follow
                 part_number(cuts, piece.index, piece.side),
                 piece,
                 entry,
+                is_last,
                 tuple((chain[j], first, found[j].rows) for j, first in entry.before),
                 tuple(chain[entry.before[0][0] : i]) if entry.before else (),
                 None if entry.baseline is None else (chain[entry.baseline[0]], entry.baseline[1]),
                 None if is_last else summaries[i + 1].epochs[0],
-                is_last,
                 clock if is_last else None,
             )
         )

@@ -139,8 +139,8 @@ class Sink(Protocol):
         """Write part ``index`` of the result as its tables come. Writing it again replaces it (a retried task)."""
         ...
 
-    def discard(self, part: Part) -> None:
-        """Delete a part of the result."""
+    def discard(self) -> None:
+        """Delete all parts of the result that there are."""
         ...
 
     def write_rejects(self, index: int, rows: pa.Table) -> Part:

@@ -16,11 +16,12 @@ from windowing.engine.ports import Batch, Split
 from windowing.engine.slices import Chunk
 from windowing.engine.standing import behind
 from windowing.engine.work import Work
-from windowing.marks import Marks
+from windowing.marks import Marks, no_marks
 from windowing.plan import panes_only
 from windowing.result_schema import MARK
 from windowing.screen import Reasons, kept_and_rejected, screen
 from windowing.sequence import Sequences, build, joined, one_batch
+from windowing.signals import Signals, window_marks
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +69,11 @@ def behind_start(work: Work, rows: pa.RecordBatch) -> Mask:
 def no_rows(work: Work) -> pa.RecordBatch:
     """The columns that sort rows, without a row."""
     return one_batch(pa.schema([work.source.schema.field(name) for name in work.plan.sort]).empty_table())
+
+
+def no_signals(work: Work) -> Signals:
+    """Where neither marks nor a watermark tell anything."""
+    return window_marks(no_marks(no_rows(work), work.plan.sort))
 
 
 def nothing(work: Work) -> Sequences:

@@ -1,6 +1,6 @@
-"""Tasks of one machine that take turns: each takes the next one, and is handed what the one before it hands on.
+"""A relay of tasks on one machine: each takes the next leg, and is handed what the one before it hands on.
 
-Turns are taken in order by tasks that run, in whatever order Spark starts them. So who waits never waits for a task
+Legs are taken in order by tasks that run, in whatever order Spark starts them. So who waits never waits for a task
 that waits for a core; and he waits at the lock of a file, which the system opens where a process dies.
 """
 
@@ -15,15 +15,15 @@ from typing import IO
 
 
 @dataclass(frozen=True, slots=True)
-class Turn:
-    """A turn that was taken. ``index``: which one, from 0."""
+class Leg:
+    """A leg that was taken. ``index``: which one, from 0."""
 
     index: int
     _folder: Path
     _own: IO[bytes]
 
     def received(self) -> bytes | None:
-        """Wait for what the turn before hands on; None where it does not. Empty for the first."""
+        """Wait for what the leg before hands on; None where it does not. Empty for the first."""
         if self.index == 0:
             return b""
         with _file(self._folder, self.index - 1).open("rb") as before:
@@ -31,42 +31,43 @@ class Turn:
             return before.read() or None
 
     def hand_on(self, what: bytes) -> None:
-        """Hand something that is not empty on to the turn that follows."""
+        """Hand something that is not empty on to the leg that follows."""
         self._own.write(what)
         self._own.close()
 
+    def end(self) -> bool:
+        """Let who waits for this leg go on; return whether anything was handed on."""
+        handed_on = self._own.closed
+        self._own.close()
+        return handed_on
+
 
 @contextlib.contextmanager
-def next_turn(folder: str) -> Iterator[Turn | None]:
-    """Take the next turn of those that go by a folder; None where one of them was given up.
+def next_leg(folder: str) -> Iterator[Leg | None]:
+    """Take the next leg of the relay of a folder; None where it was given up.
 
-    Leaving this context by an exception, or without having handed anything on, gives up all turns that follow.
+    Leaving this context by an exception, or without having handed anything on, gives up the relay.
     """
     given_up = Path(folder, "given-up")
-    if given_up.exists():
-        yield None
-        return
-    turn = _taken(Path(folder))
+    leg = None if given_up.exists() else _taken(Path(folder))
+    has_failed = True
     try:
-        yield turn
-    except BaseException:
-        given_up.touch()
-        raise
+        yield leg
+        has_failed = False
     finally:
-        if not turn._own.closed:
+        if leg is not None and (not leg.end() or has_failed):
             given_up.touch()
-            turn._own.close()
 
 
-def _taken(folder: Path) -> Turn:
-    """Its file is there and locked before the next turn can be taken."""
-    with (folder / "turns").open("ab") as turns:
-        fcntl.flock(turns, fcntl.LOCK_EX)
-        index = turns.seek(0, 2)
+def _taken(folder: Path) -> Leg:
+    """Its file is there and locked before the next leg can be taken."""
+    with (folder / "legs").open("ab") as legs:
+        fcntl.flock(legs, fcntl.LOCK_EX)
+        index = legs.seek(0, 2)
         own = _file(folder, index).open("wb")
         fcntl.flock(own, fcntl.LOCK_EX)
-        turns.write(b".")
-    return Turn(index, folder, own)
+        legs.write(b".")
+    return Leg(index, folder, own)
 
 
 def _file(folder: Path, index: int) -> Path:

@@ -16,15 +16,14 @@ from windowing.engine.cuts import Cuts
 from windowing.engine.cutting import Piece, Turn, chains_of, numbered, turns_of
 from windowing.engine.keeping import keep_numbers, kept_numbers, kept_piece, kept_signals
 from windowing.engine.ports import Counts
-from windowing.engine.reading import no_rows
+from windowing.engine.reading import no_signals
 from windowing.engine.scanning import Report, bits_of, written
 from windowing.engine.work import Work
-from windowing.marks import no_marks
 from windowing.piece_scan import Before, begun_before, chain_through, count_piece, held_before, scan_piece
 from windowing.pieces import looks_into_pieces_before
 from windowing.scan import Bounds, falls_of
 from windowing.sequence import Sequences, taken
-from windowing.signals import Signals, window_marks
+from windowing.signals import Signals
 from windowing.spec import Delta, Sliding, TimeInterval
 
 Each: TypeAlias = Callable[[str, Callable[[Any], Any], Sequence[Any]], list[Any]]
@@ -82,13 +81,14 @@ def _signals(work: Work, turn: Turn) -> Signals:
     plan = work.plan
     if plan.takes_marks or isinstance(plan.spec, TimeInterval):
         return kept_signals(work, not plan.takes_marks, turn.marks)
-    return window_marks(no_marks(no_rows(work), plan.sort))
+    return no_signals(work)
 
 
 def _before(work: Work, turn: Turn, signals: Signals, piece: Sequences) -> Before:
     """The rows of pieces before that a piece sees."""
     if not looks_into_pieces_before(work.plan):
-        return begun_before([_rows_from(kept_piece(work, other), first) for other, first, _ in turn.before], piece)
+        begun = [(kept_piece(work, other), first) for other, first, _ in turn.before]
+        return begun_before([part_of(rows, first, len(rows)) for rows, first in begun], piece)
     parts, ranks = [], [np.empty(0, np.int64)]
     for other, _, rows in turn.before:
         held = kept_numbers(work, f"{other.name}-held")
@@ -102,10 +102,6 @@ def _before(work: Work, turn: Turn, signals: Signals, piece: Sequences) -> Befor
     other, row = turn.baseline
     column = combined(kept_piece(work, other).rows.column(work.plan.spec.trigger.attribute))
     return replace(before, baseline=column.slice(row, 1))
-
-
-def _rows_from(piece: Sequences, first: int) -> Sequences:
-    return part_of(piece, first, len(piece))
 
 
 def _rows_at(piece: Sequences, picks: Any) -> Sequences:

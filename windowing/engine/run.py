@@ -14,7 +14,7 @@ from windowing.engine.carrying import carry_blobs_of
 from windowing.engine.cuts import Cuts, cut_points, slices_of
 from windowing.engine.exchange import blobs_of
 from windowing.engine.handover import Way, give_back, in_a_file, in_spark, received
-from windowing.engine.in_order import may_be_in_order, scan_in_order
+from windowing.engine.in_order import may_be_in_order
 from windowing.engine.one_pass import scan_in_one_pass
 from windowing.engine.ports import Counts, Part
 from windowing.engine.resuming import scan_pieces
@@ -23,6 +23,7 @@ from windowing.engine.scanning import Report, empty_marks_of, scan_directly, sca
 from windowing.engine.session import Session, guarded
 from windowing.engine.slices import Chunk, Sizes, lines_size, pack, row_width, slice_count
 from windowing.engine.standing import CarryPart, Standing, leave
+from windowing.engine.two_passes import scan_in_two_passes
 from windowing.engine.verdict import decided
 from windowing.engine.work import Work
 from windowing.errors import InputError
@@ -106,7 +107,7 @@ def _scan_in_order(work: Work, chunks: Sequence[Chunk], session: Session) -> lis
     with session.folders() as folders:
         if folders:
             return scan_in_one_pass(work, chunks, session.each, folders[0])
-    return scan_in_order(work, chunks, session.each)
+    return scan_in_two_passes(work, chunks, session.each)
 
 
 def _exchange(work: Work, session: Session, chunks: Sequence[Chunk], cuts: Cuts | None) -> list[Report]:

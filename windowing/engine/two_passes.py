@@ -1,0 +1,121 @@
+"""Chunks that stand in order, on a cluster: one pass over what the window looks at, one over what it needs.
+
+The first tells whether they stand in order, and summarises each chunk. Then each is read where it is and scanned on
+from the one before; the rows of a window that is open at its beginning are read again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from itertools import pairwise
+from typing import Any
+
+import pyarrow as pa
+
+from windowing.chains import End
+from windowing.engine.blobs import part_of
+from windowing.engine.cutting import FIRST, Piece, Turn, turns_of
+from windowing.engine.exchange import read_chunk
+from windowing.engine.in_order import ends_of, follows, scan_chunk
+from windowing.engine.reading import no_signals, read_rows, sequences_of
+from windowing.engine.resuming import Each
+from windowing.engine.scanning import Report
+from windowing.engine.slices import Chunk
+from windowing.engine.work import Work
+from windowing.errors import InputError
+from windowing.piece_scan import chain_through, joined, summarise
+from windowing.pieces import Summary
+from windowing.plan import panes_only
+from windowing.sequence import Sequences
+
+
+@dataclass(frozen=True, slots=True)
+class Survey:
+    """What the first pass tells of a chunk. ``in_order``: whether its rows stand in their total order.
+
+    ``ends``: as `windowing.engine.in_order.ends_of`, and ``summary``; None where it has no row that is kept.
+    """
+
+    in_order: bool
+    ends: pa.Table | None = None
+    summary: Summary | None = None
+
+
+def scan_in_two_passes(work: Work, chunks: Sequence[Chunk], each: Each) -> list[Report] | None:
+    """Scan chunks one by one, each on from the one before; None where their rows do not stand in order."""
+    surveys: list[Survey] = each("look ahead", partial(survey, work), chunks)
+    if not _are_in_order(surveys):
+        return None
+    told = {
+        str(i): (Piece(chunk.index, FIRST, str(i), None), found.summary)
+        for i, (chunk, found) in enumerate(zip(chunks, surveys, strict=True))
+        if found.summary is not None
+    }
+
+    def follow(piece: Piece, value: Any) -> End:
+        (end,) = each("follow", partial(_followed, work, value), [chunks[int(piece.name)]])
+        return end
+
+    turns = {turn.piece.name: turn for turn in turns_of(work.plan, None, list(told.values()), follow, None)}
+    items = []
+    for i, chunk in enumerate(chunks):
+        turn = turns.get(str(i))
+        before = () if turn is None else turn.before
+        spans = tuple((chunks[int(piece.name)], told[piece.name][1].rows - first) for piece, first, _ in before)
+        items.append(_Item(chunk, turn, spans))
+    return each("scan", partial(_scan, work), items)
+
+
+def survey(work: Work, chunk: Chunk) -> Survey:
+    """Look at the columns of a chunk that the window looks at."""
+    work = replace(work, plan=panes_only(work.plan))
+    rows = _sequences(work, chunk)
+    if not len(rows):
+        return Survey(True)
+    summary, _ = summarise(work.plan, rows, no_signals(work))
+    return Survey(rows.arrived_in_order, ends_of(work, rows), summary)
+
+
+@dataclass(frozen=True, slots=True)
+class _Item:
+    """A chunk, what is to be scanned of it, and the chunks before of which so many rows at their ends belong to it."""
+
+    chunk: Chunk
+    turn: Turn | None
+    before: tuple[tuple[Chunk, int], ...]
+
+
+def _are_in_order(surveys: Sequence[Survey]) -> bool:
+    ends = [survey.ends for survey in surveys if survey.ends is not None]
+    return all(survey.in_order for survey in surveys) and all(follows(after, one) for one, after in pairwise(ends))
+
+
+def _scan(work: Work, item: _Item) -> Report:
+    read = read_chunk(work, item.chunk)
+    if item.turn is None:
+        return Report(None, read.account.counts, read.account.rejects, 0, 0)
+    return scan_chunk(work, item.turn, [_last_rows(work, *told) for told in item.before], read)
+
+
+def _last_rows(work: Work, chunk: Chunk, rows: int) -> Sequences:
+    """Read the last rows of a chunk that are kept, and no more that can be left out."""
+    found: list[Sequences] = []
+    for split in reversed(chunk.splits):
+        for part in reversed(work.source.parts_of(split)):
+            found.insert(0, _sequences(work, replace(chunk, splits=(part,))))
+            rows -= len(found[0])
+            if rows <= 0:
+                return joined([part_of(found[0], -rows, len(found[0])), *found[1:]])
+    raise InputError("the input has fewer rows than when the run began", "run it again when nothing writes to it")
+
+
+def _followed(work: Work, value: Any, chunk: Chunk) -> End:
+    work = replace(work, plan=panes_only(work.plan))
+    return chain_through(work.plan, _sequences(work, chunk), value)
+
+
+def _sequences(work: Work, chunk: Chunk) -> Sequences:
+    read = read_rows(work, chunk)
+    return sequences_of(work, read.rows, read.pos, read.reasons)
