@@ -107,6 +107,8 @@ def _scan_in_order(work: Work, chunks: Sequence[Chunk], session: Session) -> lis
     with session.folders() as folders:
         if folders:
             return scan_in_one_pass(work, chunks, session.each, folders[0])
+    if not work.source.columnar:  # looking ahead would cost as much as all that it saves
+        return None
     return scan_in_two_passes(work, chunks, session.each)
 
 
