@@ -165,7 +165,7 @@ def in_two_passes(work: Work, chunks: Sequence[Chunk]) -> list[Report] | None:
 def in_one_pass(work: Work, chunks: Sequence[Chunk], each: Each = here) -> list[Report] | None:
     """Scan chunks that stand in order in one pass, one after the other."""
     with tempfile.TemporaryDirectory() as folder:
-        return scan_in_one_pass(work, chunks, each, folder)
+        return scan_in_one_pass(work, chunks, each, folder, 2)
 
 
 def run_in_memory(

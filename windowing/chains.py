@@ -85,9 +85,15 @@ def have_risen(new: Measures, old: Any, amount: Any) -> Mask:
         return np.asarray((new >= old) & (new - old > amount))
 
 
-def follow(values: Measures, value: Any, amount: Any) -> End:
-    """Return how the chain of a start value ends, without any branches: row by row."""
-    starts, last = _followed(values, value, amount)
+def follow(values: Measures, value: Any, amount: Any, sorted_by: bool) -> End:
+    """Return how the chain of a start value ends, None: that of the first row, without any branches.
+
+    ``sorted_by``: whether values never fall, so that most of them need not be looked at.
+    """
+    if value is None:
+        end = follow(values, values[0], amount, sorted_by)
+        return End(end.starts + 1, max(end.last, 0), end.value)
+    starts, last = (_followed_rising if sorted_by else _followed)(values, value, amount)
     return End(int(starts), int(last), values[last] if last >= 0 else value)
 
 
@@ -193,4 +199,15 @@ def _followed(values: Measures, value: Any, amount: Any) -> tuple[int, int]:
             starts += 1
             last = i
             value = values[i]
+    return starts, last
+
+
+@kernel
+def _followed_rising(values: Measures, value: Any, amount: Any) -> tuple[int, int]:
+    starts, last = 0, -1
+    place = _next_risen(values, 0, value, amount)
+    while place < len(values):
+        starts += 1
+        last = place
+        place = _next_risen(values, place, values[place], amount)
     return starts, last

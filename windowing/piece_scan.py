@@ -43,12 +43,12 @@ def entries(plan: Plan, pieces: Sequence[Summary], follow: Follow) -> list[Entry
 
 
 def chain_through(plan: Plan, piece: Sequences, value: Any) -> End:
-    """Follow the chain of a start value of a ``delta`` through a piece, row by row."""
+    """Follow the chain of a start value of a ``delta`` through a piece, None: that of its first row."""
     assert isinstance(plan.spec, Tumbling | Sliding)
     policy = plan.spec.policy if isinstance(plan.spec, Tumbling) else plan.spec.trigger
     assert isinstance(policy, Delta)
     values, too_much = measured(piece, policy.attribute, policy.amount)
-    return follow(comparable(values), value, too_much)
+    return follow(comparable(values), value, too_much, plan.sort[:1] == (policy.attribute,))
 
 
 @dataclass(frozen=True, slots=True)

@@ -91,7 +91,7 @@ class Entry:
 
 
 Follow: TypeAlias = Callable[[int, Any], End]
-"""Follows the chain of a start value through a piece, where its summary does not tell."""
+"""Follows the chain of a start value, None: that of the first row, through a piece, where its summary does not tell."""
 
 HELD = -1
 
@@ -118,8 +118,13 @@ def looks_into_pieces_before(plan: Plan) -> bool:
     return not isinstance(plan.spec, Tumbling)
 
 
-def chained(chains: Chains, value: Any, follow: Follow, index: int) -> End:
-    """Return how the chain that ``value`` takes through piece ``index`` ends; None: the chain of its first row."""
+def chained(chains: Chains | None, value: Any, follow: Follow, index: int) -> End:
+    """Return how the chain that ``value`` takes through piece ``index`` ends; None: the chain of its first row.
+
+    ``chains``: those that are told of the piece, None: none.
+    """
+    if chains is None:
+        return follow(index, value)
     if value is None:
         return chains.fresh
     return end_of(chains, value) or follow(index, value)

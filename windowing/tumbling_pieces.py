@@ -25,18 +25,25 @@ from windowing.tumbling import tumbling_panes
 
 
 def tumbling_summary(plan: Plan, spec: Tumbling, piece: Sequences, marks: Marks) -> Summary:
-    """Summarise a piece. ``marks`` must stand in order."""
+    """Summarise a piece, whatever comes before it. ``marks`` must stand in order."""
+    outline = tumbling_outline(plan, spec, piece, marks)
+    if not isinstance(spec.policy, Delta):
+        return outline
+    values, too_much = measured(piece, spec.policy.attribute, spec.policy.amount)
+    sorted_by = plan.sort[:1] == (spec.policy.attribute,)
+    return replace(outline, window=chains(comparable(values), too_much, sorted_by))
+
+
+def tumbling_outline(plan: Plan, spec: Tumbling, piece: Sequences, marks: Marks) -> Summary:
+    """Summarise a piece but for the chains of a ``delta``, which cost more than to follow the one that is taken."""
     watched = None
     if (name := plan.watches_falls) is not None:
         ends = measures(piece.rows.column(name).take(pa.array([0, len(piece) - 1])))
         watched = (ends[0], ends[1])
     summary = Summary(len(piece), None, watched=watched, stands=stands_at_end(plan, piece))
     match spec.policy:
-        case Count():
+        case Count() | Delta():
             return summary
-        case Delta(attribute, amount):
-            values, too_much = measured(piece, attribute, amount)
-            return replace(summary, window=chains(comparable(values), too_much, plan.sort[:1] == (attribute,)))
         case Punct(None):
             first, last = epochs(piece, marks)[[0, -1]].tolist()
             summary = replace(summary, epochs=(first, last))
@@ -80,19 +87,20 @@ def passed(plan: Plan, stand: Stand, index: int, piece: Summary, follow: Follow)
     """Return where the window stands behind piece ``index``."""
     assert isinstance(plan.spec, Tumbling)
     rows, closed, value = stand.rows + piece.rows, False, None
-    if isinstance(plan.spec.policy, Count):
-        n = plan.spec.policy.n
-        starts = -(-rows // n) - stand.starts
-        end = End(starts, (stand.starts + starts - 1) * n - stand.rows if starts else -1, None)
-        closed = rows % n == 0
-    elif isinstance(piece.window, Chains):
-        end = chained(piece.window, stand.value, follow, index)
-        value = end.value
-    else:
-        assert isinstance(piece.window, Fixed)
-        before = stand.last.window if stand.last is not None else None
-        end = _fixed_end(plan, piece.window, before if isinstance(before, Fixed) else None)
-        closed = piece.window.closed
+    match plan.spec.policy:
+        case Count(n):
+            starts = -(-rows // n) - stand.starts
+            end = End(starts, (stand.starts + starts - 1) * n - stand.rows if starts else -1, None)
+            closed = rows % n == 0
+        case Delta():
+            assert piece.window is None or isinstance(piece.window, Chains)
+            end = chained(piece.window, stand.value, follow, index)
+            value = end.value
+        case _:
+            assert isinstance(piece.window, Fixed)
+            before = stand.last.window if stand.last is not None else None
+            end = _fixed_end(plan, piece.window, before if isinstance(before, Fixed) else None)
+            closed = piece.window.closed
     begun = (index, end.last) if end.last >= 0 else stand.begun
     last = replace(piece, window=piece.window if isinstance(piece.window, Fixed) else None)
     return Stand(rows, stand.starts + end.starts, begun, closed, value, last)

@@ -183,7 +183,7 @@ def test_chains_end_as_a_loop_does(numbers: list[int], start: int, amount: int, 
         if value - expected[2] > amount:
             expected = (expected[0] + 1, i, value)
     end = end_of(found, np.uint64(start + 100))
-    told = follow(values, np.uint64(start + 100), np.uint64(amount))
+    told = follow(values, np.uint64(start + 100), np.uint64(amount), rising)
     assert (told.starts, told.last, int(told.value)) == expected
     if end is None:
         assert not found.whole
@@ -203,9 +203,12 @@ def test_chains_of_rising_values_end_as_a_loop_does(gaps: list[int], amount: int
     with mock.patch("windowing.chains.MOST_BRANCHES", most):
         found = chains(values, np.uint64(amount), True)
     for start in range(98 - amount, 101):
-        end, told = end_of(found, np.uint64(start)), follow(values, np.uint64(start), np.uint64(amount))
+        end, told = end_of(found, np.uint64(start)), follow(values, np.uint64(start), np.uint64(amount), True)
         assert end == told or (end is None and not found.whole)
-    behind = follow(values, values[0], np.uint64(amount))
+    behind = follow(values, values[0], np.uint64(amount), True)
+    assert (
+        found.fresh == follow(values, None, np.uint64(amount), True) == follow(values, None, np.uint64(amount), False)
+    )
     assert (found.fresh.starts, found.fresh.last) == (behind.starts + 1, max(behind.last, 0))
     assert found.fresh.value == values[found.fresh.last]
 

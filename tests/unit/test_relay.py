@@ -6,8 +6,10 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from windowing.engine.relay import next_leg
+from windowing.engine.relay import next_leg, shares
 
 
 def _add_one(folder: str) -> int | None:
@@ -49,3 +51,13 @@ def test_one_that_fails_after_it_has_handed_on_ends_the_relay(tmp_path: Path) ->
     with pytest.raises(ValueError, match="no"):
         _fail(str(tmp_path))
     assert _add_one(str(tmp_path)) is None
+
+
+@given(st.integers(0, 5000), st.integers(1, 64))
+def test_all_legs_are_shared_out_in_shares_that_get_smaller(legs: int, runners: int) -> None:
+    found = shares(legs, runners)
+    assert sum(found) == legs
+    assert found == sorted(found, reverse=True)
+    assert all(share >= 1 for share in found)
+    assert not found or found[-1] == 1 or legs <= 4 * runners
+    assert len(found) <= legs

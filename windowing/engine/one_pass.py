@@ -1,7 +1,7 @@
 """Chunks that stand in order, on one machine: read once, each scanned on from the one before.
 
-Tasks read and summarise chunks side by side, and hand on where the window stands at the end of each; that takes no
-time, so none waits long (a single-pass scan with look-back). It takes one machine, where tasks can wait for each other.
+Tasks read chunks side by side, and hand on where the window stands at the end of each; that takes little time, so none
+waits long (a single-pass scan with look-back). It takes one machine, where tasks can wait for each other.
 Whether all rows stand in order is known only in the end; where they do not, nothing of it counts.
 """
 
@@ -20,16 +20,17 @@ from windowing.engine.exchange import read_chunk
 from windowing.engine.in_order import ends_of, follows, scan_chunk
 from windowing.engine.keeping import keep_rows, kept_rows
 from windowing.engine.reading import no_signals
-from windowing.engine.relay import Leg, next_leg
+from windowing.engine.relay import Leg, next_leg, shares
 from windowing.engine.resuming import Each
 from windowing.engine.scanning import Report
 from windowing.engine.slices import Chunk
 from windowing.engine.work import Work
 from windowing.errors import DataError
-from windowing.piece_scan import chain_through, summarise
+from windowing.piece_scan import chain_through
 from windowing.pieces import Summary
 from windowing.sequence import Sequences
-from windowing.tumbling_pieces import Stand, entered, passed
+from windowing.spec import Tumbling
+from windowing.tumbling_pieces import Stand, entered, passed, tumbling_outline
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,21 +42,29 @@ class _Baton:
     ends: pa.Table | None = None
 
 
-def scan_in_one_pass(work: Work, chunks: Sequence[Chunk], each: Each, folder: str) -> list[Report] | None:
+def scan_in_one_pass(work: Work, chunks: Sequence[Chunk], each: Each, folder: str, cores: int) -> list[Report] | None:
     """Scan chunks one by one, each on from the one before; None where their rows do not stand in order.
 
-    ``folder``: an empty one that all tasks see and can lock files in.
+    ``folder``: an empty one that all tasks see and can lock files in. ``cores``: how many tasks run at a time.
     """
-    found = each("scan", partial(_scan_next, work, tuple(chunks), folder), range(len(chunks)))
+    found = each("scan", partial(_scan_some, work, tuple(chunks), folder), shares(len(chunks), cores))
     work.sink.forget()
-    reports = [report for report in found if report is not None]
+    reports = [report for some in found for report in some]
     if len(reports) == len(chunks):
         return reports
     work.sink.discard()
     return None
 
 
-def _scan_next(work: Work, chunks: Sequence[Chunk], folder: str, _: int) -> Report | None:
+def _scan_some(work: Work, chunks: Sequence[Chunk], folder: str, count: int) -> list[Report]:
+    """Scan so many chunks, one at a time, until one is given up."""
+    reports: list[Report] = []
+    while len(reports) < count and (report := _scan_next(work, chunks, folder)) is not None:
+        reports.append(report)
+    return reports
+
+
+def _scan_next(work: Work, chunks: Sequence[Chunk], folder: str) -> Report | None:
     """Scan the chunk whose turn it is. None where one does not stand in order, or fails for its data: these might be
     no rows of one window at all, so who sorts them first shall say."""
     try:
@@ -72,7 +81,7 @@ def _scanned(work: Work, chunk: Chunk, leg: Leg, is_last: bool) -> Report | None
     rows = read.sequences
     if not rows.arrived_in_order:
         return None
-    summary = summarise(work.plan, rows, no_signals(work))[0] if len(rows) else Summary(0, None)
+    summary = _outline(work, rows)
     received = leg.received()
     if received is None:
         return None
@@ -85,6 +94,11 @@ def _scanned(work: Work, chunk: Chunk, leg: Leg, is_last: bool) -> Report | None
     begun = [kept_rows(work, _name(index)) for index, _ in entry.before]
     piece = Piece(leg.index, FIRST, _name(leg.index), None)
     return scan_chunk(work, Turn(leg.index, piece, entry, is_last), begun, read)
+
+
+def _outline(work: Work, rows: Sequences) -> Summary:
+    assert isinstance(work.plan.spec, Tumbling)
+    return tumbling_outline(work.plan, work.plan.spec, rows, no_signals(work).marks) if len(rows) else Summary(0, None)
 
 
 def _behind(work: Work, index: int, before: _Baton, rows: Sequences, summary: Summary) -> _Baton | None:

@@ -59,6 +59,19 @@ def next_leg(folder: str) -> Iterator[Leg | None]:
             given_up.touch()
 
 
+def shares(legs: int, runners: int) -> list[int]:
+    """Return how many legs each of some tasks takes, of which so many run at a time: at least 1, in order.
+
+    Each takes its part of a quarter of what is left: many legs first, since to begin a task takes time, then fewer, so
+    that all end at about the same time.
+    """
+    found: list[int] = []
+    while legs:
+        found.append(-(-legs // (4 * runners)))
+        legs -= found[-1]
+    return found
+
+
 def _taken(folder: Path) -> Leg:
     """Its file is there and locked before the next leg can be taken."""
     with (folder / "legs").open("ab") as legs:

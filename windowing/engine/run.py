@@ -106,7 +106,7 @@ class _Stopwatch:
 def _scan_in_order(work: Work, chunks: Sequence[Chunk], session: Session) -> list[Report] | None:
     with session.folders() as folders:
         if folders:
-            return scan_in_one_pass(work, chunks, session.each, folders[0])
+            return scan_in_one_pass(work, chunks, session.each, folders[0], session.parallelism)
     if not work.source.columnar:  # looking ahead would cost as much as all that it saves
         return None
     return scan_in_two_passes(work, chunks, session.each)

@@ -19,7 +19,7 @@ from windowing.plan import Plan, panes_only
 from windowing.scan import Bounds, scan
 from windowing.sequence import Sequences, build, merge
 from windowing.signals import advances, window_marks
-from windowing.spec import TimeInterval, Tumbling, needs_clock
+from windowing.spec import Delta, TimeInterval, Tumbling, needs_clock
 
 
 def warm(plan: Plan, schema: pa.Schema) -> None:
@@ -37,6 +37,8 @@ def warm(plan: Plan, schema: pa.Schema) -> None:
     if can_be_cut(plan):
         whole = Sequences(None, np.array([0, len(merged)]), merged.rows, merged.pos, merged.order)
         entries(plan, [summarise(plan, whole, signals)[0]] * 2, lambda _, value: chain_through(plan, whole, value))
+        if isinstance(plan.spec, Tumbling) and isinstance(plan.spec.policy, Delta):
+            chain_through(plan, whole, None)
     scanned = scan(bare, merged, signals, Bounds(1 if needs_clock(plan.spec) else None))
     deque(scanned.tables, maxlen=0)
     warm_aggregates(plan.aggregates, schema, not isinstance(plan.spec, Tumbling))
