@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from windowing.aggregates import Bound, PaneFailed, PaneOverflow, compute
+from windowing.aggregates import Bound, Found, PaneFailed, PaneOverflow, compute
 from windowing.columns import Ints, combined, words
 from windowing.contents import Contents, Ranges, batches, part, simplest
 from windowing.errors import DataError
@@ -48,8 +48,10 @@ def aggregate_lines(plan: Plan, sequences: Sequences, panes: Panes, told: pa.Tab
         head = head.append_column(name, column)
     where = _Where(sequences, panes, lines.pane)
     short = [bound for bound in plan.aggregates if not _is_long(bound)]
+    found: Found = {}
     for bound in short:
-        head = head.append_column(bound.name, _aggregate(plan, bound, sequences, lines.contents, where, 0, lines.rank))
+        values = _aggregate(plan, bound, sequences, lines.contents, where, 0, lines.rank, found)
+        head = head.append_column(bound.name, values)
     if not plan.options.plain:
         head = head.append_column("_mark", lines.last)
     if len(short) == len(plan.aggregates):
@@ -154,10 +156,14 @@ def _aggregate(
     where: _Where,
     first: int,
     rank: Ints | None = None,
+    found: Found | None = None,
 ) -> pa.Array:
-    """Values of one call for the lines of ``contents``, of which line ``first`` is the first."""
+    """Values of one call for the lines of ``contents``, of which line ``first`` is the first.
+
+    ``found``: as `compute` takes it.
+    """
     try:
-        values = compute(bound, sequences.rows, contents, rank)
+        values = compute(bound, sequences.rows, contents, rank, found)
     except PaneOverflow as over:
         raise DataError(
             f"{over.call} does not fit {over.type} in {where.text(first + over.pane)} (column {over.column!r})",

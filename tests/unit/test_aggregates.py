@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from tests.aggregate_checks import EVERYTHING, FEW, NUMBERS, SORTABLE, TIMES, WIDE, WILD, batch, call, check, each, run
 from tests.aggregate_reference import REFERENCE
-from windowing.aggregates import TABLE, bind, changes, compute, folds, kernels, quantile_kernels, ranking, warm
+from windowing.aggregates import TABLE, Found, bind, changes, compute, folds, kernels, quantile_kernels, ranking, warm
 from windowing.contents import Contents, Lives, Ranges
 from windowing.spec import Column
 
@@ -191,6 +191,21 @@ def test_nothing_to_compute_gives_nothing() -> None:
     for name, aggregate in TABLE.items():
         if len(aggregate.parameters) == 1 and not name.startswith("bool"):
             assert run(name, rows, [], apart()) == []
+
+
+@pytest.mark.parametrize("form", ["apart", "ranges", "lives"])
+def test_what_calls_have_found_changes_no_value_of_others(form: str) -> None:
+    """In any order, with columns of each other's, and with two columns where one was asked for before."""
+    rows = pa.RecordBatch.from_pydict(
+        {"f": [0.1, None, 0.3, 0.7], "g": [1e300, 0.5, -1e300, 2.0], "i": [1, 2, None, 4]}
+    )
+    calls = [call(f, Column(c)) for f in ("sum", "mean", "max", "stddev", "range") for c in ("f", "g", "i")]
+    calls += [call(f, Column("f"), Column("g")) for f in ("wavg", "arg_max")]
+    bound = [bind(c, rows.schema) for c in [*calls, *reversed(calls)]]
+    found: Found = {}
+    for one in bound:
+        assert compute(one, rows, panes_of(form), None, found).equals(compute(one, rows, panes_of(form))), one.text
+    assert found["f",]
 
 
 @pytest.mark.parametrize("form", ["apart", "ranges", "lives"])

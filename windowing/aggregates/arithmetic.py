@@ -40,7 +40,7 @@ def sums(inputs: Inputs) -> pa.Array:
     those = dense(inputs)
     column = those.columns[0]
     if pa.types.is_floating(column.type):
-        return masked(float_sums(floats(column), those.contents, those.ranked), those.empty, inputs.type)
+        return masked(_float_totals(inputs, those), those.empty, inputs.type)
     return exact_totals(inputs, those)
 
 
@@ -60,12 +60,12 @@ def means(inputs: Inputs) -> pa.Array:
     """Mean: the sum, rounded once to a float, over the count."""
     those = dense(inputs)
     column = those.columns[0]
-    totals = (
-        float_sums(floats(column), those.contents, those.ranked)
-        if pa.types.is_floating(column.type)
-        else as_float(exact_sums(those))
-    )
+    totals = _float_totals(inputs, those) if pa.types.is_floating(column.type) else as_float(exact_sums(those))
     return quotients(inputs, those, totals, those.sizes)
+
+
+def _float_totals(inputs: Inputs, those: Dense) -> Floats:
+    return inputs.once("float sums", lambda: float_sums(floats(those.columns[0]), those.contents, those.ranked))
 
 
 def quotients(inputs: Inputs, those: Dense, totals: Floats, counts: Ints) -> pa.Array:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from itertools import product
+from typing import Any, TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -31,23 +32,30 @@ _RANKS = np.array([0, 2])
 """Of these rows: what shows both has a hole, what shows one has none, so that each kernel has something to do."""
 
 
-def compute(bound: Bound, rows: pa.RecordBatch, contents: Contents, rank: Ints | None = None) -> pa.Array:
+Found: TypeAlias = dict[tuple[str, ...], dict[str, Any]]
+"""What calls over the same panes of the same rows have found that others can use, by the columns that they read."""
+
+
+def compute(
+    bound: Bound, rows: pa.RecordBatch, contents: Contents, rank: Ints | None = None, found: Found | None = None
+) -> pa.Array:
     """Return the value of one call for each pane, of length P and type ``bound.type`` (semantics section 9).
 
     What a pane gives depends on its own rows and on their ranks only, to the bit: not on rows that it does not show,
     whether they are there or not. ``rank``: int64 (n,), how many rows of its sequence came before each row, ever;
     ascending within each sequence. None: the places of the entries in their sequence are taken for that, from 0.
+    ``found``: of the calls before this one over the same panes; None: there are none. It changes no value.
 
     Nulls are skipped; a pane without values is null, counts are 0. Raises `PaneOverflow` where an integer or decimal
     does not fit, and `PaneFailed` (a `DataError`) for a user function.
     """
-    return _computer(bound)(_inputs(bound, rows, simplest(contents), rank))
+    return _computer(bound)(_inputs(bound, rows, simplest(contents), rank, {} if found is None else found))
 
 
 def split(bound: Bound, rows: pa.RecordBatch, panes: Ranges) -> list[pa.Array]:
     """Return what the first of two steps leaves of each pane, for a call that `is_mergeable`: the columns of
     `in_two_steps`. ``panes``: apart."""
-    return STEPS[bound.call.function].split(_inputs(bound, rows, panes, None))
+    return STEPS[bound.call.function].split(_inputs(bound, rows, panes, None, {}))
 
 
 def warm(bounds: Sequence[Bound], schema: pa.Schema, overlapping: bool = True) -> None:
@@ -63,7 +71,7 @@ def warm(bounds: Sequence[Bound], schema: pa.Schema, overlapping: bool = True) -
             compute(bound, rows, form, _RANKS)
 
 
-def _inputs(bound: Bound, rows: pa.RecordBatch, contents: Contents, rank: Ints | None) -> Inputs:
+def _inputs(bound: Bound, rows: pa.RecordBatch, contents: Contents, rank: Ints | None, found: Found) -> Inputs:
     arguments = bound.call.arguments
     names = tuple(a.name for a in arguments if isinstance(a, Column))
     read = bound.columns if bound.is_second_step else names
@@ -74,6 +82,7 @@ def _inputs(bound: Bound, rows: pa.RecordBatch, contents: Contents, rank: Ints |
         ranked=Ranked(own(contents), rank, contents.row),
         type=bound.type,
         call=bound.text,
+        known=found.setdefault(tuple(read), {}),
     )
 
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import Any, TypeGuard
+from typing import Any, TypeGuard, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -13,6 +14,8 @@ from windowing.aggregates.values import frozen
 from windowing.columns import Ints, Mask
 from windowing.contents import Contents, Lives, Ranges, part, sizes
 from windowing.errors import DataError
+
+T = TypeVar("T")
 
 
 class PaneOverflow(Exception):  # noqa: N818  (a pane's fate; the error of it names key and window)
@@ -71,7 +74,7 @@ class Inputs:
 
     ``columns``: the call's column arguments in order, in their plain types, nulls included, a value for each entry of
     the panes; ``names``: theirs. ``literals``: the other arguments. ``ranked``: the panes, nulls included. ``type``: of
-    the result. ``call``: the text of the call, for messages.
+    the result. ``call``: the text of the call, for messages. ``known``: see `once`.
     """
 
     columns: tuple[pa.Array, ...]
@@ -80,6 +83,14 @@ class Inputs:
     ranked: Ranked
     type: pa.DataType
     call: str
+    known: dict[str, Any]
+
+    def once(self, what: str, find: Callable[[], T]) -> T:
+        """Return what is the same for all calls over these columns and panes, which the first that asks has found."""
+        if what not in self.known:
+            self.known[what] = find()
+        found: T = self.known[what]
+        return found
 
     def refuse_overflow(self, over: Mask) -> None:
         """Raise `PaneOverflow` for the first pane marked, if there is one."""
