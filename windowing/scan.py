@@ -91,7 +91,8 @@ def scan(
     if bounds.keeps:
         carry = carry_of(plan.spec, looks_back(plan), sequences, signals, setting, panes, told, bounds.dead)
     told_contents = panes.contents if len(told) == len(panes) else take(panes.contents, told)
-    account = _account(plan, sequences, panes.contents, told_contents, past, carry)
+    new_contents = panes.contents if past is None else take(panes.contents, np.flatnonzero(is_new))
+    account = _account(plan, sequences, new_contents, told_contents, past, carry)
     panes = replace(_told(plan, sequences, panes, told, past), bare=_told_bare(plan, sequences, panes.bare, past))
     windows = len(panes) if past is None else int(np.count_nonzero(panes.number >= 0))
     tables = result_tables(plan, sequences, marks, panes)
@@ -165,7 +166,10 @@ def _told_bare(plan: Plan, sequences: Sequences, bare: Bare | None, past: Past |
 def _account(
     plan: Plan, sequences: Sequences, contents: Contents, told: Contents, past: Past | None, carry: Carry | None
 ) -> tuple[int, int, int, int]:
-    """Rows windowed, dropped at the end, filtered and held."""
+    """Rows windowed, dropped at the end, filtered and held.
+
+    ``contents``: of the panes that this run has found; others are a guess at what came before, and may be none.
+    """
     at_end, weights = plan.options.at_end, weights_of(plan, sequences)
     if past is None and at_end != "hold":
         placed = weights.shown(contents)

@@ -84,6 +84,18 @@ def test_tiny_slices_are_one_slice(data: st.DataObject, table: pa.Table, asked: 
     assert (cut.counts, cut.falls) == (whole.counts, whole.falls)
 
 
+def test_a_pane_that_was_none_before_drops_no_row() -> None:
+    """Row 101 tripped, but nothing had been evicted yet; the last piece, behind evictions, would call it a pane."""
+    a = [100, 100, 100, 100, 100, 100, 101, 103, 104, 104]
+    table = pa.table({"t": pa.array([100] * 10, pa.timestamp("s")), "a": a, "k": list("aaaaabaaaa")})
+    spec, options = parse_window("sliding, delta(a, 2), count(2)"), Options(partial=False, at_end="drop")
+    plan = make_plan(spec, table.schema, ["k"], ["t"], [parse_aggregate("count()")], options)
+    source = MemorySource([table], [[]])
+    whole, cut = (run_in_memory(plan, source, [], cuts) for cuts in (None, sliced(plan, table, 3)))
+    assert (whole.counts.windowed, whole.counts.dropped_at_end, whole.counts.filtered) == (2, 1, 7)
+    assert cut.counts == whole.counts
+
+
 @settings(max_examples=200)
 @given(st.data(), logs(), st.sampled_from(TUMBLING[:-2]))
 def test_chunks_in_order_are_slices_as_they_are(data: st.DataObject, table: pa.Table, asked: Asked) -> None:
