@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from windowing.carry import Carry, Past
-from windowing.columns import Ints, combined, measures
+from windowing.columns import Ints, Mask, combined, measures
 from windowing.contents import Contents, shown, take
 from windowing.earlier import bare_before, numbered_on, seen_before, with_earlier
 from windowing.eviction import evictions
@@ -91,8 +91,7 @@ def scan(
     if bounds.keeps:
         carry = carry_of(plan.spec, looks_back(plan), sequences, signals, setting, panes, told, bounds.dead)
     told_contents = panes.contents if len(told) == len(panes) else take(panes.contents, told)
-    new_contents = panes.contents if past is None else take(panes.contents, np.flatnonzero(is_new))
-    account = _account(plan, sequences, new_contents, told_contents, past, carry)
+    account = _account(plan, sequences, panes.contents, is_new, told_contents, past, carry)
     panes = replace(_told(plan, sequences, panes, told, past), bare=_told_bare(plan, sequences, panes.bare, past))
     windows = len(panes) if past is None else int(np.count_nonzero(panes.number >= 0))
     tables = result_tables(plan, sequences, marks, panes)
@@ -164,11 +163,17 @@ def _told_bare(plan: Plan, sequences: Sequences, bare: Bare | None, past: Past |
 
 
 def _account(
-    plan: Plan, sequences: Sequences, contents: Contents, told: Contents, past: Past | None, carry: Carry | None
+    plan: Plan,
+    sequences: Sequences,
+    contents: Contents,
+    is_new: Mask,
+    told: Contents,
+    past: Past | None,
+    carry: Carry | None,
 ) -> tuple[int, int, int, int]:
     """Rows windowed, dropped at the end, filtered and held.
 
-    ``contents``: of the panes that this run has found; others are a guess at what came before, and may be none.
+    ``contents``: of all panes. Those that are not new are a guess at what came before, and may be none.
     """
     at_end, weights = plan.options.at_end, weights_of(plan, sequences)
     if past is None and at_end != "hold":
@@ -179,7 +184,10 @@ def _account(
     before = np.zeros(rows, np.bool_) if past is None else past.flags.shown
     windowed = weights.of(shown(told, rows) & ~before)
     held = 0 if carry is None else weights_of(plan, carry.sequences).of(~carry.flags.shown)
-    dropped = weights.of(shown(contents, rows) & ~shown(told, rows) & ~before) if at_end == "drop" else 0
+    dropped = 0
+    if at_end == "drop":
+        placed_now = shown(take(contents, np.flatnonzero(is_new)), rows)
+        dropped = weights.of(placed_now & ~shown(told, rows) & ~before)
     return windowed, dropped, weights.total - weights.of(before) - windowed - dropped - held, held
 
 
