@@ -83,7 +83,7 @@ def _holds(piece: Summary) -> bool:
 def _sliding(plan: Plan, spec: Sliding, piece: Sequences, window: Held) -> Held:
     if isinstance(spec.trigger, Delta):
         values, amount = measured(piece, spec.trigger.attribute, spec.trigger.amount)
-        window = replace(window, trigger=chains(comparable(values), amount, plan.sort[:1] == (spec.trigger.attribute,)))
+        window = replace(window, trigger=chains(comparable(values), amount, plan.is_sorted_by(spec.trigger.attribute)))
     if isinstance(spec.evict, Delta):
         values, amount = measured(piece, spec.evict.attribute, spec.evict.amount)
         found: Any = comparable(values)

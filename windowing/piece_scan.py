@@ -48,7 +48,7 @@ def chain_through(plan: Plan, piece: Sequences, value: Any) -> End:
     policy = plan.spec.policy if isinstance(plan.spec, Tumbling) else plan.spec.trigger
     assert isinstance(policy, Delta)
     values, too_much = measured(piece, policy.attribute, policy.amount)
-    return follow(comparable(values), value, too_much, plan.sort[:1] == (policy.attribute,))
+    return follow(comparable(values), value, too_much, plan.is_sorted_by(policy.attribute))
 
 
 @dataclass(frozen=True, slots=True)

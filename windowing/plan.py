@@ -88,6 +88,10 @@ class Plan:
         used += [key.name for key in self.sort_rows] + ([self.weight] if self.weight else [])
         return tuple(dict.fromkeys([*used, *(c for b in self.aggregates for c in b.columns)]))
 
+    def is_sorted_by(self, attribute: str) -> bool:
+        """Whether the rows of each key are sorted by an attribute first of all."""
+        return self.sort[:1] == (attribute,)
+
     @property
     def gives_rows(self) -> bool:
         """Whether panes give rows, and not one line (or one a group) of aggregates."""

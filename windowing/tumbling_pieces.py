@@ -30,8 +30,7 @@ def tumbling_summary(plan: Plan, spec: Tumbling, piece: Sequences, marks: Marks)
     if not isinstance(spec.policy, Delta):
         return outline
     values, too_much = measured(piece, spec.policy.attribute, spec.policy.amount)
-    sorted_by = plan.sort[:1] == (spec.policy.attribute,)
-    return replace(outline, window=chains(comparable(values), too_much, sorted_by))
+    return replace(outline, window=chains(comparable(values), too_much, plan.is_sorted_by(spec.policy.attribute)))
 
 
 def tumbling_outline(plan: Plan, spec: Tumbling, piece: Sequences, marks: Marks) -> Summary:

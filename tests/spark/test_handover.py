@@ -6,14 +6,13 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
 
-import chispa
 import numpy as np
 import pyarrow as pa
 import pytest
 from pyarrow import fs
-from pyspark.sql import SparkSession
 
 from tests.memory import MemorySource
+from tests.spark.results import check_same_rows
 from windowing.engine.rejects import reject_schema
 from windowing.engine.run import Outcome, run_window
 from windowing.engine.session import Session
@@ -74,10 +73,5 @@ def test_both_ways_give_the_same_result(
     assert in_files.counts == in_spark.counts
     assert in_files.windows == in_spark.windows > 500
     assert in_files.parts == in_spark.parts
-    sql = SparkSession(session.context)
-    try:
-        one, other = (sql.read.parquet(str(tmp_path / name)) for name in ("in files", "in spark"))
-        chispa.assert_df_equality(one, other, ignore_row_order=True)
-    finally:
-        SparkSession._instantiatedSession = None
+    check_same_rows(session, tmp_path / "in files", tmp_path / "in spark")
     assert not [path for path in seen if path.exists() or path.parent.exists()]

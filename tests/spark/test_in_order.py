@@ -7,14 +7,13 @@ from contextlib import nullcontext
 from pathlib import Path
 from unittest import mock
 
-import chispa
 import numpy as np
 import pyarrow as pa
 import pytest
 from pyarrow import fs
-from pyspark.sql import SparkSession
 
 from tests.memory import MemorySource
+from tests.spark.results import check_same_rows
 from windowing.engine.rejects import reject_schema
 from windowing.engine.run import Outcome, run_window
 from windowing.engine.session import Session
@@ -52,15 +51,6 @@ def run(request: pytest.FixtureRequest, session: Session, tmp_path: Path) -> Run
     return run
 
 
-def _same(session: Session, one: Path, other: Path) -> None:
-    sql = SparkSession(session.context)
-    try:
-        rows, others = (sql.read.parquet(f"{folder}/part-*.parquet") for folder in (one, other))
-        chispa.assert_df_equality(rows, others, ignore_row_order=True)
-    finally:
-        SparkSession._instantiatedSession = None
-
-
 def _parts(folder: Path) -> list[str]:
     return sorted(path.name for path in folder.rglob("*") if path.is_file() and "_rejected" not in path.parts)
 
@@ -77,8 +67,8 @@ def test_one_pass_and_two_write_the_same_parts(
     assert whole.windows == once.windows == twice.windows > 1
     assert whole.counts.rejected == {"null_order": 1}
     assert _parts(tmp_path / "once") == _parts(tmp_path / "twice") == [part.name for part in once.parts]
-    _same(session, tmp_path / "once", tmp_path / "whole")
-    _same(session, tmp_path / "twice", tmp_path / "whole")
+    check_same_rows(session, tmp_path / "once", tmp_path / "whole")
+    check_same_rows(session, tmp_path / "twice", tmp_path / "whole")
 
 
 @pytest.mark.parametrize("late", [ROWS - 2, ROWS - 100, 2100], ids=["at the end", "in the last chunk", "in the middle"])
@@ -95,4 +85,4 @@ def test_one_row_out_of_order_undoes_the_one_pass(
     assert cut.counts == whole.counts
     assert cut.windows == whole.windows
     assert _parts(tmp_path / "cut") == sorted(part.name for part in cut.parts)
-    _same(session, tmp_path / "cut", tmp_path / "whole")
+    check_same_rows(session, tmp_path / "cut", tmp_path / "whole")
