@@ -94,14 +94,24 @@ def _write_log(log: Path) -> None:
         write(log / f"dt={day}", a__csv="\n".join(["ts,shop,user,amount", *lines, ""]))
 
 
-def start_course(folder: Path, log: Path) -> subprocess.Popen[str]:
+def start_course(folder: Path, log: Path, env: Mapping[str, str] | None = None) -> subprocess.Popen[str]:
     """Start the course anew."""
+    lay_out(folder, log)
+    return start_again(folder, env)
+
+
+def lay_out(folder: Path, log: Path) -> None:
+    """Make the folder of a course as it is before its first run."""
     if folder.exists():
         shutil.rmtree(folder)
     write(folder, job__yaml=JOB)
     shutil.copytree(log, folder / "log")
     (folder / "tmp").mkdir()
-    return start(COMMAND, folder, {"TMPDIR": str(folder / "tmp")})
+
+
+def start_again(folder: Path, env: Mapping[str, str] | None = None) -> subprocess.Popen[str]:
+    """Start the course on what stands in its folder."""
+    return start(COMMAND, folder, {"TMPDIR": str(folder / "tmp"), **(env or {})})
 
 
 def where(folder: Path) -> Moment:

@@ -59,7 +59,9 @@ def kill(course: Course, warm: Warm, victim: Victim, moment: Moment, chance: ran
     """Kill ``victim`` at random after ``moment`` has come, then run again; None where the run ended before that."""
     folder = course.folder
     process = start_course(folder, course.log)
-    target = _find(process, victim, lambda: where(folder) >= moment, chance.uniform(0, course.seconds[moment]), chance)
+    target = find_victim(
+        process, victim, lambda: where(folder) >= moment, chance.uniform(0, course.seconds[moment]), chance
+    )
     if target is None:
         ended(process)
         return None
@@ -68,9 +70,9 @@ def kill(course: Course, warm: Warm, victim: Victim, moment: Moment, chance: ran
     ran = ended(process)
     hit = where(folder) if victim == "driver" else before
     done: dict[str, str | None] = {**told_of(folder, "run"), **promised(folder)}
-    faults = [*_mixes(course), *([] if victim == "driver" else _of_an_end(folder, ran))]
+    faults = [*mixes(course), *([] if victim == "driver" else _of_an_end(folder, ran))]
     again = warm.run(COMMAND, folder)
-    faults += [*_mixes(course), *_of_the_next_run(course, done, again, process.pid)]
+    faults += [*mixes(course), *_of_the_next_run(course, done, again, process.pid)]
     return Kill(victim, hit, ran.code, hit.day < len(done), tuple(faults))
 
 
@@ -89,7 +91,7 @@ def _of_the_next_run(
     """What is wrong after the run that had to put things right; ``done``: the runs of the days that it found done."""
     if ran.code != 0:
         yield "loss", f"running again ends with {ran.code}: {ran.err}"
-    for each in _alive(session):  # before files are looked at, for it might write some
+    for each in alive(session):  # before files are looked at, for it might write some
         yield "leftover", f"process {each.pid}, {each.name()}"
     now = told_of(course.folder, "run")
     yield from (("loss", f"{day} was done, and is of another run") for day, run in done.items() if now.get(day) != run)
@@ -98,7 +100,7 @@ def _of_the_next_run(
     yield from (("leftover", name) for name in sorted(names - course.names))
 
 
-def _find(
+def find_victim(
     process: subprocess.Popen[str], victim: Victim, is_time: Callable[[], bool], delay: float, chance: random.Random
 ) -> psutil.Process | None:
     """Wait until it is time, and ``delay`` seconds more, and until there is a victim; None where the run ends before.
@@ -137,7 +139,7 @@ def _processes(driver: psutil.Process, victim: Victim) -> Iterator[psutil.Proces
             yield from child.children()
 
 
-def _alive(session: int) -> list[psutil.Process]:
+def alive(session: int) -> list[psutil.Process]:
     """The processes of a session that still run some seconds later."""
     found = []
     for each in psutil.process_iter():
@@ -148,7 +150,7 @@ def _alive(session: int) -> list[psutil.Process]:
     return psutil.wait_procs(found, timeout=_PATIENCE)[1]
 
 
-def _mixes(course: Course) -> Iterator[tuple[Fault, str]]:
+def mixes(course: Course) -> Iterator[tuple[Fault, str]]:
     """What stands in the folder of a course, and is neither absent as a whole nor as undisturbed."""
     folder = course.folder
     for name, content in course.content.items():

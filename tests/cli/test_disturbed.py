@@ -1,0 +1,34 @@
+"""Runs that are disturbed without being killed; `scripts/stress_runs` does the same with more, and lets clocks jump."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+
+import pytest
+
+from tests.cli.course import PHASES, Course, Moment, undisturbed
+from tests.cli.disturb import race_on_output, race_on_state, read_crumbs, stop_and_continue
+from tests.cli.kills import Victim
+
+
+@pytest.fixture(scope="module")
+def course(tmp_path_factory: pytest.TempPathFactory) -> Course:
+    return undisturbed(tmp_path_factory.mktemp("disturbed"))
+
+
+def test_many_small_files_give_the_windows_of_one_file(tmp_path: Path) -> None:
+    assert read_crumbs(tmp_path, 300) == []
+
+
+def test_of_runs_that_start_at_once_on_one_output_one_writes_it(tmp_path: Path) -> None:
+    assert race_on_output(tmp_path, 4) == []
+
+
+def test_runs_that_start_at_once_on_one_state_do_no_harm(course: Course) -> None:
+    assert race_on_state(course, 4) == []
+
+
+@pytest.mark.parametrize(("victim", "phase"), [("java", "stage 1"), (None, "commit")])
+def test_a_run_that_is_stopped_for_a_while_goes_on(course: Course, victim: Victim | None, phase: str) -> None:
+    assert stop_and_continue(course, victim, Moment(1, [*PHASES].index(phase)), 1.5, random.Random(1)) == []
