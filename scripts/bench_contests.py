@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -77,6 +77,16 @@ def wincli(*options: str) -> Command:
 def script(text: str, *options: str) -> Command:
     """A program of a few lines."""
     return lambda data, out: [sys.executable, "-c", text, *options, str(data), str(out)]
+
+
+def versions(entrants: Sequence[Entrant], program: str) -> tuple[Entrant, ...]:
+    """The first of some entrants, a wincli, and the same by another ``program``, an installed wincli."""
+    first = entrants[0]
+
+    def command(data: Path, out: Path) -> list[str]:
+        return [program, *first.command(data, out)[1:]]
+
+    return first, Entrant(f"{first.name}, {program}", first.log, first.options, command)
 
 
 def contests(millions: int) -> dict[str, tuple[Entrant, ...]]:
