@@ -169,7 +169,7 @@ class Gap(Policy):
     column: str
     amount: Fraction
     kind: pa.DataType
-    reason: str = "delta"
+    reason: str = "gap"
 
     def before(self, held: Sequence[Row], row: Row) -> bool:
         return bool(held) and rises_by_more(row[self.column], held[-1][self.column], self.amount, self.kind)

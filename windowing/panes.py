@@ -12,7 +12,7 @@ from windowing.columns import Ints
 from windowing.contents import Contents, take
 
 CLOSED_BY: tuple[str, ...] = (
-    "count", "delta", "time", "punct", "trigger", "watermark", "late", "batch", "expiry", "evicted", "end",
+    "count", "delta", "gap", "time", "punct", "trigger", "watermark", "late", "batch", "expiry", "evicted", "end",
 )  # fmt: skip
 """Close reasons (semantics section 1); `Panes.closed_by` holds indices into this."""
 

@@ -41,10 +41,10 @@ def tumbling_panes(spec: Tumbling, sequences: Sequences, marks: Marks, setting: 
             return _counted(sequences, n)
         case Delta(attribute, amount):
             starts = delta_starts(sequences.bounds, *measured(sequences, attribute, amount))
-            return _tripped(sequences, starts)
+            return _tripped(sequences, starts, "delta")
         case Gap(attribute, amount):
             starts = gap_starts(sequences.bounds, *measured(sequences, attribute, amount))
-            return _tripped(sequences, starts)
+            return _tripped(sequences, starts, "gap")
         case Time() | Calendar():
             return timed_panes(spec.policy, sequences, setting)
         case Punct(None):
@@ -83,10 +83,10 @@ def _counted(sequences: Sequences, n: int) -> Panes:
     return Panes(key, number, ranges(lo, hi), *closed_by(hi - lo == n, hi - 1, "count"))
 
 
-def _tripped(sequences: Sequences, starts: Ints) -> Panes:
+def _tripped(sequences: Sequences, starts: Ints, why: str) -> Panes:
     """Windows ended by the row after them."""
     key, number, lo, hi, last = panes_at(sequences, starts)
-    return Panes(key, number, ranges(lo, hi), *closed_by(~last, hi, "delta"))
+    return Panes(key, number, ranges(lo, hi), *closed_by(~last, hi, why))
 
 
 def _ended_by_row(sequences: Sequences, column: str) -> Panes:

@@ -155,7 +155,7 @@ def test_what_is_open_at_the_end(run: Run, tmp_path: Path) -> None:
     write(tmp_path, log__csv="ts\n1\n2\n9\n")
     flush = run("-w", "gap(ts,3)", "-a", "ts=collect(ts)", "log.csv", "flush")
     assert flush.summary == "3 rows in, 2 windows out, 0 rejected"
-    assert rows(tmp_path / "flush", "ts", "closed_by") == [([1, 2], "delta"), ([9], "end")]
+    assert rows(tmp_path / "flush", "ts", "closed_by") == [([1, 2], "gap"), ([9], "end")]
     drop = run("-w", "gap(ts,3)", "-a", "ts=collect(ts)", "--at-end", "drop", "log.csv", "drop")
     assert drop.summary == "3 rows in, 1 window out, 0 rejected, 1 dropped at the end"
     assert rows(tmp_path / "drop", "ts") == [[1, 2]]

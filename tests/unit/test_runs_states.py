@@ -59,7 +59,7 @@ def test_windows_go_on_from_run_to_run_and_flush_lets_all_out(log: Path) -> None
     assert ran.summary == "2 rows in, 3 windows out, 0 rejected"
     assert rows(log / "out/3", "user", "window", "ids", "closed_by") == [
         ("a", 2, [7, 8], "end"),
-        ("b", 2, [6], "delta"),
+        ("b", 2, [6], "gap"),
         ("b", 3, [9], "end"),
     ]
     assert run(log, 4).summary == "1 row in, 0 windows out, 0 rejected, 1 held"
@@ -140,7 +140,7 @@ def test_aggregates_and_outputs_may_change(log: Path) -> None:
     runs(log, 1)
     ran = run(log, 2, command=[*GAP[:-1], "n=count()", "--output-format", "csv"])
     assert ran.code == 0, ran.err
-    assert (log / "out/2/part-00000.csv").read_text().splitlines()[1].startswith('"a",1,9,12,"delta",2,')
+    assert (log / "out/2/part-00000.csv").read_text().splitlines()[1].startswith('"a",1,9,12,"gap",2,')
 
 
 def test_folders_that_are_no_state(log: Path) -> None:
