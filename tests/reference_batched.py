@@ -4,10 +4,10 @@
                         enters          enters            expiry at 4: the row at 1 is out
                         [1]             [1 2]             [2]   then the row enters: [2 4]
 
-A sequence has *moments*: an arrival, an expiry, a tick, a full lot, the end. At a moment some rows enter; the content
-is then worked out from nothing but the rows that have entered so far: those inside `within`, of these the last n of
-each part, of these the ones that no newer row hides. What differs from the moment before is a `Lot`; no difference, no
-lot.
+A sequence has *moments*: an arrival, an expiry, a tick, a full lot, the end. At a moment some rows enter; what is in
+the window is then worked out from nothing but the rows that have entered so far: those inside `within`, of these the
+last n of each part. Of the rows in it that share part and value only the newest is visible, and who has once been
+hidden stays so. What differs from the moment before is a `Lot`; no difference, no lot.
 """
 
 from __future__ import annotations
@@ -135,10 +135,13 @@ class Window:
         """The lots of one key's rows in their order, each with its moment."""
         entered: list[int] = []
         visible: list[int] = []
+        hidden: set[int] = set()
         number = 0
         for moment in self.moments(sequence):
             entered = sorted([*entered, *moment.entering], key=self.ranks.__getitem__)
-            before, visible = visible, self.content(entered, moment.now)
+            there = self.content(entered, moment.now)
+            hidden |= self.hidden(there)
+            before, visible = visible, [pos for pos in there if pos not in hidden]
             came = tuple(pos for pos in visible if pos not in before)
             went = tuple(pos for pos in before if pos not in visible)
             if came or went:
@@ -150,10 +153,14 @@ class Window:
     # What is to be seen.
 
     def content(self, entered: Sequence[int], now: Fraction) -> list[int]:
-        """Of the rows that have entered, oldest first: those inside, among the last n of their part, not hidden."""
+        """Of the rows that have entered, oldest first: those inside, among the last n of their part."""
         inside = [pos for pos in entered if not self.is_out(pos, now)]
-        newest = {self.k(pos): pos for pos in entered}
-        return [pos for pos in inside if self.has_place(pos, inside) and newest[self.k(pos)] == pos]
+        return [pos for pos in inside if self.has_place(pos, inside)]
+
+    def hidden(self, there: Sequence[int]) -> set[int]:
+        """Of the rows in the window, oldest first: those with a newer one of their part and value among them."""
+        newest = {self.k(pos): pos for pos in there}
+        return {pos for pos in there if newest[self.k(pos)] != pos}
 
     def is_out(self, pos: int, now: Fraction) -> bool:
         return self.clock is not None and self.clock.leaves(self.time(pos)) <= self.clock.instant(now)
@@ -167,7 +174,7 @@ class Window:
 
     def k(self, pos: int) -> Sortable | int:
         """What no newer row may share: without `unique`, the row itself."""
-        return pos if self.unique is None else sortable([self.rows[pos][self.unique]])
+        return pos if self.unique is None else self.part(pos) + sortable([self.rows[pos][self.unique]])
 
     def time(self, pos: int) -> Value:
         return self.rows[pos][self.order[0]]

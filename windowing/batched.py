@@ -52,7 +52,7 @@ def batched_panes(spec: Batched, sequences: Sequences, setting: Setting) -> Pane
 
     Raises `DataError` where an instant does not fit 64 bit, or a float clock cannot tell ``within``.
     """
-    moments = _seen_only(sequences.bounds, _shortened(spec, sequences, _moments(spec, sequences, setting), setting))
+    moments = _seen_only(sequences.bounds, _shortened(spec, sequences, _moments(spec, sequences, setting)))
     counts = np.diff(moments.first)
     key = np.repeat(np.arange(len(counts)), counts)
     number = np.arange(len(key))
@@ -62,14 +62,15 @@ def batched_panes(spec: Batched, sequences: Sequences, setting: Setting) -> Pane
     return Panes(key, number, contents, moments.cause, moments.closed_by, start, end, at=end)
 
 
-def batched_rest(spec: Batched, sequences: Sequences, setting: Setting) -> tuple[Mask, Mask]:
-    """Return which rows are of use after the last moment before the end, and which of these nobody will see.
+def batched_rest(spec: Batched, sequences: Sequences, setting: Setting) -> Mask:
+    """Return which rows are of use after the last moment before the end, (n,).
 
-    (n,) each. Of use are those that are yet to come or to go, and all that came with such a one by ``every``, so that
-    what is stored later is counted from where a lot began.
+    Those that are yet to come or to go, and all that came with such a one by ``every``, so that what is stored later is
+    counted from where a lot began. Hidden rows are among them, for they take places; so is who hides them, for he
+    is of their part and leaves after them.
     """
     moments = _moments(spec, sequences, setting)
-    places = _shortened(replace(spec, unique=None), sequences, moments, replace(setting, past=None))
+    places = _shortened(replace(spec, unique=None), sequences, moments)
     bounds, first = sequences.bounds, moments.first
     is_end = np.append(0, np.cumsum(moments.closed_by == reason("end")))
     until = np.repeat(first[1:] - np.diff(is_end[first]), np.diff(bounds))
@@ -78,8 +79,7 @@ def batched_rest(spec: Batched, sequences: Sequences, setting: Setting) -> tuple
         lots = np.zeros(first[-1] + 1, np.bool_)
         lots[moments.enter[stays]] = True
         stays = lots[moments.enter]
-    seen_until = _shortened(spec, sequences, moments, setting).leave
-    return stays, stays & (moments.enter < until) & (seen_until < until)
+    return stays
 
 
 def batched_grid(spec: Batched, dtype: pa.DataType, origin: Fraction) -> Grid:
@@ -131,19 +131,13 @@ def _in_lots(spec: Batched, size: int, sequences: Sequences) -> Moments:
     return Moments(first, enter, _never(sequences.bounds, first), cause, reasons)
 
 
-def _shortened(spec: Batched, sequences: Sequences, moments: Moments, setting: Setting) -> Moments:
-    """Let rows go sooner that are hidden or have lost their place, and leave out those that are gone already.
-
-    A row hides older ones once it has entered, also if it finds no place or is hidden itself.
-    """
+def _shortened(spec: Batched, sequences: Sequences, moments: Moments) -> Moments:
+    """Let rows go sooner that are hidden or have lost their place."""
     leave = moments.leave.copy()
     if spec.unique is not None:
-        hide_older(moments.enter, leave, *_codes(sequences, (spec.unique,)))
+        hide_older(moments.enter, leave, *_codes(sequences, (*spec.partition_by, spec.unique)))
     if spec.retain is not None:
         displace_oldest(moments.enter, leave, *_codes(sequences, spec.partition_by), spec.retain)
-    if setting.past is not None:
-        gone = setting.past.flags.gone
-        leave[gone] = moments.enter[gone]
     return replace(moments, leave=leave)
 
 

@@ -129,21 +129,21 @@ def _enter_all(enter: Ints, older: Ints, newest: int, moment: int) -> None:
 
 @kernel
 def hide_older(enter: Ints, leave: Ints, code: Codes, codes: int) -> None:
-    """Let each row go at the latest when a newer one of its code enters. Codes are below ``codes``.
+    """Let each row go at the latest when the next one of its code enters. Codes are below ``codes``.
 
-    The rows of later keys change nothing: their moments are all behind those of this one. Nor do rows that never
-    enter: by the time they might have, whatever is older has left.
+    The rows of a code are of one part, so that they enter and leave in their order: the next one hides all before it,
+    and has not left while one of them is there. Rows that never enter change nothing: by the time they might have,
+    whatever is older in their part has left. Nor do the rows of later keys: their moments are all behind.
     """
-    soonest = np.full(codes, np.iinfo(np.int64).max, np.int64)
+    hidden = np.full(codes, np.iinfo(np.int64).max, np.int64)
     for i in range(len(enter) - 1, -1, -1):
-        hidden = soonest[code[i]]
-        soonest[code[i]] = min(enter[i], hidden)
-        leave[i] = max(enter[i], min(leave[i], hidden))
+        leave[i] = min(leave[i], hidden[code[i]])
+        hidden[code[i]] = enter[i]
 
 
 @kernel
 def displace_oldest(enter: Ints, leave: Ints, part: Codes, parts: int, places: int) -> None:
-    """Let each row go at the latest when the row enters that is ``places`` after it in its part, as `hide_older` does.
+    """Let each row go at the latest when the row enters that is ``places`` after it in its part, hidden or not.
 
     The rows of a part enter in their order. ``part``: of each row, below ``parts``.
     """

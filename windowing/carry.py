@@ -43,16 +43,15 @@ class Registers:
 
 @dataclass(frozen=True, slots=True)
 class Flags:
-    """What is known of each of n rows. ``shown``: whether a pane showed it. ``gone``: whether no pane is going to, for
-    it is hidden or left. ``last``: whether the last pane of its key showed it (for ``--emit entered`` and ``left``)."""
+    """What is known of each of n rows. ``shown``: whether a pane showed it. ``last``: whether the last pane of its key
+    showed it (for ``--emit entered`` and ``left``)."""
 
     shown: Mask
-    gone: Mask
     last: Mask
 
     def take(self, picks: Ints) -> Flags:
         """Return those of some rows."""
-        return Flags(self.shown[picks], self.gone[picks], self.last[picks])
+        return Flags(self.shown[picks], self.last[picks])
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +100,7 @@ def fresh(spec: WindowSpec, rows: pa.RecordBatch, keys: int) -> Registers:
 def no_flags(rows: int) -> Flags:
     """Flags of new rows."""
     nothing = np.zeros(rows, np.bool_)
-    return Flags(nothing, nothing, nothing)
+    return Flags(nothing, nothing)
 
 
 def baseline_type(spec: WindowSpec, rows: pa.RecordBatch) -> pa.DataType:

@@ -12,7 +12,7 @@ from windowing.carry import Carry, Flags, Registers
 from windowing.columns import combined
 from windowing.sequence import Sequences, group_codes, one_batch
 
-POS, RANK, SHOWN, GONE, LAST = "__pos", "__rank", "__shown", "__gone", "__last"
+POS, RANK, SHOWN, LAST = "__pos", "__rank", "__shown", "__last"
 """Columns of a carry's rows, behind those of the input."""
 ROWS, BEGIN, WINDOWS, FULL, BASELINE = "__rows", "__begin", "__windows", "__full", "__baseline"
 """Columns of a carry's keys, behind those of the key."""
@@ -35,14 +35,14 @@ def row_table(carry: Carry) -> pa.Table:
     if sequences.keys is not None:
         keys = zip(sequences.keys.column_names, sequences.keys.columns, strict=True)
         own = {**{name: combined(column).take(of_key) for name, column in keys}, **own}
-    columns = [sequences.pos, sequences.rank, flags.shown, flags.gone, flags.last]
-    return _table(own, dict(zip((POS, RANK, SHOWN, GONE, LAST), columns, strict=True)))
+    columns = [sequences.pos, sequences.rank, flags.shown, flags.last]
+    return _table(own, dict(zip((POS, RANK, SHOWN, LAST), columns, strict=True)))
 
 
 def row_schema(keys: pa.Table, schema: pa.Schema, key: Sequence[str], values: Sequence[str]) -> pa.Schema:
     """Return the schema that `row_table` gives where keys are ``keys`` and the input has ``schema``."""
     own = [keys.schema.field(name) for name in key] + [schema.field(name) for name in values if name not in key]
-    flags = [(name, pa.bool_()) for name in (SHOWN, GONE, LAST)]
+    flags = [(name, pa.bool_()) for name in (SHOWN, LAST)]
     return pa.schema([*own, (POS, pa.int64()), (RANK, pa.int64()), *flags])
 
 
@@ -52,7 +52,7 @@ def read_carry(
     """Return the carry that `key_table` and `row_table` have written; names as in `windowing.sequence.build`."""
     known: list[Any] = [_numpy(keys, name) for name in (ROWS, BEGIN, WINDOWS, FULL)]
     registers = Registers(*[*known, combined(keys.column(BASELINE))])
-    flags = Flags(*(_numpy(rows, name) for name in (SHOWN, GONE, LAST)))
+    flags = Flags(*(_numpy(rows, name) for name in (SHOWN, LAST)))
     distinct = keys.select(list(key)) if key else None
     counts = np.array([rows.num_rows])
     if distinct is not None:

@@ -49,38 +49,33 @@ def carry_of(
     )
     cut = None if signals.evictions is None else segments(signals.evictions, sequences)
     last = _last_shown(panes, told, past, sequences) if looks_back else past.flags.last
-    gone = np.zeros(len(sequences), np.bool_)
     kept = np.zeros(len(sequences), np.bool_)
     if setting.hold:
-        kept, gone = of_use(spec, sequences, setting, panes, cut, dead)
-        gone |= last & ~kept
-        kept |= last
+        kept = of_use(spec, sequences, setting, panes, cut, dead) | last
     seen = past.flags.shown | shown(panes.take(told).contents, len(sequences))
     registers = _registers(spec, sequences, setting, past, cut)
     registers = replace(
         registers, windows=past.registers.windows + np.bincount(panes.key[told], minlength=len(registers.rows))
     )
-    flags = Flags(seen, gone, last)
-    carry = taken_rows(Carry(sequences, registers, flags), np.flatnonzero(kept))
+    carry = taken_rows(Carry(sequences, registers, Flags(seen, last)), np.flatnonzero(kept))
     # no window that tumbles looks back behind its first row: whatever came before must not make states differ
     return counted_anew(carry) if isinstance(spec, Tumbling) else carry
 
 
 def of_use(
     spec: WindowSpec, sequences: Sequences, setting: Setting, panes: Panes | None, cut: Segments | None, dead: int
-) -> tuple[Mask, Mask]:
-    """Return which rows are of use at the end, (n,), and which of these no pane is going to show.
+) -> Mask:
+    """Return which rows are of use at the end, (n,).
 
     ``panes``: of a tumbling window. ``cut``: where keys were evicted. ``dead``: as in `carry_of`.
     """
-    never = np.zeros(len(sequences), np.bool_)
     match spec:
         case Tumbling():
             assert panes is not None
             kept = shown(panes.take(np.flatnonzero(panes.cause == AT_END)).contents, len(sequences))
             if setting.empty == "row":  # tells how many windows there are between it and the next
                 kept[_newest(sequences.bounds)] = True
-            return kept, never
+            return kept
         case Sliding():
             pieces = sequences if cut is None else replace(sequences, bounds=cut.bounds)
             kept = held_rows(spec, pieces, setting)
@@ -88,10 +83,10 @@ def of_use(
                 kept[_newest(pieces.bounds)] = True
             if cut is not None:
                 kept &= np.repeat(cut.lives, np.diff(cut.bounds))
-            return kept, never
+            return kept
         case TimeInterval():
             assert setting.event_time is not None
-            return interval_rest(spec, sequences, setting.event_time, dead), never
+            return interval_rest(spec, sequences, setting.event_time, dead)
         case Batched():
             return batched_rest(spec, sequences, setting)
 

@@ -30,7 +30,7 @@ from windowing.watermark import NO_LEVEL
 def lookback_summary(plan: Plan, piece: Sequences, signals: Signals) -> tuple[Summary, Ints]:
     """Summarise a piece; also return which of its rows are held at its end, as far as they tell: int64, ascending."""
     first, last = epochs(piece, signals.marks)[[0, -1]].tolist()
-    held = np.flatnonzero(still_held(plan, piece, None, dead_at(plan, signals, last))[0])
+    held = np.flatnonzero(still_held(plan, piece, None, dead_at(plan, signals, last)))
     window = Held(len(held))
     if isinstance(plan.spec, Sliding):
         window = _sliding(plan, plan.spec, piece, window)
@@ -57,8 +57,8 @@ def lookback_entries(pieces: Sequence[Summary], follow: Follow) -> list[Entry]:
     return found
 
 
-def still_held(plan: Plan, rows: Sequences, clock: Clock | None, dead: int) -> tuple[Mask, Mask]:
-    """Return which rows are held at the end of some, (n,), and which of these nobody is going to see."""
+def still_held(plan: Plan, rows: Sequences, clock: Clock | None, dead: int) -> Mask:
+    """Return which rows are held at the end of some, (n,)."""
     setting = replace(setting_of(plan), clock=clock, hold=True)
     return of_use(plan.spec, rows, setting, None, None, dead)
 

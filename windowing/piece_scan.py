@@ -55,15 +55,13 @@ def chain_through(plan: Plan, piece: Sequences, value: Any) -> End:
 class Before:
     """What a piece sees of those before it: ``rows`` of its key, in order.
 
-    ``rank``: int64, how many rows of the key came before each. ``shown``: which of them a pane has shown; ``gone``:
-    which none is going to. ``baseline``: what a ``delta`` trigger compares with, of length 1; None where nothing has
-    set it.
+    ``rank``: int64, how many rows of the key came before each. ``shown``: which of them a pane has shown.
+    ``baseline``: what a ``delta`` trigger compares with, of length 1; None where nothing has set it.
     """
 
     rows: Sequences
     rank: Ints
     shown: Mask
-    gone: Mask
     baseline: pa.Array | None = None
 
 
@@ -97,10 +95,9 @@ def held_before(
 ) -> Before:
     """Return what is still held where a piece begins, of all that the pieces before it hold each; none of it shown."""
     rows = joined([*parts, _none_of(piece)])
-    kept, gone = still_held(plan, rows, entry.since, dead_at(plan, signals, entry.signals))
-    picks = np.flatnonzero(kept)
+    picks = np.flatnonzero(still_held(plan, rows, entry.since, dead_at(plan, signals, entry.signals)))
     held = replace(rows, bounds=np.array([0, len(picks)]), rows=taken(rows.rows, picks), pos=rows.pos[picks])
-    return Before(held, rank[picks], np.zeros(len(picks), np.bool_), gone[picks])
+    return Before(held, rank[picks], np.zeros(len(picks), np.bool_))
 
 
 def joined(parts: Sequence[Sequences]) -> Sequences:
@@ -116,8 +113,7 @@ def joined(parts: Sequence[Sequences]) -> Sequences:
 def begun_before(parts: Sequence[Sequences], piece: Sequences) -> Before:
     """Return the rows of the tumbling window that is open where a piece begins."""
     rows = joined([*parts, _none_of(piece)])
-    nothing = np.zeros(len(rows), np.bool_)
-    return Before(rows, np.arange(len(rows)), nothing, nothing)
+    return Before(rows, np.arange(len(rows)), np.zeros(len(rows), np.bool_))
 
 
 def _none_of(piece: Sequences) -> Sequences:
@@ -127,8 +123,7 @@ def _none_of(piece: Sequences) -> Sequences:
 def _joined(plan: Plan, entry: Entry, before: Before, piece: Sequences) -> tuple[Sequences, Past]:
     held, registers = len(before.rows), fresh(plan.spec, piece.rows, 1)
     rows = joined([before.rows, piece])
-    new = no_flags(len(piece))
-    flags = Flags(np.append(before.shown, new.shown), np.append(before.gone, new.gone), no_flags(len(rows)).last)
+    flags = Flags(np.append(before.shown, np.zeros(len(piece), np.bool_)), no_flags(len(rows)).last)
     count = held
     if not isinstance(plan.spec, Tumbling):  # no window that tumbles looks at ranks
         count = entry.rows

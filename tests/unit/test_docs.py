@@ -226,7 +226,7 @@ def told_of_a_state() -> dict[str, list[str]]:
 def test_every_column_of_a_state_is_told() -> None:
     tables = carry_tables
     assert told_of_a_state() == {
-        "rows": [tables.POS, tables.RANK, tables.SHOWN, tables.GONE, tables.LAST],
+        "rows": [tables.POS, tables.RANK, tables.SHOWN, tables.LAST],
         "keys": [tables.ROWS, tables.BEGIN, tables.WINDOWS, tables.FULL, tables.BASELINE],
         "position": [],
         "advances": [standing._POS, standing._LEVEL],

@@ -234,9 +234,22 @@ def test_a_hidden_row_takes_a_place() -> None:
 
 
 def test_a_hidden_row_never_comes_back() -> None:
-    rows = log((1, 1), (2, 2), (3, 3), k=["a", "a", "b"], p=[0, 1, 1])
-    lots = run("partition by p retain 1 with unique k", rows)
-    assert values(lots, rows) == [(1, [1]), (2, [2]), (3, [3])]  # 1 still has its place, and is hidden by 2
+    rows = log(*((n, n) for n in range(1, 6)), k=list("aabbc"))
+    lots = run("within 3 retain 3 with unique k", rows)
+    assert values(lots, rows)[:5] == [(1, [1]), (2, [2]), (3, [2, 3]), (4, [2, 4]), (5, [4])]
+    assert values(lots, rows)[5:7] == [(5, [4, 5]), (7, [5])]  # 1 and 3 are inside until 4 and 6
+
+
+def test_a_row_hides_no_row_of_another_part() -> None:
+    rows = log(*((n, n) for n in range(1, 5)), k=list("aaba"), p=[0, 1, 1, 0])
+    lots = run("partition by p retain 2 with unique k", rows)
+    assert values(lots, rows) == [(1, [1]), (2, [1, 2]), (3, [1, 2, 3]), (4, [2, 3, 4])]
+
+
+def test_a_row_that_a_newer_one_of_its_tick_puts_out_hides_nothing() -> None:
+    rows = log((1, 1), (2, 2), (2, 3), u=[0, 0, 1], g=list("abb"))
+    lots = run("partition by g within 10 every 1 retain 1 with unique u", rows, clock=2)
+    assert values(lots, rows)[:2] == [(1, [1]), (2, [1, 3])]
 
 
 def test_a_tick_at_which_only_a_hidden_row_leaves_says_nothing() -> None:
