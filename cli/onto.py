@@ -151,7 +151,10 @@ class Onto:
             return False
         if not self.state.has_data(former.label):
             return False
-        pairs = [(self.state.stage(former.label, name), self._files(name)) for name, _ in told]
+        pairs = [
+            (self.state.stage(former.label, stage.name), replace(self._files(stage.name), recorded=stage.parts))
+            for stage in stages
+        ]
         return all(each("compare states", partial(_same_pair), pairs))
 
 

@@ -56,6 +56,10 @@ class InputError(WincliError):
     """An input that is missing or cannot be read."""
 
 
+class DamagedError(InputError):
+    """A file of wincli's own that is no longer what was written: it is gone, cut, or has other content."""
+
+
 class OutputError(WincliError):
     """An output that cannot be written. Whatever stood there before still stands."""
 

@@ -7,20 +7,32 @@ finds a journal puts in place what it names and is not there yet, in the order i
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, astuple, dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
 from pyarrow import fs
 
-from windowing.errors import InputError, OutputError
+from windowing.errors import DamagedError, OutputError
 from writers.faults import reason, writing
 from writers.output import Output, manifest_in
 from writers.place import SUCCESS, Place, locate
 from writers.record import UnitRecord
-from writers.state_folder import JOURNAL, LAST_ERROR, former, prune, put_json, read_json, remove, staged
+from writers.state_folder import (
+    JOURNAL,
+    LAST_ERROR,
+    former,
+    prune,
+    put_json,
+    read_json,
+    read_last_error,
+    remove,
+    staged,
+)
 from writers.state_staging import StateStaging
 
+GIVE_UP = "delete it to give its unit up, look what is in the outputs of that, and run it again with --mode overwrite"
+"""What one may do about a journal that is beyond repair."""
 Prepared = Sequence[tuple[Output, Mapping[str, Any]]]
 """Outputs that hold all their parts, each with its manifest."""
 
@@ -91,14 +103,19 @@ def commit_all(outputs: Prepared) -> None:
 
 
 def read_journal(root: Path) -> Journal | None:
-    """Return the commit that is under way in a state, or None. Raises `InputError` where the journal does not read."""
-    told = read_json(root / JOURNAL)
+    """Return the commit that is under way in a state, or None. Raises `DamagedError` where the journal is damaged."""
+    path = root / JOURNAL
+    told = read_json(path, {field.name for field in fields(Journal)}, GIVE_UP)
     if told is None:
         return None
     try:
-        return Journal(**told | {"outputs": tuple(PromisedOutput(**output) for output in told["outputs"])})
+        journal = Journal(**told | {"outputs": tuple(PromisedOutput(**output) for output in told["outputs"])})
+        texts = [journal.label, journal.run, *(text for output in journal.outputs for text in astuple(output))]
+        if not all(isinstance(text, str) for text in texts) or type(journal.keep) is not int:
+            raise TypeError("a value is of another type")
     except (KeyError, TypeError) as error:
-        raise InputError(f"{root / JOURNAL} is damaged", "restore it, or begin anew with another state") from error
+        raise DamagedError(f"{path} is damaged: it is not what was written there", GIVE_UP) from error
+    return journal
 
 
 def finish(root: Path, journal: Journal, records: Mapping[str, UnitRecord]) -> None:
@@ -106,8 +123,12 @@ def finish(root: Path, journal: Journal, records: Mapping[str, UnitRecord]) -> N
     for path in (staged(root, journal.run), former(root, journal.run)):
         remove(root, path)
     prune(root, list(records.values()), journal.keep, journal.label)
-    told = read_json(root / LAST_ERROR)
-    if told and told.get("unit") == journal.label:
+    try:
+        told = read_last_error(root)
+        is_settled = told is not None and told["unit"] == journal.label
+    except DamagedError:  # it says nothing any more
+        is_settled = True
+    if is_settled:
         (root / LAST_ERROR).unlink()
     strike(root)
 

@@ -19,6 +19,7 @@ from writers.faults import writing
 from writers.place import Place
 
 _LONGEST = 1 << 12  # bytes of a lock file, far more than it has
+_MOST_PROCESSES = 1 << 31  # a process id is a number of 32 bits
 _NO_LOCKS = {errno.ENOSYS, errno.ENOLCK, errno.EOPNOTSUPP}
 
 
@@ -136,7 +137,12 @@ def _read_mark(lock: Lock) -> Owner | None:
     if lock.fs.get_file_info(lock.path).size is None:
         return None
     with lock.fs.open_input_stream(lock.path) as file:
-        return _parse(file.read())
+        text = file.read()
+    owner = _parse(text)
+    if text and owner is None:  # `_acquire` leaves an empty one where there is no ``flock``
+        what = f"the lock {lock.path} does not say which run holds it; nothing was written"
+        raise OutputError(what, f"delete it if no run is writing to {lock.shown}")
+    return owner
 
 
 def read_owner(path: str) -> Owner | None:
@@ -150,9 +156,10 @@ def read_owner(path: str) -> Owner | None:
 def _parse(text: bytes) -> Owner | None:
     try:
         told = json.loads(text)
-        return Owner(int(told["pid"]), str(told["host"]), str(told["started"]))
-    except (ValueError, KeyError, TypeError):  # empty for the instant between taking the lock and signing it
-        return None
+        owner = Owner(int(told["pid"]), str(told["host"]), str(told["started"]))
+    except (ValueError, KeyError, TypeError, OverflowError, RecursionError):
+        return None  # empty for the instant between taking the lock and signing it, or damaged
+    return owner if 0 < owner.pid < _MOST_PROCESSES else None
 
 
 def is_dead(owner: Owner, host: str) -> bool:

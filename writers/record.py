@@ -7,11 +7,12 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from windowing.engine.ports import InputFile, Part
-from windowing.errors import ConfigError, InputError
+from windowing.checksum import CHECKSUM, read_object, sealed, unsealed
+from windowing.engine.ports import Counts, InputFile, Part
+from windowing.errors import ConfigError, DamagedError
 
-FORMAT = 1
-"""Goes up when a key of the record changes its meaning."""
+FORMAT = 2
+"""Goes up when a key of the record changes its meaning. 1 had no checksums."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +60,7 @@ class Loan:
 
 @dataclass(frozen=True, slots=True)
 class UnitRecord:
-    """A finished unit.
+    """A finished unit. As JSON it has a checksum of itself, and its parts have those of their files.
 
     ``start`` and ``end``: the half-open range that it covers, as ISO 8601, None for a plain run. ``previous``: the
     label of the unit that it began from, or None. ``stages``: in the order of the job. ``run``: an id that no other
@@ -90,22 +91,30 @@ class UnitRecord:
 
     def to_json(self) -> str:
         """Return the record as readable JSON, its keys always in the same order."""
-        return json.dumps({"format": FORMAT, **asdict(self)}, indent=2, ensure_ascii=False) + "\n"
+        return json.dumps(sealed({"format": FORMAT, **asdict(self)}), indent=2, ensure_ascii=False) + "\n"
+
+    def parts_of(self, stage: str) -> tuple[Part, ...]:
+        """Return the files of a stage in the state."""
+        return next(one.parts for one in self.stages if one.name == stage)
 
     @classmethod
     def from_json(cls, text: str | bytes, shown: str) -> UnitRecord:
         """Read what `to_json` has written; ``shown`` is the file, for messages.
 
-        Raises `ConfigError` for the record of a newer wincli, `InputError` for what is no record at all.
+        Raises `ConfigError` for the record of a newer wincli, `DamagedError` for what is no record, or not the one
+        that was written. One of format 1 has no checksum: there, only what it lacks is found.
         """
         try:
-            told = json.loads(text)
+            told = read_object(text)
+            is_sealed, told = CHECKSUM in told, unsealed(told)
             format = told.pop("format")
-            if format == FORMAT:
-                return _record(told)
+            if format in (1, FORMAT):
+                return _record(told, format, is_sealed)
+            if not isinstance(format, int):
+                raise TypeError("its format is no number")
         except (ValueError, KeyError, TypeError, AttributeError) as error:
-            what = f"{shown} is damaged: it is not the record of a unit"
-            raise InputError(what, "restore it, or begin anew with another state") from error
+            what = f"{shown} is damaged: it is not the record that was written there"
+            raise DamagedError(what, _RESTORE) from error
         raise newer(shown, format, FORMAT)
 
 
@@ -115,7 +124,44 @@ def newer(shown: str, format: object, known: int) -> ConfigError:
     return ConfigError(what, "use that version")
 
 
-def _record(told: dict[str, Any]) -> UnitRecord:
+_RESTORE = "restore it; a unit of a range may be deleted, folder and all, and run again with --mode overwrite"
+
+
+def _record(told: dict[str, Any], format: int, is_sealed: bool) -> UnitRecord:
+    """Raises what Python raises where something is missing, or is of another type."""
+    if is_sealed != (format == FORMAT):
+        raise ValueError("its checksum is gone")
+    record = _built(told)
+    _check_types(record)
+    if not is_sealed:
+        _check_keys(record)
+    return record
+
+
+def _check_types(record: UnitRecord) -> None:
+    parts = [part for stage in record.stages for part in stage.parts]
+    texts = (record.label, record.run, record.state, *(part.name for part in parts))
+    numbers = (record.ordinal, *(part.rows for part in parts), *(part.nbytes for part in parts))
+    maybe = (record.previous, record.began, record.start, record.end)
+    is_right = all(isinstance(text, str) for text in texts) and all(type(n) is int for n in numbers)
+    if not is_right or not all(text is None or isinstance(text, str) for text in maybe):
+        raise TypeError("a value is of another type")
+
+
+def _check_keys(record: UnitRecord) -> None:
+    """Look at what a record without a checksum tells readers later on."""
+    for stage in record.stages:
+        counts = Counts(**stage.counts)
+        numbers = (counts.rows_in, counts.windowed, counts.filtered, counts.dropped_at_end, counts.held, counts.carried)
+        if not all(type(n) is int for n in (*numbers, *counts.rejected.values(), stage.windows)):
+            raise TypeError("a count is no number")
+        if not {"clock", "watermark"} <= stage.registers.keys() or len(stage.counts) != len(asdict(counts)):
+            raise KeyError("a register or a count")
+    if len(record.job["stages"]) != len(record.stages) or not {"input", "output"} <= record.job.keys():
+        raise KeyError("a part of the job")
+
+
+def _built(told: dict[str, Any]) -> UnitRecord:
     inputs = _files(told.pop("inputs"))
     outputs = tuple(WrittenOutput(**output) for output in told.pop("outputs"))
     stages = tuple(map(_stage, told.pop("stages")))

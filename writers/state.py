@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import TypeVar
 
 from pyarrow import fs
 
-from windowing.errors import ConfigError, OutputError
+from windowing.errors import ConfigError, DamagedError, OutputError
 from writers.faults import writing
-from writers.journal import read_journal
+from writers.journal_rebuild import read_or_rebuild
 from writers.lock import Lock, Owner, hold_lock, read_owner
 from writers.output import make_folders
 from writers.place import Place, locate, new_token, resolve
@@ -27,13 +28,16 @@ from writers.state_folder import (
     check_name,
     has_data,
     put_json,
-    read_json,
+    read_last_error,
     read_records,
+    read_running,
     refuse_content,
     remove,
 )
 from writers.state_recovery import recover
 from writers.state_staging import StateStaging
+
+T = TypeVar("T")
 
 
 @dataclass(slots=True)
@@ -64,13 +68,16 @@ class State:
         return max(earlier, key=lambda record: record.ordinal, default=None)
 
     def has_data(self, label: str) -> bool:
-        """Whether a unit is done and what it held at its end is still there."""
+        """Whether a unit is done and what it held at its end is kept: that of the last unit always is.
+
+        Where it is gone all the same, reading it raises `DamagedError`.
+        """
         record = self._records.get(label)
-        return record is not None and has_data(self.root, record)
+        return record is not None and (record is self.records[-1] or has_data(self.root, record))
 
     def stage(self, label: str, name: str) -> StageFiles:
         """Return the files of one stage of a finished unit, to read; tasks may."""
-        return StageFiles(str(self.root / label / name), f"{self.shown}/{label}/{name}")
+        return stage_files(self.root, self.shown, self._records[label], name)
 
     @contextmanager
     def begin(self, label: str, ordinal: int, outputs: Sequence[str]) -> Iterator[StateStaging]:
@@ -143,7 +150,7 @@ class StateView:
     ``records``: by ordinal. ``owner``: who has signed the lock, None where nobody has; `lock.is_dead` tells whether
     that run still lives. ``pending``: the unit whose commit is under way, or was killed and is completed by the next
     run. ``running``: the unit that was begun last and has not ended. ``last_error``: ``when`` (ISO 8601), ``unit`` and
-    ``message``, None where no run failed since.
+    ``message``, None where no run failed since. ``damage``: what else does not read, a line each.
     """
 
     records: tuple[UnitRecord, ...]
@@ -151,6 +158,12 @@ class StateView:
     pending: str | None
     running: str | None
     last_error: Mapping[str, str] | None
+    damage: tuple[str, ...]
+
+
+def stage_files(root: Path, shown: str, record: UnitRecord, name: str) -> StageFiles:
+    """Return the files of one stage of a finished unit, to read."""
+    return StageFiles(str(root / record.label / name), f"{shown}/{record.label}/{name}", record.parts_of(name))
 
 
 def is_state(path: str) -> bool:
@@ -161,20 +174,41 @@ def is_state(path: str) -> bool:
 def read_state(path: str) -> StateView:
     """Look at a state; takes no lock and changes nothing.
 
-    Raises `ConfigError` where there is none, or one of a newer wincli, `InputError` where it is damaged.
+    Raises `ConfigError` where there is none, or one of a newer wincli, `DamagedError` where a record is damaged.
     """
     root = _locate(path)
     if not (root / MARKER).is_file():
         raise ConfigError(f"there is no state in {path}", "name the folder that --state names")
     refuse_content(root, path)
-    journal, running = read_journal(root), read_json(root / RUNNING)
+    records = by_ordinal(read_records(root))
+    damage = [text for record in records if (text := _damage_of(root, path, record, record is records[-1]))]
+
+    def told(read: Callable[[Path], T]) -> T | None:
+        try:
+            return read(root)
+        except DamagedError as error:
+            damage.append(str(error))
+            return None
+
+    journal, running = told(read_or_rebuild), told(read_running)
     return StateView(
-        by_ordinal(read_records(root)),
+        records,
         read_owner(str(root / LOCK)),
         journal.label if journal else None,
-        str(running["unit"]) if running else None,
-        read_json(root / LAST_ERROR),
+        running.unit if running else None,
+        told(read_last_error),
+        tuple(damage),
     )
+
+
+def _damage_of(root: Path, shown: str, record: UnitRecord, is_last: bool) -> str | None:
+    """Say what is missing of what a unit held, by names and sizes; None where nothing is, or where it is not kept."""
+    try:
+        for stage in record.stages if is_last or has_data(root, record) else ():
+            stage_files(root, shown, record, stage.name).check()
+    except DamagedError as error:
+        return str(error)
+    return None
 
 
 def by_ordinal(records: Mapping[str, UnitRecord]) -> tuple[UnitRecord, ...]:

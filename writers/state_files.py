@@ -15,8 +15,9 @@ import pyarrow.compute as pc
 from pyarrow import parquet
 
 from windowing.carry_tables import POS
+from windowing.checksum import Checked, checksum
 from windowing.engine.ports import Part
-from windowing.errors import InputError
+from windowing.errors import DamagedError
 from writers import swap
 from writers.faults import reason, writing
 from writers.place import new_token
@@ -29,12 +30,15 @@ _COMPRESSION = "zstd"  # kept for many nights and read once
 class StageFiles:
     """The ``folder`` of one stage in a unit of a state; ``shown``: that folder as the user knows it. It pickles.
 
+    ``recorded``: its files as the record of the unit has them, None for a unit that is being written.
     What it writes it reads back with the same values and types, but that dictionaries of other things than text come
-    back as plain columns. Writing raises `OutputError` naming the file, reading `InputError`.
+    back as plain columns. Writing raises `OutputError` naming the file, reading `DamagedError`: also where a file is
+    gone, or is not the one of the record.
     """
 
     folder: str
     shown: str
+    recorded: tuple[Part, ...] | None = None
 
     def write_rows(self, index: int, table: pa.Table) -> Part:
         """Write the held rows of task ``index``. Writing them again replaces them (a retried task)."""
@@ -50,26 +54,55 @@ class StageFiles:
 
     def read_table(self, name: str) -> pa.Table | None:
         """Return what `write_table` has written, None where it has written nothing."""
-        return self._read(f"{name}.parquet") if Path(self.folder, f"{name}.parquet").exists() else None
+        part = next((part for part in self._files() if part.name == f"{name}.parquet"), None)
+        return None if part is None else self.read_part(part)
 
     def parts(self, kind: Literal["rows", "keys"]) -> tuple[Part, ...]:
-        """Return the parts of rows or of keys by index, their rows counted from the footers."""
-        there = (path.name for path in Path(self.folder).glob(f"{kind}-*.parquet"))
-        return tuple(map(self._part, sorted(filter(is_part, there), key=lambda name: (len(name), name))))
+        """Return the parts of rows or of keys by index."""
+        found = (part for part in self._files() if is_part(part.name) and part.name.startswith(f"{kind}-"))
+        return tuple(sorted(found, key=lambda part: (len(part.name), part.name)))
 
     def read_part(self, part: Part) -> pa.Table:
-        """Return the rows or keys of a part."""
-        return self._read(part.name)
+        """Return the rows or keys of a part, which are those that it tells of."""
+        shown = f"{self.shown}/{part.name}"
+        with _reading(shown):
+            data = pa.py_buffer(Path(self.folder, part.name).read_bytes())
+            _check(shown, part, data)
+            with parquet.ParquetFile(pa.BufferReader(data)) as file:
+                written = pa.ipc.read_schema(pa.py_buffer(base64.b64decode(file.metadata.metadata[b"ARROW:schema"])))
+                table = file.read().cast(written)  # Parquet has no seconds, for one
+        if table.num_rows != part.rows:
+            raise damaged(shown, f"it has {table.num_rows:,} rows, not the {part.rows:,} that were written")
+        return table
+
+    def check(self) -> None:
+        """Look whether the files are those of the record, and their sizes. Raises `DamagedError` naming one."""
+        there = self._there()
+        told = {part.name: part.nbytes for part in self.recorded or ()}
+        for name, nbytes in told.items():
+            if name not in there:
+                raise damaged(f"{self.shown}/{name}", "it is gone")
+            if there[name] != nbytes:
+                raise damaged(f"{self.shown}/{name}", f"it has {there[name]:,} bytes, not the {nbytes:,} of its record")
+        if stray := sorted(there.keys() - told.keys()):
+            raise damaged(f"{self.shown}/{stray[0]}", "no run has written it there")
+
+    def _files(self) -> tuple[Part, ...]:
+        if self.recorded is None:
+            return tuple(map(self._part, self._there()))
+        self.check()
+        return self.recorded
+
+    def _there(self) -> dict[str, int]:
+        """The files and their sizes, but for what a killed attempt left."""
+        with _reading(self.shown):
+            there = [path for path in Path(self.folder).glob("[!.]*.parquet") if path.is_file()]
+            return {path.name: path.stat().st_size for path in there}
 
     def _part(self, name: str) -> Part:
         path = Path(self.folder, name)
         with _reading(f"{self.shown}/{name}"):
             return Part(name, parquet.read_metadata(path).num_rows, path.stat().st_size)
-
-    def _read(self, name: str) -> pa.Table:
-        with _reading(f"{self.shown}/{name}"), parquet.ParquetFile(Path(self.folder, name)) as file:
-            written = pa.ipc.read_schema(pa.py_buffer(base64.b64decode(file.metadata.metadata[b"ARROW:schema"])))
-            return file.read().cast(written)  # Parquet has no seconds, for one
 
     def _write(self, name: str, table: pa.Table) -> Part:
         """Write under a name of its own first: two attempts at one task may run at once, or be killed."""
@@ -77,29 +110,49 @@ class StageFiles:
         attempt = path.with_name(f".{name}.{new_token()}")
         with writing(f"{self.shown}/{name}"):
             try:
-                parquet.write_table(_writable(table), attempt, compression=_COMPRESSION)
+                with attempt.open("wb") as file:
+                    checked = Checked(file)
+                    parquet.write_table(_writable(table), checked, compression=_COMPRESSION)
                 swap.sync(attempt)
                 attempt.replace(path)
             except BaseException:
                 attempt.unlink(missing_ok=True)
                 raise
-            return Part(name, table.num_rows, path.stat().st_size)
+            return Part(name, table.num_rows, checked.nbytes, checked.checksum)
 
 
-def same_tables(one: StageFiles, other: StageFiles) -> bool:
+def same_tables(former: StageFiles, now: StageFiles) -> bool:
     """Whether two stages hold the same, however it is cut into parts; of arrival positions only their order counts.
 
-    Reads both whole: for a task.
+    What is damaged of the former is not the same. Reads both whole: for a task.
     """
-    rows, others = (_together(files, "rows") for files in (one, other))
-    before, then = (files.read_table("advances") for files in (one, other))
+    try:
+        one = _Held.of(former)
+    except DamagedError:
+        return False
+    other = _Held.of(now)
     return (
-        _same(one.read_table("position"), other.read_table("position"))
-        and _same(_together(one, "keys"), _together(other, "keys"))
-        and _same(*map(_without_pos, (rows, others)))
-        and _same(*map(_without_pos, (before, then)))
-        and _ranks(rows, before) == _ranks(others, then)
+        _same(one.position, other.position)
+        and _same(one.keys, other.keys)
+        and _same(*map(_without_pos, (one.rows, other.rows)))
+        and _same(*map(_without_pos, (one.advances, other.advances)))
+        and _ranks(one.rows, one.advances) == _ranks(other.rows, other.advances)
     )
+
+
+@dataclass(frozen=True, slots=True)
+class _Held:
+    """All that a stage holds."""
+
+    rows: pa.Table | None
+    keys: pa.Table | None
+    position: pa.Table | None
+    advances: pa.Table | None
+
+    @classmethod
+    def of(cls, files: StageFiles) -> _Held:
+        tables = (files.read_table(name) for name in ("position", "advances"))
+        return cls(_together(files, "rows"), _together(files, "keys"), *tables)
 
 
 def _together(files: StageFiles, kind: Literal["rows", "keys"]) -> pa.Table | None:
@@ -144,10 +197,24 @@ def _plain(kind: pa.DataType) -> pa.DataType:
     return kind.value_type if pa.types.is_dictionary(kind) and not is_bytes(kind.value_type) else kind
 
 
+def damaged(shown: str, why: str) -> DamagedError:
+    """Return the error for a file of a unit that is not what was written."""
+    return DamagedError(f"{shown} is damaged: {why}", "restore it, or run its unit again with --redo")
+
+
+def _check(shown: str, part: Part, data: pa.Buffer) -> None:
+    if data.size != part.nbytes:
+        raise damaged(shown, f"it has {data.size:,} bytes, not the {part.nbytes:,} of its record")
+    if part.checksum is not None and (found := checksum(data)) != part.checksum:
+        raise damaged(shown, f"its checksum is {found}, not the {part.checksum} of its record")
+
+
 @contextmanager
 def _reading(shown: str) -> Iterator[None]:
     try:
         yield
-    except (OSError, pa.ArrowException) as error:
+    except FileNotFoundError as error:
+        raise damaged(shown, "it is gone") from error
+    except (OSError, pa.ArrowException, ValueError, KeyError, TypeError) as error:
         why = reason(error) if isinstance(error, OSError) else "it is not the Parquet file that was written there"
-        raise InputError(f"cannot read {shown}: {why}", "restore it, or go on from an older unit") from error
+        raise damaged(shown, why) from error

@@ -12,14 +12,17 @@ import json
 import os
 import re
 import shutil
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Set
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from windowing.errors import ConfigError, InputError
+from windowing.checksum import read_object, sealed, unsealed
+from windowing.errors import ConfigError, DamagedError
 from writers import swap
+from writers.faults import reason
 from writers.place import new_token
-from writers.record import UnitRecord, newer
+from writers.record import UnitRecord, WrittenOutput, newer
 
 FORMAT = 1
 """Of the folder; goes up when its layout changes."""
@@ -46,20 +49,59 @@ def put(path: Path, content: str) -> None:
 
 
 def put_json(path: Path, told: Mapping[str, Any]) -> None:
-    """Write a value as JSON that people can read, as `put` does."""
-    put(path, json.dumps(told, indent=2, ensure_ascii=False) + "\n")
+    """Write a value as JSON that people can read, with its checksum, as `put` does."""
+    put(path, json.dumps(sealed(told), indent=2, ensure_ascii=False) + "\n")
 
 
-def read_json(path: Path) -> dict[str, Any] | None:
-    """Return what `put_json` has written, None where there is none. Raises `InputError` where it does not read."""
+def read_json(path: Path, keys: Set[str], do: str) -> dict[str, Any] | None:
+    """Return what `put_json` has written, None where there is none.
+
+    Raises `DamagedError` where it is not what was written, or has not exactly these ``keys``; ``do``: what to do then.
+    """
     try:
-        return dict(json.loads(path.read_bytes()))
+        told = unsealed(read_object(path.read_bytes()))
+        if told.keys() != keys:
+            raise ValueError("its keys are others")
     except FileNotFoundError:
         return None
-    except (ValueError, TypeError) as error:
-        raise InputError(
-            f"{path} is damaged: it is not JSON", "restore it, or begin anew with another state"
-        ) from error
+    except OSError as error:
+        raise DamagedError(f"cannot read {path}: {reason(error)}", do) from error
+    except ValueError as error:
+        raise DamagedError(f"{path} is damaged: it is not what was written there", do) from error
+    return told
+
+
+@dataclass(frozen=True, slots=True)
+class Running:
+    """The ``unit`` that was begun last and has not ended, and the outputs that it writes to."""
+
+    unit: str
+    outputs: tuple[WrittenOutput, ...]
+
+
+def read_running(root: Path) -> Running | None:
+    """Return what is under way, or was killed; None where nothing is.
+
+    Raises `DamagedError`: all that is lost with it is where a killed run left folders.
+    """
+    do = "the next run to the same outputs removes what is left beside them"
+    told = read_json(root / RUNNING, {"unit", "outputs"}, do)
+    try:
+        return None if told is None else Running(str(told["unit"]), tuple(map(_written, told["outputs"])))
+    except (TypeError, ValueError) as error:
+        raise DamagedError(f"{root / RUNNING} is damaged: it is not what was written there", do) from error
+
+
+def _written(told: dict[str, str]) -> WrittenOutput:
+    output = WrittenOutput(**told)
+    if not isinstance(output.path, str):
+        raise TypeError("a path is no text")
+    return output
+
+
+def read_last_error(root: Path) -> dict[str, Any] | None:
+    """Return ``when``, ``unit`` and ``message`` of the last run that failed, or None. Raises `DamagedError`."""
+    return read_json(root / LAST_ERROR, {"when", "unit", "message"}, "the next run that fails writes it anew")
 
 
 def staged(root: Path, token: str) -> Path:
@@ -76,10 +118,10 @@ def refuse_content(root: Path, shown: str) -> None:
     """Raise `ConfigError` where a folder is neither absent, nor empty, nor a state, or a state of a newer wincli."""
     if root.exists() and not root.is_dir():
         raise ConfigError(f"the state {shown} is not a folder", "name a folder")
-    told = read_json(root / MARKER)
+    told = read_json(root / MARKER, {"format"}, f'write {{"format": {FORMAT}}} into it')
     if told is not None:
-        if told.get("format") != FORMAT:
-            raise newer(f"the state {shown}", told.get("format"), FORMAT)
+        if told["format"] != FORMAT:
+            raise newer(f"the state {shown}", told["format"], FORMAT)
     elif root.exists() and any(path.name not in _BEFORE_MARKER for path in root.iterdir()):
         what = f"{shown} is not empty and is not a state of wincli; nothing was touched"
         raise ConfigError(what, "choose another folder for the state, or empty that one yourself")
@@ -108,15 +150,15 @@ def _read_record(folder: Path) -> UnitRecord | None:
         if not folder.exists():
             return None
         what = f"{folder} has no {RECORD}, and so is no unit of the state"
-        raise InputError(what, "restore that file, or move the folder away if it is not from wincli") from error
+        raise DamagedError(what, "restore that file, or move the folder away if it is not from wincli") from error
     if record.label != folder.name:
-        raise InputError(f"{path} is the record of {record.label}", f"move {folder} out of the state")
+        raise DamagedError(f"{path} is the record of {record.label}", f"move {folder} out of the state")
     return record
 
 
 def has_data(root: Path, record: UnitRecord) -> bool:
-    """Whether what the stages of a unit held is still there: it is kept for the last units only."""
-    return all((root / record.label / stage.name).is_dir() for stage in record.stages)
+    """Whether what a unit held is kept, as it is for the last units only: all of its stages go together."""
+    return any((root / record.label / stage.name).is_dir() for stage in record.stages)
 
 
 def prune(root: Path, records: Iterable[UnitRecord], keep: int, newest: str) -> None:

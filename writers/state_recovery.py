@@ -5,30 +5,40 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import Any
 
 from pyarrow import fs
 
-from windowing.errors import OutputError, WincliError
+from windowing.errors import DamagedError, OutputError, WincliError
 from writers import remote
 from writers.faults import reason, writing
 from writers.journal import Journal, PromisedOutput, finish, is_whole, read_journal, strike
+from writers.journal_rebuild import rebuild
 from writers.lock import Owner, hold
 from writers.output import manifest_in, put_in_place, tidy
 from writers.place import SUCCESS, Place, locate
-from writers.state_folder import RUNNING, former, read_json, read_records, remove, staged, sweep
+from writers.record import WrittenOutput
+from writers.state_folder import RUNNING, former, read_records, read_running, remove, staged, sweep
 from writers.state_staging import is_unit_of, put_unit_in_place
 
 
 def recover(root: Path, shown: str, owner: Owner) -> list[str]:
     """Leave a state and the outputs of its last run all new or all old; return what is to be told.
 
-    Only for who holds the lock of the state; ``owner`` is who takes the locks of the outputs meanwhile. Raises
-    `OutputError` where one of them is at work or cannot be put in place; the journal stays then.
+    Only for who holds the lock of the state; ``owner`` is who takes the locks of the outputs meanwhile. Raises, and
+    leaves the journal, `OutputError` where one of them is at work or cannot be put in place, `DamagedError` where the
+    journal is damaged and nothing tells what it said.
     """
-    journal = read_journal(root)
+    notes: list[str] = []
+    try:
+        journal = read_journal(root)
+    except DamagedError:
+        journal = rebuild(root)
+        waits = "was made anew from the unit that it names" if journal else "no unit waits to be put in place"
+        notes.append(f"the journal of the state {shown} was damaged; {waits}")
     with writing(f"the state {shown}"):
-        notes = [_complete(root, shown, journal, owner)] if journal else []
+        if journal:
+            notes.append(_complete(root, shown, journal, owner))
+        strike(root)
         return notes + _clean(root, owner)
 
 
@@ -37,21 +47,25 @@ def _clean(root: Path, owner: Owner) -> list[str]:
 
     Only where there is no journal. An output that another run is writing to is left alone: that one cleans up itself.
     """
-    running = read_json(root / RUNNING) or {"outputs": []}
-    notes = [note for output in running["outputs"] if (note := _tidy(output, owner))]
+    notes = []
+    try:
+        running = read_running(root)
+        notes += [note for output in running.outputs if (note := _tidy(output, owner))] if running else []
+    except DamagedError as error:
+        notes.append(str(error))
     (root / RUNNING).unlink(missing_ok=True)
     sweep(root)
     return notes
 
 
-def _tidy(output: dict[str, Any], owner: Owner) -> str | None:
+def _tidy(output: WrittenOutput, owner: Owner) -> str | None:
     try:
-        place = locate(output["path"])
+        place = locate(output.path)
         if _is_reachable(place):
             with hold(place, owner):
                 tidy(place)
     except OSError as error:
-        return f"could not remove what a killed run left beside {output['shown']}: {reason(error)}"
+        return f"could not remove what a killed run left beside {output.shown}: {reason(error)}"
     except WincliError:  # it is another run's now, or cannot be written to at all
         return None
     return None

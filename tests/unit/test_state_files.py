@@ -7,17 +7,23 @@ import errno
 import pickle
 import subprocess
 import sys
+import zlib
+from collections.abc import Callable
+from dataclasses import replace
 from decimal import Decimal
 from pathlib import Path
 
 import duckdb
 import pyarrow as pa
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 from pyarrow import parquet
 
+from windowing.checksum import Checked
 from windowing.engine.ports import Part
-from windowing.errors import InputError, OutputError
-from writers.state_files import StageFiles
+from windowing.errors import DamagedError, OutputError
+from writers.state_files import StageFiles, same_tables
 
 ROOT = Path(__file__).parents[2]
 TYPES: list[tuple[pa.DataType, object]] = [
@@ -83,9 +89,10 @@ def test_parts_are_listed_by_index_with_their_rows(tmp_path: Path) -> None:
     stage.write_keys(7, pa.table({"k": [1]}))
     stage.write_table("advances", pa.table({"w": [1]}))
     (tmp_path / ".rows-00001.parquet.0123456789ab").write_text("half")
-    (tmp_path / "rows-odd.parquet").write_text("not ours")
-    assert stage.parts("rows") == (written[1], written[2], written[0])
-    assert stage.parts("rows")[0] == Part("rows-00002.parquet", 3, (tmp_path / "rows-00002.parquet").stat().st_size)
+    (tmp_path / "rows-odd.txt").write_text("not ours")
+    assert stage.parts("rows") == tuple(replace(written[i], checksum=None) for i in (1, 2, 0))
+    size = (tmp_path / "rows-00002.parquet").stat().st_size
+    assert stage.parts("rows")[0] == Part("rows-00002.parquet", 3, size)
     assert [part.name for part in stage.parts("keys")] == ["keys-00007.parquet"]
 
 
@@ -99,7 +106,7 @@ def test_a_retried_task_replaces_what_it_wrote(tmp_path: Path) -> None:
     stage = files(tmp_path)
     stage.write_rows(0, pa.table({"n": [1, 2]}))
     part = stage.write_rows(0, pa.table({"n": [3]}))
-    assert stage.parts("rows") == (part,)
+    assert stage.parts("rows") == (replace(part, checksum=None),)
     assert stage.read_part(part)["n"].to_pylist() == [3]
     assert [path.name for path in tmp_path.iterdir()] == ["rows-00000.parquet"]
 
@@ -116,8 +123,8 @@ def test_a_full_disk_leaves_what_was_there(tmp_path: Path, monkeypatch: pytest.M
     stage = files(tmp_path)
     part = stage.write_rows(0, pa.table({"n": [1]}))
 
-    def full(table: pa.Table, path: Path, **_: object) -> None:
-        path.write_text("half")
+    def full(table: pa.Table, file: Checked, **_: object) -> None:
+        file.write(b"half")
         raise OSError(errno.ENOSPC, "full")
 
     monkeypatch.setattr(parquet, "write_table", full)
@@ -140,8 +147,105 @@ def test_a_damaged_file_is_named(tmp_path: Path, content: bytes | None) -> None:
     part = stage.write_rows(0, pa.table({"n": [1]}))
     path = tmp_path / part.name
     path.unlink() if content is None else path.write_bytes(content)
-    with pytest.raises(InputError, match=r"^cannot read state/d1/s/rows-00000.parquet: .*; restore it, or go on from"):
+    said = r"^state/d1/s/rows-00000.parquet is damaged: .*; restore it, or run its unit again with --redo$"
+    with pytest.raises(DamagedError, match=said):
         stage.read_part(part)
     if content is not None:
-        with pytest.raises(InputError, match=r"^cannot read state/d1/s/rows-00000.parquet: "):
+        with pytest.raises(DamagedError, match=said):
             stage.parts("rows")
+
+
+# What the record of the unit says
+
+
+def recorded(folder: Path) -> tuple[StageFiles, list[Part]]:
+    """A stage as a finished unit has it: rows, keys and a position, with their parts."""
+    stage = files(folder)
+    rows = pa.table({"n": list(range(1000)), "__pos": list(range(1000))})
+    parts = [stage.write_rows(0, rows), stage.write_keys(0, pa.table({"k": [1]}))]
+    parts.append(stage.write_table("position", pa.table({"ts": [9]})))
+    return replace(stage, recorded=tuple(parts)), parts
+
+
+def read_all(stage: StageFiles) -> None:
+    for kind in ("rows", "keys"):
+        for part in stage.parts(kind):  # type: ignore[arg-type]
+            stage.read_part(part)
+    stage.read_table("position")
+
+
+def test_what_is_written_is_recorded_with_its_size_and_checksum(tmp_path: Path) -> None:
+    stage, parts = recorded(tmp_path)
+    for part in parts:
+        content = (tmp_path / part.name).read_bytes()
+        assert (part.nbytes, part.checksum) == (len(content), f"crc32:{zlib.crc32(content):08x}")
+    stage.check()
+    read_all(stage)
+    assert [part.name for part in stage.parts("rows")] == ["rows-00000.parquet"]
+    assert stage.read_table("advances") is None
+
+
+@settings(max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.data())
+def test_a_flipped_bit_anywhere_in_a_file_is_found(tmp_path: Path, data: st.DataObject) -> None:
+    stage, parts = recorded(tmp_path)
+    part = data.draw(st.sampled_from(parts))
+    content = bytearray((tmp_path / part.name).read_bytes())
+    bit = data.draw(st.integers(0, 8 * len(content) - 1))
+    content[bit // 8] ^= 1 << bit % 8
+    (tmp_path / part.name).write_bytes(content)
+    with pytest.raises(DamagedError, match=rf"^state/d1/s/{part.name} is damaged: its checksum is crc32:\w+, not the "):
+        read_all(stage)
+
+
+def cut(path: Path) -> None:
+    """Leave a file that is whole as Parquet and has fewer rows."""
+    parquet.write_table(parquet.read_table(path).slice(0, 3), path, compression="zstd")
+
+
+def also(path: Path) -> None:
+    (path.parent / "rows-00007.parquet").write_bytes(path.read_bytes())
+
+
+DAMAGES: list[tuple[str, Callable[[Path], object], str]] = [
+    ("rows-00000.parquet", Path.unlink, "rows-00000.parquet is damaged: it is gone"),
+    ("keys-00000.parquet", Path.unlink, "keys-00000.parquet is damaged: it is gone"),
+    ("position.parquet", Path.unlink, "position.parquet is damaged: it is gone"),
+    ("rows-00000.parquet", cut, r"rows-00000.parquet is damaged: it has [\d,]+ bytes, not the [\d,]+ of its record"),
+    ("rows-00000.parquet", lambda path: path.write_bytes(b""), r"rows-00000.parquet is damaged: it has 0 bytes, not"),
+    ("rows-00000.parquet", also, "rows-00007.parquet is damaged: no run has written it there"),
+]
+
+
+@pytest.mark.parametrize(("name", "spoil", "said"), DAMAGES)
+@pytest.mark.parametrize("has_checksums", [True, False])
+def test_files_that_are_not_those_of_the_record_are_named(
+    tmp_path: Path, name: str, spoil: Callable[[Path], object], said: str, has_checksums: bool
+) -> None:
+    """Also in a state that was written before there were checksums."""
+    stage, parts = recorded(tmp_path)
+    if not has_checksums:
+        stage = replace(stage, recorded=tuple(replace(part, checksum=None) for part in parts))
+    spoil(tmp_path / name)
+    for look in (read_all, StageFiles.check):
+        with pytest.raises(DamagedError, match=f"^state/d1/s/{said}"):
+            look(stage)
+
+
+def test_a_file_cut_to_the_same_size_is_found_by_its_rows(tmp_path: Path) -> None:
+    stage, (rows, *_) = recorded(tmp_path)
+    cut(tmp_path / rows.name)
+    part = replace(rows, nbytes=(tmp_path / rows.name).stat().st_size, checksum=None)
+    with pytest.raises(DamagedError, match=r"rows-00000.parquet is damaged: it has 3 rows, not the 1,000 that were"):
+        stage.read_part(part)
+
+
+def test_a_damaged_former_state_is_not_the_same(tmp_path: Path) -> None:
+    (tmp_path / "a").mkdir()
+    (tmp_path / "b").mkdir()
+    (one, _), (other, _) = recorded(tmp_path / "a"), recorded(tmp_path / "b")
+    assert same_tables(one, other)
+    cut(tmp_path / "a/rows-00000.parquet")
+    assert not same_tables(one, other)
+    with pytest.raises(DamagedError):
+        same_tables(other, one)

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import json
+from contextlib import suppress
+from dataclasses import replace
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from windowing.checksum import checksum
 from windowing.engine.ports import InputFile, Part
-from windowing.errors import ConfigError, InputError
+from windowing.errors import ConfigError, DamagedError
 from writers.record import Loan, OpenWindows, StageRecord, UnitRecord, WrittenOutput
 
 TEXT = st.text(max_size=8)
@@ -28,7 +31,7 @@ STAGES = st.builds(
     OBJECTS,
     OBJECTS,
     st.integers(0),
-    st.lists(st.builds(Part, TEXT, st.integers(0), st.integers(0)), max_size=2).map(tuple),
+    st.lists(st.builds(Part, TEXT, st.integers(0), st.integers(0), MAYBE), max_size=2).map(tuple),
     st.builds(OpenWindows, st.integers(0), st.integers(0), MAYBE),
 )
 FILES = st.lists(st.builds(InputFile, TEXT, st.integers(0), MAYBE), max_size=2).map(tuple)
@@ -63,16 +66,25 @@ def test_a_record_reads_back_as_it_was(record: UnitRecord) -> None:
 
 
 def test_its_text_is_readable_and_in_a_fixed_order() -> None:
+    part = Part("rows-00000.parquet", 2, 9, "crc32:0000000f")
     stage = StageRecord(
-        "s", {"spec": "é"}, {}, {"held": 2}, 5, (Part("rows-00000.parquet", 2, 9),), OpenWindows(1, 1, "7")
+        "s",
+        {"spec": "é"},
+        {},
+        {"held": 2},
+        5,
+        (part,),
+        OpenWindows(1, 1, "7"),
     )
     files, outputs = (InputFile("in/a.csv", 3, None),), (WrittenOutput("out", "/home/ann/out"),)
     record = UnitRecord(
         "d2", 2, "a", "b", "d1", files, outputs, (stage,), "0f", "t0", "t1", {"scan": 1.5}, {"wincli": None},
         "0e", "0d", {"keep": 10}, ("d1",), (Loan("d3", files),),
     )  # fmt: skip
-    assert json.loads(record.to_json()) == {
-        "format": 1,
+    told = json.loads(record.to_json())
+    assert told.pop("checksum") == checksum(json.dumps(told, sort_keys=True, separators=(",", ":")).encode())
+    assert told == {
+        "format": 2,
         "label": "d2",
         "ordinal": 2,
         "start": "a",
@@ -87,7 +99,7 @@ def test_its_text_is_readable_and_in_a_fixed_order() -> None:
                 "registers": {},
                 "counts": {"held": 2},
                 "windows": 5,
-                "parts": [{"name": "rows-00000.parquet", "rows": 2, "nbytes": 9}],
+                "parts": [{"name": "rows-00000.parquet", "rows": 2, "nbytes": 9, "checksum": "crc32:0000000f"}],
                 "open": {"windows": 1, "keys": 1, "oldest": "7"},
             }
         ],
@@ -102,17 +114,87 @@ def test_its_text_is_readable_and_in_a_fixed_order() -> None:
         "lent": ["d1"],
         "borrowed": [{"label": "d3", "files": [{"path": "in/a.csv", "size": 3, "mtime": None}]}],
     }
-    assert record.to_json().startswith('{\n  "format": 1,\n  "label": "d2",\n')
+    assert record.to_json().startswith('{\n  "format": 2,\n  "label": "d2",\n')
     assert '"é"' in record.to_json()
 
 
 def test_a_newer_format_is_told() -> None:
-    said = r"s/d/unit.json was written by a newer wincli: it has format 2, and this one knows 1; use that version"
+    said = r"s/d/unit.json was written by a newer wincli: it has format 3, and this one knows 2; use that version"
     with pytest.raises(ConfigError, match=said):
-        UnitRecord.from_json('{"format": 2, "new": []}', "s/d/unit.json")
+        UnitRecord.from_json('{"format": 3, "new": []}', "s/d/unit.json")
 
 
-@pytest.mark.parametrize("text", ["", "{", "[]", "{}", '"format"', '{"format": 1}', '{"format": 1, "inputs": [3]}'])
+SAID = r"^s/d/unit.json is damaged: it is not the record that was written there; restore it; a unit of a range may be"
+NO_RECORDS: list[Any] = [
+    *["", "{", "[]", "{}", '"format"', '{"format": 1}', '{"format": 1, "inputs": [3]}', '{"format": "2"}', "[" * 9999],
+    *['{"format": 2}', '{"format": 3, "checksum": "crc32:00000000"}', b"\xff", b"\0"],
+]
+
+
+@pytest.mark.parametrize("text", NO_RECORDS, ids=range(len(NO_RECORDS)))
 def test_what_is_no_record_is_told(text: Any) -> None:
-    with pytest.raises(InputError, match=r"s/d/unit.json is damaged: it is not the record of a unit; restore it"):
+    with pytest.raises(DamagedError, match=SAID):
         UnitRecord.from_json(text, "s/d/unit.json")
+
+
+COUNTS = {"rows_in": 4, "windowed": 1, "filtered": 0, "dropped_at_end": 0, "held": 2, "rejected": {"late": 1}}
+PARTS = (Part("rows-00000.parquet", 2, 9, "crc32:0000000f"),)
+STAGE = StageRecord(
+    "window", {"key": ["user"]}, {"clock": 17, "watermark": None}, COUNTS | {"carried": 0}, 5, PARTS,
+    OpenWindows(1, 1, "7"),
+)  # fmt: skip
+RECORD = UnitRecord(
+    "2026-11-02", 20759, "2026-11-02", "2026-11-03", "2026-11-01", (InputFile("in/é.csv", 3, None),),
+    (WrittenOutput("out", "/home/ann/out"),), (STAGE,), "0f", "t0", "t1", {"scan": 1.5}, {"wincli": None}, "0e", "0d",
+    {"input": ["in"], "output": "out", "stages": [{}]},
+)  # fmt: skip
+
+
+def test_every_flipped_bit_of_a_record_is_found_or_is_white_space() -> None:
+    content = RECORD.to_json().encode()
+    read: dict[int, UnitRecord] = {}
+    for bit in range(8 * len(content)):
+        flipped = bytearray(content)
+        flipped[bit // 8] ^= 1 << bit % 8
+        with suppress(DamagedError):
+            read[bit] = UnitRecord.from_json(bytes(flipped), "s/d/unit.json")
+    assert all(record == RECORD for record in read.values())
+    assert all(content[bit // 8 : bit // 8 + 1].isspace() for bit in read)
+
+
+def test_a_cut_record_is_found() -> None:
+    content = RECORD.to_json().encode()
+    for length in range(len(content) - 1):
+        with pytest.raises(DamagedError, match=SAID):
+            UnitRecord.from_json(content[:length], "s/d/unit.json")
+
+
+def old(**changed: Any) -> str:
+    """The record as 0.4.1 would have written it: without checksums."""
+    told = json.loads(RECORD.to_json())
+    del told["checksum"]
+    del told["stages"][0]["parts"][0]["checksum"]
+    return json.dumps({**told, "format": 1, **changed}, indent=2)
+
+
+def old_stage(**changed: Any) -> dict[str, Any]:
+    return {"stages": [json.loads(old())["stages"][0] | changed]}
+
+
+def test_a_record_without_checksums_reads() -> None:
+    stage = replace(STAGE, parts=(Part("rows-00000.parquet", 2, 9),))
+    assert UnitRecord.from_json(old(), "s/d/unit.json") == replace(RECORD, stages=(stage,))
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        *[{"ordinal": "20759"}, {"label": 5}, {"previous": 3}, {"job": {}}, {"job": {"stages": [{}]}}, {"laben": "x"}],
+        *(old_stage(**told) for told in [{"counts": {}}, {"registers": {}}, {"windows": "5"}, {"open": {}}]),
+        *[old_stage(parts=[{"name": "p"}]), old_stage(counts=COUNTS | {"carried": 0, "rejected": {"late": "1"}})],
+    ],
+    ids=range(12),
+)
+def test_a_record_without_checksums_that_lacks_something_is_told(changed: dict[str, Any]) -> None:
+    with pytest.raises(DamagedError, match=SAID):
+        UnitRecord.from_json(old(**changed), "s/d/unit.json")

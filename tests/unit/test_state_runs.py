@@ -12,6 +12,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from windowing.checksum import sealed
 from windowing.errors import ConfigError, InputError, OutputError
 from writers.journal import commit_together
 from writers.lock import Owner
@@ -285,7 +286,7 @@ def test_the_last_error_stays_until_that_unit_is_done(tmp_path: Path) -> None:
         state.fail("u1", "the disk is full", "2026-11-08T03:00:00+00:00")
         run_unit(state, 0)
         told = {"when": "2026-11-08T03:00:00+00:00", "unit": "u1", "message": "the disk is full"}
-        assert json.loads((root / ".last-error.json").read_text()) == told
+        assert json.loads((root / ".last-error.json").read_text()) == sealed(told)
         run_unit(state, 1, ordinal=1)
     assert names(root) == [".wincli-state", "u0", "u1"]
 
@@ -309,4 +310,4 @@ def test_a_damaged_state_is_told(tmp_path: Path) -> None:
     (root / "u0").rmdir()
     refused(r"st/u9/unit.json is the record of u0; move .*/st/u9 out of the state")
     (root / "u9/unit.json").write_text("{")
-    refused(r"st/u9/unit.json is damaged: it is not the record of a unit; restore it")
+    refused(r"st/u9/unit.json is damaged: it is not the record that was written there; restore it")

@@ -125,11 +125,15 @@ class Source(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A file that a task has written: its ``name`` in the output folder, its ``rows`` and ``nbytes``."""
+    """A file that a task has written: its ``name`` in the output folder, its ``rows`` and ``nbytes``.
+
+    ``checksum``: of its bytes, as `windowing.checksum` has it; None where none was taken.
+    """
 
     name: str
     rows: int
     nbytes: int
+    checksum: str | None = None
 
 
 class Sink(Protocol):

@@ -1,0 +1,80 @@
+"""A journal that is damaged, made anew from what it was made of: the staged unit, and what lies beside its outputs."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+from pyarrow import fs
+
+from windowing.errors import DamagedError
+from writers.journal import GIVE_UP, Journal, PromisedOutput, is_whole, read_journal
+from writers.output import manifest_in
+from writers.place import SUCCESS, Place, locate
+from writers.record import UnitRecord, WrittenOutput
+from writers.state_folder import JOURNAL, RECORD
+
+
+def read_or_rebuild(root: Path) -> Journal | None:
+    """Return the commit that is under way in a state, or None; raise as `rebuild` does."""
+    try:
+        return read_journal(root)
+    except DamagedError:
+        return rebuild(root)
+
+
+def rebuild(root: Path) -> Journal | None:
+    """Return what a damaged journal said, or None where its unit is in place already, the last thing to come there.
+
+    A journal is written once its unit is staged, and there is one staged unit at a time. Only for who holds the lock,
+    or to look. Raises `DamagedError` where what is staged does not tell.
+    """
+    staged = [path for path in root.glob(".new-*") if path.is_dir()]
+    if not staged:
+        return None
+    run = staged[0].name.removeprefix(".new-")
+    record = _record_in(staged[0]) if len(staged) == 1 else None
+    if record is not None and record.run == run:
+        outputs = tuple(_promised(output, run) for output in record.outputs)
+        return Journal(record.label, run, _keep(record), outputs)
+    in_place = None if record is None else _record_in(root / record.label)
+    if in_place is not None and in_place.run == run:  # the two have been exchanged
+        return None
+    raise DamagedError(f"{root / JOURNAL} is damaged, and no staged unit tells what it said", GIVE_UP)
+
+
+def _record_in(folder: Path) -> UnitRecord | None:
+    """Return the record of a unit, None where there is none that reads."""
+    path = folder / RECORD
+    try:
+        return UnitRecord.from_json(path.read_bytes(), str(path))
+    except (DamagedError, FileNotFoundError):
+        return None
+
+
+def _keep(record: UnitRecord) -> int:
+    keep = record.job.get("keep")
+    return keep if isinstance(keep, int) else sys.maxsize
+
+
+def _promised(output: WrittenOutput, run: str) -> PromisedOutput:
+    """Return an output with the token of its staging folder; empty where there is none: it is in place, or lost."""
+    place = locate(output.path)
+    found = (role for info in _beside(place) if (role := place.role_of(info.base_name)) and role[0] == "new")
+    token = next((token for _, token in found if _is_of(place, token, run)), "")
+    return PromisedOutput(output.shown, output.path, token)
+
+
+def _beside(place: Place) -> list[fs.FileInfo]:
+    folder = fs.FileSelector(place.parent, allow_not_found=True)
+    return [info for info in place.fs.get_file_info(folder) if info.type == fs.FileType.Directory]
+
+
+def _is_of(place: Place, token: str, run: str) -> bool:
+    """Whether a run has staged this folder; in a store its manifest may have been moved, which comes first."""
+    folder = place.beside("new", token)
+    if is_whole(place, folder, run):
+        return True
+    told = manifest_in(place, place.path)
+    left = place.fs.get_file_info(f"{folder}/{SUCCESS}").type == fs.FileType.File
+    return left and told is not None and told.get("run") == run
