@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from readers.types import Int64s
+from windowing.escaping import readable
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,8 +18,8 @@ class Records:
     fields: Int64s
 
     def text(self, data: bytes, row: int) -> str:
-        """Return one record as it stands in the file."""
-        return data[self.starts[row] : self.stops[row]].decode(errors="replace")
+        """Return one record as it stands in the file; where it is not UTF-8, as `readable` has it."""
+        return readable(data[self.starts[row] : self.stops[row]])
 
     def without(self, data: bytes, rows: Int64s) -> bytes:
         """Return the piece without the given records, ascending."""

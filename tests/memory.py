@@ -100,7 +100,7 @@ class MemorySink:
 
     def write_rejects(self, index: int, rows: pa.Table) -> Part:
         self.rejects[index] = rows
-        return Part(f"_rejected/part-{index:05d}", rows.num_rows, 0)
+        return Part(f"_rejected/rejects-{index:05d}.ndjson", rows.num_rows, 0)
 
     def keep(self, name: str, rows: pa.RecordBatch) -> None:
         self.pieces[name] = rows

@@ -43,13 +43,12 @@ class Output:
         return self.place.beside("new", self.token)
 
     def sink(self, format: Format, schema: pa.Schema, reject_schema: pa.Schema) -> FileSink:
-        """Return what tasks write part files of ``schema`` with: parts in ``format``, rejects always Parquet.
+        """Return what tasks write part files of ``schema`` with: parts in ``format``, rejects always JSON Lines.
 
         Columns of a dictionary type come out as their plain value type. Raises `ConfigError` naming the
         column where the format cannot hold a type, or where two columns have one name.
         """
         check_types(format, schema)
-        check_types("parquet", reject_schema)
         return FileSink(self.place.fs, self.staging, self.place.shown, format, schema, reject_schema)
 
     def commit(self, manifest: Mapping[str, Any]) -> None:

@@ -12,7 +12,7 @@ from pyarrow import fs
 
 from windowing.engine.ports import Part
 from windowing.errors import ConfigError
-from writers import csv, jsonl, parquet, swap
+from writers import csv, jsonl, parquet, rejects, swap
 from writers.faults import writing
 from writers.place import REJECTED, new_token
 
@@ -52,9 +52,9 @@ class FileSink:
     def before(self, stage: str) -> FileSink:
         """Return the sink of a stage that has no output of its own, and whose rejects are kept with a later one's.
 
-        They go to ``_rejected_before/stage=NAME``. Stages reject rows of different columns: below ``_rejected`` they
-        would keep pyarrow and Spark from reading that folder as a table. Apart, each ``stage=NAME`` is a table for
-        any reader, and DuckDB reads all of them as one (``hive_partitioning`` and ``union_by_name``).
+        They go to ``_rejected_before/stage=NAME``. Stages reject rows of different columns: below ``_rejected`` the
+        column ``row`` would have those of all. Apart, each ``stage=NAME`` is a table of its own, and DuckDB reads all
+        of them as one (``hive_partitioning`` and ``union_by_name``).
         """
         return replace(self.between(stage), rejects_in=f"{REJECTED_BEFORE}/stage={stage}")
 
@@ -76,14 +76,15 @@ class FileSink:
                     self.fs.delete_file(file.path)
 
     def write_rejects(self, index: int, rows: pa.Table) -> Part:
-        """Write the rejected rows of task ``index`` as Parquet; columns that ``rows`` lacks are null."""
+        """Write the rejected rows of task ``index`` as JSON Lines; columns that ``rows`` lacks are null."""
         columns = [
             rows[field.name] if field.name in rows.schema.names else pa.nulls(rows.num_rows, field.type)
             for field in self.reject_schema
         ]
         table = pa.table(columns, names=self.reject_schema.names)
         self._make_folder(self.rejects_in)
-        return self._write(f"{self.rejects_in}/part-{index:05d}.parquet", parquet.encode, [table], self.reject_schema)
+        name = f"{self.rejects_in}/{rejects.file_name(index)}"
+        return self._write(name, rejects.encode, [table], self.reject_schema)
 
     def delete_between(self) -> None:
         """Delete the parts, where they are not to be kept."""

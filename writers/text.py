@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
+
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
@@ -12,6 +14,7 @@ from windowing.errors import DataError
 _BATCH_ROWS = 1 << 16  # a dozen columns of these stay in the cache
 _BATCH_BYTES = 1 << 26  # far from the 2 GiB of text that one array may hold
 _FIRST_SECOND, _LAST_SECOND = -62_135_596_800, 253_402_300_799  # of the years 1 and 9999
+_INT64 = -(2**63), 2**63 - 1
 _TICKS = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
 
 
@@ -53,6 +56,23 @@ def in_utc(array: pa.Array) -> pa.Array:
     if pa.types.is_timestamp(array.type) and array.type.tz:
         return array.cast(pa.timestamp(array.type.unit, "UTC"))
     return array
+
+
+def far_ticks(array: pa.Array) -> pa.Array | None:
+    """Return int64 ticks of dates and timestamps outside the years 1 to 9999, null elsewhere; None where none is."""
+    kind = array.type
+    if pa.types.is_timestamp(kind):
+        ticks, per_second = array.cast(pa.int64()), Fraction(_TICKS[kind.unit])
+    elif pa.types.is_date32(kind):
+        ticks, per_second = array.cast(pa.int32()).cast(pa.int64()), Fraction(1, 86_400)
+    elif pa.types.is_date64(kind):
+        ticks, per_second = array.cast(pa.int64()), Fraction(1_000)
+    else:
+        return None
+    first = max(int(_FIRST_SECOND * per_second), _INT64[0])
+    last = min(int((_LAST_SECOND + 1) * per_second) - 1, _INT64[1])
+    is_far = pc.or_(pc.less(ticks, first), pc.greater(ticks, last))
+    return pc.if_else(is_far, ticks, pa.scalar(None, pa.int64())) if pc.any(is_far).as_py() else None
 
 
 def check_years(array: pa.Array, name: str) -> None:

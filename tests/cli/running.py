@@ -18,6 +18,7 @@ import pyarrow.dataset as ds
 ROOT = Path(__file__).parents[2]
 WINCLI = Path(sys.executable).with_name("wincli")
 MASTER = "local[2]"
+TOLD = {"_reason": "reason", "_file": "file", "_row": "line", "_detail": "detail", "_text": "text"}
 _SUMMARY = re.compile(r"^wincli: (.*), \d+\.\d s, [\d,]+ rows?/s -> (.*)$", re.MULTILINE)
 
 
@@ -115,10 +116,13 @@ def rows(out: Path, *columns: str) -> list[Any]:
     return lists[0] if len(lists) == 1 else list(zip(*lists, strict=True))
 
 
-def rejected(out: Path, *columns: str) -> list[tuple[Any, ...]]:
-    """The rejected rows of a result."""
-    read = ds.dataset(out / "_rejected", format="parquet", ignore_prefixes=["."]).to_table()
-    return list(zip(*(read[name].to_pylist() for name in columns), strict=True))
+def rejected(out: Path, *columns: str, folder: str = "_rejected") -> list[tuple[Any, ...]]:
+    """The rejected rows of a result: what ``TOLD`` names is told of each, other names are columns of the row."""
+    files = sorted((out / folder).glob("rejects-*.ndjson"))
+    read = [json.loads(line) for path in files for line in path.read_text().split("\n") if line]
+    return [
+        tuple(row[TOLD[name]] if name in TOLD else (row["row"] or {}).get(name) for name in columns) for row in read
+    ]
 
 
 def manifest(out: Path) -> dict[str, Any]:

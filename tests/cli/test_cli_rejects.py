@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
+import duckdb
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -67,8 +68,45 @@ def test_nan_in_the_attribute_and_in_the_key(run: Run, tmp_path: Path) -> None:
 @pytest.mark.usefixtures("holes")
 def test_rejects_are_read_by_nobody_as_rows(run: Run, tmp_path: Path) -> None:
     run("-w", "delta(amount,2)", "log", "out")
-    assert (tmp_path / "out" / "_rejected" / "part-00000.parquet").is_file()
+    assert (tmp_path / "out" / "_rejected" / "rejects-00000.ndjson").is_file()
     assert "_reason" not in table(tmp_path / "out").schema.names
+
+
+@pytest.mark.usefixtures("holes")
+@pytest.mark.parametrize("form", ["parquet", "csv", "jsonl"])
+def test_a_glob_over_the_parts_of_any_format_meets_no_reject(run: Run, tmp_path: Path, form: str) -> None:
+    ran = run("-w", "delta(amount,2)", "-k", "user", "--order-by", "ts", "--output-format", form, "log", "out")
+    assert ran.code == 0
+    told = manifest(tmp_path / "out")
+    assert told["counts"]["rejected"] == {"null_attribute": 1, "null_key": 1, "null_order": 2}
+    assert duckdb.sql(f"select count(*) from '{tmp_path}/out/**/*.{form}'").fetchall() == [(told["rows_out"],)]
+    assert [path.name for path in (tmp_path / "out").glob("**/*.json*") if path.parent.name.startswith("_rej")] == []
+    assert [part["name"] for part in told["rejects"]] == ["_rejected/rejects-00000.ndjson"]
+    reasons = duckdb.sql(f"select reason, line, row.note from '{tmp_path}/out/_rejected/*.ndjson'").fetchall()
+    assert sorted(reasons) == [
+        ("null_attribute", 5, "x"),
+        ("null_key", 4, "w"),
+        ("null_order", 2, "u"),
+        ("null_order", 3, "v"),
+    ]
+
+
+def test_a_folder_of_rejects_is_no_input(run: Run, tmp_path: Path) -> None:
+    write(tmp_path / "log", a__jsonl='{"ts":1}\n{"ts":2}\n')
+    write(tmp_path / "log" / "_rejected", rejects__ndjson='{"reason":"null_key","row":{"ts":3}}\n')
+    assert run("-w", "count(9)", "-a", "ts=collect(ts)", "log", "out").code == 0
+    assert rows(tmp_path / "out", "ts") == [[1, 2]]
+
+
+def test_columns_with_the_names_of_what_is_told_are_kept(run: Run, tmp_path: Path) -> None:
+    head = "reason,file,line,detail,text,row,_reason,_row"
+    write(tmp_path / "log", a__csv=f"{head}\n1,2,3,4,5,6,7,\n1,2,3,4,5,6,,8\n")
+    assert run("-w", "count(9)", "-k", "_reason", "log", "out").code == 0
+    path = tmp_path / "out/_rejected/rejects-00000.ndjson"
+    assert path.read_text() == (
+        '{"reason":"null_key","file":"log/a.csv","line":3,"detail":null,"text":null,"row":'
+        '{"reason":1,"file":2,"line":3,"detail":4,"text":5,"row":6,"_reason":null,"_row":8}}\n'
+    )
 
 
 def test_fields_that_do_not_fit_their_type_and_rows_of_another_width(run: Run, tmp_path: Path) -> None:

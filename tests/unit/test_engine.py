@@ -131,7 +131,7 @@ def test_rows_without_a_place_are_rejected_whole_and_counted() -> None:
     found = run_in_memory(plan, MemorySource([table.slice(0, 2), table.slice(2)], [[1], [1]]), [1, 2], None)
     assert found.counts == Counts(5, windowed=2, rejected={"nan_attribute": 1, "null_key": 1, "null_order": 1})
     assert found.counts.balanced
-    rejects = [(r["_reason"], r["_file"], r["_row"], r["other"]) for r in found.rejects.to_pylist()]
+    rejects = [(r["reason"], r["file"], r["line"], r["row"]["other"]) for r in found.rejects.to_pylist()]
     assert rejects == [
         ("null_order", "file-0", 2, "q"),
         ("null_key", "file-1", 1, "r"),

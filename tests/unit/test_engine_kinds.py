@@ -114,7 +114,7 @@ def test_no_cut_changes_the_answer(data: st.DataObject, table: pa.Table, asked: 
     assert same(cut.table, whole), difference(cut.table, whole)
     assert cut.counts.rows_in == len(table)
     assert cut.counts.balanced
-    assert cut.rejects["_reason"].to_pylist() == ["late"] * sum(cut.counts.rejected.values())
+    assert cut.rejects["reason"].to_pylist() == ["late"] * sum(cut.counts.rejected.values())
 
 
 def difference(one: pa.Table, other: pa.Table) -> str:

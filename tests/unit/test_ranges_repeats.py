@@ -125,6 +125,17 @@ def test_the_record_of_a_unit_is_its_result(tmp_path: Path) -> None:
     assert result_record(unit, [out], {**JOB, "delimiter": ";"}) is None
 
 
+def test_rejects_named_as_earlier_versions_did_are_part_of_a_result(tmp_path: Path) -> None:
+    out = Path(write_result(tmp_path / "out", A))
+    told = json.loads((out / "_wincli/manifest.json").read_text())
+    told["rejects"] = [{"name": "_rejected/part-00000.parquet", "rows": 1, "bytes": 3}]
+    (out / "_wincli/manifest.json").write_text(json.dumps(told))
+    assert not is_done([str(out)], JOB, [A])
+    (out / "_rejected").mkdir()
+    (out / "_rejected/part-00000.parquet").write_text("PAR")
+    assert is_done([str(out)], JOB, [A])
+
+
 def test_only_results_of_this_job_may_be_replaced(tmp_path: Path) -> None:
     ours, other = write_result(tmp_path / "ours", A), write_result(tmp_path / "other", A, delimiter=";")
     none = str(tmp_path / "none")

@@ -103,7 +103,7 @@ def test_torn_lines_are_rejects_with_their_line_and_text(lines: Any, torn: bytes
     assert every.rejects == [
         {
             **{"_reason": "unparsable", "_file": str(path), "_row": 3, "_detail": "the line is not one JSON object"},
-            "_text": torn.decode(errors="replace"),
+            "_text": torn.decode(errors="backslashreplace"),
         }
     ]
 

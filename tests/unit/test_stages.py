@@ -25,6 +25,7 @@ from cli.stages import RanStage, run_stages
 from conf.job import Job, defaults
 from readers.open import open_source
 from readers.options import ReadOptions
+from tests.cli.running import rejected
 from tests.memory import MemorySource
 from windowing.engine.run import Outcome, run_window
 from windowing.engine.slices import Sizes
@@ -285,20 +286,19 @@ def test_rejects_of_a_stage_without_output_are_kept_beside_those_of_the_last(tmp
     out = tmp_path / "out"
     assert files(out) == [
         "_SUCCESS",
-        "_rejected_before/stage=regions/part-00000.parquet",
-        "_rejected_before/stage=sites/part-00000.parquet",
+        "_rejected_before/stage=regions/rejects-00000.ndjson",
+        "_rejected_before/stage=sites/rejects-00000.ndjson",
         "_wincli/manifest.json",
         "part-00000.parquet",
     ]
-    sites = pq.read_table(out / "_rejected_before/stage=sites/part-00000.parquet")
-    assert sites.select(["x", "_reason", "_row"]).to_pylist() == [
-        {"x": 2, "_reason": "null_order", "_row": 2},
-        {"x": 3, "_reason": "null_key", "_row": 3},
+    assert rejected(out, "x", "_reason", "_row", folder="_rejected_before/stage=sites") == [
+        (2, "null_order", 2),
+        (3, "null_key", 3),
     ]
-    regions = pq.read_table(out / "_rejected_before/stage=regions/part-00000.parquet")
-    assert regions.select(["k", "window", "_reason", "_file", "_row"]).to_pylist() == [
-        {"k": "b", "window": 0, "_reason": "null_attribute", "_file": "stage sites/part-00000.parquet", "_row": 2},
-        {"k": "b", "window": 1, "_reason": "null_attribute", "_file": "stage sites/part-00000.parquet", "_row": 3},
+    regions = rejected(out, "k", "window", "_reason", "_file", "_row", folder="_rejected_before/stage=regions")
+    assert regions == [
+        ("b", 0, "null_attribute", "stage sites/part-00000.parquet", 2),
+        ("b", 1, "null_attribute", "stage sites/part-00000.parquet", 3),
     ]
 
 
@@ -323,12 +323,12 @@ def test_the_manifest_follows_every_row_from_the_input_on(tmp_path: Path) -> Non
     }
     assert (told["counts"]["rows_in"], told["spec"]) == (1, "tumbling, count(9)")
     assert [file["path"] for file in told["inputs"]] == [str(tmp_path / "in/0.parquet")]
-    assert [part["name"] for part in told["rejects"]] == ["_rejected_before/stage=regions/part-00000.parquet"]
+    assert [part["name"] for part in told["rejects"]] == ["_rejected_before/stage=regions/rejects-00000.ndjson"]
     sites = manifest(tmp_path / "sites")
     assert (sites["stages"], sites["inputs"], sites["spec"]) == ([], told["inputs"], "tumbling, count(1)")
-    assert [part["name"] for part in sites["rejects"]] == ["_rejected/part-00000.parquet"]
-    regions = pq.read_table(tmp_path / "out/_rejected_before/stage=regions/part-00000.parquet")
-    assert regions["_file"].to_pylist() == [str(tmp_path / "sites/part-00000.parquet")] * 2
+    assert [part["name"] for part in sites["rejects"]] == ["_rejected/rejects-00000.ndjson"]
+    regions = rejected(tmp_path / "out", "_file", folder="_rejected_before/stage=regions")
+    assert regions == [(str(tmp_path / "sites/part-00000.parquet"),)] * 2
 
 
 def test_a_later_stage_that_fails_leaves_nothing_and_is_named(tmp_path: Path) -> None:

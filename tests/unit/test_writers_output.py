@@ -17,7 +17,8 @@ import pyarrow as pa
 import pytest
 from pyarrow import parquet as pq
 
-from windowing.engine.ports import REJECT_FIELDS, Part, Sink
+from windowing.engine.ports import Part, Sink
+from windowing.engine.rejects import reject_schema
 from windowing.errors import ConfigError, OutputError
 from writers import swap
 from writers.lock import Owner
@@ -26,7 +27,7 @@ from writers.sink import ENCODERS
 
 OWNER = Owner(os.getpid(), "here", "2026-11-01T00:00:00Z")
 SCHEMA = pa.schema([("user", pa.string()), ("window", pa.int64())])
-REJECTS = pa.schema([*REJECT_FIELDS, pa.field("user", pa.string())])
+REJECTS = reject_schema(pa.schema([("user", pa.string())]))
 ROOT = Path(__file__).parents[2]
 
 
@@ -62,12 +63,12 @@ def test_a_result_has_parts_rejects_manifest_and_success(tmp_path: Path) -> None
     with open_output(str(tmp_path / "new/er/out"), "error", [], OWNER) as output:
         sink = output.sink("parquet", SCHEMA, REJECTS)
         parts = [sink.write_part(1, [rows(2, 3)]), sink.write_part(0, [rows(1)])]
-        rejects = [sink.write_rejects(0, pa.table({"_reason": ["late"], "_row": [7]}))]
+        rejects = [sink.write_rejects(0, pa.table({"reason": ["late"], "line": [7], "row": [{"user": "ann"}]}))]
         output.commit({**manifest(parts, rejects), "spec": "count(1)"})
     out = tmp_path / "new/er/out"
     assert tree(tmp_path / "new/er") == [
         "out/_SUCCESS",
-        "out/_rejected/part-00000.parquet",
+        "out/_rejected/rejects-00000.ndjson",
         "out/_wincli/manifest.json",
         "out/part-00000.parquet",
         "out/part-00001.parquet",
@@ -75,11 +76,9 @@ def test_a_result_has_parts_rejects_manifest_and_success(tmp_path: Path) -> None
     assert windows_in(out) == [1, 2, 3]
     assert json.loads((out / "_wincli/manifest.json").read_text())["spec"] == "count(1)"
     assert parts[0] == Part("part-00001.parquet", 2, (out / "part-00001.parquet").stat().st_size)
-    rejected = pq.read_table(out / "_rejected/part-00000.parquet", partitioning=None)
-    assert rejected.schema == REJECTS
-    assert rejected.to_pylist() == [
-        {"_reason": "late", "_file": None, "_row": 7, "_detail": None, "_text": None, "user": None}
-    ]
+    assert (out / "_rejected/rejects-00000.ndjson").read_text() == (
+        '{"reason":"late","file":null,"line":7,"detail":null,"text":null,"row":{"user":"ann"}}\n'
+    )
 
 
 def test_nothing_is_to_be_seen_before_the_commit(tmp_path: Path) -> None:
@@ -117,7 +116,7 @@ def test_parts_can_be_given_up(tmp_path: Path, stage: str | None) -> None:
         other = last.between("two").write_part(0, [rows(0)])
         sink.write_part(0, [rows(1)])
         sink.write_part(1, [rows(2)])
-        rejects = [sink.write_rejects(0, pa.table({"_reason": ["late"], "_row": [7]}))]
+        rejects = [sink.write_rejects(0, pa.table({"reason": ["late"], "line": [7], "row": [{"user": "ann"}]}))]
         sink.discard()
         last.between("two").delete_between()
         parts = [last.write_part(2, [rows(3)])]
@@ -185,7 +184,7 @@ def test_tasks_that_still_write_lose_their_folder(tmp_path: Path) -> None:
         sink = output.sink("parquet", SCHEMA, REJECTS)
     for write in (
         lambda: sink.write_part(0, [rows(1)]),
-        lambda: sink.write_rejects(0, pa.table({"_reason": ["late"]})),
+        lambda: sink.write_rejects(0, pa.table({"reason": ["late"]})),
     ):
         with pytest.raises(OutputError, match="the folder is not there any more; nothing was written"):
             write()

@@ -44,7 +44,7 @@ def tree(folder: Path) -> list[str]:
     return sorted(str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file())
 
 
-ALL = ["out/_SUCCESS", "out/_rejected/part-00000.parquet", "out/_wincli/manifest.json"]
+ALL = ["out/_SUCCESS", "out/_rejected/rejects-00000.ndjson", "out/_wincli/manifest.json"]
 
 
 def test_a_result_comes_whole_and_is_replaced_whole(bucket: Path) -> None:

@@ -14,6 +14,9 @@ from windowing.engine.slices import Chunk
 from windowing.engine.work import Work
 from windowing.screen import Reasons, kept_and_rejected
 
+_TOLD = ("reason", "file", "line", "detail", "text")
+_ROW = "row"
+
 
 def reject(work: Work, chunk: Chunk, batches: Sequence[Batch], pos: Ints, reasons: Reasons | None) -> Account:
     """Write the rows that the readers or the screen turned away, whole; account for them by reason."""
@@ -25,26 +28,24 @@ def reject(work: Work, chunk: Chunk, batches: Sequence[Batch], pos: Ints, reason
         return Account()
     rejects = pa.concat_tables(tables)
     part = work.sink.write_rejects(chunk.index, rejects)
-    by_reason = {entry["values"]: entry["counts"] for entry in rejects.column("_reason").value_counts().to_pylist()}
+    by_reason = {entry["values"]: entry["counts"] for entry in rejects.column("reason").value_counts().to_pylist()}
     return Account(Counts(rejected=by_reason), (part,))
 
 
 def reject_schema(schema: pa.Schema) -> pa.Schema:
-    """Schema of the rejects: the input's columns, then `REJECT_FIELDS`, in place of columns of their names."""
-    return pa.schema([*(schema.field(name) for name in _whole(schema)), *REJECT_FIELDS])
+    """Schema of the rejects: what `REJECT_FIELDS` say, by other names, and the row as one column of its own.
 
-
-def _whole(schema: pa.Schema) -> list[str]:
-    """The columns that a rejected row is written with."""
-    taken = {field.name for field in REJECT_FIELDS}
-    return [name for name in schema.names if name not in taken]
+    So the columns of an input may have any names. ``row`` is null where a line could not be read.
+    """
+    told = [field.with_name(name) for name, field in zip(_TOLD, REJECT_FIELDS, strict=True)]
+    return pa.schema([*told, pa.field(_ROW, pa.struct(list(schema)))])
 
 
 def _unread(work: Work, rejects: pa.Table) -> pa.Table:
-    """Rows that could not be read: their text, and nulls for the columns."""
-    schema = work.source.schema
-    nulls = [pa.nulls(rejects.num_rows, schema.field(name).type) for name in _whole(schema)]
-    return pa.Table.from_arrays([*nulls, *rejects.columns], schema=reject_schema(work.source.schema))
+    """Rows that could not be read: their text, and no columns."""
+    schema = reject_schema(work.source.schema)
+    nulls = pa.nulls(rejects.num_rows, schema.field(_ROW).type)
+    return pa.Table.from_arrays([*rejects.columns, nulls], schema=schema)
 
 
 def _turned_away(work: Work, chunk: Chunk, pos: Ints, reasons: Reasons) -> Iterator[pa.Table]:
@@ -52,7 +53,7 @@ def _turned_away(work: Work, chunk: Chunk, pos: Ints, reasons: Reasons) -> Itera
     for split in chunk.splits:
         mine = (pos >= split.base) & (pos < split.base + split.rows)
         if mine.any():
-            batch = work.source.read(split, _whole(work.source.schema))
+            batch = work.source.read(split, work.source.schema.names)
             whole = batch.rows.take(pa.array(np.searchsorted(batch.pos, pos[mine])))
             yield _with_reasons(work, split, whole, pos[mine], reasons[mine])
 
@@ -62,5 +63,5 @@ def _with_reasons(work: Work, split: Split, whole: pa.Table, pos: Ints, reasons:
     lines = pa.array(work.source.line_numbers(split, pos))
     files = pa.array([work.source.files[split.file].path] * size)
     nulls = pa.nulls(size, pa.string())
-    extra: list[Any] = [pa.array(list(reasons), pa.string()), files, lines, nulls, nulls]
-    return pa.Table.from_arrays([*whole.columns, *extra], schema=reject_schema(work.source.schema))
+    told: list[Any] = [pa.array(list(reasons), pa.string()), files, lines, nulls, nulls]
+    return pa.Table.from_arrays([*told, whole.to_struct_array()], schema=reject_schema(work.source.schema))
