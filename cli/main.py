@@ -11,6 +11,7 @@ from typing import Annotated, Any, NoReturn
 
 import typer
 
+from cli import options
 from cli.messages import INTERRUPTED, OK, TERMINATED, UNEXPECTED, USAGE, Messages, Stopped, exit_code
 from windowing.errors import ConfigError, WincliError
 from windowing.names import nearest
@@ -46,18 +47,6 @@ Exit codes: 0 ok, 1 unexpected, 2 usage or spec, 3 files, 4 data, 5 Java or Spar
 """
 
 
-def _option(flags: str, text: str, metavar: str | None = None) -> Any:
-    """An option that an environment variable of its name can give too."""
-    names = flags.split()
-    env = "WINCLI_" + max(names, key=len).partition("/")[0].lstrip("-").upper().replace("-", "_")
-    return typer.Option(*names, help=text, metavar=metavar, envvar=env, show_envvar=False)
-
-
-def _switch(flag: str, text: str) -> Any:
-    """A yes-or-no option. It can be said both ways, for a job file may have said the other."""
-    return _option(f"{flag}/--no-{flag.removeprefix('--')}", text)
-
-
 @app.callback()
 def _root() -> None:
     """Keep commands apart, each with options of its own."""
@@ -65,153 +54,51 @@ def _root() -> None:
 
 @app.command(epilog=_EXAMPLES)
 def run(
-    job: Annotated[
-        str | None,
-        typer.Argument(
-            metavar="JOB.yaml", help="A job file: options as keys, which flags override.", show_default=False
-        ),
-    ] = None,
-    input: Annotated[
-        str | None,
-        typer.Argument(metavar="IN", help="A file, a folder (read recursively), a glob, or a URI.", show_default=False),
-    ] = None,
-    output: Annotated[
-        str | None,
-        typer.Argument(metavar="OUT", help="The folder to write, whole or not at all.", show_default=False),
-    ] = None,
-    window: Annotated[str | None, _option("--window -w", "The window, such as 'delta(ts, 60)'.", "SPEC")] = None,
-    key: Annotated[list[str] | None, _option("--key -k", "Columns of the partition key.", "COL,..")] = None,
-    order_by: Annotated[
-        list[str] | None,
-        _option("--order-by", "Columns that order the rows, or 'arrival'. Ties: arrival.", "COL,..|arrival"),
-    ] = None,
-    agg: Annotated[
-        list[str] | None,
-        _option("--agg -a", "An aggregate (repeatable). Default: count().", "[NAME=]FUNC(ARGS)"),
-    ] = None,
-    group_by: Annotated[
-        list[str] | None, _option("--group-by", "One line per group of these columns in a pane.", "COL,..")
-    ] = None,
-    emit: Annotated[
-        str | None,
-        _option(
-            "--emit",
-            "What a pane gives: its aggregates, its rows, or those that entered or left (sliding and batched windows). "
-            "Default: aggregates.",
-            "aggregates|rows|entered|left",
-        ),
-    ] = None,
-    sort_by: Annotated[
-        list[str] | None,
-        _option("--sort-by", "Sort the rows of each pane, with --emit. Default: their order.", "COL [desc],.."),
-    ] = None,
-    operator: Annotated[
-        str | None, _option("--operator", "An operator of your own, in place of aggregates.", "MODULE:CLASS")
-    ] = None,
-    partial: Annotated[bool | None, _switch("--partial", "Sliding windows come out before they are full, too.")] = None,
-    at_end: Annotated[
-        str | None,
-        _option(
-            "--at-end",
-            "What becomes of windows still open at the end; hold keeps them in the state. Default: flush, and hold "
-            "with --state.",
-            "flush|hold|drop",
-        ),
-    ] = None,
-    empty: Annotated[
-        str | None, _option("--empty", "What a time window without rows gives. Default: skip.", "skip|mark|row")
-    ] = None,
-    origin: Annotated[
-        str | None, _option("--origin", "Where the grid of time windows begins. Default: 0, the epoch.", "TIME|SECONDS")
-    ] = None,
-    event_time: Annotated[
-        str | None, _option("--event-time", "What timeInterval goes by. Default: the only time column.", "COL")
-    ] = None,
-    lag: Annotated[
-        str | None, _option("--lag", "How far the watermark stays behind the latest event. Default: 0.", "DURATION")
-    ] = None,
-    min_gap: Annotated[
-        str | None, _option("--min-gap", "The least rise of the watermark that takes effect. Default: 0.", "DURATION")
-    ] = None,
-    emit_evicted: Annotated[
-        bool | None, _switch("--emit-evicted", "Windows of evicted keys come out, too (tumbling).")
-    ] = None,
-    input_format: Annotated[
-        str | None, _option("--input-format", "Default: by file name.", "auto|parquet|csv|jsonl")
-    ] = None,
-    schema: Annotated[
-        str | None,
-        _option("--schema", "Types of text columns; others are inferred over all data.", "COL:TYPE,.."),
-    ] = None,
-    multiline: Annotated[
-        bool | None, _switch("--multiline", "CSV: quoted fields may hold line ends; a file is one split.")
-    ] = None,
-    delimiter: Annotated[str | None, _option("--delimiter", "CSV: between fields. Default: a comma.", "CHAR")] = None,
-    marks: Annotated[
-        str | None,
-        _option(
-            "--marks",
-            "Window marks for punct(): of an earlier result else the end of each file (auto), the end of each file, "
-            "none, or after each true row of a boolean column. Default: auto.",
-            "auto|files|none|COLUMN",
-        ),
-    ] = None,
-    file_order: Annotated[
-        str | None, _option("--file-order", "What arrival goes by between files. Default: name.", "name|mtime")
-    ] = None,
-    output_format: Annotated[str | None, _option("--output-format", "Default: parquet.", "parquet|csv|jsonl")] = None,
-    mode: Annotated[
-        str | None, _option("--mode", "What to do if OUT holds a result. Default: error.", "error|overwrite")
-    ] = None,
-    plain: Annotated[
-        bool | None, _switch("--plain", "Leave out stream columns (_at, _pos, _mark) and mark-only rows.")
-    ] = None,
-    max_rejects: Annotated[
-        int | None, _option("--max-rejects", "Fail if more rows than this are rejected. Default: no limit.", "N")
-    ] = None,
-    state: Annotated[
-        str | None, _option("--state", "The folder that keeps open windows from run to run.", "DIR")
-    ] = None,
-    keep: Annotated[int | None, _option("--keep", "How many versions of the state are kept. Default: 10.", "N")] = None,
-    late: Annotated[
-        str | None,
-        _option(
-            "--late",
-            "What to do with rows that belong before those of the run before: reject them, or run again from there. "
-            "Default: reject.",
-            "reject|redo",
-        ),
-    ] = None,
-    start: Annotated[str | None, _option("--start", "The first unit of a range of days.", "DATE")] = None,
-    end: Annotated[str | None, _option("--end", "The unit after the last of the range.", "DATE")] = None,
-    unit: Annotated[
-        str | None, _option("--unit", "What a range is run and committed by. Default: day.", "hour|day|week")
-    ] = None,
-    redo: Annotated[bool | None, _switch("--redo", "Run units of the range again that are done.")] = None,
-    exit_code_noop: Annotated[
-        int | None, _option("--exit-code-noop", "The exit code where there was nothing to do. Default: 0.", "N")
-    ] = None,
-    split_size: Annotated[
-        str | None, _option("--split-size", "How much a task reads at a time. Default: 96MiB.", "SIZE")
-    ] = None,
-    slice_size: Annotated[
-        str | None, _option("--slice-size", "How much a task scans at a time. Default: 192MiB.", "SIZE")
-    ] = None,
-    master: Annotated[str | None, _option("--master", "Spark master. Default: local[*].", "URL")] = None,
-    spark_conf: Annotated[list[str] | None, _option("--spark-conf", "A Spark setting (repeatable).", "K=V")] = None,
-    progress: Annotated[
-        str | None, _option("--progress", "Default: auto (a bar on a terminal, else lines).", "auto|plain|none")
-    ] = None,
-    log_format: Annotated[
-        str | None, _option("--log-format", "Form of the messages on stderr. Default: text.", "text|json")
-    ] = None,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Errors only.")] = False,
-    verbose: Annotated[
-        int,
-        typer.Option(
-            "--verbose", "-v", count=True, show_default=False, help="More details; -vv: stack traces of errors."
-        ),
-    ] = 0,
+    job: options.Job = None,
+    input: options.Input = None,
+    output: options.Output = None,
+    window: options.Window = None,
+    key: options.Key = None,
+    order_by: options.OrderBy = None,
+    agg: options.Agg = None,
+    group_by: options.GroupBy = None,
+    emit: options.Emit = None,
+    sort_by: options.SortBy = None,
+    operator: options.Operator = None,
+    partial: options.Partial = None,
+    at_end: options.AtEnd = None,
+    empty: options.Empty = None,
+    origin: options.Origin = None,
+    event_time: options.EventTime = None,
+    lag: options.Lag = None,
+    min_gap: options.MinGap = None,
+    emit_evicted: options.EmitEvicted = None,
+    input_format: options.InputFormat = None,
+    schema: options.Schema = None,
+    multiline: options.Multiline = None,
+    delimiter: options.Delimiter = None,
+    marks: options.Marks = None,
+    file_order: options.FileOrder = None,
+    output_format: options.OutputFormat = None,
+    mode: options.Mode = None,
+    plain: options.Plain = None,
+    max_rejects: options.MaxRejects = None,
+    state: options.State = None,
+    keep: options.Keep = None,
+    late: options.Late = None,
+    start: options.Start = None,
+    end: options.End = None,
+    unit: options.Unit = None,
+    redo: options.Redo = None,
+    exit_code_noop: options.ExitCodeNoop = None,
+    split_size: options.SplitSize = None,
+    slice_size: options.SliceSize = None,
+    master: options.Master = None,
+    spark_conf: options.SparkConf = None,
+    progress: options.Progress = None,
+    log_format: options.LogFormat = None,
+    quiet: options.Quiet = False,
+    verbose: options.Verbose = 0,
 ) -> int:
     """Apply a window to the event logs in IN and write one row per pane to OUT; or run a job file."""
     from cli.run import run_command  # noqa: PLC0415 - loads pyarrow, numba and Spark
