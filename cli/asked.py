@@ -42,16 +42,13 @@ class Asked:
         return any(stage.options.operator for stage in self.stages) or any(":" in call.function for call in calls)
 
 
-_ARGUMENTS = ("job", "input", "output")
-
-
 def read_job(options: Mapping[str, Any]) -> Asked:
-    """Read the options of ``wincli run``; the first of ``job``, ``input`` and ``output`` may be a job file.
+    """Read the options of ``wincli run``; the first of ``paths`` may be a job file.
 
     Raises `SpecError` and `ConfigError`: one error with all mistakes.
     """
     flags = dict(options)
-    path, named = _arguments([given for name in _ARGUMENTS if (given := flags.pop(name, None)) is not None])
+    path, named = _arguments(flags.pop("paths", None) or ())
     flags["spark_conf"] = pairs(flags.get("spark_conf") or ())
     return asked_of(make_job({**flags, **named}, read_job_file(path) if path else None, parse_schema))
 
@@ -63,15 +60,23 @@ def asked_of(job: Job) -> Asked:
     return Asked(job, tuple(_stage(stage) for stage in job.stages), reading)
 
 
-def _arguments(paths: Sequence[str]) -> tuple[str | None, dict[str, str]]:
-    """Split ``[JOB.yaml] [IN] [OUT]`` into the job file, which its name tells, and what is named besides."""
-    has_file = bool(paths) and paths[0].lower().endswith((".yaml", ".yml"))
-    named = dict(zip(("input", "output"), paths[has_file:], strict=False))
-    if len(paths) > 2 + has_file:
-        raise ConfigError(f"unexpected argument {paths[2 + has_file]!r}", "see wincli --help")
+def _arguments(paths: Sequence[str]) -> tuple[str | None, dict[str, Any]]:
+    """Split ``[JOB.yaml] [IN].. [OUT]`` into the job file, which its name tells, and what is named besides.
+
+    Of several paths the last is OUT; a single one is IN, which a job file may have named OUT for.
+    """
+    has_file = bool(paths) and _is_job_file(paths[0])
+    named = list(paths[has_file:])
+    if late := next((path for path in named if _is_job_file(path)), None):
+        raise ConfigError(f"{late} is not the first path", "name the job file before IN and OUT")
     if not has_file and len(named) < 2:
         raise ConfigError(f"missing argument '{'OUT' if named else 'IN'}'", "see wincli --help")
-    return paths[0] if has_file else None, named
+    output = {"output": named.pop()} if len(named) > 1 else {}
+    return paths[0] if has_file else None, {**({"input": named} if named else {}), **output}
+
+
+def _is_job_file(path: str) -> bool:
+    return path.lower().endswith((".yaml", ".yml"))
 
 
 def _stage(stage: Stage) -> AskedStage:

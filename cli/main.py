@@ -12,6 +12,7 @@ from typing import Annotated, Any, NoReturn
 import typer
 
 from cli import options
+from cli.help_page import GroupedCommand
 from cli.messages import INTERRUPTED, OK, TERMINATED, UNEXPECTED, USAGE, Messages, Stopped, exit_code
 from windowing.errors import ConfigError, WincliError
 from windowing.names import nearest
@@ -20,7 +21,6 @@ app = typer.Typer(
     name="wincli",
     help="Exact stream windows over historical event logs: files in, windows out, on Spark.",
     no_args_is_help=True,
-    add_completion=False,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
@@ -47,16 +47,24 @@ Exit codes: 0 ok, 1 unexpected, 2 usage or spec, 3 files, 4 data, 5 Java or Spar
 """
 
 
+def _tell_version(ctx: typer.Context, asked: bool) -> None:
+    if asked and not ctx.resilient_parsing:
+        version()
+        raise typer.Exit
+
+
 @app.callback()
-def _root() -> None:
-    """Keep commands apart, each with options of its own."""
+def _root(
+    version: Annotated[
+        bool, typer.Option("--version", help="Print the versions and exit.", callback=_tell_version, is_eager=True)
+    ] = False,
+) -> None:
+    """Exact stream windows over historical event logs: files in, windows out, on Spark."""
 
 
-@app.command(epilog=_EXAMPLES)
+@app.command(epilog=_EXAMPLES, cls=GroupedCommand)
 def run(
-    job: options.Job = None,
-    input: options.Input = None,
-    output: options.Output = None,
+    paths: options.Paths = None,
     window: options.Window = None,
     key: options.Key = None,
     order_by: options.OrderBy = None,
@@ -177,10 +185,15 @@ def _hint(error: Any) -> str:
     return f"did you mean {near}?" if near else "see wincli --help"
 
 
+def run_parameters() -> list[Any]:
+    """The parameters of ``wincli run``."""
+    command: Any = typer.main.get_command(app)
+    return list(command.commands["run"].params)
+
+
 def app_options() -> list[list[str]]:
     """The flags of ``wincli run``, option by option."""
-    command: Any = typer.main.get_command(app)
-    return [[*parameter.opts, *parameter.secondary_opts] for parameter in command.commands["run"].params]
+    return [[*parameter.opts, *parameter.secondary_opts] for parameter in run_parameters()]
 
 
 def _early_messages(arguments: list[str]) -> Messages:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Annotated, Any
 
 import typer
@@ -11,14 +12,28 @@ _INPUT = "Input"
 _OUTPUT = "Output"
 _RUNS = "Incremental runs"
 _SPARK = "Spark"
-_MESSAGES = "Messages"
+MESSAGES = "Messages"
+
+VARIABLES: list[str] = []
+"""The environment variables that options can be given by."""
 
 
-def _option(group: str, flags: str, text: str, metavar: str | None = None) -> Any:
-    """An option that an environment variable of its name can give too."""
+def _option(group: str, flags: str, text: str, metavar: str | None = None, complete: str | None = None) -> Any:
+    """An option that an environment variable of its name can give too.
+
+    ``complete``: the function of `cli.completion` that a shell completes its value with, besides words of ``metavar``.
+    """
     names = flags.split()
-    env = "WINCLI_" + max(names, key=len).partition("/")[0].lstrip("-").upper().replace("-", "_")
-    return typer.Option(*names, help=text, metavar=metavar, envvar=env, show_envvar=False, rich_help_panel=group)
+    VARIABLES.append("WINCLI_" + max(names, key=len).partition("/")[0].lstrip("-").upper().replace("-", "_"))
+    return typer.Option(
+        *names,
+        help=text,
+        metavar=metavar,
+        envvar=VARIABLES[-1],
+        show_envvar=False,
+        rich_help_panel=group,
+        autocompletion=_completing(metavar, complete),
+    )
 
 
 def _switch(group: str, flag: str, text: str) -> Any:
@@ -26,31 +41,56 @@ def _switch(group: str, flag: str, text: str) -> Any:
     return _option(group, f"{flag}/--no-{flag.removeprefix('--')}", text)
 
 
-Job = Annotated[
-    str | None,
-    typer.Argument(metavar="JOB.yaml", help="A job file: options as keys, which flags override.", show_default=False),
-]
-Input = Annotated[
-    str | None,
-    typer.Argument(metavar="IN", help="A file, a folder (read recursively), a glob, or a URI.", show_default=False),
-]
-Output = Annotated[
-    str | None,
-    typer.Argument(metavar="OUT", help="The folder to write, whole or not at all.", show_default=False),
-]
+def _completing(metavar: str | None, name: str | None) -> Callable[[typer.Context, str], list[str]] | None:
+    """What gives a shell the values that begin with what has been typed."""
+    words = [word for word in (metavar or "").split("|") if word.isalpha() and word.islower()]
+    if not words and name is None:
+        return None
 
-Window = Annotated[str | None, _option(_WINDOW, "--window -w", "The window, such as 'delta(ts, 60)'.", "SPEC")]
-Key = Annotated[list[str] | None, _option(_WINDOW, "--key -k", "Columns of the partition key.", "COL,..")]
+    def complete(ctx: typer.Context, incomplete: str) -> list[str]:
+        found = [word for word in words if word.startswith(incomplete)]
+        if name is None:
+            return found
+        from cli import completion  # noqa: PLC0415 - only where a shell asks
+
+        return [*found, *getattr(completion, name)(ctx, incomplete)]
+
+    return complete
+
+
+ARGUMENTS = (
+    ("JOB.yaml", "A job file: options as keys, which flags override."),
+    ("IN", "A file, a folder (read recursively), a glob, or a URI; several of them; or - for stdin."),
+    ("OUT", "The folder to write, whole or not at all; or - for stdout."),
+)
+"""What stands in `Paths`, for the help: of several paths the last is OUT."""
+Paths = Annotated[list[str] | None, typer.Argument(metavar="[JOB.yaml] [IN]... [OUT]", show_default=False, hidden=True)]
+
+Window = Annotated[
+    str | None, _option(_WINDOW, "--window -w", "The window, such as 'delta(ts, 60)'.", "SPEC", complete="windows")
+]
+Key = Annotated[
+    list[str] | None, _option(_WINDOW, "--key -k", "Columns of the partition key.", "COL,..", complete="columns")
+]
 OrderBy = Annotated[
     list[str] | None,
-    _option(_WINDOW, "--order-by", "Columns that order the rows, or 'arrival'. Ties: arrival.", "COL,..|arrival"),
+    _option(
+        _WINDOW,
+        "--order-by",
+        "Columns that order the rows, or 'arrival'. Ties: arrival.",
+        "COL,..|arrival",
+        complete="columns",
+    ),
 ]
 Agg = Annotated[
     list[str] | None,
-    _option(_WINDOW, "--agg -a", "An aggregate (repeatable). Default: count().", "[NAME=]FUNC(ARGS)"),
+    _option(
+        _WINDOW, "--agg -a", "An aggregate (repeatable). Default: count().", "[NAME=]FUNC(ARGS)", complete="aggregates"
+    ),
 ]
 GroupBy = Annotated[
-    list[str] | None, _option(_WINDOW, "--group-by", "One line per group of these columns in a pane.", "COL,..")
+    list[str] | None,
+    _option(_WINDOW, "--group-by", "One line per group of these columns in a pane.", "COL,..", complete="columns"),
 ]
 Emit = Annotated[
     str | None,
@@ -64,7 +104,13 @@ Emit = Annotated[
 ]
 SortBy = Annotated[
     list[str] | None,
-    _option(_WINDOW, "--sort-by", "Sort the rows of each pane, with --emit. Default: their order.", "COL [desc],.."),
+    _option(
+        _WINDOW,
+        "--sort-by",
+        "Sort the rows of each pane, with --emit. Default: their order.",
+        "COL [desc],..",
+        complete="columns",
+    ),
 ]
 Operator = Annotated[
     str | None, _option(_WINDOW, "--operator", "An operator of your own, in place of aggregates.", "MODULE:CLASS")
@@ -88,7 +134,10 @@ Origin = Annotated[
     _option(_WINDOW, "--origin", "Where the grid of time windows begins. Default: 0, the epoch.", "TIME|SECONDS"),
 ]
 EventTime = Annotated[
-    str | None, _option(_WINDOW, "--event-time", "What timeInterval goes by. Default: the only time column.", "COL")
+    str | None,
+    _option(
+        _WINDOW, "--event-time", "What timeInterval goes by. Default: the only time column.", "COL", complete="columns"
+    ),
 ]
 Lag = Annotated[
     str | None,
@@ -109,6 +158,7 @@ Marks = Annotated[
         "Window marks for punct(): of an earlier result else the end of each file (auto), the end of each file, "
         "none, or after each true row of a boolean column. Default: auto.",
         "auto|files|none|COLUMN",
+        complete="columns",
     ),
 ]
 
@@ -170,12 +220,12 @@ Master = Annotated[str | None, _option(_SPARK, "--master", "Spark master. Defaul
 SparkConf = Annotated[list[str] | None, _option(_SPARK, "--spark-conf", "A Spark setting (repeatable).", "K=V")]
 
 Progress = Annotated[
-    str | None, _option(_MESSAGES, "--progress", "Default: auto (a bar on a terminal, else lines).", "auto|plain|none")
+    str | None, _option(MESSAGES, "--progress", "Default: auto (a bar on a terminal, else lines).", "auto|plain|none")
 ]
 LogFormat = Annotated[
-    str | None, _option(_MESSAGES, "--log-format", "Form of the messages on stderr. Default: text.", "text|json")
+    str | None, _option(MESSAGES, "--log-format", "Form of the messages on stderr. Default: text.", "text|json")
 ]
-Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Errors only.", rich_help_panel=_MESSAGES)]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Errors only.", rich_help_panel=MESSAGES)]
 Verbose = Annotated[
     int,
     typer.Option(
@@ -184,6 +234,6 @@ Verbose = Annotated[
         count=True,
         show_default=False,
         help="More details; -vv: stack traces of errors.",
-        rich_help_panel=_MESSAGES,
+        rich_help_panel=MESSAGES,
     ),
 ]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from windowing import spec
+from windowing.aggregate_words import ALIASES
 from windowing.calls import Argument, read_arguments
 from windowing.tokens import PLAIN, Cursor
 
@@ -22,6 +23,14 @@ def read_aggregate(cursor: Cursor) -> spec.AggregateCall:
     return spec.AggregateCall(name or spec.default_name(function, values), function, values)
 
 
+def alias_of(text: str) -> str | None:
+    """Return the name of another tool by which an aggregate that reads is called, or None."""
+    cursor = Cursor(text)
+    _name(cursor)
+    word = cursor.keyword()
+    return word if word in ALIASES and not cursor.at(":", 1) else None
+
+
 def _name(cursor: Cursor) -> str | None:
     if not cursor.at("=", 1):
         return None
@@ -35,7 +44,7 @@ def _function(cursor: Cursor) -> str:
     if token.kind != "word":
         raise cursor.error(f"expected a function, found {token}", token.span, _FORM)
     if not cursor.skip(":"):
-        return token.text.lower()
+        return ALIASES.get(token.text.lower(), token.text.lower())
     name = cursor.take()
     if name.kind != "word":
         raise cursor.error(f"expected a function of {token}, found {name}", name.span, "write it as module:name")

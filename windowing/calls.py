@@ -61,6 +61,11 @@ class Call:
         return self.arguments[1].value
 
 
+def names_of_calls() -> dict[str, str]:
+    """Return the name of each call as it is written best, by the name in lower case."""
+    return {word: form.text.partition("(")[0] for word, form in _FORMS.items()}
+
+
 def read_call(cursor: Cursor) -> Call:
     """Read a call of a policy, an option or a setting, whose name the cursor is at.
 

@@ -16,7 +16,7 @@ from windowing.tokens import Cursor, Token
 
 _T = TypeVar("_T")
 
-_UNITS: Final = ("day", "week", "month", "year")
+UNITS: Final = ("day", "week", "month", "year")
 _WEEKDAYS: Final = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
 _CLOCK: Final = re.compile("([01][0-9]|2[0-3]):[0-5][0-9](:[0-5][0-9])?")
 
@@ -87,8 +87,8 @@ def _bind(cursor: Cursor, call: Call, names: tuple[str, ...]) -> dict[str, Token
 
 def _unit(cursor: Cursor, token: Token) -> tuple[str, str]:
     unit, weekday, start = token.text.lower().partition("@")
-    if token.kind not in {"word", "weekday"} or unit not in _UNITS:
-        raise cursor.error(f"unknown calendar unit {token}", token.span, did_you_mean(unit, _UNITS))
+    if token.kind not in {"word", "weekday"} or unit not in UNITS:
+        raise cursor.error(f"unknown calendar unit {token}", token.span, did_you_mean(unit, UNITS))
     if weekday and unit != "week":
         raise cursor.error(f"a {unit} does not begin on a weekday", token.span, f"write {unit}")
     if weekday and start not in _WEEKDAYS:

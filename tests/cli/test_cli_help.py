@@ -11,7 +11,7 @@ import pytest
 from cli.main import app_options
 from tests.cli.running import ROOT, environment, wincli
 
-HEAVY = {"pyspark", "py4j", "numpy", "pyarrow", "numba", "pandas", "yaml"}
+HEAVY = {"pyspark", "py4j", "numpy", "pyarrow", "numba", "pandas", "yaml", "rich"}
 LOADED = """
 import sys
 from cli.main import main
@@ -44,8 +44,17 @@ def test_help_names_every_option_and_shows_examples(tmp_path: Path) -> None:
     assert "Exit codes: 0 ok" in ran.out
 
 
-def test_version(tmp_path: Path) -> None:
-    ran = wincli("version", cwd=tmp_path)
+def test_help_of_run_stands_in_groups(tmp_path: Path) -> None:
+    lines = wincli("run", "--help", cwd=tmp_path).out.splitlines()
+    groups = [line.removesuffix(":") for line in lines if line and not line.startswith((" ", "Usage"))]
+    assert groups == ["Arguments", "Window", "Input", "Output", "Incremental runs", "Spark", "Messages"]
+    assert lines[0] == "Usage: wincli run [OPTIONS] [JOB.yaml] [IN]... [OUT]"
+    assert max(map(len, lines[: lines.index("  Examples:")])) <= 80
+
+
+@pytest.mark.parametrize("asked", ["version", "--version"])
+def test_version(asked: str, tmp_path: Path) -> None:
+    ran = wincli(asked, cwd=tmp_path)
     lines = dict(line.split(" ", 1) for line in ran.out.splitlines())
     assert (ran.code, ran.err) == (0, "")
     assert list(lines) == ["wincli", "pyspark", "pyarrow", "numpy", "numba", "python"]

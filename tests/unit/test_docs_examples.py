@@ -75,7 +75,7 @@ def job_files() -> dict[str, str]:
 def test_job_file_reads(name: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     (tmp_path / name).write_text(job_files()[name])
     monkeypatch.chdir(tmp_path)
-    check_job({"job": name})
+    check_job({"paths": [name]})
 
 
 def test_there_are_commands() -> None:

@@ -31,7 +31,7 @@ def _here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def read(text: str, *more: str, **flags: Any) -> Asked:
     """Read a job file named first, then IN and OUT."""
     Path("j.yaml").write_text(text)
-    return read_job({**dict(zip(("job", "input", "output"), ("j.yaml", *more), strict=False)), **flags})
+    return read_job({"paths": ["j.yaml", *more], **flags})
 
 
 def each(asked: Asked, key: str) -> list[Any]:
@@ -40,7 +40,7 @@ def each(asked: Asked, key: str) -> list[Any]:
 
 def fault(*paths: str, **flags: Any) -> WincliError:
     with pytest.raises(WincliError) as caught:
-        read_job({**dict(zip(("job", "input", "output"), paths, strict=False)), **flags})
+        read_job({"paths": [*paths], **flags})
     return caught.value
 
 
@@ -48,7 +48,7 @@ def fault(*paths: str, **flags: Any) -> WincliError:
 
 
 def test_flags_alone_make_one_stage() -> None:
-    asked = read_job({"job": "in", "input": "out", "window": "count(2)", "key": ["a,b", "c"], "keep": None, "agg": []})
+    asked = read_job({"paths": ["in", "out"], "window": "count(2)", "key": ["a,b", "c"], "keep": None, "agg": []})
     usual = defaults()
     stage = {key: usual[key] for key in STAGE_KEYS if key in usual}
     rest = {key: usual[key] for key in usual if key not in stage}
@@ -63,7 +63,7 @@ def test_a_job_file_says_what_flags_say() -> None:
         "input: in\noutput: out\nwindow: delta(ts, 60)\nkey: [a, b]\nagg: {n: count()}\nlag: 0\nplain: true\nkeep: 3\n"
     )
     flags = {"window": "delta(ts, 60)", "key": ["a", "b"], "agg": ["n=count()"], "lag": "0", "plain": True, "keep": 3}
-    assert read(text) == read_job({"job": "in", "input": "out", **flags})
+    assert read(text) == read_job({"paths": ["in", "out"], **flags})
 
 
 def test_a_flag_wins_over_the_file_and_that_over_the_default() -> None:
@@ -181,7 +181,16 @@ def test_all_flags_that_are_wrong_are_told() -> None:
     )
 
 
+def test_several_inputs_the_last_path_is_out() -> None:
+    job = read_job({"paths": ["a.csv", "b.csv", "c.csv", "out"], "window": "count(2)"}).job
+    assert (job.input, job.output) == (("a.csv", "b.csv", "c.csv"), "out")
+    job = read("window: count(2)\n", "a.csv", "b.csv", "out").job
+    assert (job.input, job.output) == (("a.csv", "b.csv"), "out")
+    job = read("window: count(2)\noutput: out\n", "a.csv").job
+    assert (job.input, job.output) == (("a.csv",), "out")
+
+
 def test_arguments_that_are_missing_or_too_many() -> None:
     assert str(fault(window="count(2)")) == "missing argument 'IN'; see wincli --help"
     assert str(fault("in", window="count(2)")) == "missing argument 'OUT'; see wincli --help"
-    assert str(fault("in", "out", "j.yaml")) == "unexpected argument 'j.yaml'; see wincli --help"
+    assert str(fault("in", "out", "j.yaml")) == "j.yaml is not the first path; name the job file before IN and OUT"

@@ -1,0 +1,66 @@
+"""The columns of an input, as far as one look at one local file tells them: for shells that complete names."""
+
+from __future__ import annotations
+
+import csv
+import glob
+import gzip
+import json
+import os
+from collections.abc import Sequence
+from contextlib import suppress
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+_TEXT = (".csv", ".tsv", ".jsonl", ".ndjson", ".json")
+_UNREADABLE = (OSError, EOFError, ValueError, TypeError, RecursionError, csv.Error)
+_LOOKED_AT = 1000  # names, until a file is found in a folder
+
+
+def columns_of(paths: Sequence[str], delimiter: str | None = None) -> list[str]:
+    """Return the columns of the first file of the first input, or none where they are not that easily told."""
+    given = [path for path in paths if not path.lower().endswith((".yaml", ".yml"))]
+    if not given or "://" in given[0]:
+        return []
+    with suppress(*_UNREADABLE):  # a shell that completes has no use for an error: wincli run tells it
+        return _columns(_first_file(given[0]), delimiter)
+    return []
+
+
+def _first_file(path: str) -> Path:
+    found = Path(path)
+    if not found.exists():
+        found = Path(min(islice(glob.iglob(path, recursive=True), _LOOKED_AT)))  # noqa: PTH207 - takes absolute paths
+    if found.is_file():
+        return found
+    seen = 0
+    for folder, folders, files in os.walk(found):
+        folders[:] = sorted(name for name in folders if not name.startswith(("_", ".")))
+        for name in sorted(name for name in files if not name.startswith(("_", "."))):
+            return Path(folder) / name
+        seen += len(folders) + 1
+        if seen > _LOOKED_AT:
+            break
+    raise FileNotFoundError(path)
+
+
+def _columns(file: Path, delimiter: str | None) -> list[str]:
+    suffixes = file.suffixes
+    is_gzip = suffixes[-1:] == [".gz"]
+    kind = (suffixes[:-1] if is_gzip else suffixes)[-1:]
+    if kind in ([".parquet"], [".pq"]):
+        from pyarrow import parquet  # noqa: PLC0415 - loads pyarrow, which nothing else here needs
+
+        return list(parquet.read_schema(file).names)
+    if not kind or kind[0] not in _TEXT:
+        return []
+    with gzip.open(file, "rt", encoding="utf-8-sig") if is_gzip else file.open(encoding="utf-8-sig") as text:
+        return _of_line(text.readline(1 << 20), kind[0], delimiter)
+
+
+def _of_line(line: str, kind: str, delimiter: str | None) -> list[str]:
+    if kind in (".csv", ".tsv"):
+        return next(csv.reader([line], delimiter=delimiter or ("\t" if kind == ".tsv" else ",")), [])
+    row: dict[str, Any] = json.loads(line)
+    return list(row)

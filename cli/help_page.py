@@ -1,0 +1,28 @@
+"""How ``--help`` of ``run`` looks: options in groups. Plain text, so that nothing has to be loaded for it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import typer.core
+
+from cli.options import ARGUMENTS, MESSAGES
+
+
+class GroupedCommand(typer.core.TyperCommand):
+    """A command whose options stand in groups, in the order in which the groups come up first."""
+
+    def collect_usage_pieces(self, ctx: Any) -> list[str]:  # noqa: ARG002 - the caller's form
+        """Return what stands behind the name of the command."""
+        return ["[OPTIONS]", "[JOB.yaml]", "[IN]...", "[OUT]"]
+
+    def format_options(self, ctx: Any, formatter: Any) -> None:
+        """Write the arguments, then each group of options under its name."""
+        groups = {"Arguments": [*ARGUMENTS]}
+        for param in self.get_params(ctx):
+            record = param.get_help_record(ctx) if param.param_type_name == "option" else None
+            if record is not None:
+                groups.setdefault(getattr(param, "rich_help_panel", None) or MESSAGES, []).append(record)
+        for group, records in groups.items():
+            with formatter.section(group):
+                formatter.write_dl(records)
