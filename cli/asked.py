@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from conf.job import Job, Stage
@@ -11,6 +11,8 @@ from conf.job_file import read_job_file
 from conf.making import make_job, pairs
 from conf.values import origin_seconds
 from readers.options import ReadOptions, parse_schema
+from windowing.aggregate_call import alias_of
+from windowing.aggregate_words import ALIASES
 from windowing.errors import ConfigError
 from windowing.options import Options
 from windowing.parse import parse_aggregate, parse_duration, parse_window
@@ -29,11 +31,12 @@ class AskedStage:
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """A job, read: nothing heavy was imported for it. ``stages``: as in the job."""
+    """A job, read: nothing heavy was imported for it. ``stages``: as in the job. ``notes``: on how it was read."""
 
     job: Job
     stages: tuple[AskedStage, ...]
     reading: ReadOptions
+    notes: tuple[str, ...] = ()
 
     @property
     def runs_user_code(self) -> bool:
@@ -50,7 +53,15 @@ def read_job(options: Mapping[str, Any]) -> Asked:
     flags = dict(options)
     path, named = _arguments(flags.pop("paths", None) or ())
     flags["spark_conf"] = pairs(flags.get("spark_conf") or ())
-    return asked_of(make_job({**flags, **named}, read_job_file(path) if path else None, parse_schema))
+    asked = asked_of(make_job({**flags, **named}, read_job_file(path) if path else None, parse_schema))
+    return replace(asked, notes=_notes(asked.job))
+
+
+def _notes(job: Job) -> tuple[str, ...]:
+    """Names of other tools that are taken for ours, each once."""
+    called = [alias_of(text) for stage in job.stages for text in stage.agg]
+    names = dict.fromkeys(name for name in called if name is not None)
+    return tuple(f"{name} is called {ALIASES[name]} here, and so is its column" for name in names)
 
 
 def asked_of(job: Job) -> Asked:

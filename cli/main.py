@@ -15,7 +15,7 @@ from cli import options
 from cli.help_page import GroupedCommand
 from cli.messages import INTERRUPTED, OK, TERMINATED, UNEXPECTED, USAGE, Messages, Stopped, exit_code
 from windowing.errors import ConfigError, WincliError
-from windowing.names import nearest
+from windowing.names import nearest, short
 
 app = typer.Typer(
     name="wincli",
@@ -27,6 +27,9 @@ app = typer.Typer(
 )
 
 _SIGNALS: dict[int, int] = {signal.SIGINT: INTERRUPTED, signal.SIGTERM: TERMINATED}
+
+_LONGEST = 300  # characters of a message that repeats what was typed
+_FILTERS = ("--where", "--filter", "--having")  # what people look for who know SQL
 
 _EXAMPLES = """
 \b
@@ -175,12 +178,14 @@ def _usage(error: Any, messages: Messages) -> int:
         typer.echo(error.format_message())
         return USAGE
     text = error.format_message().partition(" (Possible options")[0].rstrip(".")
-    messages.error(ConfigError(text[:1].lower() + text[1:], _hint(error)))
+    messages.error(ConfigError(short(text[:1].lower() + text[1:], _LONGEST), _hint(error)))
     return USAGE
 
 
 def _hint(error: Any) -> str:
     name = getattr(error, "option_name", None)
+    if name in _FILTERS:
+        return "no option leaves out rows: filter the input before, for example with DuckDB, and pipe it in: IN is -"
     near = nearest(name, [opt for p in app_options() for opt in p]) if name else None
     return f"did you mean {near}?" if near else "see wincli --help"
 

@@ -12,6 +12,7 @@ from typing import Any
 
 from cli.asked import Asked, read_job
 from cli.messages import Messages, Stopped, exit_code
+from cli.variables import strange_variables
 from conf.spark import spark_settings
 from windowing.engine.bare import BARE, without_pandas
 from windowing.engine.seed import may_seed, prepare
@@ -29,6 +30,8 @@ def run_command(options: Mapping[str, Any], level: int) -> int:
     _look_for_user_functions_here()
     asked = read_job(options)
     messages = Messages(level, asked.job.log_format == "json")
+    for note in (*strange_variables(os.environ), *asked.notes):
+        messages.note(note)
     try:
         with _boot(asked, messages) as spark:
             # loads pyarrow and numba, which takes as long as Java takes to start

@@ -7,7 +7,7 @@ from typing import Any
 
 from cli.asked import Asked
 from cli.messages import Messages
-from cli.naming import about
+from cli.naming import about, as_asked
 from cli.plans import PlannedStage
 from cli.stages import RanStage
 from cli.words import by_reason, many
@@ -63,7 +63,7 @@ def _tell_noticed(asked: Asked, ran: RanStage, messages: Messages) -> None:
     if outcome.falls:
         messages.note(
             f"{which}the window's attribute goes down {many(outcome.falls, 'time')} in arrival order; "
-            "if that is not meant, say --order-by COLUMN",
+            + as_asked(asked, "if that is not meant, say --order-by COLUMN"),
             falls=outcome.falls,
         )
 

@@ -16,9 +16,10 @@ import yaml
 from conf.job import SHARED_KEYS, SINGLE_KEYS
 from conf.job_schema import file_schema, types_of
 from conf.mistakes import At, Mistake, place
+from conf.paths import expanded
 from conf.yaml_nodes import found, kind_of, read_root, text_of
 from windowing.errors import ConfigError
-from windowing.names import nearest
+from windowing.names import nearest, short
 from windowing.spec import column_text
 
 _WORDS = {
@@ -29,6 +30,7 @@ _WORDS = {
     "number": "a number",
     "boolean": "true or false",
 }
+_PATHS = ("input", "output", "state")
 _MEANT = {  # what people write who think of other tools
     "aggregate": "agg", "aggregates": "agg", "aggregations": "agg", "columns": "schema", "types": "schema",
     "keys": "key", "partition_by": "key", "order": "order_by", "sort": "sort_by", "group": "group_by",
@@ -162,12 +164,26 @@ def _scalar(at: At, node: yaml.ScalarNode, types: tuple[str, ...], file: JobFile
     elif kind == "boolean":
         return yaml.SafeLoader.bool_values[node.value.lower()]
     elif kind == "string" or types != ("integer",):
-        return text_of(node)
-    elif re.fullmatch(r"-?(0|[1-9][0-9]*)", node.value):
+        return _text(at, node, file)
+    elif re.fullmatch(r"-?(0|[1-9][0-9]{0,17})", node.value):
         return int(node.value)
     else:
-        _wrong(at, node, file, f"must be a whole number, not {node.value}", "write it in plain digits")
+        _wrong(
+            at, node, file, f"must be a whole number, not {short(node.value)}", "write it in at most 18 plain digits"
+        )
     return None
+
+
+def _text(at: At, node: yaml.ScalarNode, file: JobFile) -> str | None:
+    """The text as it stands, of a path with what the home folder and variables are put in."""
+    key = next(step for step in reversed(at) if isinstance(step, str))
+    if key not in _PATHS:
+        return text_of(node)
+    try:
+        return expanded(text_of(node))
+    except ConfigError as error:
+        _wrong(at, node, file, error.what, error.do)
+        return None
 
 
 def _quotes(types: tuple[str, ...]) -> str | None:

@@ -11,6 +11,8 @@ from typing import Any
 from conf.job import SHARED_KEYS, SINGLE_KEYS, defaults
 
 Values = Mapping[str, Any]
+ONLY = "window"
+"""The name of a window that is not said in ``stages``."""
 
 
 def layered(flags: Values, said: Values) -> dict[str, Any]:
@@ -25,7 +27,7 @@ def layered(flags: Values, said: Values) -> dict[str, Any]:
         options["spark_conf"] = {**said.get("spark_conf", {}), **flags.get("spark_conf", {})}
     job = {key: value for key, value in options.items() if key not in SINGLE_KEYS and key != "stages"}
     if "stages" not in said:
-        return {**job, "stages": [{"name": "window", **_window(options)}]}
+        return {**job, "stages": [{"name": ONLY, **_window(options)}]}
     return {**job, "stages": _stages(flags, said, _window(base))}
 
 

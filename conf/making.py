@@ -14,7 +14,7 @@ from conf.job_file import JobFile
 from conf.job_layers import layered
 from conf.mistakes import At, Mistake, option, place, told
 from windowing.errors import ConfigError, WincliError
-from windowing.names import did_you_mean
+from windowing.names import did_you_mean, short
 
 _EXAMPLES = {
     "window": "SPEC, for example {} 'delta(ts, 60)'",
@@ -69,12 +69,12 @@ def _error(found: Mapping[str, Any]) -> tuple[WincliError, bool]:
         return found["ctx"]["error"], True
     if found["type"] == "literal_error":
         known = re.findall(r"'([^']*)'", str(found["ctx"]["expected"]))
-        return ConfigError(f"cannot be {found['input']!r}", did_you_mean(str(found["input"]), known)), True
+        return ConfigError(f"cannot be {short(repr(found['input']))}", did_you_mean(str(found["input"]), known)), True
     if found["type"] == "missing":
         return ConfigError(f"no {found['loc'][-1]} is given"), False
     if found["type"] == "too_short":
         return ConfigError("is empty", "name at least one"), True
-    return ConfigError(f"cannot be {found['input']!r}", found["msg"][:1].lower() + found["msg"][1:]), True
+    return ConfigError(f"cannot be {short(repr(found['input']))}", found["msg"][:1].lower() + found["msg"][1:]), True
 
 
 def _types(options: Mapping[str, Any], read_types: Callable[[str], object]) -> Iterator[Mistake]:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Container, Sequence
 from dataclasses import dataclass
 
+from conf.job import SINGLE_KEYS
 from windowing.errors import ConfigError, SpecError, WincliError
 
 At = tuple[str | int, ...]
@@ -34,6 +36,16 @@ def option(key: str) -> str:
     return "--" + key.replace("_", "-")
 
 
+def with_keys(advice: str, keys: Container[str]) -> str:
+    """Return an advice with keys of a job file in place of the flags that say the same: ``order_by:``."""
+
+    def key(found: re.Match[str]) -> str:
+        name = found[1].replace("-", "_")
+        return f"{name}:" if name in keys else found[0]
+
+    return re.sub(r"--(?:no-)?([a-z][a-z-]*)", key, advice)
+
+
 def told(mistakes: Sequence[Mistake], path: str | None) -> WincliError:
     """Make one error of at least one mistake: those of the job file ``path`` by line, then those of flags."""
     in_file = sorted((each for each in mistakes if each.line is not None), key=lambda each: each.line or 0)
@@ -48,9 +60,10 @@ def told(mistakes: Sequence[Mistake], path: str | None) -> WincliError:
 def _of_file(mistake: Mistake, path: str | None) -> WincliError:
     error = mistake.error
     name = f"{path}:{mistake.line}: " + (place(mistake.at) if mistake.named else "")
+    do = error.do and with_keys(error.do, SINGLE_KEYS)
     if isinstance(error, SpecError):
-        return SpecError(f"{name}: {error.what}", error.source, error.span, error.do)
-    return ConfigError(f"{name} {error.what}" if mistake.named else name + error.what, error.do)
+        return SpecError(f"{name}: {error.what}", error.source, error.span, do)
+    return ConfigError(f"{name} {error.what}" if mistake.named else name + error.what, do)
 
 
 def _of_flag(mistake: Mistake) -> WincliError:

@@ -6,10 +6,9 @@ of the option: ``--lag`` + ``'soon' is no duration``.
 
 from __future__ import annotations
 
-import csv
 import datetime as dt
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from fractions import Fraction
 from typing import Annotated, Any
 
@@ -17,24 +16,40 @@ from pydantic import AfterValidator, BeforeValidator, Field, WithJsonSchema
 from pydantic_core import PydanticCustomError
 
 from windowing.errors import ConfigError, SpecError, WincliError
+from windowing.names import short
 from windowing.parse import parse_aggregate, parse_duration, parse_window
 
 _SIZES = {"": 1, "b": 1, "kib": 1 << 10, "mib": 1 << 20, "gib": 1 << 30, "k": 10**3, "m": 10**6, "g": 10**9}
 _SIZES |= {"kb": 10**3, "mb": 10**6, "gb": 10**9}
+_QUOTED = re.compile(r'\s*"((?:[^"]|"")*)"([^,]*)(?:,|\Z)', re.DOTALL)
+_PLAIN = re.compile(r'(?!\s*")([^,]*)(?:,|\Z)', re.DOTALL)
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 
 
 def names(value: Any) -> Any:
-    """Split ``a,b`` or ``["a", "b,c"]`` into column names; double quotes hold a comma together."""
+    """Split ``a,b`` or ``["a", "b,c"]`` into column names; double quotes hold a comma together, doubled ones are one.
+
+    Raises `ConfigError` where a quote is not closed.
+    """
     texts = [value] if isinstance(value, str) else list(value)
-    return tuple(name.strip() for row in csv.reader(texts, skipinitialspace=True) for name in row if name.strip())
+    return tuple(name for text in texts for name in _names_of(text) if name)
+
+
+def _names_of(text: str) -> Iterator[str]:
+    at, more = 0, True
+    while more:
+        found = _QUOTED.match(text, at) or _PLAIN.match(text, at)
+        if found is None:
+            raise ConfigError(f"{short(text)!r} has a quote that is not closed", 'write "a,b" for a column a,b')
+        yield (found[1].replace('""', '"') + found[2] if found.re is _QUOTED else found[1]).strip()
+        at, more = found.end(), found[0].endswith(",")
 
 
 def size(value: Any) -> int:
     """Read ``64MiB``, ``1.5GiB`` or a number of bytes."""
     found = re.fullmatch(r"\s*(\d{1,15}(?:\.\d{1,9})?)\s*([a-z]*)\s*", str(value).lower())
     if not found or found[2] not in _SIZES or not (got := int(float(found[1]) * _SIZES[found[2]])):
-        raise ConfigError(f"{value!r} is not a size", "write it as 64MiB, 1GiB or a number of bytes")
+        raise ConfigError(f"{short(str(value))!r} is not a size", "write it as 64MiB, 1GiB or a number of bytes")
     return got
 
 
@@ -48,11 +63,11 @@ def origin_seconds(text: str) -> Fraction:
         try:
             return sign * parse_duration(text.lstrip("+-"))
         except SpecError as error:
-            raise ConfigError(f"{text!r} is no time: {error.what}", "write 2026-11-01T06:00 or 6h") from None
+            raise ConfigError(f"{short(text)!r} is no time: {error.what}", "write 2026-11-01T06:00 or 6h") from None
     try:
         instant = dt.datetime.fromisoformat(text)
     except ValueError:
-        raise ConfigError(f"{text!r} is no date or time", "write 2026-11-01 or 2026-11-01T06:00") from None
+        raise ConfigError(f"{short(text)!r} is no date or time", "write 2026-11-01 or 2026-11-01T06:00") from None
     since = instant.replace(tzinfo=instant.tzinfo or dt.UTC) - dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
     return Fraction(since // dt.timedelta(microseconds=1), 10**6)
 
@@ -61,13 +76,13 @@ def _duration(text: str) -> None:
     try:
         parse_duration(text)
     except SpecError as error:
-        raise ConfigError(f"{text!r} is no duration: {error.what}", "write it as 10, 1.5s or 5m") from None
+        raise ConfigError(f"{short(text)!r} is no duration: {error.what}", "write it as 10, 1.5s or 5m") from None
 
 
 def _name(text: str) -> None:
     if not _NAME.fullmatch(text):
         do = "use letters, digits, '-', '_' and '.', and begin with a letter or digit"
-        raise ConfigError(f"{text!r} is no name of a stage", do)
+        raise ConfigError(f"{short(text)!r} is no name of a stage", do)
 
 
 def _texts(value: Any) -> Any:
@@ -107,7 +122,7 @@ Window = Annotated[str, AfterValidator(checked_by(parse_window))]
 Call = Annotated[str, AfterValidator(checked_by(parse_aggregate))]
 Calls = Annotated[tuple[Call, ...], BeforeValidator(_texts), _written("string", "array", "object")]
 Texts = Annotated[tuple[str, ...], BeforeValidator(_texts), _written("string", "array"), Field(min_length=1)]
-Names = Annotated[tuple[str, ...], BeforeValidator(names), _written("string", "array")]
+Names = Annotated[tuple[str, ...], BeforeValidator(converted_by(names)), _written("string", "array")]
 Origin = Annotated[str, AfterValidator(checked_by(origin_seconds)), _written("string", "number")]
 Seconds = Annotated[str, AfterValidator(checked_by(_duration)), _written("string", "number")]
 Size = Annotated[int, BeforeValidator(converted_by(size)), _written("string", "integer")]

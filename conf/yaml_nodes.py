@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from pathlib import Path
 
 import yaml
 
 from windowing.errors import ConfigError
-from windowing.names import nearest
+from windowing.names import nearest, short
 
+_DEPTH = 20
 _TAG = "tag:yaml.org,2002:"
 _KINDS = {"str": "string", "timestamp": "string", "int": "integer", "float": "number", "bool": "boolean"}
 _FOUND = {"string": "the text", "integer": "the number", "number": "the number", "boolean": "the yes-or-no value"}
@@ -17,6 +19,7 @@ _FOUND = {"string": "the text", "integer": "the number", "number": "the number",
 def read_root(path: str) -> yaml.MappingNode:
     """Read the keys and values of a file. Raises `ConfigError` with the line where there are none."""
     root = _parsed(path, _text(path))
+    _refuse_cut(path, root)
     if not isinstance(root, yaml.MappingNode):
         line = root.start_mark.line + 1
         raise ConfigError(
@@ -43,7 +46,7 @@ def found(node: yaml.Node) -> str:
     if isinstance(node, yaml.MappingNode):
         return "a mapping"
     kind = kind_of(node)
-    return "nothing" if kind == "null" else f"{_FOUND.get(kind, kind)} {node.value}"
+    return "nothing" if kind == "null" else f"{_FOUND.get(kind, kind)} {short(node.value)}"
 
 
 def _text(path: str) -> str:
@@ -69,6 +72,46 @@ def _parsed(path: str, text: str) -> yaml.Node:
         raise ConfigError(f"{path}:{line}: this is no YAML: {error.problem}", do) from None
     except yaml.YAMLError as error:
         raise ConfigError(f"{path} is no YAML: {str(error).splitlines()[0]}", "write plain text") from None
+    except RecursionError:
+        raise ConfigError(
+            f"{path}:{_deepest(text)}: this is nested too deeply", "write stages, keys and lists"
+        ) from None
     if root is None:
         raise ConfigError(f"{path} says nothing", "a job needs window (or stages), input and output")
     return root
+
+
+def _deepest(text: str) -> int:
+    """Return the line where nodes begin to be nested more deeply than any job file needs."""
+    depth = 0
+    for event in yaml.parse(text, Loader=yaml.SafeLoader):
+        depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
+        if depth > _DEPTH:
+            return int(event.start_mark.line) + 1
+    return 1
+
+
+def _refuse_cut(path: str, root: yaml.Node) -> None:
+    """Raise `ConfigError` where a comma inside brackets or braces has cut a call in two."""
+    nodes, seen = [root], set[int]()
+    while nodes:
+        node = nodes.pop()
+        if id(node) in seen or not isinstance(node, yaml.CollectionNode):
+            continue
+        seen.add(id(node))
+        below = [each for item in node.value for each in (item if isinstance(item, tuple) else (item,))]
+        for one, after in pairwise(below) if node.flow_style else ():
+            if _is_open(one) and isinstance(after, yaml.ScalarNode):
+                what = f"{path}:{one.start_mark.line + 1}: the comma behind {one.value} ends the value"
+                whole = f"{one.value}, {after.value}"
+                raise ConfigError(what, f"put the whole of it in quotes: {_in_quotes(whole)}")
+        nodes.extend(below)
+
+
+def _is_open(node: yaml.Node) -> bool:
+    """Whether a text without quotes opens a parenthesis that it does not close."""
+    return isinstance(node, yaml.ScalarNode) and node.style is None and node.value.count("(") > node.value.count(")")
+
+
+def _in_quotes(text: str) -> str:
+    return f'"{text}"' if '"' not in text else "'" + text.replace("'", "''") + "'"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
@@ -9,7 +10,7 @@ from functools import partial
 import numpy as np
 import pyarrow as pa
 
-from readers.files import Located, naming
+from readers.files import BadContentError, Located, naming
 from readers.json_lines import Lines, good_lines
 from readers.json_parse import infer_lines, infer_quickly, read_typed
 from readers.kinds import NOTHING, Kind, join
@@ -22,6 +23,8 @@ from windowing.engine.ports import Split
 from windowing.errors import InputError
 
 _STEP = 16 << 20
+_LOOKED_AT = 1 << 16
+_ARRAY = re.compile(rb"\[\s*(\{|$)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,9 +77,21 @@ def _scan(piece: Range) -> Stretch:
     rows, bad, lines, nbytes, kinds = 0, 0, 0, 0, dict[str, Kind]()
     for data in _pieces(piece.place, start, stop):
         count, torn, line_ends, found = _survey(data)
+        if torn and not (start or nbytes) and _is_array(data, count):
+            what = "is one JSON array, and is read as JSON Lines, which has one object in each line"
+            raise BadContentError(what, f"convert it: jq -c '.[]' {piece.place.shown}")
         rows, bad, lines, nbytes = rows + count, bad + torn, lines + line_ends, nbytes + len(data)
         kinds = {name: join(kinds.get(name, NOTHING), found.get(name, NOTHING)) for name in {**kinds, **found}}
     return Stretch(piece.file, start, stop, rows, bad, lines, nbytes=nbytes, kinds=kinds)
+
+
+def _is_array(data: bytes, rows: int) -> bool:
+    """Whether a file that begins with ``data`` of so many rows is one array of objects, and not lines of which one is.
+
+    An array that ends in its line is the file only where it is alone.
+    """
+    first = data[:_LOOKED_AT].lstrip().split(b"\n", 1)[0].rstrip()
+    return _ARRAY.match(first) is not None and (rows == 1 or not first.endswith(b"]"))
 
 
 def _bounds(piece: Range) -> tuple[int, int]:

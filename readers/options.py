@@ -130,7 +130,7 @@ def _canonical(text: str, entry: _Entry) -> str:
 
 
 def _decimal(text: str, argument: str, span: Span) -> str:
-    match = re.fullmatch(r"\s*(\d+)\s*(?:,\s*(\d+)\s*)?", argument)
+    match = re.fullmatch(r"\s*(\d{1,9})\s*(?:,\s*(\d{1,9})\s*)?", argument)
     precision, scale = (int(match[1]), int(match[2] or 0)) if match else (0, 0)
     if not 1 <= precision <= MAX_PRECISION or scale > precision:
         raise SpecError(

@@ -23,3 +23,8 @@ def did_you_mean(word: str, choices: Iterable[str]) -> str:
     if near is not None:
         return f"did you mean {near!r}?"
     return "known: " + ", ".join(known) if known else "there are none"
+
+
+def short(text: str, most: int = 60) -> str:
+    """Return a text as a message shows it: of a longer one its beginning."""
+    return text if len(text) <= most else text[: most - 3] + "..."

@@ -50,7 +50,7 @@ def choose_event_time(spec: WindowSpec, schema: pa.Schema, asked: str | None) ->
     if asked is None:
         instants = _instants(schema)
         if len(instants) != 1:
-            raise _no_clock(spec, "an event time", instants, "say --event-time COLUMN")
+            raise _no_clock(spec, "an event time", schema, "--event-time")
         return instants[0]
     if asked not in schema.names:
         raise ConfigError(f"there is no column {asked!r} for --event-time", did_you_mean(asked, schema.names))
@@ -81,7 +81,7 @@ def _default(spec: WindowSpec, schema: pa.Schema) -> Order:
         return Order((), "no time to order by is named by the window")
     instants = _instants(schema)
     if len(instants) != 1:
-        raise _no_clock(spec, "a clock", instants, "say --order-by COLUMN")
+        raise _no_clock(spec, "a clock", schema, "--order-by")
     return Order((instants[0],), "the only time column, and the window needs a clock")
 
 
@@ -89,9 +89,16 @@ def _instants(schema: pa.Schema) -> list[str]:
     return [field.name for field in schema if is_instant(field.type) and not _STAMP.fullmatch(field.name)]
 
 
-def _no_clock(spec: WindowSpec, what: str, instants: Sequence[str], do: str) -> ConfigError:
+def _no_clock(spec: WindowSpec, what: str, schema: pa.Schema, option: str) -> ConfigError:
+    """Where there is one time beside dates, such as those that folders are named by, it is the one to name."""
+    instants = _instants(schema)
+    times = [name for name in instants if not pa.types.is_date(schema.field(name).type)]
     found = f"the input has {', '.join(instants)}" if instants else "the input has no timestamp or date column"
-    return ConfigError(f"the window {spec} needs {what}, and {found}", do)
+    if len(times) == 1 and len(instants) > 1:
+        dates = [name for name in instants if name not in times]
+        found = f"the input has {times[0]} and the {'date' if len(dates) == 1 else 'dates'} {', '.join(dates)}"
+        return ConfigError(f"the window {spec} needs {what}, and {found}", f"say {option} {times[0]}")
+    return ConfigError(f"the window {spec} needs {what}, and {found}", f"say {option} COLUMN")
 
 
 def _check_clock(spec: WindowSpec, schema: pa.Schema, order: Order) -> None:

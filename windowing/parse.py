@@ -19,7 +19,7 @@
 
     column     = word | '"' any characters, '""' for one '"', '"'
     text       = "'" any characters, "''" for one "'", "'"
-    number     = decimal, 1e3 too, with a unit where it is a duration or an amount: 1.5s 250ms 100us 5ns 5m 2h 1d
+    number     = decimal, 1e3 too, with a unit where it is a duration or an amount: 1.5s 250ms 5m 2h 1w "5 minutes"
     clock      = hh:mm | hh:mm:ss
 
 Keywords and the names of built-in functions do not mind case, and a column may be called like one. Each option and
@@ -46,6 +46,13 @@ from windowing.tokens import Cursor
 _WINDOWS: Final = ("tumbling", "sliding", "timeInterval", "within", "retain", "partition by")
 _OPTIONS: Final = ("partitioned", "partitionAge", "partitionCount", "tupleCount")
 _SETTINGS: Final = ("intervalDuration", "creationPeriod", "discardAge", "intervalOffset", "partitioned")
+_ELSEWHERE: Final = {
+    "session": "gap(ts, 30m)", "sessions": "gap(ts, 30m)", "session_window": "gap(ts, 30m)",
+    "hop": "timeInterval, intervalDuration(1h), creationPeriod(5m)",
+    "hopping": "timeInterval, intervalDuration(1h), creationPeriod(5m)",
+    "tumble": "time(5m)", "fixed": "time(5m)", "slide": "sliding, time(1h), time(5m)",
+}  # fmt: skip
+"""What windows of other tools are called, and what is written for them here."""
 _DURATION: Final = "write it like 60, 1.5s, 250ms, 5m, 2h or 1d"
 
 
@@ -92,6 +99,8 @@ def _window(cursor: Cursor) -> spec.WindowSpec:
         return rule(cursor)
     if token.kind == "end":
         raise cursor.error("the window spec is empty", token.span, "write for example delta(ts, 60)")
+    if word in _ELSEWHERE:
+        raise cursor.error(f"there is no window {token}", token.span, f"here it is written {_ELSEWHERE[word]}")
     raise cursor.unknown("window", (*_WINDOWS, *POLICIES))
 
 

@@ -12,31 +12,33 @@ from windowing.errors import Span, SpecError
 from windowing.names import did_you_mean
 from windowing.spec import WORD
 
+SECONDS: Final = {
+    "": Fraction(1),
+    **dict.fromkeys(["ns", "nanosecond", "nanoseconds"], Fraction(1, 10**9)),
+    **dict.fromkeys(["us", "microsecond", "microseconds"], Fraction(1, 10**6)),
+    **dict.fromkeys(["ms", "millisecond", "milliseconds"], Fraction(1, 1000)),
+    **dict.fromkeys(["s", "sec", "second", "seconds"], Fraction(1)),
+    **dict.fromkeys(["m", "min", "minute", "minutes"], Fraction(60)),
+    **dict.fromkeys(["h", "hour", "hours"], Fraction(3600)),
+    **dict.fromkeys(["d", "day", "days"], Fraction(86400)),
+    **dict.fromkeys(["w", "week", "weeks"], Fraction(7 * 86400)),
+}
+"""The units of a duration, in seconds."""
+
 _VALUE = r"-?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?"
-_NUMBER = re.compile(rf"({_VALUE})([\w.]*)")
+_APART = rf"\s+(?:{'|'.join(filter(None, SECONDS))})\b"  # a unit may stand apart from its number: 5 minutes
+_NUMBER = re.compile(rf"({_VALUE})(?:\s+(?=\w))?([\w.]*)")
 _TOKEN = re.compile(
     r"(?P<space>\s+)"
     r'|(?P<column>"(?:[^"]|"")*")'
     r"|(?P<text>'(?:[^']|'')*')"
     r"|(?P<clock>[0-9]+:[0-9:]+)"
-    rf"|(?P<number>{_VALUE}[\w.]*)"
+    rf"|(?P<number>{_VALUE}(?:[\w.]+|{_APART})?)"
     rf"|(?P<weekday>{WORD}@{WORD})"
     rf"|(?P<word>{WORD})"
     r"|(?P<symbol>.)",
     re.DOTALL,
 )
-
-SECONDS: Final = {
-    "": Fraction(1),
-    "ns": Fraction(1, 10**9),
-    "us": Fraction(1, 10**6),
-    "ms": Fraction(1, 1000),
-    "s": Fraction(1),
-    "m": Fraction(60),
-    "h": Fraction(3600),
-    "d": Fraction(86400),
-}
-"""The units of a duration."""
 
 AMOUNT: Final = SECONDS | {"u": Fraction(1)}  # u: an unsigned literal of SPL; in a duration it would hide a lost `us`
 """The units of an amount of an attribute."""
@@ -169,7 +171,7 @@ class Cursor:
             raise self.error(f"expected a number, found {token}", token.span, do)
         text, unit = found.groups()
         if unit not in units:
-            do = do if units is PLAIN else "the units are " + ", ".join(filter(None, SECONDS))
+            do = do if units is PLAIN else "the units are ns, us, ms, s, m, h, d and w, or words such as 5 minutes"
             raise self.error(f"unknown unit {unit!r} in {token}", token.span, do)
         amount = _exact(text, units[unit])
         if amount is None:

@@ -197,7 +197,7 @@ MISTAKES = {
     "a number that is not whole": (ONE + "keep: 2.5", "j.yaml:4: keep must be a whole number, not the number 2.5"),
     "a number that others read otherwise": (
         ONE + "keep: 010",
-        "j.yaml:4: keep must be a whole number, not 010; write it in plain digits",
+        "j.yaml:4: keep must be a whole number, not 010; write it in at most 18 plain digits",
     ),
     "a text for a boolean": (ONE + 'plain: "yes"', "j.yaml:4: plain must be true or false, not the text yes"),
     "no value": (ONE + "key:", "j.yaml:4: key has no value; give it one, or leave it out"),

@@ -180,11 +180,11 @@ expected an amount of 0 or more, found '-5'; write it as delta(attribute, amount
   delta(ts, -5)
             ^^
 
-unknown unit 'sec' in '60sec'; the units are ns, us, ms, s, m, h, d
-  delta(ts, 60sec)
+unknown unit 'sek' in '60sek'; the units are ns, us, ms, s, m, h, d and w, or words such as 5 minutes
+  delta(ts, 60sek)
             ^^^^^
 
-unknown unit 'u' in '5u'; the units are ns, us, ms, s, m, h, d
+unknown unit 'u' in '5u'; the units are ns, us, ms, s, m, h, d and w, or words such as 5 minutes
   time(5u)
        ^^
 
@@ -604,7 +604,7 @@ expected a whole number, 1 or more, found '0'; next to a lone retain, every is a
   retain 2 every 0
                  ^
 
-unknown unit '.3' in '2.5.3'; the units are ns, us, ms, s, m, h, d
+unknown unit '.3' in '2.5.3'; the units are ns, us, ms, s, m, h, d and w, or words such as 5 minutes
   delta(ts, 2.5.3)
             ^^^^^
 
@@ -616,7 +616,7 @@ unknown window 'größe'; known: tumbling, sliding, timeInterval, within, retain
   größe(5)
   ^^^^^
 
-unknown unit 'µs' in '1µs'; the units are ns, us, ms, s, m, h, d
+unknown unit 'µs' in '1µs'; the units are ns, us, ms, s, m, h, d and w, or words such as 5 minutes
   time(1µs)
        ^^^
 """  # noqa: E501
@@ -728,7 +728,7 @@ expected ',' or ')', found ';'; write it as [NAME=]FUNCTION(COLUMN, ..), and put
 """  # noqa: E501
 
 DURATION_MISTAKES = """\
-unknown unit 'x' in '5x'; the units are ns, us, ms, s, m, h, d
+unknown unit 'x' in '5x'; the units are ns, us, ms, s, m, h, d and w, or words such as 5 minutes
   5x
   ^^
 
@@ -736,11 +736,11 @@ expected a duration of 0 or more, found '-5'; write it like 60, 1.5s, 250ms, 5m,
   -5
   ^^
 
-expected the end, found 'h'; write it like 60, 1.5s, 250ms, 5m, 2h or 1d
-  1 h
+expected the end, found 'x'; write it like 60, 1.5s, 250ms, 5m, 2h or 1d
+  1 x
     ^
 
-unknown unit 'u' in '5u'; the units are ns, us, ms, s, m, h, d
+unknown unit 'u' in '5u'; the units are ns, us, ms, s, m, h, d and w, or words such as 5 minutes
   5u
   ^^
 
