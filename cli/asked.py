@@ -67,7 +67,15 @@ def _notes(job: Job) -> tuple[str, ...]:
 def asked_of(job: Job) -> Asked:
     """Read a job. Raises `SpecError` and `ConfigError` as `read_job` does."""
     column_types = parse_schema(job.column_types) if job.column_types else ()
-    reading = ReadOptions(job.input_format, column_types, job.multiline, job.delimiter, job.file_order, job.split_size)
+    reading = ReadOptions(
+        job.input_format,
+        column_types,
+        job.multiline,
+        job.delimiter,
+        job.file_order,
+        job.split_size,
+        skip_unreadable=job.skip_unreadable,
+    )
     return Asked(job, tuple(_stage(stage) for stage in job.stages), reading)
 
 

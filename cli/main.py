@@ -90,6 +90,7 @@ def run(
     delimiter: options.Delimiter = None,
     marks: options.Marks = None,
     file_order: options.FileOrder = None,
+    skip_unreadable: options.SkipUnreadable = None,
     output_format: options.OutputFormat = None,
     mode: options.Mode = None,
     plain: options.Plain = None,

@@ -15,7 +15,9 @@ from cli.plans import PlannedStage
 from cli.repeats import absolute
 from cli.stages import RanStage
 from conf.units import Unit
-from windowing.engine.ports import InputFile, Source
+from readers.joint import JointSource
+from readers.source import FileSource
+from windowing.engine.ports import InputFile
 from windowing.engine.standing import start_from
 from windowing.engine.work import Work
 from windowing.errors import ConfigError
@@ -40,7 +42,7 @@ class Reading:
     ``lent`` and ``borrowed``: as in `UnitRecord`.
     """
 
-    source: Source
+    source: FileSource | JointSource
     files: tuple[InputFile, ...]
     lent: tuple[str, ...] = ()
     borrowed: tuple[Loan, ...] = ()

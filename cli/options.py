@@ -176,6 +176,10 @@ Delimiter = Annotated[str | None, _option(_INPUT, "--delimiter", "CSV: between f
 FileOrder = Annotated[
     str | None, _option(_INPUT, "--file-order", "What arrival goes by between files. Default: name.", "name|mtime")
 ]
+SkipUnreadable = Annotated[
+    bool | None,
+    _switch(_INPUT, "--skip-unreadable", "Pass over dead links, FIFOs, devices and what may not be read."),
+]
 
 OutputFormat = Annotated[str | None, _option(_OUTPUT, "--output-format", "Default: parquet.", "parquet|csv|jsonl")]
 Mode = Annotated[

@@ -15,7 +15,7 @@ from cli.onto import Onto
 from cli.outputs import Route, open_outputs, route_stages
 from cli.plans import PlannedStage, plan_stages
 from cli.stages import RanStage, run_stages
-from cli.summary import tell_choices
+from cli.summary import tell_choices, tell_skipped
 from cli.words import by_reason, many
 from conf.job import Job
 from readers.open import open_source
@@ -53,9 +53,11 @@ def run_job(asked: Asked, desk: Desk, onto: Onto | None = None) -> list[RanStage
                 desk.told.add("choices")
             for stage in stages:  # while Java starts
                 desk.spark.warm(stage.plan, stage.schema)
+            tell_skipped(source.skipped, desk.messages)
             ran = _run(asked, stages, routes, source, desk, onto)
+            source.check_unchanged()
             seconds = {"total": time.perf_counter() - (desk.started if onto is None else began)}
-            manifests = manifests_of(asked, source.files, ran, seconds)
+            manifests = manifests_of(asked, source, ran, seconds)
             if onto is None:
                 commit_all(manifests)
             else:

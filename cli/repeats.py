@@ -8,6 +8,7 @@ from typing import Any, Protocol, TypeVar
 
 from windowing.engine.ports import InputFile
 from windowing.errors import ConfigError
+from windowing.names import printable
 
 _DECIDES = ("stages", "input_format", "schema", "multiline", "delimiter", "file_order", "state", "late")
 _ONLY_WHERE = ("output",)
@@ -49,7 +50,7 @@ def same_inputs(one: Iterable[InputFile], other: Iterable[InputFile]) -> bool:
 
 def absolute(path: str) -> str:
     """Return a local path from the root on, its links as they are; a URI as it is."""
-    return path if "://" in path else os.path.abspath(path)  # noqa: PTH100 - Path.resolve would follow links
+    return path if "://" in path else printable(os.path.abspath(path))  # noqa: PTH100 - Path.resolve would follow links
 
 
 def _identity(file: InputFile) -> tuple[str, int, str | None]:

@@ -152,7 +152,7 @@ def _nothing_to_do(asked: Asked, desk: Desk, why: str) -> int:
 
 
 def _files(asked: Asked) -> tuple[InputFile, ...]:
-    return list_inputs(asked.job.input, asked.reading.bases)
+    return list_inputs(asked.job.input, asked.reading)
 
 
 def _outputs(asked: Asked) -> list[str]:

@@ -113,7 +113,7 @@ def _of_state(path: str, host: str) -> Status:
 
 
 def _of_results(path: str) -> Status:
-    found = list_files([path]).manifests
+    found = list_files([path], skip_unreadable=True).manifests
     if not found:
         raise InputError(f"{path} is no state and no result of wincli", "name the folder of --state, or of an output")
     manifests = [(file, _content(file)) for file in found]
@@ -135,7 +135,7 @@ def _content(manifest: Found) -> dict[str, Any]:
         text = stream.read()
     try:
         return dict(json.loads(text))
-    except (ValueError, TypeError) as error:
+    except (ValueError, TypeError, RecursionError) as error:
         raise InputError(f"{shown} is no manifest of wincli", "write the result again") from error
 
 

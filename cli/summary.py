@@ -14,6 +14,7 @@ from cli.words import by_reason, many
 from windowing.engine.ports import Counts
 from windowing.engine.work import FILES, NONE, STREAM
 
+_TOLD = 3
 _WHERE = {FILES: "the end of each file", NONE: "nowhere", STREAM: "the result that is read"}
 
 
@@ -30,6 +31,13 @@ def tell_choices(asked: Asked, stages: Sequence[PlannedStage], messages: Message
             told = _WHERE.get(stage.marks, stage.marks.replace(":", " "))
             where = "the stage before" if stage.marks == STREAM and stage is not stages[0] else told
             messages.note(f"{which}window marks come from {where}", marks=stage.marks)
+
+
+def tell_skipped(skipped: Sequence[str], messages: Messages) -> None:
+    """Tell what of the input was passed over since it cannot be read."""
+    if skipped:
+        more = f" and {len(skipped) - _TOLD:,} more" if len(skipped) > _TOLD else ""
+        messages.note(f"passed over: {', '.join(skipped[:_TOLD])}{more}", skipped=len(skipped))
 
 
 def tell_outcome(asked: Asked, ran: Sequence[RanStage], seconds: float, messages: Messages) -> None:

@@ -19,9 +19,11 @@ from conf.units import (
     partitions,
 )
 from readers.listing import Found, NoFilesError, list_files, list_folders
+from readers.options import ReadOptions
 from readers.stream import order_files
 from windowing.engine.ports import InputFile
 from windowing.errors import ConfigError, InputError
+from windowing.names import printable
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,11 +39,12 @@ class UnitInput:
 class Places:
     """Where the units of a job are. ``inputs``: each a template, or with its partitions.
 
-    ``name``: of the folders ``NAME=LABEL`` that outputs without ``{date}`` get.
+    ``name``: of the folders ``NAME=LABEL`` that outputs without ``{date}`` get. ``skip_unreadable``: as in the job.
     """
 
     inputs: tuple[tuple[str, Partitions | None], ...]
     name: str
+    skip_unreadable: bool
 
 
 def find_places(asked: Asked, first: Unit, kind: Kind) -> Places:
@@ -53,15 +56,16 @@ def find_places(asked: Asked, first: Unit, kind: Kind) -> Places:
     for path in (*job.input, job.output, *(stage.output for stage in job.stages)):
         if path is not None and has_date(path):
             check_template(path, first, kind)
-    inputs = tuple((path, _partitions(path, kind)) for path in job.input)
-    return Places(inputs, next((found.name for _, found in inputs if found), "dt"))
+    inputs = tuple((path, _partitions(path, kind, job.skip_unreadable)) for path in job.input)
+    return Places(inputs, next((found.name for _, found in inputs if found), "dt"), job.skip_unreadable)
 
 
-def _partitions(path: str, kind: Kind) -> Partitions | None:
+def _partitions(path: str, kind: Kind, skip_unreadable: bool) -> Partitions | None:
     if has_date(path):
-        list_folders(before_date(path))  # a range that is all gaps because of a slip in the path would be no error
+        folder = before_date(path)
+        list_folders(folder, skip_unreadable=True)  # a range that is all gaps because of a slip would be no error
         return None
-    folders = list_folders(path)
+    folders = list_folders(path, skip_unreadable=skip_unreadable)
     found = partitions(folders, kind, path)
     if found is None and kind == "hour" and (days := partitions(folders, "day", path)):
         example = f"{path}/{days.name}={{date:%Y-%m-%d}}/hour={{date:%H}}"
@@ -78,7 +82,8 @@ def find_input(places: Places, unit: Unit) -> UnitInput | None:
     Raises `InputError` where one of several inputs is there and another is not.
     """
     given = [(path, _paths(path, found, unit)) for path, found in places.inputs]
-    files = {path: [file for below, base in paths for file in _listed(below, base)] for path, paths in given}
+    skip = places.skip_unreadable
+    files = {path: [file for below, base in paths for file in _listed(below, base, skip)] for path, paths in given}
     there = [path for path, listed in files.items() if listed]
     if not there:
         return None
@@ -100,20 +105,20 @@ def _paths(given: str, found: Partitions | None, unit: Unit) -> list[tuple[str, 
     return [(f"{given.rstrip('/')}/{folder}", given) for folder in found.folders.get(unit.label, ())]
 
 
-def _listed(path: str, base: str) -> Sequence[Found]:
+def _listed(path: str, base: str, skip_unreadable: bool) -> Sequence[Found]:
     try:
-        return order_files(list_files([path], [base]), "name").files
+        return order_files(list_files([path], [base], skip_unreadable=skip_unreadable), "name").files
     except NoFilesError:
         return ()
 
 
 def _name(file: Found) -> str:
-    return file.place.path if file.place.is_local else absolute(file.place.shown)
+    return printable(file.place.path) if file.place.is_local else absolute(file.place.shown)
 
 
-def list_inputs(paths: Sequence[str], bases: Sequence[str]) -> tuple[InputFile, ...]:
+def list_inputs(paths: Sequence[str], reading: ReadOptions) -> tuple[InputFile, ...]:
     """Return the files of inputs, their paths from the root on. Raises `InputError` where there are none."""
-    found = order_files(list_files(paths, bases), "name").files
+    found = order_files(list_files(paths, reading.bases, skip_unreadable=reading.skip_unreadable), "name").files
     return tuple(InputFile(_name(file), file.size, file.mtime) for file in found)
 
 

@@ -79,6 +79,7 @@ class Job(BaseModel):
     multiline: bool = _key("CSV: quoted fields may hold line ends; a file is one split.")
     delimiter: str = _key("CSV: the character between fields.", min_length=1, max_length=1)
     file_order: Literal["name", "mtime"] = _key("What arrival goes by between files.")
+    skip_unreadable: bool = _key("Pass over dead links, FIFOs, sockets, devices and what may not be read.")
     mode: Literal["error", "overwrite"] = _key("What to do if the output holds a result.")
     max_rejects: int | None = _free("Fail if more rows than this are rejected. Default: no limit.", ge=0)
     state: str | None = _free("The folder that keeps open windows from run to run.")

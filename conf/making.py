@@ -14,7 +14,7 @@ from conf.job_file import JobFile
 from conf.job_layers import layered
 from conf.mistakes import At, Mistake, option, place, told
 from windowing.errors import ConfigError, WincliError
-from windowing.names import did_you_mean, short
+from windowing.names import did_you_mean, printable, short
 
 _EXAMPLES = {
     "window": "SPEC, for example {} 'delta(ts, 60)'",
@@ -33,7 +33,7 @@ def make_job(flags: Mapping[str, Any], file: JobFile | None, read_types: Callabl
     said: dict[str, Any] = dict(file.values) if file else {}
     options = layered(given, said)
     job, unfit = _validated(options)
-    found = [*_beside_stages(given, said), *unfit, *_types(options, read_types)]
+    found = [*_no_utf8(options), *_beside_stages(given, said), *unfit, *_types(options, read_types)]
     found += check_together(options, said.get("stages", ()))
     mistakes = list(file.mistakes) if file else []
     for mistake in _placed(found, given, file):
@@ -54,6 +54,26 @@ def pairs(texts: Iterable[str]) -> dict[str, str]:
             raise ConfigError(f"--spark-conf {pair!r} is not K=V", "write --spark-conf spark.executor.memory=4g")
         settings[name.strip()] = value.strip()
     return settings
+
+
+def _no_utf8(options: Mapping[str, Any]) -> Iterator[Mistake]:
+    """Texts with bytes that are no UTF-8: no manifest can hold them."""
+    for name, value in options.items():
+        for at, text in _texts((name,), value):
+            if text != (told := printable(text)):
+                do = "rename it, or name the folder that it is in" if name == "input" else "write it in UTF-8"
+                yield Mistake(at, None, ConfigError(f"{told} is no UTF-8", do))
+
+
+def _texts(at: At, value: Any) -> Iterator[tuple[At, str]]:
+    if isinstance(value, str):
+        yield at, value
+    elif isinstance(value, Mapping):
+        for key, inner in value.items():
+            yield from _texts((*at, str(key)), inner)
+    elif isinstance(value, list | tuple):
+        for index, inner in enumerate(value):
+            yield from _texts((*at, index) if isinstance(inner, Mapping) else at, inner)
 
 
 def _validated(options: Mapping[str, Any]) -> tuple[Job | None, list[Mistake]]:

@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from readers.csv_header import Header, read_header
 from readers.csv_parse import infer_csv, read_typed
-from readers.files import Located, naming
+from readers.files import Located, has_changed, naming
 from readers.kinds import Kind, join
 from readers.portions import Portion, Request, drop_misfits, first_detail, join_portions, text_rejects
 from readers.ranges import WHOLE, Range, last_line_end, line_start, stream_pieces
@@ -97,7 +97,7 @@ class CsvReader:
                 portions.append((base, _read_piece(data, counts, line, dialect, request)))
                 base, line = base + counts.rows, line + counts.lines
         if base != split.rows:
-            raise InputError(f"{place.shown} has changed since the run began", "run it again when nothing writes to it")
+            raise has_changed(place.shown)
         return join_portions(portions, request.schema)
 
     def lines(self, place: Located, split: Split, offsets: Int64s) -> Int64s:

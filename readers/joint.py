@@ -70,6 +70,16 @@ class JointSource:
             return Batch(rows, batch.pos[kept], batch.rejects, elsewhere)
         return Batch(rows, batch.pos[kept], None, elsewhere + batch.rejects.num_rows)
 
+    @property
+    def skipped(self) -> tuple[str, ...]:
+        """What was passed over since it cannot be read, and why."""
+        return tuple(dict.fromkeys(text for share in self.shares for text in share.source.skipped))
+
+    def check_unchanged(self) -> None:
+        """Raise `InputError` naming a file that is not what it was when it was listed."""
+        for share in self.shares:
+            share.source.check_unchanged()
+
     def parts_of(self, split: Split) -> Sequence[Split]:
         """Return the smallest splits that a split can be read in."""
         return [split]

@@ -9,12 +9,13 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.json as pjson
 
-from readers.records import in_braces, locate_lines
+from readers.records import DEEPEST, are_deep, are_objects, locate_lines
 from readers.spans import Records
 from readers.types import Int64s, Mask
 
 _MAX_BLOCK = 2**31 - 1
 _NO_COLUMN = "_wincli_no_column"
+_TOO_DEEP = f"the line nests more than {DEEPEST} levels"
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,14 +28,20 @@ class Lines:
     def __len__(self) -> int:
         return len(self.records.starts)
 
-    def in_braces(self) -> Mask:
+    def are_objects(self) -> Mask:
         """Return which lines may be handed to the parser.
 
-        It crashes on a block that begins with ``null``, and takes an object over several lines for one row. Of lines
-        that each begin and end as objects none goes on in the next, so there are as many objects as lines only if
-        each line is one.
+        It crashes on a block that begins with ``null`` and on lines that nest without end, and takes an object over
+        several lines for one row. Of lines that each begin and end as objects none goes on in the next, so there are as
+        many objects as lines only if each line is one.
         """
-        return in_braces(self.data, self.records)
+        return are_objects(self.data, self.records)
+
+    def why_none(self, rows: Int64s) -> list[str]:
+        """Say of some lines that are no objects why."""
+        records = self.records
+        some = Records(records.starts[rows], records.stops[rows], records.lines[rows], records.fields[rows])
+        return [_TOO_DEEP if deep else "the line is not one JSON object" for deep in are_deep(self.data, some)]
 
     def without(self, rows: Int64s) -> Lines:
         """Return the lines but for some, ascending."""
@@ -48,7 +55,7 @@ class Lines:
 
 def good_lines(lines: Lines) -> tuple[Lines, Int64s]:
     """Return the lines that are one JSON object each, and the rows of the others, ascending, among all."""
-    braced = lines.in_braces()
+    braced = lines.are_objects()
     others = np.flatnonzero(~braced)
     rest = lines.without(others)
     bad: list[int] = []

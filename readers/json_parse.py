@@ -34,7 +34,7 @@ def infer_lines(lines: Lines) -> dict[str, Kind]:
 
 def infer_quickly(lines: Lines) -> dict[str, Kind] | None:
     """Return the same at once, None where a line is no object or a column holds several kinds of values."""
-    if not (len(lines) and is_utf8(lines.data) and lines.in_braces().all()):
+    if not (len(lines) and is_utf8(lines.data) and lines.are_objects().all()):
         return None
     try:
         return _infer_whole(lines, 0, len(lines))

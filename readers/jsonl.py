@@ -10,7 +10,7 @@ from functools import partial
 import numpy as np
 import pyarrow as pa
 
-from readers.files import BadContentError, Located, naming
+from readers.files import BadContentError, Located, has_changed, naming
 from readers.json_lines import Lines, good_lines
 from readers.json_parse import infer_lines, infer_quickly, read_typed
 from readers.kinds import NOTHING, Kind, join
@@ -55,7 +55,7 @@ class JsonReader:
                 portions.append((base, portion))
                 base, line = base + rows, line + line_ends
         if base != split.rows:
-            raise InputError(f"{place.shown} has changed since the run began", "run it again when nothing writes to it")
+            raise has_changed(place.shown)
         return join_portions(portions, request.schema)
 
     def lines(self, place: Located, split: Split, offsets: Int64s) -> Int64s:
@@ -118,10 +118,12 @@ def _read_piece(data: bytes, line: int, request: Request, torn: bool) -> tuple[P
     records, line_ends = locate_lines(data)
     total = len(records.starts)
     lines = Lines(data, records)
-    lines, no_objects = good_lines(lines) if torn or not lines.in_braces().all() else (lines, np.empty(0, np.int64))
+    all_lines, no_objects = lines, np.empty(0, np.int64)
+    if torn or not lines.are_objects().all():
+        lines, no_objects = good_lines(lines)
     table, misfits = read_typed(lines, request.types)
     rows = np.delete(np.arange(total, dtype=np.int64), no_objects)
-    details = {int(row): "the line is not one JSON object" for row in no_objects}
+    details = dict(zip(no_objects.tolist(), all_lines.why_none(no_objects), strict=True))
     details |= {int(rows[at]): detail for at, detail in misfits.items()}
     rejects = text_rejects(data, records, line, details)
     if misfits:

@@ -7,19 +7,23 @@ from __future__ import annotations
 
 import os.path
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from fnmatch import fnmatchcase
+from datetime import UTC, datetime
 
 import pyarrow as pa
 from pyarrow import fs
 
-from readers.files import Located, naming
+from readers.entries import FILE, FOLDER, LEADS_NOWHERE, NOT_ALLOWED, entries
+from readers.files import Located
+from readers.walk import MANIFEST, Spot, check_values, is_hidden, matching, spot_at, walk
 from windowing.errors import InputError
-from windowing.names import nearest
+from windowing.names import nearest, printable
 
-MANIFEST = "_wincli/manifest.json"
+__all__ = ["MANIFEST", "Found", "Listing", "NoFilesError", "list_files", "list_folders"]
+
 _MAGIC = re.compile(r"[*?\[]")
+_TOLD = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,46 +42,114 @@ class Found:
 
 @dataclass(frozen=True, slots=True)
 class Listing:
-    """What stands under the given paths, sorted by path: data files, and the manifests of results."""
+    """What stands under the given paths, sorted by path: data files, and the manifests of results.
+
+    ``skipped``: what was passed over since it cannot be read, and why.
+    """
 
     files: tuple[Found, ...]
     manifests: tuple[Found, ...]
+    skipped: tuple[str, ...] = ()
 
 
 class NoFilesError(InputError):
     """A path that is not there, or that holds no files."""
 
 
-def list_files(paths: Sequence[str], bases: Sequence[str] = ()) -> Listing:
-    """List all files of ``paths``, each once. Raises `NoFilesError` for a path that is not there or holds nothing.
+def list_files(paths: Sequence[str], bases: Sequence[str] = (), *, skip_unreadable: bool = False) -> Listing:
+    """List all files of ``paths``, each real one once.
 
     ``bases``: folders from which on names of folders count for the files below them, whatever path they were given by.
+    ``skip_unreadable``: pass over what is no file and what may not be read, which is else an error.
+    Raises `NoFilesError` for a path that is not there or holds nothing, `InputError` for what cannot be read, and for
+    one file that has two names of its own.
     """
-    files: dict[str, Found] = {}
-    manifests: dict[str, Found] = {}
     roots = [_root(base) for base in bases]
+    good: list[Spot] = []
+    odd: dict[str, str] = {}
     for path in paths:
-        data = 0
-        for found in (_based(found, roots) for found in _under(path)):
-            is_manifest = found.below.endswith(MANIFEST)
-            (manifests if is_manifest else files).setdefault(found.place.path, found)
-            data += not is_manifest
-        if not data:
-            raise NoFilesError(f"{path} holds no files", "names that begin with _ or . are passed over")
-    return Listing(_by_path(files), _by_path(manifests))
+        before = len(good)
+        for spot in _under(path):
+            why = _why_odd(spot, skip_unreadable)
+            if why is None:
+                good.append(spot)
+            else:
+                odd[spot.place.path] = f"{spot.place.shown} ({why})"
+        if odd and not skip_unreadable:
+            raise _unreadable(list(odd.values()))
+        if all(map(_is_manifest, good[before:])):
+            raise NoFilesError(f"{printable(path)} holds no files", "names that begin with _ or . are passed over")
+    spots = _once(good)
+    files = tuple(_based(_found(spot), roots) for spot in spots if not _is_manifest(spot))
+    return Listing(files, tuple(_based(_found(spot), roots) for spot in spots if _is_manifest(spot)), (*odd.values(),))
 
 
-def list_folders(path: str) -> tuple[str, ...]:
-    """Return the names of the folders right below a folder, sorted. Raises `InputError` where it is none."""
+def list_folders(path: str, *, skip_unreadable: bool = False) -> tuple[str, ...]:
+    """Return the names of the folders right below a folder, sorted.
+
+    Raises `InputError` where it is none, and, unless they are to be passed over, for links that lead nowhere.
+    """
     root = _root(path)
-    kind = _info(root).type
-    if kind == fs.FileType.NotFound:
+    spot = spot_at(root)
+    if spot is None:
         raise _missing(path, root)
-    if kind != fs.FileType.Directory:
-        raise InputError(f"{path} is a file", "name a folder")
-    with naming(path):
-        names = [info.base_name for info in _children(root) if info.type == fs.FileType.Directory]
-    return tuple(name for name in names if _is_kept(name))
+    if spot.entry.kind != FOLDER:
+        raise InputError(f"{root.shown} is {spot.entry.kind}", "name a folder")
+    known = [spot.child(entry) for entry in entries(root) if not is_hidden(entry.name)]
+    odd = [f"{one.place.shown} ({one.entry.kind})" for one in known if one.entry.kind in (LEADS_NOWHERE, NOT_ALLOWED)]
+    if odd and not skip_unreadable:
+        raise _unreadable(odd)
+    return tuple(one.entry.name for one in known if one.entry.kind == FOLDER)
+
+
+def _why_odd(spot: Spot, strict: bool) -> str | None:
+    """Say why something is no file to read, or None; ``strict``: look whether a file may be read, too."""
+    if spot.entry.kind != FILE:
+        return spot.entry.kind
+    return NOT_ALLOWED if strict and not spot.may_be_read() else None
+
+
+def _unreadable(odd: Sequence[str]) -> InputError:
+    more = f" and {len(odd) - _TOLD:,} more" if len(odd) > _TOLD else ""
+    what = f"{', '.join(odd[:_TOLD])}{more} cannot be read"
+    return InputError(what, "take such things away, or pass over them with --skip-unreadable")
+
+
+def _is_manifest(spot: Spot) -> bool:
+    return spot.below.endswith(MANIFEST)
+
+
+def _once(spots: Iterable[Spot]) -> list[Spot]:
+    """Return each real file once, under its own path where there is one, by path.
+
+    Raises `InputError` for a file that has two names of its own: nobody can tell whether its rows should count twice.
+    """
+    by_real: dict[str, Spot] = {}
+    for spot in sorted(spots, key=lambda s: (s.by_link, s.place.path != s.real, s.place.path)):
+        first = by_real.setdefault(_address(spot, spot.real), spot)
+        if first.place.path != spot.place.path:
+            check_values(first, spot)
+    _refuse_twins(by_real)
+    return sorted(by_real.values(), key=lambda s: s.place.path)
+
+
+def _address(spot: Spot, path: str) -> str:
+    """A path with the store it is in."""
+    return path if spot.place.is_local else f"{spot.place.fs.type_name}:{path}"
+
+
+def _refuse_twins(by_real: Mapping[str, Spot]) -> None:
+    nodes: dict[object, Spot] = {}
+    for spot in by_real.values():
+        entry = spot.entry
+        if entry.node is None or not entry.node[1] or not entry.size:
+            continue
+        first = nodes.setdefault((entry.node, entry.size, entry.mtime_ns), spot)
+        if first is not spot:
+            what = (
+                f"{first.place.shown} and {spot.place.shown} are one file (a hard link), whose rows would count twice"
+            )
+            raise InputError(what, "name one of them, or make the other a copy")
 
 
 def _based(found: Found, bases: Sequence[Located]) -> Found:
@@ -88,21 +160,17 @@ def _based(found: Found, bases: Sequence[Located]) -> Found:
     return found
 
 
-def _by_path(found: dict[str, Found]) -> tuple[Found, ...]:
-    return tuple(found[path] for path in sorted(found))
-
-
-def _under(path: str) -> Iterator[Found]:
-    """Yield the files under a path or glob."""
+def _under(path: str) -> Iterator[Spot]:
+    """Yield what lies under a path or glob and is no folder."""
     if _MAGIC.search(path) and "://" in path:  # a wildcard is no part of an address
-        yield from _matching(path)
+        yield from _matched(path)
         return
     root = _root(path)
-    info = _info(root)
-    if info.type != fs.FileType.NotFound:
-        yield from _expand(root, info, "")
+    spot = spot_at(root)
+    if spot is not None:
+        yield from walk(spot if spot.entry.kind == FOLDER else replace(spot, below=root.path.rpartition("/")[2]))
     elif _MAGIC.search(path):
-        yield from _matching(path)
+        yield from _matched(path)
     else:
         raise _missing(path, root)
 
@@ -111,7 +179,7 @@ def _root(path: str) -> Located:
     """Return where a path is; a path without a scheme is local."""
     if "://" not in path:
         absolute = os.path.abspath(path).replace(os.sep, "/")  # noqa: PTH100 - Path.resolve would follow links
-        return Located(fs.LocalFileSystem(), absolute, path)
+        return Located(fs.LocalFileSystem(), absolute, printable(path))
     try:
         filesystem, inner = fs.FileSystem.from_uri(path)
     except (pa.ArrowException, OSError, ValueError) as error:
@@ -119,84 +187,30 @@ def _root(path: str) -> Located:
     return Located(filesystem, inner.rstrip("/") or inner, path)
 
 
-def _info(place: Located) -> fs.FileInfo:
-    with naming(place.shown):
-        return place.fs.get_file_info(place.path)
+def _found(spot: Spot) -> Found:
+    entry = spot.entry
+    mtime = None if entry.mtime_ns is None else datetime.fromtimestamp(entry.mtime_ns / 1e9, UTC).isoformat()
+    return Found(replace(spot.place, size=entry.size, mtime_ns=entry.mtime_ns), entry.size, mtime, spot.below)
 
 
-def _expand(root: Located, info: fs.FileInfo, below: str) -> Iterator[Found]:
-    """Yield the file itself, or the data files and manifests below the folder."""
-    if info.type == fs.FileType.File:
-        yield _found(root, info, below or info.base_name)
-        return
-    with naming(root.shown):
-        infos = root.fs.get_file_info(fs.FileSelector(root.path, recursive=True))
-    for file in infos:
-        relative = file.path[len(root.path) :].lstrip("/")
-        if file.type == fs.FileType.File and _is_kept(relative):
-            place = Located(root.fs, file.path, f"{root.shown.rstrip('/')}/{relative}")
-            yield _found(place, file, f"{below}/{relative}" if below else relative)
-
-
-def _is_kept(relative: str) -> bool:
-    names = relative.removesuffix(MANIFEST).split("/")
-    return not any(name.startswith(("_", ".")) for name in names)
-
-
-def _found(place: Located, info: fs.FileInfo, below: str) -> Found:
-    mtime = info.mtime.isoformat() if info.mtime is not None else None
-    return Found(place, info.size or 0, mtime, below)
-
-
-def _matching(pattern: str) -> Iterator[Found]:
-    """Yield the files that a glob matches, name by name; a folder that matches stands for all below it."""
+def _matched(pattern: str) -> Iterator[Spot]:
+    """Yield what a glob matches, name by name; a folder that matches stands for all below it."""
     magic = _MAGIC.search(pattern)
     start = pattern.rfind("/", 0, magic.start() if magic else 0) + 1
     base = pattern[:start]
-    root = _root(base or ".")
-    root = Located(root.fs, root.path, base)
-    found = [file for match in _glob(root, pattern[start:].split("/"), "") for file in _expand(*match)]
+    root = spot_at(replace(_root(base or "."), shown=printable(base)))
+    found = [] if root is None else [file for spot in matching(root, pattern[start:]) for file in walk(spot)]
     if not found:
-        raise NoFilesError(f"nothing matches {pattern}", "check the folder; * stops at /, ** does not")
+        raise NoFilesError(f"nothing matches {printable(pattern)}", "check the folder; * stops at /, ** does not")
     yield from found
-
-
-def _glob(root: Located, names: Sequence[str], below: str) -> Iterator[tuple[Located, fs.FileInfo, str]]:
-    """Yield the places that match ``names`` below ``root``, each with its path below the fixed part."""
-    if not names:
-        yield root, _info(root), below
-        return
-    name, rest = names[0], names[1:]
-    if name == "**":
-        yield from _glob(root, rest, below)
-    for info in _children(root):
-        if not _matches(info, name, is_last=not rest):
-            continue
-        shown = f"{root.shown.rstrip('/')}/{info.base_name}" if root.shown else info.base_name
-        child = Located(root.fs, info.path, shown)
-        yield from _glob(
-            child, names if name == "**" else rest, f"{below}/{info.base_name}" if below else info.base_name
-        )
-
-
-def _matches(info: fs.FileInfo, name: str, *, is_last: bool) -> bool:
-    if info.base_name.startswith(("_", ".")) and not name.startswith(info.base_name[0]):
-        return False
-    if info.type != fs.FileType.Directory and (name == "**" or not is_last):
-        return False
-    return name == "**" or fnmatchcase(info.base_name, name)
-
-
-def _children(root: Located) -> list[fs.FileInfo]:
-    selector = fs.FileSelector(root.path, recursive=False, allow_not_found=True)
-    return sorted(root.fs.get_file_info(selector), key=lambda info: info.path)
 
 
 def _missing(path: str, root: Located) -> NoFilesError:
     folder, _, name = root.path.rstrip("/").rpartition("/")
     parent = Located(root.fs, folder or "/", "")
-    siblings = [info.base_name for info in _children(parent)] if _info(parent).type == fs.FileType.Directory else []
+    above = spot_at(parent)
+    siblings = [entry.name for entry in entries(parent)] if above and above.entry.kind == FOLDER else []
     near = nearest(name, siblings)
     head = path.rstrip("/").rpartition("/")[0]
-    hint = "check the path" if near is None else f"did you mean {f'{head}/{near}' if head else near}?"
-    return NoFilesError(f"there is no file or folder {path}", hint)
+    hint = "check the path" if near is None else f"did you mean {printable(f'{head}/{near}' if head else near)}?"
+    return NoFilesError(f"there is no file or folder {printable(path)}", hint)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import PurePosixPath
 from typing import Any, get_args
 
@@ -50,14 +51,15 @@ def open_source(paths: Sequence[str], options: ReadOptions, each: Each) -> FileS
     the options do not fit the input.
     """
     _check(options)
-    files = order_files(list_files(paths, options.bases), options.file_order)
+    listing = list_files(paths, options.bases, skip_unreadable=options.skip_unreadable)
+    files = order_files(listing, options.file_order)
     if not files.files:
         raise InputError(f"{paths[0]} is a result without part files", "write the result again")
     form = _format(files.files, options)
     given = {name: ColumnType(kind) for name, kind in files.types.items()} if form != "parquet" else {}
     given |= {name: column_type(text) for name, text in options.schema}
     reader, plan = _plan(form, files.files, options, given, each)
-    return _source(files, reader, plan, given, options)
+    return replace(_source(files, reader, plan, given, options), skipped=listing.skipped)
 
 
 def open_result(folder: Located, parts: Sequence[Part], stream: StreamInfo, split_bytes: int) -> FileSource:

@@ -47,6 +47,8 @@ class ReadOptions:
     ``delimiter``: one ASCII character; files named ``.tsv`` use a tab unless it says otherwise.
     ``split_bytes``: how large a split should be, in bytes.
     ``bases``: folders from which on folders ``NAME=VALUE`` are columns, though a path given lies deeper in them.
+    ``skip_unreadable``: pass over what is no file (links that lead nowhere, FIFOs, sockets, devices), and what may not
+    be read.
     """
 
     format: Literal["auto", "parquet", "csv", "jsonl"] = "auto"
@@ -56,6 +58,7 @@ class ReadOptions:
     file_order: Literal["name", "mtime"] = "name"
     split_bytes: int = 64 << 20
     bases: tuple[str, ...] = ()
+    skip_unreadable: bool = False
 
 
 @dataclass(frozen=True, slots=True)

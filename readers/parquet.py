@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from itertools import accumulate
 
@@ -12,7 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from readers.casts import convert
-from readers.files import Located, naming
+from readers.files import Located, has_changed, naming
 from readers.listing import Found
 from readers.portions import Misfits, Portion, Reject, Request, drop_misfits, first_detail
 from readers.text import Plan
@@ -63,10 +64,17 @@ def file_schema(file: pq.ParquetFile) -> pa.Schema:
     return pa.schema([(field.name, plain(field.type)) for field in file.schema_arrow])
 
 
-def _open(place: Located, dictionary: Sequence[str] = (), footer: pq.FileMetaData | None = None) -> pq.ParquetFile:
+@contextmanager
+def _open(place: Located) -> Iterator[pq.ParquetFile]:
+    with place.open_file() as source:
+        yield _parquet(place, source)
+
+
+def _parquet(
+    place: Located, source: pa.NativeFile, dictionary: Sequence[str] = (), footer: pq.FileMetaData | None = None
+) -> pq.ParquetFile:
     return pq.ParquetFile(
-        place.path,
-        filesystem=place.fs,
+        source,
         metadata=footer,
         read_dictionary=list(dictionary) or None,
         pre_buffer=not place.is_local,
@@ -112,7 +120,7 @@ class ParquetReader:
         with naming(place.shown, " as Parquet"), _open_for(place, groups, texts) as file:
             raw = file.read_row_groups(groups, columns=list(want), use_threads=False)
         if len(raw) != split.rows:
-            raise InputError(f"{place.shown} has changed since the run began", "run it again when nothing writes to it")
+            raise has_changed(place.shown)
         columns, misfits = {}, []
         for name, kind in want.items():
             encoded = name in texts and pa.types.is_dictionary(raw[name].type)
@@ -154,14 +162,13 @@ class ParquetReader:
         return offsets + split.place[0] + 1
 
 
-def _open_for(place: Located, groups: Sequence[int], texts: Sequence[str]) -> pq.ParquetFile:
+@contextmanager
+def _open_for(place: Located, groups: Sequence[int], texts: Sequence[str]) -> Iterator[pq.ParquetFile]:
     """Open a file to read some row groups, those of ``texts`` as dictionaries that are stored so."""
-    file = _open(place)
-    repeating = [name for name in texts if _repeats(file.metadata, groups, name)]
-    if not repeating:
-        return file
-    with file:
-        return _open(place, repeating, file.metadata)
+    with place.open_file() as source:
+        file = _parquet(place, source)
+        repeating = [name for name in texts if _repeats(file.metadata, groups, name)]
+        yield _parquet(place, source, repeating, file.metadata) if repeating else file
 
 
 def _repeats(footer: pq.FileMetaData, groups: Sequence[int], name: str) -> bool:

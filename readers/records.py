@@ -16,7 +16,11 @@ from readers.spans import Records
 from readers.types import Int64s, Mask
 
 _LF, _CR, _QUOTE = 10, 13, 34
-_TAB, _SPACE, _OPEN, _CLOSE = 9, 32, 123, 125
+_TAB, _SPACE, _OPEN, _CLOSE, _BACKSLASH = 9, 32, 123, 125, 92
+_CASE = 32  # the bit by which { and } differ from [ and ]
+_STEP = 1 << 20
+DEEPEST = 100
+"""How many levels a line of JSON may nest, its object included."""
 _NONE = np.empty(0, np.int64)
 
 
@@ -59,21 +63,31 @@ def locate(data: bytes, dialect: Dialect) -> Records:
 
 def locate_lines(data: bytes) -> tuple[Records, int]:
     """Return where the lines of a JSON Lines piece are that are not blank, and how many line ends it has."""
-    rows, lines = _lines(_view(data), _NONE, _NONE, _NONE)
-    starts, stops, numbers = (np.empty(rows, np.int64) for _ in range(3))
-    _lines(_view(data), starts, stops, numbers)
-    return Records(starts, stops, numbers, np.ones(rows, np.int64)), lines
+    view = _view(data)
+    ends = np.concatenate([np.flatnonzero(view[at : at + _STEP] == _LF) + at for at in range(0, len(data) or 1, _STEP)])
+    starts, stops, numbers = (np.empty(len(ends) + 1, np.int64) for _ in range(3))
+    rows = _lines(view, ends, starts, stops, numbers)
+    return Records(starts[:rows], stops[:rows], numbers[:rows], np.ones(rows, np.int64)), len(ends)
 
 
-def in_braces(data: bytes, records: Records) -> Mask:
-    """Return which lines begin with ``{`` and end with ``}``, JSON's white space aside, as every object does."""
-    return _in_braces(_view(data), records.starts, records.stops)
+def are_objects(data: bytes, records: Records) -> Mask:
+    """Return which lines may be JSON objects.
+
+    They begin with ``{`` and end with ``}``, JSON's white space aside, and nest at most `DEEPEST` levels: parsers take
+    each level as a call, and run out of stack.
+    """
+    return _are_objects(_view(data), records.starts, records.stops, DEEPEST)
+
+
+def are_deep(data: bytes, records: Records) -> Mask:
+    """Return which lines nest more than `DEEPEST` levels."""
+    return _are_deep(_view(data), records.starts, records.stops, DEEPEST)
 
 
 def warm() -> None:
     """Compile the loops, or load them, so that workers started after this find them in the cache."""
     locate(b"a\n", Dialect(",", False))
-    in_braces(b"{}\n", locate_lines(b"{}\n")[0])
+    are_objects(b"{}\n", locate_lines(b"{}\n")[0])
 
 
 def _view(data: bytes) -> npt.NDArray[np.uint8]:
@@ -135,33 +149,69 @@ def _scan(  # noqa: PLR0912 - one state machine, as the parser's
 
 
 @njit(cache=True)
-def _lines(data: npt.NDArray[np.uint8], starts: Int64s, stops: Int64s, numbers: Int64s) -> tuple[int, int]:
-    n = data.size
-    rows, line, i = 0, 0, 0
-    while i < n:
-        start, blank = i, True
-        while i < n and data[i] != _LF:
-            if data[i] > 32:
-                blank = False
+def _lines(data: npt.NDArray[np.uint8], ends: Int64s, starts: Int64s, stops: Int64s, numbers: Int64s) -> int:
+    """Find the lines that are not blank, and return how many there are; ``ends``: where all line ends are."""
+    rows, start = 0, 0
+    for line in range(ends.size + 1):
+        stop = ends[line] if line < ends.size else data.size
+        i = start
+        while i < stop and data[i] <= _SPACE:
             i += 1
-        if not blank:
-            if rows < starts.size:
-                starts[rows], stops[rows], numbers[rows] = start, i, line
+        if i < stop:
+            starts[rows], stops[rows], numbers[rows] = start, stop, line
             rows += 1
-        if i < n:
-            line += 1
-            i += 1
-    return rows, line
+        start = stop + 1
+    return rows
 
 
 @njit(cache=True)
-def _in_braces(data: npt.NDArray[np.uint8], starts: Int64s, stops: Int64s) -> Mask:
-    braced = np.empty(starts.size, np.bool_)
+def _are_objects(data: npt.NDArray[np.uint8], starts: Int64s, stops: Int64s, deepest: int) -> Mask:
+    found = np.empty(starts.size, np.bool_)
     for row in range(starts.size):
         first, last = starts[row], stops[row] - 1
         while first < last and data[first] in (_SPACE, _TAB, _CR):
             first += 1
         while last > first and data[last] in (_SPACE, _TAB, _CR):
             last -= 1
-        braced[row] = data[first] == _OPEN and data[last] == _CLOSE
-    return braced
+        found[row] = data[first] == _OPEN and data[last] == _CLOSE and not _is_deep(data[first : last + 1], deepest)
+    return found
+
+
+@njit(cache=True)
+def _are_deep(data: npt.NDArray[np.uint8], starts: Int64s, stops: Int64s, deepest: int) -> Mask:
+    found = np.empty(starts.size, np.bool_)
+    for row in range(starts.size):
+        found[row] = _is_deep(data[starts[row] : stops[row]], deepest)
+    return found
+
+
+@njit(cache=True)
+def _is_deep(line: npt.NDArray[np.uint8], deepest: int) -> bool:
+    """Whether more brackets are open at once than ``deepest``, counted only where there are as many at all."""
+    if line.size <= deepest or _brackets(line) <= deepest:
+        return False
+    depth, quoted, i = 0, False, 0
+    while i < line.size:
+        c = line[i]
+        if quoted:
+            i += c == _BACKSLASH
+            quoted = c != _QUOTE
+        elif c == _QUOTE:
+            quoted = True
+        elif c | _CASE == _OPEN:
+            depth += 1
+            if depth > deepest:
+                return True
+        elif c | _CASE == _CLOSE:
+            depth -= 1
+        i += 1
+    return False
+
+
+@njit(cache=True)
+def _brackets(line: npt.NDArray[np.uint8]) -> int:
+    """How many ``{`` and ``[`` there are: as a plain sum, which the processor takes many bytes at a time."""
+    found = np.int32(0)
+    for c in line:
+        found += np.int32((c | np.uint8(_CASE)) == np.uint8(_OPEN))
+    return int(found)

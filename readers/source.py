@@ -11,7 +11,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from readers.files import Located
+from readers.files import Located, check_all
 from readers.parquet import ParquetReader
 from readers.portions import FormatReader, Portion, Request, rejects_table
 from readers.types import ColumnType
@@ -32,7 +32,8 @@ class FileSource:
 
     ``places`` and ``layouts``: by file, where it is and which columns it has. ``constants``: by file, the columns
     whose value its folder gives. ``formats``: the layouts of columns given as text in a format of their own.
-    ``text_at``: by column that is text because of its values, the split that made it so.
+    ``text_at``: by column that is text because of its values, the split that made it so. ``skipped``: what was passed
+    over since it cannot be read, and why.
     """
 
     schema: pa.Schema
@@ -45,6 +46,7 @@ class FileSource:
     constants: tuple[dict[str, Any], ...]
     formats: Mapping[str, str | None]
     text_at: Mapping[str, int]
+    skipped: tuple[str, ...] = ()
 
     @property
     def columnar(self) -> bool:
@@ -67,6 +69,10 @@ class FileSource:
         pos = portion.offsets
         pos += split.base  # in place: the array is new, and nobody else's
         return Batch(table, pos, rejects)
+
+    def check_unchanged(self) -> None:
+        """Raise `InputError` naming a file that is not what it was when it was listed."""
+        check_all(self.places)
 
     def parts_of(self, split: Split) -> Sequence[Split]:
         """Return the smallest splits that a split can be read in, in order."""

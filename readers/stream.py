@@ -108,7 +108,7 @@ def _content(place: Located) -> Any:
         text = stream.read()
     try:
         return json.loads(text)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise _unreadable(place, str(error)) from error
 
 

@@ -33,12 +33,14 @@ def build_manifest(
     seconds: Mapping[str, float],
     stream: StreamInfo | None,
     stages: Sequence[Mapping[str, Any]] = (),
+    skipped: int = 0,
 ) -> dict[str, Any]:
     """Return the manifest as a value that `json.dumps` takes, its keys always in the same order.
 
     ``job``: the job as run, of plain JSON values. ``spec``: canonical. ``order``: the order columns, empty for
     arrival, and why these. ``seconds``: per phase. ``stream``: None for a result without stream columns.
-    ``inputs``: the files of the job; ``stages``: those between them and this result, as `stage_entry` gives them.
+    ``inputs``: the files of the job, ``skipped``: how many more were passed over since they cannot be read;
+    ``stages``: those between them and this result, as `stage_entry` gives them.
     """
     return {
         "format": FORMAT,
@@ -48,6 +50,7 @@ def build_manifest(
         "order": _order(order, order_why),
         "stream": _stream(stream),
         "inputs": [asdict(file) for file in inputs],
+        "inputs_skipped": skipped,
         "stages": [dict(stage) for stage in stages],
         "counts": asdict(counts),
         "rows_out": sum(part.rows for part in parts),

@@ -177,7 +177,7 @@ def manifest_in(place: Place, folder: str) -> dict[str, Any] | None:
     try:
         with place.fs.open_input_stream(path) as file:
             return dict(json.loads(file.read()))
-    except (ValueError, TypeError):
+    except (ValueError, TypeError, RecursionError):
         return None
 
 

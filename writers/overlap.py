@@ -6,7 +6,9 @@ import fnmatch
 import glob
 import os
 import posixpath
-from collections.abc import Sequence
+from collections import deque
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from itertools import permutations
 from pathlib import Path
 
@@ -74,9 +76,34 @@ def _fixed(path: str) -> str:
     return "/".join(segments[:first])
 
 
-def _matches(out: Place, path: str) -> list[str]:
-    # Path.glob takes no absolute pattern
-    return glob.glob(path, recursive=True) if out.local and _is_glob(path) else []  # noqa: PTH207
+def _matches(out: Place, path: str) -> Iterator[str]:
+    return _globbed(path) if out.local and _is_glob(path) else iter(())
+
+
+def _globbed(pattern: str) -> Iterator[str]:
+    """Yield what a glob matches; for ``**`` each real folder is gone through once, for links may lead in circles."""
+    names = pattern.split("/")
+    if "**" not in names:
+        yield from glob.iglob(pattern)  # noqa: PTH207 - Path.glob takes no absolute pattern
+        return
+    at = names.index("**")
+    rest = names[at + 1 :] or ["*"]
+    for folder in _folders(_globbed("/".join(names[:at]) or "/")):
+        yield from _globbed("/".join((glob.escape(folder), *rest)))
+
+
+def _folders(starts: Iterable[str]) -> Iterator[str]:
+    """Yield folders and all below them, but for hidden ones, each real one once."""
+    todo, seen = deque(starts), set[str]()
+    while todo:
+        folder = todo.popleft()
+        real = os.path.realpath(folder)
+        if real in seen or not Path(real).is_dir():
+            continue
+        seen.add(real)
+        yield folder
+        with suppress(OSError), os.scandir(folder) as found:
+            todo.extend(entry.path for entry in found if not entry.name.startswith("."))
 
 
 def _within(path: str, folder: str) -> bool:

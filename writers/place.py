@@ -19,6 +19,7 @@ import pyarrow as pa
 from pyarrow import fs
 
 from windowing.errors import ConfigError
+from windowing.names import printable
 from writers.faults import writing
 
 MANIFEST = "_wincli/manifest.json"
@@ -88,6 +89,9 @@ def locate(path: str) -> Place:
         system, inner = resolve(path)
         local = isinstance(system, fs.LocalFileSystem)
         mounted = local and Path(inner).is_mount()
+    if inner != printable(inner):
+        what = f"output {printable(path)} is in a folder whose name is no UTF-8: {printable(inner)}"
+        raise ConfigError(what, "rename that folder, or name another output")
     if mounted:
         raise ConfigError(f"output {path} is a mount point, which cannot be replaced", "name a folder inside it")
     if not local and "/" not in inner:

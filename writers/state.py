@@ -11,6 +11,7 @@ from typing import TypeVar
 from pyarrow import fs
 
 from windowing.errors import ConfigError, DamagedError, OutputError
+from windowing.names import printable
 from writers.faults import writing
 from writers.journal_rebuild import read_or_rebuild
 from writers.lock import Lock, Owner, hold_lock, read_owner
@@ -223,4 +224,8 @@ def _locate(path: str) -> Path:
     if "://" in path and not path.startswith("file://"):
         what = f"the state {path} is in a store, and states are kept in local folders only"
         raise ConfigError(what, "name a folder that this machine and all workers share")
-    return Path(resolve(path)[1])
+    root = resolve(path)[1]
+    if root != printable(root):
+        what = f"the state {printable(path)} is in a folder whose name is no UTF-8: {printable(root)}"
+        raise ConfigError(what, "rename that folder, or name another one for the state")
+    return Path(root)

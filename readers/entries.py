@@ -1,0 +1,112 @@
+"""What stands in a folder, on this machine or in a store: files, folders, and what is neither.
+
+On this machine names are those that Python gives, where a byte that is no UTF-8 is a lone surrogate.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from pyarrow import fs
+
+from readers.files import Located, naming, version_of
+from windowing.names import printable
+
+FILE = "a file"
+FOLDER = "a folder"
+LEADS_NOWHERE = "a link that leads nowhere"
+NOT_ALLOWED = "permission denied"
+
+_KINDS = (
+    (stat.S_ISREG, FILE),
+    (stat.S_ISDIR, FOLDER),
+    (stat.S_ISFIFO, "a FIFO"),
+    (stat.S_ISSOCK, "a socket"),
+)
+_TYPES = {fs.FileType.File: FILE, fs.FileType.Directory: FOLDER}
+_DEVICE = "a device"
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A name in a folder: ``kind`` is `FILE`, `FOLDER`, or says what else it is.
+
+    ``mtime_ns``: since the epoch, None where nobody knows. ``node``: device and number, the same for all names of one
+    file, None in a store. ``is_link``: the rest is told of what it leads to.
+    """
+
+    name: str
+    kind: str
+    size: int = 0
+    mtime_ns: int | None = None
+    node: tuple[int, int] | None = None
+    is_link: bool = False
+
+
+def entry_at(place: Located) -> Entry | None:
+    """Return what stands at a path, links followed; None where nothing does. Raises `InputError`."""
+    name = place.path.rpartition("/")[2]
+    with naming(place.shown):
+        if not place.is_local:
+            info = place.fs.get_file_info(place.path)
+            return None if info.type == fs.FileType.NotFound else _of_store(info)
+        try:
+            return _of_stat(name, Path(place.path).stat(), is_link=False)
+        except FileNotFoundError:
+            return Entry(name, LEADS_NOWHERE, is_link=True) if os.path.lexists(place.path) else None
+        except OSError as error:
+            if isinstance(error, PermissionError) or not Path(place.path).is_symlink():
+                raise
+            return Entry(name, LEADS_NOWHERE, is_link=True)
+
+
+def entries(place: Located) -> list[Entry]:
+    """Return what stands right in a folder, sorted by name. Raises `InputError`."""
+    with naming(place.shown):
+        if not place.is_local:
+            selector = fs.FileSelector(place.path, recursive=False, allow_not_found=True)
+            found = [_of_store(info) for info in place.fs.get_file_info(selector)]
+        else:
+            found = list(_scanned(place))
+    return sorted(found, key=lambda entry: entry.name)
+
+
+def all_below(place: Located) -> Iterator[tuple[str, Entry]]:
+    """Yield what stands anywhere below a folder of a store, each with its path below. Raises `InputError`."""
+    with naming(place.shown):
+        infos = place.fs.get_file_info(fs.FileSelector(place.path, recursive=True))
+    for info in infos:
+        yield info.path[len(place.path) :].lstrip("/"), _of_store(info)
+
+
+def _scanned(place: Located) -> Iterator[Entry]:
+    with os.scandir(place.path) as scan:
+        for found in scan:
+            with naming(f"{place.shown.rstrip('/')}/{printable(found.name)}"):
+                yield _of_name(found)
+
+
+def _of_name(found: os.DirEntry[str]) -> Entry:
+    is_link = found.is_symlink()
+    try:
+        return _of_stat(found.name, found.stat(), is_link=is_link)
+    except PermissionError:
+        return Entry(found.name, NOT_ALLOWED, is_link=is_link)
+    except OSError:
+        if not is_link:
+            raise
+        return Entry(found.name, LEADS_NOWHERE, is_link=True)
+
+
+def _of_stat(name: str, known: os.stat_result, *, is_link: bool) -> Entry:
+    kind = next((kind for matches, kind in _KINDS if matches(known.st_mode)), _DEVICE)
+    return Entry(name, kind, known.st_size, known.st_mtime_ns, (known.st_dev, known.st_ino), is_link)
+
+
+def _of_store(info: fs.FileInfo) -> Entry:
+    size, mtime_ns = version_of(info)
+    return Entry(info.base_name, _TYPES.get(info.type, "neither a file nor a folder"), size, mtime_ns)
