@@ -14,6 +14,7 @@ import typer
 from cli import options
 from cli.help_page import GroupedCommand
 from cli.messages import INTERRUPTED, OK, TERMINATED, UNEXPECTED, USAGE, Messages, Stopped, exit_code
+from windowing.engine.module_path import leave_out_working_folder
 from windowing.errors import ConfigError, WincliError
 from windowing.names import nearest, short
 
@@ -151,6 +152,7 @@ def main() -> NoReturn:
     for number in _SIGNALS:
         signal.signal(number, _stop)
     sys.unraisablehook = _stop_again
+    leave_out_working_folder()
     code = _main(sys.argv[1:])
     gc.freeze()  # or Python goes through all that was loaded once more before it ends: 0.1 s
     sys.exit(code)

@@ -93,6 +93,7 @@ def _run(
     def session() -> Session:
         """Wait for Spark. Its progress names the unit and the stage at work: the one after those that have run."""
         started, which = desk.spark.session(), about(asked, stages[len(ran)].name)
+        _tell_if_open(started, desk)
         unit = f"{onto.unit.label}: " if onto is not None else ""
         started.on_progress = lambda seen: desk.show(replace(seen, label=unit + which + seen.label))
         return started
@@ -104,6 +105,15 @@ def _run(
         ran.append(each)
         _check_rejects(job, ran)
     return ran
+
+
+def _tell_if_open(session: Session, desk: Desk) -> None:
+    """Tell once that a cluster is set up so that strangers could send messages to this driver."""
+    if session.is_open and "open" not in desk.told:
+        desk.messages.note(
+            "Spark takes messages from anyone who reaches its ports: this cluster has spark.authenticate off"
+        )
+        desk.told.add("open")
 
 
 def _check_rejects(job: Job, ran: Sequence[RanStage]) -> None:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
+import errno
 import gc
 import os
-import sys
 import time
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 from cli.asked import Asked, read_job
@@ -15,9 +14,11 @@ from cli.messages import Messages, Stopped, exit_code
 from cli.variables import strange_variables
 from conf.spark import spark_settings
 from windowing.engine.bare import BARE, without_pandas
+from windowing.engine.limits import too_few_files
+from windowing.engine.masters import is_local
+from windowing.engine.module_path import add_working_folder, with_working_folder
 from windowing.engine.seed import may_seed, prepare
 from windowing.engine.session import Boot, boot
-from windowing.engine.setup import is_local
 from windowing.errors import WincliError
 
 
@@ -27,7 +28,6 @@ def run_command(options: Mapping[str, Any], level: int) -> int:
     Raises a `WincliError` for what is wrong with the options; from then on errors are told as the job wants them.
     """
     started = time.perf_counter()
-    _look_for_user_functions_here()
     asked = read_job(options)
     messages = Messages(level, asked.job.log_format == "json")
     for note in (*strange_variables(os.environ), *asked.notes):
@@ -41,7 +41,12 @@ def run_command(options: Mapping[str, Any], level: int) -> int:
             from cli.desk import Desk  # noqa: PLC0415
             from cli.progress import show_progress  # noqa: PLC0415
             from cli.runs import run_asked  # noqa: PLC0415
+            from windowing.jit import refusals  # noqa: PLC0415
 
+            for note in (*spark.notes, *refusals()):
+                messages.note(note)
+            if asked.runs_user_code:
+                add_working_folder()
             if _forks(asked):
                 spark.plant()
             gc.enable()
@@ -49,16 +54,12 @@ def run_command(options: Mapping[str, Any], level: int) -> int:
             with show_progress(asked.job.progress, messages) as show:
                 tell = run_asked(asked, Desk(spark, show, messages, started))
         return tell()
-    except (Stopped, WincliError) as error:
-        messages.error(error)
-        return exit_code(error)
-
-
-def _look_for_user_functions_here() -> None:
-    """Let ``module:name`` be a file of the working folder: last, or it could take the place of a module of ours."""
-    here = str(Path.cwd())
-    if here not in sys.path:
-        sys.path.append(here)
+    except (Stopped, WincliError, OSError) as error:
+        if isinstance(error, OSError) and error.errno != errno.EMFILE:
+            raise
+        told = too_few_files() if isinstance(error, OSError) else error
+        messages.error(told)
+        return exit_code(told)
 
 
 def _forks(asked: Asked) -> bool:
@@ -69,7 +70,7 @@ def _forks(asked: Asked) -> bool:
 def _boot(asked: Asked, messages: Messages) -> Boot:
     job, verbose = asked.job, messages.level >= 2
     settings = spark_settings(job.master, job.spark_conf, verbose)
-    environ = os.environ if asked.runs_user_code else {**os.environ, BARE: "1"}
+    environ = with_working_folder(os.environ) if asked.runs_user_code else {**os.environ, BARE: "1"}
     if _forks(asked):
         prepare(settings)
     return boot(job.master, job.spark_conf, settings, verbose, environ)

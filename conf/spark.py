@@ -20,7 +20,7 @@ import shlex
 from collections.abc import Mapping
 from pathlib import Path
 
-from windowing.engine.setup import is_local
+from windowing.engine.masters import is_local
 
 _LOGGING = Path(__file__).with_name("log4j2.properties")
 _GB = 1 << 30

@@ -6,7 +6,6 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
-from numba import njit
 
 from readers.formats import (
     AM_PM,
@@ -29,6 +28,7 @@ from readers.formats import (
     compile_format,
 )
 from readers.types import ColumnType, Mask
+from windowing.jit import njit
 
 _PER_SECOND = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
 _MONTHS = np.array(

@@ -21,6 +21,8 @@ class Here:
     """Stands in for Spark that starts, and for its session."""
 
     on_progress: Any = None
+    is_open = False
+    notes: tuple[str, ...] = ()
 
     def __enter__(self) -> Here:
         return self

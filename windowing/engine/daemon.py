@@ -18,6 +18,7 @@ import sys
 from pathlib import Path
 
 from windowing.engine.bare import BARE, without_pandas
+from windowing.engine.module_path import add_more
 from windowing.engine.seed import SEED, ask
 
 LOCK = "WINCLI_WORKER_LOCK"
@@ -34,7 +35,7 @@ ENVIRONMENT = {
     "NUMBA_NUM_THREADS": "1",
     "JE_ARROW_MALLOC_CONF": "background_thread:false",
 }
-_MODULES = ("pyspark.worker", "numpy", "pyarrow.compute", "pyarrow.parquet", "numba", "windowing.engine.run")
+_MODULES = ("pyspark.worker", "numpy", "pyarrow.compute", "pyarrow.parquet", "windowing.jit", "windowing.engine.run")
 
 
 def main() -> None:
@@ -48,6 +49,7 @@ def main() -> None:
         if os.environ.get(BARE):
             without_pandas()
         preload()
+        add_more()  # not before: what the user's folders hold is for the user's own code
         if path := os.environ.get(ORDERED):
             obey(Path(path))
     gc.freeze()  # Spark's daemon collects garbage after every task: not through all these modules, please

@@ -84,6 +84,11 @@ _CAUSES = (
         "free some space, or name a folder on a larger disk: --spark-conf spark.local.dir=FOLDER",
     ),
     (
+        r"Too many open files|Error loading java\.security file",  # Java's first file of all those it has open
+        "too few files may be open at once",
+        "raise the limit: ulimit -n 4096",
+    ),
+    (
         r"java\.lang\.OutOfMemoryError",
         "Java ran out of memory (it may use {memory})",
         "give it more: --spark-conf spark.driver.memory=4g",

@@ -13,6 +13,7 @@ from windowing.engine.background import Background
 from windowing.engine.ending import end_now, end_properly, ended, forget
 from windowing.engine.failures import SparkTraceError, explained, guarded
 from windowing.engine.java import Gateway
+from windowing.engine.masters import AUTHENTICATE
 from windowing.engine.setup import Setup, remove
 from windowing.engine.shared import Shared
 
@@ -40,13 +41,14 @@ class Progress:
 class Session:
     """A running Spark.
 
-    ``context``: pyspark's own. ``on_progress``: called from the thread that calls `run`, a few times a second while it
-    waits.
+    ``context``: pyspark's own. ``is_open``: whether it takes messages from whoever reaches it. ``on_progress``: called
+    from the thread that calls `run`, a few times a second while it waits.
     """
 
     def __init__(self, context: SparkContext, gateway: Gateway, setup: Setup) -> None:
         self.context = context
         self._cores: int = context.defaultParallelism
+        self.is_open: bool = context.getConf().get(AUTHENTICATE, "false") != "true"
         self.on_progress: Callable[[Progress], None] | None = None
         self._gateway = gateway
         self._setup = setup

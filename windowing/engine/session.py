@@ -23,6 +23,7 @@ from windowing.engine.daemon import preload
 from windowing.engine.ending import ended, forget
 from windowing.engine.failures import SparkTraceError, explained, guarded
 from windowing.engine.java import CLASS_PATH, Gateway, find_java, launch
+from windowing.engine.limits import allow_open_files
 from windowing.engine.running import Progress, Session
 from windowing.engine.seed import Seed, plant
 from windowing.engine.setup import Setup, java_environment, make_setup, remove, seed_place, worker_environment
@@ -71,6 +72,13 @@ class Boot:
         ended_well = kind is None and self._session is not None and self._setup.local
         if ended_well and self._archive is not None and self._archive.is_due():
             make_later(self._archive, self._plain, java_environment(self._setup))
+
+    @property
+    def notes(self) -> list[str]:
+        """What the user should know of folders that are not used, for others can write there."""
+        why = self._archive.refusal() if self._archive is not None else None
+        told = f"Java's classes are not kept between runs, for {why}; make it yours alone (chown, chmod go-w)"
+        return [*self._setup.notes, *([told] if why else [])]
 
     def plant(self) -> None:
         """Let workers grow from a fork of this process, which must have one thread and nothing open that matters."""
@@ -147,8 +155,10 @@ def boot(
 ) -> Boot:
     """Start Spark on ``master`` and return at once. ``spark_conf``, the user's, goes over ``settings``.
 
-    Raises `SparkError` where there is no Java. ``environ``: this process's environment unless given.
+    Raises `SparkError` where there is no Java, or too few files may be open, and `ConfigError` where others could speak
+    to Spark. ``environ``: this process's environment unless given.
     """
+    allow_open_files()
     env = os.environ if environ is None else environ
     plain = {name: value for name, value in settings.items() if name not in spark_conf or name == CLASS_PATH}
     return Boot(make_setup(master, {**settings, **spark_conf}, env), verbose, plain)
@@ -169,7 +179,7 @@ def _connect(gateway: Gateway, setup: Setup) -> SparkContext:
     except Exception as error:
         raise (ended(gateway, 0.2) or error) from error
     context._accumulatorServer.handle_error = lambda *_: None  # it would print that Java hung up, whenever Java ends
-    context.pythonExec = sys.executable if setup.local else _remote_python(setup)
+    context.pythonExec = sys.executable if setup.local else _other_python(setup)
     return context
 
 
@@ -194,8 +204,9 @@ def _context(port: int, secret: str) -> SparkContext:
     return SparkContext(gateway=gateway, conf=SparkConf(_jvm=gateway.jvm))
 
 
-def _remote_python(setup: Setup) -> str:
-    return setup.settings.get("spark.pyspark.python") or setup.environ.get("PYSPARK_PYTHON") or "python3"
+def _other_python(setup: Setup) -> str:
+    own = sys.executable if setup.on_this_machine else "python3"
+    return setup.settings.get("spark.pyspark.python") or setup.environ.get("PYSPARK_PYTHON") or own
 
 
 def _check_master(master: str) -> None:

@@ -35,9 +35,12 @@ def main() -> None:
 def make(archive: Archive, write: Callable[[Path], object]) -> None:
     """Let ``write`` write the archive, unless one is there or another process is about it; then drop the oldest.
 
-    Where ``write`` writes nothing, or raises a `WincliError`, an empty file says so.
+    Where ``write`` writes nothing, or raises a `WincliError`, an empty file says so. Nothing is made where others can
+    write.
     """
     archive.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    if archive.refusal() is not None:
+        return
     with (archive.folder / "making.lock").open("a") as lock:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)

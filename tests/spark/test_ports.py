@@ -1,0 +1,80 @@
+"""What other users of the machine find at the ports of a run: nothing that takes a word from them."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import psutil
+
+from tests.knocking import call, is_loopback, listening, message, page, work
+from windowing.engine.masters import AUTHENTICATE
+from windowing.engine.session import Session
+
+ROOT = Path(__file__).parents[2]
+REFUSED = "Expected SaslMessage"
+"""What Spark's authentication says to who does not begin with it."""
+
+GATEWAY = "Authentication error"
+"""What the gateway of Java says to who does not begin with its secret."""
+
+
+def answer(port: int) -> str:
+    """What a port of Java's says to a stranger: a refusal, in one word, or what it answered."""
+    status = page(port)
+    if status is not None:
+        return f"page {status}"
+    told = message(port) if GATEWAY not in (called := call(port)) else called
+    return next((refusal for refusal in (REFUSED, GATEWAY) if refusal in told), told)
+
+
+def test_one_who_does_not_know_the_secret_is_refused_at_every_port_of_a_local_master(session: Session) -> None:
+    assert session.each("start a worker", len, ["ab"]) == [2]
+    assert not session.is_open
+    driver = psutil.Process()
+    java = psutil.Process(session._gateway.process.pid)
+    ports = listening(java)
+    assert all(is_loopback(address) for address, _ in [*ports, *listening(driver)])
+    assert sorted(answer(port) for _, port in ports) == sorted([GATEWAY, REFUSED, REFUSED])
+    daemons = [each for each in java.children(recursive=True) if listening(each)]
+    ((address, port),) = [place for each in daemons for place in listening(each)]
+    assert is_loopback(address)
+    assert work(port).endswith(b"err")
+
+
+CLUSTER = """
+import sys
+import psutil
+from conf.spark import spark_settings
+from tests.knocking import is_loopback, listening
+from tests.spark.test_ports import answer
+from windowing.engine.session import start
+
+master = "local-cluster[1,1,1024]"
+with start(master, {}, spark_settings(master, {})) as running:
+    running.each("start a worker", len, ["ab"])
+    secret = running._setup.settings["spark.authenticate.secret"]
+    processes = psutil.Process().children(recursive=True)
+    print(len(secret), running.is_open, any(secret in word for each in processes for word in each.cmdline()))
+    ports = [place for each in processes if each.name() == "java" for place in listening(each)]
+    print(all(is_loopback(address) for address, _ in ports), sorted({answer(port) for _, port in ports}))
+    print(sum(each.name() == "java" for each in processes))
+"""
+
+
+def test_a_cluster_in_miniature_refuses_strangers_and_needs_nothing_set(tmp_path: Path) -> None:
+    env = {k: v for k, v in os.environ.items() if not k.startswith("SPARK")}
+    env |= {"PYTHONPATH": str(ROOT), "TMPDIR": str(tmp_path), "PATH": os.environ["PATH"]}
+    done = subprocess.run(
+        [sys.executable, "-c", CLUSTER], env=env, cwd=ROOT, text=True, capture_output=True, timeout=300, check=False
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.splitlines() == ["64 False False", f"True {sorted([GATEWAY, REFUSED, 'page 403'])}", "2"]
+    assert list(tmp_path.iterdir()) == []  # not even the folder that Spark keeps for each of its workers
+
+
+def test_authentication_is_on_whatever_a_session_was_asked_for(session: Session) -> None:
+    assert session.context.getConf().get(AUTHENTICATE) == "true"
+    assert session.context.getConf().get("spark.authenticate.secret") is None  # Spark's own, in memory alone

@@ -1,0 +1,85 @@
+"""Where modules are looked for: never in the working folder, unless code of the user's own was asked for there.
+
+Whoever runs a job among files that came from elsewhere asked for windows over them, and not for a ``sitecustomize.py``
+or ``scipy.py`` among them to be run. So the working folder is no part of the path of the driver, of Java's workers or
+of anything else that is started. Where a job names a function or an operator, it is the last entry, put there when all
+that is imported anyway has been: no name in it comes before one of Python's own or of a package that is installed.
+
+Python puts it on the path by itself for ``python -m`` and for an empty entry of ``PYTHONPATH``. Who writes it out
+there wants it.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import site
+import sys
+from collections.abc import Iterable, Mapping, MutableMapping
+from pathlib import Path
+
+import windowing
+
+MORE = "WINCLI_WORKER_PATH"
+"""Environment variable: folders that workers look for modules in last, as a list in JSON."""
+
+
+def leave_out_working_folder() -> None:
+    """Take the working folder off this process's path, unless it is to be there."""
+    sys.path[:] = _wanted(sys.path, os.environ)
+
+
+def add_working_folder() -> None:
+    """Let ``module:name`` be a file of the working folder, from now on and where no other module has that name."""
+    add([str(Path.cwd())])
+
+
+def with_working_folder(environ: Mapping[str, str]) -> dict[str, str]:
+    """An environment of Java in which workers, too, find the user's modules in the working folder."""
+    return {**environ, MORE: json.dumps([str(Path.cwd())])}
+
+
+def add(folders: Iterable[str]) -> None:
+    """Let modules be found in more folders: last."""
+    sys.path.extend(folder for folder in folders if folder not in sys.path)
+
+
+def add_more() -> None:
+    """Let modules of a worker be found where its driver says, too."""
+    add(json.loads(os.environ.get(MORE, "[]")))
+
+
+def tell_workers(environ: MutableMapping[str, str]) -> None:
+    """Let workers on this machine find in the end what this process finds; ``environ``: that of their Java.
+
+    The path itself does not go by ``PYTHONPATH``: a new Python takes its ``sitecustomize`` from there, and what is
+    there comes before Python's own modules. Our code alone does, where a new Python would not find it.
+    """
+    code, named = _code(), _named(environ)
+    own = [] if code in {*site.getsitepackages(), site.getusersitepackages()} else [code]
+    environ["PYTHONPATH"] = os.pathsep.join(dict.fromkeys([*named, *own]))
+    environ["PYTHONSAFEPATH"] = "1"
+    more = [*_wanted(sys.path, environ), *json.loads(environ.get(MORE, "[]"))]
+    environ[MORE] = json.dumps(list(dict.fromkeys(more)))
+
+
+def _wanted(path: Iterable[str], environ: Mapping[str, str]) -> list[str]:
+    """A path without the working folder, unless ``PYTHONPATH`` says it or our own code lies there."""
+    try:
+        here = Path.cwd().resolve()
+    except FileNotFoundError:  # it has been removed, and holds no module
+        return [entry for entry in path if entry]
+    if here in [Path(entry).resolve() for entry in (*_named(environ), _code())]:
+        return [entry or str(here) for entry in path]
+    return [entry for entry in path if Path(entry).resolve() != here]
+
+
+def _named(environ: Mapping[str, str]) -> list[str]:
+    """The folders that ``PYTHONPATH`` names; an empty entry names none."""
+    entries = environ.get("PYTHONPATH", "").split(os.pathsep)
+    return [str(Path(entry).absolute()) for entry in entries if entry]
+
+
+def _code() -> str:
+    """The folder that our own packages are in."""
+    return str(Path(windowing.__path__[0]).parent)
