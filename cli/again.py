@@ -12,27 +12,31 @@ from cli.repeats import absolute
 from conf.job import Job
 from readers.listing import MANIFEST, NoFilesError, list_files
 from windowing.errors import ConfigError, InputError
+from windowing.redaction import restored
 from writers.output import manifest_in
 from writers.place import locate
 from writers.record import UnitRecord, WrittenOutput
 
 
-def plain_again(record: UnitRecord) -> tuple[Asked, list[str]]:
+def plain_again(named: Sequence[str], record: UnitRecord) -> tuple[Asked, list[str]]:
     """Return the job of a plain run, its outputs to be replaced, and the files that it read.
 
-    Raises `InputError` where a file is gone, `ConfigError` where an output holds something else by now.
+    ``named``: paths that the command at work names, which have the secrets that records do not. Raises `InputError`
+    where a file is gone, `ConfigError` where an output holds something else by now, or a secret is missing.
     """
-    for output in record.outputs:
+    outputs = [replace(output, path=restored(output.path, named)) for output in record.outputs]
+    for output in outputs:
         _check_output(record, output)
-    files = [file.path for file in record.inputs]
-    bases = tuple(absolute(_fixed(path)) for path in record.job["input"])
+    files = [restored(file.path, named) for file in record.inputs]
+    inputs = [restored(path, named) for path in record.job["input"]]
+    bases = tuple(absolute(_fixed(path)) for path in inputs)
     _check_files(record, files, bases)
-    *own, last = record.outputs
-    told = {**record.job, "output": _named(last), "mode": "overwrite"}
+    *own, last = outputs
+    told = {**record.job, "input": inputs, "output": _named(last), "mode": "overwrite"}
     asked = asked_of(Job.model_validate(told))
-    outputs = iter(own)
+    others = iter(own)
     stages = tuple(
-        replace(one, stage=one.stage.model_copy(update={"output": _named(next(outputs))})) if one.stage.output else one
+        replace(one, stage=one.stage.model_copy(update={"output": _named(next(others))})) if one.stage.output else one
         for one in asked.stages[:-1]
     )
     stages = (*stages, asked.stages[-1])

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import gc
 import os
-import signal
 import sys
-import threading
 from typing import Annotated, Any, NoReturn
 
 import typer
 
 from cli import options
 from cli.help_page import GroupedCommand
-from cli.messages import INTERRUPTED, OK, TERMINATED, UNEXPECTED, USAGE, Messages, Stopped, exit_code
+from cli.messages import OK, UNEXPECTED, USAGE, Messages, Stopped, exit_code
+from cli.stopping import stop_on_signals
+from cli.streams import guard_streams
 from windowing.engine.module_path import leave_out_working_folder
 from windowing.errors import ConfigError, WincliError
 from windowing.names import nearest, short
@@ -26,8 +26,6 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )
-
-_SIGNALS: dict[int, int] = {signal.SIGINT: INTERRUPTED, signal.SIGTERM: TERMINATED}
 
 _LONGEST = 300  # characters of a message that repeats what was typed
 _FILTERS = ("--where", "--filter", "--having")  # what people look for who know SQL
@@ -47,7 +45,8 @@ Examples:
   wincli run --window "count(100)" --emit rows --sort-by "price desc" in/ sorted/
   wincli run nightly.yaml --start 2026-11-01 --end 2026-11-08
 \b
-Exit codes: 0 ok, 1 unexpected, 2 usage or spec, 3 files, 4 data, 5 Java or Spark, 130 interrupted, 143 terminated.
+Exit codes: 0 ok, 1 unexpected, 2 usage or spec, 3 files, 4 data, 5 Java or Spark, 129 hung up,
+  130 interrupted, 131 quit, 143 terminated.
 """
 
 
@@ -149,9 +148,8 @@ def version() -> None:
 
 def main() -> NoReturn:
     """Run the command line and exit with the code of what happened."""
-    for number in _SIGNALS:
-        signal.signal(number, _stop)
-    sys.unraisablehook = _stop_again
+    guard_streams()
+    stop_on_signals()
     leave_out_working_folder()
     code = _main(sys.argv[1:])
     gc.freeze()  # or Python goes through all that was loaded once more before it ends: 0.1 s
@@ -161,18 +159,26 @@ def main() -> NoReturn:
 def _main(arguments: list[str]) -> int:
     messages = _early_messages(arguments)
     try:
-        code = app(args=arguments, prog_name="wincli", standalone_mode=False)
+        code = _called(arguments, messages)
+        sys.stdout.flush()
     except (Stopped, WincliError) as error:
         messages.error(error)
         return exit_code(error)
     except (typer.Abort, typer.Exit) as error:
         return getattr(error, "exit_code", USAGE)
     except Exception as error:
-        if hasattr(error, "format_message"):
-            return _usage(error, messages)
         messages.error(error)
         return UNEXPECTED
     return code if isinstance(code, int) else OK
+
+
+def _called(arguments: list[str], messages: Messages) -> Any:
+    try:
+        return app(args=arguments, prog_name="wincli", standalone_mode=False)
+    except Exception as error:
+        if hasattr(error, "format_message"):
+            return _usage(error, messages)
+        raise
 
 
 def _usage(error: Any, messages: Messages) -> int:
@@ -209,25 +215,6 @@ def _early_messages(arguments: list[str]) -> Messages:
     traces = "-vv" in arguments or arguments.count("-v") + arguments.count("--verbose") > 1
     as_json = "--log-format=json" in arguments or "--log-format json" in " ".join(arguments)
     return Messages(2 if traces else 0, as_json or os.environ.get("WINCLI_LOG_FORMAT") == "json")
-
-
-def _stop(number: int, _: Any) -> NoReturn:
-    """Stop at once. A second signal while this one cleans up is not heard."""
-    for each in _SIGNALS:
-        signal.signal(each, signal.SIG_IGN)
-    raise Stopped(_SIGNALS[number])
-
-
-def _stop_again(lost: Any) -> None:
-    """Send a signal once more that was lost: it came while C called back into Python, as numba's compiler does."""
-    if not isinstance(lost.exc_value, Stopped):
-        sys.__unraisablehook__(lost)
-        return
-    number = next(number for number, code in _SIGNALS.items() if code == lost.exc_value.code)
-    signal.signal(number, _stop)
-    again = threading.Timer(0.05, os.kill, (os.getpid(), number))
-    again.daemon = True
-    again.start()
 
 
 if __name__ == "__main__":

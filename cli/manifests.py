@@ -7,6 +7,7 @@ from typing import Any
 
 from cli.asked import Asked
 from cli.stages import RanStage
+from conf.recorded import recorded
 from readers.joint import JointSource
 from readers.source import FileSource
 from writers.manifest import build_manifest, stage_entry
@@ -34,7 +35,7 @@ def _manifest(
     *before, last = ran
     stage, outcome = last.stage, last.outcome
     return build_manifest(
-        job=asked.job.model_dump(mode="json", by_alias=True),
+        job=recorded(asked.job),
         spec=str(stage.plan.spec),
         schema=stage.result,
         order=stage.plan.order.columns,

@@ -14,6 +14,7 @@ from cli.identity import differences, identity_of
 from cli.plans import PlannedStage
 from cli.repeats import absolute
 from cli.stages import RanStage
+from conf.recorded import recorded
 from conf.units import Unit
 from readers.joint import JointSource
 from readers.source import FileSource
@@ -132,7 +133,7 @@ class Onto:
             versions(),
             state,
             before.state if before is not None else None,
-            asked.job.model_dump(mode="json", by_alias=True),
+            recorded(asked.job),
             self.reading.lent if self.reading else (),
             self.reading.borrowed if self.reading else (),
         )

@@ -9,6 +9,7 @@ from contextlib import contextmanager
 
 from cli.messages import Messages
 from windowing.engine.session import Progress
+from windowing.shown import shown
 
 _SECONDS_BETWEEN_LINES = 5.0
 
@@ -52,11 +53,11 @@ def _bar() -> Iterator[Tell]:
     from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn  # noqa: PLC0415
     from rich.progress import Progress as Bar  # noqa: PLC0415
 
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    columns = (TextColumn("{task.description}", markup=False), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
     with Bar(*columns, console=Console(stderr=True), transient=True) as bar:
         task = bar.add_task("starting", total=None)
 
         def tell(seen: Progress) -> None:
-            bar.update(task, description=seen.label, completed=seen.done, total=seen.total)
+            bar.update(task, description=shown(seen.label), completed=seen.done, total=seen.total)
 
         yield tell

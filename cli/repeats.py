@@ -9,6 +9,7 @@ from typing import Any, Protocol, TypeVar
 from windowing.engine.ports import InputFile
 from windowing.errors import ConfigError
 from windowing.names import printable
+from windowing.redaction import redacted_path
 
 _DECIDES = ("stages", "input_format", "schema", "multiline", "delimiter", "file_order", "state", "late")
 _ONLY_WHERE = ("output",)
@@ -54,7 +55,7 @@ def absolute(path: str) -> str:
 
 
 def _identity(file: InputFile) -> tuple[str, int, str | None]:
-    return absolute(file.path), file.size, file.mtime
+    return redacted_path(absolute(file.path)), file.size, file.mtime
 
 
 def same_job(was: Mapping[str, Any], now: Mapping[str, Any]) -> bool:

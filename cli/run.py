@@ -12,6 +12,7 @@ from typing import Any
 from cli.asked import Asked, read_job
 from cli.messages import Messages, Stopped, exit_code
 from cli.variables import strange_variables
+from conf.recorded import secrets_of
 from conf.spark import spark_settings
 from windowing.engine.bare import BARE, without_pandas
 from windowing.engine.limits import too_few_files
@@ -19,7 +20,6 @@ from windowing.engine.masters import is_local
 from windowing.engine.module_path import add_working_folder, with_working_folder
 from windowing.engine.seed import may_seed, prepare
 from windowing.engine.session import Boot, boot
-from windowing.errors import WincliError
 
 
 def run_command(options: Mapping[str, Any], level: int) -> int:
@@ -29,7 +29,7 @@ def run_command(options: Mapping[str, Any], level: int) -> int:
     """
     started = time.perf_counter()
     asked = read_job(options)
-    messages = Messages(level, asked.job.log_format == "json")
+    messages = Messages(level, asked.job.log_format == "json", secrets=secrets_of(asked.job))
     for note in (*strange_variables(os.environ), *asked.notes):
         messages.note(note)
     try:
@@ -54,10 +54,8 @@ def run_command(options: Mapping[str, Any], level: int) -> int:
             with show_progress(asked.job.progress, messages) as show:
                 tell = run_asked(asked, Desk(spark, show, messages, started))
         return tell()
-    except (Stopped, WincliError, OSError) as error:
-        if isinstance(error, OSError) and error.errno != errno.EMFILE:
-            raise
-        told = too_few_files() if isinstance(error, OSError) else error
+    except (Stopped, Exception) as error:  # by these messages, which know what is secret
+        told = too_few_files() if isinstance(error, OSError) and error.errno == errno.EMFILE else error
         messages.error(told)
         return exit_code(told)
 
@@ -73,4 +71,4 @@ def _boot(asked: Asked, messages: Messages) -> Boot:
     environ = with_working_folder(os.environ) if asked.runs_user_code else {**os.environ, BARE: "1"}
     if _forks(asked):
         prepare(settings)
-    return boot(job.master, job.spark_conf, settings, verbose, environ)
+    return boot(job.master, job.spark_conf, settings, messages.java if verbose else None, environ)

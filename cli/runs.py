@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
-from typing import Any
 
 from cli.accounts import sum_rejected
 from cli.again import ending_as, plain_again
@@ -25,9 +24,11 @@ from cli.summary import tell_outcome
 from cli.unit_inputs import Places, UnitInput, find_input, find_places, list_inputs, outputs_of, unit_job
 from cli.words import many
 from conf.job import Job
+from conf.recorded import paths_of, recorded
 from conf.units import Unit, check_kind, plain_unit, unit_at, units
 from windowing.engine.ports import InputFile
 from windowing.errors import ConfigError, InputError, WincliError
+from windowing.redaction import redacted_path
 from writers.record import UnitRecord
 from writers.state import State, open_state
 
@@ -42,7 +43,7 @@ def run_asked(asked: Asked, desk: Desk) -> Tell:
 def _run_alone(asked: Asked, desk: Desk) -> Tell:
     outputs = _outputs(asked)
     is_there = asked.job.mode == "error" and all(read_result(path) for path in outputs)
-    if is_there and is_done(outputs, _dump(asked.job), _files(asked)):
+    if is_there and is_done(outputs, recorded(asked.job), _files(asked)):
         return partial(_nothing_to_do, asked, desk, f"{asked.job.output} holds the result of this job and input")
     ran = run_job(asked, desk)
     return partial(_told, lambda: tell_outcome(asked, ran, time.perf_counter() - desk.started, desk.messages))
@@ -50,21 +51,22 @@ def _run_alone(asked: Asked, desk: Desk) -> Tell:
 
 def _run_next(asked: Asked, path: str, desk: Desk) -> Tell:
     """Run a job as the next unit of a state."""
-    with open_state(path, owner()) as state:
+    with open_state(path, owner(), paths_of(asked.job)) as state:
         _tell_notes(state, desk)
         check_kind([(record.label, record.ordinal) for record in state.records], None)
-        outputs, job = _outputs(asked), _dump(asked.job)
+        outputs, job = _outputs(asked), recorded(asked.job)
 
         def is_same(record: UnitRecord) -> bool:
-            return same_job(record.job, job) and [output.shown for output in record.outputs] == list(outputs)
+            shown = [redacted_path(output.shown) for output in record.outputs]
+            return same_job(record.job, job) and shown == list(map(redacted_path, outputs))
 
         done = plain_run(state.records, _files(asked), is_same)
         if done is not None:
             return partial(_nothing_to_do, asked, desk, f"{done.label} of {path} has read this input")
         last = state.records[-1] if state.records else None
         unit = plain_unit(last.ordinal if last else None)
-        late = Late(state, desk, asked.job.keep, plain_again)
-        with _failing(state, unit):
+        late = Late(state, desk, asked.job.keep, partial(plain_again, paths_of(asked.job)))
+        with _failing(state, unit, desk):
             for record in settle(late, asked, unit):
                 _tell_unit(record, desk)
             onto = Onto(state, unit, last.label if last else None, asked.job.keep, late.readings.get(unit.label))
@@ -80,7 +82,7 @@ def _run_range(asked: Asked, desk: Desk) -> Tell:
     places = find_places(asked, asked_units[0], job.unit)
     if job.state is None:
         return _range_without_state(asked, desk, asked_units, places)
-    with open_state(job.state, owner()) as state:
+    with open_state(job.state, owner(), paths_of(job)) as state:
         _tell_notes(state, desk)
         in_range = {unit.ordinal for unit in asked_units}
         _check_same_job(job, [record for record in state.records if record.ordinal in in_range])
@@ -88,7 +90,7 @@ def _run_range(asked: Asked, desk: Desk) -> Tell:
         late = Late(state, desk, job.keep, lambda record: _job_again(asked, places, record))
 
         def settle_unit(unit: Unit, found: UnitInput, _: str | None) -> Iterator[UnitRecord]:
-            with _failing(state, unit):
+            with _failing(state, unit, desk):
                 for record in settle(late, unit_job(asked, places, unit, found), unit):
                     _tell_unit(record, desk)
                     yield record
@@ -98,7 +100,7 @@ def _run_range(asked: Asked, desk: Desk) -> Tell:
             one, former = unit_job(asked, places, unit, found), state.record(unit.label)
             if former is not None:
                 one = _replacing(one if unit.ordinal in in_range else ending_as(one, former))
-            with _failing(state, unit):
+            with _failing(state, unit, desk):
                 run_job(one, desk, onto)
             assert onto.record is not None
             _tell_unit(onto.record, desk)
@@ -116,7 +118,7 @@ def _run_range(asked: Asked, desk: Desk) -> Tell:
 
 def _range_without_state(asked: Asked, desk: Desk, asked_units: Sequence[Unit], places: Places) -> Tell:
     job = asked.job
-    dump = _dump(job)
+    dump = recorded(job)
     records = [result_record(unit, outputs_of(asked, places, unit), dump) for unit in asked_units]
 
     def run_unit(unit: Unit, found: UnitInput, _: str | None) -> ResultRecord:
@@ -161,10 +163,6 @@ def _outputs(asked: Asked) -> list[str]:
     return [*own, asked.job.output]
 
 
-def _dump(job: Job) -> dict[str, Any]:
-    return job.model_dump(mode="json", by_alias=True)
-
-
 def _replacing(asked: Asked) -> Asked:
     """The same, where results of an earlier run stand in its outputs."""
     return replace(asked, job=asked.job.model_copy(update={"mode": "overwrite"}))
@@ -182,7 +180,7 @@ def _job_again(asked: Asked, places: Places, record: UnitRecord) -> tuple[Asked,
 
 def _check_same_job(job: Job, records: Sequence[UnitRecord]) -> None:
     """Raise `ConfigError` where units of the range were done by another job, unless they are to be done again."""
-    now = _dump(job)
+    now = recorded(job)
     for record in records:
         if not job.redo and not same_job(record.job, now):
             raise ConfigError(
@@ -214,10 +212,10 @@ def _tell_unit(record: UnitRecord | ResultRecord, desk: Desk) -> None:
 
 
 @contextmanager
-def _failing(state: State, unit: Unit) -> Iterator[None]:
+def _failing(state: State, unit: Unit, desk: Desk) -> Iterator[None]:
     """Write down in the state why a unit failed."""
     try:
         yield
     except WincliError as error:
-        state.fail(unit.label, error.what, now())
+        state.fail(unit.label, desk.messages.clean(error.what), now())
         raise

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import socket
+import sys
 from dataclasses import asdict
 from typing import Any
 
@@ -14,6 +15,8 @@ from cli.messages import Messages
 from cli.status_read import Status, UnitStatus, read_status
 from cli.words import by_reason, many
 from conf.units import compact
+from windowing.redaction import redacted, redacted_path
+from windowing.shown import shown
 
 
 def status_command(path: str, as_json: bool, messages: Messages) -> None:
@@ -23,10 +26,20 @@ def status_command(path: str, as_json: bool, messages: Messages) -> None:
     """
     status = read_status(path, socket.gethostname())
     messages.detail(f"{path} is {_WHAT[status.what]}", path=path, what=status.what)
-    typer.echo(json.dumps(_as_json(status), indent=2, ensure_ascii=False) if as_json else "\n".join(_lines(status)))
+    typer.echo(_json_text(_as_json(status)) if as_json else "\n".join(map(redacted, map(shown, _lines(status)))))
 
 
 _WHAT = {"state": "a state", "range": "a folder of results", "result": "a result"}
+
+
+def _json_text(told: dict[str, Any]) -> str:
+    """JSON as people read it, or with all letters escaped where the encoding of stdout lacks one."""
+    text = json.dumps(told, indent=2, ensure_ascii=False)
+    try:
+        text.encode(sys.stdout.encoding or "utf-8")
+    except UnicodeEncodeError:
+        return json.dumps(told, indent=2)
+    return text
 
 
 def _as_json(status: Status) -> dict[str, Any]:
@@ -43,7 +56,7 @@ def _as_json(status: Status) -> dict[str, Any]:
         for unit in status.units
     ]
     return {
-        "path": status.path,
+        "path": redacted_path(status.path),
         "what": status.what,
         "units": units,
         "gaps": [unit.label for unit in status.gaps],
@@ -52,7 +65,7 @@ def _as_json(status: Status) -> dict[str, Any]:
         "at_work": asdict(status.at_work) if status.at_work else None,
         "to_complete": status.to_complete,
         "killed": status.killed,
-        "last_error": status.last_error,
+        "last_error": {key: redacted(text) for key, text in status.last_error.items()} if status.last_error else None,
     }
 
 
@@ -90,6 +103,7 @@ def _cells(unit: UnitStatus) -> tuple[str, ...]:
 
 def _table(rows: list[tuple[str, ...]]) -> list[str]:
     """Columns under their heads: the first and the last to the left, numbers to the right."""
+    rows = [tuple(map(shown, row)) for row in rows]
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     aligned = (
         [cell.rjust(width) if 0 < at < len(widths) - 1 else cell.ljust(width) for at, (cell, width) in enumerate(cells)]

@@ -7,7 +7,7 @@ from collections.abc import Container, Sequence
 from dataclasses import dataclass
 
 from conf.job import SINGLE_KEYS
-from windowing.errors import ConfigError, SpecError, WincliError
+from windowing.errors import ConfigError, MistakesError, SpecError, WincliError
 
 At = tuple[str | int, ...]
 """Where something is said in a job file: ``("stages", 1, "agg", 0)``."""
@@ -52,9 +52,8 @@ def told(mistakes: Sequence[Mistake], path: str | None) -> WincliError:
     errors = [_of_file(each, path) for each in in_file] + [_of_flag(each) for each in mistakes if each.line is None]
     if len(errors) == 1:
         return errors[0]
-    below = "".join("\n" + str(error) for error in errors).replace("\n", "\n  ")
     whose = path if len(in_file) == len(errors) else "the job"
-    return ConfigError(f"{whose} has {len(errors)} mistakes", f"mend them{below}")
+    return MistakesError(f"{whose} has {len(errors)} mistakes", "mend them", errors)
 
 
 def _of_file(mistake: Mistake, path: str | None) -> WincliError:

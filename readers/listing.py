@@ -19,6 +19,7 @@ from readers.files import Located
 from readers.walk import MANIFEST, Spot, check_values, is_hidden, matching, spot_at, walk
 from windowing.errors import InputError
 from windowing.names import nearest, printable
+from windowing.redaction import redacted_path
 
 __all__ = ["MANIFEST", "Found", "Listing", "NoFilesError", "list_files", "list_folders"]
 
@@ -184,7 +185,7 @@ def _root(path: str) -> Located:
         filesystem, inner = fs.FileSystem.from_uri(path)
     except (pa.ArrowException, OSError, ValueError) as error:
         raise InputError(f"{path} is no address that can be read: {error}", "use a path, file:// or s3://") from error
-    return Located(filesystem, inner.rstrip("/") or inner, path)
+    return Located(filesystem, inner.rstrip("/") or inner, redacted_path(path))
 
 
 def _found(spot: Spot) -> Found:
@@ -198,7 +199,7 @@ def _matched(pattern: str) -> Iterator[Spot]:
     magic = _MAGIC.search(pattern)
     start = pattern.rfind("/", 0, magic.start() if magic else 0) + 1
     base = pattern[:start]
-    root = spot_at(replace(_root(base or "."), shown=printable(base)))
+    root = spot_at(replace(_root(base or "."), shown=printable(redacted_path(base))))
     found = [] if root is None else [file for spot in matching(root, pattern[start:]) for file in walk(spot)]
     if not found:
         raise NoFilesError(f"nothing matches {printable(pattern)}", "check the folder; * stops at /, ** does not")

@@ -6,13 +6,17 @@ words go before it belong to the command line (``cli/messages.py``); a library u
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+
+from windowing.shown import shown
 
 
 class WincliError(Exception):
     """Base of all errors with a message for the user.
 
-    ``what`` is one line: what happened and where. ``do`` is what to do about it, or None.
+    ``what`` is one line: what happened and where. ``do`` is what to do about it, or None. As text, what they quote of
+    paths and data is escaped (`windowing.shown`): the only line ends in it are of our own making.
     """
 
     def __init__(self, what: str, do: str | None = None) -> None:
@@ -21,7 +25,7 @@ class WincliError(Exception):
         self.do = do
 
     def __str__(self) -> str:
-        return f"{self.what}; {self.do}" if self.do else self.what
+        return shown(f"{self.what}; {self.do}" if self.do else self.what)
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,12 +48,25 @@ class SpecError(WincliError):
         self.span = span
 
     def __str__(self) -> str:
-        caret = " " * self.span.start + "^" * max(1, self.span.stop - self.span.start)
-        return f"{super().__str__()}\n  {self.source}\n  {caret}"
+        before, at = shown(self.source[: self.span.start]), shown(self.source[self.span.start : self.span.stop])
+        caret = " " * len(before) + "^" * max(1, len(at))
+        return f"{super().__str__()}\n  {shown(self.source)}\n  {caret}"
 
 
 class ConfigError(WincliError):
     """Options, columns or types that do not go together: the user must ask for something else."""
+
+
+class MistakesError(ConfigError):
+    """Several mistakes of one job: ``errors`` are told below, each on lines of its own."""
+
+    def __init__(self, what: str, do: str | None = None, errors: Sequence[WincliError] = ()) -> None:
+        super().__init__(what, do)
+        self.errors = tuple(errors)
+
+    def __str__(self) -> str:
+        below = "".join(f"\n{error}" for error in self.errors).replace("\n", "\n  ")
+        return super().__str__() + below
 
 
 class InputError(WincliError):

@@ -20,6 +20,7 @@ from pyarrow import fs
 
 from windowing.errors import ConfigError
 from windowing.names import printable
+from windowing.redaction import redacted_path
 from writers.faults import writing
 
 MANIFEST = "_wincli/manifest.json"
@@ -30,7 +31,10 @@ _LONGEST_NAME = 200  # bytes: leaves room for what is added to it within the 255
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A folder: ``path`` in the file system ``fs``, absolute, no slash at the end; ``shown`` as the user wrote it."""
+    """A folder: ``path`` in the file system ``fs``, absolute, no slash at the end.
+
+    ``shown``: as the user wrote it, less what is secret in it.
+    """
 
     shown: str
     fs: fs.FileSystem
@@ -43,7 +47,7 @@ class Place:
 
     @property
     def address(self) -> str:
-        """What locates it from anywhere: the absolute path, or the URI in a store."""
+        """What locates it from anywhere: the absolute path, or the URI in a store, less what is secret in it."""
         return self.path if self.local else self.shown
 
     @property
@@ -96,7 +100,7 @@ def locate(path: str) -> Place:
         raise ConfigError(f"output {path} is a mount point, which cannot be replaced", "name a folder inside it")
     if not local and "/" not in inner:
         raise ConfigError(f"output {path} is the root of a store", "name a folder inside it")
-    return Place(path, system, inner)
+    return Place(redacted_path(path), system, inner)
 
 
 def resolve(path: str) -> tuple[fs.FileSystem, str]:

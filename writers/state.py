@@ -122,12 +122,14 @@ class State:
 
 
 @contextmanager
-def open_state(path: str, owner: Owner) -> Iterator[State]:
+def open_state(path: str, owner: Owner, named: Sequence[str] = ()) -> Iterator[State]:
     """Lock the state in the folder ``path``, which is made where it is absent, and see to what a killed run left.
 
     A commit that was under way is completed first; look at `State.notes`. To be opened before any output, since that
-    may put outputs in place. Raises `ConfigError`, nothing touched, for a folder that is not local or holds something
-    else, `OutputError` where another run works on it or the file system refuses, `InputError` where it is damaged.
+    may put outputs in place. ``named``: paths that the command at work names, which have the secrets that a killed run
+    did not write down with its outputs. Raises `ConfigError`, nothing touched, for a folder that is not local or holds
+    something else, `OutputError` where another run works on it or the file system refuses, `InputError` where it is
+    damaged.
     """
     root = _locate(path)
     with writing(f"the state {path}"):
@@ -140,7 +142,7 @@ def open_state(path: str, owner: Owner) -> Iterator[State]:
             if not (root / MARKER).exists():
                 put_json(root / MARKER, {"format": FORMAT})
         notes = [f"took the state {path} over from a run that died ({former.told(owner.started)})"] if former else []
-        notes += recover(root, path, owner)
+        notes += recover(root, path, owner, named)
         yield State(root, path, tuple(notes), read_records(root))
 
 

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 from pyarrow import fs
 
-from windowing.errors import DamagedError, OutputError, WincliError
+from windowing.errors import ConfigError, DamagedError, OutputError, WincliError
+from windowing.redaction import restored
 from writers import remote
 from writers.faults import reason, writing
 from writers.journal import Journal, PromisedOutput, finish, is_whole, read_journal, strike
@@ -21,12 +23,13 @@ from writers.state_folder import RUNNING, former, read_records, read_running, re
 from writers.state_staging import is_unit_of, put_unit_in_place
 
 
-def recover(root: Path, shown: str, owner: Owner) -> list[str]:
+def recover(root: Path, shown: str, owner: Owner, named: Sequence[str] = ()) -> list[str]:
     """Leave a state and the outputs of its last run all new or all old; return what is to be told.
 
-    Only for who holds the lock of the state; ``owner`` is who takes the locks of the outputs meanwhile. Raises, and
-    leaves the journal, `OutputError` where one of them is at work or cannot be put in place, `DamagedError` where the
-    journal is damaged and nothing tells what it said.
+    Only for who holds the lock of the state; ``owner`` is who takes the locks of the outputs meanwhile. ``named``:
+    paths with the secrets that are not written down. Raises, and leaves the journal, `OutputError` where an output is
+    at work or cannot be put in place, `ConfigError` where its secret is missing, `DamagedError` where the journal is
+    damaged and nothing tells what it said.
     """
     notes: list[str] = []
     try:
@@ -37,12 +40,16 @@ def recover(root: Path, shown: str, owner: Owner) -> list[str]:
         notes.append(f"the journal of the state {shown} was damaged; {waits}")
     with writing(f"the state {shown}"):
         if journal:
-            notes.append(_complete(root, shown, journal, owner))
+            notes.append(_complete(root, shown, _opened(journal, named), owner))
         strike(root)
-        return notes + _clean(root, owner)
+        return notes + _clean(root, owner, named)
 
 
-def _clean(root: Path, owner: Owner) -> list[str]:
+def _opened(journal: Journal, named: Sequence[str]) -> Journal:
+    return replace(journal, outputs=tuple(replace(out, path=restored(out.path, named)) for out in journal.outputs))
+
+
+def _clean(root: Path, owner: Owner, named: Sequence[str]) -> list[str]:
     """Remove what the run left that was at work last, beside its outputs and in the state; return what is to be told.
 
     Only where there is no journal. An output that another run is writing to is left alone: that one cleans up itself.
@@ -50,7 +57,7 @@ def _clean(root: Path, owner: Owner) -> list[str]:
     notes = []
     try:
         running = read_running(root)
-        notes += [note for output in running.outputs if (note := _tidy(output, owner))] if running else []
+        notes += [note for output in running.outputs if (note := _tidy(output, owner, named))] if running else []
     except DamagedError as error:
         notes.append(str(error))
     (root / RUNNING).unlink(missing_ok=True)
@@ -58,9 +65,13 @@ def _clean(root: Path, owner: Owner) -> list[str]:
     return notes
 
 
-def _tidy(output: WrittenOutput, owner: Owner) -> str | None:
+def _tidy(output: WrittenOutput, owner: Owner, named: Sequence[str]) -> str | None:
     try:
-        place = locate(output.path)
+        path = restored(output.path, named)
+    except ConfigError as error:
+        return f"could not remove what a killed run left beside {output.shown}: {error.what}"
+    try:
+        place = locate(path)
         if _is_reachable(place):
             with hold(place, owner):
                 tidy(place)

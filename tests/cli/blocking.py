@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -40,13 +41,25 @@ class Blocked:
         return psutil.wait_procs(self.children, timeout=10)[1]
 
 
-def block(folder: Path, *more: str) -> Blocked:
-    """Start a run from ``log`` to ``out`` and return when it is in the middle of its job."""
+def block(folder: Path, *more: str, before: Sequence[str] = (), quiet: bool = True) -> Blocked:
+    """Start a run from ``log`` to ``out`` and return when it is in the middle of its job; ``before``: as `start`."""
     write(folder / "log", a__csv="ts,user\n1,a\n100,a\n")
     (folder / "tmp").mkdir()
     write(folder, waiting__py=_MODULE.format(started=str(folder / "started"), go=str(folder / "go")))
-    args = ["run", "-q", "--master", MASTER, "-w", "delta(ts,60)", "-a", "x=waiting:wait(ts)", *more, "log", "out"]
-    blocked = Blocked(folder, start(args, folder, {"TMPDIR": str(folder / "tmp")}))
+    args = [
+        "run",
+        *(["-q"] if quiet else []),
+        "--master",
+        MASTER,
+        "-w",
+        "delta(ts,60)",
+        "-a",
+        "x=waiting:wait(ts)",
+        *more,
+        "log",
+        "out",
+    ]
+    blocked = Blocked(folder, start(args, folder, {"TMPDIR": str(folder / "tmp")}, before))
     deadline = time.monotonic() + _PATIENCE
     while not (folder / "started").exists():
         assert blocked.process.poll() is None, ended(blocked.process)

@@ -48,8 +48,10 @@ def left_beside(folder: Path) -> list[str]:
     [
         (signal.SIGINT, 130, "interrupted; nothing was written"),
         (signal.SIGTERM, 143, "terminated; nothing was written"),
+        (signal.SIGHUP, 129, "hung up; nothing was written"),
+        (signal.SIGQUIT, 131, "quit; nothing was written"),
     ],
-    ids=["Ctrl-C", "SIGTERM"],
+    ids=["Ctrl-C", "SIGTERM", "SIGHUP", "SIGQUIT"],
 )
 def test_a_stopped_run_leaves_nothing(
     tmp_path: Path, old: dict[str, bytes | None], stop: signal.Signals, code: int, text: str
@@ -64,6 +66,27 @@ def test_a_stopped_run_leaves_nothing(
     assert left_beside(tmp_path) == []
     assert list((tmp_path / "tmp").iterdir()) == []
     assert tree(tmp_path / "out") == old
+
+
+def test_a_run_under_nohup_is_not_stopped_by_a_hang_up(tmp_path: Path) -> None:
+    blocked = block(tmp_path, before=["nohup"])
+    os.killpg(blocked.process.pid, signal.SIGHUP)
+    assert blocked.go_on().code == 0
+    assert rows(tmp_path / "out", "x") == [1, 100]
+
+
+def test_the_next_run_sweeps_the_temporary_folders_of_one_that_was_killed(tmp_path: Path) -> None:
+    (tmp_path / "disk").mkdir()
+    disk = ("--spark-conf", f"spark.local.dir={tmp_path / 'disk'}")
+    blocked = block(tmp_path, *disk)
+    blocked.process.kill()
+    ended(blocked.process)
+    assert blocked.alive() == []
+    assert len([*(tmp_path / "tmp").iterdir(), *(tmp_path / "disk").iterdir()]) == 2
+    args = run_args(["-q", "-w", "count(9)", *disk, "log", "other"])
+    ran = wincli(*args, cwd=tmp_path, env={"TMPDIR": str(tmp_path / "tmp")})
+    assert ran == Ran(0, "", "")
+    assert [*(tmp_path / "tmp").iterdir(), *(tmp_path / "disk").iterdir()] == []
 
 
 def test_a_run_that_is_stopped_while_java_starts_leaves_nothing(tmp_path: Path) -> None:

@@ -14,7 +14,17 @@ from windowing import errors
 from windowing.engine import java as module
 from windowing.engine.background import Background
 from windowing.engine.failures import TaskError, explained, guarded, last_line, packed, unpacked
-from windowing.engine.java import Gateway, Java, class_path, command, find_java, java_version, properties
+from windowing.engine.java import (
+    OPTIONS,
+    Gateway,
+    Java,
+    arguments,
+    class_path,
+    command,
+    find_java,
+    java_version,
+    properties,
+)
 from windowing.engine.masters import is_local
 from windowing.errors import DataError, InputError, Span, SparkError, SpecError
 
@@ -104,7 +114,7 @@ def test_command_starts_spark_directly(tmp_path: Path) -> None:
     assert "--add-opens=java.base/java.nio=ALL-UNNAMED" in line
     assert "-Dwith=a space" in line
     assert "-Xmx2g" in line
-    assert line.index("-XX:+UseSerialGC") < line.index("-Duser=1")
+    assert line.index("-XX:+UseSerialGC") < line.index(f"@{tmp_path / OPTIONS}")
 
 
 def test_command_needs_no_module_that_a_small_runtime_lacks(tmp_path: Path) -> None:
@@ -121,6 +131,13 @@ def test_class_path_holds_the_configuration_of_a_cluster() -> None:
     first, jars, *folders = path.split(":")
     assert (first, folders) == ("/a.jar", ["/etc/spark", "/etc/hadoop"])
     assert jars.endswith("/jars/*")
+
+
+def test_what_users_say_to_java_is_on_no_command_line(tmp_path: Path) -> None:
+    """Java reads its options from a file: a password among them is not for all users of a machine to see."""
+    said = {"spark.driver.extraJavaOptions": "-Duser=1 '-Dpassword=a \"b\\c d'"}
+    assert not any("password" in word for word in command(BUNDLED, said, {}, tmp_path))
+    assert arguments(said["spark.driver.extraJavaOptions"]) == '"-Duser=1"\n"-Dpassword=a \\"b\\\\c d"\n'
 
 
 def test_properties_are_escaped() -> None:

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from windowing.engine.java import Gateway
+from windowing.engine.temporary import WORKERS
 from windowing.errors import SparkError
 
 if TYPE_CHECKING:
@@ -42,7 +43,7 @@ def end_now(context: SparkContext, gateway: Gateway) -> None:
     server.server_shutdown = True
     gateway.kill()
     threading.Thread(target=server.shutdown, daemon=True).start()
-    _wait_for_workers(gateway.folder / "workers.lock")
+    _wait_for_workers(gateway.folder / WORKERS)
 
 
 def _wait_for_workers(lock: Path) -> None:

@@ -14,9 +14,8 @@ import shlex
 import shutil
 import struct
 import subprocess
-import tempfile
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -57,6 +56,9 @@ _SPARK_OPTIONS = (
 CLASS_PATH = "spark.driver.extraClassPath"
 """The setting with what the user puts before Spark's jars."""
 
+OPTIONS = "java.options"
+"""The file in the folder of a run with the user's own options for Java."""
+
 CONF_FOLDERS = ("SPARK_CONF_DIR", "HADOOP_CONF_DIR", "YARN_CONF_DIR")
 """Environment variables that name folders with the configuration of Spark and Hadoop."""
 
@@ -82,6 +84,11 @@ class Gateway:
         """What Java has said so far."""
         path = self.folder / "java.log"
         return path.read_text(errors="replace") if path.exists() else ""
+
+    def words(self) -> Iterator[str]:
+        """Yield, line by line, what a Java says that is heard, until it ends."""
+        for line in self.process.stdout or ():
+            yield line.decode("utf-8", "replace").rstrip("\r\n")
 
     def address(self) -> tuple[int, str] | None:
         """Port and secret, or None while Java is not yet listening."""
@@ -185,25 +192,27 @@ def launch(
     settings: Mapping[str, str],
     environ: Mapping[str, str],
     folder: Path,
-    verbose: bool,
+    is_heard: bool,
     options: Sequence[str] = (),
 ) -> Gateway:
     """Start Spark's Java process with ``settings`` and return at once, before it listens.
 
     ``folder``: a new one, for nobody else; Java writes its address, its log and its own temporary files there.
-    ``environ`` is the environment of Java and of all it starts. With ``verbose`` Java writes to this process's stderr.
+    ``environ`` is the environment of Java and of all it starts. ``is_heard``: what Java says is not for its log, but
+    for `Gateway.words`.
     ``options``: more of Java's own, which those of the settings go over.
     """
     (folder / "tmp").mkdir()
     (folder / "spark.properties").write_text(properties(settings))
+    (folder / OPTIONS).write_text(arguments(settings.get("spark.driver.extraJavaOptions", "")))
     env = {**environ, "_PYSPARK_DRIVER_CONN_INFO_PATH": str(folder / "gateway"), "SPARK_CONNECT_MODE": "0"}
     with (folder / "java.log").open("wb") as log:
         process = subprocess.Popen(
             command(java, settings, environ, folder, options),
             env=env,
             stdin=subprocess.PIPE,  # Java ends when the driver does and this pipe closes, however the driver ends
-            stdout=2 if verbose else log,  # never this process's stdout, which is for data
-            stderr=None if verbose else log,
+            stdout=subprocess.PIPE if is_heard else log,
+            stderr=subprocess.STDOUT,
             process_group=0,  # Ctrl-C is for the driver alone, which then stops Java
         )
     return Gateway(process, folder)
@@ -212,17 +221,23 @@ def launch(
 def command(
     java: Java, settings: Mapping[str, str], environ: Mapping[str, str], folder: Path, more: Sequence[str] = ()
 ) -> list[str]:
-    """The command line of Java. Settings go by file: a command line is for all users of a machine to read."""
+    """The command line of Java. What users say goes by files: a command line is for all of a machine to read."""
     options = [
         *more,
         f"-Xmx{settings.get('spark.driver.memory', '1g')}",
         *shlex.split(settings.get("spark.driver.defaultJavaOptions", "")),
         f"-Djava.io.tmpdir={folder / 'tmp'}",
-        *shlex.split(settings.get("spark.driver.extraJavaOptions", "")),
+        *([f"@{folder / OPTIONS}"] if settings.get("spark.driver.extraJavaOptions", "").strip() else []),
     ]
     submit = ["org.apache.spark.deploy.SparkSubmit", "--properties-file", str(folder / "spark.properties")]
     path = class_path(settings, environ)
     return [java.path, "-cp", path, *_SPARK_OPTIONS, *options, *submit, "--load-spark-defaults", "pyspark-shell"]
+
+
+def arguments(options: str) -> str:
+    """The text of a file of Java's options, one a line, from what a shell would read as such."""
+    quoted = (option.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n") for option in shlex.split(options))
+    return "".join(f'"{option}"\n' for option in quoted)
 
 
 def class_path(settings: Mapping[str, str], environ: Mapping[str, str]) -> str:
@@ -253,8 +268,3 @@ def _escaped(text: str, special: str) -> str:
     for letter in "\\" + special:
         text = text.replace(letter, "\\" + letter)
     return text.replace("\n", "\\n").replace("\r", "\\r").replace("\t", "\\t")
-
-
-def new_folder(parent: str | None = None) -> Path:
-    """A new temporary folder that only this user can enter."""
-    return Path(tempfile.mkdtemp(prefix="wincli-", dir=parent))

@@ -39,7 +39,7 @@ _MALLOC = {"MALLOC_TRIM_THRESHOLD_": -1, "MALLOC_TOP_PAD_": -2, "MALLOC_MMAP_THR
 _MOST = (1 << 31) - 1
 _PR_SET_PDEATHSIG = 1
 _C = ctypes.CDLL(None)
-_SIGNALS = (signal.SIGINT, signal.SIGTERM)
+_SIGNALS = (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signal.SIGTERM)
 _NAME = "python-wincli"  # what top and ps call it and its workers
 _PATIENCE = 2.0
 
@@ -132,7 +132,8 @@ def _live(listener: socket.socket, orders: socket.socket) -> NoReturn:
         os.setpgid(0, 0)  # Ctrl-C is for the driver alone
         _end_with_parent(signal.SIGTERM)  # until it is a daemon, which ends with Java
         for number in _SIGNALS:
-            signal.signal(number, signal.SIG_DFL)
+            if signal.getsignal(number) != signal.SIG_IGN:  # by nohup
+                signal.signal(number, signal.SIG_DFL)
         signal.pthread_sigmask(signal.SIG_UNBLOCK, _SIGNALS)
         _let_go({listener.fileno(), orders.fileno()})
         Path("/proc/self/comm").write_text(_NAME)

@@ -14,7 +14,7 @@ import socket
 import sys
 from collections.abc import Callable, Mapping
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from windowing.engine.archive import archive_of, make_later
 from windowing.engine.background import Background
@@ -40,6 +40,8 @@ __all__ = ["Boot", "Progress", "Session", "boot", "guarded", "start"]
 
 _PATIENCE = 2.0
 
+Hear: TypeAlias = Callable[[str], None]
+
 
 class Boot:
     """A Spark that is starting. `session` waits for it; `close` ends it, started or not.
@@ -48,14 +50,16 @@ class Boot:
     settings that are not the user's, are for that. The driver of a cluster uses an archive that is there.
     """
 
-    def __init__(self, setup: Setup, verbose: bool, plain: Mapping[str, str]) -> None:
+    def __init__(self, setup: Setup, hear: Hear | None, plain: Mapping[str, str]) -> None:
         self._setup = setup
+        self._hear = hear
+        self._heard: Background[None] | None = None
         self._plain = plain
         try:
             java, env = find_java(setup.environ), java_environment(setup)
             self._archive = archive_of(java, setup.settings, env)
             options = self._archive.reading() if self._archive is not None else ()
-            self._gateway = launch(java, setup.settings, env, setup.folder, verbose, options)
+            self._gateway = launch(java, setup.settings, env, setup.folder, hear is not None, options)
         except BaseException:
             remove(setup)
             raise
@@ -86,9 +90,11 @@ class Boot:
         self._seed = plant(seed_place(self._setup))
 
     def connect(self) -> None:
-        """Begin to wait for Java, in the background."""
+        """Begin to wait for Java, and to hear what it says, in the background."""
         if self._work is None:
             setup = self._setup
+            if self._hear is not None:
+                self._heard = Background(partial(_pass_on, self._gateway, self._hear))
             self._work = Background(lambda: Session(_connect(self._gateway, setup), self._gateway, setup))
 
     def warm(self, plan: Plan, schema: pa.Schema) -> None:
@@ -144,29 +150,37 @@ class Boot:
             remove(self._setup)
         if seed is not None:
             seed.end()
+        if self._heard is not None:
+            self._heard.finished(_PATIENCE)  # its last words
 
 
 def boot(
     master: str,
     spark_conf: Mapping[str, str],
     settings: Mapping[str, str],
-    verbose: bool = False,
+    hear: Hear | None = None,
     environ: Mapping[str, str] | None = None,
 ) -> Boot:
     """Start Spark on ``master`` and return at once. ``spark_conf``, the user's, goes over ``settings``.
 
     Raises `SparkError` where there is no Java, or too few files may be open, and `ConfigError` where others could speak
-    to Spark. ``environ``: this process's environment unless given.
+    to Spark. ``hear``: what gets every line that Java says, or nobody does; it is called from a thread of its own.
+    ``environ``: this process's environment unless given.
     """
     allow_open_files()
     env = os.environ if environ is None else environ
     plain = {name: value for name, value in settings.items() if name not in spark_conf or name == CLASS_PATH}
-    return Boot(make_setup(master, {**settings, **spark_conf}, env), verbose, plain)
+    return Boot(make_setup(master, {**settings, **spark_conf}, env), hear, plain)
 
 
-def start(master: str, spark_conf: Mapping[str, str], settings: Mapping[str, str], verbose: bool = False) -> Session:
+def start(master: str, spark_conf: Mapping[str, str], settings: Mapping[str, str]) -> Session:
     """Start Spark and wait for it: `boot` and `Boot.session` in one."""
-    return boot(master, spark_conf, settings, verbose).session()
+    return boot(master, spark_conf, settings).session()
+
+
+def _pass_on(gateway: Gateway, hear: Hear) -> None:
+    for line in gateway.words():
+        hear(line)
 
 
 def _connect(gateway: Gateway, setup: Setup) -> SparkContext:

@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 import os
-import shutil
 import tempfile
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from windowing.engine.bare import BARE
 from windowing.engine.daemon import LOCK, ORDERED
-from windowing.engine.java import new_folder, spark_home
+from windowing.engine.java import spark_home
 from windowing.engine.masters import closed_to_others, cluster_environment, is_local, is_small_cluster
 from windowing.engine.module_path import tell_workers
 from windowing.engine.seed import SEED
 from windowing.engine.shipping import FOLDER, ORDERS
+from windowing.engine.temporary import WORKERS, Held, new_folder, sweep
 from windowing.errors import SparkError
 from windowing.others import way_in
 
@@ -29,7 +29,7 @@ _POLL = 0.05
 class Setup:
     """How Spark is to run: its ``master``, all ``settings``, and the folders that are removed in the end.
 
-    ``notes``: what the user should know of these.
+    ``notes``: what the user should know of these. ``held``: the temporary folders of this run that hold all these.
     """
 
     master: str
@@ -38,6 +38,7 @@ class Setup:
     folder: Path
     scratch: tuple[Path, ...]
     notes: tuple[str, ...] = ()
+    held: tuple[Held, ...] = ()
 
     @property
     def local(self) -> bool:
@@ -51,36 +52,46 @@ class Setup:
 
 
 def make_setup(master: str, settings: Mapping[str, str], environ: Mapping[str, str]) -> Setup:
-    """Make the folders, and settings that name them.
+    """Make the folders, and settings that name them; remove those of runs that were killed.
 
     Raises `SparkError` where a folder cannot be made or others could replace it, and `ConfigError` where others could
     speak to Spark.
     """
     env, merged = dict(environ), {**settings, "spark.master": master, **closed_to_others(master, settings)}
     place, notes = _place()
-    folder = new_folder(place)
+    named = _disks(merged, env) if is_local(master) else []
+    sweep([place, *named])
+    held: list[Held] = []
     try:
-        scratch = _scratch(merged, env, folder) if is_local(master) else ()
+        for parent in (place, *named):
+            held.append(new_folder(parent))
+        folder = held[0].path
+        scratch = _scratch(folder, held[1:]) if is_local(master) else ()
     except OSError as error:
-        shutil.rmtree(folder)
+        _remove(held, 0)
         raise SparkError(
             f"no folder for Spark's temporary files: {error.strerror}: {error.filename}",
             "name one that is there and can be written: --spark-conf spark.local.dir=FOLDER",
         ) from None
     if scratch:
         merged["spark.local.dir"] = ",".join(map(str, scratch))
-    return Setup(master, merged, env, folder, scratch, notes)
+    return Setup(master, merged, env, folder, scratch, notes, tuple(held))
 
 
-def _scratch(settings: Mapping[str, str], environ: dict[str, str], folder: Path) -> tuple[Path, ...]:
-    """Folders of our own for Spark's blocks: one in each that the user named, for Spark would leave its files there."""
+def _disks(settings: Mapping[str, str], environ: dict[str, str]) -> list[str]:
+    """Where the user wants Spark's blocks."""
     named = environ.pop("SPARK_LOCAL_DIRS", "") or settings.get("spark.local.dir", "")
-    if named:
-        parents = [parent.strip() for parent in named.split(",")]
-        for parent in parents:
-            if why := way_in(Path(parent), may_be_shared=True):
-                raise _open_folder("spark.local.dir", why)
-        return tuple(map(new_folder, parents))
+    parents = [parent.strip() for parent in named.split(",")] if named else []
+    for parent in parents:
+        if why := way_in(Path(parent), may_be_shared=True):
+            raise _open_folder("spark.local.dir", why)
+    return parents
+
+
+def _scratch(folder: Path, own: Sequence[Held]) -> tuple[Path, ...]:
+    """Folders of our own for Spark's blocks: one in each that the user named, for Spark would leave its files there."""
+    if own:
+        return tuple(held.path for held in own)
     (folder / "spark").mkdir()
     return (folder / "spark",)
 
@@ -119,7 +130,7 @@ def java_environment(setup: Setup) -> dict[str, str]:
     if not setup.local:
         cluster_environment(env, spark_home(setup.environ), setup.folder)
         return env
-    env[LOCK] = str(setup.folder / "workers.lock")
+    env[LOCK] = str(setup.folder / WORKERS)
     env[SEED] = str(seed_place(setup))
     return env
 
@@ -144,9 +155,14 @@ def remove(setup: Setup) -> None:
 
     A Java that is just being ended by a signal of its own may still write into one, so that it cannot be removed yet.
     """
-    patience = time.monotonic() + _PATIENCE
-    for folder in (*setup.scratch, setup.folder):
-        shutil.rmtree(folder, ignore_errors=True)
-        while Path(folder).exists() and time.monotonic() < patience:
+    _remove(setup.held, _PATIENCE)
+
+
+def _remove(held: Sequence[Held], seconds: float) -> None:
+    patience = time.monotonic() + seconds
+    for folder in reversed(held):
+        folder.remove()
+        while folder.path.exists() and time.monotonic() < patience:
             time.sleep(_POLL)
-            shutil.rmtree(folder, ignore_errors=True)
+            folder.remove()
+        folder.let_go()

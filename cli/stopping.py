@@ -1,0 +1,46 @@
+"""Signals that stop a run: each ends it in order, with an exit code of its own."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import threading
+from typing import Any, NoReturn
+
+from cli.messages import HUNG_UP, INTERRUPTED, QUIT, TERMINATED, Stopped
+
+SIGNALS: dict[int, int] = {
+    signal.SIGHUP: HUNG_UP,
+    signal.SIGINT: INTERRUPTED,
+    signal.SIGQUIT: QUIT,
+    signal.SIGTERM: TERMINATED,
+}
+"""The exit code that each signal ends a run with."""
+
+
+def stop_on_signals() -> None:
+    """Let signals stop this process in order. Under ``nohup`` a hang-up is not heard."""
+    for number in SIGNALS:
+        if number != signal.SIGHUP or signal.getsignal(number) != signal.SIG_IGN:
+            signal.signal(number, _stop)
+    sys.unraisablehook = _stop_again
+
+
+def _stop(number: int, _: Any) -> NoReturn:
+    """Stop at once. A second signal while this one cleans up is not heard."""
+    for each in SIGNALS:
+        signal.signal(each, signal.SIG_IGN)
+    raise Stopped(SIGNALS[number])
+
+
+def _stop_again(lost: Any) -> None:
+    """Send a signal once more that was lost: it came while C called back into Python, as numba's compiler does."""
+    if not isinstance(lost.exc_value, Stopped):
+        sys.__unraisablehook__(lost)
+        return
+    number = next(number for number, code in SIGNALS.items() if code == lost.exc_value.code)
+    signal.signal(number, _stop)
+    again = threading.Timer(0.05, os.kill, (os.getpid(), number))
+    again.daemon = True
+    again.start()

@@ -1,0 +1,49 @@
+"""Runs that nobody hears: they are done all the same."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.cli.blocking import block
+from tests.cli.running import WINCLI, environment, rows, run_args, write
+
+
+def close(*numbers: int) -> Callable[[], None]:
+    def closed() -> None:
+        for number in numbers:
+            os.close(number)
+
+    return closed
+
+
+@pytest.mark.parametrize("progress", ["auto", "plain"])
+@pytest.mark.parametrize("way", ["full", "closed pipe", "closed", "all closed"])
+def test_a_run_whose_stderr_cannot_be_written_is_done(tmp_path: Path, way: str, progress: str) -> None:
+    write(tmp_path / "log", a__csv="ts,user\n1,a\n2,b\n100,a\n")
+    before = {"closed": close(2), "all closed": close(0, 1, 2)}.get(way)
+    read, stderr = os.pipe()
+    os.close(read)
+    if way == "full":
+        stderr = os.open("/dev/full", os.O_WRONLY)
+    verbose = ["-vv"] if progress == "plain" else []
+    args = run_args([*verbose, "--progress", progress, "-w", "count(2)", "-a", "n=count()", "log", "out"])
+    done = subprocess.run(
+        [WINCLI, *args], cwd=tmp_path, env=environment(), stderr=stderr, preexec_fn=before, check=False, timeout=180
+    )
+    assert done.returncode == 0
+    assert rows(tmp_path / "out", "n") == [2, 1]
+
+
+def test_a_run_whose_terminal_goes_away_while_the_bar_is_drawn_is_done(tmp_path: Path) -> None:
+    """As under nohup: the bar has to be drawn where nobody looks any more."""
+    terminal, theirs = os.openpty()
+    blocked = block(tmp_path, before=["bash", "-c", f'exec "$@" 2>{os.ttyname(theirs)}', "run"], quiet=False)
+    os.close(theirs)
+    os.close(terminal)
+    assert blocked.go_on().code == 0
+    assert rows(tmp_path / "out", "x") == [1, 100]

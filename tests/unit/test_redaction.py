@@ -1,0 +1,102 @@
+"""What is secret, and texts without it."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from cli.repeats import same_inputs, same_job
+from conf.making import make_job
+from conf.recorded import paths_of, recorded, secrets_of
+from readers.options import parse_schema
+from windowing.engine.ports import InputFile
+from windowing.errors import ConfigError
+from windowing.redaction import is_secret, redacted, redacted_path, restored, secret_values, without
+
+
+@pytest.mark.parametrize(
+    ("text", "left"),
+    [
+        ("cannot reach s3://AKIA:SECRET@bucket/x: no", "cannot reach s3://***@bucket/x: no"),
+        ("s3://TOKEN@bucket/x", "s3://***@bucket/x"),
+        ("s3://AKIA:SEC/RET+x@bucket/x", "s3://***@bucket/x"),
+        ("s3://AKIA:SECRET/x", "s3://AKIA:***/x"),
+        ("abfss://box:PASS@account/x", "abfss://box:***@account/x"),
+        ("https://a/b?x=1&sig=S&X-Amz-Signature=S, then", "https://a/b?x=1&sig=***&X-Amz-Signature=***, then"),
+        ("s3://b/?access_key=A&secret_key=S&region=r", "s3://b/?access_key=***&secret_key=***&region=r"),
+        ("--spark-conf spark.hadoop.fs.s3a.secret.key=S", "--spark-conf spark.hadoop.fs.s3a.secret.key=***"),
+        ("-Dmy.password='a b' -Dx.y=1", "-Dmy.password=*** -Dx.y=1"),
+        ("AWS_SECRET_ACCESS_KEY=S", "AWS_SECRET_ACCESS_KEY=***"),
+    ],
+)
+def test_secrets_are_masked_in_texts(text: str, left: str) -> None:
+    assert redacted(text) == left
+    assert redacted(left) == left
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "s3://bucket/user@example.com/a.csv",
+        "hdfs://ann@node:9000/a",
+        "abfs://container@account/a",
+        "spark://one:7077,two:7077",
+        "s3://logs-{date:%Y}/a",
+        "s3://[::1]:9000/a",
+        "in/token=abc/key=1/a.csv",
+        "tokens=sum(tokens)",
+        "its key is user, not none",
+    ],
+)
+def test_what_is_no_secret_stays(text: str) -> None:
+    assert redacted(text) == text
+
+
+@pytest.mark.parametrize("name", ["fs.s3a.access.key", "db_password", "AuthToken", "sig", "fs.azure.account.key.a.net"])
+def test_names_of_secrets(name: str) -> None:
+    assert is_secret(name)
+    assert not is_secret("spark.executor.memory")
+
+
+def test_values_of_a_job_are_masked_wherever_they_stand() -> None:
+    settings = {"a.secret": "hunter2222", "b.key": "true", "c.token": "abc", "d.opts": "-Dx.password=swordfish -Dy=z"}
+    values = secret_values(settings, ["in", "s3://AKIA1234:SEC%2FRET@b/x"])
+    told = "hunter2222 true abc swordfish AKIA1234 SEC/RET SEC%2FRET"
+    assert without(told, values) == "*** true abc *** *** *** ***"
+
+
+def job(secret: str) -> dict[str, object]:
+    return {
+        "window": "count(2)",
+        "key": ["user"],
+        "input": [f"s3://AKIA1234:{secret}@bucket/in"],
+        "output": f"s3://AKIA1234:{secret}@bucket/out",
+        "spark_conf": {"spark.hadoop.fs.s3a.secret.key": secret, "spark.executor.memory": "1g"},
+    }
+
+
+def test_a_job_is_recorded_without_secrets_and_is_the_same_job_with_others() -> None:
+    one, other = (make_job(job(secret), None, parse_schema) for secret in ("hunter2222", "hunter3333"))
+    assert "hunter2222" in secrets_of(one)
+    told = recorded(one)
+    assert "hunter" not in json.dumps(told)
+    assert told["spark_conf"] == {"spark.hadoop.fs.s3a.secret.key": "***", "spark.executor.memory": "1g"}
+    assert told["stages"][0]["key"] == ["user"]
+    assert told == recorded(other)
+    assert same_job(told, recorded(other))
+    files = [[InputFile(f"s3://AKIA1234:{secret}@bucket/in/a.csv", 1, None)] for secret in ("hunter2222", "hunter3333")]
+    assert same_inputs(*files)
+    assert not same_inputs(files[0], [InputFile("s3://AKIA1234:hunter2222@elsewhere/in/a.csv", 1, None)])
+
+
+def test_a_recorded_path_gets_its_secrets_from_what_a_run_names() -> None:
+    named = paths_of(make_job(job("hunter%2F2"), None, parse_schema))
+    recorded_path = redacted_path("s3://AKIA1234:old@bucket/in/a.csv?region=r")
+    assert restored(recorded_path, named) == "s3://AKIA1234:hunter%2F2@bucket/in/a.csv?region=r"
+    assert restored("s3://bucket/in", named) == "s3://bucket/in"
+    assert restored("in/***", named) == "in/***"
+    with_query = ["s3://bucket/x?secret_key=S&region=q"]
+    assert restored("s3://bucket/a?secret_key=***&b", with_query) == "s3://bucket/a?secret_key=S&b"
+    with pytest.raises(ConfigError, match=r"s3://\*\*\*@other/x is recorded without its secrets"):
+        restored("s3://***@other/x", named)

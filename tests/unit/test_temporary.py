@@ -1,0 +1,142 @@
+"""Temporary folders: those of runs that are gone are swept, and no others."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from windowing.engine import temporary
+from windowing.engine.temporary import OWNER, PREFIX, WORKERS, new_folder, sweep
+
+HOLD = """
+import os, sys
+from windowing.engine.temporary import new_folder
+held = new_folder(sys.argv[1])
+(held.path / "spark").mkdir()
+(held.path / "spark" / "blob").write_bytes(b"x")
+print(held.path, flush=True)
+sys.stdin.read()
+"""
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Iterator[tuple[subprocess.Popen[str], Path]]:
+    """A process that holds a folder with something in it."""
+    process = subprocess.Popen([sys.executable, "-c", HOLD, str(tmp_path)], text=True, stdin=-1, stdout=-1)
+    assert process.stdout is not None
+    yield process, Path(process.stdout.readline().strip())
+    process.kill()
+    process.communicate()
+
+
+def test_a_folder_stays_while_its_run_lives_and_is_swept_when_it_was_killed(
+    tmp_path: Path, run: tuple[subprocess.Popen[str], Path]
+) -> None:
+    process, folder = run
+    sweep([str(tmp_path)])
+    assert (folder / "spark" / "blob").exists()
+    process.kill()
+    process.wait()
+    sweep([str(tmp_path)])
+    assert not folder.exists()
+
+
+def test_a_folder_stays_while_workers_of_its_run_live(tmp_path: Path, run: tuple[subprocess.Popen[str], Path]) -> None:
+    process, folder = run
+    lock = os.open(folder / WORKERS, os.O_RDWR | os.O_CREAT)
+    temporary.fcntl.flock(lock, temporary.fcntl.LOCK_SH)
+    process.kill()
+    process.wait()
+    sweep([str(tmp_path)])
+    assert folder.exists()
+    os.close(lock)
+    sweep([str(tmp_path)])
+    assert not folder.exists()
+
+
+def dead(parent: Path, **signed: str) -> Path:
+    """A folder of a run that is gone; ``signed``: what differs in what it was signed with."""
+    held = new_folder(str(parent))
+    (held.path / OWNER).write_text(json.dumps({**temporary._machine(), **signed}))
+    (held.path / "file").touch()
+    held.let_go()
+    return held.path
+
+
+def test_a_machine_that_was_started_anew_sweeps_and_another_one_does_not(tmp_path: Path) -> None:
+    before, container = dead(tmp_path, boot="another"), dead(tmp_path, host="another")
+    elsewhere = dead(tmp_path, boot="another", host="another")
+    sweep([str(tmp_path)])
+    assert not before.exists()
+    assert not container.exists()
+    assert elsewhere.exists()
+
+
+def test_what_is_not_signed_or_not_a_run_s_is_never_touched(tmp_path: Path) -> None:
+    others = [tmp_path / "wincli-data", tmp_path / f"{PREFIX}unsigned", tmp_path / f"{PREFIX}fifo"]
+    for folder in others:
+        folder.mkdir()
+        (folder / "file").touch()
+    os.mkfifo(others[2] / OWNER)
+    (tmp_path / f"{PREFIX}file").touch()
+    (tmp_path / f"{PREFIX}empty").mkdir()
+    sweep([str(tmp_path), str(tmp_path / "nowhere")])
+    assert sorted(path.name for path in tmp_path.iterdir()) == sorted(
+        [*(folder.name for folder in others), f"{PREFIX}file", f"{PREFIX}empty"]
+    )
+    os.utime(tmp_path / f"{PREFIX}empty", (0, 0))
+    sweep([str(tmp_path)])
+    assert not (tmp_path / f"{PREFIX}empty").exists()
+
+
+def test_links_are_not_followed(tmp_path: Path) -> None:
+    """A link in the place of a folder, of its owner's file, and in a folder that is swept."""
+    far, parent = tmp_path / "far", tmp_path / "tmp"
+    parent.mkdir()
+    target = dead(tmp_path)
+    target.rename(far)
+    (parent / f"{PREFIX}link").symlink_to(far)
+    inner = parent / f"{PREFIX}inner"
+    inner.mkdir()
+    (inner / OWNER).symlink_to(far / OWNER)
+    swept = dead(parent)
+    (swept / "link").symlink_to(far)
+    sweep([str(parent)])
+    assert not swept.exists()
+    assert inner.exists()
+    assert (far / "file").exists()
+
+
+def test_folders_of_other_users_are_never_touched(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = dead(tmp_path)
+    user = os.geteuid()
+    monkeypatch.setattr(temporary.os, "geteuid", lambda: user + 1)
+    sweep([str(tmp_path)])
+    assert (folder / "file").exists()
+
+
+def test_a_folder_that_is_swept_before_it_is_signed_is_made_anew(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    taken, real = [], temporary._is_taken
+
+    def late(lock: int) -> bool:
+        if not taken:
+            taken.append(lock)
+            sweep([str(tmp_path)])
+        return real(lock)
+
+    monkeypatch.setattr(temporary, "_is_taken", late)
+    held = new_folder(str(tmp_path))
+    assert [path.name for path in tmp_path.iterdir()] == [held.path.name]
+    sweep([str(tmp_path)])
+    assert held.path.exists()
+    held.remove()
+    held.let_go()
+    assert not held.path.exists()

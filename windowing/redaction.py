@@ -1,0 +1,170 @@
+"""The one rule for what is secret, and how texts are shown and recorded without it.
+
+Secret are the values of settings and of a URL's parameters whose names say so, and the user info of a URL. What opens
+files and starts Spark keeps the real values; whatever is printed or written down goes through here. What is recorded
+is compared by what is left, so a changed secret makes no other job and no other file.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from typing import Any
+from urllib.parse import unquote
+
+from windowing.errors import ConfigError
+
+MASK = "***"
+"""What stands where a secret was."""
+
+_SECRET = re.compile(
+    r"secret|passw|passphrase|token|credential|signature|key|(?:^|[^a-z])(?:sig|pwd|pass)$", re.IGNORECASE
+)
+_NAMES_IN_FRONT = ("hdfs", "viewfs", "abfs", "abfss", "wasb", "wasbs", "ssh", "sftp")
+# In these, ``NAME@`` alone is a user or a container, without which a path would say less than which one it is.
+
+_URL = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*://[^\s'\"<>`]*?)([;,.:)\]]*(?=[\s'\"<>`]|$))")  # less what ends a phrase
+_SETTING = re.compile(  # in a text, only a name with points, or all in capitals, is surely a setting's
+    r"""(?<![\w./])((?:-[DP])?(?:[\w-]+(?:\.[\w-]+)+|[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+))=("[^"]*"|'[^']*'|[^\s,;'"]+)"""
+)
+_SHORTEST = 6  # letters of a value that is looked for in texts: shorter ones stand in too many words
+
+
+def is_secret(name: str) -> bool:
+    """Whether the name of a setting or parameter says that its value is secret."""
+    return _SECRET.search(name) is not None
+
+
+def redacted(text: str) -> str:
+    """Return a text without the secrets in the URLs and settings ``NAME=VALUE`` that it holds."""
+    if "://" in text:
+        text = _URL.sub(lambda found: _url(found[1]) + found[2], text)
+    return _SETTING.sub(_setting, text) if "=" in text else text
+
+
+def redacted_path(path: str) -> str:
+    """Return a path or URI without its secrets; a local path is returned as it is."""
+    return _url(path) if "://" in path else path
+
+
+def redacted_settings(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Return settings, those whose names are secret masked, and without the secrets in the values of others."""
+    return {name: MASK if is_secret(name) else redacted(str(value)) for name, value in settings.items()}
+
+
+def secret_values(settings: Mapping[str, str], paths: Iterable[str]) -> tuple[str, ...]:
+    """Return what must not be seen in any text of a job with these settings and paths, the longest first.
+
+    Values that are short, or numbers, are left out: they stand in texts that are none of theirs.
+    """
+    found = [value for name, value in settings.items() if is_secret(name)]
+    found += [
+        pair[2].strip("\"'") for text in settings.values() for pair in _SETTING.finditer(text) if is_secret(pair[1])
+    ]
+    found += [part for path in paths if "://" in path for part in _secret_parts(path)]
+    kept = {form for value in found for form in (value, unquote(value)) if _stands_out(form)}
+    return tuple(sorted(kept, key=lambda value: (-len(value), value)))
+
+
+def without(text: str, values: Iterable[str]) -> str:
+    """Return a text as `redacted`, and with these values masked wherever they stand."""
+    text = redacted(text)
+    for value in values:
+        text = text.replace(value, MASK)
+    return text
+
+
+def restored(path: str, named: Iterable[str]) -> str:
+    """Return a recorded path with its secrets, taken from what a run names: URIs of the same place.
+
+    Raises `ConfigError` where none of them is.
+    """
+    if "://" not in path or MASK not in path:
+        return path
+    scheme, authority, rest = _split(path)
+    for other in named:
+        if "://" not in other:
+            continue
+        its_scheme, its_authority, its_rest = _split(other)
+        if (its_scheme, _authority(scheme, its_authority)) == (scheme, authority):
+            whole = f"{scheme}://{its_authority}{_with_parameters(rest, its_rest)}"
+            if MASK not in whole:
+                return whole
+    what = f"{path} is recorded without its secrets, and this run names no path of that place"
+    raise ConfigError(what, "name it as the run did that wrote this, or keep secrets in the environment")
+
+
+def _stands_out(value: str) -> bool:
+    return len(value) >= _SHORTEST and not re.fullmatch(r"[\d.]+|false|true|" + re.escape(MASK), value, re.IGNORECASE)
+
+
+def _url(url: str) -> str:
+    scheme, authority, rest = _split(url)
+    return f"{scheme}://{_authority(scheme, authority)}{_parameters(rest)}"
+
+
+def _split(url: str) -> tuple[str, str, str]:
+    """Split a URL into scheme, authority and the rest. A ``/`` in a password that is not quoted belongs to that."""
+    scheme, _, after = url.partition("://")
+    end = re.search(r"[/?#]|$", after)
+    assert end is not None
+    at = end.start()
+    if "@" not in after[:at] and _has_password(after[:at]) and "@" in after:
+        behind = re.search(r"[/?#]|$", after[after.rindex("@") :])
+        assert behind is not None
+        at = after.rindex("@") + behind.start()
+    return scheme, after[:at], after[at:]
+
+
+def _has_password(host: str) -> bool:
+    """Whether what stands behind a colon is no port: ``KEY:SEC`` of a password with a slash."""
+    hosts = re.sub(r"\[[^]]*\]|\{[^}]*\}", "", host).split(",")
+    return any(":" in each and not each.rpartition(":")[2].isdigit() and not each.endswith(":") for each in hosts)
+
+
+def _authority(scheme: str, authority: str) -> str:
+    user, sign, host = authority.rpartition("@")
+    if not sign:
+        return f"{authority.partition(':')[0]}:{MASK}" if _has_password(authority) else authority
+    name, colon, _ = user.partition(":")
+    if scheme.lower() in _NAMES_IN_FRONT:
+        return f"{name}:{MASK}@{host}" if colon else authority
+    return f"{MASK}@{host}"
+
+
+def _parameters(rest: str) -> str:
+    head, sign, query = rest.partition("?")
+    return head + sign + "&".join(map(_parameter, query.split("&"))) if sign else rest
+
+
+def _parameter(text: str) -> str:
+    name, sign, _ = text.partition("=")
+    return f"{name}={MASK}" if sign and is_secret(unquote(name)) else text
+
+
+def _with_parameters(rest: str, other: str) -> str:
+    """Give masked parameters the values that they have in another URL."""
+    head, sign, query = rest.partition("?")
+    known = dict(text.partition("=")[::2] for text in other.partition("?")[2].split("&"))
+    given = [
+        f"{name}={known[name]}" if value == MASK and name in known else f"{name}={value}" if value else name
+        for name, _, value in (text.partition("=") for text in query.split("&"))
+    ]
+    return head + sign + "&".join(given) if sign else rest
+
+
+def _setting(found: re.Match[str]) -> str:
+    return f"{found[1]}={MASK}" if is_secret(found[1]) else found[0]
+
+
+def _secret_parts(url: str) -> list[str]:
+    """The user info of a URL, with and without its colon, and its secret parameters."""
+    scheme, authority, rest = _split(url)
+    user, sign, _ = authority.rpartition("@")
+    if not sign and _has_password(authority):
+        user = authority
+    name, colon, password = user.partition(":")
+    found = [] if scheme.lower() in _NAMES_IN_FRONT and not colon else [user, password]
+    found += [] if scheme.lower() in _NAMES_IN_FRONT else [name]
+    pairs = (text.partition("=") for text in rest.partition("?")[2].split("&"))
+    return [*found, *(value for key, _, value in pairs if is_secret(unquote(key)))]
