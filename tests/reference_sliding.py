@@ -57,25 +57,35 @@ class Sliding:
         key = tuple(row[name] for name in self.key)
         at = tuple(row[name] for name in self.order) or None
         now = self.partitions.now(self.clock(pos))
+        self.grow_old(now)
         self.forget(self.partitions.aged(now))
         window = self.windows.setdefault(key, Window())
         if isinstance(self.trigger, Delta):
-            self.rise(key, row, now, at, pos)
+            self.rise(key, row, at, pos)
         self.make_room(window, row)
         self.insert(window, pos)
         self.partitions.insert(key, now)
         self.forget(self.partitions.excess({key: window.held for key, window in self.windows.items()}))
         if isinstance(self.trigger, Count) and key in self.windows and window.inserted == self.trigger.n:
-            self.fire(key, now, "trigger", at, pos)
+            self.fire(key, "trigger", at, pos)
 
-    def rise(self, key: Key, row: Row, now: Fraction, at: tuple[Value, ...] | None, pos: int) -> None:
+    def grow_old(self, now: Fraction) -> None:
+        """Drop the rows of all keys that are too old; a key without rows leaves the list, and keeps all else."""
+        if not isinstance(self.evict, Time):
+            return
+        for key, window in self.windows.items():
+            window.held = [pos for pos in window.held if not self.outlived(pos, now)]
+            if not window.held and key in self.partitions.inserted:
+                self.partitions.leave(key)
+
+    def rise(self, key: Key, row: Row, at: tuple[Value, ...] | None, pos: int) -> None:
         """Fire before a row that is too far above the key's first row, or the row of the last fire."""
         assert isinstance(self.trigger, Delta)
         window, name = self.windows[key], self.trigger.column
         if window.base is None:
             window.base = row
         elif rises_by_more(row[name], window.base[name], self.trigger.amount, self.trigger.kind):
-            self.fire(key, now, "trigger", at, pos)
+            self.fire(key, "trigger", at, pos)
             window.base = row
 
     def make_room(self, window: Window, row: Row) -> None:
@@ -119,22 +129,22 @@ class Sliding:
     def on_tick(self, k: int) -> None:
         assert isinstance(self.trigger, Time)
         now, at = self.trigger.tick(k), (self.trigger.told(k), *(None for _ in self.order[1:]))
+        self.grow_old(now)
         self.forget(self.partitions.aged(now))
         for key in sorted(self.windows):
-            self.fire(key, now, "trigger", at, -1)
+            self.fire(key, "trigger", at, -1)
         if not self.windows:
             self.nothing(at, -1)
 
     def on_end(self, now: Fraction) -> None:
+        self.grow_old(now)
         for key in sorted(key for key, window in self.windows.items() if window.inserted):
-            self.fire(key, now, "end", None, None)
+            self.fire(key, "end", None, None)
 
-    def fire(self, key: Key, now: Fraction, reason: str, at: tuple[Value, ...] | None, pos: int | None) -> None:
-        """Show the window as it stands at ``now``. A fire that nobody sees is one, too."""
+    def fire(self, key: Key, reason: str, at: tuple[Value, ...] | None, pos: int | None) -> None:
+        """Show the window as it stands. A fire that nobody sees is one, too."""
         window = self.windows[key]
         window.inserted = 0
-        if isinstance(self.evict, Time):
-            window.held = [pos for pos in window.held if not self.outlived(pos, now)]
         if not window.held:
             self.nothing(at, pos)
         elif window.full or self.partial:

@@ -26,7 +26,7 @@ from windowing.marks import NO_FILE, Marks, epochs, no_marks
 from windowing.panes import AT_END
 from windowing.sequence import Sequences, arrange
 from windowing.setting import Setting
-from windowing.sliding import evicted_at
+from windowing.sliding import evicted_at, lost_at
 from windowing.spec import Calendar, Count, Delta, Gap, PartitionEviction, Policy, Punct, Sliding, Time, Tumbling
 from windowing.timed import clock_cell, clock_grid
 from windowing.tumbling import tumbling_panes
@@ -127,9 +127,11 @@ def _rules(eviction: PartitionEviction) -> Rules:
 
 def _windows(spec: Tumbling | Sliding, sequences: Sequences, setting: Setting, order: Ints) -> Windows:
     if isinstance(spec, Tumbling):
-        return Windows(True, _stops(spec.policy, sequences, setting), isinstance(spec.policy, Delta | Gap), _NONE)
+        ends_before = isinstance(spec.policy, Delta | Gap)
+        return Windows(True, _stops(spec.policy, sequences, setting), ends_before, _NONE, False)
+    empties = isinstance(spec.evict, Time)
     counts_rows = spec.eviction is not None and spec.eviction.kind == "tupleCount"
-    return Windows(False, _NONE, False, _leaves(spec, sequences, order) if counts_rows else _NONE)
+    return Windows(False, _NONE, False, _leaves(spec, sequences, order) if counts_rows or empties else _NONE, empties)
 
 
 def _stops(policy: Policy, sequences: Sequences, setting: Setting) -> Ints:
@@ -166,12 +168,15 @@ def _times(spec: Tumbling | Sliding, sequences: Sequences, marks: Marks, setting
     passed = _NONE if events is None else events.passed[order]
     end = 0 if events is None else events.end
     if spec.eviction.kind != "partitionAge":
-        return Times(_NONE, passed, end, _NONE, _NONE)
+        return Times(_NONE, passed, end, _NONE, _NONE, _NONE)
     clock = combined(sequences.rows.column(sequences.order[0]))
     seconds = _seconds(clock_values(clock, sequences.order[0]), clock.type)[order]
     age = spec.eviction.amount.__floor__()
     due, stale = (_NONE if events is None else events.from_on(seconds, ahead) for ahead in (age + 1, age))
-    return Times(seconds, passed, end, due, stale)
+    lost = _NONE
+    if events is not None and isinstance(spec, Sliding) and isinstance(spec.evict, Time):
+        lost = lost_at(spec, sequences, setting)[order]
+    return Times(seconds, passed, end, due, stale, lost)
 
 
 @dataclass(frozen=True, slots=True)

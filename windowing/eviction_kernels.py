@@ -1,8 +1,9 @@
 """The loop of partition eviction: all rows of all keys in their total order, and a list of keys (semantics section 4).
 
-The list holds the keys that hold state, the one inserted into longest ago first. Every step is O(1): a key is a node
-of a doubly linked list, and what is known of its window is the row before which it ends. The loop knows nothing of
-columns: where a window ends that begins at a row, and when a row leaves a sliding window, has been found before.
+The list holds the keys that hold rows, the one inserted into longest ago first. Every step is O(1): a key is a node
+of a doubly linked list, and what is known of its window is the row before which it ends. Where time empties windows,
+the keys that it has emptied are the first ones of the list. The loop knows nothing of columns: where a window ends that
+begins at a row, and when a row leaves a sliding window, has been found before.
 """
 
 from __future__ import annotations
@@ -19,9 +20,10 @@ STAYS = -1
 BY_EVENT = -2
 """What `evicted_by` says of rows that no eviction follows, and of evictions by an event."""
 
-_OLDER, _NEWER, _BEGIN, _STOP, _ROW, _HELD, _SECOND, _DUE, _STALE, _FIELDS = range(10)
+_OLDER, _NEWER, _BEGIN, _STOP, _ROW, _HELD, _SECOND, _DUE, _STALE, _LOST, _FIELDS = range(11)
 """A node: its neighbours; the row where its window begins, or from which on it may hold rows, -1 where the key is not
 in the list; the row before which the window ends; the row inserted last; how many it holds; `Times` of the last row."""
+_NEVER = np.iinfo(np.int64).max
 
 _Nodes = npt.NDArray[np.int64]  # (K + 1, _FIELDS); node K is the head and the tail of the list
 
@@ -39,13 +41,15 @@ class Windows(NamedTuple):
 
     ``tumbles``: whether they do, or slide. ``stop``: int64 (n,), for each row the one before which a window ends that
     begins at it; ``before``: whether it ends when that row comes, else with the insertion of the row before it.
-    ``leaves``: int64 (n,), for each row the place at which it leaves a window that slides; n: never.
+    ``leaves``: int64 (n,), for each row the place at which it leaves a window that slides; n: never. ``empties``:
+    whether it leaves by time, so that a key may be left without rows.
     """
 
     tumbles: bool
     stop: Ints
     before: bool
     leaves: Ints
+    empties: bool
 
 
 class Times(NamedTuple):
@@ -53,7 +57,8 @@ class Times(NamedTuple):
 
     ``seconds``: int64 (n,), of the clock, whole, where ages count: below 2**62. ``passed``: int64 (n,), the last event
     before each place, and ``end``, the last of all. ``due``, ``stale``: int64 (n,), where ages count: the first event
-    at which a key that was inserted into at this place is more than the age old, and at least so old.
+    at which a key that was inserted into at this place is more than the age old, and at least so old. ``lost``: int64
+    (n,), the first that no longer finds the row in its window, where time evicts rows as well.
     """
 
     seconds: Ints
@@ -61,6 +66,7 @@ class Times(NamedTuple):
     end: int
     due: Ints
     stale: Ints
+    lost: Ints
 
 
 class _Keys(NamedTuple):
@@ -96,6 +102,7 @@ def evicted_by(
         if has_events and place >= begin and times.passed[place] > now:
             _happen(keys, windows.tumbles, len(times.due) > 0, now + 1, times.passed[place])
             now = times.passed[place]
+        _leave_empty(keys, windows, place)
         if len(times.seconds) and place >= begin:
             _evict_aged(keys, rules.age, times.seconds[place], row, now + 1)
         if before and nodes[k, _BEGIN] >= 0 and nodes[k, _STOP] == row:
@@ -108,6 +115,7 @@ def evicted_by(
         if len(times.due):
             nodes[k, _DUE] = times.due[place]
             nodes[k, _STALE] = times.stale[place]
+            nodes[k, _LOST] = times.lost[place] if len(times.lost) else _NEVER
         if len(windows.leaves):
             _drop(keys, key, first[place], following)
         while place >= begin and (keys.total[0] > rules.most_keys or keys.total[1] > rules.most_rows):
@@ -121,14 +129,31 @@ def evicted_by(
 
 @kernel
 def _happen(keys: _Keys, tumbles: bool, ages: bool, first: int, last: int) -> None:
-    """The events from ``first`` to ``last``. The first of them ends all windows that tumble, and leaves none."""
+    """The events from ``first`` to ``last``. The first of them ends all windows that tumble, and leaves none.
+
+    A key that holds no rows any more when it is due has left the list before; those behind it were inserted into later.
+    """
     nodes, head = keys.nodes, len(keys.nodes) - 1
     last = first if tumbles else last
-    while ages and nodes[head, _NEWER] != head and nodes[nodes[head, _NEWER], _DUE] <= last:
-        now = nodes[nodes[head, _NEWER], _DUE]
+    while ages and nodes[head, _NEWER] != head:
+        oldest = nodes[head, _NEWER]
+        now = min(nodes[oldest, _DUE], nodes[oldest, _LOST])
+        if now > last:
+            break
+        if now == nodes[oldest, _LOST]:
+            _leave(keys, oldest)
+            continue
         while nodes[head, _NEWER] != head and nodes[nodes[head, _NEWER], _STALE] <= now:
             _evict(keys, nodes[head, _NEWER], BY_EVENT, now)
     while tumbles and nodes[head, _NEWER] != head:
+        _leave(keys, nodes[head, _NEWER])
+
+
+@kernel
+def _leave_empty(keys: _Keys, windows: Windows, place: int) -> None:
+    """Take the keys out of the list that time has emptied by some place."""
+    nodes, head = keys.nodes, len(keys.nodes) - 1
+    while windows.empties and nodes[head, _NEWER] != head and windows.leaves[nodes[nodes[head, _NEWER], _ROW]] <= place:
         _leave(keys, nodes[head, _NEWER])
 
 

@@ -79,7 +79,7 @@ def of_use(
         case Sliding():
             pieces = sequences if cut is None else replace(sequences, bounds=cut.bounds)
             kept = held_rows(spec, pieces, setting)
-            if cut is not None or (setting.partial and sequences.keys is None):
+            if setting.partial and sequences.keys is None:
                 kept[_newest(pieces.bounds)] = True
             if cut is not None:
                 kept &= np.repeat(cut.lives, np.diff(cut.bounds))

@@ -153,6 +153,15 @@ def evicted_at(spec: Sliding, sequences: Sequences) -> Ints:
     return driven_out(bounds, comparable(values), too_much)
 
 
+def lost_at(spec: Sliding, sequences: Sequences, setting: Setting) -> Ints:
+    """Return for each row the first tick that finds it gone, int64 (n,), where time both evicts and triggers."""
+    clock = _clock(spec, sequences, setting)
+    assert clock.grid is not None
+    cell = clock.grid.cells(clock.values)
+    found: Ints = _finding(spec, clock.finer(), cell, _at_most(np.array([clock.cell(clock.now)]), cell))
+    return cell + found + 1
+
+
 def held_rows(spec: Sliding, sequences: Sequences, setting: Setting) -> Mask:
     """Return which rows the windows hold where the clock stands at the end, (n,)."""
     match spec.evict:
@@ -234,8 +243,7 @@ def _ticked(spec: Sliding, bounds: Ints, clock: _Clock, full: Ints, setting: Set
         key, place, cell, until = (
             np.insert(array, 0, value) for array, value in ((key, 0), (place, 0), (cell, begin), (until, stop))
         )
-    # the difference of two cells may need 64 unsigned bits
-    count = np.minimum((until - cell).view(np.uint64), np.uint64(_MOST_TICKS + 1)).astype(np.int64)
+    count = _at_most(until, cell)
     if not tells_empty:
         count = np.where(place < full[key], 0, _finding(spec, clock.finer(), cell, count))
     if count.sum() > _MOST_TICKS:
@@ -243,6 +251,12 @@ def _ticked(spec: Sliding, bounds: Ints, clock: _Clock, full: Ints, setting: Set
     after, step = _spread(count)
     looks = _Looks(key[after], place[after], np.full(len(after), BY_TICK), cell[after] + step + 1)
     return looks.with_ends(unseen, bounds)
+
+
+def _at_most(until: Ints, cell: Ints) -> Ints:
+    """How many ticks there are after each cell; where too many, one more than may be."""
+    # the difference of two cells may need 64 unsigned bits
+    return np.minimum((until - cell).view(np.uint64), np.uint64(_MOST_TICKS + 1)).astype(np.int64)
 
 
 def _finding(spec: Sliding, clock: _Clock, cell: Ints, count: Ints) -> Ints:

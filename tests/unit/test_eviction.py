@@ -6,7 +6,6 @@ partitionCount(2), tumbling count(3)    a b a c: the third key makes one too man
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from fractions import Fraction
@@ -196,27 +195,6 @@ def calendar_of(clock: pa.ChunkedArray, unit: str, tz: str, at: dt.time, start: 
     seconds = [Fraction(value) * reference.seconds_per_unit(clock.type) for value in reference.ticks_of(clock)] or [0]
     begun = reference_calendar.starts(unit, tz, at, start, min(seconds), max(seconds))
     return reference_calendar.Calendar(Fraction(1), clock.type, beginnings=tuple(begun))
-
-
-class Aging(reference_sliding.Sliding):
-    """Sliding windows of which all, and not only the one that is looked at, are as old as the one clock says.
-
-    The reference lets old rows stay until their own key's next look, which is all the same but for `tupleCount`.
-    """
-
-    def insert(self, window: reference_sliding.Window, pos: int) -> None:
-        super().insert(window, pos)
-        if isinstance(self.evict, reference.Time):
-            now = self.evict.clock(self.clock(pos))
-            for each in self.windows.values():
-                each.held = [held for held in each.held if not self.outlived(held, now)]
-
-
-@pytest.fixture(scope="module", autouse=True)
-def _one_clock_for_all_keys() -> Iterator[None]:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(reference_sliding, "Sliding", Aging)
-        yield
 
 
 # --- any window, any eviction -------------------------------------------------------------------------------------
@@ -451,6 +429,31 @@ def test_at_a_tick_all_keys_go_that_are_old_enough_if_one_is_too_old() -> None:
         "b0: 2 trigger at 2.0",
         "c0: 3 end -",
     ]
+
+
+def test_a_sliding_key_that_time_has_emptied_is_no_key_and_keeps_its_baseline() -> None:
+    columns = {"key": list("xyxx"), "at": [0, 10, 10.5, 10.6], "a": [0, 0, 1, 3]}
+    job = Job(
+        pa.table(columns), parse_window("sliding, time(1), delta(a, 2), partitioned, partitionCount(1)"), order=("at",)
+    )
+    assert [(out.key, out.rows, out.closed_by) for out in by_library(job)] == [
+        (("x",), (2,), "trigger"),
+        (("x",), (2, 3), "end"),
+    ]
+
+
+@pytest.mark.parametrize("eviction", ["partitionAge(1)", "partitionCount(1)", "tupleCount(1)"])
+def test_a_sliding_key_that_time_has_emptied_goes_on_counting(eviction: str) -> None:
+    assert panes(f"sliding, time(1), count(2), partitioned, {eviction}", "xyx", [0.0, 5.0, 9.0]) == [
+        "x0: 3 trigger by 3",
+    ]
+
+
+def test_a_key_that_a_tick_finds_empty_takes_no_other_with_it() -> None:
+    """At 4.5 x is 4 s old and empty, y 3 s old and not; without the first the second is not looked at."""
+    window = "sliding, time(3.5), time(4.5), partitioned, partitionAge(3)"
+    assert panes(window, "xy", [0.9, 1.1], ahead=14) == ["y0: 2 trigger at 4.5"]
+    assert panes(window.replace("3.5", "3.6"), "xy", [0.9, 1.1], ahead=14) == []
 
 
 def test_a_gap_of_years_costs_nothing() -> None:
