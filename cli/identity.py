@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from cli.plans import PlannedStage
+from cli.words import value_told
 
 _OPTIONS = ("empty", "origin", "partial", "group_by", "emit", "event_time", "lag", "min_gap", "emit_evicted")
 
@@ -36,7 +37,7 @@ def _different(was: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[str]:
         if key == "columns":
             yield from _different_columns(was.get(key) or {}, value)
         elif was.get(key) != value:
-            yield f"its {key} is {_told(was.get(key))}, not {_told(value)}"
+            yield f"its {key} is {value_told(was.get(key))}, not {value_told(value)}"
 
 
 def _different_columns(was: Mapping[str, str], now: Mapping[str, str]) -> Iterator[str]:
@@ -45,12 +46,6 @@ def _different_columns(was: Mapping[str, str], now: Mapping[str, str]) -> Iterat
             yield f"it does not hold column {name}"
         elif was[name] != dtype:
             yield f"it holds column {name} as {was[name]}, not {dtype}"
-
-
-def _told(value: Any) -> str:
-    if isinstance(value, list):
-        return ", ".join(map(str, value)) or "none"
-    return "none" if value is None else str(value)
 
 
 def _plain(value: Any) -> Any:

@@ -19,6 +19,7 @@ import pyarrow as pa
 
 from cli.asked import Asked
 from cli.desk import Desk
+from cli.lost import unit_is_gone
 from cli.onto import APART, Onto, Reading, from_root
 from cli.pipeline import open_input, run_job
 from cli.plans import plan_stages
@@ -52,7 +53,8 @@ def settle(late: Late, asked: Asked, unit: Unit) -> Iterator[UnitRecord]:
     that follow from them; yield their new records. ``asked``: the job of the unit, which goes on from the last of them.
 
     Puts what the unit itself is to read into ``late.readings``. Raises `ConfigError`, nothing run, where a late row
-    belongs to a unit that cannot be run again, or where a part of the input means nothing to the window.
+    belongs to a unit that cannot be run again, or where a part of the input means nothing to the window, `DamagedError`
+    where the state has lost a unit that another began from.
     """
     earlier = [record for record in late.state.records if record.ordinal < unit.ordinal]
     source = open_input(asked, late.desk) if asked.job.late == "redo" else None
@@ -61,6 +63,8 @@ def settle(late: Late, asked: Asked, unit: Unit) -> Iterator[UnitRecord]:
     loan = Loan(unit.label, from_root(source.files) if source else ())
     prior: UnitRecord | None = None
     for record in earlier:
+        if record.previous is not None and late.state.record(record.previous) is None:
+            raise unit_is_gone(record.label, record.previous)
         kept = tuple(each for each in record.borrowed if _is_lent(late.state, each, record, unit))
         wanted = (*kept, loan) if record.label in rows else kept
         why = _why_again(record, prior, wanted, unit, rows)
@@ -157,7 +161,7 @@ def _run_again(
     asked, files = late.job_of(record)
     own = open_input(asked, late.desk, files)
     reading = _reading(late, own, record, prior, wanted, sources)
-    onto = Onto(late.state, _unit_of(record), prior.label if prior else None, late.keep, reading)
+    onto = Onto(late.state, unit_of(record), prior.label if prior else None, late.keep, reading)
     run_job(asked, late.desk, onto)
     assert onto.record is not None
     return onto.record
@@ -194,6 +198,7 @@ def _position(state: State, record: UnitRecord | None) -> pa.Table | None:
     return None if record is None else state.stage(record.label, record.stages[0].name).read_table("position")
 
 
-def _unit_of(record: UnitRecord) -> Unit:
+def unit_of(record: UnitRecord) -> Unit:
+    """Return the unit of a record."""
     start, end = (None if text is None else dt.datetime.fromisoformat(text) for text in (record.start, record.end))
     return Unit(record.label, record.ordinal, start, end)

@@ -7,11 +7,12 @@ done, so a correction that was killed halfway is completed by whatever range is 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Generic
 
+from cli.lost import Again, unit_is_gone
 from cli.repeats import R, same_inputs
 from cli.unit_inputs import UnitInput
 from conf.units import Kind, Unit, check_kind, compact, unit_at
@@ -39,7 +40,8 @@ class Steps(Generic[R]):
     that begins from the state of unit ``previous``, and returns its record. ``tell``: takes notes. ``chain``: None
     where there is no state, so that no unit depends on another; then ``previous`` is always None. ``settle``: called
     before `run_unit`, as that is; runs those units before it again that take rows of the unit, and yields their
-    records. None where no unit takes rows of another.
+    records. None where no unit takes rows of another. ``again``: why a unit of the range that was done with the same
+    files should be run again all the same, None where it should not.
     """
 
     find: Callable[[Unit], UnitInput | None]
@@ -47,6 +49,7 @@ class Steps(Generic[R]):
     tell: Callable[[str], None]
     chain: Chain[R] | None = None
     settle: Callable[[Unit, UnitInput, str | None], Iterable[R]] | None = None
+    again: Callable[[R], Again | None] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,22 +77,27 @@ def run_range(
 
     ``records``: of all units that were done before. ``redo``: run units of the range again that are done.
     Stops at the first unit that fails, with an error that names it; what was done before stays done. Raises what the
-    steps raise, `InputError` where a unit has to be run again and its input is gone, `ConfigError` where the state that
-    a unit begins from is no longer kept, or where the units done before are of another kind.
+    steps raise, `InputError` where a unit has to be run again and its input is gone, or where the state has lost a unit
+    that another began from, `ConfigError` where the state that a unit begins from is no longer kept, or where the units
+    done before are of another kind.
     """
     if steps.chain:
         check_kind([(record.label, record.ordinal) for record in records], kind)
     asked = {unit.ordinal for unit in units}
     known = {record.ordinal: record for record in records}
+    labels = {record.label for record in records}
     ran: dict[int, R] = {}
     gaps = []
     before: R | None = None
     try:
         for ordinal in sorted({*asked, *known}):
             unit, record = unit_at(ordinal, kind), known.get(ordinal)
+            if record is not None:
+                _check_before(record, steps, labels)
             found = _due(unit, record, before, steps, ordinal in asked, redo)
             if found:
                 record = _run(unit, found, before, steps, kind, records, ran)
+                labels.add(unit.label)
             elif record is None:
                 gaps.append(unit)
             before = record or before
@@ -114,15 +122,36 @@ def _due(
         why = "the state before it is not the one that it began from"
     elif redo:
         why = "as asked for"
-    elif found is None or same_inputs(found.files, record.inputs):
-        return None
-    else:
+    elif found is not None and not same_inputs(found.files, record.inputs):
         why = "its input is not what it was"
+    elif again := steps.again(record) if steps.again else None:
+        if stays := _why_it_stays(again, found, before, steps):
+            steps.tell(f"{unit.label} is done, but {again.why}{stays}")
+            return None
+        why = again.why
+    else:
+        return None
     if found is None:
         what = f"{unit.label} has to be run again ({why}), and its input is gone"
         raise InputError(what, "put its files back where they were")
     steps.tell(f"{unit.label} is run again: {why}")
     return found
+
+
+def _why_it_stays(again: Again, found: UnitInput | None, before: R | None, steps: Steps[R]) -> str | None:
+    """Say why a unit is not run again, or None. Where it cannot be, that must not stop the units after it."""
+    if not again.is_free:
+        return "; --redo runs it again and replaces that"
+    if found is None:
+        return ", and its input is gone"
+    is_kept = before is None or steps.chain is None or steps.chain.has_data(before.label)
+    return None if is_kept else ", and the state before it is no longer kept"
+
+
+def _check_before(record: R, steps: Steps[R], labels: Set[str]) -> None:
+    """Raise `DamagedError` where the unit that a unit began from is gone: to go on without it would lose its rows."""
+    if steps.chain and record.previous is not None and record.previous not in labels:
+        raise unit_is_gone(record.label, record.previous)
 
 
 def _find(unit: Unit, steps: Steps[R]) -> UnitInput | None:

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import os.path
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from typing import Any, Protocol, TypeVar
 
+from cli.words import value_told
+from conf.job import default_stage
 from windowing.engine.ports import InputFile
 from windowing.errors import ConfigError
 from windowing.names import printable
 from windowing.redaction import redacted_path
 
-_DECIDES = ("stages", "input_format", "schema", "multiline", "delimiter", "file_order", "state", "late")
-_ONLY_WHERE = ("output",)
+_DECIDES = ("input_format", "schema", "multiline", "delimiter", "file_order", "state")
+_ONLY_WHERE = "output"
+AT_END = "at_end"
 
 
 class Stage(Protocol):
@@ -59,19 +62,50 @@ def _identity(file: InputFile) -> tuple[str, int, str | None]:
 
 
 def same_job(was: Mapping[str, Any], now: Mapping[str, Any]) -> bool:
-    """Whether two jobs, as manifests hold them, give the same result for the same files in the same place.
+    """Whether two jobs, as manifests hold them, give the same result for the same files in the same place."""
+    return not job_differences(was, now)
 
-    What a job says of speed, messages, paths and ranges does not count; the code of user functions is not looked at.
+
+def job_differences(was: Mapping[str, Any], now: Mapping[str, Any], but: str = _ONLY_WHERE) -> list[str]:
+    """Say what two jobs, as manifests hold them, ask for differently, of what decides a result; nothing if they agree.
+
+    What a job says of speed, messages, paths and ranges does not count, and what becomes of late rows is asked of each
+    unit; the code of user functions is not looked at. What a job of an older version does not say had its default.
+    ``but``: an option of stages that does not count, besides their outputs.
     """
-    return _deciding(was) == _deciding(now)
+    old, new = ([stage["name"] for stage in job.get("stages") or ()] for job in (was, now))
+    if old != new:
+        return [f"its stages are {value_told(old)}, not {value_told(new)}"]
+    found = list(_different({key: was.get(key) for key in _DECIDES}, {key: now.get(key) for key in _DECIDES}, {}))
+    for one, other in zip(was.get("stages") or (), now.get("stages") or (), strict=True):
+        which = f"stage {one['name']}: " if len(old) > 1 else ""
+        found += [which + text for text in _different(one, other, default_stage(), {_ONLY_WHERE, but})]
+    return found
 
 
-def _deciding(job: Mapping[str, Any]) -> dict[str, Any]:
-    kept = {key: job.get(key) for key in _DECIDES}
-    kept["stages"] = [
-        {key: value for key, value in stage.items() if key not in _ONLY_WHERE} for stage in job.get("stages") or ()
+def _different(
+    was: Mapping[str, Any], now: Mapping[str, Any], default: Mapping[str, Any], but: Set[str] = frozenset()
+) -> Iterator[str]:
+    for key in dict.fromkeys([*now, *was]):
+        old, new = (job.get(key, default.get(key)) for job in (was, now))
+        if key not in but and old != new:
+            yield f"its {key} is {value_told(old)}, not {value_told(new)}"
+
+
+def new_end(was: Mapping[str, Any], now: Mapping[str, Any]) -> tuple[str, str, bool] | None:
+    """Return how the stages of a job ended, how they are to end, and whether that only lets out what they hold.
+
+    None where both are the same.
+    """
+    pairs = [
+        (one[AT_END], other[AT_END])
+        for one, other in zip(was["stages"], now["stages"], strict=False)
+        if one[AT_END] != other[AT_END]
     ]
-    return kept
+    if not pairs:
+        return None
+    old, new = (", ".join(dict.fromkeys(ends)) for ends in zip(*pairs, strict=True))
+    return old, new, all(old == "hold" for old, _ in pairs)
 
 
 def plain_run(records: Sequence[R], files: Sequence[InputFile], is_same: Callable[[R], bool]) -> R | None:

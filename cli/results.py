@@ -39,11 +39,22 @@ def read_result(output: str) -> dict[str, Any] | None:
     """Return the manifest of a result; None where there is none, or not all that the manifest names."""
     place = locate(output)
     manifest = manifest_in(place, place.path)
-    if manifest is None:
-        return None
-    parts = [*manifest["parts"], *manifest["rejects"]]
-    there = _sizes(place, [SUCCESS, *(part["name"] for part in parts)])
-    return manifest if there == [0, *(part["bytes"] for part in parts)] else None
+    return None if manifest is None or lacks(place, manifest) else manifest
+
+
+def lacks(place: Place, manifest: Mapping[str, Any]) -> str | None:
+    """Say what of a result is not there as its manifest says, by names and sizes; None where all is."""
+    try:
+        parts = [(str(part["name"]), int(part["bytes"])) for part in (*manifest["parts"], *manifest["rejects"])]
+    except (KeyError, TypeError, ValueError):
+        return "has a damaged manifest"
+    told = [(SUCCESS, 0), *parts]
+    for (name, nbytes), found in zip(told, _sizes(place, [name for name, _ in told]), strict=True):
+        if found is None:
+            return f"lacks {name}"
+        if found != nbytes:
+            return f"has {found:,} bytes in {name}, not {nbytes:,}"
+    return None
 
 
 def _sizes(place: Place, names: Sequence[str]) -> list[int | None]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
 from functools import partial
 
 from cli.accounts import sum_rejected
@@ -13,21 +12,22 @@ from cli.again import ending_as, plain_again
 from cli.asked import Asked
 from cli.desk import Desk, now, owner
 from cli.late import Late, began_from, is_settled, settle
+from cli.lost import Again
 from cli.messages import OK
+from cli.once_more import check_same_job, done_again, replacing, why_again
 from cli.onto import Onto
 from cli.pipeline import Tell, run_job
 from cli.range_summary import tell_range
 from cli.ranges import Chain, Steps, run_range
-from cli.repeats import plain_run, same_job
+from cli.repeats import AT_END, job_differences, plain_run
 from cli.results import ResultRecord, is_done, may_replace, read_result, result_record
 from cli.summary import tell_outcome
 from cli.unit_inputs import Places, UnitInput, find_input, find_places, list_inputs, outputs_of, unit_job
 from cli.words import many
-from conf.job import Job
 from conf.recorded import paths_of, recorded
 from conf.units import Unit, check_kind, plain_unit, unit_at, units
 from windowing.engine.ports import InputFile
-from windowing.errors import ConfigError, InputError, WincliError
+from windowing.errors import InputError, WincliError
 from windowing.redaction import redacted_path
 from writers.record import UnitRecord
 from writers.state import State, open_state
@@ -58,12 +58,14 @@ def _run_next(asked: Asked, path: str, desk: Desk) -> Tell:
 
         def is_same(record: UnitRecord) -> bool:
             shown = [redacted_path(output.shown) for output in record.outputs]
-            return same_job(record.job, job) and shown == list(map(redacted_path, outputs))
+            return not job_differences(record.job, job, AT_END) and shown == list(map(redacted_path, outputs))
 
         done = plain_run(state.records, _files(asked), is_same)
-        if done is not None:
-            return partial(_nothing_to_do, asked, desk, f"{done.label} of {path} has read this input")
         last = state.records[-1] if state.records else None
+        if done is not None:
+            if not _is_run_again(state, done, why_again(done, job, is_last=True, is_newest=True), desk):
+                return partial(_nothing_to_do, asked, desk, f"{done.label} of {path} has read this input")
+            asked, last = done_again(asked, done, job, is_end=True), state.newest_before(done.ordinal)
         unit = plain_unit(last.ordinal if last else None)
         late = Late(state, desk, asked.job.keep, partial(plain_again, paths_of(asked.job)))
         with _failing(state, unit, desk):
@@ -72,6 +74,20 @@ def _run_next(asked: Asked, path: str, desk: Desk) -> Tell:
             onto = Onto(state, unit, last.label if last else None, asked.job.keep, late.readings.get(unit.label))
             ran = run_job(asked, desk, onto)
     return partial(_told, lambda: tell_outcome(asked, ran, time.perf_counter() - desk.started, desk.messages))
+
+
+def _is_run_again(state: State, done: UnitRecord, again: Again | None, desk: Desk) -> bool:
+    """Whether the newest plain run is run again; tell of it, or why not."""
+    if again is None:
+        return False
+    before = state.newest_before(done.ordinal)
+    is_kept = before is None or state.has_data(before.label)
+    if again.is_free and is_kept:
+        desk.messages.note(f"{done.label} is run again: {again.why}")
+        return True
+    why = ", and the state before it is no longer kept" if again.is_free else ""
+    desk.messages.note(f"{done.label} is done, but {again.why}{why}")
+    return False
 
 
 def _run_range(asked: Asked, desk: Desk) -> Tell:
@@ -84,8 +100,9 @@ def _run_range(asked: Asked, desk: Desk) -> Tell:
         return _range_without_state(asked, desk, asked_units, places)
     with open_state(job.state, owner(), paths_of(job)) as state:
         _tell_notes(state, desk)
-        in_range = {unit.ordinal for unit in asked_units}
-        _check_same_job(job, [record for record in state.records if record.ordinal in in_range])
+        in_range, dump = {unit.ordinal for unit in asked_units}, recorded(job)
+        if not job.redo:
+            check_same_job(dump, [record for record in state.records if record.ordinal in in_range])
 
         late = Late(state, desk, job.keep, lambda record: _job_again(asked, places, record))
 
@@ -98,8 +115,10 @@ def _run_range(asked: Asked, desk: Desk) -> Tell:
         def run_unit(unit: Unit, found: UnitInput, previous: str | None) -> UnitRecord:
             onto = Onto(state, unit, previous, job.keep, late.readings.pop(unit.label, None))
             one, former = unit_job(asked, places, unit, found), state.record(unit.label)
-            if former is not None:
-                one = _replacing(one if unit.ordinal in in_range else ending_as(one, former))
+            if former is not None and job.redo and unit.ordinal in in_range:
+                one = replacing(one)
+            elif former is not None:
+                one = done_again(one, former, dump, is_last(former) and is_newest(former))
             with _failing(state, unit, desk):
                 run_job(one, desk, onto)
             assert onto.record is not None
@@ -110,8 +129,17 @@ def _run_range(asked: Asked, desk: Desk) -> Tell:
             before = state.record(label) if label is not None else None
             return began_from(record, before) and is_settled(state, record)
 
+        def is_last(record: UnitRecord) -> bool:
+            return record.ordinal == asked_units[-1].ordinal
+
+        def is_newest(record: UnitRecord) -> bool:
+            return record.label == state.records[-1].label
+
+        def again(record: UnitRecord) -> Again | None:
+            return why_again(record, dump, is_last(record), is_newest(record))
+
         chain = Chain(state.has_data, same)
-        steps = Steps(partial(find_input, places), run_unit, desk.messages.note, chain, settle_unit)
+        steps = Steps(partial(find_input, places), run_unit, desk.messages.note, chain, settle_unit, again)
         outcome = run_range(asked_units, job.unit, state.records, steps, job.redo)
     return _range_told(asked, desk, bool(outcome.done), partial(tell_range, outcome, job.output, True))
 
@@ -124,7 +152,7 @@ def _range_without_state(asked: Asked, desk: Desk, asked_units: Sequence[Unit], 
     def run_unit(unit: Unit, found: UnitInput, _: str | None) -> ResultRecord:
         one = unit_job(asked, places, unit, found)
         outputs = outputs_of(asked, places, unit)
-        run_job(_replacing(one) if may_replace(outputs, dump) else one, desk)
+        run_job(replacing(one) if may_replace(outputs, dump) else one, desk)
         record = result_record(unit, outputs, dump)
         assert record is not None
         _tell_unit(record, desk)
@@ -163,11 +191,6 @@ def _outputs(asked: Asked) -> list[str]:
     return [*own, asked.job.output]
 
 
-def _replacing(asked: Asked) -> Asked:
-    """The same, where results of an earlier run stand in its outputs."""
-    return replace(asked, job=asked.job.model_copy(update={"mode": "overwrite"}))
-
-
 def _job_again(asked: Asked, places: Places, record: UnitRecord) -> tuple[Asked, Sequence[str]]:
     """The job of a unit of the range, or one before it, to be run again because of late rows, and what it reads."""
     unit = unit_at(record.ordinal, asked.job.unit)
@@ -175,18 +198,7 @@ def _job_again(asked: Asked, places: Places, record: UnitRecord) -> tuple[Asked,
     if found is None:
         what = f"{unit.label} has to be run again for late rows, and its input is gone"
         raise InputError(what, "put its files back where they were")
-    return _replacing(ending_as(unit_job(asked, places, unit, found), record)), found.paths
-
-
-def _check_same_job(job: Job, records: Sequence[UnitRecord]) -> None:
-    """Raise `ConfigError` where units of the range were done by another job, unless they are to be done again."""
-    now = recorded(job)
-    for record in records:
-        if not job.redo and not same_job(record.job, now):
-            raise ConfigError(
-                f"{record.label} was done by a job that asks for something else",
-                "run that job, redo the range with --redo, or name another state",
-            )
+    return replacing(ending_as(unit_job(asked, places, unit, found), record)), found.paths
 
 
 def _tell_notes(state: State, desk: Desk) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import socket
 import sys
+from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
@@ -66,6 +67,8 @@ def _as_json(status: Status) -> dict[str, Any]:
         "to_complete": status.to_complete,
         "killed": status.killed,
         "last_error": {key: redacted(text) for key, text in status.last_error.items()} if status.last_error else None,
+        "lost": [{"unit": label, "what": what} for label, what in status.lost],
+        "damage": list(status.damage),
     }
 
 
@@ -94,7 +97,21 @@ def _lines(status: Status) -> list[str]:
     for name, account in status.accounts.items():
         which = f"account of stage {name}" if len(status.accounts) > 1 else "account"
         lines.append(f"{which}: {_account(account)}" + ("" if account.balanced else "; this does not balance"))
-    return lines + _events(status)
+    return lines + _events(status) + _damage(status)
+
+
+def _damage(status: Status) -> list[str]:
+    """What is not as it was written: outputs first, all that are gone in one line, then files of the state."""
+    lots: dict[str, list[str]] = {}
+    for label, what in status.lost:
+        lots.setdefault(what if not what.endswith(" is gone") else "its output is gone", []).append(label)
+    lost = [f"lost: {_few(labels)}: {what}; run it again with --redo" for what, labels in lots.items()]
+    return [*lost, *(f"damaged: {text}" for text in status.damage)]
+
+
+def _few(labels: Sequence[str]) -> str:
+    more = f" and {len(labels) - 3:,} more" if len(labels) > 4 else ""
+    return ", ".join(labels[:3] if more else labels) + more
 
 
 def _cells(unit: UnitStatus) -> tuple[str, ...]:

@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 from urllib.parse import unquote
 
 from cli.accounts import Account, account_of, in_a_row, side_by_side, sum_rejected
+from cli.lost import local_loss_of
+from cli.results import lacks
 from conf.units import Kind, Unit, kind_of, unit_at, unit_of
 from readers.files import naming
 from readers.listing import MANIFEST, Found, list_files
-from windowing.errors import InputError
+from windowing.checksum import read_object, unsealed
+from windowing.errors import DamagedError, InputError
 from writers.lock import Owner, is_dead
+from writers.place import Place
 from writers.record import OpenWindows
-from writers.state import is_state, read_state
+from writers.state import StateView, is_state, read_state
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +61,9 @@ class Status:
 
     ``units``: oldest first. ``gaps``: missing between the first and the last. ``accounts``: of all units together, by
     stage. ``at_work``: the run that holds the lock; ``to_complete``: the unit whose commit is under way, or was killed;
-    ``killed``: the unit that a killed run had begun. ``last_error``: when, unit, message.
+    ``killed``: the unit that a killed run had begun. ``last_error``: when, unit, message. ``lost``: units of a state
+    whose local outputs are no longer as they were written, each with what became of them. ``damage``: what else is not
+    as it was written, a line each.
     """
 
     path: str
@@ -70,6 +75,8 @@ class Status:
     to_complete: str | None = None
     killed: str | None = None
     last_error: Mapping[str, str] | None = None
+    lost: Sequence[tuple[str, str]] = ()
+    damage: Sequence[str] = ()
 
     @property
     def last_stages(self) -> tuple[StageStatus, ...]:
@@ -109,7 +116,16 @@ def _of_state(path: str, host: str) -> Status:
         view.pending,
         None if owner else view.running,
         view.last_error,
+        _lost(view),
+        view.damage,
     )
+
+
+def _lost(view: StateView) -> tuple[tuple[str, str], ...]:
+    """Units whose outputs are not what they wrote, but for one that is being put in place."""
+    looked_at = [record for record in view.records if record.label != view.pending]
+    found = [(record.label, local_loss_of(record.outputs, record.run)) for record in looked_at]
+    return tuple((label, loss.why) for label, loss in found if loss)
 
 
 def _of_results(path: str) -> Status:
@@ -117,7 +133,7 @@ def _of_results(path: str) -> Status:
     if not found:
         raise InputError(f"{path} is no state and no result of wincli", "name the folder of --state, or of an output")
     manifests = [(file, _content(file)) for file in found]
-    units = tuple(_unit_of_result(_label(file), manifest) for file, manifest in manifests)
+    units = tuple(_read_unit(file, manifest) for file, manifest in manifests)
     kind: Kind = manifests[0][1]["job"].get("unit", "day")
     dated = [unit_of(unit.label, kind) for unit in units]
     return Status(
@@ -126,7 +142,26 @@ def _of_results(path: str) -> Status:
         units,
         _gaps([unit.ordinal for unit in dated if unit], kind),
         {name: side_by_side(accounts) for name, accounts in _by_stage(units).items()},
+        damage=[text for file, manifest in manifests if (text := _damage_of(file, manifest))],
     )
+
+
+def _damage_of(file: Found, manifest: Mapping[str, Any]) -> str | None:
+    shown = file.place.shown.removesuffix(MANIFEST).rstrip("/") or "."
+    folder = Place(shown, file.place.fs, file.place.path.removesuffix(f"/{MANIFEST}"))
+    missing = lacks(folder, manifest)
+    return f"{shown} {missing}; write the result again" if missing else None
+
+
+def _read_unit(file: Found, manifest: Mapping[str, Any]) -> UnitStatus:
+    try:
+        return _unit_of_result(_label(file), manifest)
+    except (KeyError, TypeError, AttributeError, IndexError) as error:
+        raise _no_manifest(file.place.shown) from error
+
+
+def _no_manifest(shown: str) -> DamagedError:
+    return DamagedError(f"{shown} is no manifest of wincli", "write the result again")
 
 
 def _content(manifest: Found) -> dict[str, Any]:
@@ -134,9 +169,9 @@ def _content(manifest: Found) -> dict[str, Any]:
     with naming(shown), manifest.place.open_stream() as stream:
         text = stream.read()
     try:
-        return dict(json.loads(text))
-    except (ValueError, TypeError, RecursionError) as error:
-        raise InputError(f"{shown} is no manifest of wincli", "write the result again") from error
+        return unsealed(read_object(text))
+    except ValueError as error:
+        raise _no_manifest(shown) from error
 
 
 def _label(manifest: Found) -> str:
@@ -147,7 +182,8 @@ def _label(manifest: Found) -> str:
 
 def _unit_of_result(label: str, manifest: Mapping[str, Any]) -> UnitStatus:
     before = manifest.get("stages", ())
-    name = manifest["job"]["stages"][len(before)]["name"] if "stages" in manifest["job"] else "window"
+    named = manifest["job"].get("stages")
+    name = named[len(before)]["name"] if named else "window"
     told = [*((stage["name"], stage["counts"]) for stage in before), (name, manifest["counts"])]
     stages = tuple(StageStatus(name, account_of(counts), None) for name, counts in told)
     return UnitStatus(label, None, manifest["rows_out"], stages)

@@ -1,13 +1,21 @@
-"""Counts as they are told."""
+"""Counts and values as they are told."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 
 def many(count: int, thing: str) -> str:
     """``1 row``, ``1,234 rows``."""
     return f"{count:,} {thing}" + ("" if count == 1 else "s")
+
+
+def value_told(value: Any) -> str:
+    """The value of an option, as plain JSON has it: ``none``, ``a, b``, ``count(2)``."""
+    if isinstance(value, list | tuple):
+        return ", ".join(map(str, value)) or "none"
+    return "none" if value is None else str(value)
 
 
 def by_reason(rejected: Mapping[str, int]) -> str:

@@ -116,3 +116,11 @@ def defaults() -> dict[str, Any]:
     text = resources.files("conf").joinpath("defaults.yaml").read_text(encoding="utf-8")
     loaded: dict[str, Any] = yaml.safe_load(text)
     return loaded
+
+
+@cache
+def default_stage() -> dict[str, Any]:
+    """Return a stage of which nobody says anything but its window, as plain JSON, without that window and its name."""
+    told = {key: value for key, value in defaults().items() if key in STAGE_KEYS}
+    stage = Stage.model_validate({**told, "name": "x", "window": "count(1)"})
+    return stage.model_dump(mode="json", exclude={"name", "window"})

@@ -21,7 +21,7 @@ from readers.text import Plan, plan_text
 from readers.types import ColumnType, column_type
 from readers.unify import unify
 from windowing.engine.ports import InputFile, Part
-from windowing.errors import ConfigError, InputError
+from windowing.errors import ConfigError, DamagedError, InputError
 from windowing.names import did_you_mean
 from windowing.stream import StreamInfo
 
@@ -59,6 +59,7 @@ def open_source(paths: Sequence[str], options: ReadOptions, each: Each) -> FileS
     given = {name: ColumnType(kind) for name, kind in files.types.items()} if form != "parquet" else {}
     given |= {name: column_type(text) for name, text in options.schema}
     reader, plan = _plan(form, files.files, options, given, each)
+    _check_rows(files, plan)
     return replace(_source(files, reader, plan, given, options), skipped=listing.skipped)
 
 
@@ -72,8 +73,27 @@ def open_result(folder: Located, parts: Sequence[Part], stream: StreamInfo, spli
         Found(Located(folder.fs, f"{folder.path}/{name}", f"{folder.shown}/{name}"), part.nbytes, None, name)
         for part, name in names
     ]
-    files = Files(tuple(found), None, {}, stream)
-    return _source(files, ParquetReader(), plan_parquet(found, split_bytes), {}, ReadOptions())
+    files = Files(
+        tuple(found),
+        None,
+        {},
+        stream,
+        {file.place.path: part.rows for file, (part, _) in zip(found, names, strict=True)},
+    )
+    plan = plan_parquet(found, split_bytes)
+    _check_rows(files, plan)
+    return _source(files, ParquetReader(), plan, {}, ReadOptions())
+
+
+def _check_rows(files: Files, plan: Plan) -> None:
+    """Raise `DamagedError` where a part of a result has other rows than its manifest says."""
+    found = [0] * len(files.files)
+    for split in plan.splits:
+        found[split.file] += split.rows
+    for file, rows in zip(files.files, found, strict=True):
+        if (told := files.rows.get(file.place.path, rows)) != rows:
+            what = f"rows of {file.place.shown}: {rows:,}, and the manifest of that result says {told:,}"
+            raise DamagedError(what, "write the result again")
 
 
 def _check(options: ReadOptions) -> None:

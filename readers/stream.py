@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -12,7 +11,8 @@ import pyarrow as pa
 from readers.files import Located, naming
 from readers.listing import MANIFEST, Found, Listing
 from readers.types import arrow_type
-from windowing.errors import InputError
+from windowing.checksum import read_object, unsealed
+from windowing.errors import DamagedError, InputError
 from windowing.stream import OWN, StreamInfo
 
 STREAM_COLUMN = "_stream"
@@ -20,22 +20,30 @@ STREAM_COLUMN = "_stream"
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """One result folder: its part files in order, its types by column, how it is ordered (None: written plain)."""
+    """One result folder: its part files in order, how many ``rows`` each has, its types by column, how it is ordered.
+
+    ``stream``: None for one that was written plain.
+    """
 
     shown: str
     files: tuple[Found, ...]
+    rows: tuple[int, ...]
     types: Mapping[str, pa.DataType]
     stream: StreamInfo | None
 
 
 @dataclass(frozen=True, slots=True)
 class Files:
-    """The files to read in order; ``ordinals``: the result folder each is of, where there are several."""
+    """The files to read in order; ``ordinals``: the result folder each is of, where there are several.
+
+    ``rows``: how many those of results have, by path.
+    """
 
     files: tuple[Found, ...]
     ordinals: tuple[int, ...] | None
     types: Mapping[str, pa.DataType]
     stream: StreamInfo | None
+    rows: Mapping[str, int]
 
 
 def order_files(listing: Listing, order: str) -> Files:
@@ -45,20 +53,21 @@ def order_files(listing: Listing, order: str) -> Files:
     """
     results = [_result(manifest, listing) for manifest in listing.manifests]
     if not results:
-        return Files(_sorted(listing.files, order), None, {}, None)
+        return Files(_sorted(listing.files, order), None, {}, None, {})
     folders = tuple(manifest.place.path.removesuffix(MANIFEST) for manifest in listing.manifests)
     others = [file for file in listing.files if not file.place.path.startswith(folders)]
     _check_agree(results, others)
     types = _agreed([result.types for result in results])
     files = tuple(file for result in results for file in result.files)
+    rows = {file.place.path: n for result in results for file, n in zip(result.files, result.rows, strict=True)}
     stream = results[0].stream
     if stream is None:
-        return Files(_sorted([*files, *others], order) if others else files, None, types, None)
+        return Files(_sorted([*files, *others], order) if others else files, None, types, None, rows)
     if len(results) == 1:
-        return Files(files, None, types, stream)
+        return Files(files, None, types, stream, rows)
     ordinals = tuple(ordinal for ordinal, result in enumerate(results) for _ in result.files)
     order_of_all, own = (STREAM_COLUMN, *stream.order), (STREAM_COLUMN, *stream.own)
-    return Files(files, ordinals, types, replace(stream, order=order_of_all, own=own))
+    return Files(files, ordinals, types, replace(stream, order=order_of_all, own=own), rows)
 
 
 def _agreed(told: Sequence[Mapping[str, pa.DataType]]) -> dict[str, pa.DataType]:
@@ -86,29 +95,33 @@ def _check_agree(results: Sequence[Result], others: Sequence[Found]) -> None:
 
 
 def _result(manifest: Found, listing: Listing) -> Result:
-    """Read one manifest. Raises `InputError` where it does not read, or names a part that is not there."""
+    """Read one manifest. Raises `InputError` where it does not read, or names a part that is not there as it says."""
     shown = manifest.place.shown.removesuffix(MANIFEST).rstrip("/")
     folder = manifest.place.path.removesuffix(MANIFEST)
     content = _content(manifest.place)
     by_path = {f.place.path: f for f in listing.files}
     try:
-        names = [str(part["name"]) for part in content["parts"]]
+        parts = [(str(part["name"]), int(part["rows"]), int(part["bytes"])) for part in content["parts"]]
         types = _types(content.get("schema") or [])
         stream = _stream(content["stream"])
-    except (KeyError, TypeError) as error:
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise _unreadable(manifest.place, f"{error} is missing or of another form") from error
-    for name in names:
+    for name, _, nbytes in parts:
         if folder + name not in by_path:
-            raise InputError(f"{shown} lacks {name}, which its manifest names", "write the result again")
-    return Result(shown, tuple(by_path[folder + name] for name in names), types, stream)
+            raise DamagedError(f"{shown} lacks {name}, which its manifest names", "write the result again")
+        if (size := by_path[folder + name].size) != nbytes:
+            what = f"{shown} has {size:,} bytes in {name}, and its manifest says {nbytes:,}"
+            raise DamagedError(what, "write the result again")
+    files, rows = tuple(by_path[folder + name] for name, _, _ in parts), tuple(rows for _, rows, _ in parts)
+    return Result(shown, files, rows, types, stream)
 
 
-def _content(place: Located) -> Any:
+def _content(place: Located) -> dict[str, Any]:
     with naming(place.shown), place.open_stream() as stream:
         text = stream.read()
     try:
-        return json.loads(text)
-    except (ValueError, RecursionError) as error:
+        return unsealed(read_object(text))
+    except ValueError as error:
         raise _unreadable(place, str(error)) from error
 
 

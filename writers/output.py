@@ -12,6 +12,7 @@ from typing import Any, Literal
 import pyarrow as pa
 from pyarrow import fs
 
+from windowing.checksum import read_object, sealed, unsealed
 from windowing.errors import ConfigError, OutputError
 from writers import remote, swap
 from writers.faults import reason, writing
@@ -65,7 +66,7 @@ class Output:
         self._check_parts([*manifest["parts"], *manifest["rejects"]])
         _refuse_content(self.place, self.mode)  # it may have been filled meanwhile
         with writing(f"{self.place.shown}/{MANIFEST}"):
-            self._put(MANIFEST, json.dumps(manifest, indent=2, ensure_ascii=False).encode() + b"\n")
+            self._put(MANIFEST, json.dumps(sealed(manifest), indent=2, ensure_ascii=False).encode() + b"\n")
             self._put(SUCCESS, b"")
             if self.place.local:
                 self._sync_folders()
@@ -170,14 +171,17 @@ def tidy(place: Place) -> None:
 
 
 def manifest_in(place: Place, folder: str) -> dict[str, Any] | None:
-    """Return the manifest in ``folder``, that of the output or one beside it; None where there is none that reads."""
+    """Return the manifest in ``folder``, that of the output or one beside it; None where there is none that reads.
+
+    One that is not what was written does not read.
+    """
     path = f"{folder}/{MANIFEST}"
     if place.fs.get_file_info(path).type != fs.FileType.File:
         return None
     try:
         with place.fs.open_input_stream(path) as file:
-            return dict(json.loads(file.read()))
-    except (ValueError, TypeError, RecursionError):
+            return unsealed(read_object(file.read()))
+    except ValueError:
         return None
 
 
@@ -216,7 +220,7 @@ def _refuse_content(place: Place, mode: Mode) -> None:
         kind = place.fs.get_file_info(place.path).type
         if kind not in (fs.FileType.Directory, fs.FileType.NotFound):
             raise ConfigError(f"output {place.shown} is not a folder", "name a folder")
-        if _vacant(place):
+        if is_vacant(place):
             return
         ours = place.fs.get_file_info(f"{place.path}/{MANIFEST}").type == fs.FileType.File
     if not ours:
@@ -227,7 +231,8 @@ def _refuse_content(place: Place, mode: Mode) -> None:
         raise ConfigError(what, "choose another output, or replace it with --mode overwrite")
 
 
-def _vacant(place: Place) -> bool:
+def is_vacant(place: Place) -> bool:
+    """Whether an output is absent, or an empty folder. Raises `OSError`."""
     if place.local:
         return swap.is_vacant(Path(place.path))
     return not place.fs.get_file_info(fs.FileSelector(place.path, allow_not_found=True))

@@ -36,8 +36,8 @@ def recover(root: Path, shown: str, owner: Owner, named: Sequence[str] = ()) -> 
         journal = read_journal(root)
     except DamagedError:
         journal = rebuild(root)
-        waits = "was made anew from the unit that it names" if journal else "no unit waits to be put in place"
-        notes.append(f"the journal of the state {shown} was damaged; {waits}")
+        made = "it was made anew from the unit that it named" if journal else "no unit waits to be put in place"
+        notes.append(f"the journal of the state {shown} was damaged; {made}")
     with writing(f"the state {shown}"):
         if journal:
             notes.append(_complete(root, shown, _opened(journal, named), owner))

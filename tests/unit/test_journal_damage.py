@@ -85,7 +85,11 @@ def test_a_commit_whose_journal_is_damaged_is_completed(
     view = read_state(str(tmp_path / "state"))
     assert view.pending == (None if where == "all in place" else "u0")
     with open_state(str(tmp_path / "state"), ME) as state:
-        waits = "no unit waits to be put in place" if view.pending is None else "was made anew from the unit that it"
+        waits = (
+            "no unit waits to be put in place"
+            if view.pending is None
+            else "it was made anew from the unit that it named"
+        )
         assert f"the journal of the state {tmp_path}/state was damaged; {waits}" in " ".join(state.notes)
     assert settled(tmp_path) == 2
 

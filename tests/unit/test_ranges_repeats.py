@@ -50,9 +50,11 @@ def test_a_job_is_the_same_whatever_is_said_of_paths_and_speed() -> None:
     written = {**STAGE, "output": "sites"}
     assert same_job(JOB, {**JOB, "input": ["im"], "output": "o", "master": "yarn", "redo": True, "new": 1})
     assert same_job(JOB, {**JOB, "stages": [written]})
+    assert same_job(JOB, {**JOB, "late": "redo"})
+    assert same_job({**JOB, "stages": [STAGE]}, {**JOB, "stages": [{**STAGE, "marks": "auto", "group_by": []}]})
     for changed in (
         {"stages": [{**STAGE, "window": "count(3)"}]}, {"stages": [STAGE, STAGE]}, {"schema": "ts:int"},
-        {"delimiter": ";"}, {"file_order": "mtime"}, {"late": "redo"}, {"multiline": True}, {"input_format": "csv"},
+        {"delimiter": ";"}, {"file_order": "mtime"}, {"multiline": True}, {"input_format": "csv"},
         {"state": "st"},
     ):  # fmt: skip
         assert not same_job(JOB, {**JOB, **changed}), changed

@@ -11,11 +11,17 @@ import pyarrow.parquet as pq
 import pytest
 from test_readers_helpers import column, read_all, source
 
+from windowing.checksum import sealed
 from windowing.engine.ports import StreamInfo
-from windowing.errors import InputError
+from windowing.errors import DamagedError, InputError
 from windowing.stream import OWN
 
 STREAM = {"order": ["_at", "_pos", "window", "k"], "at": ["_at"]}
+
+
+def part(path: Path, rows: int) -> dict[str, Any]:
+    """What a manifest says of a part."""
+    return {"name": path.name, "rows": rows, "bytes": path.stat().st_size}
 
 
 def result(folder: Path, *parts: list[int], stream: Any = STREAM, **more: Any) -> Path:
@@ -25,7 +31,8 @@ def result(folder: Path, *parts: list[int], stream: Any = STREAM, **more: Any) -
     for name, values in zip(names, parts, strict=True):
         table = pa.table({"n": values, "_at": values, "_pos": values, "_mark": pa.array(["window"] * len(values))})
         pq.write_table(table, folder / name)
-    manifest = {"stream": stream, "parts": [{"name": name, "rows": 1} for name in names], **more}
+    told = [part(folder / name, len(values)) for name, values in zip(names, parts, strict=True)]
+    manifest = {"stream": stream, "parts": told, **more}
     (folder / "_wincli/manifest.json").write_text(json.dumps(manifest))
     (folder / "_SUCCESS").touch()
     return folder
@@ -41,7 +48,7 @@ def test_a_result_is_a_stream(tmp_path: Path) -> None:
 def test_its_manifest_says_which_files_and_in_which_order(tmp_path: Path) -> None:
     out = result(tmp_path / "out", [1], [2], [3])
     manifest = json.loads((out / "_wincli/manifest.json").read_text())
-    manifest["parts"] = [{"name": "part-00002.parquet"}, {"name": "part-00000.parquet"}]
+    manifest["parts"] = [manifest["parts"][2], manifest["parts"][0]]
     (out / "_wincli/manifest.json").write_text(json.dumps(manifest))
     assert column(source(out), "n") == [3, 1]
     (out / "part-00002.parquet").unlink()
@@ -97,7 +104,7 @@ def test_types_of_a_text_result_come_from_its_manifest(tmp_path: Path) -> None:
     }
     manifest = {
         "stream": STREAM,
-        "parts": [{"name": "part-00000.csv"}],
+        "parts": [part(out / "part-00000.csv", 1)],
         "schema": [{"name": name, "type": kind} for name, kind in types.items()],
     }
     (out / "_wincli/manifest.json").write_text(json.dumps(manifest))
@@ -114,6 +121,50 @@ def test_a_manifest_that_does_not_read_is_named(tmp_path: Path, text: str) -> No
     (out / "_wincli/manifest.json").write_text(text)
     with pytest.raises(InputError, match=r"out/_wincli/manifest\.json is no manifest of wincli"):
         source(out)
+
+
+def test_a_manifest_with_another_checksum_is_named(tmp_path: Path) -> None:
+    out = result(tmp_path / "out", [1], [2])
+    path = out / "_wincli/manifest.json"
+    path.write_text(json.dumps(sealed(json.loads(path.read_text()))))
+    assert column(source(out), "n") == [1, 2]
+    path.write_text(path.read_text().replace('"_pos"', '"_qos"', 1))
+    with pytest.raises(
+        InputError, match=r"manifest\.json is no manifest of wincli: its checksum is of other content; wri"
+    ):
+        source(out)
+
+
+def test_a_part_that_was_cut_is_named(tmp_path: Path) -> None:
+    out = result(tmp_path / "out", [1, 2], [3, 4])
+    path = out / "part-00001.parquet"
+    pq.write_table(pq.read_table(path).slice(0, 1), path)
+    with pytest.raises(
+        DamagedError, match=r"out has [\d,]+ bytes in part-00001.parquet, and its manifest says [\d,]+; w"
+    ):
+        source(out)
+    manifest = json.loads((out / "_wincli/manifest.json").read_text())
+    manifest["parts"][1] = part(path, 2)
+    (out / "_wincli/manifest.json").write_text(json.dumps(manifest))
+    said = r"rows of .*out/part-00001.parquet: 1, and the manifest of that result says 2; write the result again"
+    with pytest.raises(DamagedError, match=said):
+        source(out)
+
+
+@pytest.mark.parametrize("form", ["csv", "jsonl"])
+def test_a_part_of_text_with_other_rows_is_named(tmp_path: Path, form: str) -> None:
+    (tmp_path / "_wincli").mkdir()
+    path = tmp_path / f"part-00000.{form}"
+    path.write_text({"csv": "n,_at,_pos\n1,1,1\n2,2,2\n", "jsonl": '{"n":1,"_at":1,"_pos":1}\n' * 2}[form])
+    for rows, is_whole in ((2, True), (3, False)):
+        (tmp_path / "_wincli/manifest.json").write_text(json.dumps({"stream": STREAM, "parts": [part(path, rows)]}))
+        if is_whole:
+            assert len(column(source(tmp_path), "n")) == 2
+        else:
+            with pytest.raises(
+                DamagedError, match=r"rows of .*/part-00000\..*: 2, and the manifest of that result says 3"
+            ):
+                source(tmp_path)
 
 
 ROUND = {
@@ -141,11 +192,11 @@ def test_a_result_comes_back_as_it_was_written(tmp_path: Path, form: str) -> Non
     table = pa.table(ROUND)
     out = tmp_path / "out"
     (out / "_wincli").mkdir(parents=True)
-    part = f"part-00000.{form}"
-    with (out / part).open("wb") as file:
+    path = out / f"part-00000.{form}"
+    with path.open("wb") as file:
         import_module(f"writers.{form}").encode([table], table.schema, file)
     schema = [{"name": field.name, "type": str(field.type)} for field in table.schema]
-    manifest = {"stream": STREAM, "parts": [{"name": part}], "schema": schema}
+    manifest = {"stream": STREAM, "parts": [part(path, 3)], "schema": schema}
     (out / "_wincli/manifest.json").write_text(json.dumps(manifest))
     opened = source(out, multiline=form == "csv")
     assert opened.schema == table.schema
@@ -162,7 +213,7 @@ def test_results_of_other_types_are_read_as_files_that_differ_are(tmp_path: Path
         (folder / "_wincli").mkdir(parents=True)
         (folder / "part-00000.csv").write_text(f"window,s\n0,{values}\n")
         schema = [{"name": "window", "type": "int64"}, {"name": "s", "type": kind}]
-        told = {"parts": [{"name": "part-00000.csv"}], "schema": schema, "stream": None}
+        told = {"parts": [part(folder / "part-00000.csv", 1)], "schema": schema, "stream": None}
         (folder / "_wincli/manifest.json").write_text(json.dumps(told))
     opened = source(tmp_path / "in")
     assert opened.schema.field("s").type == pa.float64()

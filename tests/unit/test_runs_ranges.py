@@ -271,7 +271,8 @@ def test_another_job(log: Log) -> None:
     log.run(*span(1, 3))
     other = (*SESSIONS, "-a", "x=max(x)")
     text = (
-        f"{day(1)} was done by a job that asks for something else; "
+        f"{day(1)} was done by a job that asks for something else: "
+        "its agg is n=count(), total=sum(x), not n=count(), total=sum(x), x=max(x); "
         "run that job, redo the range with --redo, or name another state"
     )
     log.fails(2, text, *span(1, 4), command=other)

@@ -144,6 +144,8 @@ def test_a_state_as_json(capsys: pytest.CaptureFixture[str]) -> None:
         "to_complete": None,
         "killed": None,
         "last_error": None,
+        "lost": [],
+        "damage": [],
     }
 
 
@@ -208,10 +210,12 @@ def test_looking_changes_nothing(capsys: pytest.CaptureFixture[str]) -> None:
 def write_result(out: str, rows: int, told: dict[str, Any], stages: list[dict[str, Any]] | None = None) -> None:
     names = [{"name": each["name"]} for each in stages or []] + [{"name": "last"}]
     manifest = {
-        "job": {"unit": "day", "stages": names}, "counts": told, "rows_out": rows, "stages": stages or [], "parts": [],
+        "job": {"unit": "day", "stages": names}, "counts": told, "rows_out": rows, "stages": stages or [],
+        "parts": [{"name": "part-00000.csv", "rows": rows, "bytes": 2}], "rejects": [],
     }  # fmt: skip
     Path(out, "_wincli").mkdir(parents=True)
     Path(out, "part-00000.csv").write_text("a\n")
+    Path(out, "_SUCCESS").touch()
     Path(out, "_wincli/manifest.json").write_text(json.dumps(manifest))
 
 
