@@ -20,11 +20,19 @@ def check_same_job(now: Mapping[str, Any], records: Sequence[UnitRecord]) -> Non
     How units end is asked of each: those that are done stay as they were ended (`why_again`).
     """
     for record in records:
-        if found := job_differences(record.job, now, AT_END):
+        if found := differences_of(record, now):
             raise ConfigError(
                 f"{record.label} was done by a job that asks for something else: {'; '.join(found)}",
                 "run that job, redo the range with --redo, or name another state",
             )
+
+
+def differences_of(record: UnitRecord, now: Mapping[str, Any]) -> list[str]:
+    """Say how the job of a unit differs from ``now``, a job onto the same state, whatever path leads there.
+
+    How its windows end does not count.
+    """
+    return job_differences({**record.job, "state": now["state"]}, now, AT_END)
 
 
 def why_again(record: UnitRecord, now: Mapping[str, Any], is_last: bool, is_newest: bool) -> Again | None:

@@ -14,12 +14,12 @@ from cli.desk import Desk, now, owner
 from cli.late import Late, began_from, is_settled, settle
 from cli.lost import Again
 from cli.messages import OK
-from cli.once_more import check_same_job, done_again, replacing, why_again
+from cli.once_more import check_same_job, differences_of, done_again, replacing, why_again
 from cli.onto import Onto
 from cli.pipeline import Tell, run_job
 from cli.range_summary import tell_range
 from cli.ranges import Chain, Steps, run_range
-from cli.repeats import AT_END, job_differences, plain_run
+from cli.repeats import plain_run
 from cli.results import ResultRecord, is_done, may_replace, read_result, result_record
 from cli.summary import tell_outcome
 from cli.unit_inputs import Places, UnitInput, find_input, find_places, list_inputs, outputs_of, unit_job
@@ -58,7 +58,7 @@ def _run_next(asked: Asked, path: str, desk: Desk) -> Tell:
 
         def is_same(record: UnitRecord) -> bool:
             shown = [redacted_path(output.shown) for output in record.outputs]
-            return not job_differences(record.job, job, AT_END) and shown == list(map(redacted_path, outputs))
+            return not differences_of(record, job) and shown == list(map(redacted_path, outputs))
 
         done = plain_run(state.records, _files(asked), is_same)
         last = state.records[-1] if state.records else None

@@ -206,7 +206,7 @@ def test_every_key_of_the_manifest_is_told() -> None:
         job={}, spec="", schema=pa.schema([]), order=[], order_why="", inputs=[InputFile("a", 1, None)],
         counts=Counts(), parts=[Part("p", 1, 1)], rejects=[], seconds={}, stream=None,
     )  # fmt: skip
-    assert [row[0] for row in rows_of("results", "The manifest")] == [*made, "run"]
+    assert [row[0] for row in rows_of("results", "The manifest")] == [*made, "run", "checksum"]
     assert missing_from("results", [f.name for kind in (Counts, InputFile) for f in fields(kind)]) == []
     assert missing_from("results", list(made["parts"][0])) == []
 
@@ -278,7 +278,8 @@ def test_tables_of_a_state_are_as_told(tmp_path: Path) -> None:
 def test_every_key_of_the_record_is_told() -> None:
     below = text_of("nights").partition("`unit.json` is the record")[2]
     assert re.findall(r"`(\w+)`", "".join(re.findall(r"^\| (`[^|]*) \|", below, re.MULTILINE))) == [
-        field.name for field in fields(UnitRecord)
+        *(field.name for field in fields(UnitRecord)),
+        "checksum",
     ]
     stages = next(line for line in below.splitlines() if line.startswith("| `stages`"))
     kinds = (StageRecord, OpenWindows)

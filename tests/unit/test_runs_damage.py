@@ -399,6 +399,12 @@ def test_late_redo_is_added_to_a_range(log: Log) -> None:
     assert not any("is run again" in note for note in again.notes)
 
 
+def test_the_state_may_be_named_by_another_path(log: Log) -> None:
+    ran = log.run(*span(1, 4), "--state", str(log.state))
+    assert len(records(log.state)) == 4
+    assert not any("is run again" in note for note in ran.notes)
+
+
 OTHERS = {
     "window": (["-w", "gap(ts, 1h)"], "its window is gap(ts, 2h), not gap(ts, 1h)"),
     "key": (["-k", "x"], "its key is user, not user, x"),
