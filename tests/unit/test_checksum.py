@@ -62,5 +62,5 @@ def test_another_object_does_not_pass_for_it(told: dict[str, Any], other: dict[s
 
 @pytest.mark.parametrize("text", ["", "{", "[]", "3", "null", '"x"', "[" * 100_000, b"\xff", b"\0\0"], ids=range(9))
 def test_what_is_no_object_is_a_value_error(text: str | bytes) -> None:
-    with pytest.raises(ValueError, match="."):
+    with pytest.raises(ValueError, match=r"\w"):
         read_object(text)
