@@ -88,6 +88,21 @@ def test_a_state_that_is_damaged_is_not_gone_on_from_and_can_be_redone(log: Log,
     assert log.is_that_of_one_run()
 
 
+def test_a_day_that_leaves_what_it_had_left_before_the_damage_moves_no_other(log: Log) -> None:
+    log.run(*span(4, 4))
+    (log.state / day(3) / "window/rows-00000.parquet").unlink()
+    before = Seen.of(log)
+    log.run(*span(3, 3), "--redo")
+    assert before.touched(log) == [3]
+    assert log.is_that_of_one_run()
+    as_of_0_4_1(log.state)
+    cut(log.state / day(3) / "window/rows-00000.parquet")
+    before = Seen.of(log)
+    log.run(*span(3, 3), "--redo")
+    assert before.touched(log) == [3, 4]
+    assert log.is_that_of_one_run()
+
+
 def test_status_tells_of_files_that_are_not_those_of_the_record(log: Log) -> None:
     folder = log.state / day(3) / "window"
     (folder / "rows-00000.parquet").unlink()
