@@ -15,7 +15,7 @@ from conf.job import Stage
 from readers.parquet import file_schema
 from windowing.engine.ports import Source
 from windowing.engine.work import FILES, NONE, STREAM
-from windowing.errors import ConfigError
+from windowing.errors import ClockError, ConfigError
 from windowing.names import did_you_mean
 from windowing.plan import Plan, make_plan, stream_of
 from windowing.result_schema import MARK
@@ -56,6 +56,7 @@ class _Input:
     schema: pa.Schema
     stream: StreamInfo | None
     explain: Callable[[str], str | None]
+    advise: Callable[[str | None], str | None]
     is_stage: bool
 
 
@@ -65,14 +66,14 @@ def plan_stages(asked: Asked, source: Source) -> tuple[PlannedStage, ...]:
     Raises `ConfigError` naming the stage where a window, its key, options or marks do not fit its input, or where a
     column of its result cannot be handed on.
     """
-    reads = _Input(source.schema, source.stream, source.explain_type, is_stage=False)
+    reads = _Input(source.schema, source.stream, source.explain_type, _adviser(asked, source), is_stage=False)
     planned: list[PlannedStage] = []
     for stage in asked.stages:
         with errors_about(asked, stage.stage.name):
             planned.append(_plan_stage(stage, reads, is_last=stage is asked.stages[-1]))
             if len(planned) < len(asked.stages):
                 plan = planned[-1].plan
-                reads = _Input(read_back(plan.schema), stream_of(plan), _unexplained, is_stage=True)
+                reads = _Input(read_back(plan.schema), stream_of(plan), _unexplained, _unexplained, is_stage=True)
     return tuple(planned)
 
 
@@ -91,7 +92,12 @@ def _plan_stage(asked: AskedStage, reads: _Input, is_last: bool) -> PlannedStage
     stage = asked.stage
     order_by: Any = "arrival" if stage.order_by == ("arrival",) else stage.order_by
     options = asked.options if is_last else replace(asked.options, plain=False)
-    plan = make_plan(asked.spec, reads.schema, stage.key, order_by, asked.calls, options, reads.stream, reads.explain)
+    try:
+        plan = make_plan(
+            asked.spec, reads.schema, stage.key, order_by, asked.calls, options, reads.stream, reads.explain
+        )
+    except ClockError as error:
+        raise ConfigError(error.what, reads.advise(error.column) or error.do) from error
     return PlannedStage(asked, reads.schema, plan, _written(plan, stage.plain), _marks(stage, reads, plan))
 
 
@@ -118,5 +124,16 @@ def _marks(stage: Stage, reads: _Input, plan: Plan) -> str:
     return f"column:{stage.marks}"
 
 
-def _unexplained(_: str) -> str | None:
+def _adviser(asked: Asked, source: Source) -> Callable[[str | None], str | None]:
+    """Return what looks for a time in an input that seems to have none."""
+
+    def advise(column: str | None) -> str | None:
+        from readers.guesses import advise  # noqa: PLC0415 - only where a run ends with an error
+
+        return advise(source, column, asked.reading.schema)
+
+    return advise
+
+
+def _unexplained(_: str | None) -> str | None:
     return None

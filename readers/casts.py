@@ -6,12 +6,20 @@ those that cannot have the right shape at once by pattern, the rest by halving.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
+from typing import TypeAlias
+
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from readers.texts import caster
 from readers.types import ColumnType, Mask
+from readers.unix import from_unix
+
+_Column: TypeAlias = "pa.ChunkedArray | pa.Array"
+_Cast = Callable[[_Column], _Column]
 
 # what every text of the type looks like; not all that looks so is one
 _SHAPES = (
@@ -32,18 +40,21 @@ def convert(column: pa.ChunkedArray, want: ColumnType) -> tuple[pa.ChunkedArray,
     """
     if column.type == want.type and want.format is None:
         return column, None
-    if pa.types.is_string(column.type) and want.format is not None:
+    cast: _Cast = partial(_cast, kind=want.type)
+    if want.unix_digits is not None and not pa.types.is_temporal(column.type):
+        cast = partial(from_unix, kind=want.type, digits=want.unix_digits)
+    elif want.format is not None and (pa.types.is_string(column.type) or pa.types.is_integer(column.type)):
         return _by_format(column, want)
-    prepared = _trimmed(column, want.type)
+    prepared = _trimmed(column, _shape_of(want))
     try:
-        return _cast(prepared, want.type), None
+        return cast(prepared), None
     except pa.ArrowInvalid:
-        bad = _misfits(prepared, want.type)
+        bad = _misfits(prepared, want, cast)
     except pa.ArrowNotImplementedError:  # no value of the one type is a value of the other
         bad = _numpy(pc.is_valid(prepared))
         return pa.chunked_array([pa.nulls(len(column), want.type)]), bad if bad.any() else None
     cleared = pc.if_else(pa.array(bad), pa.scalar(None, prepared.type), prepared)
-    return _cast(cleared, want.type), bad
+    return cast(cleared), bad
 
 
 def _by_format(column: pa.ChunkedArray, want: ColumnType) -> tuple[pa.ChunkedArray, Mask | None]:
@@ -58,7 +69,7 @@ def _trimmed(column: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray:
     return column
 
 
-def _cast(column: pa.ChunkedArray | pa.Array, kind: pa.DataType) -> pa.ChunkedArray | pa.Array:
+def _cast(column: _Column, kind: pa.DataType) -> _Column:
     from_text = caster(kind) if pa.types.is_string(column.type) else None
     if from_text is not None:
         if isinstance(column, pa.Array):
@@ -69,14 +80,19 @@ def _cast(column: pa.ChunkedArray | pa.Array, kind: pa.DataType) -> pa.ChunkedAr
     return pc.cast(column, kind)
 
 
-def _misfits(column: pa.ChunkedArray, kind: pa.DataType) -> Mask:
+def _misfits(column: pa.ChunkedArray, want: ColumnType, cast: _Cast) -> Mask:
     whole = column.combine_chunks()
     bad = np.zeros(len(whole), np.bool_)
     if pa.types.is_string(whole.type):
-        bad = _off_shape(whole, kind)
+        bad = _off_shape(whole, _shape_of(want))
         whole = pc.if_else(pa.array(bad), pa.scalar(None, whole.type), whole)
-    _halve(whole, kind, 0, bad)
+    _halve(whole, cast, 0, bad)
     return bad
+
+
+def _shape_of(want: ColumnType) -> pa.DataType:
+    """Return the type whose texts those of a wanted one look like."""
+    return want.type if want.unix_digits is None else pa.float64()
 
 
 def _off_shape(texts: pa.Array, kind: pa.DataType) -> Mask:
@@ -86,17 +102,17 @@ def _off_shape(texts: pa.Array, kind: pa.DataType) -> Mask:
     return np.zeros(len(texts), np.bool_)
 
 
-def _halve(values: pa.Array, kind: pa.DataType, start: int, bad: Mask) -> None:
+def _halve(values: pa.Array, cast: _Cast, start: int, bad: Mask) -> None:
     """Mark in ``bad``, from ``start``, the values that do not cast."""
     try:
-        _cast(values, kind)
+        cast(values)
     except pa.ArrowInvalid:
         if len(values) == 1:
             bad[start] = True
             return
         half = len(values) // 2
-        _halve(values[:half], kind, start, bad)
-        _halve(values[half:], kind, start + half, bad)
+        _halve(values[:half], cast, start, bad)
+        _halve(values[half:], cast, start + half, bad)
 
 
 def _numpy(mask: pa.ChunkedArray | pa.Array) -> Mask:

@@ -48,7 +48,17 @@ DIRECTIVES: Final = {
 }
 SHORTHANDS: Final = {"T": "%H:%M:%S", "F": "%Y-%m-%d", "D": "%m/%d/%y", "R": "%H:%M"}
 
+UNIX: Final = {"unix": 0, "unix_ms": 3, "unix_us": 6, "unix_ns": 9}
+"""Instants as numbers since 1970-01-01 UTC, in place of a layout: how many decimal digits of a second one is."""
+
 Program = tuple[tuple[int, int], ...]
+
+_COARSE_TO_FINE = (
+    ("year", (YEAR, YEAR2)),
+    ("month", (MONTH, MONTH_NAME, DAY_OF_YEAR)),
+    ("day", (DAY, DAY_OF_YEAR)),
+    ("time of day", (HOUR, HOUR12, MINUTE, SECOND, FRACTION)),
+)
 
 
 class FormatError(ValueError):
@@ -75,6 +85,25 @@ def compile_format(text: str) -> Program:
     if half_day is not None and (AM_PM, 0) not in program:
         raise FormatError("%I", half_day, "without '%p' nobody knows the half of the day of")
     return tuple(program)
+
+
+def missing_part(program: Program) -> tuple[str, str] | None:
+    """Return what a layout lacks, and what finer it reads nevertheless, as ``("year", "day")``; None for an instant.
+
+    A year or a month of a year stand for their beginning. Of a layout that reads nothing the finer part is empty.
+    """
+    ops = {op for op, _ in program}
+    if EPOCH in ops:
+        return None
+    reads = [bool(ops.intersection(fields)) for _, fields in _COARSE_TO_FINE]
+    names = [name for name, _ in _COARSE_TO_FINE]
+    if not any(reads):
+        return "date", ""
+    finest = len(reads) - 1 - reads[::-1].index(True)
+    if all(reads[:finest]):
+        return None
+    coarse = "date" if not any(reads[:3]) else names[reads.index(False)]
+    return coarse, names[finest]
 
 
 def has_zone(text: str) -> bool:

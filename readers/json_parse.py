@@ -115,6 +115,8 @@ def _parsed_as(kind: ColumnType) -> pa.DataType:
     """Return what the parser is asked for: text for times, whose zones it would pass over."""
     if pa.types.is_duration(kind.type):
         return pa.int64()
+    if kind.unix_digits is not None:
+        return pa.decimal128(38, kind.unix_digits)  # of numbers and of texts, no digit lost
     texts = (pa.types.is_temporal, pa.types.is_binary)
     return pa.string() if any(matches(kind.type) for matches in texts) else kind.type
 

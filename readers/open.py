@@ -59,6 +59,8 @@ def open_source(paths: Sequence[str], options: ReadOptions, each: Each) -> FileS
     given = {name: ColumnType(kind) for name, kind in files.types.items()} if form != "parquet" else {}
     given |= {name: column_type(text) for name, text in options.schema}
     reader, plan = _plan(form, files.files, options, given, each)
+    if form == "parquet":
+        _check_counts(files.files, plan.schemas, given)
     _check_rows(files, plan)
     return replace(_source(files, reader, plan, given, options), skipped=listing.skipped)
 
@@ -151,7 +153,7 @@ def _plan_text(
     from readers.records import warm  # noqa: PLC0415
 
     warm()
-    if any(kind.format for kind in given.values()):
+    if any(kind.format and kind.unix_digits is None for kind in given.values()):
         timestamps.warm()
     reader: CsvReader | JsonReader = JsonReader()
     if form == "csv":
@@ -203,6 +205,21 @@ def _constants(files: Files, given: Mapping[str, ColumnType]) -> dict[str, pa.Ar
 def _all_of(found: Sequence[Found]) -> str:
     shown = found[0].place.shown
     return f"{shown} has" if len(found) == 1 else f"{shown} and the {len(found) - 1} files after it have"
+
+
+def _check_counts(found: Sequence[Found], layouts: Sequence[pa.Schema], given: Mapping[str, ColumnType]) -> None:
+    """Raise `ConfigError` where whole numbers are to be times, and nobody says what they count."""
+    for name, kind in given.items():
+        if kind.format is not None or not (pa.types.is_timestamp(kind.type) or pa.types.is_date(kind.type)):
+            continue
+        for file, layout in zip(found, layouts, strict=True):
+            if name in layout.names and pa.types.is_integer(layout.field(name).type):
+                what = f"column {name!r} is {layout.field(name).type} in {file.place.shown}"
+                raise ConfigError(
+                    f"{what}, and a {'date' if pa.types.is_date(kind.type) else 'timestamp'} could count anything",
+                    f'say what it counts, with --schema "{name}:timestamp(unix)" for seconds since 1970, or (unix_ms), '
+                    "(unix_us), (unix_ns)",
+                )
 
 
 def _check_named(named: Sequence[str], names: Sequence[str]) -> None:

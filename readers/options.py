@@ -9,7 +9,7 @@ import re
 from dataclasses import dataclass
 from typing import Literal
 
-from readers.formats import DIRECTIVES, SHORTHANDS, FormatError, compile_format
+from readers.formats import DIRECTIVES, SHORTHANDS, UNIX, FormatError, compile_format, missing_part
 from windowing.errors import Span, SpecError
 from windowing.names import did_you_mean
 
@@ -36,6 +36,11 @@ TYPE_NAMES = {
 }
 WITH_FORMAT = ("date", "timestamp", "timestamp_ns", "timestamptz")
 MAX_PRECISION = 38
+_EXAMPLE = "for example timestamp(%d/%m/%y %H:%M), or timestamp(unix) for seconds since 1970"
+_REMEDIES = {
+    "date": "put date and time into one column, and read it with one format, such as timestamp(%Y-%m-%d %H:%M:%S)",
+    "year": "nobody else knows the year: write it into the column, and read it with %Y or %y",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,6 +134,8 @@ def _canonical(text: str, entry: _Entry) -> str:
         return name
     if name not in WITH_FORMAT:
         raise SpecError(f"{word} takes nothing in ( )", text, Span(at - 1, at + len(argument) + 1))
+    if name != "date" and (unit := argument.strip().lower()) in UNIX:
+        return f"{name}({unit})"
     return f"{name}({_checked_format(text, argument, at)})"
 
 
@@ -144,11 +151,22 @@ def _decimal(text: str, argument: str, span: Span) -> str:
 
 def _checked_format(text: str, layout: str, at: int) -> str:
     try:
-        compile_format(layout)
+        lacks = missing_part(compile_format(layout))
     except FormatError as error:
         known = " ".join(f"%{letter}" for letter in (*DIRECTIVES, *SHORTHANDS))
         span = Span(at + error.at, at + error.at + len(error.directive))
         raise SpecError(str(error), text, span, f"known: {known}") from None
     if not layout.strip():
-        raise SpecError("an empty format", text, Span(at - 1, at + 1), "for example timestamp(%d/%m/%y %H:%M)")
+        raise SpecError("an empty format", text, Span(at - 1, at + 1), _EXAMPLE)
+    if lacks is not None:
+        raise SpecError(
+            _lacking(*lacks),
+            text,
+            Span(at, at + len(layout)),
+            _REMEDIES.get(lacks[0], _EXAMPLE) if lacks[1] else _EXAMPLE,
+        )
     return layout
+
+
+def _lacking(part: str, finer: str) -> str:
+    return f"this format reads a {finer} without a {part}" if finer else "this format reads no date"

@@ -52,8 +52,9 @@ _MOST[FRACTION], _MOST[DAY_OF_YEAR], _MOST[EPOCH] = 9, 3, 12
 def parse_column(column: pa.ChunkedArray, want: ColumnType) -> tuple[pa.ChunkedArray, Mask | None]:
     """Parse texts to the wanted timestamp or date, exactly; also return the mask of those that do not parse.
 
-    A text must match the whole format. Fields that the format lacks are those of 1900-01-01 00:00:00. A two-digit
-    year is 1969 to 2068. Digits of ``%f`` below the unit of the type must be zero.
+    A text must match the whole format. Fields that the format lacks are those of 1900-01-01 00:00:00; a schema text
+    may lack only those that `readers.formats.missing_part` takes for a beginning. A two-digit year is 1969 to 2068.
+    Digits of ``%f`` below the unit of the type must be zero.
     """
     texts = pc.cast(column, pa.string()).combine_chunks()
     is_date = pa.types.is_date(want.type)

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from readers.formats import has_zone
+from readers.formats import UNIX, has_zone
 
 Int64s = npt.NDArray[np.int64]
 Mask = npt.NDArray[np.bool_]
@@ -52,14 +52,24 @@ _PLAIN = (
 
 @dataclass(frozen=True, slots=True)
 class ColumnType:
-    """The type of a column and, where it is read from text in a layout of its own, that ``format``."""
+    """The type of a column and, where it is read from values of a form of its own, that ``format``.
+
+    It is a layout of texts, or one of `readers.formats.UNIX`.
+    """
 
     type: pa.DataType
     format: str | None = None
 
     @property
+    def unix_digits(self) -> int | None:
+        """How many decimal digits of a number since 1970 the type has behind the point; None for other formats."""
+        return None if self.format not in UNIX else (9 if self.type.unit == "ns" else 6) - UNIX[self.format]
+
+    @property
     def words(self) -> str:
         """What a value of it is called in a message: ``a timestamp``."""
+        if self.unix_digits is not None:
+            return f"a number of type {self.format} with at most {self.unix_digits} digits behind the point"
         if pa.types.is_timestamp(self.type) and self.type.tz and self.format is None:
             return "a timestamp with a zone"
         for matches, words in _WORDS:
@@ -80,6 +90,8 @@ def column_type(text: str) -> ColumnType:
     kind = _BY_NAME[word]
     if not argument:
         return ColumnType(kind)
+    if argument in UNIX:
+        return ColumnType(pa.timestamp("ns" if argument == "unix_ns" else kind.unit, "UTC"), argument)
     if pa.types.is_timestamp(kind) and has_zone(argument):
         kind = pa.timestamp(kind.unit, "UTC")
     return ColumnType(kind, argument)

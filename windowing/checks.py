@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 import pyarrow as pa
 
 from windowing.columns import is_measurable, is_sortable
-from windowing.errors import ConfigError
+from windowing.errors import ClockError, ConfigError
 from windowing.names import did_you_mean
 from windowing.options import Options, sort_key
 from windowing.order import Order
@@ -141,12 +141,13 @@ def _check_attribute(spec: WindowSpec, name: str, dtype: pa.DataType, explain: E
             raise ConfigError(f"punct({name}) needs a boolean column, and {name!r} is {dtype}", "use another column")
         if isinstance(policy, Delta | Gap) and policy.attribute == name and not is_measurable(dtype):
             because = explain(name)
-            raise ConfigError(
+            raise ClockError(
                 f"{policy} needs a number, a timestamp or a date, and column {name!r} is {dtype}"
                 + (f": {because}" if because else ""),
                 f'with --schema "{name}:timestamp" (or int64, float64) such rows are rejected'
                 if because
                 else "name another column, or cast it",
+                name,
             )
 
 

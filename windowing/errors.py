@@ -69,6 +69,17 @@ class MistakesError(ConfigError):
         return super().__str__() + below
 
 
+class ClockError(ConfigError):
+    """A window that needs a time or a number where there is none.
+
+    ``column``: the one named for it, which is neither; None where none is named and none is a time.
+    """
+
+    def __init__(self, what: str, do: str | None = None, column: str | None = None) -> None:
+        super().__init__(what, do)
+        self.column = column
+
+
 class InputError(WincliError):
     """An input that is missing or cannot be read."""
 

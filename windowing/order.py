@@ -10,7 +10,7 @@ from typing import Literal
 import pyarrow as pa
 
 from windowing.columns import is_instant, is_measurable, is_sortable
-from windowing.errors import ConfigError
+from windowing.errors import ClockError, ConfigError
 from windowing.names import did_you_mean
 from windowing.spec import TimeInterval, WindowSpec, attributes, needs_clock
 
@@ -92,13 +92,17 @@ def _instants(schema: pa.Schema) -> list[str]:
 def _no_clock(spec: WindowSpec, what: str, schema: pa.Schema, option: str) -> ConfigError:
     """Where there is one time beside dates, such as those that folders are named by, it is the one to name."""
     instants = _instants(schema)
+    if not instants:
+        text = f"the window {spec} needs {what}, and the input has no timestamp or date column"
+        return ClockError(text, f"say {option} COLUMN")
     times = [name for name in instants if not pa.types.is_date(schema.field(name).type)]
-    found = f"the input has {', '.join(instants)}" if instants else "the input has no timestamp or date column"
     if len(times) == 1 and len(instants) > 1:
         dates = [name for name in instants if name not in times]
         found = f"the input has {times[0]} and the {'date' if len(dates) == 1 else 'dates'} {', '.join(dates)}"
         return ConfigError(f"the window {spec} needs {what}, and {found}", f"say {option} {times[0]}")
-    return ConfigError(f"the window {spec} needs {what}, and {found}", f"say {option} COLUMN")
+    return ConfigError(
+        f"the window {spec} needs {what}, and the input has {', '.join(instants)}", f"say {option} COLUMN"
+    )
 
 
 def _check_clock(spec: WindowSpec, schema: pa.Schema, order: Order) -> None:
@@ -110,4 +114,4 @@ def _check_clock(spec: WindowSpec, schema: pa.Schema, order: Order) -> None:
 def _check_is_clock(schema: pa.Schema, name: str, do: str) -> None:
     dtype = schema.field(name).type
     if pa.types.is_time(dtype) or not (is_measurable(dtype) or pa.types.is_null(dtype)):
-        raise ConfigError(f"column {name!r} is {dtype}, which is no clock", do)
+        raise ClockError(f"column {name!r} is {dtype}, which is no clock", do, name)

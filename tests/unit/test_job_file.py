@@ -71,10 +71,10 @@ def test_lists_may_be_one_text() -> None:
 
 
 def test_mappings_become_what_flags_say() -> None:
-    text = 'agg: {n: count(), "p 95": "quantile(x, 0.95)"}\nschema: {ts: "timestamp(%d, %H:%M)", "a,b": int}\n'
+    text = 'agg: {n: count(), "p 95": "quantile(x, 0.95)"}\nschema: {ts: "timestamp(%y %j, %H:%M)", "a,b": int}\n'
     assert said(text) == {
         "agg": ["n=count()", '"p 95"=quantile(x, 0.95)'],
-        "schema": 'ts:timestamp(%d, %H:%M), "a,b":int',
+        "schema": 'ts:timestamp(%y %j, %H:%M), "a,b":int',
     }
     text = "spark_conf: {spark.ui.enabled: No, spark.executor.memory: 4g, spark.task.cpus: 2}\n"
     assert said(text) == {

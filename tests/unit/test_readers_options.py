@@ -23,8 +23,8 @@ def test_names_and_types_of_a_schema_text() -> None:
 
 
 def test_a_format_may_hold_commas_colons_and_parentheses() -> None:
-    assert parse_schema("t:timestamp(%a, %d (%b) %H:%M),n:int") == (
-        ("t", "timestamp(%a, %d (%b) %H:%M)"),
+    assert parse_schema("t:timestamp(%a, %d (%b) %Y %H:%M),n:int") == (
+        ("t", "timestamp(%a, %d (%b) %Y %H:%M)"),
         ("n", "int64"),
     )
 

@@ -1,0 +1,178 @@
+"""Which columns of an input look like times though nobody has said so, and the ``--schema`` that reads each.
+
+Asked only where a run ends with an error anyway: some rows of one split are read for it.
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from readers.casts import convert
+from readers.formats import compile_format, missing_part
+from readers.layouts import layouts_of
+from readers.options import SchemaTypes
+from readers.types import Mask, column_type
+from windowing.engine.ports import Source
+
+_SAMPLED = 1000
+_ENOUGH = 0.5  # of the values have to read: the others may be what made a column text
+_FIRST, _LAST = 631_152_000, 4_102_444_800  # seconds since 1970 that are taken for an instant: of 1990 to 2099
+_YEARS = 1900, 2100
+_NAMED = 2  # columns that one message names
+_TIMELIKE = re.compile(r"time|date|stamp|^ts$|^at$|_at$|_ts$|when", re.IGNORECASE)
+_NUMBER = re.compile(r"\d{9,19}(?:\.(\d{1,9}))?")
+
+
+@dataclass(frozen=True, slots=True)
+class Guess:
+    """What a column looks like: a ``value`` of it, and the ``types`` that read it, one for each order of its parts.
+
+    ``lacks``: ``date`` for times of day alone, ``year`` for times without; no type reads those.
+    """
+
+    column: str
+    value: str
+    types: tuple[str, ...]
+    lacks: str = ""
+
+    @property
+    def is_date(self) -> bool:
+        """Whether it has no time of day."""
+        return all(text.startswith("date") for text in self.types) and not self.lacks
+
+
+def advise(source: Source, column: str | None, declared: SchemaTypes) -> str | None:
+    """Say how ``column``, or whichever one looks like a time, is read as one, None where none looks so.
+
+    ``declared``: the types that are given already; they are repeated, so that what is said can be pasted.
+    """
+    names = [name for name in source.schema.names if name not in dict(declared)]
+    guesses = sorted(_guesses(source, names), key=_rank)
+    asked = [guess for guess in guesses if column in (None, guess.column)]
+    date = next((guess for guess in guesses if guess.is_date), None)
+    whole = [guess for guess in asked if not guess.lacks]
+    words = ["; or ".join(_reading(guess, declared) for guess in whole[:_NAMED])] if whole else []
+    if not whole or whole[0] is date:  # a time of day that belongs to the date, or all that there is
+        words += [_lacking(guess, date) for guess in asked if guess.lacks][:1]
+    return "; ".join(words) or None
+
+
+def _rank(guess: Guess) -> tuple[bool, bool, bool]:
+    return bool(guess.lacks), guess.is_date, _TIMELIKE.search(guess.column) is None
+
+
+def _reading(guess: Guess, declared: SchemaTypes) -> str:
+    flags = [f"--schema {_pasted((*declared, (guess.column, kind)))}" for kind in guess.types]
+    what = f"column {guess.column!r} looks like a {'date' if guess.is_date else 'time'}, as {guess.value!r}"
+    return f"{what}: read it with {', or '.join(flags)}" + (", whichever it means" if len(flags) > 1 else "")
+
+
+def _lacking(guess: Guess, date: Guess | None) -> str:
+    what = f"column {guess.column!r} has times without a {guess.lacks}, as {guess.value!r}"
+    if guess.lacks == "date" and date is not None:
+        return f"{what}: put it and {date.column!r} into one column, as '{date.value} {guess.value}'"
+    return f"{what}: put the {guess.lacks} into the column"
+
+
+def _pasted(types: SchemaTypes) -> str:
+    """Return a schema text as a shell takes it."""
+    text = ", ".join(f"{_name(name)}:{kind}" for name, kind in types)
+    return shlex.quote(text) if re.search(r'["$`\\!]', text) else f'"{text}"'
+
+
+def _name(name: str) -> str:
+    if name and name == name.strip() and not re.search('[:,"]', name):
+        return name
+    return '"' + name.replace('"', '""') + '"'
+
+
+def _guesses(source: Source, names: Sequence[str]) -> Iterator[Guess]:
+    kinds = (pa.types.is_string, pa.types.is_integer, pa.types.is_floating, pa.types.is_decimal, pa.types.is_date)
+    asked = [name for name in names if any(matches(source.schema.field(name).type) for matches in kinds)]
+    if not (asked and source.splits):
+        return
+    rows = source.read(source.parts_of(source.splits[0])[0], asked).rows
+    for name in asked:
+        texts = _sampled(rows[name])
+        guess = _guess(name, texts) if len(texts) else None
+        if guess is not None:
+            yield guess
+
+
+def _sampled(column: pa.ChunkedArray) -> pa.StringArray:
+    """Return some values of a column as texts, evenly spaced, without nulls and empty ones."""
+    known = column.drop_null()
+    at = np.unique(np.linspace(0, len(known) - 1, min(_SAMPLED, len(known))).astype(np.int64))
+    texts = pc.utf8_trim_whitespace(known.take(pa.array(at)).cast(pa.string()).combine_chunks())
+    return texts.filter(pc.not_equal(texts, ""))
+
+
+def _guess(name: str, texts: pa.StringArray) -> Guess | None:
+    if (unix := _unix(texts)) is not None:
+        return Guess(name, texts[0].as_py(), (unix,))
+    layouts = list(dict.fromkeys(layout for text in _some(texts) for layout in layouts_of(text)))
+    lacks = [missing_part(compile_format(layout)) for layout in layouts]
+    whole = [layout for layout, lack in zip(layouts, lacks, strict=True) if lack is None]
+    found = _readable(texts, (("date",), ("timestamp", "timestamp_ns"), ("timestamptz",), *map(_types, whole)))
+    if found is not None:
+        first, kinds = found
+        return Guess(name, texts[first].as_py(), kinds)
+    partial = next((lack for lack in lacks if lack is not None and lack[1] == "time of day"), None)
+    return None if partial is None else Guess(name, texts[0].as_py(), (), "date" if partial[0] == "date" else "year")
+
+
+def _some(texts: pa.StringArray) -> list[str]:
+    return [texts[at].as_py() for at in sorted({0, len(texts) // 3, len(texts) // 2, len(texts) - 1})]
+
+
+def _types(layout: str) -> tuple[str, ...]:
+    """Return the schema types that a layout may be of, the coarsest first; with a zone where it names one."""
+    if not re.search("%[HI]", layout):
+        return (f"date({layout})",)
+    if re.search(" (?:UTC|GMT)", layout):
+        return (f"timestamptz({layout})",)
+    return f"timestamp({layout})", f"timestamp_ns({layout})"
+
+
+def _readable(texts: pa.StringArray, each: Sequence[Sequence[str]]) -> tuple[int, tuple[str, ...]] | None:
+    """Return the first text that reads and the types that read the most texts, None where these are few.
+
+    Of ``each`` some types, coarse to fine, the coarsest is taken that reads as many as the others. A type without a
+    layout of its own is taken alone.
+    """
+    best: dict[str, Mask] = {}
+    for kinds in each:
+        read = {kind: _read_by(kind, texts) for kind in kinds}
+        kind = max(read, key=lambda kind: int(read[kind].sum()))  # the first of them
+        best[kind] = read[kind]
+    most = max(int(good.sum()) for good in best.values())
+    if most < _ENOUGH * len(texts):
+        return None
+    taken = [kind for kind, good in best.items() if good.sum() == most]
+    return int(best[taken[0]].argmax()), tuple(taken if "(" in taken[0] else taken[:1])
+
+
+def _read_by(kind: str, texts: pa.StringArray) -> Mask:
+    """Return which texts a type reads as times of these days."""
+    column, bad = convert(pa.chunked_array([texts]), column_type(kind))
+    years = pc.year(column).to_numpy()
+    good: Mask = (years >= _YEARS[0]) & (years <= _YEARS[1])
+    return good if bad is None else good & ~bad
+
+
+def _unix(texts: pa.StringArray) -> str | None:
+    """Return the type of numbers that lie in the range of instants of today, None where half of them do not."""
+    found = [match for text in texts.to_pylist() if (match := _NUMBER.fullmatch(text))]
+    for name, digits in (("unix", 0), ("unix_ms", 3), ("unix_us", 6), ("unix_ns", 9)):
+        near = [m for m in found if _FIRST <= float(m[0]) / 10**digits < _LAST]
+        if near and len(near) >= _ENOUGH * len(texts):
+            fine = digits + max(len(m[1] or "") for m in near) > 6
+            return f"{'timestamp_ns' if fine and name != 'unix_ns' else 'timestamp'}({name})"
+    return None
