@@ -82,7 +82,10 @@ def _default(spec: WindowSpec, schema: pa.Schema) -> Order:
     instants = _instants(schema)
     if len(instants) != 1:
         raise _no_clock(spec, "a clock", schema, "--order-by")
-    return Order((instants[0],), "the only time column, and the window needs a clock")
+    why = "the only time column, and the window needs a clock"
+    if pa.types.is_date(schema.field(instants[0]).type):  # beside it the time of day may stand in a column of its own
+        why += "; it has no time of day, so each row stands at its midnight"
+    return Order((instants[0],), why)
 
 
 def _instants(schema: pa.Schema) -> list[str]:

@@ -124,7 +124,7 @@ class StageFiles:
 def same_tables(former: StageFiles, now: StageFiles) -> bool:
     """Whether two stages hold the same, however it is cut into parts; of arrival positions only their order counts.
 
-    Files with the same checksums are the same, whatever became of the former ones; else what is damaged of these is not.
+    Files with the same checksums are the same, whatever became of the former ones; what is damaged is not.
     Reads both whole: for a task.
     """
     if _same_files(former.recorded, now.recorded):

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import gzip
 import os
+import shlex
 import stat
 from collections.abc import Callable
+from datetime import datetime
 from pathlib import Path
 
 import pyarrow as pa
@@ -102,6 +104,43 @@ def test_a_column_that_is_not_there_names_the_nearest(fails: Fails, log: Path, c
 def test_a_column_of_a_type_that_does_not_fit(fails: Fails, log: Path, case: str) -> None:
     args, text = TYPES[case]
     fails(2, text, *args, "log", "out")
+
+
+def test_the_flags_of_an_error_about_times_read_them(fails: Fails, run: Run, tmp_path: Path) -> None:
+    """Which is which nothing in the rows says: both flags are named, either makes a run."""
+    write(tmp_path / "log", a__csv="id,Time\n1,01/02/2026 10:00\n2,01/02/2026 10:30\n")
+    layouts = ("%d/%m/%Y %H:%M", "%m/%d/%Y %H:%M")
+    day, month = (f'--schema "id:string, Time:timestamp({layout})"' for layout in layouts)
+    text = (
+        "the window tumbling, time(3600) needs a clock, and the input has no timestamp or date column; column 'Time' "
+        f"looks like a time, as '01/02/2026 10:00': read it with {day}, or {month}, whichever it means"
+    )
+    asked = ("-w", "time(1h)", "--output-format", "csv")
+    fails(2, text, *asked, "--schema", "id:string", "log", "out")
+    starts = []
+    for flag in (day, month):
+        assert run(*asked, *shlex.split(flag), "--mode", "overwrite", "log", "out").code == 0
+        starts += table(tmp_path / "out")["window_start"].to_pylist()
+    assert starts == [datetime(2026, 2, 1, 10), datetime(2026, 1, 2, 10)]
+
+
+def test_unix_times_come_out_in_utc(run: Run, tmp_path: Path) -> None:
+    write(tmp_path / "log", a__jsonl='{"ts":1117838570.123}\n{"ts":"1117838571"}\n{"ts":1117838640}\n')
+    args = ("-w", "time(60)", "--schema", "ts:timestamp(unix)", "-a", "ts=collect(ts)", "--output-format", "jsonl")
+    assert run(*args, "--plain", "log", "out").code == 0
+    first, second = (tmp_path / "out/part-00000.jsonl").read_text().splitlines()
+    assert '"window_start":"2005-06-03T22:42:00.000000Z"' in first
+    assert '"ts":["2005-06-03T22:42:50.123000Z","2005-06-03T22:42:51.000000Z"]' in first
+    assert '"ts":["2005-06-03T22:44:00.000000Z"]' in second
+
+
+def test_a_clock_of_dates_is_told_to_have_no_time_of_day(run: Run, tmp_path: Path) -> None:
+    write(tmp_path / "log", a__csv="Date,Time\n2017-05-16,00:00:00.008\n2017-05-16,23:00:00.272\n")
+    ran = run("-w", "time(1h)", "log", "out")
+    assert ran.notes[0] == (
+        "rows are ordered by Date: the only time column, and the window needs a clock; "
+        "it has no time of day, so each row stands at its midnight"
+    )
 
 
 def test_a_missing_path_names_the_nearest(fails: Fails, log: Path) -> None:
