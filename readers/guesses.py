@@ -17,9 +17,10 @@ import pyarrow.compute as pc
 from readers.casts import convert
 from readers.formats import compile_format, missing_part
 from readers.layouts import layouts_of
-from readers.options import SchemaTypes
+from readers.options import SchemaTypes, parse_schema
 from readers.types import Mask, column_type
 from windowing.engine.ports import Source
+from windowing.errors import SpecError
 
 _SAMPLED = 1000
 _ENOUGH = 0.5  # of the values have to read: the others may be what made a column text
@@ -110,8 +111,12 @@ def _sampled(column: pa.ChunkedArray) -> pa.StringArray:
     """Return some values of a column as texts, evenly spaced, without nulls and empty ones."""
     known = column.drop_null()
     at = np.unique(np.linspace(0, len(known) - 1, min(_SAMPLED, len(known))).astype(np.int64))
-    texts = pc.utf8_trim_whitespace(known.take(pa.array(at)).cast(pa.string()).combine_chunks())
-    return texts.filter(pc.not_equal(texts, ""))
+    texts = known.take(pa.array(at)).cast(pa.string()).combine_chunks()
+    try:
+        texts.validate(full=True)
+    except pa.ArrowInvalid:  # no text, so no time
+        return texts[:0]
+    return texts.filter(pc.not_equal(pc.utf8_trim_whitespace(texts), ""))
 
 
 def _guess(name: str, texts: pa.StringArray) -> Guess | None:
@@ -119,13 +124,21 @@ def _guess(name: str, texts: pa.StringArray) -> Guess | None:
         return Guess(name, texts[0].as_py(), (unix,))
     layouts = list(dict.fromkeys(layout for text in _some(texts) for layout in layouts_of(text)))
     lacks = [missing_part(compile_format(layout)) for layout in layouts]
-    whole = [layout for layout, lack in zip(layouts, lacks, strict=True) if lack is None]
+    whole = [layout for layout, lack in zip(layouts, lacks, strict=True) if lack is None and _can_be_said(layout)]
     found = _readable(texts, (("date",), ("timestamp", "timestamp_ns"), ("timestamptz",), *map(_types, whole)))
     if found is not None:
         first, kinds = found
         return Guess(name, texts[first].as_py(), kinds)
     partial = next((lack for lack in lacks if lack is not None and lack[1] == "time of day"), None)
     return None if partial is None else Guess(name, texts[0].as_py(), (), "date" if partial[0] == "date" else "year")
+
+
+def _can_be_said(layout: str) -> bool:
+    """Whether a schema text with a layout reads back: what looks like the end of a type must not stand inside."""
+    try:
+        return parse_schema(f"x:timestamp({layout}), y:int")[0] == ("x", f"timestamp({layout})")
+    except SpecError:
+        return False
 
 
 def _some(texts: pa.StringArray) -> list[str]:
@@ -169,7 +182,7 @@ def _read_by(kind: str, texts: pa.StringArray) -> Mask:
 
 def _unix(texts: pa.StringArray) -> str | None:
     """Return the type of numbers that lie in the range of instants of today, None where half of them do not."""
-    found = [match for text in texts.to_pylist() if (match := _NUMBER.fullmatch(text))]
+    found = [match for text in texts.to_pylist() if (match := _NUMBER.fullmatch(text.strip()))]
     for name, digits in (("unix", 0), ("unix_ms", 3), ("unix_us", 6), ("unix_ns", 9)):
         near = [m for m in found if _FIRST <= float(m[0]) / 10**digits < _LAST]
         if near and len(near) >= _ENOUGH * len(texts):

@@ -44,7 +44,7 @@ def layouts_of(text: str) -> list[str]:
     >>> layouts_of("[22/Nov/2026:10:00:05 +0000]"), layouts_of("10:00:05"), layouts_of("R02-M1-N0-C:J12-U11")
     (['[%d/%b/%Y:%H:%M:%S %z]'], ['%H:%M:%S'], [])
     """
-    text = _MONTH.sub("%b", _WEEKDAY.sub("%a", text.strip().replace("%", "%%"), count=1), count=1)
+    text = _MONTH.sub("%b", _WEEKDAY.sub("%a", text.replace("%", "%%"), count=1), count=1)
     found = [_with_clock(each) for each in _dated(text)]
     return [each for each in found if "%" in each and not _FOREIGN.search(_without_zone_names(each))]
 

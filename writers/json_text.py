@@ -119,7 +119,8 @@ def _list(array: pa.Array, name: str, exact: bool) -> pa.StringArray:
 def _struct(array: pa.StructArray, name: str, exact: bool) -> pa.StringArray:
     if not array.type.num_fields:
         return pc.if_else(array.is_valid(), "{}", pa.scalar(None, pa.string()))
-    return pc.if_else(array.is_valid(), objects(array.type.names, array.flatten(), name, exact), None)
+    text = objects(array.type.names, array.flatten(), name, exact)
+    return pc.if_else(array.is_valid(), text, None) if array.null_count else text
 
 
 def objects(keys: list[str], columns: list[pa.Array], name: str | None = None, exact: bool = False) -> pa.StringArray:

@@ -171,6 +171,48 @@ def test_the_layout_that_wrote_a_time_is_among_those_found(moment: dt.datetime, 
     assert layout in layouts_of(moment.strftime(layout))
 
 
+PIECES = [
+    "1",
+    "22",
+    "05",
+    "2026",
+    "1795341605",
+    "Nov",
+    "Sun",
+    "T",
+    "Z",
+    "PM",
+    "UTC",
+    "+01:00",
+    "%",
+    "%b",
+    "%d",
+    "é",
+    "x",
+]
+
+
+@given(
+    st.lists(st.lists(st.sampled_from([*PIECES, *"/-:.,_ ()[]'\"$!"]), max_size=9).map("".join), min_size=1, max_size=3)
+)
+def test_whatever_texts_there_are_a_flag_that_is_named_reads_most_of_them(
+    tmp_path_factory: pytest.TempPathFactory, texts: list[str]
+) -> None:
+    path = tmp_path_factory.mktemp("any") / "a.parquet"
+    pq.write_table(pa.table({"a": texts}), path)
+    for flag in flags(advise(source(path), "a", ())):
+        opened = source(path, parse_schema(flag))
+        assert 2 * len(opened.read(opened.splits[0], ["a"]).rows) >= sum(bool(text.strip()) for text in texts) > 0
+
+
+def test_texts_that_are_no_text_and_blanks_around_times(tmp_path: Path) -> None:
+    pq.write_table(pa.table({"a": pa.array([b"\xff"], pa.binary()).view(pa.string())}), tmp_path / "a.parquet")
+    assert advise(source(tmp_path / "a.parquet"), "a", ()) is None
+    path = put(tmp_path, " 22/11/2026 10:00:05 ")
+    assert flags(advise(source(path), "Time", ())) == ["Time:timestamp( %d/%m/%Y %H:%M:%S )"]
+    assert first_read(path, "Time:timestamp( %d/%m/%Y %H:%M:%S )") == (MORNING, 0)
+
+
 @pytest.mark.parametrize(
     ("args", "error"),
     [
