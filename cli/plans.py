@@ -23,6 +23,9 @@ from windowing.stream import StreamInfo
 from writers import parquet
 from writers.sink import check_types
 
+_DEEPEST = 60
+"""How many levels a column may nest: Arrow sends 63, and an aggregate or a blob adds some."""
+
 
 @dataclass(frozen=True, slots=True)
 class PlannedStage:
@@ -98,7 +101,22 @@ def _plan_stage(asked: AskedStage, reads: _Input, is_last: bool) -> PlannedStage
         )
     except ClockError as error:
         raise ConfigError(error.what, reads.advise(error.column) or error.do) from error
+    _check_levels(plan, reads.schema)
     return PlannedStage(asked, reads.schema, plan, _written(plan, stage.plain), _marks(stage, reads, plan))
+
+
+def _check_levels(plan: Plan, schema: pa.Schema) -> None:
+    """Raise `ConfigError` for a column that nests deeper than what is sent from task to task may."""
+    for name in plan.columns:
+        if (levels := _levels(schema.field(name).type)) > _DEEPEST:
+            what = f"column {name!r} nests {levels} levels, and a column that a job needs may nest {_DEEPEST}"
+            raise ConfigError(what, f'leave it out, or read it as text with --schema "{name}:string"')
+
+
+def _levels(kind: pa.DataType) -> int:
+    if not pa.types.is_nested(kind):
+        return 0
+    return 1 + max((_levels(kind.field(at).type) for at in range(kind.num_fields)), default=0)
 
 
 def _written(plan: Plan, plain: bool) -> pa.Schema:

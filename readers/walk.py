@@ -65,7 +65,7 @@ class _Course:
     seen: dict[tuple[str, _Rest], Spot] = field(default_factory=dict)
 
     def add(self, spot: Spot, rest: _Rest = ()) -> None:
-        (self.links if spot.by_link else self.own).append((spot, rest))
+        (self.links if spot.entry.is_link else self.own).append((spot, rest))
 
     def __iter__(self) -> Iterator[tuple[Spot, _Rest]]:
         while self.own or self.links:

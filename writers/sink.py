@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import IO, Literal
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 from pyarrow import fs
 
 from windowing.engine.ports import Part
@@ -24,6 +25,7 @@ dictionary encoded."""
 REJECTED_BEFORE = "_rejected_before"
 KEPT = "_pieces"
 PART = "part-"
+_LONGEST_TYPE = 60
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,8 +180,13 @@ def check_types(format: Format, schema: pa.Schema) -> None:
         raise ConfigError(f"the output has two columns named {twice!r}", "give one of them another name")
     for field in schema:
         row = pa.table({field.name: pa.nulls(1, field.type)})  # some types are refused only when a row comes
+        written = pa.BufferOutputStream()
         try:
-            ENCODERS[format]([row], row.schema, pa.BufferOutputStream())
-        except (pa.ArrowNotImplementedError, pa.ArrowInvalid, pa.ArrowTypeError) as error:
-            what = f"{format} cannot hold column {field.name!r} of type {field.type}"
+            ENCODERS[format]([row], row.schema, written)
+            if format == "parquet" and pa.types.is_nested(field.type):
+                pq.read_schema(pa.BufferReader(written.getvalue()))  # it is written deeper than anyone can read
+        except (pa.ArrowNotImplementedError, pa.ArrowInvalid, pa.ArrowTypeError, OSError) as error:
+            kind = str(field.type)
+            kind = kind if len(kind) <= _LONGEST_TYPE else f"{kind[:_LONGEST_TYPE]}.."
+            what = f"{format} cannot hold column {field.name!r} of type {kind}"
             raise ConfigError(what, "leave it out, or choose another --output-format") from error

@@ -44,6 +44,7 @@ def test_it_says_what_was_asked_read_and_written() -> None:
             {"path": "in/a.parquet", "size": 7, "mtime": "2026-11-01T00:00:00Z"},
             {"path": "s3://b/c", "size": 9, "mtime": None},
         ],
+        "inputs_skipped": 0,
         "stages": [],
         "counts": {
             "rows_in": 10,
