@@ -1,0 +1,202 @@
+"""Folders as they are found: links in circles, what is no file, files that change meanwhile, names in other bytes."""
+
+from __future__ import annotations
+
+import gzip
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from tests.cli.blocking import block
+from tests.cli.running import MASTER, Ran, manifest, rejected, rows, tree, wincli, write
+from tests.cli.systems import without_privilege
+
+Run = Callable[..., Ran]
+Fails = Callable[..., None]
+COUNT = ("-w", "count(2)", "-a", "ts=collect(ts)")
+LATIN = os.fsdecode(b"caf\xe9")
+
+
+def write_log(folder: Path, form: str) -> None:
+    """Three rows in a file of a format."""
+    folder.mkdir()
+    path = folder / f"a.{form}"
+    if form == "parquet":
+        pq.write_table(pa.table({"ts": [1, 2, 3]}), path)
+        return
+    text = "ts\n1\n2\n3\n" if "csv" in form else '{"ts":1}\n{"ts":2}\n{"ts":3}\n'
+    path.write_bytes(gzip.compress(text.encode()) if form.endswith("gz") else text.encode())
+
+
+@pytest.mark.parametrize("form", ["csv", "csv.gz", "jsonl", "parquet"])
+def test_links_in_circles_add_no_row(run: Run, tmp_path: Path, form: str) -> None:
+    write_log(tmp_path / "log", form)
+    (tmp_path / "log" / "loop").symlink_to(".")
+    (tmp_path / "log" / "more").symlink_to("../far")
+    write_log(tmp_path / "far", form)
+    (tmp_path / "far" / "back").symlink_to("../log")
+    ran = run(*COUNT, "log", "out")
+    assert (ran.code, ran.summary) == (0, "6 rows in, 3 windows out, 0 rejected")
+    assert [file["path"] for file in manifest(tmp_path / "out")["inputs"]] == [f"log/a.{form}", f"log/more/a.{form}"]
+    assert run(*COUNT, f"log/**/*.{form}", "out2").summary == ran.summary
+
+
+def test_what_is_no_file_fails_the_run_or_is_counted(fails: Fails, run: Run, tmp_path: Path) -> None:
+    write_log(tmp_path / "log", "csv")
+    (tmp_path / "log" / "b.csv").symlink_to("gone")
+    os.mkfifo(tmp_path / "log" / "c.csv")
+    told = "log/b.csv (a link that leads nowhere), log/c.csv (a FIFO)"
+    do = "take such things away, or pass over them with --skip-unreadable"
+    fails(3, f"{told} cannot be read; {do}", *COUNT, "log", "out")
+    ran = run("--skip-unreadable", *COUNT, "log", "out")
+    assert (ran.code, ran.summary) == (0, "3 rows in, 2 windows out, 0 rejected")
+    assert f"passed over: {told}" in ran.notes
+    assert manifest(tmp_path / "out")["inputs_skipped"] == 2
+    write(tmp_path, job__yaml="window: count(2)\ninput: log\noutput: out2\nskip_unreadable: true\n")
+    assert run("job.yaml").code == 0
+
+
+def test_a_range_meets_what_is_no_file_as_a_run_does(fails: Fails, run: Run, tmp_path: Path) -> None:
+    for day in (1, 2):
+        write(tmp_path / "log" / f"dt=2026-11-0{day}", a__csv="ts\n1\n")
+    (tmp_path / "log" / "dt=2026-11-02" / "b.csv").symlink_to("gone")
+    (tmp_path / "log" / "dt=2026-11-03").symlink_to("gone")
+    days = ("-w", "count(1)", "--start", "2026-11-01", "--end", "2026-11-04", "log", "out")
+    do = "(a link that leads nowhere) cannot be read; take such things away, or pass over them with --skip-unreadable"
+    fails(3, f"log/dt=2026-11-03 {do}", *days)
+    (tmp_path / "log" / "dt=2026-11-03").unlink()
+    ran = run("-q", *days)
+    assert (ran.code, ran.err) == (3, f"wincli: error: 2026-11-02: log/dt=2026-11-02/b.csv {do}\n")
+    assert run("-q", "--skip-unreadable", *days).code == 0
+    assert manifest(tmp_path / "out" / "dt=2026-11-02")["inputs_skipped"] == 1
+
+
+def test_a_folder_that_may_not_be_read(tmp_path: Path) -> None:
+    write_log(tmp_path / "log", "csv")
+    write_log(tmp_path / "log" / "shut", "csv")
+    (tmp_path / "log" / "shut").chmod(0)
+    (tmp_path / "log" / "b.csv").write_text("ts\n9\n")
+    (tmp_path / "log" / "b.csv").chmod(0)
+    before = without_privilege()
+    run = ("run", "-q", *COUNT, "--master", MASTER)
+    ran = wincli(*run, "log", "out", cwd=tmp_path, before=before)
+    text = (
+        "log/shut (permission denied) cannot be read; take such things away, or pass over them with --skip-unreadable"
+    )
+    assert (ran.code, ran.err) == (3, f"wincli: error: {text}\n")
+    ran = wincli(*run, "--skip-unreadable", "log", "out", cwd=tmp_path, before=before)
+    assert (ran.code, ran.err) == (0, "")
+    assert manifest(tmp_path / "out")["inputs_skipped"] == 2
+    (tmp_path / "log" / "shut").chmod(0o755)
+
+
+def grow(path: Path) -> None:
+    with path.open("a") as file:
+        file.write("200,a\n")
+
+
+def replace(path: Path) -> None:
+    path.with_name("new").write_text(path.read_text())
+    path.with_name("new").rename(path)
+
+
+CHANGES: dict[str, tuple[Callable[[Path], None], str]] = {
+    "grows": (grow, "log/a.csv has changed since the run began; run it again when nothing writes to it"),
+    "is replaced": (replace, "log/a.csv has changed since the run began; run it again when nothing writes to it"),
+    "vanishes": (Path.unlink, "log/a.csv is not there any more; run it again when nothing changes the input"),
+}
+
+
+@pytest.mark.parametrize("case", CHANGES)
+def test_a_file_that_changes_behind_its_reader_undoes_the_run(tmp_path: Path, case: str) -> None:
+    """It has been read when it changes: the driver looks once more before anything is put in place."""
+    change, text = CHANGES[case]
+    blocked = block(tmp_path, *(("--state", "st") if case == "grows" else ()))
+    change(tmp_path / "log" / "a.csv")
+    ran = blocked.go_on()
+    assert (ran.code, ran.err) == (3, f"wincli: error: {text}\n")
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize("levels", [1_500, 300_000])
+def test_a_line_of_json_that_nests_without_end_is_one_reject(run: Run, tmp_path: Path, levels: int) -> None:
+    deep = '{"ts":2,"x":' + "[" * levels + "]" * levels + "}"
+    write(tmp_path / "log", a__jsonl=f'{{"ts":1}}\n{deep}\n{{"ts":3}}\n{{"ts":4}}\n')
+    ran = run(*COUNT, "log", "out")
+    assert (ran.code, ran.summary) == (0, "4 rows in, 2 windows out, 1 rejected (unparsable 1), see _rejected")
+    assert rows(tmp_path / "out", "ts") == [[1, 3], [4]]
+    why = rejected(tmp_path / "out", "_reason", "_file", "_row", "_detail", "_text")
+    assert why == [("unparsable", "log/a.jsonl", 2, "the line nests more than 100 levels", deep)]
+
+
+def test_a_column_that_nests_too_deep_for_the_job_says_how_to_read_it(fails: Fails, run: Run, tmp_path: Path) -> None:
+    deep = '{"a":' * 80 + "1" + "}" * 80
+    write(tmp_path / "log", a__jsonl=f'{{"ts":1,"x":null}}\n{{"ts":2,"x":{deep}}}\n')
+    text = (
+        "column 'x' nests 80 levels, and a column that a job needs may nest 60; leave it out, or read it as text with "
+        '--schema "x:string"'
+    )
+    fails(2, text, "-w", "count(2)", "-a", "last(x)", "log", "out")
+    assert run("-w", "count(2)", "-a", "last(x)", "--schema", "x:string", "log", "out").code == 0
+    assert rows(tmp_path / "out", "last_x") == [deep.replace(":", ": ")]
+    assert run(*COUNT, "log", "out2").code == 0
+
+
+@pytest.mark.parametrize("form", ["csv", "csv.gz", "jsonl", "parquet"])
+def test_files_in_a_folder_may_have_names_of_any_bytes(run: Run, tmp_path: Path, form: str) -> None:
+    write_log(tmp_path / "log", form)
+    (tmp_path / "log" / f"k={LATIN}").mkdir()
+    (tmp_path / "log" / f"a.{form}").rename(tmp_path / "log" / f"k={LATIN}" / f"{LATIN}.{form}")
+    ran = run("-k", "k", *COUNT, "--state", "st", "log", "out")
+    assert (ran.code, ran.summary) == (0, "3 rows in, 1 window out, 0 rejected, 1 held")
+    assert rows(tmp_path / "out", "k") == ["caf\\xe9"]
+    assert [file["path"] for file in manifest(tmp_path / "out")["inputs"]] == [rf"log/k=caf\xe9/caf\xe9.{form}"]
+    assert "nothing to do" in run("-k", "k", *COUNT, "--state", "st", "log", "out").err
+
+
+def test_a_reject_names_a_file_of_other_bytes(run: Run, tmp_path: Path) -> None:
+    write(tmp_path / "log", **{f"{LATIN}__csv": "ts,a\n1\n2,2\n"})
+    assert run(*COUNT, "log", "out").code == 0
+    assert rejected(tmp_path / "out", "_file", "_row") == [(r"log/caf\xe9.csv", 2)]
+    (tmp_path / "log" / "b.csv").symlink_to(LATIN)
+    text = "log/b.csv (a link that leads nowhere) cannot be read"
+    assert text in run(*COUNT, "log", "out2").err
+
+
+REFUSED = {
+    "IN": ((f"{LATIN}.csv", "out"), r"--input caf\xe9.csv is no UTF-8; rename it, or name the folder that it is in"),
+    "a folder": ((LATIN, "out"), r"--input caf\xe9 is no UTF-8; rename it, or name the folder that it is in"),
+    "OUT": (("log", LATIN), r"--output caf\xe9 is no UTF-8; write it in UTF-8"),
+    "a state": (("--state", LATIN, "log", "out"), r"--state caf\xe9 is no UTF-8; write it in UTF-8"),
+    "a key": (("-k", LATIN, "log", "out"), r"--key caf\xe9 is no UTF-8; write it in UTF-8"),
+}
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_what_is_given_in_other_bytes_is_refused_in_one_line(tmp_path: Path, case: str) -> None:
+    args, text = REFUSED[case]
+    write_log(tmp_path / "log", "csv")
+    write_log(tmp_path / LATIN, "csv")
+    write(tmp_path, **{f"{LATIN}__csv": "ts\n1\n"})
+    before = tree(tmp_path)
+    ran = wincli("run", "-q", *COUNT, *args, cwd=tmp_path)
+    assert (ran.code, ran.out, ran.err) == (2, "", f"wincli: error: {text}\n")
+    assert tree(tmp_path) == before
+
+
+def test_in_a_folder_of_other_bytes_a_job_reads_and_refuses_to_write(tmp_path: Path) -> None:
+    here = tmp_path / LATIN
+    write_log(here, "csv")
+    run = ("run", "-q", *COUNT, "--master", MASTER)
+    assert wincli(*run, "a.csv", str(tmp_path / "out"), cwd=here).code == 0
+    ran = wincli(*run, "a.csv", "out", cwd=here)
+    text = rf"output out is in a folder whose name is no UTF-8: {tmp_path}/caf\xe9/out; rename that folder, or name "
+    assert (ran.code, ran.err) == (2, f"wincli: error: {text}another output\n")
+    ran = wincli(*run, "--state", "st", "a.csv", str(tmp_path / "out2"), cwd=here)
+    text = rf"the state st is in a folder whose name is no UTF-8: {tmp_path}/caf\xe9/st; rename that folder, or name "
+    assert (ran.code, ran.err) == (2, f"wincli: error: {text}another one for the state\n")
+    assert [path.name for path in here.iterdir()] == ["a.csv"]
