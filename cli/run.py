@@ -7,6 +7,7 @@ import gc
 import os
 import time
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 from cli.asked import Asked, read_job
@@ -17,9 +18,10 @@ from conf.spark import spark_settings
 from windowing.engine.bare import BARE, without_pandas
 from windowing.engine.limits import too_few_files
 from windowing.engine.masters import is_local
-from windowing.engine.module_path import add_working_folder, with_working_folder
+from windowing.engine.module_path import with_working_folder
 from windowing.engine.seed import may_seed, prepare
 from windowing.engine.session import Boot, boot
+from windowing.own_modules import search
 
 
 def run_command(options: Mapping[str, Any], level: int) -> int:
@@ -46,7 +48,7 @@ def run_command(options: Mapping[str, Any], level: int) -> int:
             for note in (*spark.notes, *refusals()):
                 messages.note(note)
             if asked.runs_user_code:
-                add_working_folder()
+                search(Path.cwd())
             if _forks(asked):
                 spark.plant()
             gc.enable()

@@ -53,6 +53,7 @@ def wincli_here(*args: str, cwd: Path) -> Ran:
         with (
             mock.patch.object(cli.run, "_boot", return_value=Here()),
             mock.patch.object(sys, "path", [*sys.path]),
+            mock.patch.object(sys, "meta_path", [*sys.meta_path]),
             contextlib.redirect_stdout(out),
             contextlib.redirect_stderr(err),
         ):

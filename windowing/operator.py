@@ -14,7 +14,6 @@ calls come is told in `windowing.replay`.
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, TypeAlias
@@ -22,6 +21,7 @@ from typing import Any, ClassVar, TypeAlias
 import pyarrow as pa
 
 from windowing.errors import ConfigError
+from windowing.own_modules import import_own
 
 Row: TypeAlias = Mapping[str, Any]
 Given: TypeAlias = Iterable[Row] | None
@@ -79,7 +79,7 @@ def load(name: str) -> type[Operator]:
     if not module_name or not class_name:
         raise ConfigError(f"--operator {name!r} is no class", "say MODULE:CLASS")
     try:
-        module = importlib.import_module(module_name)
+        module = import_own(module_name)
     except Exception as error:  # the module's own code runs here and can raise anything
         raise ConfigError(
             f"--operator {name}: cannot import module {module_name!r}: {reason_of(error)}",

@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import datetime as dt
 import decimal
-import importlib
 import inspect
 import types
 import typing
@@ -27,6 +26,7 @@ import pyarrow as pa
 
 from windowing.aggregates.inputs import Inputs, PaneFailed, dense, written
 from windowing.errors import ConfigError
+from windowing.own_modules import import_own
 
 Function = Callable[..., Any]
 
@@ -47,7 +47,7 @@ def load(name: str) -> Function:
     """Import ``module:name``. Raises `ConfigError` with the reason where that fails."""
     module_name, _, function_name = name.partition(":")
     try:
-        module = importlib.import_module(module_name)
+        module = import_own(module_name)
     except Exception as error:  # the module's own code runs here and can raise anything
         raise ConfigError(f"{name}: cannot import module {module_name}: {_reason(error)}") from error
     function = getattr(module, function_name, None)

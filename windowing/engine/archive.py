@@ -20,7 +20,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from windowing.engine.java import CLASS_PATH, CONF_FOLDERS, Java, spark_home
-from windowing.engine.module_path import MORE
+from windowing.engine.module_path import FOLDER
 from windowing.others import planted, way_in
 
 SWITCH = "WINCLI_CLASS_ARCHIVE"
@@ -97,7 +97,7 @@ def make_later(archive: Archive, settings: Mapping[str, str], environ: Mapping[s
 
     It gets its orders through a pipe. Folders with configuration are not for its Java: an archive is of jars alone.
     """
-    env = {name: value for name, value in environ.items() if name not in (*CONF_FOLDERS, MORE)} | {SWITCH: "off"}
+    env = {name: value for name, value in environ.items() if name not in (*CONF_FOLDERS, FOLDER)} | {SWITCH: "off"}
     process = subprocess.Popen(
         [sys.executable, "-m", "windowing.engine.training"],
         env=env,

@@ -18,7 +18,7 @@ import sys
 from pathlib import Path
 
 from windowing.engine.bare import BARE, without_pandas
-from windowing.engine.module_path import add_more
+from windowing.engine.module_path import find_as_told
 from windowing.engine.seed import SEED, ask
 
 LOCK = "WINCLI_WORKER_LOCK"
@@ -49,7 +49,7 @@ def main() -> None:
         if os.environ.get(BARE):
             without_pandas()
         preload()
-        add_more()  # not before: what the user's folders hold is for the user's own code
+        find_as_told()  # not before: what is in the user's folders is for the user's own code
         if path := os.environ.get(ORDERED):
             obey(Path(path))
     gc.freeze()  # Spark's daemon collects garbage after every task: not through all these modules, please

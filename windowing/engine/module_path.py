@@ -1,12 +1,11 @@
 """Where modules are looked for: never in the working folder, unless code of the user's own was asked for there.
 
 Whoever runs a job among files that came from elsewhere asked for windows over them, and not for a ``sitecustomize.py``
-or ``scipy.py`` among them to be run. So the working folder is no part of the path of the driver, of Java's workers or
-of anything else that is started. Where a job names a function or an operator, it is the last entry, put there when all
-that is imported anyway has been: no name in it comes before one of Python's own or of a package that is installed.
+or ``scipy.py`` among them to be run. So the working folder is no part of the module path of the driver, of workers or
+of anything else that is started. Where a job names a function or an operator, `windowing.own_modules` finds it there.
 
-Python puts it on the path by itself for ``python -m`` and for an empty entry of ``PYTHONPATH``. Who writes it out
-there wants it.
+Python puts the folder on the path by itself for ``python -m`` and for an empty entry of ``PYTHONPATH``. Who writes it
+out there wants it.
 """
 
 from __future__ import annotations
@@ -19,9 +18,13 @@ from collections.abc import Iterable, Mapping, MutableMapping
 from pathlib import Path
 
 import windowing
+from windowing.own_modules import search
 
 MORE = "WINCLI_WORKER_PATH"
 """Environment variable: folders that workers look for modules in last, as a list in JSON."""
+
+FOLDER = "WINCLI_WORKING_FOLDER"
+"""Environment variable: the folder in which workers find modules of the user's own."""
 
 
 def leave_out_working_folder() -> None:
@@ -29,24 +32,16 @@ def leave_out_working_folder() -> None:
     sys.path[:] = _wanted(sys.path, os.environ)
 
 
-def add_working_folder() -> None:
-    """Let ``module:name`` be a file of the working folder, from now on and where no other module has that name."""
-    add([str(Path.cwd())])
-
-
 def with_working_folder(environ: Mapping[str, str]) -> dict[str, str]:
-    """An environment of Java in which workers, too, find the user's modules in the working folder."""
-    return {**environ, MORE: json.dumps([str(Path.cwd())])}
+    """An environment of Java in which workers find modules of the user's own in the working folder."""
+    return {**environ, FOLDER: str(Path.cwd())}
 
 
-def add(folders: Iterable[str]) -> None:
-    """Let modules be found in more folders: last."""
-    sys.path.extend(folder for folder in folders if folder not in sys.path)
-
-
-def add_more() -> None:
-    """Let modules of a worker be found where its driver says, too."""
-    add(json.loads(os.environ.get(MORE, "[]")))
+def find_as_told() -> None:
+    """Let a worker find modules where its driver says."""
+    sys.path.extend(folder for folder in json.loads(os.environ.get(MORE, "[]")) if folder not in sys.path)
+    if FOLDER in os.environ:
+        search(Path(os.environ[FOLDER]))
 
 
 def tell_workers(environ: MutableMapping[str, str]) -> None:
@@ -59,8 +54,7 @@ def tell_workers(environ: MutableMapping[str, str]) -> None:
     own = [] if code in {*site.getsitepackages(), site.getusersitepackages()} else [code]
     environ["PYTHONPATH"] = os.pathsep.join(dict.fromkeys([*named, *own]))
     environ["PYTHONSAFEPATH"] = "1"
-    more = [*_wanted(sys.path, environ), *json.loads(environ.get(MORE, "[]"))]
-    environ[MORE] = json.dumps(list(dict.fromkeys(more)))
+    environ[MORE] = json.dumps(_wanted(sys.path, environ))
 
 
 def _wanted(path: Iterable[str], environ: Mapping[str, str]) -> list[str]:

@@ -1,0 +1,74 @@
+"""Python files that lie in the working folder are not run unless they are asked for."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.cli.running import ROOT, ended, environment, rows, start, wincli, write
+
+PYTHONS = ("sitecustomize", "usercustomize", "typing")  # what Python itself runs before wincli is there
+PLANTED = (*PYTHONS, "scipy", "coverage", "cffi", "numpy", "pyarrow", "numba", "pyspark")
+LOCAL, CLUSTER = "local[2]", "local-cluster[1, 1, 1024]"
+PLAIN = ("-a", "n=count()")
+OWN = ("-a", "n=mine:how_many(id)")
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A working folder with a log, modules that tell when they are run, and one that is a user's own."""
+    here = tmp_path / "it's here"
+    write(here / "log", a__csv="id\n1\n2\n3\n")
+    (tmp_path / "run").mkdir()
+    for name in PLANTED:
+        write(here, **{f"{name}__py": f"open({str(tmp_path / 'run' / name)!r}, 'w').close()\n"})
+    write(here, mine__py="import numpy as np\n\n\ndef how_many(id) -> int:\n    return int(np.size(id))\n")
+    write(here, **{"__numba_config__yaml": f"cache_dir: {tmp_path / 'run' / 'kernels'}\n"})
+    return here
+
+
+def was_run(folder: Path) -> list[str]:
+    return sorted(path.name for path in (folder.parent / "run").iterdir())
+
+
+@pytest.mark.parametrize("master", [LOCAL, CLUSTER])
+@pytest.mark.parametrize("asked", [PLAIN, OWN], ids=["plain", "own"])
+def test_no_file_of_the_working_folder_is_run_but_the_module_that_is_named(
+    folder: Path, master: str, asked: tuple[str, ...]
+) -> None:
+    ran = wincli("run", "--master", master, "-w", "count(2)", *asked, "log", "out", cwd=folder)
+    assert (ran.code, ran.summary) == (0, "3 rows in, 2 windows out, 0 rejected"), ran.err
+    assert rows(folder / "out", "n") == [2, 1]
+    assert was_run(folder) == []
+
+
+@pytest.mark.parametrize("asked", [PLAIN, OWN], ids=["plain", "own"])
+def test_an_empty_entry_of_pythonpath_is_not_the_working_folder(folder: Path, asked: tuple[str, ...]) -> None:
+    for name in PYTHONS:
+        (folder / f"{name}.py").unlink()
+    args = ["run", "--master", LOCAL, "-w", "count(2)", *asked, "log", "out"]
+    ran = ended(start(args, folder, {"PYTHONPATH": ":/nowhere"}))
+    assert (ran.code, rows(folder / "out", "n")) == (0, [2, 1]), ran.err
+    assert was_run(folder) == []
+
+
+def test_python_with_a_module_leaves_the_working_folder_out_too(folder: Path) -> None:
+    (folder / "typing.py").unlink()  # Python itself takes what its -m needs from there
+    env = environment({"PYTHONPATH": str(ROOT)})
+    command = [sys.executable, "-m", "cli.main", "run", "--master", LOCAL, "-w", "count(2)", *PLAIN, "log", "out"]
+    done = subprocess.run(command, cwd=folder, env=env, text=True, capture_output=True, timeout=180, check=False)
+    assert (done.returncode, rows(folder / "out", "n")) == (0, [2, 1]), done.stderr
+    assert was_run(folder) == []
+
+
+def test_the_module_that_is_named_is_run_where_pythonpath_says_so(folder: Path) -> None:
+    lib = folder.parent / "lib"
+    lib.mkdir()
+    (folder / "mine.py").rename(lib / "mine.py")
+    args = ("run", "--master", LOCAL, "-w", "count(2)", *OWN, "log", "out")
+    ran = wincli(*args, cwd=folder, env={"PYTHONPATH": "../lib"})
+    assert (ran.code, rows(folder / "out", "n")) == (0, [2, 1]), ran.err
+    assert was_run(folder) == []
