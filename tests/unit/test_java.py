@@ -233,6 +233,9 @@ def test_work_in_the_background_keeps_its_error() -> None:
     ("text", "what"),
     [
         ("java.io.IOException: No space left on device", "disk that Spark keeps its temporary files on is full"),
+        ("java.io.IOException: Too many open files", "too few files may be open at once"),
+        ("OSError: [Errno 24] Too many open files: 'a.csv'", "too few files may be open at once"),
+        ("java.lang.InternalError: Error loading java.security file", "too few files may be open at once"),
         ("java.lang.OutOfMemoryError: Java heap space", "Java ran out of memory (it may use 3g)"),
         ("numpy._core._exceptions._ArrayMemoryError: Unable", "a Python worker ran out of memory"),
         ("pyarrow.lib.ArrowMemoryError: malloc", "a Python worker ran out of memory"),
