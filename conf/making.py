@@ -15,6 +15,7 @@ from conf.job_layers import layered
 from conf.mistakes import At, Mistake, option, place, told
 from windowing.errors import ConfigError, WincliError
 from windowing.names import did_you_mean, printable, short
+from windowing.redaction import MASK, is_secret
 
 _EXAMPLES = {
     "window": "SPEC, for example {} 'delta(ts, 60)'",
@@ -51,7 +52,8 @@ def pairs(texts: Iterable[str]) -> dict[str, str]:
     for pair in texts:
         name, sign, value = pair.partition("=")
         if not sign or not name.strip():
-            raise ConfigError(f"--spark-conf {pair!r} is not K=V", "write --spark-conf spark.executor.memory=4g")
+            told = re.split(r"[^\w.-]", pair, maxsplit=1)[0] + MASK if is_secret(pair) else pair
+            raise ConfigError(f"--spark-conf {told!r} is not K=V", "write --spark-conf spark.executor.memory=4g")
         settings[name.strip()] = value.strip()
     return settings
 
@@ -85,6 +87,7 @@ def _validated(options: Mapping[str, Any]) -> tuple[Job | None, list[Mistake]]:
 
 def _error(found: Mapping[str, Any]) -> tuple[WincliError, bool]:
     """What is wrong with a value, and whether that goes behind its name."""
+    told = MASK if found["loc"][0] == "spark_conf" and is_secret(str(found["loc"][-1])) else short(repr(found["input"]))
     if found["type"] == "unfit":
         return found["ctx"]["error"], True
     if found["type"] == "literal_error":
@@ -94,7 +97,7 @@ def _error(found: Mapping[str, Any]) -> tuple[WincliError, bool]:
         return ConfigError(f"no {found['loc'][-1]} is given"), False
     if found["type"] == "too_short":
         return ConfigError("is empty", "name at least one"), True
-    return ConfigError(f"cannot be {short(repr(found['input']))}", found["msg"][:1].lower() + found["msg"][1:]), True
+    return ConfigError(f"cannot be {told}", found["msg"][:1].lower() + found["msg"][1:]), True
 
 
 def _types(options: Mapping[str, Any], read_types: Callable[[str], object]) -> Iterator[Mistake]:

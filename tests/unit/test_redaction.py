@@ -7,7 +7,7 @@ import json
 import pytest
 
 from cli.repeats import same_inputs, same_job
-from conf.making import make_job
+from conf.making import make_job, pairs
 from conf.recorded import paths_of, recorded, secrets_of
 from readers.options import parse_schema
 from windowing.engine.ports import InputFile
@@ -88,6 +88,15 @@ def test_a_job_is_recorded_without_secrets_and_is_the_same_job_with_others() -> 
     files = [[InputFile(f"s3://AKIA1234:{secret}@bucket/in/a.csv", 1, None)] for secret in ("hunter2222", "hunter3333")]
     assert same_inputs(*files)
     assert not same_inputs(files[0], [InputFile("s3://AKIA1234:hunter2222@elsewhere/in/a.csv", 1, None)])
+
+
+def test_a_setting_that_does_not_read_is_told_without_its_value() -> None:
+    with pytest.raises(ConfigError, match=r"--spark-conf 'a\.secret\.key\*\*\*' is not K=V"):
+        pairs(["a.secret.key: hunter2222"])
+    with pytest.raises(ConfigError) as raised:
+        make_job({**job("x"), "spark_conf": {"a.secret.key": ["hunter2222"], "b": ["c"]}}, None, parse_schema)
+    assert "hunter2222" not in str(raised.value)
+    assert "['c']" in str(raised.value)
 
 
 def test_a_recorded_path_gets_its_secrets_from_what_a_run_names() -> None:
