@@ -142,3 +142,24 @@ def test_a_commit_that_was_killed_waits_for_who_names_its_secret(store: Store) -
     assert (folder / "st/.journal.json").exists()
     assert run(store, 1).code == 0
     assert [*records(folder / "st")] == ["run-000001"]
+
+
+def test_status_escapes_names_and_masks_what_old_records_tell(tmp_path: Path) -> None:
+    """The label of a unit is the name of a folder; why a run failed was once written down as it was told."""
+    label = "2026\x1b[31m\nat work: nobody\u202e"
+    write(tmp_path, a__csv="ts,user,id\n1,a,1\n")
+    folder = f"out/dt={label.replace(chr(10), '%0A')}"
+    assert wincli_here("run", *GAP, "a.csv", folder, cwd=tmp_path).code == 0
+    lines = wincli_here("status", "out", cwd=tmp_path).out.splitlines()
+    shown = r"2026\x1b[31m\nat work: nobody\u202e"
+    assert lines[0] == f"out: 1 unit, {shown}"
+    assert lines[2].startswith(f"{shown}  ")
+    assert lines[1].index("rows in") + len("rows in") == lines[2].index("  1  ") + 3
+    assert json.loads(wincli_here("status", "out", "--json", cwd=tmp_path).out)["units"][0]["label"] == label
+    assert wincli_here("run", *GAP, "a.csv", "plain", "--state", "st", cwd=tmp_path).code == 0
+    error = {"when": "2026-11-07", "unit": "run-000002", "message": "no s3://a:urlsecret@bucket\nforged"}
+    (tmp_path / "st/.last-error.json").write_text(json.dumps(error))
+    for more in ((), ("--json",)):
+        text = wincli_here("status", "st", *more, cwd=tmp_path).out
+        assert "urlsecret" not in text
+        assert "\nforged" not in text
