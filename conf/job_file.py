@@ -160,7 +160,8 @@ def _scalar(at: At, node: yaml.ScalarNode, types: tuple[str, ...], file: JobFile
     if kind == "null":
         _wrong(at, node, file, "has no value", "give it one, or leave it out")
     elif kind not in types and not (kind == "integer" and "number" in types):
-        _wrong(at, node, file, f"must be {_of(types)}, not {found(node)}", _quotes(types))
+        told = found(node, at[0] == "spark_conf")
+        _wrong(at, node, file, f"must be {_of(types)}, not {told}", _quotes(types))
     elif kind == "boolean":
         return yaml.SafeLoader.bool_values[node.value.lower()]
     elif kind == "string" or types != ("integer",):

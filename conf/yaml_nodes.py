@@ -9,6 +9,7 @@ import yaml
 
 from windowing.errors import ConfigError
 from windowing.names import nearest, short
+from windowing.redaction import MASK
 
 _DEPTH = 20
 _TAG = "tag:yaml.org,2002:"
@@ -39,14 +40,15 @@ def text_of(node: yaml.ScalarNode) -> str:
     return str(node.value).rstrip("\n").replace("\n", " ") if "\n" in node.value else str(node.value)
 
 
-def found(node: yaml.Node) -> str:
-    """Return words for what stands there, as in ``must be text, not ...``."""
+def found(node: yaml.Node, is_secret: bool = False) -> str:
+    """Return words for what stands there, as in ``must be text, not ...``; a text that may be secret is not told."""
     if isinstance(node, yaml.SequenceNode):
         return "a list"
     if isinstance(node, yaml.MappingNode):
         return "a mapping"
     kind = kind_of(node)
-    return "nothing" if kind == "null" else f"{_FOUND.get(kind, kind)} {short(node.value)}"
+    value = MASK if is_secret else short(node.value)
+    return "nothing" if kind == "null" else f"{_FOUND.get(kind, kind)} {value}"
 
 
 def _text(path: str) -> str:

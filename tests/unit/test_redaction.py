@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import pytest
 
 from cli.repeats import same_inputs, same_job
+from conf.job_file import read_job_file
 from conf.making import make_job, pairs
 from conf.recorded import paths_of, recorded, secrets_of
 from readers.options import parse_schema
@@ -97,6 +99,13 @@ def test_a_setting_that_does_not_read_is_told_without_its_value() -> None:
         make_job({**job("x"), "spark_conf": {"a.secret.key": ["hunter2222"], "b": ["c"]}}, None, parse_schema)
     assert "hunter2222" not in str(raised.value)
     assert "['c']" in str(raised.value)
+
+
+@pytest.mark.parametrize("said", ['"a.secret.key: hunter2222"', "{a.secret.key: !!binary hunter2222}"])
+def test_a_job_file_with_settings_that_do_not_read_is_told_without_them(tmp_path: Path, said: str) -> None:
+    (tmp_path / "job.yaml").write_text(f"window: count(2)\ninput: a\noutput: b\nspark_conf: {said}\n")
+    file = read_job_file(str(tmp_path / "job.yaml"))
+    assert "not the text ***" in str(file.mistakes[0].error) or "not binary ***" in str(file.mistakes[0].error)
 
 
 def test_a_recorded_path_gets_its_secrets_from_what_a_run_names() -> None:
