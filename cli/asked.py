@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from conf.job import Job, Stage
+from conf.job import PIPE, Job, Stage
 from conf.job_file import read_job_file
 from conf.making import make_job, pairs
 from conf.values import origin_seconds
@@ -31,12 +31,26 @@ class AskedStage:
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """A job, read: nothing heavy was imported for it. ``stages``: as in the job. ``notes``: on how it was read."""
+    """A job, read: nothing heavy was imported for it. ``stages``: as in the job. ``notes``: on how it was read.
+
+    ``stdout``: the folder that holds the result before it goes there, where OUT is stdout.
+    """
 
     job: Job
     stages: tuple[AskedStage, ...]
     reading: ReadOptions
     notes: tuple[str, ...] = ()
+    stdout: str | None = None
+
+    @property
+    def inputs(self) -> tuple[str, ...]:
+        """The paths to read."""
+        return self.job.input if self.reading.stdin is None else (self.reading.stdin,)
+
+    @property
+    def is_piped(self) -> bool:
+        """Whether stdin is read or stdout written: nothing then tells whether the same was done before."""
+        return PIPE in self.job.input or self.job.output == PIPE
 
     @property
     def runs_user_code(self) -> bool:

@@ -43,6 +43,7 @@ Examples:
   wincli run --window "within 5m" --key user --agg "tries=count()" logins/ recent/
   wincli run --window "timeInterval, intervalDuration(1h), discardAge(10m)" --event-time ts --lag 30s in/ hours/
   wincli run --window "count(100)" --emit rows --sort-by "price desc" in/ sorted/
+  zcat log.gz | wincli run --window "gap(ts, 30m)" --key user - - | head
   wincli run nightly.yaml --start 2026-11-01 --end 2026-11-08
 \b
 Exit codes: 0 ok, 1 unexpected, 2 usage or spec, 3 files, 4 data, 5 Java or Spark, 129 hung up,

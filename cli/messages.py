@@ -32,6 +32,7 @@ SPARK = 5
 HUNG_UP = 129
 INTERRUPTED = 130
 QUIT = 131
+CLOSED = 141
 TERMINATED = 143
 
 _STOPPED = {HUNG_UP: "hung up", INTERRUPTED: "interrupted", QUIT: "quit", TERMINATED: "terminated"}

@@ -38,11 +38,11 @@ def open_outputs(asked: Asked, owner: Owner) -> Iterator[tuple[Output | None, ..
     outputs overlap each other, and as `open_output` does.
     """
     job = asked.job
-    paths = [*(stage.stage.output for stage in asked.stages[:-1]), job.output]
+    paths = [*(stage.stage.output for stage in asked.stages[:-1]), asked.stdout or job.output]
     refuse_each_other([path for path in paths if path])
     with ExitStack() as stack:
         yield tuple(
-            stack.enter_context(open_output(path, job.mode, job.input, owner)) if path else None for path in paths
+            stack.enter_context(open_output(path, job.mode, asked.inputs, owner)) if path else None for path in paths
         )
 
 

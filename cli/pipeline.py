@@ -71,7 +71,7 @@ def run_job(asked: Asked, desk: Desk, onto: Onto | None = None) -> list[RanStage
 def open_input(asked: Asked, desk: Desk, files: Sequence[str] | None = None) -> FileSource:
     """Open what the first stage of a job reads, or only those ``files`` of it. Raises as `open_source` does."""
     return open_source(
-        asked.job.input if files is None else files,
+        asked.inputs if files is None else files,
         asked.reading,
         lambda f, items: desk.spark.session().each("read types", f, items),
     )

@@ -6,12 +6,13 @@ import errno
 import gc
 import os
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
 from cli.asked import Asked, read_job
-from cli.messages import Messages, Stopped, exit_code
+from cli.messages import CLOSED, Messages, Stopped, exit_code
+from cli.piped import Pipes, piped
 from cli.variables import strange_variables
 from conf.recorded import secrets_of
 from conf.spark import spark_settings
@@ -35,31 +36,39 @@ def run_command(options: Mapping[str, Any], level: int) -> int:
     for note in (*strange_variables(os.environ), *asked.notes):
         messages.note(note)
     try:
-        with _boot(asked, messages) as spark:
-            # loads pyarrow and numba, which takes as long as Java takes to start
-            gc.disable()  # what is imported stays: to look for garbage in it takes 0.1 s
-            if not asked.runs_user_code:
-                without_pandas()
-            from cli.desk import Desk  # noqa: PLC0415
-            from cli.progress import show_progress  # noqa: PLC0415
-            from cli.runs import run_asked  # noqa: PLC0415
-            from windowing.jit import refusals  # noqa: PLC0415
-
-            for note in (*spark.notes, *refusals()):
-                messages.note(note)
-            if asked.runs_user_code:
-                search(Path.cwd())
-            if _forks(asked):
-                spark.plant()
-            gc.enable()
-            spark.connect()
-            with show_progress(asked.job.progress, messages) as show:
-                tell = run_asked(asked, Desk(spark, show, messages, started))
+        with piped(asked) as pipes:
+            tell = _run(asked, messages, pipes, started)
+            if not pipes.write():
+                return CLOSED
         return tell()
     except (Stopped, Exception) as error:  # by these messages, which know what is secret
         told = too_few_files() if isinstance(error, OSError) and error.errno == errno.EMFILE else error
         messages.error(told)
         return exit_code(told)
+
+
+def _run(asked: Asked, messages: Messages, pipes: Pipes, started: float) -> Callable[[], int]:
+    with _boot(asked, messages) as spark:
+        # loads pyarrow and numba, which takes as long as Java takes to start
+        gc.disable()  # what is imported stays: to look for garbage in it takes 0.1 s
+        if not asked.runs_user_code:
+            without_pandas()
+        from cli.desk import Desk  # noqa: PLC0415
+        from cli.progress import show_progress  # noqa: PLC0415
+        from cli.runs import run_asked  # noqa: PLC0415
+        from windowing.jit import refusals  # noqa: PLC0415
+
+        for note in (*spark.notes, *refusals()):
+            messages.note(note)
+        if asked.runs_user_code:
+            search(Path.cwd())
+        if _forks(asked):
+            spark.plant()
+        gc.enable()
+        spark.connect()
+        asked = pipes.filled(asked, messages.note)
+        with show_progress(asked.job.progress, messages) as show:
+            return run_asked(asked, Desk(spark, show, messages, started))
 
 
 def _forks(asked: Asked) -> bool:

@@ -42,7 +42,7 @@ def run_asked(asked: Asked, desk: Desk) -> Tell:
 
 def _run_alone(asked: Asked, desk: Desk) -> Tell:
     outputs = _outputs(asked)
-    is_there = asked.job.mode == "error" and all(read_result(path) for path in outputs)
+    is_there = asked.job.mode == "error" and not asked.is_piped and all(read_result(path) for path in outputs)
     if is_there and is_done(outputs, recorded(asked.job), _files(asked)):
         return partial(_nothing_to_do, asked, desk, f"{asked.job.output} holds the result of this job and input")
     ran = run_job(asked, desk)

@@ -53,9 +53,9 @@ def tell_outcome(asked: Asked, ran: Sequence[RanStage], seconds: float, messages
             _tell_stage(asked, each, messages)
     rows, windows = ran[0].outcome.counts.rows_in, ran[-1].outcome.windows
     counts = sum((each.outcome.counts for each in ran), Counts())
-    see = "see _rejected" if len(ran) == 1 else ""
+    see = "" if len(ran) > 1 else "see _rejected" if asked.stdout is None else "which a folder as OUT would keep"
     words = [*_account(rows, windows, counts, see), f"{seconds:.1f} s", f"{many(round(rows / seconds), 'row')}/s"]
-    output = asked.job.output
+    output = asked.job.output if asked.stdout is None else "stdout"
     messages.summary(
         f"{', '.join(words)} -> {output}",
         **_fields(rows, windows, counts),
@@ -78,7 +78,8 @@ def _tell_noticed(asked: Asked, ran: RanStage, messages: Messages) -> None:
 
 def _tell_stage(asked: Asked, ran: RanStage, messages: Messages) -> None:
     counts, windows, shown = ran.outcome.counts, ran.outcome.windows, ran.route.output.place.shown
-    see = f"see {shown}/{ran.route.sink.rejects_in}"
+    shown = "stdout" if shown == asked.stdout else shown
+    see = "which a folder as OUT would keep" if shown == "stdout" else f"see {shown}/{ran.route.sink.rejects_in}"
     text = about(asked, ran.stage.name) + ", ".join(_account(counts.rows_in, windows, counts, see))
     output = shown if ran.route.is_own else None
     fields = _fields(counts.rows_in, windows, counts)

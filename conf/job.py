@@ -71,8 +71,10 @@ class Job(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    input: Texts = _key("Files, folders (read recursively), globs or URIs; {date} stands for the unit of a range.")
-    output: str = _key("The folder to write, whole or not at all; {date} stands for the unit of a range.")
+    input: Texts = _key(
+        "Files, folders (read recursively), globs or URIs; {date} stands for the unit of a range; - is stdin."
+    )
+    output: str = _key("The folder to write, whole or not at all; {date} stands for the unit of a range; - is stdout.")
     stages: tuple[Stage, ...] = _key("Windows, each over the result of the one before.")
     input_format: Literal["auto", "parquet", "csv", "jsonl"] = _key("Format of the input; auto goes by file names.")
     column_types: Types | None = _free("Types of text columns; as a mapping: column to type.", alias="schema")
@@ -99,6 +101,9 @@ class Job(BaseModel):
     progress: Literal["auto", "plain", "none"] = _key("auto is a bar on a terminal, else lines.")
     log_format: Literal["text", "json"] = _key("Form of the messages on stderr.")
 
+
+PIPE = "-"
+"""As input: stdin; as output: stdout."""
 
 STAGE_KEYS = tuple(Stage.model_fields)
 """What is said of a window; the rest is said of a job."""

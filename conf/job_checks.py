@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from conf.job import PIPE
 from conf.mistakes import At, Mistake
-from conf.units import units
+from conf.units import has_date, units
 from windowing.errors import ConfigError
 
 Values = Mapping[str, Any]
@@ -22,6 +23,7 @@ def check_together(job: Values, said: Sequence[Values]) -> Iterator[Mistake]:
     yield from _names([stage.get("name") for stage in job["stages"]])
     yield from _outputs(said)
     yield from _range(job)
+    yield from _paths(job, said)
     if job.get("late") == "redo" and not job.get("state"):
         yield _mistake(("late",), "redo runs again from a state, and there is none", "name a state, or say reject")
 
@@ -57,6 +59,30 @@ def _outputs(said: Sequence[Values]) -> Iterator[Mistake]:
         for key in ("output_format", "plain"):
             if key in stage and "output" not in stage and not is_last:
                 yield _mistake((*at, key), "is of no use, for the stage is not written", "say its output, too")
+
+
+def _paths(job: Values, said: Sequence[Values]) -> Iterator[Mistake]:
+    """What stands for stdin and stdout is of one run; what stands for a unit is of a range."""
+    given = job.get("input") or ()
+    inputs = [given] if isinstance(given, str) else list(given)
+    outputs = [(("stages", index, "output"), stage.get("output")) for index, stage in enumerate(said)]
+    for at, path in [*((("input",), path) for path in inputs), (("output",), job.get("output")), *outputs]:
+        if path and has_date(path) and not (job.get("start") or job.get("end")):
+            what = f"{path} is a template for units of a range, and there is no range"
+            yield _mistake(at, what, "say start and end, or write the date itself")
+        if path == PIPE:
+            yield from _pipe(at, job, len(inputs))
+
+
+def _pipe(at: At, job: Values, inputs: int) -> Iterator[Mistake]:
+    name = "stdin" if at == ("input",) else "stdout"
+    if at[0] == "stages":
+        yield _mistake(at, "- is stdout, which only the output of the job can be", "name a folder")
+    elif at == ("input",) and inputs > 1:
+        yield _mistake(at, "- is stdin, which is read alone", "name files only, or pipe all in: cat FILES |")
+    elif job.get("state") or job.get("start"):
+        other = "state" if job.get("state") else "range"
+        yield _mistake(at, f"- is {name}, which is there once and does not go with a {other}", "name files and folders")
 
 
 def _range(job: Values) -> Iterator[Mistake]:

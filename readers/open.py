@@ -55,6 +55,7 @@ def open_source(paths: Sequence[str], options: ReadOptions, each: Each) -> FileS
     files = order_files(listing, options.file_order)
     if not files.files:
         raise InputError(f"{paths[0]} is a result without part files", "write the result again")
+    files = _with_stdin(files, options.stdin)
     form = _format(files.files, options)
     given = {name: ColumnType(kind) for name, kind in files.types.items()} if form != "parquet" else {}
     given |= {name: column_type(text) for name, text in options.schema}
@@ -96,6 +97,14 @@ def _check_rows(files: Files, plan: Plan) -> None:
         if (told := files.rows.get(file.place.path, rows)) != rows:
             what = f"rows of {file.place.shown}: {rows:,}, and the manifest of that result says {told:,}"
             raise DamagedError(what, "write the result again")
+
+
+def _with_stdin(files: Files, stdin: str | None) -> Files:
+    """The same files; the one that stdin was written to is called that."""
+    if stdin is None:
+        return files
+    named = [replace(file, place=replace(file.place, shown="stdin"), below="stdin") for file in files.files]
+    return replace(files, files=tuple(named))
 
 
 def _check(options: ReadOptions) -> None:

@@ -54,6 +54,7 @@ class ReadOptions:
     ``bases``: folders from which on folders ``NAME=VALUE`` are columns, though a path given lies deeper in them.
     ``skip_unreadable``: pass over what is no file (links that lead nowhere, FIFOs, sockets, devices), and what may not
     be read.
+    ``stdin``: the file that holds what came on stdin, which is what messages and results call it.
     """
 
     format: Literal["auto", "parquet", "csv", "jsonl"] = "auto"
@@ -64,6 +65,7 @@ class ReadOptions:
     split_bytes: int = 64 << 20
     bases: tuple[str, ...] = ()
     skip_unreadable: bool = False
+    stdin: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

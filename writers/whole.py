@@ -1,0 +1,52 @@
+"""A result in one piece: its part files one after the other, in the order of their names."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import IO
+
+import pyarrow as pa
+from pyarrow import parquet as pq
+
+from writers import parquet
+from writers.sink import PART, Format
+
+_HEADER = 1 << 24  # bytes that the names of columns stay below
+
+
+def write_whole(folder: Path, format: Format, file: IO[bytes]) -> None:
+    """Write the parts of a result to ``file``, CSV with one header, Parquet as one file. Raises `OSError`."""
+    parts = sorted(folder.glob(f"{PART}*"), key=lambda part: (len(part.name), part.name))
+    if format == "parquet" and len(parts) > 1:
+        parts = [_joined(folder, parts)]
+    for place, part in enumerate(parts):
+        with part.open("rb") as content:
+            if format == "csv" and place:
+                content.seek(_header_end(content.read(_HEADER)))
+            shutil.copyfileobj(content, file, 1 << 20)
+    file.flush()
+
+
+def _header_end(data: bytes) -> int:
+    """Where the first line of CSV ends: names may hold line ends, in quotes."""
+    at = data.find(b"\n")
+    while data.count(b'"', 0, at) % 2:
+        at = data.find(b"\n", at + 1)
+    return at + 1
+
+
+def _joined(folder: Path, parts: list[Path]) -> Path:
+    """One Parquet file of several: its footer tells where in the file things are, so parts cannot just follow."""
+    whole = folder / "_whole.parquet"
+    with pa.OSFile(str(whole), "wb") as file:
+        parquet.encode(_tables(parts), pq.read_schema(parts[0]), file)
+    return whole
+
+
+def _tables(parts: list[Path]) -> Iterator[pa.Table]:
+    for part in parts:
+        with pq.ParquetFile(part) as file:
+            for batch in file.iter_batches(parquet.ROW_GROUP):
+                yield pa.Table.from_batches([batch])
