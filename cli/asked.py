@@ -90,7 +90,7 @@ def asked_of(job: Job) -> Asked:
         job.split_size,
         skip_unreadable=job.skip_unreadable,
     )
-    return Asked(job, tuple(_stage(stage) for stage in job.stages), reading)
+    return Asked(job, tuple(_stage(stage, job.max_rows_out) for stage in job.stages), reading)
 
 
 def _arguments(paths: Sequence[str]) -> tuple[str | None, dict[str, Any]]:
@@ -112,12 +112,12 @@ def _is_job_file(path: str) -> bool:
     return path.lower().endswith((".yaml", ".yml"))
 
 
-def _stage(stage: Stage) -> AskedStage:
+def _stage(stage: Stage, max_rows: int) -> AskedStage:
     calls = tuple(parse_aggregate(text) for text in stage.agg) or None
-    return AskedStage(stage, parse_window(stage.window), calls, _window_options(stage))
+    return AskedStage(stage, parse_window(stage.window), calls, _window_options(stage, max_rows))
 
 
-def _window_options(stage: Stage) -> Options:
+def _window_options(stage: Stage, max_rows: int) -> Options:
     """What a stage asks of its window."""
     return Options(
         at_end=stage.at_end,
@@ -133,4 +133,5 @@ def _window_options(stage: Stage) -> Options:
         emit_evicted=stage.emit_evicted,
         operator=stage.operator,
         plain=stage.plain,
+        max_rows=max_rows,
     )

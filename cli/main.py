@@ -96,6 +96,7 @@ def run(
     mode: options.Mode = None,
     plain: options.Plain = None,
     max_rejects: options.MaxRejects = None,
+    max_rows_out: options.MaxRowsOut = None,
     state: options.State = None,
     keep: options.Keep = None,
     late: options.Late = None,

@@ -191,6 +191,15 @@ Plain = Annotated[
 MaxRejects = Annotated[
     int | None, _option(_OUTPUT, "--max-rejects", "Fail if more rows than this are rejected. Default: no limit.", "N")
 ]
+MaxRowsOut = Annotated[
+    int | None,
+    _option(
+        _OUTPUT,
+        "--max-rows-out",
+        "Fail if windows that overlap would give more rows than this, with --emit rows. Default: 1000000000.",
+        "N",
+    ),
+]
 
 State = Annotated[str | None, _option(_RUNS, "--state", "The folder that keeps open windows from run to run.", "DIR")]
 Keep = Annotated[int | None, _option(_RUNS, "--keep", "How many versions of the state are kept. Default: 10.", "N")]

@@ -15,7 +15,7 @@ from cli.onto import Onto
 from cli.outputs import Route, open_outputs, route_stages
 from cli.plans import PlannedStage, plan_stages
 from cli.stages import RanStage, run_stages
-from cli.summary import tell_choices, tell_skipped
+from cli.summary import tell_choices, tell_rows_out, tell_skipped
 from cli.words import by_reason, many
 from conf.job import Job
 from readers.open import open_source
@@ -50,6 +50,7 @@ def run_job(asked: Asked, desk: Desk, onto: Onto | None = None) -> list[RanStage
                 onto.check(stages)
             if "choices" not in desk.told:
                 tell_choices(asked, stages, desk.messages)
+                tell_rows_out(stages[0], sum(split.rows for split in source.splits), desk.messages)
                 desk.told.add("choices")
             for stage in stages:  # while Java starts
                 desk.spark.warm(stage.plan, stage.schema)

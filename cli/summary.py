@@ -13,6 +13,7 @@ from cli.stages import RanStage
 from cli.words import by_reason, many
 from windowing.engine.ports import Counts
 from windowing.engine.work import FILES, NONE, STREAM
+from windowing.rows_out import rows_out
 
 _TOLD = 3
 _WHERE = {FILES: "the end of each file", NONE: "nowhere", STREAM: "the result that is read"}
@@ -38,6 +39,13 @@ def tell_skipped(skipped: Sequence[str], messages: Messages) -> None:
     if skipped:
         more = f" and {len(skipped) - _TOLD:,} more" if len(skipped) > _TOLD else ""
         messages.note(f"passed over: {', '.join(skipped[:_TOLD])}{more}", skipped=len(skipped))
+
+
+def tell_rows_out(stage: PlannedStage, rows: int, messages: Messages) -> None:
+    """Tell how many rows a window will write, where it gives rows several times and that is known beforehand."""
+    found = rows_out(stage.plan, rows)
+    if found is not None and found > rows:
+        messages.note(f"{stage.plan.spec} with --emit rows makes {found:,} rows of {rows:,}", rows_out=found)
 
 
 def tell_outcome(asked: Asked, ran: Sequence[RanStage], seconds: float, messages: Messages) -> None:

@@ -84,6 +84,7 @@ class Job(BaseModel):
     skip_unreadable: bool = _key("Pass over dead links, FIFOs, sockets, devices and what may not be read.")
     mode: Literal["error", "overwrite"] = _key("What to do if the output holds a result.")
     max_rejects: int | None = _free("Fail if more rows than this are rejected. Default: no limit.", ge=0)
+    max_rows_out: int = _key("Fail if windows that overlap would give more rows than this, with emit: rows.", ge=1)
     state: str | None = _free("The folder that keeps open windows from run to run.")
     keep: int = _key("How many versions of the state are kept.", ge=1)
     late: Literal["reject", "redo"] = _key(

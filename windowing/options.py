@@ -34,7 +34,8 @@ class Options:
 
     ``origin``, ``lag`` and ``min_gap`` are in seconds. ``sort_by``: columns, each with `` asc`` or `` desc`` behind it
     if need be. ``event_time``: None for the only time column. ``operator``: ``module:Class``. ``plain``: without stream
-    columns and mark-only rows.
+    columns and mark-only rows. ``max_rows``: how many rows windows that overlap may give, where they give
+    rows; None: any number.
     """
 
     at_end: AtEnd = "flush"
@@ -50,3 +51,4 @@ class Options:
     emit_evicted: bool = False
     operator: str | None = None
     plain: bool = False
+    max_rows: int | None = None

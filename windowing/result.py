@@ -17,6 +17,7 @@ from windowing.panes import CLOSED_BY, TIMING, Panes
 from windowing.plan import Plan
 from windowing.replay import operator_batches
 from windowing.result_schema import POS, TURN
+from windowing.rows_out import check_panes
 from windowing.sequence import Sequences
 from windowing.stamps import constant, mark_stamps, stamps
 
@@ -30,8 +31,10 @@ def result_tables(plan: Plan, sequences: Sequences, marks: Marks, panes: Panes) 
     """Yield the result in the plan's columns, a bounded number of rows at a time; texts may be dictionary arrays.
 
     ``panes``: as `told_panes` returns them. They stand by key, then window number, then group; marks without a row come
-    last. Raises `DataError` where an exact aggregate overflows, naming key and window.
+    last. Raises `DataError` where an exact aggregate overflows, naming key and window, or where rows would be more than
+    ``max_rows``: before any of them is made.
     """
+    check_panes(plan, panes)
     head = _head(sequences, panes)
     if not plan.options.plain:
         head += stamps(plan, sequences, marks, panes.cause, panes.at)

@@ -28,6 +28,7 @@ from windowing.engine.verdict import decided
 from windowing.engine.work import Work
 from windowing.errors import InputError
 from windowing.pieces import can_be_cut
+from windowing.rows_out import check_rows, check_written
 
 _WORTH_COMBINING = 4.0  # rows that go as one
 
@@ -58,6 +59,8 @@ def run_window(work: Work, session: Callable[[], Session], sizes: Sizes) -> Outc
     """
     width = row_width(work.source.schema, work.source.splits, work.columns)
     rows = sum(split.rows for split in work.source.splits)
+    if work.source.stream is None:  # a result holds mark-only rows, too
+        check_rows(work.plan, rows)
     size = width * rows + (work.start.nbytes if work.start is not None else 0)
     chunks = pack(work.source.splits, width, sizes.chunk)
     clock = _Stopwatch()
@@ -153,6 +156,7 @@ def _outcome(work: Work, reports: Sequence[Report], chunks: int, slices: int, se
         parts += [work.sink.write_part(3 * slices, [rows])] if rows.num_rows else []
     if not parts:
         parts = [work.sink.write_part(0, [])]
+    check_written(work.plan, sum(part.rows for part in parts))
     counts = sum((report.counts for report in reports), Counts())
     if not counts.balanced:
         raise InputError(f"the account of the rows does not add up: {counts}", "report this: nothing was written")
