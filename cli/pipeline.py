@@ -20,7 +20,7 @@ from cli.words import by_reason, many
 from conf.job import Job
 from readers.open import open_source
 from readers.source import FileSource
-from windowing.engine.ports import Counts, Source
+from windowing.engine.ports import Counts, Part, Source, Split
 from windowing.engine.run import Outcome, run_window
 from windowing.engine.session import Session
 from windowing.engine.slices import Sizes
@@ -50,7 +50,7 @@ def run_job(asked: Asked, desk: Desk, onto: Onto | None = None) -> list[RanStage
                 onto.check(stages)
             if "choices" not in desk.told:
                 tell_choices(asked, stages, desk.messages)
-                tell_rows_out(stages[0], sum(split.rows for split in source.splits), desk.messages)
+                tell_rows_out(stages[0], _rows_of(source.splits), desk.messages)
                 desk.told.add("choices")
             for stage in stages:  # while Java starts
                 desk.spark.warm(stage.plan, stage.schema)
@@ -96,7 +96,8 @@ def _run(
         started, which = desk.spark.session(), about(asked, stages[len(ran)].name)
         _tell_if_open(started, desk)
         unit = f"{onto.unit.label}: " if onto is not None else ""
-        started.on_progress = lambda seen: desk.show(replace(seen, label=unit + which + seen.label))
+        rows = _rows_of(ran[-1].outcome.parts if ran else source.splits)
+        started.on_progress = lambda seen: desk.show(replace(seen, label=unit + which + seen.label, rows=rows))
         return started
 
     def compute(stage: PlannedStage, work: Work) -> Outcome:
@@ -115,6 +116,10 @@ def _tell_if_open(session: Session, desk: Desk) -> None:
             "Spark takes messages from anyone who reaches its ports: this cluster has spark.authenticate off"
         )
         desk.told.add("open")
+
+
+def _rows_of(pieces: Sequence[Split] | Sequence[Part]) -> int:
+    return sum(piece.rows for piece in pieces)
 
 
 def _check_rejects(job: Job, ran: Sequence[RanStage]) -> None:

@@ -26,25 +26,60 @@ def show_progress(mode: str, messages: Messages) -> Iterator[Tell]:
         with _bar() as progress:
             yield progress
     else:
-        yield _lines(messages)
+        yield _Lines(messages)
 
 
 def _silent(_: Progress) -> None:
     return
 
 
-def _lines(messages: Messages) -> Tell:
-    """A line every few seconds: a job that is done sooner prints none."""
-    last = time.monotonic()
+class _Lines:
+    """A line every few seconds, and only where something has changed: a job that is done sooner prints none."""
 
-    def tell(seen: Progress) -> None:
-        nonlocal last
-        if time.monotonic() - last >= _SECONDS_BETWEEN_LINES:
-            last = time.monotonic()
-            text = f"{seen.label}: {seen.done} of {seen.total} tasks"
-            messages.note(text, phase=seen.label, done=seen.done, total=seen.total)
+    def __init__(self, messages: Messages) -> None:
+        self._messages = messages
+        self._last = time.monotonic()
+        self._told: tuple[str, int, int] | None = None
+        self._label, self._began, self._had = "", self._last, 0
 
-    return tell
+    def __call__(self, seen: Progress) -> None:
+        now = time.monotonic()
+        if seen.label != self._label:
+            self._label, self._began, self._had = seen.label, now, seen.done
+        what = (seen.label, seen.done, seen.total)
+        if what != self._told and now - self._last >= _SECONDS_BETWEEN_LINES:
+            self._last, self._told = now, what
+            self._tell(seen, _left(seen, self._had, now - self._began))
+
+    def _tell(self, seen: Progress, left: float | None) -> None:
+        """One line. The rows are those of the tasks that are done, taken as alike; so is the time left."""
+        rows = seen.rows * seen.done // seen.total if seen.rows and seen.total else None
+        words = [f"{seen.label}: {seen.done} of {seen.total} tasks"]
+        words += [] if rows is None else [f"about {rows:,} of {seen.rows:,} rows"]
+        words += [] if left is None else [f"about {_span(left)} left"]
+        self._messages.note(
+            ", ".join(words),
+            phase=seen.label,
+            done=seen.done,
+            total=seen.total,
+            rows=rows,
+            rows_total=seen.rows or None,
+            seconds_left=None if left is None else round(left, 1),
+        )
+
+
+def _left(seen: Progress, had: int, seconds: float) -> float | None:
+    """The seconds that are left if tasks take as long as those since then; None before one is done."""
+    done = seen.done - had
+    return seconds / done * (seen.total - seen.done) if done > 0 else None
+
+
+def _span(seconds: float) -> str:
+    """A time in two units at most: ``40 s``, ``3 min 20 s``, ``2 h 5 min``."""
+    whole = max(1, round(seconds))
+    if whole < 60:
+        return f"{whole} s"
+    return f"{whole // 60} min {whole % 60} s" if whole < 3600 else f"{whole // 3600} h {whole % 3600 // 60} min"
 
 
 @contextmanager

@@ -29,13 +29,17 @@ _PIECES_PER_CORE = 8
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """How far an action is: ``done`` of ``total`` tasks over all its stages; ``stage`` of ``stages``, from 1."""
+    """How far an action is: ``done`` of ``total`` tasks over all its stages; ``stage`` of ``stages``, from 1.
+
+    ``rows``: how many the tasks go through together; 0 where nobody has counted them yet.
+    """
 
     label: str
     done: int
     total: int
     stage: int
     stages: int
+    rows: int = 0
 
 
 class Session:
