@@ -240,7 +240,7 @@ def test_every_window_that_needs_a_time_says_so(tmp_path: Path, args: tuple[str,
     window = dict(zip(args[::2], args[1::2], strict=True))
     flags_of = {"-w": "window", "--order-by": "order_by", "--event-time": "event_time"}
     given = {flags_of[flag]: (value,) if flag == "--order-by" else value for flag, value in window.items()}
-    asked = read_job({**given, "input": str(path), "output": "out"})
+    asked = read_job({**given, "paths": [str(path), "out"]})
     with pytest.raises(ConfigError) as caught:
         plan_stages(asked, source(path))
     assert caught.value.what.startswith(error)
@@ -266,7 +266,7 @@ def test_nothing_is_looked_at_where_no_error_is_raised(tmp_path: Path) -> None:
     code = (
         "import sys; from cli.asked import read_job; from cli.plans import plan_stages\n"
         "from readers.open import open_source; from readers.options import ReadOptions\n"
-        f"asked = read_job({{'window': 'time(60)', 'input': {str(path)!r}, 'output': 'out'}})\n"
+        f"asked = read_job({{'window': 'time(60)', 'paths': [{str(path)!r}, 'out']}})\n"
         "plan_stages(asked, open_source(asked.job.input, ReadOptions(), lambda f, items: [f(i) for i in items]))\n"
         "print('readers.guesses' in sys.modules, 'readers.layouts' in sys.modules)"
     )
