@@ -10,8 +10,8 @@ from cli.words import value_told
 from conf.job import default_stage
 from windowing.engine.ports import InputFile
 from windowing.errors import ConfigError
-from windowing.names import printable
 from windowing.redaction import redacted_path
+from windowing.shown import printable
 
 _DECIDES = ("input_format", "schema", "multiline", "delimiter", "file_order", "state")
 _ONLY_WHERE = "output"

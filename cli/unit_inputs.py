@@ -23,7 +23,7 @@ from readers.options import ReadOptions
 from readers.stream import order_files
 from windowing.engine.ports import InputFile
 from windowing.errors import ConfigError, InputError
-from windowing.names import printable
+from windowing.shown import printable
 
 
 @dataclass(frozen=True, slots=True)

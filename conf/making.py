@@ -14,8 +14,9 @@ from conf.job_file import JobFile
 from conf.job_layers import layered
 from conf.mistakes import At, Mistake, option, place, told
 from windowing.errors import ConfigError, WincliError
-from windowing.names import did_you_mean, printable, short
+from windowing.names import did_you_mean, short
 from windowing.redaction import MASK, is_secret
+from windowing.shown import printable
 
 _EXAMPLES = {
     "window": "SPEC, for example {} 'delta(ts, 60)'",

@@ -14,7 +14,7 @@ from pathlib import Path
 from pyarrow import fs
 
 from readers.files import Located, naming, version_of
-from windowing.names import printable
+from windowing.shown import printable
 
 FILE = "a file"
 FOLDER = "a folder"

@@ -18,8 +18,9 @@ from readers.entries import FILE, FOLDER, LEADS_NOWHERE, NOT_ALLOWED, entries
 from readers.files import Located
 from readers.walk import MANIFEST, Spot, check_values, is_hidden, matching, spot_at, walk
 from windowing.errors import InputError
-from windowing.names import nearest, printable
+from windowing.names import nearest
 from windowing.redaction import redacted_path
+from windowing.shown import printable
 
 __all__ = ["MANIFEST", "Found", "Listing", "NoFilesError", "list_files", "list_folders"]
 

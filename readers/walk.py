@@ -16,7 +16,7 @@ from readers.entries import FILE, FOLDER, LEADS_NOWHERE, NOT_ALLOWED, Entry, all
 from readers.files import Located
 from readers.hive import folder_values
 from windowing.errors import InputError
-from windowing.names import printable
+from windowing.shown import printable
 
 MANIFEST = "_wincli/manifest.json"
 _EFFECTIVE = os.access in os.supports_effective_ids

@@ -1,12 +1,9 @@
-"""Names as messages and records tell them: the nearest known one, the "did you mean"; those of files as UTF-8."""
+"""Nearest known name: the "did you mean" of every message."""
 
 from __future__ import annotations
 
 import difflib
-import re
 from collections.abc import Iterable
-
-_SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 def nearest(word: str, choices: Iterable[str]) -> str | None:
@@ -31,13 +28,3 @@ def did_you_mean(word: str, choices: Iterable[str]) -> str:
 def short(text: str, most: int = 60) -> str:
     """Return a text as a message shows it: of a longer one its beginning."""
     return text if len(text) <= most else text[: most - 3] + "..."
-
-
-def printable(path: str) -> str:
-    r"""Return the name of a file with bytes that are no UTF-8 as ``\xe9``; any other name as it is."""
-    return path if path.isascii() else _SURROGATE.sub(_escaped, path)
-
-
-def _escaped(found: re.Match[str]) -> str:
-    code = ord(found[0])
-    return f"\\x{code & 0xFF:02x}" if code >= 0xDC00 else f"\\u{code:04x}"

@@ -10,6 +10,7 @@ _UNSAFE = (
     r"\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069"  # what changes the direction of the text around it
     r"\ud800-\udfff"  # halves of pairs, which no encoding takes
 )
+_HALF = re.compile("[\ud800-\udfff]")
 _ONE = re.compile(f"[{_UNSAFE}]")
 _WORDS = {"\n": r"\n", "\r": r"\r", "\t": r"\t"}
 _BYTES = range(0xDC80, 0xDD00)  # bytes of a file name that is no text, as Python keeps them
@@ -21,6 +22,11 @@ def shown(text: str) -> str:
     A text that is shown already stays as it is.
     """
     return _ONE.sub(_escape, text)
+
+
+def printable(path: str) -> str:
+    r"""Return the name of a file with bytes that are no UTF-8 as ``\xe9``; any other name as it is."""
+    return path if path.isascii() else _HALF.sub(_escape, path)
 
 
 def shown_lines(text: str) -> str:

@@ -19,8 +19,8 @@ import pyarrow as pa
 from pyarrow import fs
 
 from windowing.errors import ConfigError
-from windowing.names import printable
 from windowing.redaction import redacted_path
+from windowing.shown import printable
 from writers.faults import writing
 
 MANIFEST = "_wincli/manifest.json"

@@ -11,7 +11,7 @@ from typing import TypeVar
 from pyarrow import fs
 
 from windowing.errors import ConfigError, DamagedError, OutputError
-from windowing.names import printable
+from windowing.shown import printable
 from writers.faults import writing
 from writers.journal_rebuild import read_or_rebuild
 from writers.lock import Lock, Owner, hold_lock, read_owner
