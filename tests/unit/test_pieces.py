@@ -46,12 +46,13 @@ TUMBLING: list[Asked] = [
 ]
 
 
-def sliced(plan: Plan, table: pa.Table, rows: int) -> Cuts | None:
-    """Cuts after each so many rows of the total order, where they may be."""
+def sliced(plan: Plan, table: pa.Table, rows: int, weights: Sequence[int] | None = None) -> Cuts | None:
+    """Cuts after each so many rows of the total order, where they may be; with ``weights`` anywhere, as many."""
     names = list(dict.fromkeys([*plan.key, *plan.sort]))
     sample = table.select(names) if names else pa.table({})
     columns = [*sample.columns, pa.array(range(len(table)), pa.int64())]
-    samples = Samples(pa.Table.from_arrays(columns, names=[*names, PLACE]), np.ones(len(table)))
+    weigh = np.ones(len(table)) if weights is None else np.array(weights, np.float64) + 0.01
+    samples = Samples(pa.Table.from_arrays(columns, names=[*names, PLACE]), weigh)
     return cut_points(samples, plan.key, max(1, -(-len(table) // rows)), pieces.can_be_cut(plan))
 
 
@@ -76,7 +77,8 @@ def test_tiny_slices_are_one_slice(data: st.DataObject, table: pa.Table, asked: 
     source, chunk_bounds = as_files(data.draw, table)
     most = data.draw(st.sampled_from([1, 2, 1000]))
     marks = data.draw(st.sampled_from(["files", "column:flag"])) if plan.takes_marks else "files"
-    cuts = sliced(plan, table, rows)
+    uneven = st.lists(st.integers(0, 9), min_size=len(table), max_size=len(table))
+    cuts = sliced(plan, table, rows, data.draw(st.none() | uneven))
     whole = run_in_memory(plan, source, [], None, marks)
     with mock.patch("windowing.chains.MOST_BRANCHES", most):
         cut = run_in_memory(plan, source, chunk_bounds, pa.table({}) if cuts is None else cuts, marks)
