@@ -86,8 +86,11 @@ def all_below(place: Located) -> Iterator[tuple[str, Entry]]:
 def _scanned(place: Located) -> Iterator[Entry]:
     with os.scandir(place.path) as scan:
         for found in scan:
-            with naming(f"{place.shown.rstrip('/')}/{printable(found.name)}"):
+            try:
                 yield _of_name(found)
+            except OSError:
+                with naming(f"{place.shown.rstrip('/')}/{printable(found.name)}"):
+                    raise
 
 
 def _of_name(found: os.DirEntry[str]) -> Entry:

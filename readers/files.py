@@ -67,7 +67,8 @@ class Located:
     def _checked(self, file: pa.NativeFile) -> pa.NativeFile:
         """Return a file once it is open: what stands in its place from now on is no longer what is read."""
         try:
-            self.check()
+            if self.size is not None:
+                self._compare(*self._version())
         except BaseException:
             file.close()
             raise

@@ -192,7 +192,7 @@ def _root(path: str) -> Located:
 def _found(spot: Spot) -> Found:
     entry = spot.entry
     mtime = None if entry.mtime_ns is None else datetime.fromtimestamp(entry.mtime_ns / 1e9, UTC).isoformat()
-    return Found(replace(spot.place, size=entry.size, mtime_ns=entry.mtime_ns), entry.size, mtime, spot.below)
+    return Found(spot.place, entry.size, mtime, spot.below)
 
 
 def _matched(pattern: str) -> Iterator[Spot]:

@@ -39,12 +39,14 @@ class Spot:
 
     def child(self, entry: Entry) -> Spot:
         """Return what stands under a name in this folder."""
-        path, name = f"{self.place.path.rstrip('/')}/{entry.name}", printable(entry.name)
-        shown = f"{self.place.shown.rstrip('/')}/{name}" if self.place.shown else name
+        above, name = self.place, printable(entry.name)
+        path = f"{above.path.rstrip('/')}/{entry.name}"
+        shown = f"{above.shown.rstrip('/')}/{name}" if above.shown else name
         leads = entry.is_link and entry.kind in (FILE, FOLDER)
         real = os.path.realpath(path) if leads else f"{self.real.rstrip('/')}/{entry.name}"
         below = f"{self.below}/{name}" if self.below else name
-        return Spot(Located(self.place.fs, path, shown), entry, real, below, self.by_link or entry.is_link)
+        place = Located(above.fs, path, shown, entry.size, entry.mtime_ns)
+        return Spot(place, entry, real, below, self.by_link or entry.is_link)
 
     def as_kind(self, kind: str) -> Spot:
         """Return it as something else than it looks like."""
@@ -83,7 +85,7 @@ def spot_at(place: Located) -> Spot | None:
     if entry is None:
         return None
     real = os.path.realpath(place.path) if place.is_local else place.path
-    return Spot(place, entry, real, "")
+    return Spot(replace(place, size=entry.size, mtime_ns=entry.mtime_ns), entry, real, "")
 
 
 def walk(root: Spot) -> Iterator[Spot]:
@@ -118,7 +120,7 @@ def _folder(folder: Spot, course: _Course) -> Iterator[Spot]:
 
 
 def _manifest(folder: Spot) -> Iterator[Spot]:
-    place = replace(folder.place, path=f"{folder.place.path}/{MANIFEST}")
+    place = Located(folder.place.fs, f"{folder.place.path}/{MANIFEST}", folder.place.shown)
     entry = entry_at(place)
     if entry is not None and entry.kind == FILE:
         yield folder.child(replace(entry, name=MANIFEST))

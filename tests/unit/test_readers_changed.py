@@ -100,13 +100,13 @@ def test_a_file_that_changes_between_two_looks_at_it_is_not_read(
 ) -> None:
     """Text is gone through for types, then read; of Parquet footers are read first: each opens the file anew."""
     write(folder / f"b.{form}", 1)
-    check = Located.check
+    compare = Located._compare
 
-    def changed_meanwhile(place: Located) -> None:
-        check(place)
+    def changed_meanwhile(place: Located, size: int, mtime_ns: int | None) -> None:
+        compare(place, size, mtime_ns)
         replace_later(folder / f"b.{form}")
 
-    monkeypatch.setattr(Located, "check", changed_meanwhile)
+    monkeypatch.setattr(Located, "_compare", changed_meanwhile)
     with pytest.raises(InputError, match=CHANGED.format(form.replace(".", r"\."))):
         read_all(source("in"))
 
