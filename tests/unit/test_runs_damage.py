@@ -202,6 +202,24 @@ def test_a_state_without_checksums_is_checked_by_names_and_rows(log: Log) -> Non
     assert "unit.json is damaged: it is not the record that was written there" in line
 
 
+def test_a_plain_run_of_an_older_version_is_run_again_with_the_defaults_of_what_it_did_not_ask(tmp_path: Path) -> None:
+    write(tmp_path, a1__csv="ts,user\n1,a\n4,a\n", a2__csv="ts,user\n2,a\n12,a\n")
+    command = ("run", "-w", "gap(ts, 5)", "-k", "user", "--order-by", "ts", "--state", "st", "--late", "redo")
+    assert wincli_here(*command, "a1.csv", "out/1", cwd=tmp_path).code == 0
+    as_of_0_4_1(tmp_path / "st")
+    path = tmp_path / "st/run-000001/unit.json"
+    told = json.loads(path.read_text())
+    for key in ("multiline", "exit_code_noop"):
+        del told["job"][key]
+    for key in ("marks", "emit_evicted"):
+        del told["job"]["stages"][0][key]
+    path.write_text(json.dumps(told))
+    ran = wincli_here(*command, "a2.csv", "out/2", cwd=tmp_path)
+    assert ran.code == 0, ran.err
+    noted(ran, "run-000001 is run again: it takes 1 late row of run-000002")
+    assert rows(tmp_path / "out/2", "window", "count") == [(0, 3)]
+
+
 # The journal
 
 
@@ -435,6 +453,14 @@ def test_a_range_of_another_job_says_what_differs(log: Log, case: str) -> None:
     more, different = OTHERS[case]
     text = f"{day(1)} was done by a job that asks for something else: {different}"
     log.fails(2, f"{text}; run that job, redo the range with --redo, or name another state", *span(1, 4), *more)
+
+
+def test_what_differs_is_told_without_settings_of_spark(log: Log) -> None:
+    secret = ("--spark-conf", "spark.hadoop.fs.s3a.secret.key=sesame")
+    log.run(*span(1, 3), "--redo", *secret)
+    ran = log.run(*span(1, 4), "-k", "x", code=2)
+    assert "something else: its key is user, not user, x; run" in ran.err
+    assert "sesame" not in ran.err + log.run(*span(1, 4), "-w", "gap(ts, 1h)", *secret, code=2).err
 
 
 def test_a_range_with_other_stages_says_what_differs(tmp_path: Path) -> None:
