@@ -85,7 +85,7 @@ def _is_run_again(state: State, done: UnitRecord, again: Again | None, desk: Des
     if again.is_free and is_kept:
         desk.messages.note(f"{done.label} is run again: {again.why}")
         return True
-    why = ", and the state before it is no longer kept" if again.is_free else ""
+    why = ", and the state before it is no longer kept" if again.is_free else "; it stays as it is"
     desk.messages.note(f"{done.label} is done, but {again.why}{why}")
     return False
 

@@ -122,8 +122,8 @@ def _of_state(path: str, host: str) -> Status:
 
 
 def _lost(view: StateView) -> tuple[tuple[str, str], ...]:
-    """Units whose outputs are not what they wrote, but for one that is being put in place."""
-    looked_at = [record for record in view.records if record.label != view.pending]
+    """Units whose outputs are not what they wrote, but for one that is being replaced."""
+    looked_at = [record for record in view.records if record.label not in (view.pending, view.running)]
     found = [(record.label, local_loss_of(record.outputs, record.run)) for record in looked_at]
     return tuple((label, loss.why) for label, loss in found if loss)
 

@@ -205,12 +205,16 @@ def read_state(path: str) -> StateView:
 
 
 def _damage_of(root: Path, shown: str, record: UnitRecord, is_last: bool) -> str | None:
-    """Say what is missing of what a unit held, by names and sizes; None where nothing is, or where it is not kept."""
+    """Say what is missing of what a unit held, by names and sizes; None where nothing is, or where it is not kept.
+
+    A run may be at work, so what seems to be missing is only told of a unit that is still the same.
+    """
     try:
         for stage in record.stages if is_last or has_data(root, record) else ():
             stage_files(root, shown, record, stage.name).check()
     except DamagedError as error:
-        return str(error)
+        is_same = read_records(root).get(record.label) == record and (is_last or has_data(root, record))
+        return str(error) if is_same else None
     return None
 
 

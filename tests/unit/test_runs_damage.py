@@ -412,6 +412,16 @@ def test_a_day_that_is_corrected_ends_as_it_did(log: Log) -> None:
     assert ends == ["hold", "hold", "hold", "flush"]
 
 
+def test_a_plain_run_whose_output_holds_another_result_stays_as_it_is(tmp_path: Path) -> None:
+    write(tmp_path, a__csv="ts,user\n1,a\n")
+    command = ("run", "-w", "gap(ts, 5)", "-k", "user", "--order-by", "ts")
+    assert wincli_here(*command, "--state", "st", "a.csv", "out", cwd=tmp_path).code == 0
+    assert wincli_here(*command, "a.csv", "out", "--mode", "overwrite", cwd=tmp_path).code == 0
+    ran = wincli_here(*command, "--state", "st", "a.csv", "out", cwd=tmp_path)
+    noted(ran, "run-000001 is done, but its output out holds another result; it stays as it is")
+    assert ran.err.splitlines()[-1] == "wincli: nothing to do: run-000001 of st has read this input"
+
+
 def test_a_plain_run_is_flushed_afterwards(tmp_path: Path) -> None:
     write(tmp_path, a1__csv="ts,user\n1,a\n", a2__csv="ts,user\n2,a\n9,a\n")
     command = ("run", "-w", "gap(ts, 5)", "-k", "user", "--order-by", "ts", "--state", "st")
