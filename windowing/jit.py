@@ -14,7 +14,7 @@ from windowing.others import planted, way_in, way_in_beside
 
 # A .numba_config.yaml of the working folder may name a folder that compiled code is taken from. Numba looks for one
 # when it is loaded and whenever it compiles; what it is to be told is told by the environment, NUMBA_*.
-with contextlib.chdir("/"):
+with contextlib.chdir("/") if os.access(".numba_config.yaml", os.F_OK) else contextlib.nullcontext():
     import numba
     from numba.core import config
     from numba.core.dispatcher import Dispatcher

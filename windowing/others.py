@@ -72,7 +72,7 @@ def _chain(path: Path) -> Iterator[Path]:
 def _state(path: Path) -> os.stat_result | None:
     try:
         return path.lstat()
-    except (FileNotFoundError, NotADirectoryError):
+    except OSError:  # it is not there, or not for us to see, and then not for us to use
         return None
 
 

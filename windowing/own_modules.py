@@ -15,7 +15,13 @@ from importlib.machinery import ModuleSpec, PathFinder
 from pathlib import Path
 from types import FrameType, ModuleType
 
-_UNPICKLING = ("pickle", "pyspark.serializers", "pyspark.cloudpickle", "pyspark.cloudpickle.cloudpickle")
+_UNPICKLING = (
+    "pickle",
+    "pyspark.core.broadcast",
+    "pyspark.serializers",
+    "pyspark.cloudpickle",
+    "pyspark.cloudpickle.cloudpickle",
+)
 _IMPORTING = ("importlib", "_frozen_importlib")
 
 

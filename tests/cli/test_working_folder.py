@@ -15,6 +15,27 @@ PLANTED = (*PYTHONS, "scipy", "coverage", "cffi", "numpy", "pyarrow", "numba", "
 LOCAL, CLUSTER = "local[2]", "local-cluster[1, 1, 1024]"
 PLAIN = ("-a", "n=count()")
 OWN = ("-a", "n=mine:how_many(id)")
+MINE = """
+import numpy as np
+from windowing.operator import Operator
+
+import helper
+
+
+def how_many(id) -> int:
+    from tools.counting import ONE
+
+    return ONE * helper.size(np.asarray(id))
+
+
+class Sizes(Operator):
+    output = {"n": int}
+
+    def trigger(self, rows, pane):
+        import importlib
+
+        yield {"n": importlib.import_module("helper").size(rows)}
+"""
 
 
 @pytest.fixture
@@ -25,7 +46,13 @@ def folder(tmp_path: Path) -> Path:
     (tmp_path / "run").mkdir()
     for name in PLANTED:
         write(here, **{f"{name}__py": f"open({str(tmp_path / 'run' / name)!r}, 'w').close()\n"})
-    write(here, mine__py="import numpy as np\n\n\ndef how_many(id) -> int:\n    return int(np.size(id))\n")
+    write(here, mine__py=MINE, helper__py="def size(values):\n    return len(values)\n")
+    write(
+        here / "tools",
+        __init____py="",
+        counting__py="from tools import units\n\nONE = units.UNIT\n",
+        units__py="UNIT = 1\n",
+    )
     write(here, **{"__numba_config__yaml": f"cache_dir: {tmp_path / 'run' / 'kernels'}\n"})
     return here
 
@@ -67,8 +94,18 @@ def test_python_with_a_module_leaves_the_working_folder_out_too(folder: Path) ->
 def test_the_module_that_is_named_is_run_where_pythonpath_says_so(folder: Path) -> None:
     lib = folder.parent / "lib"
     lib.mkdir()
-    (folder / "mine.py").rename(lib / "mine.py")
+    for name in ("mine.py", "helper.py", "tools"):
+        (folder / name).rename(lib / name)
     args = ("run", "--master", LOCAL, "-w", "count(2)", *OWN, "log", "out")
     ran = wincli(*args, cwd=folder, env={"PYTHONPATH": "../lib"})
     assert (ran.code, rows(folder / "out", "n")) == (0, [2, 1]), ran.err
+    assert was_run(folder) == []
+
+
+def test_an_operator_finds_its_helpers_where_rows_are_exchanged(folder: Path) -> None:
+    write(folder / "log", b__csv="id\n" + "".join(f"{i}\n" for i in range(2000)))
+    args = ("run", "--master", LOCAL, "-w", "count(2)", "-k", "id", "--operator", "mine:Sizes", "log", "out")
+    ran = wincli(*args, "--split-size", "1KiB", "--slice-size", "1KiB", cwd=folder)
+    assert ran.code == 0, ran.err
+    assert sorted(set(rows(folder / "out", "n"))) == [1, 2]
     assert was_run(folder) == []
