@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 from cli.asked import Asked, AskedStage, asked_of
 from cli.repeats import absolute
-from conf.job import Job, default_stage, defaults
+from conf.job import Job, with_later_keys
 from readers.listing import MANIFEST, NoFilesError, list_files
 from windowing.errors import ConfigError, InputError
 from windowing.redaction import restored
@@ -33,7 +32,8 @@ def plain_again(named: Sequence[str], record: UnitRecord) -> tuple[Asked, list[s
     bases = tuple(absolute(_fixed(path)) for path in inputs)
     _check_files(record, files, bases)
     *own, last = outputs
-    asked = asked_of(_job_of(record, {"input": inputs, "output": _named(last), "mode": "overwrite"}))
+    changed = {"input": inputs, "output": _named(last), "mode": "overwrite"}
+    asked = asked_of(Job.model_validate({**with_later_keys(record.job), **changed}))
     others = iter(own)
     stages = tuple(
         replace(one, stage=one.stage.model_copy(update={"output": _named(next(others))})) if one.stage.output else one
@@ -42,13 +42,6 @@ def plain_again(named: Sequence[str], record: UnitRecord) -> tuple[Asked, list[s
     stages = (*stages, asked.stages[-1])
     job = asked.job.model_copy(update={"stages": tuple(one.stage for one in stages)})
     return replace(asked, job=job, stages=stages, reading=replace(asked.reading, bases=bases)), files
-
-
-def _job_of(record: UnitRecord, changed: Mapping[str, Any]) -> Job:
-    """Return the job of a record, with some changes; what an older version did not ask for has its default."""
-    default = {key: value for key, value in defaults().items() if key in Job.model_fields}
-    stages = [{**default_stage(), **stage} for stage in record.job["stages"]]
-    return Job.model_validate({**default, **record.job, **changed, "stages": stages})
 
 
 def ending_as(asked: Asked, record: UnitRecord) -> Asked:

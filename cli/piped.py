@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
 import os
 import sys
 from collections.abc import Callable, Iterator
@@ -94,12 +93,16 @@ def piped(asked: Asked) -> Iterator[Pipes]:
     """Make what stands for stdin and stdout, as far as a job has them, and remove it.
 
     Until the end whatever else is printed to stdout goes to stderr. Raises `ConfigError` where tasks would run on
-    machines that do not see the temporary folder, `OutputError` where stdout is closed.
+    machines that do not see the temporary folder, `InputError` and `OutputError` where one of the two is closed.
     """
     job = asked.job
     if not asked.is_piped:
         yield Pipes(Path(), None, "csv")
         return
+    if PIPE in job.input and sys.__stdin__ is None:  # what is opened next would get its number
+        raise InputError("stdin is closed", "pipe something into it, or name a file")
+    if job.output == PIPE and sys.__stdout__ is None:
+        raise OutputError("stdout is closed", "name a folder as OUT")
     if not is_local(job.master):
         what = f"{PIPE} is read and written on this machine, and the tasks of {job.master} run on others"
         raise ConfigError(what, "name places that all workers share")
@@ -118,8 +121,6 @@ def piped(asked: Asked) -> Iterator[Pipes]:
 @contextmanager
 def _kept_stdout() -> Iterator[int]:
     """Keep stdout for the result: all that prints there meanwhile, here and in what is started here, gets stderr."""
-    if fcntl.fcntl(1, fcntl.F_GETFL) & os.O_ACCMODE == os.O_RDONLY:  # `cli.streams` stands in for a closed one
-        raise OutputError("stdout is closed", "name a folder as OUT")
     kept = os.dup(1)
     os.dup2(2, 1)
     try:

@@ -6,6 +6,7 @@ The descriptions are those that the JSON Schema of job files shows (`conf.job_sc
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import cache
 from importlib import resources
 from typing import Any, Literal
@@ -130,3 +131,10 @@ def default_stage() -> dict[str, Any]:
     told = {key: value for key, value in defaults().items() if key in STAGE_KEYS}
     stage = Stage.model_validate({**told, "name": "x", "window": "count(1)"})
     return stage.model_dump(mode="json", exclude={"name", "window"})
+
+
+def with_later_keys(job: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a job as an earlier version wrote it down, with the defaults of the keys that have come since."""
+    default = {key: value for key, value in defaults().items() if key in Job.model_fields}
+    stages = [{**default_stage(), **stage} for stage in job.get("stages") or ()]
+    return {**default, **job, "stages": stages}

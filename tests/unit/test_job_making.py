@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from cli.asked import Asked, read_job
-from conf.job import STAGE_KEYS, Job, Stage, defaults
+from conf.job import STAGE_KEYS, Job, Stage, defaults, with_later_keys
 from windowing.errors import ConfigError, SpecError, WincliError
 
 STAGES = """\
@@ -179,6 +179,13 @@ def test_all_flags_that_are_wrong_are_told() -> None:
         "  --lag 'soon' is no duration: expected a number, found 'soon'; write it as 10, 1.5s or 5m\n"
         "  --late redo runs again from a state, and there is none; name a state, or say reject"
     )
+
+
+def test_a_job_that_an_earlier_version_wrote_down_reads_with_the_defaults_of_later_keys() -> None:
+    job = read_job({"paths": ["in", "out"], "window": "count(2)", "keep": 3}).job
+    dump = job.model_dump(mode="json", by_alias=True)
+    del dump["max_rows_out"], dump["stages"][0]["plain"]
+    assert Job.model_validate(with_later_keys(dump)) == job
 
 
 def test_several_inputs_the_last_path_is_out() -> None:
