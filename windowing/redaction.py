@@ -27,6 +27,8 @@ _URL = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*://[^\s'\"<>`]*?)([;,.:)\]]*(?=[\s'\
 _SETTING = re.compile(  # in a text, only a name with points, or all in capitals, is surely a setting's
     r"""(?<![\w./])((?:-[DP])?(?:[\w-]+(?:\.[\w-]+)+|[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+))=("[^"]*"|'[^']*'|[^\s,;'"]+)"""
 )
+_IN_TEXTS = re.compile(_SECRET.pattern.replace("|key|", r"|key$|[._]key[._]|"), re.IGNORECASE)
+# ``key.column`` is masked where it is set; its value, a word such as ``user_id``, is none to look for in texts.
 _SHORTEST = 6  # letters of a value that is looked for in texts: shorter ones stand in too many words
 
 
@@ -57,7 +59,7 @@ def secret_values(settings: Mapping[str, str], paths: Iterable[str]) -> tuple[st
 
     Values that are short, or numbers, are left out: they stand in texts that are none of theirs.
     """
-    found = [value for name, value in settings.items() if is_secret(name)]
+    found = [value for name, value in settings.items() if _IN_TEXTS.search(name)]
     found += [
         pair[2].strip("\"'") for text in settings.values() for pair in _SETTING.finditer(text) if is_secret(pair[1])
     ]

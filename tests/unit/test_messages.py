@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import io
 import json
+import sys
 
 import pytest
 
 from cli.messages import Messages
+from cli.progress import show_progress
 from conf.mistakes import Mistake, told
+from windowing.engine.session import Progress
 from windowing.errors import ConfigError, Span, SpecError
 from windowing.shown import shown
 
@@ -81,3 +84,19 @@ def test_secrets_are_masked_in_messages_fields_and_traces(as_json: bool) -> None
     assert not any(secret in text.replace("error.fail", "") for secret in ("bcdefg", "=xyz"))
     assert all("hunter2222" not in line or "raise ConfigError" in line for line in text.splitlines() if not as_json)
     assert all(isinstance(json.loads(line), dict) for line in text.splitlines() if as_json)
+
+
+def test_the_bar_shows_labels_as_they_are(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A label is no markup, and steers no terminal."""
+
+    class Terminal(io.StringIO):
+        def isatty(self) -> bool:
+            return True
+
+    terminal = Terminal()
+    monkeypatch.setattr(sys, "stderr", terminal)
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setenv("COLUMNS", "120")
+    with show_progress("auto", Messages()) as tell:
+        tell(Progress("a\x1b]0;title\x07[red]\nb", 1, 2, 1, 1))
+    assert r"a\x1b]0;title\x07[red]\nb" in terminal.getvalue()

@@ -66,6 +66,7 @@ def test_values_of_a_job_are_masked_wherever_they_stand() -> None:
     values = secret_values(settings, ["in", "s3://AKIA1234:SEC%2FRET@b/x"])
     told = "hunter2222 true abc swordfish AKIA1234 SEC/RET SEC%2FRET"
     assert without(told, values) == "*** true abc *** *** *** ***"
+    assert secret_values({"a.keyColumn": "user_id", "fs.azure.account.key.a.net": "hunter2222"}, []) == ("hunter2222",)
 
 
 def job(secret: str) -> dict[str, object]:
