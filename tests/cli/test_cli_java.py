@@ -70,3 +70,20 @@ def test_spark_on_one_machine_cannot_be_left_open(tmp_path: Path) -> None:
         "leave it out"
     )
     assert (ran.code, ran.err) == (2, f"wincli: error: {text}\n")
+
+
+def test_folders_in_which_others_can_write_are_done_without_and_told(tmp_path: Path) -> None:
+    cache, temporary = tmp_path / "cache", tmp_path / "temporary"
+    (cache / "wincli").mkdir(parents=True)
+    temporary.mkdir()
+    for folder in (cache / "wincli", temporary):
+        folder.chmod(0o777)
+    env = {"XDG_CACHE_HOME": str(cache), "TMPDIR": str(temporary)}
+    ran = wincli(*ARGS, "--plain", cwd=tmp_path, env=env)
+    assert (ran.code, rows(tmp_path / "out", "ids")) == (0, [[1, 2], [3]]), ran.err
+    assert ran.notes[:2] == [
+        f"temporary files go to /tmp, for others can write to {temporary}; name a folder of your own: TMPDIR=FOLDER",
+        f"Java's classes are not kept between runs, for others can write to {cache / 'wincli'}; make it yours alone "
+        "(chown, chmod go-w)",
+    ]
+    assert list(temporary.iterdir()) == list((cache / "wincli").iterdir()) == []
