@@ -38,10 +38,11 @@ class WorkingFolder:
         return PathFinder.find_spec(name, [str(self.folder)], target)
 
     def _may_ask(self, frame: FrameType | None) -> bool:
-        if frame is None:
-            return False
-        asking = frame.f_globals.get("__name__")
-        return asking in (__name__, *_UNPICKLING) or self.folder in Path(frame.f_code.co_filename).parents
+        if frame is None or frame.f_globals.get("__name__") in (__name__, *_UNPICKLING):
+            return frame is not None
+        holding = Path(frame.f_code.co_filename).parents
+        installed = [entry for entry in map(Path, sys.path) if self.folder in entry.parents]  # a .venv in the folder
+        return self.folder in holding and not any(entry in holding for entry in installed)
 
 
 def search(folder: Path) -> None:
