@@ -8,28 +8,32 @@ from typing import Any
 from cli.asked import Asked
 from cli.stages import RanStage
 from conf.recorded import recorded
-from readers.joint import JointSource
-from readers.source import FileSource
+from windowing.engine.ports import InputFile
 from writers.manifest import build_manifest, stage_entry
 from writers.output import Output
 
 
 def manifests_of(
-    asked: Asked, source: FileSource | JointSource, ran: Sequence[RanStage], seconds: Mapping[str, float]
+    asked: Asked,
+    inputs: Sequence[InputFile],
+    ran: Sequence[RanStage],
+    seconds: Mapping[str, float],
+    skipped: int = 0,
 ) -> list[tuple[Output, dict[str, Any]]]:
     """Return each output with its manifest, in the order of the stages, so that the job's own comes last.
 
-    ``seconds``: what the job as a whole took, by phase; they follow those of the stage.
+    ``seconds``: what the job as a whole took, by phase; they follow those of the stage. ``skipped``: how much of the
+    input was passed over.
     """
     return [
-        (stage.route.output, _manifest(asked, source, ran[: at + 1], seconds))
+        (stage.route.output, _manifest(asked, inputs, ran[: at + 1], seconds, skipped))
         for at, stage in enumerate(ran)
         if stage.route.is_own
     ]
 
 
 def _manifest(
-    asked: Asked, source: FileSource | JointSource, ran: Sequence[RanStage], seconds: Mapping[str, float]
+    asked: Asked, inputs: Sequence[InputFile], ran: Sequence[RanStage], seconds: Mapping[str, float], skipped: int
 ) -> dict[str, Any]:
     """The manifest of the last of some stages. The rejects are all that are in its folder."""
     *before, last = ran
@@ -40,8 +44,8 @@ def _manifest(
         schema=stage.result,
         order=stage.plan.order.columns,
         order_why=stage.plan.order.why,
-        inputs=source.files,
-        skipped=len(source.skipped),
+        inputs=inputs,
+        skipped=skipped,
         counts=outcome.counts,
         parts=last.parts,
         rejects=[part for each in ran if each.route.output is last.route.output for part in each.outcome.rejects],

@@ -58,7 +58,7 @@ def run_job(asked: Asked, desk: Desk, onto: Onto | None = None) -> list[RanStage
             ran = _run(asked, stages, routes, source, desk, onto)
             source.check_unchanged()
             seconds = {"total": time.perf_counter() - (desk.started if onto is None else began)}
-            manifests = manifests_of(asked, source, ran, seconds)
+            manifests = manifests_of(asked, source.files, ran, seconds, len(source.skipped))
             if onto is None:
                 commit_all(manifests)
             else:
