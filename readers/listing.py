@@ -89,7 +89,8 @@ def list_files(paths: Sequence[str], bases: Sequence[str] = (), *, skip_unreadab
 def list_folders(path: str, *, skip_unreadable: bool = False) -> tuple[str, ...]:
     """Return the names of the folders right below a folder, sorted.
 
-    Raises `InputError` where it is none, and, unless they are to be passed over, for links that lead nowhere.
+    Raises `InputError` where it is none, for two names ``NAME=VALUE`` of one folder, and, unless they are to be passed
+    over, for links that lead nowhere.
     """
     root = _root(path)
     spot = spot_at(root)
@@ -101,7 +102,11 @@ def list_folders(path: str, *, skip_unreadable: bool = False) -> tuple[str, ...]
     odd = [f"{one.place.shown} ({one.entry.kind})" for one in known if one.entry.kind in (LEADS_NOWHERE, NOT_ALLOWED)]
     if odd and not skip_unreadable:
         raise _unreadable(odd)
-    return tuple(one.entry.name for one in known if one.entry.kind == FOLDER)
+    folders = [one for one in known if one.entry.kind == FOLDER]
+    firsts: dict[str, Spot] = {}
+    for one in sorted(folders, key=lambda one: one.by_link):
+        check_values(firsts.setdefault(one.real, one), one)
+    return tuple(one.entry.name for one in folders)
 
 
 def _why_odd(spot: Spot, strict: bool) -> str | None:
