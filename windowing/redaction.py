@@ -23,9 +23,10 @@ _SECRET = re.compile(
 _NAMES_IN_FRONT = ("hdfs", "viewfs", "abfs", "abfss", "wasb", "wasbs", "ssh", "sftp")
 # In these, ``NAME@`` alone is a user or a container, without which a path would say less than which one it is.
 
-_URL = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*://[^\s'\"<>`]*?)([;,.:)\]]*(?=[\s'\"<>`]|$))")  # less what ends a phrase
+_URL = re.compile(r"(?<![A-Za-z0-9+.-])[A-Za-z][A-Za-z0-9+.-]*://[^\s'\"<>`]*")
+_ENDS = ";,.:)]"  # what stands behind a URL rather ends a phrase
 _SETTING = re.compile(  # in a text, only a name with points, or all in capitals, is surely a setting's
-    r"""(?<![\w./])((?:-[DP])?(?:[\w-]+(?:\.[\w-]+)+|[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+))=("[^"]*"|'[^']*'|[^\s,;'"]+)"""
+    r"""(?<![\w./-])((?:-[DP])?(?:[\w-]+(?:\.[\w-]+)+|[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+))=("[^"]*"|'[^']*'|[^\s,;'"]+)"""
 )
 _IN_TEXTS = re.compile(_SECRET.pattern.replace("|key|", r"|key$|[._]key[._]|"), re.IGNORECASE)
 # ``key.column`` is masked where it is set; its value, a word such as ``user_id``, is none to look for in texts.
@@ -40,7 +41,7 @@ def is_secret(name: str) -> bool:
 def redacted(text: str) -> str:
     """Return a text without the secrets in the URLs and settings ``NAME=VALUE`` that it holds."""
     if "://" in text:
-        text = _URL.sub(lambda found: _url(found[1]) + found[2], text)
+        text = _URL.sub(_in_text, text)
     return _SETTING.sub(_setting, text) if "=" in text else text
 
 
@@ -100,6 +101,11 @@ def _stands_out(value: str) -> bool:
     return len(value) >= _SHORTEST and not re.fullmatch(r"[\d.]+|false|true|" + re.escape(MASK), value, re.IGNORECASE)
 
 
+def _in_text(found: re.Match[str]) -> str:
+    url = found[0].rstrip(_ENDS)
+    return _url(url) + found[0][len(url) :] if "://" in url else found[0]
+
+
 def _url(url: str) -> str:
     scheme, authority, rest = _split(url)
     return f"{scheme}://{_authority(scheme, authority)}{_parameters(rest)}"
@@ -120,7 +126,7 @@ def _split(url: str) -> tuple[str, str, str]:
 
 def _has_password(host: str) -> bool:
     """Whether what stands behind a colon is no port: ``KEY:SEC`` of a password with a slash."""
-    hosts = re.sub(r"\[[^]]*\]|\{[^}]*\}", "", host).split(",")
+    hosts = re.sub(r"\[[^][]*\]|\{[^{}]*\}", "", host).split(",")
     return any(":" in each and not each.rpartition(":")[2].isdigit() and not each.endswith(":") for each in hosts)
 
 
