@@ -11,9 +11,9 @@ import typer
 
 from cli import options
 from cli.help_page import GroupedCommand
-from cli.messages import OK, UNEXPECTED, USAGE, Messages, Stopped, exit_code
+from cli.messages import CLOSED, OK, UNEXPECTED, USAGE, Messages, Stopped, exit_code
 from cli.stopping import stop_on_signals
-from cli.streams import guard_streams
+from cli.streams import ReaderGoneError, guard_streams
 from windowing.engine.module_path import leave_out_working_folder
 from windowing.errors import ConfigError, WincliError
 from windowing.names import nearest, short
@@ -166,6 +166,8 @@ def _main(arguments: list[str]) -> int:
     except (Stopped, WincliError) as error:
         messages.error(error)
         return exit_code(error)
+    except ReaderGoneError:  # of help, versions or status
+        return CLOSED
     except (typer.Abort, typer.Exit) as error:
         return getattr(error, "exit_code", USAGE)
     except Exception as error:

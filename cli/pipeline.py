@@ -17,7 +17,6 @@ from cli.plans import PlannedStage, plan_stages
 from cli.stages import RanStage, run_stages
 from cli.summary import tell_choices, tell_rows_out, tell_skipped
 from cli.words import by_reason, many
-from conf.job import Job
 from readers.open import open_source
 from readers.source import FileSource
 from windowing.engine.ports import Counts, Part, Source, Split
@@ -105,7 +104,7 @@ def _run(
 
     for each in run_stages(asked, stages, routes, source, compute, lambda *work: session().each(*work)):
         ran.append(each)
-        _check_rejects(job, ran)
+        _check_rejects(asked, ran)
     return ran
 
 
@@ -122,12 +121,12 @@ def _rows_of(pieces: Sequence[Split] | Sequence[Part]) -> int:
     return sum(piece.rows for piece in pieces)
 
 
-def _check_rejects(job: Job, ran: Sequence[RanStage]) -> None:
-    rejected = sum((each.outcome.counts for each in ran), Counts()).rejected
+def _check_rejects(asked: Asked, ran: Sequence[RanStage]) -> None:
+    job, rejected = asked.job, sum((each.outcome.counts for each in ran), Counts()).rejected
     total = sum(rejected.values())
     if job.max_rejects is not None and total > job.max_rejects:
         words = f"{many(total, 'row')} {'was' if total == 1 else 'were'} rejected ({by_reason(rejected)})"
         raise DataError(
             f"{words}, more than the {job.max_rejects:,} allowed; nothing was written",
-            "run without --max-rejects to see them in _rejected",
+            f"run without --max-rejects{', and into a folder,' if asked.stdout else ''} to see them in _rejected",
         )

@@ -1,7 +1,7 @@
 """Standard streams that hold whatever the other side does.
 
 What stderr tells may get lost, a run may not: where nobody can be told, nobody is. What goes to stdout is data: a
-reader who closes a pipe has read what he wanted; anything else that loses data is an error.
+reader who closes a pipe has read what he wanted, which an exit code tells; anything else that loses data is an error.
 """
 
 from __future__ import annotations
@@ -16,6 +16,10 @@ from collections.abc import Callable
 from windowing.errors import OutputError
 
 _LOST = (errno.EPIPE, errno.ECONNRESET)  # the reader has gone
+
+
+class ReaderGoneError(Exception):
+    """Nobody reads stdout any more. Not an `OSError`, of which click makes an exit code of its own."""
 
 
 def guard_streams() -> None:
@@ -42,7 +46,7 @@ def _is_open(number: int) -> bool:
 
 def _lost_data(error: OSError) -> None:
     if error.errno in _LOST:
-        return
+        raise ReaderGoneError from error
     reason = "it is closed" if error.errno == errno.EBADF else (error.strerror or str(error)).lower()
     raise OutputError(f"cannot write to stdout: {reason}", "send it where it can be written") from error
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from cli.main import app_options
-from tests.cli.running import ROOT, environment, wincli
+from tests.cli.running import ROOT, WINCLI, environment, wincli
 
 HEAVY = {"pyspark", "py4j", "numpy", "pyarrow", "numba", "pandas", "yaml", "rich"}
 LOADED = """
@@ -59,3 +59,12 @@ def test_version(asked: str, tmp_path: Path) -> None:
     assert (ran.code, ran.err) == (0, "")
     assert list(lines) == ["wincli", "pyspark", "pyarrow", "numpy", "numba", "python"]
     assert lines["python"] == ".".join(map(str, sys.version_info[:3]))
+
+
+@pytest.mark.parametrize("asked", ["run --help", "--version", "schema"])
+def test_a_reader_that_has_gone_is_no_error(asked: str, tmp_path: Path) -> None:
+    words = f"(sleep 0.2; exec {WINCLI} {asked}) | true; echo ${{PIPESTATUS[0]}}"
+    done = subprocess.run(
+        ["bash", "-c", words], cwd=tmp_path, env=environment(), capture_output=True, text=True, check=True
+    )
+    assert (done.stdout, done.stderr) == ("141\n", "")

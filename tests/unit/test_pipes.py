@@ -118,6 +118,13 @@ def test_rejects_of_a_result_on_stdout_are_counted_and_where_they_would_go_is_to
     assert "1 rejected (unparsable 1), which a folder as OUT would keep" in ran.err
 
 
+def test_too_many_rejects_leave_stdout_empty_and_tell_where_they_can_be_seen(tmp_path: Path) -> None:
+    flags = ("--schema", "amount:int", "--max-rejects", "0")
+    ran = run(tmp_path, *WINDOW, "-", "-", *flags, stdin=(CSV + "c,x\n").encode())
+    assert (ran.code, ran.out) == (4, "")
+    assert ran.err.endswith("run without --max-rejects, and into a folder, to see them in _rejected\n")
+
+
 def test_files_to_stdout_and_several_inputs(tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_text(CSV)
     (tmp_path / "b.csv").write_text("user,amount\nc,5\n")

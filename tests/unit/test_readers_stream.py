@@ -115,7 +115,9 @@ def test_types_of_a_text_result_come_from_its_manifest(tmp_path: Path) -> None:
     assert read_all(opened).rows[0]["d"].microseconds == 5
 
 
-@pytest.mark.parametrize("text", ["{", "{}", '{"parts":[{}],"stream":null}', '{"parts":[],"stream":{}}', "[]", "[" * 300_000])
+@pytest.mark.parametrize(
+    "text", ["{", "{}", '{"parts":[{}],"stream":null}', '{"parts":[],"stream":{}}', "[]", "[" * 300_000]
+)
 def test_a_manifest_that_does_not_read_is_named(tmp_path: Path, text: str) -> None:
     out = result(tmp_path / "out", [1])
     (out / "_wincli/manifest.json").write_text(text)
