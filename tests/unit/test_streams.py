@@ -48,8 +48,8 @@ def test_a_full_stdout_is_an_error_in_one_line(args: tuple[str, ...]) -> None:
 
 
 @pytest.mark.parametrize("args", [("version",), ("schema",), ("--help",)])
-def test_a_reader_who_closes_the_pipe_is_no_error(args: tuple[str, ...]) -> None:
-    assert ended(*args, stdout=closed_pipe()) == (0, "")
+def test_a_reader_who_closes_the_pipe_is_told_by_the_exit_code_alone(args: tuple[str, ...]) -> None:
+    assert ended(*args, stdout=closed_pipe()) == (141, "")
 
 
 def test_a_closed_stdout_is_an_error() -> None:
