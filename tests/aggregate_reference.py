@@ -1,8 +1,8 @@
 """Every aggregate once more, a row at a time and in plain Python, as semantics section 9 reads.
 
 Each function gets the rows of one pane as lists of Python values, one list per column argument, and the literals
-after them. Exact numbers are computed as `Fraction` and rounded once at the end, so a float sum is the
-float nearest to the true one, and other float answers are what compensated ones come near to.
+after them. Exact numbers are computed as `Fraction` and rounded once at the end: sums, means, deviations and weighted
+means are the floats nearest to the true ones.
 """
 
 from __future__ import annotations
@@ -108,8 +108,8 @@ def mean(values: list[Value]) -> float | None:
     values = present(values)
     if not values:
         return None
-    if isinstance(values[0], float):
-        return sum_(values) / len(values)
+    if isinstance(values[0], float) and endless(values):
+        return float(sum(endless(values)))
     return to_float(sum(map(Fraction, values), Fraction(0)) / len(values))
 
 
@@ -158,7 +158,10 @@ def rounded(exact: Fraction | float | None) -> float | None:
 def root(exact: Fraction | float | None) -> float | None:
     if not isinstance(exact, Fraction):
         return exact
-    with decimal.localcontext(prec=60, Emin=-(10**6), Emax=10**6):
+    top, bottom = math.isqrt(exact.numerator), math.isqrt(exact.denominator)
+    if Fraction(top, bottom) ** 2 == exact:
+        return to_float(Fraction(top, bottom))
+    with decimal.localcontext(prec=100, Emin=-(10**6), Emax=10**6):
         return float((decimal.Decimal(exact.numerator) / exact.denominator).sqrt())
 
 
@@ -205,14 +208,12 @@ def collect_distinct(values: list[Value]) -> list[Value] | None:
 
 
 def wavg(values: list[Value], weights: list[Value]) -> float | None:
-    pairs = [(float(x), float(w)) for x, w in zip(values, weights, strict=True) if x is not None and w is not None]
-    weight = sum_([w for _, w in pairs])
-    if not pairs or weight == 0:
-        return None
-    if not math.isfinite(running([x * w for x, w in pairs])) or not math.isfinite(weight):
-        return running([x * w for x, w in pairs]) / weight
-    exact = sum((Fraction(x) * Fraction(w) for x, w in pairs), Fraction(0))
-    return to_float(exact / sum((Fraction(w) for _, w in pairs), Fraction(0)))
+    pairs = [(x, w) for x, w in zip(values, weights, strict=True) if x is not None and w is not None]
+    if any(not math.isfinite(number) for pair in pairs for number in pair):
+        weight = sum_([float(w) for _, w in pairs])
+        return None if weight == 0 else sum(endless([float(x) * float(w) for x, w in pairs])) / weight
+    total = sum((Fraction(w) for _, w in pairs), Fraction(0))
+    return to_float(sum((Fraction(x) * Fraction(w) for x, w in pairs), Fraction(0)) / total) if total else None
 
 
 def product(values: list[Value]) -> Value:
@@ -221,7 +222,10 @@ def product(values: list[Value]) -> Value:
         return None
     if isinstance(values[0], int):
         return int64(math.prod(values))
-    return math.prod(map(float, values))
+    numbers = list(map(float, values))
+    if endless(numbers) or 0 in numbers:
+        return math.prod([v if v == 0 or not math.isfinite(v) else math.copysign(1.0, v) for v in numbers])
+    return to_float(math.prod(map(Fraction, numbers)))
 
 
 def string_join(values: list[str | None], separator: str) -> str | None:

@@ -1,4 +1,4 @@
-"""The scan without Spark: windows over one Arrow table, for notebooks and tests."""
+"""The scan without Spark: windows over one table, for notebooks and tests."""
 
 from __future__ import annotations
 
@@ -12,13 +12,14 @@ import pyarrow as pa
 
 from windowing.columns import Ints, Mask, combined, scale_of
 from windowing.errors import ConfigError, DataError
+from windowing.given import Calls, Names, Rows, as_calls, as_names, as_table
 from windowing.interval_grid import make_intervals
 from windowing.judgement import event_times, judge, watermarks_of
 from windowing.marks import NO_FILE, Marks, in_order, no_marks, placed
 from windowing.names import did_you_mean
 from windowing.options import AtEnd, Emit, Empty, Options
 from windowing.order import OrderBy
-from windowing.parse import parse_aggregate, parse_window
+from windowing.parse import parse_window
 from windowing.plan import Plan, make_plan
 from windowing.scan import Bounds, empty_mark_rows, empty_tick_rows, scan
 from windowing.screen import kept_and_rejected, screen, with_late
@@ -32,12 +33,12 @@ Clock = int | float | Fraction | dt.datetime
 
 
 def aggregate(
-    table: pa.Table,
+    table: Rows,
     window: str | WindowSpec,
     *,
-    key: Sequence[str] = (),
+    key: Names = (),
     order_by: OrderBy = None,
-    aggregates: Sequence[str] | None = None,
+    aggregates: Calls | None = None,
     at_end: AtEnd = "flush",
     empty: Empty = "skip",
     origin: Seconds | None = None,
@@ -45,26 +46,29 @@ def aggregate(
     clock: Clock | None = None,
     since: Clock | None = None,
     partial: bool = False,
-    group_by: Sequence[str] = (),
+    group_by: Names = (),
     emit: Emit = "aggregates",
-    sort_by: Sequence[str] = (),
+    sort_by: Names = (),
     event_time: str | None = None,
     lag: Seconds = 0,
     min_gap: Seconds = 0,
     emit_evicted: bool = False,
     operator: str | None = None,
+    plain: bool = False,
     watermarks: Sequence[tuple[int, Seconds]] | None = None,
     rejected: Literal["error", "drop"] = "error",
 ) -> pa.Table:
     """Apply a window to a table whose rows stand in arrival order; return one row per pane, by key and window.
 
-    ``aggregates``: ``count()`` unless given. The options are as on the command line; ``origin``, ``lag`` and
-    ``min_gap`` in seconds. ``marks`` (only ``punct()`` looks at them): a boolean column, a mark following every true
-    row, or positions p, a mark standing after the first p rows. ``clock``: where the clock stands, if it went on after
-    the last row: seconds, or an instant; ``since``: where it stood before the first. ``watermarks`` (for event-time
-    panes, instead of those that rows announce): (p, w), the watermark w, in seconds, standing after the first p rows.
-    Mark-only rows come last. ``rejected``: what to do with rows that hold null or NaN where the window needs a value,
-    or that come later than event-time panes put up with.
+    ``table``: of Arrow, or anything else with ``__arrow_c_stream__``, as data frames of pandas and Polars and relations
+    of DuckDB have it. A text is one name. ``aggregates``: ``count()`` unless given; texts, or texts by the names of
+    their columns. The options are as on the command line; ``origin``, ``lag`` and ``min_gap`` in seconds. ``marks``
+    (only ``punct()`` looks at them): a boolean column, a mark following every true row, or positions p, a mark standing
+    after the first p rows. ``clock``: where the clock stands, if it went on after the last row: seconds, or an instant;
+    ``since``: where it stood before the first. ``watermarks`` (for event-time panes, instead of those that rows
+    announce): (p, w), the watermark w, in seconds, standing after the first p rows. Mark-only rows come last.
+    ``plain``: without these and without the stream columns. ``rejected``: what to do with rows that hold null or NaN
+    where the window needs a value, or that come later than event-time panes put up with.
 
     Raises `SpecError`, `ConfigError`, and `DataError` for rejected rows and overflows.
 
@@ -73,23 +77,25 @@ def aggregate(
     [[0, 1, 2], [3, -50, 5], [6]]
     """
     spec = parse_window(window) if isinstance(window, str) else window
-    table = _decoded(table)
+    table = as_table(table)
     options = Options(
         at_end=at_end,
         empty=empty,
         origin=Fraction(origin or 0),
         partial=partial,
-        group_by=tuple(group_by),
+        group_by=as_names(group_by, "group_by"),
         emit=emit,
-        sort_by=tuple(sort_by),
+        sort_by=as_names(sort_by, "sort_by"),
         event_time=event_time,
         lag=Fraction(lag),
         min_gap=Fraction(min_gap),
         emit_evicted=emit_evicted,
         operator=operator,
+        plain=plain,
     )
-    calls = None if aggregates is None else [parse_aggregate(text) for text in aggregates]
-    plan = make_plan(spec, table.schema, key, order_by, calls, options)
+    calls = None if aggregates is None else as_calls(aggregates)
+    order = None if order_by is None else "arrival" if order_by == "arrival" else as_names(order_by, "order_by")
+    plan = make_plan(spec, table.schema, as_names(key, "key"), order, calls, options)
     rows = one_batch(table.select(list(plan.columns)))
     signals, late = _signals(table, rows, plan, marks, watermarks)
     rows, pos = _kept(plan, rows, late, rejected)
@@ -98,17 +104,11 @@ def aggregate(
     bounds = Bounds(now, then)
     scanned = scan(plan, sequences, signals, bounds)
     tables = list(scanned.tables)
-    if plan.takes_marks:
+    if plan.takes_marks and not plain:
         tables.append(empty_mark_rows(plan, signals.marks, scanned.by_mark))
-    if plan.options.empty == "mark":
+    if plan.options.empty == "mark" and not plain:
         tables.append(empty_tick_rows(plan, sequences, bounds))
     return pa.concat_tables([plan.schema.empty_table(), *(part.cast(plan.schema) for part in tables)])
-
-
-def _decoded(table: pa.Table) -> pa.Table:
-    """Replace dictionary columns by plain ones."""
-    plain = [f.with_type(f.type.value_type) if pa.types.is_dictionary(f.type) else f for f in table.schema]
-    return table.cast(pa.schema(plain))
 
 
 def _signals(

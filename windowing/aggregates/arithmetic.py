@@ -8,26 +8,31 @@ from fractions import Fraction
 import numpy as np
 import pyarrow as pa
 
-from windowing.aggregates import folds, kernels, quantile_kernels
-from windowing.aggregates.float_sums import float_sums
-from windowing.aggregates.folds import fold, one_nan, rounded
+from windowing.aggregates import kernels, quantile_kernels
+from windowing.aggregates.deviations import squared_deviations
+from windowing.aggregates.exact_moments import MEAN, SPREAD, WEIGHTED
+from windowing.aggregates.float_sums import float_sums, sums_and_lacks
+from windowing.aggregates.folds import fold, rounded
 from windowing.aggregates.inputs import Dense, Inputs, dense, is_apart, masked, only, taken
 from windowing.aggregates.kernels import Floats, Numbers
+from windowing.aggregates.quotients import TwoFloats, Wanted, exactly, nearest, spread_counts, whole_floats
 from windowing.aggregates.ranking import values_at
 from windowing.aggregates.selection import extreme_entries
-from windowing.aggregates.states import DEVIATION, PRODUCT, SUM
+from windowing.aggregates.states import PRODUCT
 from windowing.aggregates.values import (
     decimal_words,
     floats,
     from_halves,
+    frozen,
     halves,
     integers,
-    is_ticks,
     is_unsigned,
+    number_halves,
     order_keys,
-    ticks,
+    scale_of,
 )
-from windowing.aggregates.wide import as_decimal, as_float, as_int64, carried, exact_sums, split
+from windowing.aggregates.weighted import weighted_sums
+from windowing.aggregates.wide import as_decimal, as_int64, carried, exact_sums, split, two_floats
 from windowing.columns import Ints, Mask
 from windowing.contents import sizes
 
@@ -40,7 +45,7 @@ def sums(inputs: Inputs) -> pa.Array:
     those = dense(inputs)
     column = those.columns[0]
     if pa.types.is_floating(column.type):
-        return masked(_float_totals(inputs, those), those.empty, inputs.type)
+        return masked(_float_totals(inputs, those)[0], those.empty, inputs.type)
     return exact_totals(inputs, those)
 
 
@@ -57,33 +62,62 @@ def exact_totals(inputs: Inputs, those: Dense) -> pa.Array:
 
 
 def means(inputs: Inputs) -> pa.Array:
-    """Mean: the sum, rounded once to a float, over the count."""
+    """Mean: the float nearest to the exact one."""
     those = dense(inputs)
     column = those.columns[0]
-    totals = _float_totals(inputs, those) if pa.types.is_floating(column.type) else as_float(exact_sums(those))
-    return quotients(inputs, those, totals, those.sizes)
+    if not pa.types.is_floating(column.type):
+        return exact_means(inputs, those, those.sizes)
+    return float_means(inputs, Wanted(MEAN, column, column, those.contents, those.sizes), _float_totals(inputs, those))
 
 
-def _float_totals(inputs: Inputs, those: Dense) -> Floats:
-    return inputs.once("float sums", lambda: float_sums(floats(those.columns[0]), those.contents, those.ranked))
-
-
-def quotients(inputs: Inputs, those: Dense, totals: Floats, counts: Ints) -> pa.Array:
-    """Totals of the first column, unscaled where it is of decimals, over counts."""
-    dtype = those.columns[0].type
-    places = dtype.scale if pa.types.is_decimal(dtype) else 0
+def float_means(inputs: Inputs, wanted: Wanted, totals: TwoFloats) -> pa.Array:
+    """Means, given the sums as `sums_and_lacks` has them."""
+    means = nearest(wanted, totals, whole_floats(wanted.sizes))
     with np.errstate(invalid="ignore", divide="ignore"):  # 0 / 0 in empty panes, which are null
-        return masked(totals / 10.0**places / counts, those.empty, inputs.type)
+        endless = totals[0] / wanted.sizes  # where a value is infinite or NaN
+    return masked(np.where(np.isnan(means), endless, means), wanted.sizes == 0, inputs.type)
+
+
+def exact_means(inputs: Inputs, those: Dense, counts: Ints) -> pa.Array:
+    """Sums of the first column, which holds no floats, over counts."""
+    column = those.columns[0]
+    wanted = Wanted(MEAN, column, column, those.contents, counts, scale_of(column))
+    means = nearest(wanted, two_floats(exact_sums(those)), whole_floats(counts))
+    return masked(means, those.empty, inputs.type)
+
+
+def _float_totals(inputs: Inputs, those: Dense) -> TwoFloats:
+    return inputs.once("float sums", lambda: sums_and_lacks(floats(those.columns[0]), those.contents, those.ranked))
 
 
 def weighted_means(inputs: Inputs) -> pa.Array:
     """``sum(x * w) / sum(w)`` over the rows that have both; null where the weights sum to 0."""
     those = dense(inputs)
-    values, weights = floats(those.columns[0]), floats(those.columns[1])
-    with np.errstate(all="ignore"):  # 0 / 0 in panes that are null
-        total = _weighted_sums(values, weights, those)
-        weight = float_sums(weights, those.contents, those.ranked)
-        return masked(total / weight, weight == 0, inputs.type)
+    column, weights = those.columns
+    wanted = Wanted(WEIGHTED, weights, column, those.contents, those.sizes, scale_of(column))
+    (values, more), (shares, further) = number_halves(column), number_halves(weights)
+    if len(more) or len(further):
+        means = exactly(wanted, np.arange(len(those.sizes)))
+    else:
+        total, lack, weight, weight_lack = weighted_sums(values, shares, those)
+        means = nearest(wanted, (total, lack), (weight, weight_lack))
+    null = np.isnan(means)
+    if null.any():
+        means, null = _with_endless(means, floats(column), floats(weights), those)
+    return masked(means, null, inputs.type)
+
+
+def _with_endless(means: Floats, values: Floats, weights: Floats, those: Dense) -> tuple[Floats, Mask]:
+    """Weighted means, and which are null, given NaN for these and where a pane holds what is infinite or NaN."""
+    finite = np.isfinite(values) & np.isfinite(weights)
+    if finite.all():
+        return means, np.isnan(means)
+    with np.errstate(all="ignore"):
+        endless = np.where(finite, 0.0, values * weights)
+        total, weight = (float_sums(frozen(part), those.contents, those.ranked) for part in (endless, weights))
+        is_endless = sizes(only(those.contents, ~finite)) > 0
+        means = np.where(is_endless, total / weight, means)
+    return means, np.where(is_endless, weight == 0, np.isnan(means))
 
 
 def variance(root: bool, sample: bool) -> Callable[[Inputs], pa.Array]:
@@ -91,12 +125,11 @@ def variance(root: bool, sample: bool) -> Callable[[Inputs], pa.Array]:
 
     def compute(inputs: Inputs) -> pa.Array:
         those = dense(inputs)
-        squares, places = _squared_deviations(those)
-        divisor = those.sizes - int(sample)
-        with np.errstate(all="ignore"):  # panes with nothing to divide by are null
-            spread = squares / divisor
-            result = np.sqrt(spread) / 10.0**places if root else spread / 10.0 ** (2 * places)
-        return masked(result, divisor <= 0, inputs.type)
+        column, less = those.columns[0], int(sample)
+        wanted = Wanted(SPREAD, column, column, those.contents, those.sizes, scale_of(column), less, root)
+        high, low, off = inputs.once("deviations", lambda: squared_deviations(*number_halves(column), those))
+        result = nearest(wanted, (high, low), spread_counts(those.sizes, less), off)
+        return masked(result, those.sizes <= less, inputs.type)
 
     return compute
 
@@ -156,15 +189,6 @@ def _ranked_quantiles(values: Floats, share: Fraction, those: Dense) -> Floats:
         return np.where(part == 0, low, np.where(np.isfinite(high - low), near, far))
 
 
-def _weighted_sums(values: Floats, weights: Floats, those: Dense) -> Floats:
-    contents = those.contents
-    if is_apart(contents):
-        sums: Floats = kernels.weighted_sums(values, weights, contents.lo, contents.hi)
-        return sums
-    nearest, _ = fold(SUM, *folds.products(values, weights), those.ranked)
-    return one_nan(nearest)
-
-
 def _float_products(values: Floats, those: Dense) -> Floats:
     contents = those.contents
     if is_apart(contents):
@@ -184,20 +208,6 @@ def _exact_products(values: Ints, unsigned: bool, those: Dense) -> tuple[Ints, M
     numbers, over = from_halves(high, low)
     none = sizes(only(contents, zero)) == 0
     return np.where(none, numbers, 0), over & none
-
-
-def _squared_deviations(those: Dense) -> tuple[Floats, int]:
-    """Sums of squared deviations in units of ``10**-places``; decimals too wide for int64 are rounded to floats."""
-    column, contents = those.columns[0], those.contents
-    whole = is_ticks(column.type)
-    places = column.type.scale if whole and pa.types.is_decimal(column.type) else 0
-    if is_apart(contents):
-        lo, hi = contents.lo, contents.hi
-        if whole:
-            return kernels.integer_squared_deviations(ticks(column), lo, hi), places
-        return kernels.squared_deviations(floats(column), lo, hi), places
-    leaves = halves(ticks(column) if whole else floats(column))
-    return rounded(fold(DEVIATION, *leaves, those.ranked)), places
 
 
 def _distances(inputs: Inputs, largest: Numbers, smallest: Numbers, none: Mask) -> pa.Array:

@@ -21,19 +21,25 @@ _LIMBS = _PADDING + 69  # 2**-1074 .. 2**1024, and 2**31 of these
 _OFTEN = 2**28 - 1  # rows after which limbs hand on what they have above 32 bit: each row adds less than 2**34
 _SPECIAL = 0x7FF  # the exponent of what is infinite or no number
 _TINY = 2.0**-51
+_SMALL = 2.0**-66
 _SMALLEST = -1074  # binary exponent of the smallest float
 
 
 @kernel
-def nearest_sums(values: Floats, lo: Ints, hi: Ints) -> Floats:
-    """Return the float nearest to the true sum of each pane, half way to the even one; 0.0 for an empty pane."""
+def nearest_sums(values: Floats, lo: Ints, hi: Ints) -> tuple[Floats, Floats]:
+    """Return the float nearest to the true sum of each pane, half way to the even one, and what it lacks of that sum.
+
+    0.0 for an empty pane. The lack is as `nearest_of` has it, NaN where the sum was taken in limbs.
+    """
     out = np.empty(lo.size, np.float64)
+    lacks = np.empty(lo.size, np.float64)
     limbs = np.zeros(_LIMBS, np.int64)
     for p in range(lo.size):
         total, rest, lost = _with_errors(values, lo[p], hi[p])
-        nearest, sure = nearest_of(total, rest, lost)
+        nearest, lack, sure = nearest_of(total, rest, lost)
         out[p] = nearest if sure else _nearest_whole(values, lo[p], hi[p], limbs)
-    return out
+        lacks[p] = lack if sure else np.nan
+    return out, lacks
 
 
 @kernel
@@ -47,15 +53,21 @@ def whole_sums(values: Floats, lo: Ints, hi: Ints) -> Floats:
 
 
 @kernel
-def nearest_of(total: float, rest: float, lost: float) -> tuple[float, bool]:
+def nearest_of(total: float, rest: float, lost: float) -> tuple[float, float, bool]:
     """Return the float nearest to a sum that is ``total + rest`` but for errors of at most ``lost`` (itself not exact),
-    and whether it is sure to be that. Anything but a finite number is not."""
-    nearest = total + rest if np.isfinite(rest) else total  # what came after an infinity is no rest
+    what that lacks of the sum, and whether it is sure to be the nearest. Anything but a finite number is not.
+
+    The lack is off by less than ``2**-65`` of the sum, or else NaN.
+    """
+    nearest, lack = sum_and_error(total, rest)
+    if not np.isfinite(rest):  # what came after an infinity is no rest
+        return total, np.nan, lost == 0.0 and np.isfinite(total)
     if lost == 0.0:
-        return nearest, np.isfinite(nearest)
+        return nearest, lack, np.isfinite(nearest)
     room = 2.0 * lost + _TINY * abs(rest)
     low = total + (rest - room)
-    return nearest, low == total + (rest + room) and np.isfinite(low)
+    lack = lack if room <= _SMALL * abs(nearest) else np.nan
+    return nearest, lack, low == total + (rest + room) and np.isfinite(low)
 
 
 def parts_of(values: Floats, lo: Ints, hi: Ints) -> tuple[Ints, Floats]:

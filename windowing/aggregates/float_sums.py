@@ -19,15 +19,21 @@ def float_sums(values: Floats, contents: Contents, ranked: Ranked) -> Floats:
     NaN where a pane holds one, or both infinities; inf where it holds one of these, or its sum is beyond all floats.
     ``contents``: over ``values``; ``ranked``: the same panes, nulls included.
     """
+    return sums_and_lacks(values, contents, ranked)[0]
+
+
+def sums_and_lacks(values: Floats, contents: Contents, ranked: Ranked) -> tuple[Floats, Floats]:
+    """Return `float_sums`, and what each lacks of the true sum, off by less than ``2**-64`` of that, or else NaN."""
     if is_apart(contents):
-        return one_nan(nearest_sums(values, contents.lo, contents.hi))
-    nearest, unsure = fold(SUM, *halves(values), ranked)
-    picks = np.flatnonzero(unsure)
+        nearest, lacks = nearest_sums(values, contents.lo, contents.hi)
+        return one_nan(nearest), lacks
+    nearest, lacks = fold(SUM, *halves(values), ranked)
+    picks = np.flatnonzero(np.isnan(lacks))
     if len(picks) and not _may_overflow(values):
         picks = picks[np.isfinite(nearest[picks])]
     if len(picks):
         nearest[picks] = _whole(values, take(contents, picks))
-    return one_nan(nearest)
+    return one_nan(nearest), lacks
 
 
 def _may_overflow(values: Floats) -> bool:

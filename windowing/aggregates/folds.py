@@ -19,7 +19,7 @@ import numpy as np
 
 from windowing.aggregates.changes import Changes, changes_of
 from windowing.aggregates.inputs import Ranked
-from windowing.aggregates.kernels import Floats, longest, product_error
+from windowing.aggregates.kernels import Floats, longest
 from windowing.aggregates.spans import pivot_place, ranks_of, spans_of
 from windowing.aggregates.states import NOTHING, State, answer, combined, keep, kept, leaf
 from windowing.aggregates.tries import trie
@@ -34,15 +34,16 @@ Answers: TypeAlias = tuple[Floats, Floats]
 def fold(rule: int, high: Floats, low: Floats, ranked: Ranked) -> Answers:
     """Return two floats (P,) for each pane that together are the answer of a rule of `states`.
 
-    ``high``, ``low``: the leaves, one for each entry that is no null. `SUM`: the float nearest to the sum, and 1 where
-    it is not sure to be that, as where it is not finite, else 0. `PRODUCT`, `DEVIATION`: the answer and what rounding
-    took from it, see `rounded`. `SMALLEST`: the entry, nulls not counted, of the smallest leaf, the first
-    of equals, NaN skipped; -1 where there is none; and 0. It takes no ranks, for it is exact however it associates.
+    ``high``, ``low``: the leaves, one for each entry that is no null. `SUM`: the float nearest to the sum and what it
+    lacks of that (`nearest_of`), NaN where it is not sure to be the nearest, as where it is not finite. `PRODUCT`: the
+    answer and what rounding took from it, see `rounded`. `SMALLEST`: the entry, nulls not counted, of the smallest
+    leaf, the first of equals, NaN skipped; -1 where there is none; and 0. It takes no ranks, for it is exact however it
+    associates.
     """
     high, low = frozen(high), frozen(low)
     spans = spans_of(ranked)
     places = spans.lo, spans.hi, spans.base, spans.before
-    answers: Answers = _range_folds(rule, _picked(high, spans.leaves), _picked(low, spans.leaves), *places)
+    answers: Answers = _range_folds(rule, picked(high, spans.leaves), picked(low, spans.leaves), *places)
     if spans.panes is None:
         return answers
     first, second = np.empty((2, len(ranked.contents)))
@@ -56,7 +57,7 @@ def rounded(answers: Answers) -> Floats:
     """Return answers as single floats; once one is inf or NaN, its rest means nothing."""
     total, rest = answers
     with np.errstate(invalid="ignore"):
-        return one_nan(np.where(np.isfinite(rest), total + rest, total))
+        return one_nan(np.where(np.isfinite(rest) & (rest != 0.0), total + rest, total))
 
 
 def one_nan(floats: Floats) -> Floats:
@@ -64,19 +65,10 @@ def one_nan(floats: Floats) -> Floats:
     return np.where(np.isnan(floats), np.nan, floats)
 
 
-@kernel
-def products(a: Floats, b: Floats) -> tuple[Floats, Floats]:
-    """Return the leaves of ``a[i] * b[i]``: the nearest floats, and exactly what rounding took from them."""
-    high = a * b
-    low = np.empty(a.size, np.float64)
-    for i in range(a.size):
-        low[i] = product_error(a[i], b[i], high[i])
-    return high, low
-
-
-def _picked(half: Floats, leaves: Ints | None) -> Floats:
-    picked: Floats = half if leaves is None or not half.size else frozen(half[leaves])
-    return picked
+def picked(half: Floats, leaves: Ints | None) -> Floats:
+    """Return the leaves of rows that a fold takes, given which these are; None: all."""
+    found: Floats = half if leaves is None or not half.size else frozen(half[leaves])
+    return found
 
 
 def _holed_folds(rule: int, high: Floats, low: Floats, ranked: Ranked, panes: Ints) -> Answers:

@@ -7,6 +7,8 @@ Nulls are gone before (`inputs.dense`). Every kernel returns new arrays of lengt
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import numpy.typing as npt
 
@@ -18,6 +20,9 @@ Codes = npt.NDArray[np.int32]
 Numbers = Ints | Floats
 
 SPLIT = 2.0**27 + 1.0  # times a float, cuts it in two halves of 26 bits
+TAME_FROM, TAME_TO = 2.0**-400, 2.0**400  # sizes whose products are floats, and the errors of these
+_FAR = 4096  # beyond it a power of two makes any number of such a size 0 or infinite
+EXACT_PRODUCT = 2.0**-960  # products of this size and more have rounding errors that are floats
 LIMB = 0xFFFFFFFF  # sums of wide integers go by limbs of 32 bit, so a pane of 2**31 rows cannot overflow them
 
 
@@ -30,33 +35,6 @@ def sum_and_error(a: float, b: float) -> tuple[float, float]:
 
 
 @kernel
-def compensated(values: Floats, begin: int, end: int) -> float:
-    """Sum in double-double: the running sum, and beside it the sum of its rounding errors."""
-    total = 0.0
-    rest = 0.0
-    for i in range(begin, end):
-        total, error = sum_and_error(total, values[i])
-        rest += error
-    return total + rest if np.isfinite(rest) else total  # once the sum is inf or NaN, the errors mean nothing
-
-
-@kernel
-def weighted_sums(values: Floats, weights: Floats, lo: Ints, hi: Ints) -> Floats:
-    """Double-double sum of ``values * weights`` of each pane; the products keep their rounding errors too (Dekker)."""
-    out = np.empty(lo.size, np.float64)
-    for p in range(lo.size):
-        total = 0.0
-        rest = 0.0
-        for i in range(lo[p], hi[p]):
-            product = values[i] * weights[i]
-            total, error = sum_and_error(total, product)
-            rest += error
-            rest += product_error(values[i], weights[i], product)
-        out[p] = total + rest if np.isfinite(rest) else total
-    return out
-
-
-@kernel
 def product_error(a: float, b: float, product: float) -> float:
     """Return exactly ``a * b - product``, from halves of 26 bits; NaN where that overflows."""
     a_high = a * SPLIT - (a * SPLIT - a)
@@ -64,6 +42,24 @@ def product_error(a: float, b: float, product: float) -> float:
     a_low = a - a_high
     b_low = b - b_high
     return a_low * b_low - (((product - a_high * b_high) - a_low * b_high) - a_high * b_low)
+
+
+@kernel
+def error_of_product(a: float, b: float, product: float) -> float:
+    """Return what `product_error` does, and NaN where that is no float."""
+    if abs(product) < EXACT_PRODUCT and a != 0.0 and b != 0.0:
+        return np.nan
+    return product_error(a, b, product)
+
+
+@kernel
+def products_and_errors(a: Floats, b: Floats) -> tuple[Floats, Floats]:
+    """Return ``a[i] * b[i]``: the nearest floats, and exactly what `error_of_product` says."""
+    high = a * b
+    low = np.empty(a.size, np.float64)
+    for i in range(a.size):
+        low[i] = error_of_product(a[i], b[i], high[i])
+    return high, low
 
 
 @kernel
@@ -106,58 +102,37 @@ def exact_products(values: Ints, unsigned: bool, lo: Ints, hi: Ints) -> tuple[In
 
 @kernel
 def float_products(values: Floats, lo: Ints, hi: Ints) -> Floats:
-    """Product of each pane's floats, rounded at every step."""
+    """Product of each pane's floats, rounded at every step; on the way it has an exponent of its own."""
     out = np.empty(lo.size, np.float64)
     for p in range(lo.size):
         product = 1.0
+        exponent = 0
         for i in range(lo[p], hi[p]):
-            product *= values[i]
-        out[p] = product
+            factor = values[i]
+            if not TAME_FROM < abs(factor) < TAME_TO:
+                factor, more = tamed(factor)
+                exponent += more
+            product *= factor
+            if not TAME_FROM < abs(product) < TAME_TO:
+                product, more = tamed(product)
+                exponent += more
+        out[p] = scaled(product, exponent)
     return out
 
 
 @kernel
-def squared_deviation(values: Floats, begin: int, end: int) -> float:
-    """Sum of ``(x - mean)**2``, in double-double.
-
-    The mean is one too: its first part from the sum, the second from the deviations around the first.
-    """
-    mean = compensated(values, begin, end) / (end - begin)
-    off = 0.0
-    for i in range(begin, end):
-        off += values[i] - mean
-    off /= end - begin
-    total = 0.0
-    rest = 0.0
-    for i in range(begin, end):
-        square = ((values[i] - mean) - off) ** 2
-        grown = total + square
-        rest += (total - grown) + square if total >= square else (square - grown) + total
-        total = grown
-    return total + rest if np.isfinite(rest) else total
+def tamed(value: float) -> tuple[float, int]:
+    """Return a number of a middling size and a binary exponent; what is 0, infinite or NaN as it is."""
+    if value == 0.0 or not np.isfinite(value):
+        return value, 0
+    digits, exponent = math.frexp(value)
+    return digits, exponent
 
 
 @kernel
-def squared_deviations(values: Floats, lo: Ints, hi: Ints) -> Floats:
-    """Sum of squared deviations of each pane from its mean, NaN for an empty one."""
-    out = np.empty(lo.size, np.float64)
-    for p in range(lo.size):
-        out[p] = squared_deviation(values, lo[p], hi[p])
-    return out
-
-
-@kernel
-def integer_squared_deviations(values: Ints, lo: Ints, hi: Ints) -> Floats:
-    """The same for integers, whose distances from the pane's first are exact where the integers are no floats."""
-    out = np.empty(lo.size, np.float64)
-    scratch = np.empty(longest(lo, hi), np.float64)
-    for p in range(lo.size):
-        for i in range(lo[p], hi[p]):
-            about = np.float64(values[i]) - np.float64(values[lo[p]])
-            exact = values[i] - values[lo[p]]  # wraps where it does not fit, and then 53 bits are all that matters
-            scratch[i - lo[p]] = np.float64(exact) if abs(about) < 2.0**62 else about
-        out[p] = squared_deviation(scratch, 0, hi[p] - lo[p])
-    return out
+def scaled(value: float, exponent: int) -> float:
+    """Return ``value * 2**exponent``."""
+    return math.ldexp(value, min(max(exponent, -_FAR), _FAR)) if exponent else value
 
 
 @kernel

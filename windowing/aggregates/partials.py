@@ -13,14 +13,15 @@ import numpy as np
 import pyarrow as pa
 
 from windowing.aggregates import collection, selection
-from windowing.aggregates.arithmetic import exact_totals, quotients
+from windowing.aggregates.arithmetic import exact_means, exact_totals, float_means
 from windowing.aggregates.bind import Bound
+from windowing.aggregates.exact_moments import MEAN
 from windowing.aggregates.exact_sums import parts_of
-from windowing.aggregates.float_sums import float_sums
+from windowing.aggregates.float_sums import float_sums, sums_and_lacks
 from windowing.aggregates.inputs import Dense, Inputs, Ranked, dense, masked, own
-from windowing.aggregates.kernels import Floats
+from windowing.aggregates.quotients import Wanted
 from windowing.aggregates.values import floats, plain_type
-from windowing.aggregates.wide import as_float, as_int64, as_wide, exact_sums
+from windowing.aggregates.wide import as_int64, as_wide, exact_sums
 from windowing.columns import Ints
 from windowing.contents import Contents, Lives, Ranges
 
@@ -83,24 +84,27 @@ def _merged_sums(inputs: Inputs) -> pa.Array:
     those = dense(inputs)
     column = those.columns[0]
     if pa.types.is_list(column.type):
-        return masked(_listed_sums(column, those), those.empty, inputs.type)
+        items, contents = _items(column, those)
+        return masked(float_sums(floats(items), contents, Ranked(contents)), those.empty, inputs.type)
     return exact_totals(inputs, those)
 
 
 def _merged_means(inputs: Inputs) -> pa.Array:
     those = dense(inputs)
     column, counts = those.columns
-    totals = _listed_sums(column, those) if pa.types.is_list(column.type) else as_float(exact_sums(those))
     sizes, _ = as_int64(exact_sums(replace(those, columns=(counts,))))
-    return quotients(inputs, those, totals, sizes)
+    if not pa.types.is_list(column.type):
+        return exact_means(inputs, those, sizes)
+    items, contents = _items(column, those)
+    totals = sums_and_lacks(floats(items), contents, Ranked(contents))
+    return float_means(inputs, Wanted(MEAN, items, items, contents, sizes), totals)
 
 
-def _listed_sums(lists: pa.Array, those: Dense) -> Floats:
-    """Sums of lists of floats, all of a pane together."""
+def _items(lists: pa.Array, those: Dense) -> tuple[pa.Array, Contents]:
+    """The items of lists, and panes over them."""
     lengths = lists.value_lengths().to_numpy(zero_copy_only=False)
     first = np.append(0, np.cumsum(lengths, dtype=np.int64))
-    contents = own(_of_items(those.contents, first))
-    return float_sums(floats(lists.flatten()), contents, Ranked(contents))
+    return lists.flatten(), own(_of_items(those.contents, first))
 
 
 def _of_items(contents: Contents, first: Ints) -> Contents:

@@ -11,14 +11,14 @@ from typing import TypeAlias
 import numpy as np
 
 from windowing.aggregates.exact_sums import nearest_of
-from windowing.aggregates.kernels import Floats, product_error, sum_and_error
+from windowing.aggregates.kernels import TAME_FROM, TAME_TO, Floats, product_error, scaled, sum_and_error, tamed
 from windowing.jit import kernel, njit
 
 State: TypeAlias = tuple[float, float, float, float, float]
 
-SUM, PRODUCT, DEVIATION, SMALLEST = range(4)
-"""Rules: the sum, with its rest and how much of that is lost at most; the product, with its rest; squared deviations
-from the mean; the entry of the smallest."""
+SUM, PRODUCT, SMALLEST = range(3)
+"""Rules: the sum, with its rest and how much of that is lost at most; the product, with its rest and a binary exponent;
+the entry of the smallest."""
 
 NOTHING = (0.0, 0.0, 0.0, 0.0, 0.0)
 """The state of no leaves: combined with another, it gives that one."""
@@ -38,18 +38,12 @@ def combined(rule: int, a: State, b: State) -> State:
         return b if b[1] < a[1] or (b[1] == a[1] and b[2] < a[2]) else a
     count = a[0] + b[0]
     if rule == PRODUCT:
-        high, low = _multiplied(a[1], a[2], b[1], b[2])
-        return count, high, low, 0.0, 0.0
+        high, low, exponent = _multiplied(a[1], a[2], b[1], b[2])
+        return count, high, low, a[3] + b[3] + exponent, 0.0
     high, error = sum_and_error(a[1], b[1])
-    if rule == SUM:
-        low, lost = sum_and_error(a[2], b[2])
-        low, further = sum_and_error(low, error)
-        return count, high, low, a[3] + b[3] + (abs(lost) + abs(further)), 0.0
-    low = a[2] + b[2] + error
-    apart = _distance(a, b)  # all that is added is positive: nothing cancels
-    more, error = sum_and_error(a[3], b[3])
-    more, further = sum_and_error(more, apart * (apart / (a[0] * b[0] * count)))
-    return count, high, low, more, a[4] + b[4] + error + further
+    low, lost = sum_and_error(a[2], b[2])
+    low, further = sum_and_error(low, error)
+    return count, high, low, a[3] + b[3] + (abs(lost) + abs(further)), 0.0
 
 
 @_inlined
@@ -58,6 +52,9 @@ def leaf(rule: int, high: Floats, low: Floats, i: int) -> State:
     rest = low[i] if low.size else 0.0
     if rule == SMALLEST:
         return (1.0 if high[i] == high[i] else 0.0), high[i], rest, np.float64(i), 0.0
+    if rule == PRODUCT:
+        near, more, exponent = _tamed(high[i], rest)
+        return 1.0, near, more, exponent, 0.0
     return 1.0, high[i], rest, 0.0, 0.0
 
 
@@ -66,12 +63,10 @@ def answer(rule: int, state: State) -> tuple[float, float]:
     """The two floats that `folds.fold` gives for a pane whose leaves have this state."""
     if rule == SMALLEST:
         return (state[3] if state[0] > 0.0 else -1.0), 0.0
-    if rule == DEVIATION:
-        return (state[3] if np.isfinite(state[1]) else np.nan), state[4]
     if rule == SUM:
-        nearest, sure = nearest_of(state[1] + 0.0, state[2], state[3])  # a sum of nothing but -0.0 is 0.0
-        return nearest, 0.0 if sure else 1.0
-    return state[1], state[2]
+        nearest, lack, sure = nearest_of(state[1] + 0.0, state[2], state[3])  # a sum of nothing but -0.0 is 0.0
+        return nearest, lack if sure else np.nan
+    return scaled(state[1], int(state[3])), scaled(state[2], int(state[3]))
 
 
 @_inlined
@@ -88,19 +83,20 @@ def kept(states: Floats, k: int) -> State:
 
 
 @kernel
-def _distance(a: State, b: State) -> float:
-    """The distance of the means of two states times both counts, the products and their difference exact."""
-    left = a[0] * b[1]
-    right = b[0] * a[1]
-    distance, error = sum_and_error(left, -right)
-    error += product_error(a[0], b[1], left) - product_error(b[0], a[1], right)
-    return distance + (error + (a[0] * b[2] - b[0] * a[2]))
-
-
-@kernel
-def _multiplied(a: float, a_rest: float, b: float, b_rest: float) -> tuple[float, float]:
-    """Product of two floats with rests: the nearest float, and its rest, 0.0 where the product is no finite one."""
+def _multiplied(a: float, a_rest: float, b: float, b_rest: float) -> tuple[float, float, float]:
+    """Product of two floats with rests: the nearest float, its rest (0.0 if it is not finite), and an exponent."""
     product = a * b
     rest = product_error(a, b, product) + (a * b_rest + a_rest * b)
     nearest = product + rest
-    return (nearest, rest - (nearest - product)) if np.isfinite(nearest) else (product, 0.0)
+    if not np.isfinite(nearest):
+        return product, 0.0, 0.0
+    return _tamed(nearest, rest - (nearest - product))
+
+
+@kernel
+def _tamed(high: float, low: float) -> tuple[float, float, float]:
+    """A float of a middling size, its rest, and a binary exponent."""
+    if TAME_FROM < abs(high) < TAME_TO:
+        return high, low, 0.0
+    near, exponent = tamed(high)
+    return near, scaled(low, -exponent), np.float64(exponent)

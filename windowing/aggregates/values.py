@@ -17,6 +17,7 @@ from windowing.columns import INT64_DIGITS, Ints, Mask, is_measurable, measures,
 
 _SIGN = np.int64(-(2**63))
 _END = 2.0**63
+_WHOLE = 2**53  # floats hold all whole numbers up to it
 
 
 def frozen(values: npt.NDArray[Any]) -> Any:
@@ -43,7 +44,7 @@ def plain(column: pa.Array) -> pa.Array:
     if pa.types.is_run_end_encoded(column.type):
         return plain(pc.run_end_decode(column))
     if pa.types.is_dictionary(column.type):
-        return plain(column.dictionary_decode())
+        return pa.DictionaryArray.from_arrays(column.indices, plain(column.dictionary)).dictionary_decode()
     wanted = plain_type(column.type)
     return column if wanted == column.type else column.cast(wanted)
 
@@ -80,6 +81,8 @@ def halves(values: Numbers, unsigned: bool = False) -> tuple[Floats, Floats]:
     """
     if values.dtype.kind == "f":
         return values.astype(np.float64, copy=False), np.empty(0, np.float64)
+    if not unsigned and values.size and values.min() >= -_WHOLE and values.max() <= _WHOLE:
+        return values.astype(np.float64), np.empty(0, np.float64)
     words = values.view(np.uint64) if unsigned else values
     high = words.astype(np.float64)
     end = 2 * _END if unsigned else _END
@@ -97,12 +100,47 @@ def from_halves(high: Floats, low: Floats) -> tuple[Ints, Mask]:
 
 def decimal_words(column: pa.Array) -> list[Ints]:
     """Return the 64 bit words of a decimal's unscaled values, the least first; only the last is signed."""
+    words = _words_of(column)
+    return [frozen(words[:, i]) for i in range(words.shape[1])]
+
+
+def _words_of(column: pa.Array) -> Ints:
     width = column.type.bit_width // 64
     buffer = column.buffers()[1]
     if buffer is None or not len(column):
-        return [frozen(np.empty(0, np.int64))] * width
-    words = np.frombuffer(buffer, np.int64)[column.offset * width :][: len(column) * width].reshape(-1, width)
-    return [frozen(words[:, i]) for i in range(width)]
+        return np.empty((0, width), np.int64)
+    words: Ints = np.frombuffer(buffer, np.int64)[column.offset * width :][: len(column) * width].reshape(-1, width)
+    return words
+
+
+def exact_numbers(column: pa.Array) -> Numbers:
+    """Return floats as they are, and integers, booleans and the unscaled values of decimals as words of 64 bit.
+
+    Words have the shape (n, W): the least first, only the last signed.
+    """
+    if pa.types.is_floating(column.type):
+        return floats(column)
+    if pa.types.is_decimal(column.type):
+        return _words_of(column)
+    words = integers(column)
+    if is_unsigned(column.type):
+        words = np.stack([words, np.zeros(len(words), np.int64)], axis=1)
+    return words.reshape(len(column), 2 if is_unsigned(column.type) else 1)
+
+
+def scale_of(column: pa.Array) -> int:
+    """Return the digits after the point of a decimal; of anything else 0."""
+    return int(column.type.scale) if pa.types.is_decimal(column.type) else 0
+
+
+def number_halves(column: pa.Array) -> tuple[Floats, Floats]:
+    """Return numbers as `halves`, decimals unscaled; of decimals that need more than that the first is NaN."""
+    if pa.types.is_decimal(column.type):
+        numbers: Numbers = ticks(column) if is_ticks(column.type) else np.full(len(column), np.nan)
+    else:
+        numbers = floats(column) if pa.types.is_floating(column.type) else integers(column)
+    high, low = halves(numbers, is_unsigned(column.type))
+    return frozen(high), frozen(low)
 
 
 def is_ticks(dtype: pa.DataType) -> bool:

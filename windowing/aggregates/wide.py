@@ -13,10 +13,11 @@ import pyarrow as pa
 
 from windowing.aggregates import changes, kernels
 from windowing.aggregates.inputs import Dense, is_apart
-from windowing.aggregates.kernels import LIMB, Floats
+from windowing.aggregates.kernels import LIMB, Floats, sum_and_error
 from windowing.aggregates.values import decimal_words, integers, is_unsigned
 from windowing.columns import Ints, Mask
 from windowing.contents import Contents
+from windowing.jit import kernel
 
 Limbs = list[Ints]
 _DECIMAL_END = 10**38  # decimal128 holds up to 38 digits
@@ -72,12 +73,21 @@ def as_int64(limbs: Limbs) -> tuple[Ints, Mask]:
     return low, _beyond(limbs[2:], low >> 63)
 
 
-def as_float(limbs: Limbs) -> Floats:
-    """Return the nearest floats, give or take a unit in the last place."""
-    out = limbs[-1].astype(np.float64)
-    for limb in reversed(limbs[:-1]):
-        out = out * 2.0**32 + limb
-    return out
+def two_floats(limbs: Limbs) -> tuple[Floats, Floats]:
+    """Return carried limbs as two floats each, off by a few ``2**-106`` of themselves."""
+    both: tuple[Floats, Floats] = _two_floats(np.stack(limbs))
+    return both
+
+
+@kernel
+def _two_floats(limbs: Ints) -> tuple[Floats, Floats]:
+    high = np.zeros(limbs.shape[1], np.float64)
+    low = np.zeros(limbs.shape[1], np.float64)
+    for p in range(limbs.shape[1]):
+        for k in range(limbs.shape[0] - 1, -1, -1):
+            high[p], error = sum_and_error(high[p] * 2.0**32, np.float64(limbs[k, p]))
+            high[p], low[p] = sum_and_error(high[p], low[p] * 2.0**32 + error)
+    return high, low
 
 
 def as_decimal(limbs: Limbs, scale: int, null: Mask) -> tuple[pa.Array, Mask]:

@@ -1,0 +1,181 @@
+"""`windowing.aggregate`: tables of other libraries as they are, a text as one name, calls by name, plain results."""
+
+from __future__ import annotations
+
+import datetime as dt
+import decimal
+import subprocess
+import sys
+from typing import Any
+
+import duckdb
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+
+import windowing
+from windowing.errors import ConfigError, SpecError
+
+LOG = pa.table(
+    {
+        "user": ["ann", "bob", "ann", "ann", "bob"],
+        "kind": ["a", "a", "b", "a", "b"],
+        "t": [0, 10, 45, 70, 90],
+        "amount": [5.0, 1.0, 2.5, 4.0, 3.0],
+    }
+)
+SPENT = [("ann", 7.5), ("ann", 4.0), ("bob", 1.0), ("bob", 3.0)]
+
+
+class Capsule:
+    """Some library's table, of which nothing is known but that it has a stream."""
+
+    def __init__(self, table: pa.Table) -> None:
+        self.table = table
+
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
+        return self.table.__arrow_c_stream__(requested_schema)
+
+
+def spent(table: Any) -> list[tuple[Any, ...]]:
+    out = windowing.aggregate(table, "delta(t, 60)", key="user", order_by="t", aggregates={"spent": "sum(amount)"})
+    return [tuple(row.values()) for row in out.select(["user", "spent"]).to_pylist()]
+
+
+TABLES = {
+    "Arrow table": lambda: LOG.slice(0),
+    "record batch": lambda: LOG.to_batches()[0],
+    "reader": lambda: LOG.to_reader(max_chunksize=2),
+    "pandas": LOG.to_pandas,
+    "pandas with an index": lambda: LOG.to_pandas().set_index("t", drop=False).rename_axis("i"),
+    "pandas categories": lambda: LOG.to_pandas().astype({"user": "category"}),
+    "pandas of Arrow types": lambda: LOG.to_pandas(types_mapper=pd.ArrowDtype),
+    "Polars": lambda: pl.DataFrame(LOG),
+    "Polars categories": lambda: pl.DataFrame(LOG).with_columns(pl.col("user").cast(pl.Categorical)),
+    "Polars in chunks": lambda: pl.concat([pl.DataFrame(LOG[:2]), pl.DataFrame(LOG[2:])], rechunk=False),
+    "DuckDB": lambda: duckdb.from_arrow(LOG),
+    "DuckDB enum": lambda: duckdb.from_arrow(LOG).project("user::enum('ann', 'bob') as user, t, amount"),
+    "capsule": lambda: Capsule(LOG),
+    "views": lambda: LOG.cast(LOG.schema.set(0, pa.field("user", pa.string_view()))),
+    "large text": lambda: LOG.cast(LOG.schema.set(0, pa.field("user", pa.large_string()))),
+    "run ends": lambda: LOG.set_column(0, "user", pa.compute.run_end_encode(LOG["user"])),
+    "dictionary": lambda: LOG.set_column(0, "user", LOG["user"].dictionary_encode()),
+}
+
+
+@pytest.mark.parametrize("kind", list(TABLES))
+def test_tables_of_any_library_are_taken_as_they_are(kind: str) -> None:
+    assert spent(TABLES[kind]()) == SPENT
+
+
+def test_every_type_of_polars_and_duckdb_comes_through() -> None:
+    frame = pl.DataFrame(
+        {
+            "t": [dt.datetime(2026, 1, 1, 0, 0, second) for second in (1, 2, 3)],
+            "text": ["a", "a text that is longer than a view holds", None],
+            "cents": [decimal.Decimal("0.10"), decimal.Decimal("0.20"), None],
+            "bytes": [b"a", b"b", None],
+        }
+    )
+    calls = {"texts": "collect(text)", "cents": "sum(cents)", "least": "min(bytes)", "last": "last(t)"}
+    by_polars = windowing.aggregate(frame, "count(3)", aggregates=calls)
+    relation = duckdb.from_arrow(frame.to_arrow())
+    by_duckdb = windowing.aggregate(relation, "count(3)", aggregates=calls)
+    wanted = {
+        "texts": ["a", "a text that is longer than a view holds"],
+        "cents": decimal.Decimal("0.30"),
+        "least": b"a",
+        "last": dt.datetime(2026, 1, 1, 0, 0, 3),
+    }
+    assert by_polars.select(list(calls)).to_pylist() == by_duckdb.select(list(calls)).to_pylist() == [wanted]
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"t": [1]}, "builtins.dict is no table"),
+        ([1, 2], "builtins.list is no table"),
+        (None, "builtins.NoneType is no table"),
+        ("log.csv", "builtins.str is no table"),
+        (pl.DataFrame(LOG).lazy(), "LazyFrame is no table, nor anything with __arrow_c_stream__; collect() it"),
+        (pl.Series("t", [1, 2]), "Series is no table"),
+        (pa.array([1, 2]), "Int64Array is no table"),
+    ],
+)
+def test_what_is_no_table_is_refused(given: Any, message: str) -> None:
+    with pytest.raises(ConfigError, match="is no table") as caught:
+        windowing.aggregate(given, "count(2)")
+    assert message in str(caught.value)
+
+
+def test_a_text_is_one_name() -> None:
+    one = windowing.aggregate(
+        LOG, "count(2)", key="user", order_by="t", aggregates="spent=sum(amount)", group_by="kind"
+    )
+    several = windowing.aggregate(
+        LOG, "count(2)", key=["user"], order_by=["t"], aggregates=["spent=sum(amount)"], group_by=["kind"]
+    )
+    assert one.equals(several)
+    rows = windowing.aggregate(LOG, "count(5)", order_by="arrival", emit="rows", sort_by="amount desc")
+    assert rows["amount"].to_pylist() == [5.0, 4.0, 3.0, 2.5, 1.0]
+
+
+def test_a_text_that_is_no_column_is_named_whole() -> None:
+    with pytest.raises(ConfigError, match=r"'usr'.*did you mean 'user'"):
+        windowing.aggregate(LOG, "count(2)", key="usr")
+
+
+@pytest.mark.parametrize("option", ["key", "order_by", "group_by", "sort_by", "aggregates"])
+@pytest.mark.parametrize("value", [3, ["user", 3]])
+def test_names_that_are_no_texts_are_refused(option: str, value: Any) -> None:
+    with pytest.raises(ConfigError, match=f"{option}: 3 is no name"):
+        windowing.aggregate(LOG, "count(2)", **{option: value})
+
+
+def test_aggregates_by_name_are_those_with_a_name() -> None:
+    by_name = windowing.aggregate(
+        LOG, "count(2)", aggregates={"n": "count()", "odd name": "max(amount)", "m": "m=min(t)"}
+    )
+    assert by_name.select(["n", "odd name", "m"]).to_pylist()[0] == {"n": 2, "odd name": 5.0, "m": 0}
+
+
+def test_an_aggregate_with_two_names_is_refused() -> None:
+    with pytest.raises(ConfigError, match=r"'spent' is 'paid=sum.amount.', which says another name; leave paid= out"):
+        windowing.aggregate(LOG, "count(2)", aggregates={"spent": "paid=sum(amount)"})
+    with pytest.raises(SpecError):
+        windowing.aggregate(LOG, "count(2)", aggregates={"spent": "sum("})
+
+
+def test_a_plain_result_has_no_stream_columns_nor_mark_only_rows() -> None:
+    shifts = pa.table({"made": [3, 1, 4]})
+    whole = windowing.aggregate(shifts, "punct()", aggregates={"made": "sum(made)"}, marks=[0, 2])
+    plain = windowing.aggregate(shifts, "punct()", aggregates={"made": "sum(made)"}, marks=[0, 2], plain=True)
+    assert whole["_mark"].to_pylist() == ["window", "window", "only"]
+    assert plain.column_names == [name for name in whole.column_names if not name.startswith("_")]
+    assert plain["made"].to_pylist() == [4, 4]
+    ticks = pa.table({"t": [0, 35]})
+    marked = windowing.aggregate(ticks, "time(10)", order_by="t", empty="mark")
+    assert (len(marked), len(windowing.aggregate(ticks, "time(10)", order_by="t", empty="mark", plain=True))) == (4, 2)
+
+
+WITHOUT_FRAMES = """
+import sys
+
+class Refused:
+    def find_spec(self, name, *_):
+        if name in {"pandas", "polars", "duckdb"}:
+            raise ImportError(name)
+
+sys.meta_path.insert(0, Refused())
+import pyarrow as pa
+import windowing
+print(windowing.aggregate(pa.table({"a": [1]}), "count(1)").num_rows)
+"""
+
+
+def test_no_library_of_frames_needs_to_be_there() -> None:
+    ran = subprocess.run(
+        [sys.executable, "-c", WITHOUT_FRAMES], capture_output=True, text=True, check=True, timeout=120
+    )
+    assert ran.stdout == "1\n"

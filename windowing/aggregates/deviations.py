@@ -1,0 +1,176 @@
+"""Squared deviations from the mean over panes: ``n * sum(x * x) - sum(x)**2``, in two floats.
+
+All numbers of a pane are taken as distances from one of its own. So the squares are at most n + 1 times as much as what
+is left of them at the end, and 106 bits leave enough to tell the nearest float; where they do not, exact sums take over
+(`quotients`). How anything associates is therefore never seen.
+"""
+
+from __future__ import annotations
+
+from typing import TypeAlias
+
+import numpy as np
+
+from windowing.aggregates.folds import picked
+from windowing.aggregates.inputs import Dense, is_apart
+from windowing.aggregates.kernels import Floats, longest, product_error, sum_and_error
+from windowing.aggregates.spans import pivot_place, spans_of
+from windowing.columns import Ints
+from windowing.jit import kernel
+
+Sums: TypeAlias = tuple[float, float, float, float]
+"""Sum of distances and sum of their squares, each as two floats."""
+
+Deviations: TypeAlias = tuple[Floats, Floats, Floats]
+"""Two floats for each pane, and how much of itself their sum may be off."""
+
+_SOME = 64  # rows after which the lower float of a sum hands on what the upper one can hold
+_LOST = 2.0**-95  # see `_left`
+_LEAST, _MOST = 2.0**-900, 2.0**960  # of squares, so that errors of products are floats
+
+
+def squared_deviations(high: Floats, low: Floats, those: Dense) -> Deviations:
+    """Return for each pane two floats, and how much of itself their sum may be off; NaN where nobody knows.
+
+    ``high``, ``low``: numbers as `values.halves` has them.
+    """
+    if is_apart(those.contents):
+        found: Deviations = _apart(high, low, those.contents.lo, those.contents.hi)
+        return found
+    spans = spans_of(those.ranked)
+    high, low = picked(high, spans.leaves), picked(low, spans.leaves)
+    found = _of_ranges(high, low, spans.lo, spans.hi, spans.base, spans.before)
+    if spans.panes is None:
+        return found
+    every = np.full((3, len(those.sizes)), np.nan)
+    every[:, spans.panes] = found
+    return every[0], every[1], every[2]
+
+
+@kernel
+def _apart(high: Floats, low: Floats, lo: Ints, hi: Ints) -> Deviations:
+    """Some rows at a time, so that what does not depend on the rows before is computed for several at once."""
+    out, more, off = np.empty(lo.size, np.float64), np.empty(lo.size, np.float64), np.empty(lo.size, np.float64)
+    apart, error = np.empty(_SOME, np.float64), np.empty(_SOME, np.float64)
+    square, lacks = np.empty(_SOME, np.float64), np.empty(_SOME, np.float64)
+    for p in range(lo.size):
+        about = lo[p]
+        total = rest = squares = square_rest = 0.0
+        for begin in range(lo[p] + 1, hi[p], _SOME):
+            count = min(_SOME, hi[p] - begin)
+            for k in range(count):
+                apart[k], error[k] = sum_and_error(high[begin + k], -high[about])
+            if low.size:
+                for k in range(count):
+                    apart[k], error[k] = sum_and_error(apart[k], error[k] + (low[begin + k] - low[about]))
+            for k in range(count):
+                square[k] = apart[k] * apart[k]
+                lacks[k] = product_error(apart[k], apart[k], square[k]) + 2.0 * apart[k] * error[k]
+            for k in range(count):
+                total, lost = sum_and_error(total, apart[k])
+                rest += lost + error[k]
+                squares, lost = sum_and_error(squares, square[k])
+                square_rest += lost + lacks[k]
+            total, rest = sum_and_error(total, rest)
+            squares, square_rest = sum_and_error(squares, square_rest)
+        constant = squares == 0.0 and _is_constant(high, low, lo[p], hi[p])
+        out[p], more[p], off[p] = _left(hi[p] - lo[p], (total, rest, squares, square_rest), constant)
+    return out, more, off
+
+
+@kernel
+def _of_ranges(high: Floats, low: Floats, lo: Ints, hi: Ints, base: Ints, before: Ints) -> Deviations:
+    """The same for panes that overlap, given as `Spans`: distances are those from the leaf before the pivot."""
+    out, more, off = np.empty(lo.size, np.float64), np.empty(lo.size, np.float64), np.empty(lo.size, np.float64)
+    back = np.zeros((longest(lo, hi) + 1, 4), np.float64)  # row k: of the k leaves before the pivot
+    on = (0.0, 0.0, 0.0, 0.0)  # of the leaves from the pivot to `reached`
+    pivot = low_end = high_end = origin = 0  # it is the pivot from `low_end` on and before `high_end`
+    middle = begun = reached = about = 0  # leaves: of the pivot, the first in `back`, the end of those in `on`
+    for p in range(lo.size):
+        begin = before[lo[p]] if before.size else lo[p]
+        end = before[hi[p]] if before.size else hi[p]
+        if begin == end:
+            out[p] = more[p] = off[p] = 0.0
+            continue
+        known = base[p] == origin and low_end <= lo[p] < pivot <= hi[p] < high_end and reached <= end
+        if not known:
+            origin = base[p]
+            place = pivot_place(lo[p] - origin, hi[p] - origin)
+            pivot = origin + place
+            low_end, high_end = pivot - (place & -place), pivot + (place & -place)
+            middle = before[pivot] if before.size else pivot
+            begun = reached = middle
+            about = middle - 1 if begin < middle else middle
+            on = (0.0, 0.0, 0.0, 0.0)
+        for i in range(begun - 1, begin - 1, -1):
+            k = middle - i
+            back[k, 0], back[k, 1], back[k, 2], back[k, 3] = _with(
+                (back[k - 1, 0], back[k - 1, 1], back[k - 1, 2], back[k - 1, 3]), *_distance(high, low, i, about)
+            )
+        begun = min(begun, begin)
+        for i in range(reached, end):
+            on = _with(on, *_distance(high, low, i, about))
+        reached = end
+        k = middle - begin
+        total, rest = _added(back[k, 0], back[k, 1], on[0], on[1])
+        squares, square_rest = _added(back[k, 2], back[k, 3], on[2], on[3])
+        sums = total, rest, squares, square_rest
+        constant = squares == 0.0 and _is_constant(high, low, begin, end)
+        out[p], more[p], off[p] = _left(end - begin, sums, constant)
+    return out, more, off
+
+
+@kernel
+def _distance(high: Floats, low: Floats, i: int, about: int) -> tuple[float, float]:
+    """How far number i is from another, and what the first float lacks of that."""
+    apart, error = sum_and_error(high[i], -high[about])
+    if low.size:
+        apart, error = sum_and_error(apart, error + (low[i] - low[about]))
+    return apart, error
+
+
+@kernel
+def _with(sums: Sums, apart: float, error: float) -> Sums:
+    """Sums with one distance more."""
+    total, rest = _added(sums[0], sums[1], apart, error)
+    square = apart * apart
+    more = product_error(apart, apart, square) + 2.0 * apart * error
+    squares, square_rest = _added(sums[2], sums[3], square, more)
+    return total, rest, squares, square_rest
+
+
+@kernel
+def _added(a: float, a_low: float, b: float, b_low: float) -> tuple[float, float]:
+    total, error = sum_and_error(a, b)
+    return sum_and_error(total, error + (a_low + b_low))
+
+
+@kernel
+def _is_constant(high: Floats, low: Floats, begin: int, end: int) -> bool:
+    """Whether all numbers are the same finite one. Squares of 0 do not say so: those of the smallest floats are 0."""
+    same = begin if begin == end or np.isfinite(high[begin]) else end + 1
+    while same < end and high[same] == high[begin] and (low.size == 0 or low[same] == low[begin]):
+        same += 1
+    return same == end
+
+
+@kernel
+def _left(count: int, sums: Sums, constant: bool) -> tuple[float, float, float]:
+    """``count * squares - total**2``, and how much of itself that is off.
+
+    The lower float of a sum is at most 68 times the last place of the upper one, for it waits for 64 rows at most. So a
+    sum of squares loses less than ``count * 2**-98`` of itself, and ``total**2``, which is at most ``count`` times that
+    sum, no more than ``count * 2**-97`` of this. It is told apart from what is lost where squares are too small.
+    """
+    if constant:
+        return 0.0, 0.0, 0.0
+    total, rest, squares, square_rest = sums
+    many = np.float64(count)
+    whole = many * squares
+    square = total * total
+    left, error = sum_and_error(whole, -square)
+    error += product_error(many, squares, whole) + many * square_rest
+    error -= product_error(total, total, square) + 2.0 * total * rest
+    left, error = sum_and_error(left, error)
+    is_known = left > 0.0 and squares > _LEAST and whole < _MOST
+    return left, error, many * _LOST * (whole / left) if is_known else np.nan

@@ -1,0 +1,231 @@
+"""Quotients of sums, and roots of them: of each the float nearest to the exact value (semantics section 9).
+
+A numerator or a denominator is a sum of two floats, and off by a little: that nearly always tells the nearest float.
+Where it does not, sums in limbs take their place (`exact_moments`), and where these do not tell either, as half way
+between two floats, Python's integers.
+"""
+
+from __future__ import annotations
+
+import math
+import operator
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import TypeAlias
+
+import numpy as np
+import pyarrow as pa
+
+from windowing.aggregates.changes import changes_of
+from windowing.aggregates.exact_moments import FLOAT_UNIT, MEAN, SPREAD, WEIGHTED, moments
+from windowing.aggregates.inputs import only, own
+from windowing.aggregates.kernels import Floats, Numbers, product_error, products_and_errors
+from windowing.aggregates.values import exact_numbers, frozen
+from windowing.columns import Ints, Mask
+from windowing.contents import Contents, gathered, sizes, take
+from windowing.jit import kernel
+
+TwoFloats: TypeAlias = tuple[Floats, Floats]
+
+_OFF = 2.0**-63
+_OFF_IN_LIMBS = 2.0**-98
+_NORMAL = 2.0**-1022
+_LEAST = 2.0**-900  # of a numerator, so that what rounding takes is a float
+_NOTHING: Floats = frozen(np.empty(0, np.float64))
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """Which quotient is wanted of panes, exactly; ``rule`` as in `exact_moments`.
+
+    `MEAN`: ``sum(a) / n``; `WEIGHTED`: ``sum(a * b) / sum(a)``; `SPREAD`: ``(n * sum(a * a) - sum(a)**2) / (n * m)``,
+    where m is n less ``sample``, or the root of it. Decimals are unscaled; at the end, all is divided by 10 to the
+    power of ``places``. ``sizes``: int64 (P,), n.
+    """
+
+    rule: int
+    a: pa.Array
+    b: pa.Array
+    contents: Contents
+    sizes: Ints
+    places: int = 0
+    sample: int = 0
+    root: bool = False
+
+
+def nearest(wanted: Wanted, numerator: TwoFloats, denominator: TwoFloats, off: Floats = _NOTHING) -> Floats:
+    """Return the nearest floats (P,), given what numerators and denominators, but for ``10**places``, are nearly.
+
+    ``off``: how much of itself each quotient of these may be off; ``2**-63`` for all where it is empty. NaN there, or
+    in the lower of two floats: nobody knows. The answer is NaN where the denominator is 0, and where a pane holds what
+    is infinite or NaN.
+    """
+    found, unsure = _rounded(*numerator, *denominator, *_scale(wanted), _NOTHING, off, wanted.root)
+    picks = np.flatnonzero(unsure)
+    if len(picks):
+        found[picks] = exactly(wanted, picks)
+    return found
+
+
+def exactly(wanted: Wanted, picks: Ints) -> Floats:
+    """Return what `nearest` does, of some panes, from sums in limbs."""
+    a = exact_numbers(wanted.a)
+    b = a if wanted.b is wanted.a else exact_numbers(wanted.b)
+    contents, a, b = _taken(wanted.contents, a, b, picks)
+    whole = np.flatnonzero(~(_is_endless(a, contents) | _is_endless(b, contents)))
+    contents, a, b = _taken(contents, a, b, whole)
+    some = replace(wanted, contents=contents, sizes=wanted.sizes[picks[whole]])
+    found = np.full(len(picks), np.nan)
+    found[whole], unsure = _rounded(*_in_limbs(some, a, b), np.full(len(whole), _OFF_IN_LIMBS), wanted.root)
+    for i in np.flatnonzero(unsure):
+        found[whole[i]] = _in_full(some, a, b, int(i))
+    return found
+
+
+def _taken(contents: Contents, a: Numbers, b: Numbers, picks: Ints) -> tuple[Contents, Numbers, Numbers]:
+    """Only the panes at ``picks``, and the numbers that they are over."""
+    if len(picks) == len(contents):
+        return contents, a, b
+    contents = take(contents, picks)
+    if contents.row is None:
+        return contents, a, b
+    left = a[contents.row]
+    return own(contents), left, left if b is a else b[contents.row]
+
+
+def _is_endless(values: Numbers, contents: Contents) -> Mask:
+    """Which panes hold a value that is infinite or NaN."""
+    if values.dtype.kind != "f" or (finite := np.isfinite(values)).all():
+        return np.zeros(len(contents), np.bool_)
+    bad: Mask = sizes(only(contents, ~finite)) > 0
+    return bad
+
+
+def spread_counts(counts: Ints, sample: int) -> TwoFloats:
+    """Return ``counts * (counts - sample)``, exactly."""
+    high, low = products_and_errors(counts.astype(np.float64), (counts - sample).astype(np.float64))
+    return high, low
+
+
+def whole_floats(counts: Ints) -> TwoFloats:
+    """Return counts as sums of two floats."""
+    return counts.astype(np.float64), np.zeros(len(counts))
+
+
+@kernel
+def _rounded(
+    high: Floats,
+    low: Floats,
+    over: Floats,
+    over_low: Floats,
+    scale: float,
+    scale_low: float,
+    exponents: Floats,
+    off: Floats,
+    root: bool,
+) -> tuple[Floats, Mask]:
+    """Quotients times ``2**exponents`` (none: 0), or the roots of these, rounded once; and which are not sure."""
+    out = np.full(high.size, np.nan)
+    unsure = np.zeros(high.size, np.bool_)
+    for p in range(high.size):
+        if over[p] == 0.0 and over_low[p] == 0.0:
+            continue
+        share = off[p] if off.size else _OFF
+        if high[p] == 0.0 and low[p] == 0.0 and not np.isnan(over_low[p]) and not np.isnan(share):
+            out[p] = 0.0
+            continue
+        exponent = int(exponents[p]) if exponents.size else 0
+        twice = 2.0 if root and exponent & 1 else 1.0
+        divisor, rest = times(over[p], over_low[p], scale, scale_low)
+        near, more = quotient(high[p] * twice, low[p] * twice, divisor, rest)
+        if root:
+            near, more = _root(near, more)
+            exponent = (exponent - (exponent & 1)) // 2
+        room = 2.0 * share * abs(near)
+        value = near + (more + room)
+        unsure[p] = not (value == near + (more - room) and abs(high[p]) > _LEAST)
+        out[p] = value if exponent == 0 else math.ldexp(value, exponent)
+        unsure[p] |= abs(out[p]) < _NORMAL or (exponent == 0 and not np.isfinite(value))
+    return out, unsure
+
+
+@kernel
+def times(a: float, a_low: float, b: float, b_low: float) -> tuple[float, float]:
+    """Product of two sums of two floats, off by a few ``2**-106`` of itself."""
+    product = a * b
+    return product, product_error(a, b, product) + (a * b_low + a_low * b)
+
+
+@kernel
+def quotient(a: float, a_low: float, b: float, b_low: float) -> tuple[float, float]:
+    """Quotient of two sums of two floats, off by a few ``2**-106`` of itself."""
+    near = a / b
+    product = near * b
+    left = ((a - product) - product_error(near, b, product)) + (a_low - near * b_low)
+    return near, left / b
+
+
+@kernel
+def _root(a: float, a_low: float) -> tuple[float, float]:
+    near = math.sqrt(a)
+    square = near * near
+    return near, (((a - square) - product_error(near, near, square)) + a_low) / (2.0 * near)
+
+
+def _scale(wanted: Wanted) -> tuple[float, float]:
+    """What a denominator is to be multiplied by."""
+    whole = 10 ** (wanted.places * (2 if wanted.rule == SPREAD else 1))
+    return float(whole), float(whole - int(float(whole)))
+
+
+def _in_limbs(wanted: Wanted, a: Numbers, b: Numbers) -> tuple[Floats, Floats, Floats, Floats, float, float, Floats]:
+    """Numerators, denominators, scale and exponents of quotients, from sums in limbs."""
+    left, right = (frozen(values.view(np.int64)) for values in (a, b))
+    found = moments(left, right, wanted.rule, changes_of(wanted.contents)).T
+    high, low, exponent, more, more_low, more_exponent = map(frozen, found)
+    unit, other = (FLOAT_UNIT * (values.dtype.kind == "f") for values in (a, b))
+    if wanted.rule == MEAN:
+        return (high, low, *whole_floats(wanted.sizes), *_scale(wanted), exponent + unit)
+    if wanted.rule == SPREAD:
+        over = spread_counts(wanted.sizes, wanted.sample)
+        return (more, more_low, *over, *_scale(wanted), more_exponent + 2 * unit)
+    return (more, more_low, high, low, *_scale(wanted), more_exponent - exponent + other)
+
+
+def _in_full(wanted: Wanted, left: Numbers, right: Numbers, pane: int) -> float:
+    """The answer of one pane in whole numbers of any length."""
+    rows, _ = gathered(wanted.contents, pane, pane + 1)
+    a, unit = _whole_numbers(left[rows])
+    b, other = (a, unit) if wanted.rule != WEIGHTED else _whole_numbers(right[rows])
+    scale, count = 10**wanted.places, int(wanted.sizes[pane])
+    if wanted.rule == MEAN:
+        return _to_float(Fraction(sum(a), unit * scale * count))
+    products = sum(map(operator.mul, a, b))
+    if wanted.rule == WEIGHTED:
+        return _to_float(Fraction(products, sum(a) * other * scale))
+    squares = count * products - sum(a) ** 2
+    exact = Fraction(squares, (unit * scale) ** 2 * count * (count - wanted.sample))
+    return _to_float(_nearly_root(exact) if wanted.root else exact)
+
+
+def _whole_numbers(values: Numbers) -> tuple[list[int], int]:
+    """Whole numbers, and what they are to be divided by to give the values."""
+    if values.ndim == 1:
+        unit = 1 << -FLOAT_UNIT
+        return [top * (unit // bottom) for top, bottom in map(float.as_integer_ratio, values.tolist())], unit
+    return [int.from_bytes(words.tobytes(), "little", signed=True) for words in values], 1
+
+
+def _nearly_root(exact: Fraction) -> Fraction:
+    """A number that rounds to the float that the root does."""
+    bits = max(0, 160 + exact.denominator.bit_length() - exact.numerator.bit_length()) // 2 + 1
+    square, rest = divmod(exact.numerator << 2 * bits, exact.denominator)
+    root = math.isqrt(square)
+    return Fraction(2 * root + (rest > 0 or root * root != square), 2 << bits)
+
+
+def _to_float(exact: Fraction) -> float:
+    try:
+        return float(exact)
+    except OverflowError:
+        return math.inf if exact > 0 else -math.inf

@@ -1,0 +1,51 @@
+"""Sums of products with weights, and of the weights, over panes of any form: in two floats each."""
+
+from __future__ import annotations
+
+from typing import TypeAlias
+
+import numpy as np
+
+from windowing.aggregates.exact_sums import nearest_of
+from windowing.aggregates.folds import fold
+from windowing.aggregates.inputs import Dense, is_apart
+from windowing.aggregates.kernels import Floats, error_of_product, products_and_errors, sum_and_error
+from windowing.aggregates.states import SUM
+from windowing.columns import Ints
+from windowing.jit import kernel
+
+Both: TypeAlias = tuple[Floats, Floats, Floats, Floats]
+
+_NONE = np.empty(0, np.float64)
+
+
+def weighted_sums(values: Floats, weights: Floats, those: Dense) -> Both:
+    """Return ``sum(values * weights)`` and ``sum(weights)`` of each pane, in two floats each as `sums_and_lacks`."""
+    contents = those.contents
+    if is_apart(contents):
+        both: Both = _apart(values, weights, contents.lo, contents.hi)
+        return both
+    return *fold(SUM, *products_and_errors(values, weights), those.ranked), *fold(SUM, weights, _NONE, those.ranked)
+
+
+@kernel
+def _apart(values: Floats, weights: Floats, lo: Ints, hi: Ints) -> Both:
+    first, first_lacks = np.empty(lo.size, np.float64), np.empty(lo.size, np.float64)
+    second, second_lacks = np.empty(lo.size, np.float64), np.empty(lo.size, np.float64)
+    for p in range(lo.size):
+        total = rest = lost = weight = weight_rest = weight_lost = 0.0
+        for i in range(lo[p], hi[p]):
+            product = values[i] * weights[i]
+            total, error = sum_and_error(total, product)
+            rest, further = sum_and_error(rest, error)
+            lost += abs(further)
+            rest, further = sum_and_error(rest, error_of_product(values[i], weights[i], product))
+            lost += abs(further)
+            weight, error = sum_and_error(weight, weights[i])
+            weight_rest, further = sum_and_error(weight_rest, error)
+            weight_lost += abs(further)
+        first[p], lack, sure = nearest_of(total, rest, lost)
+        first_lacks[p] = lack if sure else np.nan
+        second[p], lack, sure = nearest_of(weight, weight_rest, weight_lost)
+        second_lacks[p] = lack if sure else np.nan
+    return first, first_lacks, second, second_lacks

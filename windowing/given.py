@@ -1,0 +1,80 @@
+"""What `windowing.aggregate` is given, in the forms that people have it in: tables of any library, names, calls."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any, Protocol, TypeAlias
+
+import pyarrow as pa
+
+from windowing.aggregates.values import plain, plain_type
+from windowing.errors import ConfigError
+from windowing.parse import parse_aggregate
+from windowing.spec import AggregateCall, default_name
+
+
+class Stream(Protocol):
+    """What can be read through Arrow's C stream interface, as pandas, Polars and DuckDB have it."""
+
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object: ...
+
+
+Rows: TypeAlias = pa.Table | pa.RecordBatch | pa.RecordBatchReader | Stream
+Names: TypeAlias = str | Sequence[str]
+Calls: TypeAlias = str | Sequence[str] | Mapping[str, str]
+
+
+def as_table(rows: Rows) -> pa.Table:
+    """Return rows as a table of plain types. Raises `ConfigError` for anything that is no table."""
+    table = rows if isinstance(rows, pa.Table) else _imported(rows)
+    fields = [pa.field(field.name, plain_type(field.type), field.nullable) for field in table.schema]
+    columns = [_plain(column, field.type) for column, field in zip(table.columns, fields, strict=True)]
+    return pa.Table.from_arrays(columns, schema=pa.schema(fields))
+
+
+def as_names(names: Names, option: str) -> tuple[str, ...]:
+    """Return names as a tuple; a text is one name. Raises `ConfigError` for what is neither a text nor some of them."""
+    found = (names,) if isinstance(names, str) else tuple(names) if isinstance(names, Sequence) else (names,)
+    for name in found:
+        if not isinstance(name, str):
+            raise ConfigError(f"{option}: {name!r} is no name", "give a text, or a list of texts")
+    return found
+
+
+def as_calls(aggregates: Calls) -> list[AggregateCall]:
+    """Read aggregates: one text, several, or texts by the names of their columns. Raises `SpecError`, `ConfigError`."""
+    if not isinstance(aggregates, Mapping):
+        return [parse_aggregate(text) for text in as_names(aggregates, "aggregates")]
+    texts = as_names(list(aggregates.values()), "aggregates")
+    return [_named(name, text) for name, text in zip(as_names(list(aggregates), "aggregates"), texts, strict=True)]
+
+
+def _named(name: str, text: str) -> AggregateCall:
+    call = parse_aggregate(text)
+    if call.name not in {name, default_name(call.function, call.arguments)}:
+        raise ConfigError(f"aggregates: {name!r} is {text!r}, which says another name", f"leave {call.name}= out")
+    return replace(call, name=name)
+
+
+def _imported(rows: Any) -> pa.Table:
+    """Read what is no table of Arrow through the C interface, without importing the library that it is of."""
+    try:
+        if hasattr(rows, "__arrow_c_stream__"):
+            return pa.RecordBatchReader.from_stream(rows).read_all()
+        if hasattr(rows, "__arrow_c_array__"):
+            return pa.Table.from_batches([pa.record_batch(rows)])
+    except pa.ArrowInvalid as error:
+        raise ConfigError(f"{_kind(rows)} is no table ({error})", "give a table with named columns") from None
+    do = "collect() it" if hasattr(rows, "collect") else "give a table of Arrow, pandas, Polars or DuckDB"
+    raise ConfigError(f"{_kind(rows)} is no table, nor anything with __arrow_c_stream__", do)
+
+
+def _kind(value: object) -> str:
+    return f"{type(value).__module__}.{type(value).__qualname__}"
+
+
+def _plain(column: pa.ChunkedArray, dtype: pa.DataType) -> pa.ChunkedArray:
+    if column.type == dtype:
+        return column
+    return pa.chunked_array([plain(chunk) for chunk in column.chunks], dtype)
