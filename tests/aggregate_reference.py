@@ -209,9 +209,10 @@ def collect_distinct(values: list[Value]) -> list[Value] | None:
 
 def wavg(values: list[Value], weights: list[Value]) -> float | None:
     pairs = [(x, w) for x, w in zip(values, weights, strict=True) if x is not None and w is not None]
-    if any(not math.isfinite(number) for pair in pairs for number in pair):
+    unbounded = [float(x) * float(w) for x, w in pairs if endless([x, w])]
+    if unbounded:
         weight = sum_([float(w) for _, w in pairs])
-        return None if weight == 0 else sum(endless([float(x) * float(w) for x, w in pairs])) / weight
+        return None if weight == 0 else sum(unbounded) / weight
     total = sum((Fraction(w) for _, w in pairs), Fraction(0))
     return to_float(sum((Fraction(x) * Fraction(w) for x, w in pairs), Fraction(0)) / total) if total else None
 

@@ -283,7 +283,7 @@ def both_floats(pairs: Pairs) -> list[list[float]]:
     return [[part] for part in answer(PRODUCT, multiplied(pairs))]
 
 
-A, B, C, D = 1.1, 1.7, 0.3, 1.9
+A, B, C, D = 2.3, 1.7, 1.4, 2.6
 """How a product of these associates, its rest tells."""
 
 

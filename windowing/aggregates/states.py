@@ -84,11 +84,11 @@ def kept(states: Floats, k: int) -> State:
 
 @kernel
 def _multiplied(a: float, a_rest: float, b: float, b_rest: float) -> tuple[float, float, float]:
-    """Product of two floats with rests: the nearest float, its rest (0.0 if it is not finite), and an exponent."""
+    """Product of two floats with rests: the nearest float, its rest (0.0 if it is 0 or not finite), and an exponent."""
     product = a * b
     rest = product_error(a, b, product) + (a * b_rest + a_rest * b)
     nearest = product + rest
-    if not np.isfinite(nearest):
+    if product == 0.0 or not np.isfinite(nearest):
         return product, 0.0, 0.0
     return _tamed(nearest, rest - (nearest - product))
 
