@@ -21,7 +21,7 @@ _LIMBS = _PADDING + 69  # 2**-1074 .. 2**1024, and 2**31 of these
 _OFTEN = 2**28 - 1  # rows after which limbs hand on what they have above 32 bit: each row adds less than 2**34
 _SPECIAL = 0x7FF  # the exponent of what is infinite or no number
 _TINY = 2.0**-51
-_SMALL = 2.0**-66
+_SMALL = 2.0**-73
 _SMALLEST = -1074  # binary exponent of the smallest float
 
 
@@ -57,7 +57,7 @@ def nearest_of(total: float, rest: float, lost: float) -> tuple[float, float, bo
     """Return the float nearest to a sum that is ``total + rest`` but for errors of at most ``lost`` (itself not exact),
     what that lacks of the sum, and whether it is sure to be the nearest. Anything but a finite number is not.
 
-    The lack is off by less than ``2**-65`` of the sum, or else NaN.
+    The lack is off by less than ``2**-72`` of the sum, or else no finite number.
     """
     nearest, lack = sum_and_error(total, rest)
     if not np.isfinite(rest):  # what came after an infinity is no rest
@@ -66,7 +66,7 @@ def nearest_of(total: float, rest: float, lost: float) -> tuple[float, float, bo
         return nearest, lack, np.isfinite(nearest)
     room = 2.0 * lost + _TINY * abs(rest)
     low = total + (rest - room)
-    lack = lack if room <= _SMALL * abs(nearest) else np.nan
+    lack = lack if room <= _SMALL * abs(nearest) else np.inf
     return nearest, lack, low == total + (rest + room) and np.isfinite(low)
 
 

@@ -23,7 +23,7 @@ def float_sums(values: Floats, contents: Contents, ranked: Ranked) -> Floats:
 
 
 def sums_and_lacks(values: Floats, contents: Contents, ranked: Ranked) -> tuple[Floats, Floats]:
-    """Return `float_sums`, and what each lacks of the true sum, off by less than ``2**-64`` of that, or else NaN."""
+    """Return `float_sums`, and what each lacks of the true sum, as `exact_sums.nearest_of` has it."""
     if is_apart(contents):
         nearest, lacks = nearest_sums(values, contents.lo, contents.hi)
         return one_nan(nearest), lacks

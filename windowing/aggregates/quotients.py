@@ -22,12 +22,12 @@ from windowing.aggregates.inputs import only, own
 from windowing.aggregates.kernels import Floats, Numbers, product_error, products_and_errors
 from windowing.aggregates.values import exact_numbers, frozen
 from windowing.columns import Ints, Mask
-from windowing.contents import Contents, gathered, sizes, take
+from windowing.contents import Contents, Ranges, gathered, sizes, take
 from windowing.jit import kernel
 
 TwoFloats: TypeAlias = tuple[Floats, Floats]
 
-_OFF = 2.0**-63
+_OFF = 2.0**-71
 _OFF_IN_LIMBS = 2.0**-98
 _NORMAL = 2.0**-1022
 _LEAST = 2.0**-900  # of a numerator, so that what rounding takes is a float
@@ -56,9 +56,9 @@ class Wanted:
 def nearest(wanted: Wanted, numerator: TwoFloats, denominator: TwoFloats, off: Floats = _NOTHING) -> Floats:
     """Return the nearest floats (P,), given what numerators and denominators, but for ``10**places``, are nearly.
 
-    ``off``: how much of itself each quotient of these may be off; ``2**-63`` for all where it is empty. NaN there, or
-    in the lower of two floats: nobody knows. The answer is NaN where the denominator is 0, and where a pane holds what
-    is infinite or NaN.
+    ``off``: how much of itself each quotient of these may be off; ``2**-71`` for all where it is empty. NaN there, or
+    no finite number in the lower of two floats: nobody knows. The answer is NaN where the denominator is 0, and where a
+    pane holds what is infinite or NaN.
     """
     found, unsure = _rounded(*numerator, *denominator, *_scale(wanted), _NOTHING, off, wanted.root)
     picks = np.flatnonzero(unsure)
@@ -72,7 +72,8 @@ def exactly(wanted: Wanted, picks: Ints) -> Floats:
     a = exact_numbers(wanted.a)
     b = a if wanted.b is wanted.a else exact_numbers(wanted.b)
     contents, a, b = _taken(wanted.contents, a, b, picks)
-    whole = np.flatnonzero(~(_is_endless(a, contents) | _is_endless(b, contents)))
+    endless = _is_endless(a, contents)
+    whole = np.flatnonzero(~(endless if b is a else endless | _is_endless(b, contents)))
     contents, a, b = _taken(contents, a, b, whole)
     some = replace(wanted, contents=contents, sizes=wanted.sizes[picks[whole]])
     found = np.full(len(picks), np.nan)
@@ -95,10 +96,24 @@ def _taken(contents: Contents, a: Numbers, b: Numbers, picks: Ints) -> tuple[Con
 
 def _is_endless(values: Numbers, contents: Contents) -> Mask:
     """Which panes hold a value that is infinite or NaN."""
-    if values.dtype.kind != "f" or (finite := np.isfinite(values)).all():
+    if values.dtype.kind != "f":
+        return np.zeros(len(contents), np.bool_)
+    if isinstance(contents, Ranges) and sizes(contents).sum() < len(values):
+        few: Mask = _holds_endless(values.astype(np.float64, copy=False), frozen(contents.lo), frozen(contents.hi))
+        return few
+    if (finite := np.isfinite(values)).all():
         return np.zeros(len(contents), np.bool_)
     bad: Mask = sizes(only(contents, ~finite)) > 0
     return bad
+
+
+@kernel
+def _holds_endless(values: Floats, lo: Ints, hi: Ints) -> Mask:
+    out = np.zeros(lo.size, np.bool_)
+    for p in range(lo.size):
+        for i in range(lo[p], hi[p]):
+            out[p] |= not np.isfinite(values[i])
+    return out
 
 
 def spread_counts(counts: Ints, sample: int) -> TwoFloats:

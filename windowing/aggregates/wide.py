@@ -81,13 +81,14 @@ def two_floats(limbs: Limbs) -> tuple[Floats, Floats]:
 
 @kernel
 def _two_floats(limbs: Ints) -> tuple[Floats, Floats]:
-    high = np.zeros(limbs.shape[1], np.float64)
-    low = np.zeros(limbs.shape[1], np.float64)
+    out = np.empty((2, limbs.shape[1]), np.float64)
     for p in range(limbs.shape[1]):
+        high = low = 0.0
         for k in range(limbs.shape[0] - 1, -1, -1):
-            high[p], error = sum_and_error(high[p] * 2.0**32, np.float64(limbs[k, p]))
-            high[p], low[p] = sum_and_error(high[p], low[p] * 2.0**32 + error)
-    return high, low
+            high, error = sum_and_error(high * 2.0**32, np.float64(limbs[k, p]))
+            high, low = sum_and_error(high, low * 2.0**32 + error)
+        out[0, p], out[1, p] = high, low
+    return out[0], out[1]
 
 
 def as_decimal(limbs: Limbs, scale: int, null: Mask) -> tuple[pa.Array, Mask]:
