@@ -22,7 +22,8 @@ BY_EVENT = -2
 
 _OLDER, _NEWER, _BEGIN, _STOP, _ROW, _HELD, _SECOND, _DUE, _STALE, _LOST, _FIELDS = range(11)
 """A node: its neighbours; the row where its window begins, or from which on it may hold rows, -1 where the key is not
-in the list; the row before which the window ends; the row inserted last; how many it holds; `Times` of the last row."""
+in the list; the row before which the window ends, or the place by which time has emptied it; the row inserted last; how
+many it holds; `Times` of the last row."""
 _NEVER = np.iinfo(np.int64).max
 
 _Nodes = npt.NDArray[np.int64]  # (K + 1, _FIELDS); node K is the head and the tail of the list
@@ -92,7 +93,8 @@ def evicted_by(
     has_events, has_stops, before = len(times.passed) > 0, len(windows.stop) > 0, windows.before
     keys = _no_keys(count, np.full(n, STAYS), np.zeros(n if has_events else 0, np.int64))
     nodes = keys.nodes
-    first, following = _leaving(windows.leaves)
+    counts_rows = len(windows.leaves) > 0 and rules.most_rows < _NEVER
+    first, following = _leaving(windows.leaves if counts_rows else windows.leaves[:0])
     now = times.passed[0] if has_events else 0
     for place in range(n):
         row = order[place]
@@ -102,7 +104,7 @@ def evicted_by(
         if has_events and place >= begin and times.passed[place] > now:
             _happen(keys, windows.tumbles, len(times.due) > 0, now + 1, times.passed[place])
             now = times.passed[place]
-        _leave_empty(keys, windows, place)
+        _leave_empty(keys, windows.empties, place)
         if len(times.seconds) and place >= begin:
             _evict_aged(keys, rules.age, times.seconds[place], row, now + 1)
         if before and nodes[k, _BEGIN] >= 0 and nodes[k, _STOP] == row:
@@ -110,13 +112,11 @@ def evicted_by(
         if has_stops and nodes[k, _BEGIN] < 0:
             nodes[k, _STOP] = windows.stop[row]
         _insert(keys, k, row)
+        if windows.empties:
+            nodes[k, _STOP] = windows.leaves[row]
         if len(times.seconds):
-            nodes[k, _SECOND] = times.seconds[place]
-        if len(times.due):
-            nodes[k, _DUE] = times.due[place]
-            nodes[k, _STALE] = times.stale[place]
-            nodes[k, _LOST] = times.lost[place] if len(times.lost) else _NEVER
-        if len(windows.leaves):
+            _date(nodes, k, times, place)
+        if counts_rows:
             _drop(keys, key, first[place], following)
         while place >= begin and (keys.total[0] > rules.most_keys or keys.total[1] > rules.most_rows):
             _evict(keys, nodes[count, _NEWER], row, now + 1)
@@ -150,10 +150,10 @@ def _happen(keys: _Keys, tumbles: bool, ages: bool, first: int, last: int) -> No
 
 
 @kernel
-def _leave_empty(keys: _Keys, windows: Windows, place: int) -> None:
+def _leave_empty(keys: _Keys, empties: bool, place: int) -> None:
     """Take the keys out of the list that time has emptied by some place."""
     nodes, head = keys.nodes, len(keys.nodes) - 1
-    while windows.empties and nodes[head, _NEWER] != head and windows.leaves[nodes[nodes[head, _NEWER], _ROW]] <= place:
+    while empties and nodes[head, _NEWER] != head and nodes[nodes[head, _NEWER], _STOP] <= place:
         _leave(keys, nodes[head, _NEWER])
 
 
@@ -195,6 +195,16 @@ def _insert(keys: _Keys, k: int, row: int) -> None:
     nodes[k, _ROW] = row
     nodes[k, _HELD] += 1
     keys.total[1] += 1
+
+
+@kernel
+def _date(nodes: _Nodes, k: int, times: Times, place: int) -> None:
+    """Note when a row was put into the window of key k."""
+    nodes[k, _SECOND] = times.seconds[place]
+    if len(times.due):
+        nodes[k, _DUE] = times.due[place]
+        nodes[k, _STALE] = times.stale[place]
+        nodes[k, _LOST] = times.lost[place] if len(times.lost) else _NEVER
 
 
 @kernel
