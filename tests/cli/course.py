@@ -35,7 +35,7 @@ JOB = """
 _ROWS = 3_000
 POLL = 0.002
 """Seconds between two looks at a run."""
-_VOLATILE = ("run", "state", "began", "started", "finished", "seconds", "bytes", "nbytes")  # of no two runs alike
+_VOLATILE = ("run", "state", "began", "started", "finished", "seconds", "bytes", "nbytes", "checksum")  # of no two runs
 
 
 class Moment(NamedTuple):
