@@ -339,6 +339,19 @@ def test_a_plain_run_that_has_lost_its_output_is_run_again(tmp_path: Path) -> No
     assert again.err == "wincli: nothing to do: run-000002 of st has read this input\n"
 
 
+def test_without_a_state_a_day_whose_result_is_not_whole_is_run(log: Log) -> None:
+    command = ("run", *SESSIONS, "log", "alone", *span(1, 3))
+    assert wincli_here(*command, cwd=log.folder).code == 0
+    found = [rows(out, "user", "window", "n") for out in sorted(log.folder.glob("alone/*"))]
+    shutil.rmtree(log.folder / f"alone/dt={day(1)}")
+    (log.folder / f"alone/dt={day(3)}/part-00000.parquet").unlink()
+    assert f"damaged: alone/dt={day(3)} lacks part-00000.parquet; write the result again" in status(log.folder, "alone")
+    ran = wincli_here(*command, cwd=log.folder)
+    assert ran.code == 0
+    noted(ran, f"already done with the same input: {day(2)}")
+    assert [rows(out, "user", "window", "n") for out in sorted(log.folder.glob("alone/*"))] == found
+
+
 def test_a_result_that_lost_rows_is_not_read_as_a_stream(tmp_path: Path) -> None:
     write(tmp_path, a__csv="ts\n1\n2\n9\n20\n")
     assert wincli_here("run", "-w", "gap(ts, 5)", "a.csv", "out", cwd=tmp_path).code == 0
