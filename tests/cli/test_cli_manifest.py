@@ -23,7 +23,7 @@ def test_the_manifest_of_a_run_in_a_process_of_its_own(tmp_path: Path) -> None:
     told = manifest(tmp_path / "out")
     assert list(told) == [
         *("format", "spec", "job", "schema", "order", "stream", "inputs", "inputs_skipped", "stages", "counts"),
-        *("rows_out", "parts", "rejects", "seconds", "versions"),
+        *("rows_out", "parts", "rejects", "seconds", "versions", "checksum"),
     ]
     assert (told["format"], told["spec"]) == (1, "tumbling, delta(ts, 86400)")
     (stage,) = told["job"]["stages"]
@@ -60,9 +60,12 @@ def test_the_manifest_of_a_run_in_a_process_of_its_own(tmp_path: Path) -> None:
     }
     assert told["rows_out"] == sum(part["rows"] for part in told["parts"]) == 1
     assert sum(part["rows"] for part in told["rejects"]) == 2
-    for part in [*told["parts"], *told["rejects"]]:
+    for part in told["parts"]:
         path = tmp_path / "out" / part["name"]
         assert (path.stat().st_size, pq.read_metadata(path).num_rows) == (part["bytes"], part["rows"])
+    for part in told["rejects"]:
+        lines = (tmp_path / "out" / part["name"]).read_bytes()
+        assert (len(lines), lines.count(b"\n")) == (part["bytes"], part["rows"])
     assert told["seconds"]["total"] >= told["seconds"]["scan"] > 0
     names = ("wincli", "pyspark", "pyarrow", "numpy", "numba")
     versions = {name: importlib.metadata.version(name) for name in names}

@@ -271,9 +271,9 @@ class SlidingCalls(reference_sliding.Sliding):
         if pos in window.held:
             self.told.insert(tuple(self.rows[pos][name] for name in self.key), pos, pos)
 
-    def fire(self, key: Any, now: Fraction, why: str, at: Any, pos: int | None) -> None:
+    def fire(self, key: Any, why: str, at: Any, pos: int | None) -> None:
         before = len(self.panes)
-        super().fire(key, now, why, at, pos)
+        super().fire(key, why, at, pos)
         for pane in self.panes[before:]:
             if pane.mark != "only":
                 self.told.keep(key, pane.rows, pos)
