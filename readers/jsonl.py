@@ -79,7 +79,7 @@ def _scan(piece: Range) -> Stretch:
         count, torn, line_ends, found = _survey(data)
         if torn and not (start or nbytes) and _is_array(data, count):
             what = "is one JSON array, and is read as JSON Lines, which has one object in each line"
-            raise BadContentError(what, f"convert it: jq -c '.[]' {piece.place.shown}")
+            raise BadContentError(what, "convert it, or pipe it through jq -c '.[]'")
         rows, bad, lines, nbytes = rows + count, bad + torn, lines + line_ends, nbytes + len(data)
         kinds = {name: join(kinds.get(name, NOTHING), found.get(name, NOTHING)) for name in {**kinds, **found}}
     return Stretch(piece.file, start, stop, rows, bad, lines, nbytes=nbytes, kinds=kinds)

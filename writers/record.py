@@ -124,7 +124,10 @@ def newer(shown: str, format: object, known: int) -> ConfigError:
     return ConfigError(what, "use that version")
 
 
-_RESTORE = "restore it; a unit of a range may be deleted, folder and all, and run again with --mode overwrite"
+_RESTORE = (
+    "restore it; a unit of a range, or the last plain run, may be deleted, folder and all, "
+    "and run again with --mode overwrite"
+)
 
 
 def _record(told: dict[str, Any], format: int, is_sealed: bool) -> UnitRecord:

@@ -24,6 +24,10 @@ from writers.place import new_token
 from writers.schema import is_bytes
 
 _COMPRESSION = "zstd"  # kept for many nights and read once
+_RESTORE = (
+    "restore it; a unit of a range may be run again with --redo, "
+    "the last plain run with --mode overwrite once its folder is deleted"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,7 +213,7 @@ def _plain(kind: pa.DataType) -> pa.DataType:
 
 def damaged(shown: str, why: str) -> DamagedError:
     """Return the error for a file of a unit that is not what was written."""
-    return DamagedError(f"{shown} is damaged: {why}", "restore it, or run its unit again with --redo")
+    return DamagedError(f"{shown} is damaged: {why}", _RESTORE)
 
 
 def _check(shown: str, part: Part, data: pa.Buffer) -> None:

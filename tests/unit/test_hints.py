@@ -236,7 +236,7 @@ def test_a_json_array_is_told_with_how_to_convert_it(text: str, tmp_path: Path) 
     ran = wincli_here("run", "a.json", "out", "-w", "count(2)", cwd=tmp_path)
     assert ran.code == 3
     assert "a.json is one JSON array" in ran.err
-    assert "jq -c '.[]' a.json" in ran.err
+    assert "pipe it through jq -c '.[]'" in ran.err
 
 
 def test_a_line_that_is_an_array_among_objects_is_a_reject(tmp_path: Path) -> None:

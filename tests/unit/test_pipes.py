@@ -109,6 +109,7 @@ def test_an_error_in_stdin_names_it(tmp_path: Path) -> None:
     ran = run(tmp_path, *WINDOW, "-", "out", stdin=b'[{"user": "a"}]')
     assert ran.code == 3
     assert "stdin is one JSON array" in ran.err
+    assert ran.err.rstrip().endswith("pipe it through jq -c '.[]'")  # there is no file called stdin
     assert not (tmp_path / "out").exists()
 
 

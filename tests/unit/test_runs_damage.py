@@ -44,6 +44,12 @@ def flip(path: Path, at: int) -> None:
     path.write_bytes(content)
 
 
+RESTORE = (
+    "restore it; a unit of a range may be run again with --redo, "
+    "the last plain run with --mode overwrite once its folder is deleted"
+)
+
+
 def cut(path: Path) -> None:
     """Leave a file that is whole as Parquet and has a row less."""
     table = parquet.read_table(path)
@@ -80,7 +86,7 @@ def test_a_state_that_is_damaged_is_not_gone_on_from_and_can_be_redone(log: Log,
     spoil(path)
     before = Seen.of(log)
     ran = log.run(*span(1, 4), code=3)
-    said = rf"wincli: error: {day(4)}: st/{day(3)}/window/{said}.*; restore it, or run its unit again with --redo"
+    said = rf"wincli: error: {day(4)}: st/{day(3)}/window/{said}.*; {RESTORE}"
     assert re.fullmatch(said, ran.err.splitlines()[-1]), ran.err
     assert before.touched(log) == []
     log.run(*span(3, 3), "--redo")
@@ -108,10 +114,8 @@ def test_status_tells_of_files_that_are_not_those_of_the_record(log: Log) -> Non
     (folder / "rows-00000.parquet").unlink()
     shutil.copy(log.state / day(2) / "window/rows-00000.parquet", log.state / day(2) / "window/rows-00001.parquet")
     assert status(log.folder)[-2:] == [
-        f"damaged: st/{day(2)}/window/rows-00001.parquet is damaged: no run has written it there; "
-        "restore it, or run its unit again with --redo",
-        f"damaged: st/{day(3)}/window/rows-00000.parquet is damaged: it is gone; "
-        "restore it, or run its unit again with --redo",
+        f"damaged: st/{day(2)}/window/rows-00001.parquet is damaged: no run has written it there; {RESTORE}",
+        f"damaged: st/{day(3)}/window/rows-00000.parquet is damaged: it is gone; {RESTORE}",
     ]
     told = json.loads(wincli_here("status", "st", "--json", cwd=log.folder).out)
     assert len(told["damage"]) == 2
@@ -126,6 +130,22 @@ def test_a_plain_run_does_not_go_on_from_a_damaged_state_either(tmp_path: Path) 
     assert ran.code == 3
     assert "st/run-000001/window/rows-00000.parquet is damaged: it has" in ran.err.splitlines()[-1]
     assert not (tmp_path / "out/2").exists()
+
+
+@pytest.mark.parametrize("spoiled", ["window/rows-00000.parquet", "unit.json"])
+def test_the_last_plain_run_is_mended_as_the_error_says(tmp_path: Path, spoiled: str) -> None:
+    write(tmp_path, a1__csv="ts,user\n1,a\n", a2__csv="ts,user\n2,a\n", a3__csv="ts,user\n30,a\n")
+    command = ("run", "-w", "gap(ts, 5)", "-k", "user", "--order-by", "ts", "--state", "st", "--output-format", "jsonl")
+    for night in ("1", "2"):
+        assert wincli_here(*command, f"a{night}.csv", f"out/{night}", cwd=tmp_path).code == 0
+    flip(tmp_path / "st/run-000002" / spoiled, 100)
+    said = wincli_here(*command, "a3.csv", "out/3", cwd=tmp_path).err.splitlines()[-1]
+    assert "the last plain run" in said
+    assert "--mode overwrite" in said
+    shutil.rmtree(tmp_path / "st/run-000002")
+    assert wincli_here(*command, "a2.csv", "out/2", "--mode", "overwrite", cwd=tmp_path).code == 0
+    assert wincli_here(*command, "a3.csv", "out/3", cwd=tmp_path).code == 0
+    assert json.loads((tmp_path / "out/3/part-00000.jsonl").read_text())["count"] == 2
 
 
 def test_late_rows_need_a_position_that_is_whole(log: Log) -> None:
@@ -143,7 +163,8 @@ def test_a_flipped_bit_of_a_record_is_one_line_for_every_command(log: Log, text:
     flip(path, path.read_bytes().index(text.encode()) + len(text))
     said = (
         f"wincli: error: {log.state}/{day(2)}/unit.json is damaged: it is not the record that was written there; "
-        "restore it; a unit of a range may be deleted, folder and all, and run again with --mode overwrite"
+        "restore it; a unit of a range, or the last plain run, may be deleted, folder and all, "
+        "and run again with --mode overwrite"
     )
     assert status(log.folder, code=3) == [said]
     assert log.run(*span(1, 4), code=3).err.splitlines() == [said]

@@ -124,7 +124,7 @@ def test_a_newer_format_is_told() -> None:
         UnitRecord.from_json('{"format": 3, "new": []}', "s/d/unit.json")
 
 
-SAID = r"^s/d/unit.json is damaged: it is not the record that was written there; restore it; a unit of a range may be"
+SAID = r"^s/d/unit.json is damaged: it is not the record that was written there; restore it; a unit of a range, or"
 NO_RECORDS: list[Any] = [
     *["", "{", "[]", "{}", '"format"', '{"format": 1}', '{"format": 1, "inputs": [3]}', '{"format": "2"}', "[" * 9999],
     *['{"format": 2}', '{"format": 3, "checksum": "crc32:00000000"}', b"\xff", b"\0"],
