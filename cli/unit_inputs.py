@@ -107,9 +107,12 @@ def _paths(given: str, found: Partitions | None, unit: Unit) -> list[tuple[str, 
 
 def _listed(path: str, base: str, skip_unreadable: bool) -> Sequence[Found]:
     try:
-        return order_files(list_files([path], [base], skip_unreadable=skip_unreadable), "name").files
+        listing = list_files([path], [base], skip_unreadable=skip_unreadable)
     except NoFilesError:
         return ()
+    if not listing.files:  # no gap: a result has a part, be it an empty one
+        raise InputError(f"{printable(path)} is a result that lacks its parts", "write the result again")
+    return order_files(listing, "name").files
 
 
 def _name(file: Found) -> str:

@@ -63,8 +63,8 @@ def list_files(paths: Sequence[str], bases: Sequence[str] = (), *, skip_unreadab
 
     ``bases``: folders from which on names of folders count for the files below them, whatever path they were given by.
     ``skip_unreadable``: pass over what is no file and what may not be read, which is else an error.
-    Raises `NoFilesError` for a path that is not there or holds nothing, `InputError` for what cannot be read, and for
-    one file that has two names of its own.
+    Raises `NoFilesError` for a path that is not there or holds nothing, not even a manifest, and `InputError` for what
+    cannot be read, and for one file that has two names of its own.
     """
     roots = [_root(base) for base in bases]
     good: list[Spot] = []
@@ -79,7 +79,7 @@ def list_files(paths: Sequence[str], bases: Sequence[str] = (), *, skip_unreadab
                 odd[spot.place.path] = f"{spot.place.shown} ({why})"
         if odd and not skip_unreadable:
             raise _unreadable(list(odd.values()))
-        if all(map(_is_manifest, good[before:])):
+        if len(good) == before:
             raise NoFilesError(f"{printable(path)} holds no files", "names that begin with _ or . are passed over")
     spots = _once(good)
     files = tuple(_based(_found(spot), roots) for spot in spots if not _is_manifest(spot))

@@ -54,6 +54,9 @@ def test_its_manifest_says_which_files_and_in_which_order(tmp_path: Path) -> Non
     (out / "part-00002.parquet").unlink()
     with pytest.raises(InputError, match=r"out lacks part-00002\.parquet, which its manifest names"):
         source(out)
+    (out / "part-00000.parquet").unlink()
+    with pytest.raises(InputError, match=r"out lacks part-00002\.parquet, which its manifest names"):
+        source(out)
 
 
 def test_results_below_one_folder_are_one_stream_after_another(tmp_path: Path) -> None:

@@ -360,6 +360,18 @@ def test_a_plain_run_that_has_lost_its_output_is_run_again(tmp_path: Path) -> No
     assert again.err == "wincli: nothing to do: run-000002 of st has read this input\n"
 
 
+def test_a_result_that_lacks_all_its_parts_is_damaged_and_no_gap(tmp_path: Path) -> None:
+    write(tmp_path, a__csv="ts,user\n1,a\n")
+    assert wincli_here("run", "-w", "count(2)", "a.csv", f"in/{day(1)}", cwd=tmp_path).code == 0
+    (tmp_path / f"in/{day(1)}/part-00000.parquet").unlink()
+    assert status(tmp_path, f"in/{day(1)}")[-1] == (
+        f"damaged: in/{day(1)} lacks part-00000.parquet; write the result again"
+    )
+    ran = wincli_here("run", "-w", "punct()", *span(1, 1), "in/{date}", "out/{date}", cwd=tmp_path)
+    assert ran.code == 3
+    assert f"in/{day(1)} is a result that lacks its parts; write the result again" in ran.err
+
+
 def test_without_a_state_a_day_whose_result_is_not_whole_is_run(log: Log) -> None:
     command = ("run", *SESSIONS, "log", "alone", *span(1, 3))
     assert wincli_here(*command, cwd=log.folder).code == 0
