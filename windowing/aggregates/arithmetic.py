@@ -15,7 +15,7 @@ from windowing.aggregates.float_sums import float_sums, sums_and_lacks
 from windowing.aggregates.folds import fold, rounded
 from windowing.aggregates.inputs import Dense, Inputs, dense, is_apart, masked, only, taken
 from windowing.aggregates.kernels import Floats, Numbers
-from windowing.aggregates.quotients import TwoFloats, Wanted, exactly, nearest, spread_counts, whole_floats
+from windowing.aggregates.quotients import TwoFloats, Wanted, exactly, nearest, nearest_means, spread_counts, whole_floats
 from windowing.aggregates.ranking import values_at
 from windowing.aggregates.selection import extreme_entries
 from windowing.aggregates.states import PRODUCT
@@ -36,7 +36,6 @@ from windowing.aggregates.wide import as_decimal, as_int64, carried, exact_sums,
 from windowing.columns import Ints, Mask
 from windowing.contents import sizes
 
-_NORMAL = 2.0**-1022  # smaller floats have fewer bits
 _DAY = 86400  # seconds; the distance of two dates is a duration in them
 _PLACES = 10**9  # finest fraction of a quantile, so that places times rows fit 64 bit
 
@@ -73,12 +72,7 @@ def means(inputs: Inputs) -> pa.Array:
 
 def float_means(inputs: Inputs, wanted: Wanted, totals: TwoFloats) -> pa.Array:
     """Means, given the sums as `sums_and_lacks` has them."""
-    sums, lacks = totals
-    with np.errstate(invalid="ignore", divide="ignore"):  # 0 / 0 in empty panes, which are null
-        near = sums / wanted.sizes  # the mean, too, where a value is infinite or NaN
-    halved = (wanted.sizes & (wanted.sizes - 1) == 0) & (np.abs(near) > _NORMAL)  # then it is rounded with the sum
-    means = nearest(wanted, (sums, np.where(halved, 0.0, lacks)), whole_floats(wanted.sizes))
-    return masked(np.where(np.isnan(means), near, means), wanted.sizes == 0, inputs.type)
+    return masked(nearest_means(wanted, *totals), wanted.sizes == 0, inputs.type)
 
 
 def exact_means(inputs: Inputs, those: Dense, counts: Ints) -> pa.Array:

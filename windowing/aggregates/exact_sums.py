@@ -57,7 +57,7 @@ def nearest_of(total: float, rest: float, lost: float) -> tuple[float, float, bo
     """Return the float nearest to a sum that is ``total + rest`` but for errors of at most ``lost`` (itself not exact),
     what that lacks of the sum, and whether it is sure to be the nearest. Anything but a finite number is not.
 
-    The lack is off by less than ``2**-72`` of the sum, or else no finite number.
+    The lack is off by less than ``2**-72`` of the sum, or else no finite number; where it `is_whole`, it is not off.
     """
     nearest, lack = sum_and_error(total, rest)
     if not np.isfinite(rest):  # what came after an infinity is no rest
@@ -66,8 +66,22 @@ def nearest_of(total: float, rest: float, lost: float) -> tuple[float, float, bo
         return nearest, lack, np.isfinite(nearest)
     room = 2.0 * lost + _TINY * abs(rest)
     low = total + (rest - room)
-    lack = lack if room <= _SMALL * abs(nearest) else np.inf
+    lack = _marked(lack) if room <= _SMALL * abs(nearest) else np.inf
     return nearest, lack, low == total + (rest + room) and np.isfinite(low)
+
+
+@kernel
+def is_whole(lack: float) -> bool:
+    """Whether a float is sure to be all that a sum lacks: its last bit is 0."""
+    last: bool = np.float64(lack).view(np.int64) & 1 == 0
+    return last
+
+
+@kernel
+def _marked(lack: float) -> float:
+    """The same with 1 for its last bit."""
+    odd: float = np.int64(np.float64(lack).view(np.int64) | 1).view(np.float64)
+    return odd
 
 
 def parts_of(values: Floats, lo: Ints, hi: Ints) -> tuple[Ints, Floats]:

@@ -18,6 +18,7 @@ import pyarrow as pa
 
 from windowing.aggregates.changes import changes_of
 from windowing.aggregates.exact_moments import FLOAT_UNIT, MEAN, SPREAD, WEIGHTED, moments
+from windowing.aggregates.exact_sums import is_whole
 from windowing.aggregates.inputs import only, own
 from windowing.aggregates.kernels import Floats, Numbers, product_error, products_and_errors
 from windowing.aggregates.values import exact_numbers, frozen
@@ -64,6 +65,16 @@ def nearest(wanted: Wanted, numerator: TwoFloats, denominator: TwoFloats, off: F
     picks = np.flatnonzero(unsure)
     if len(picks):
         found[picks] = exactly(wanted, picks)
+    return found
+
+
+def nearest_means(wanted: Wanted, sums: Floats, lacks: Floats) -> Floats:
+    """Return the nearest floats (P,) to means of floats, given `float_sums.sums_and_lacks`; NaN for an empty pane."""
+    found, unsure = _means(sums, lacks, wanted.sizes)
+    picks = np.flatnonzero(unsure)
+    if len(picks):
+        exact = exactly(wanted, picks)
+        found[picks] = np.where(np.isnan(exact), found[picks], exact)  # of what is infinite or NaN, as it was summed
     return found
 
 
@@ -162,6 +173,53 @@ def _rounded(
         out[p] = value if exponent == 0 else math.ldexp(value, exponent)
         unsure[p] |= abs(out[p]) < _NORMAL or (exponent == 0 and not np.isfinite(value))
     return out, unsure
+
+
+@kernel
+def _means(sums: Floats, lacks: Floats, counts: Ints) -> tuple[Floats, Mask]:
+    """Means, and which are not sure. The first loop has no branches, so that it computes several at once."""
+    out = np.empty(sums.size, np.float64)
+    unsure = np.empty(sums.size, np.bool_)
+    for p in range(sums.size):
+        _, low, high = _mean(sums[p], lacks[p], np.float64(counts[p]))
+        out[p] = high
+        unsure[p] = not (low == high and _LEAST < abs(high) < np.inf)
+    for p in range(sums.size):
+        if unsure[p]:
+            out[p], unsure[p] = _settled(sums[p], lacks[p], counts[p])
+    return out, unsure
+
+
+@kernel
+def _mean(total: float, lack: float, count: float) -> tuple[float, float, float]:
+    """A sum over a count, but for what the sum lacks, and the two floats next to the mean, which mostly are one."""
+    near = total / count
+    more = (_left(total, near, count) + lack) / count
+    room = 2.0 * _OFF * abs(near)
+    return near, near + (more - room), near + (more + room)
+
+
+@kernel
+def _settled(total: float, lack: float, count: int) -> tuple[float, bool]:
+    """The mean where it is about half way between two floats, tiny, or no finite number; and whether it is not sure."""
+    near, low, high = _mean(total, lack, np.float64(count))
+    if count == 0 or lack == 0.0:
+        return near, False
+    if count & (count - 1) == 0 and _NORMAL < abs(near) < np.inf:  # then it is rounded with the sum
+        return near, False
+    twice = _left(total, low, np.float64(count)) + _left(total, high, np.float64(count))
+    if not (is_whole(lack) and _LEAST < abs(near) and np.isfinite(twice)):
+        return near, True
+    if twice == -2.0 * lack:
+        return low + 0.5 * (high - low), False  # half way: to the even one
+    return (high if twice > -2.0 * lack else low), False
+
+
+@kernel
+def _left(total: float, near: float, count: float) -> float:
+    """What is left of a sum once the count times a float next to the mean is taken away, exactly."""
+    product = near * count
+    return (total - product) - product_error(near, count, product)
 
 
 @kernel
