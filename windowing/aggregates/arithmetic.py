@@ -15,7 +15,15 @@ from windowing.aggregates.float_sums import float_sums, sums_and_lacks
 from windowing.aggregates.folds import fold, rounded
 from windowing.aggregates.inputs import Dense, Inputs, dense, is_apart, masked, only, taken
 from windowing.aggregates.kernels import Floats, Numbers
-from windowing.aggregates.quotients import TwoFloats, Wanted, exactly, nearest, nearest_means, spread_counts, whole_floats
+from windowing.aggregates.quotients import (
+    TwoFloats,
+    Wanted,
+    exactly,
+    nearest,
+    nearest_means,
+    spread_counts,
+    whole_floats,
+)
 from windowing.aggregates.ranking import values_at
 from windowing.aggregates.selection import extreme_entries
 from windowing.aggregates.states import PRODUCT

@@ -62,7 +62,8 @@ def rounded(answers: Answers) -> Floats:
 
 def one_nan(floats: Floats) -> Floats:
     """Return floats with one NaN: which of two goes on is the machine's choice."""
-    return np.where(np.isnan(floats), np.nan, floats)
+    nan = np.isnan(floats)
+    return np.where(nan, np.nan, floats) if nan.any() else floats
 
 
 def picked(half: Floats, leaves: Ints | None) -> Floats:

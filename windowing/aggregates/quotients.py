@@ -18,20 +18,19 @@ import pyarrow as pa
 
 from windowing.aggregates.changes import changes_of
 from windowing.aggregates.exact_moments import FLOAT_UNIT, MEAN, SPREAD, WEIGHTED, moments
-from windowing.aggregates.exact_sums import is_whole
 from windowing.aggregates.inputs import only, own
-from windowing.aggregates.kernels import Floats, Numbers, product_error, products_and_errors
+from windowing.aggregates.kernels import Floats, Numbers, products_and_errors
+from windowing.aggregates.rounding import means, quotients, whole_products
 from windowing.aggregates.values import exact_numbers, frozen
 from windowing.columns import Ints, Mask
 from windowing.contents import Contents, Ranges, gathered, sizes, take
 from windowing.jit import kernel
 
 TwoFloats: TypeAlias = tuple[Floats, Floats]
+FourFloats: TypeAlias = tuple[Floats, Floats, Floats, Floats]
 
-_OFF = 2.0**-71
 _OFF_IN_LIMBS = 2.0**-98
-_NORMAL = 2.0**-1022
-_LEAST = 2.0**-900  # of a numerator, so that what rounding takes is a float
+_WHOLE = 2**53  # floats hold all whole numbers up to it
 _NOTHING: Floats = frozen(np.empty(0, np.float64))
 
 
@@ -61,7 +60,7 @@ def nearest(wanted: Wanted, numerator: TwoFloats, denominator: TwoFloats, off: F
     no finite number in the lower of two floats: nobody knows. The answer is NaN where the denominator is 0, and where a
     pane holds what is infinite or NaN.
     """
-    found, unsure = _rounded(*numerator, *denominator, *_scale(wanted), _NOTHING, off, wanted.root)
+    found, unsure = _rounded((*numerator, *denominator), _NOTHING, off, wanted)
     picks = np.flatnonzero(unsure)
     if len(picks):
         found[picks] = exactly(wanted, picks)
@@ -70,7 +69,7 @@ def nearest(wanted: Wanted, numerator: TwoFloats, denominator: TwoFloats, off: F
 
 def nearest_means(wanted: Wanted, sums: Floats, lacks: Floats) -> Floats:
     """Return the nearest floats (P,) to means of floats, given `float_sums.sums_and_lacks`; NaN for an empty pane."""
-    found, unsure = _means(sums, lacks, wanted.sizes)
+    found, unsure = means(sums, lacks, wanted.sizes)
     picks = np.flatnonzero(unsure)
     if len(picks):
         exact = exactly(wanted, picks)
@@ -88,10 +87,15 @@ def exactly(wanted: Wanted, picks: Ints) -> Floats:
     contents, a, b = _taken(contents, a, b, whole)
     some = replace(wanted, contents=contents, sizes=wanted.sizes[picks[whole]])
     found = np.full(len(picks), np.nan)
-    found[whole], unsure = _rounded(*_in_limbs(some, a, b), np.full(len(whole), _OFF_IN_LIMBS), wanted.root)
+    found[whole], unsure = _rounded(*_in_limbs(some, a, b), np.full(len(whole), _OFF_IN_LIMBS), wanted)
     for i in np.flatnonzero(unsure):
         found[whole[i]] = _in_full(some, a, b, int(i))
     return found
+
+
+def _rounded(numbers: FourFloats, exponents: Floats, off: Floats, wanted: Wanted) -> tuple[Floats, Mask]:
+    high, low, over, over_low = map(frozen, numbers)  # so that the kernel is compiled for one type
+    return quotients(high, low, over, over_low, *_scale(wanted), frozen(exponents), frozen(off), wanted.root)
 
 
 def _taken(contents: Contents, a: Numbers, b: Numbers, picks: Ints) -> tuple[Contents, Numbers, Numbers]:
@@ -129,120 +133,15 @@ def _holds_endless(values: Floats, lo: Ints, hi: Ints) -> Mask:
 
 def spread_counts(counts: Ints, sample: int) -> TwoFloats:
     """Return ``counts * (counts - sample)``, exactly."""
+    if int(counts.max(initial=0)) ** 2 < _WHOLE:
+        return whole_products(frozen(counts), sample), _NOTHING
     high, low = products_and_errors(counts.astype(np.float64), (counts - sample).astype(np.float64))
     return high, low
 
 
 def whole_floats(counts: Ints) -> TwoFloats:
-    """Return counts as sums of two floats."""
-    return counts.astype(np.float64), np.zeros(len(counts))
-
-
-@kernel
-def _rounded(
-    high: Floats,
-    low: Floats,
-    over: Floats,
-    over_low: Floats,
-    scale: float,
-    scale_low: float,
-    exponents: Floats,
-    off: Floats,
-    root: bool,
-) -> tuple[Floats, Mask]:
-    """Quotients times ``2**exponents`` (none: 0), or the roots of these, rounded once; and which are not sure."""
-    out = np.full(high.size, np.nan)
-    unsure = np.zeros(high.size, np.bool_)
-    for p in range(high.size):
-        if over[p] == 0.0 and over_low[p] == 0.0:
-            continue
-        share = off[p] if off.size else _OFF
-        if high[p] == 0.0 and low[p] == 0.0 and not np.isnan(over_low[p]) and not np.isnan(share):
-            out[p] = 0.0
-            continue
-        exponent = int(exponents[p]) if exponents.size else 0
-        twice = 2.0 if root and exponent & 1 else 1.0
-        divisor, rest = times(over[p], over_low[p], scale, scale_low)
-        near, more = quotient(high[p] * twice, low[p] * twice, divisor, rest)
-        if root:
-            near, more = _root(near, more)
-            exponent = (exponent - (exponent & 1)) // 2
-        room = 2.0 * share * abs(near)
-        value = near + (more + room)
-        unsure[p] = not (value == near + (more - room) and abs(high[p]) > _LEAST)
-        out[p] = value if exponent == 0 else math.ldexp(value, exponent)
-        unsure[p] |= abs(out[p]) < _NORMAL or (exponent == 0 and not np.isfinite(value))
-    return out, unsure
-
-
-@kernel
-def _means(sums: Floats, lacks: Floats, counts: Ints) -> tuple[Floats, Mask]:
-    """Means, and which are not sure. The first loop has no branches, so that it computes several at once."""
-    out = np.empty(sums.size, np.float64)
-    unsure = np.empty(sums.size, np.bool_)
-    for p in range(sums.size):
-        _, low, high = _mean(sums[p], lacks[p], np.float64(counts[p]))
-        out[p] = high
-        unsure[p] = not (low == high and _LEAST < abs(high) < np.inf)
-    for p in range(sums.size):
-        if unsure[p]:
-            out[p], unsure[p] = _settled(sums[p], lacks[p], counts[p])
-    return out, unsure
-
-
-@kernel
-def _mean(total: float, lack: float, count: float) -> tuple[float, float, float]:
-    """A sum over a count, but for what the sum lacks, and the two floats next to the mean, which mostly are one."""
-    near = total / count
-    more = (_left(total, near, count) + lack) / count
-    room = 2.0 * _OFF * abs(near)
-    return near, near + (more - room), near + (more + room)
-
-
-@kernel
-def _settled(total: float, lack: float, count: int) -> tuple[float, bool]:
-    """The mean where it is about half way between two floats, tiny, or no finite number; and whether it is not sure."""
-    near, low, high = _mean(total, lack, np.float64(count))
-    if count == 0 or lack == 0.0:
-        return near, False
-    if count & (count - 1) == 0 and _NORMAL < abs(near) < np.inf:  # then it is rounded with the sum
-        return near, False
-    twice = _left(total, low, np.float64(count)) + _left(total, high, np.float64(count))
-    if not (is_whole(lack) and _LEAST < abs(near) and np.isfinite(twice)):
-        return near, True
-    if twice == -2.0 * lack:
-        return low + 0.5 * (high - low), False  # half way: to the even one
-    return (high if twice > -2.0 * lack else low), False
-
-
-@kernel
-def _left(total: float, near: float, count: float) -> float:
-    """What is left of a sum once the count times a float next to the mean is taken away, exactly."""
-    product = near * count
-    return (total - product) - product_error(near, count, product)
-
-
-@kernel
-def times(a: float, a_low: float, b: float, b_low: float) -> tuple[float, float]:
-    """Product of two sums of two floats, off by a few ``2**-106`` of itself."""
-    product = a * b
-    return product, product_error(a, b, product) + (a * b_low + a_low * b)
-
-
-@kernel
-def quotient(a: float, a_low: float, b: float, b_low: float) -> tuple[float, float]:
-    """Quotient of two sums of two floats, off by a few ``2**-106`` of itself."""
-    near = a / b
-    product = near * b
-    left = ((a - product) - product_error(near, b, product)) + (a_low - near * b_low)
-    return near, left / b
-
-
-@kernel
-def _root(a: float, a_low: float) -> tuple[float, float]:
-    near = math.sqrt(a)
-    square = near * near
-    return near, (((a - square) - product_error(near, near, square)) + a_low) / (2.0 * near)
+    """Return counts as sums of two floats, the lower of which are 0: an empty array says so."""
+    return counts.astype(np.float64), _NOTHING
 
 
 def _scale(wanted: Wanted) -> tuple[float, float]:
@@ -251,18 +150,18 @@ def _scale(wanted: Wanted) -> tuple[float, float]:
     return float(whole), float(whole - int(float(whole)))
 
 
-def _in_limbs(wanted: Wanted, a: Numbers, b: Numbers) -> tuple[Floats, Floats, Floats, Floats, float, float, Floats]:
-    """Numerators, denominators, scale and exponents of quotients, from sums in limbs."""
+def _in_limbs(wanted: Wanted, a: Numbers, b: Numbers) -> tuple[FourFloats, Floats]:
+    """Numerators, denominators and exponents of quotients, from sums in limbs."""
     left, right = (frozen(values.view(np.int64)) for values in (a, b))
-    found = moments(left, right, wanted.rule, changes_of(wanted.contents)).T
-    high, low, exponent, more, more_low, more_exponent = map(frozen, found)
+    high, low, exponent, more, more_low, more_exponent = moments(
+        left, right, wanted.rule, changes_of(wanted.contents)
+    ).T
     unit, other = (FLOAT_UNIT * (values.dtype.kind == "f") for values in (a, b))
     if wanted.rule == MEAN:
-        return (high, low, *whole_floats(wanted.sizes), *_scale(wanted), exponent + unit)
+        return (high, low, *whole_floats(wanted.sizes)), exponent + unit
     if wanted.rule == SPREAD:
-        over = spread_counts(wanted.sizes, wanted.sample)
-        return (more, more_low, *over, *_scale(wanted), more_exponent + 2 * unit)
-    return (more, more_low, high, low, *_scale(wanted), more_exponent - exponent + other)
+        return (more, more_low, *spread_counts(wanted.sizes, wanted.sample)), more_exponent + 2 * unit
+    return (more, more_low, high, low), more_exponent - exponent + other
 
 
 def _in_full(wanted: Wanted, left: Numbers, right: Numbers, pane: int) -> float:
