@@ -16,8 +16,9 @@ from windowing.others import planted, way_in, way_in_beside
 # when it is loaded and whenever it compiles; what it is to be told is told by the environment, NUMBA_*.
 with contextlib.chdir("/") if os.access(".numba_config.yaml", os.F_OK) else contextlib.nullcontext():
     import numba
-    from numba.core import config
+    from numba.core import config, types
     from numba.core.dispatcher import Dispatcher
+    from numba.core.extending import intrinsic
 
 config._config_fname = os.devnull
 
@@ -48,6 +49,15 @@ def njit(**options: Any) -> Callable[[Function], Function]:
         return cast(Function, made)
 
     return compiled
+
+
+def _fused(_typing: Any, _a: Any, _b: Any, _c: Any) -> Any:
+    floats = types.float64(types.float64, types.float64, types.float64)
+    return floats, lambda _context, builder, _signature, numbers: builder.fma(*numbers)
+
+
+fused = cast(Callable[[float, float, float], float], intrinsic(_fused))
+"""``a * b + c``, rounded once, in kernels alone: an instruction where the processor has one, a call elsewhere."""
 
 
 def _refusal(folder: Path, code: Path) -> str | None:

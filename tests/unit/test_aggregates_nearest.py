@@ -16,7 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.aggregate_reference import REFERENCE
-from windowing.aggregates import bind, compute
+from windowing.aggregates import bind, compute, quotients
 from windowing.contents import Contents, Lives, Ranges, gathered
 from windowing.spec import AggregateCall, Column
 
@@ -132,6 +132,40 @@ def test_half_way_between_two_floats_goes_to_the_even_one() -> None:
     check("mean", (pa.float64(), [2.0**53, 2.0**53 + 2, 2.0**53 + 2, 2.0**53 + 4]))
     check("wavg", (pa.int64(), [2**53 + 1, 2**53 + 3, 2**54 + 2]), (pa.int64(), [1, 2, 3]))
     check("var_pop", (pa.float64(), [0.0, 2.0 * (2**27 + 1)]))  # (2**27 + 1)**2 has 55 bits
+
+
+TIE = 2.0**-53  # half of the last place of 1.0
+
+
+@pytest.mark.parametrize(
+    ("values", "mean"),
+    [
+        ([2.0, 1.0, 3 * TIE], 1.0),
+        ([2.0, 1.0, 9 * TIE], 1.0 + 4 * TIE),
+        ([2.0, 1.0, 3 * TIE * (1 + 2.0**-50)], 1.0 + 2 * TIE),
+        ([2.0, 1.0, 3 * TIE * (1 - 2.0**-50)], 1.0),
+        ([-2.0, -1.0, -9 * TIE], -1.0 - 4 * TIE),
+        ([2.0**60, 2.0**61, 9 * TIE * 2.0**60], 2.0**60 * (1.0 + 4 * TIE)),
+    ],
+)
+def test_means_about_half_way_take_no_limbs_where_two_floats_are_the_sum(
+    values: list[float], mean: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(quotients, "exactly", None)
+    assert mean_of(values) == mean == float(sum(map(Fraction, values)) / 3)
+
+
+@pytest.mark.parametrize(("lost", "mean"), [(2.0**-200, 1.0 + 2 * TIE), (-(2.0**-200), 1.0), (0.0, 1.0)])
+def test_what_two_floats_do_not_hold_decides_a_mean_half_way(lost: float, mean: float) -> None:
+    assert mean_of([4.0, 1.0, 5 * TIE, lost, 0.0]) == mean
+
+
+def mean_of(values: list[float]) -> float:
+    rows = pa.RecordBatch.from_arrays([pa.array(values)], names=["x"])
+    bound = bind(AggregateCall("out", "mean", (Column("x"),)), rows.schema)
+    pane = Ranges(np.array([0]), np.array([len(values)]), np.array([0]), True)
+    found: float = compute(bound, rows, pane)[0].as_py()
+    return found
 
 
 def test_weights_that_sum_to_nothing_give_null() -> None:

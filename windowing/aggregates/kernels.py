@@ -13,13 +13,12 @@ import numpy as np
 import numpy.typing as npt
 
 from windowing.columns import Ints
-from windowing.jit import kernel
+from windowing.jit import fused, kernel
 
 Floats = npt.NDArray[np.float64]
 Codes = npt.NDArray[np.int32]
 Numbers = Ints | Floats
 
-SPLIT = 2.0**27 + 1.0  # times a float, cuts it in two halves of 26 bits
 TAME_FROM, TAME_TO = 2.0**-400, 2.0**400  # sizes whose products are floats, and the errors of these
 _FAR = 4096  # beyond it a power of two makes any number of such a size 0 or infinite
 EXACT_PRODUCT = 2.0**-960  # products of this size and more have rounding errors that are floats
@@ -36,12 +35,8 @@ def sum_and_error(a: float, b: float) -> tuple[float, float]:
 
 @kernel
 def product_error(a: float, b: float, product: float) -> float:
-    """Return exactly ``a * b - product``, from halves of 26 bits; NaN where that overflows."""
-    a_high = a * SPLIT - (a * SPLIT - a)
-    b_high = b * SPLIT - (b * SPLIT - b)
-    a_low = a - a_high
-    b_low = b - b_high
-    return a_low * b_low - (((product - a_high * b_high) - a_low * b_high) - a_high * b_low)
+    """Return exactly ``a * b - product``, where that is a float."""
+    return fused(a, b, -product)
 
 
 @kernel

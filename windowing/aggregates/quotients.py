@@ -2,7 +2,7 @@
 
 A numerator or a denominator is a sum of two floats, and off by a little: that nearly always tells the nearest float.
 Where it does not, sums in limbs take their place (`exact_moments`), and where these do not tell either, as half way
-between two floats, Python's integers.
+between two floats, Python's integers. Means that are half way are common: two floats that are the sum settle these.
 """
 
 from __future__ import annotations
