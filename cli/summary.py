@@ -13,9 +13,9 @@ from cli.stages import RanStage
 from cli.words import by_reason, many
 from windowing.engine.ports import Counts
 from windowing.engine.work import FILES, NONE, STREAM
+from windowing.names import few
 from windowing.rows_out import rows_out
 
-_TOLD = 3
 _WHERE = {FILES: "the end of each file", NONE: "nowhere", STREAM: "the result that is read"}
 
 
@@ -37,8 +37,7 @@ def tell_choices(asked: Asked, stages: Sequence[PlannedStage], messages: Message
 def tell_skipped(skipped: Sequence[str], messages: Messages) -> None:
     """Tell what of the input was passed over since it cannot be read."""
     if skipped:
-        more = f" and {len(skipped) - _TOLD:,} more" if len(skipped) > _TOLD else ""
-        messages.note(f"passed over: {', '.join(skipped[:_TOLD])}{more}", skipped=len(skipped))
+        messages.note(f"passed over: {few(skipped)}", skipped=len(skipped))
 
 
 def tell_rows_out(stage: PlannedStage, rows: int, messages: Messages) -> None:

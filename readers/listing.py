@@ -18,14 +18,13 @@ from readers.entries import FILE, FOLDER, LEADS_NOWHERE, NOT_ALLOWED, entries
 from readers.files import Located
 from readers.walk import MANIFEST, Spot, check_values, is_hidden, matching, spot_at, walk
 from windowing.errors import InputError
-from windowing.names import nearest
+from windowing.names import few, nearest
 from windowing.redaction import redacted_path
 from windowing.shown import printable
 
 __all__ = ["MANIFEST", "Found", "Listing", "NoFilesError", "list_files", "list_folders"]
 
 _MAGIC = re.compile(r"[*?\[]")
-_TOLD = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,9 +116,7 @@ def _why_odd(spot: Spot, strict: bool) -> str | None:
 
 
 def _unreadable(odd: Sequence[str]) -> InputError:
-    more = f" and {len(odd) - _TOLD:,} more" if len(odd) > _TOLD else ""
-    what = f"{', '.join(odd[:_TOLD])}{more} cannot be read"
-    return InputError(what, "take such things away, or pass over them with --skip-unreadable")
+    return InputError(f"{few(odd)} cannot be read", "take such things away, or pass over them with --skip-unreadable")
 
 
 def _is_manifest(spot: Spot) -> bool:

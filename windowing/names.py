@@ -1,9 +1,9 @@
-"""Nearest known name: the "did you mean" of every message."""
+"""Names in messages: the nearest known one, the "did you mean" of every message; the first few of many."""
 
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 
 def nearest(word: str, choices: Iterable[str]) -> str | None:
@@ -28,3 +28,9 @@ def did_you_mean(word: str, choices: Iterable[str]) -> str:
 def short(text: str, most: int = 60) -> str:
     """Return a text as a message shows it: of a longer one its beginning."""
     return text if len(text) <= most else text[: most - 3] + "..."
+
+
+def few(names: Sequence[str], most: int = 3) -> str:
+    """Return names in one line, of many the first ``most`` and how many more there are."""
+    more = f" and {len(names) - most:,} more" if len(names) > most else ""
+    return ", ".join(names[:most]) + more

@@ -1,1 +1,4 @@
-"""TODO"""
+"""Writers of results and states: one file per format, one moment at which a result is there or not.
+
+`writers.output.open_output` and `writers.state.open_state` are the ways in.
+"""
