@@ -14,6 +14,7 @@ from cli.asked import Asked
 from conf.job import PIPE
 from readers.options import Format
 from windowing.engine.masters import is_local
+from windowing.engine.setup import temporary_place
 from windowing.engine.temporary import new_folder
 from windowing.errors import ConfigError, InputError, OutputError
 from writers.faults import reason
@@ -106,7 +107,7 @@ def piped(asked: Asked) -> Iterator[Pipes]:
     if not is_local(job.master):
         what = f"{PIPE} is read and written on this machine, and the tasks of {job.master} run on others"
         raise ConfigError(what, "name places that all workers share")
-    held = new_folder()
+    held = new_folder(temporary_place()[0])
     try:
         if job.output != PIPE:
             yield Pipes(held.path, None, "csv")

@@ -58,7 +58,7 @@ def make_setup(master: str, settings: Mapping[str, str], environ: Mapping[str, s
     speak to Spark.
     """
     env, merged = dict(environ), {**settings, "spark.master": master, **closed_to_others(master, settings)}
-    place, notes = _place()
+    place, notes = temporary_place()
     named = _disks(merged, env) if is_local(master) else []
     sweep([place, *named])
     held: list[Held] = []
@@ -96,8 +96,8 @@ def _scratch(folder: Path, own: Sequence[Held]) -> tuple[Path, ...]:
     return (folder / "spark",)
 
 
-def _place() -> tuple[str, tuple[str, ...]]:
-    """Where this run's folder is made, and what is to be told of that: where no other user can take its place.
+def temporary_place() -> tuple[str, tuple[str, ...]]:
+    """Where this run's folders are made, and what is to be told of that: where no other user can take its place.
 
     Raises `SparkError` where there is no such place.
     """
