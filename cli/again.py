@@ -7,15 +7,15 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from cli.asked import Asked, AskedStage, asked_of
-from cli.repeats import absolute
-from conf.job import Job, with_later_keys
-from readers.listing import MANIFEST, NoFilesError, list_files
-from windowing.errors import ConfigError, InputError
-from windowing.redaction import restored
-from writers.output import manifest_in
-from writers.place import locate
-from writers.record import UnitRecord, WrittenOutput
+from ..conf.job import Job, with_later_keys
+from ..readers.listing import MANIFEST, NoFilesError, list_files
+from ..windowing.errors import ConfigError, InputError
+from ..windowing.redaction import restored
+from ..writers.output import manifest_in
+from ..writers.place import locate
+from ..writers.record import UnitRecord, WrittenOutput
+from .asked import Asked, AskedStage, asked_of
+from .repeats import absolute
 
 
 def plain_again(named: Sequence[str], record: UnitRecord) -> tuple[Asked, list[str]]:

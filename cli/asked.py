@@ -6,17 +6,17 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from conf.job import PIPE, Job, Stage
-from conf.job_file import read_job_file
-from conf.making import make_job, pairs
-from conf.values import origin_seconds
-from readers.options import ReadOptions, parse_schema
-from windowing.aggregate_call import alias_of
-from windowing.aggregate_words import ALIASES
-from windowing.errors import ConfigError
-from windowing.options import Options
-from windowing.parse import parse_aggregate, parse_duration, parse_window
-from windowing.spec import AggregateCall, WindowSpec
+from ..conf.job import PIPE, Job, Stage
+from ..conf.job_file import read_job_file
+from ..conf.making import make_job, pairs
+from ..conf.values import origin_seconds
+from ..readers.options import ReadOptions, parse_schema
+from ..windowing.aggregate_call import alias_of
+from ..windowing.aggregate_words import ALIASES
+from ..windowing.errors import ConfigError
+from ..windowing.options import Options
+from ..windowing.parse import parse_aggregate, parse_duration, parse_window
+from ..windowing.spec import AggregateCall, WindowSpec
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,10 +9,10 @@ from collections.abc import Iterable, Iterator
 
 from typer import Context
 
-from cli.headers import columns_of
-from windowing.aggregate_words import AGGREGATES
-from windowing.calls import names_of_calls
-from windowing.policy_calls import EVICTIONS, POLICIES, SLIDING_POLICIES, UNITS
+from ..windowing.aggregate_words import AGGREGATES
+from ..windowing.calls import names_of_calls
+from ..windowing.policy_calls import EVICTIONS, POLICIES, SLIDING_POLICIES, UNITS
+from .headers import columns_of
 
 _LAST_WORD = re.compile(r"(.*?)(\w*)", re.DOTALL)
 _CLAUSES = {"within": ["every ", "retain ", "with unique "], "retain": ["every ", "with unique "]}

@@ -8,9 +8,9 @@ import socket
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from cli.messages import Messages
-from windowing.engine.session import Boot, Progress
-from writers.lock import Owner
+from ..windowing.engine.session import Boot, Progress
+from ..writers.lock import Owner
+from .messages import Messages
 
 
 @dataclass(frozen=True, slots=True)

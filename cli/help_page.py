@@ -6,7 +6,7 @@ from typing import Any
 
 import typer.core
 
-from cli.options import ARGUMENTS, MESSAGES
+from .options import ARGUMENTS, MESSAGES
 
 
 class GroupedCommand(typer.core.TyperCommand):

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from cli.plans import PlannedStage
-from cli.words import value_told
+from .plans import PlannedStage
+from .words import value_told
 
 _OPTIONS = ("empty", "origin", "partial", "group_by", "emit", "event_time", "lag", "min_gap", "emit_evicted")
 

@@ -17,20 +17,20 @@ from itertools import pairwise
 
 import pyarrow as pa
 
-from cli.asked import Asked
-from cli.desk import Desk
-from cli.lost import unit_is_gone
-from cli.onto import APART, Onto, Reading, from_root
-from cli.pipeline import open_input, run_job
-from cli.plans import plan_stages
-from cli.words import many
-from conf.units import Unit
-from readers.joint import Share, count_behind, join
-from readers.source import FileSource
-from windowing.engine.work import FILES
-from windowing.errors import ConfigError
-from writers.record import Loan, UnitRecord
-from writers.state import State
+from ..conf.units import Unit
+from ..readers.joint import Share, count_behind, join
+from ..readers.source import FileSource
+from ..windowing.engine.work import FILES
+from ..windowing.errors import ConfigError
+from ..writers.record import Loan, UnitRecord
+from ..writers.state import State
+from .asked import Asked
+from .desk import Desk
+from .lost import unit_is_gone
+from .onto import APART, Onto, Reading, from_root
+from .pipeline import open_input, run_job
+from .plans import plan_stages
+from .words import many
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 
 from pyarrow import fs
 
-from cli.results import lacks
-from windowing.errors import DamagedError, WincliError
-from writers.faults import reason
-from writers.output import is_vacant, manifest_in
-from writers.place import MANIFEST, Place, locate
-from writers.record import WrittenOutput
+from ..windowing.errors import DamagedError, WincliError
+from ..writers.faults import reason
+from ..writers.output import is_vacant, manifest_in
+from ..writers.place import MANIFEST, Place, locate
+from ..writers.record import WrittenOutput
+from .results import lacks
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from cli.asked import Asked
-from cli.stages import RanStage
-from conf.recorded import recorded
-from windowing.engine.ports import InputFile
-from writers.manifest import build_manifest, stage_entry
-from writers.output import Output
+from ..conf.recorded import recorded
+from ..windowing.engine.ports import InputFile
+from ..writers.manifest import build_manifest, stage_entry
+from ..writers.output import Output
+from .asked import Asked
+from .stages import RanStage
 
 
 def manifests_of(

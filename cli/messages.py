@@ -11,17 +11,9 @@ import traceback
 from dataclasses import dataclass
 from typing import Any, TextIO
 
-from windowing.errors import (
-    ConfigError,
-    DataError,
-    InputError,
-    OutputError,
-    SparkError,
-    SpecError,
-    WincliError,
-)
-from windowing.redaction import without
-from windowing.shown import shown, shown_lines
+from ..windowing.errors import ConfigError, DataError, InputError, OutputError, SparkError, SpecError, WincliError
+from ..windowing.redaction import without
+from ..windowing.shown import shown, shown_lines
 
 OK = 0
 UNEXPECTED = 1

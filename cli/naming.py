@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from cli.asked import Asked
-from conf.job import SHARED_KEYS, SINGLE_KEYS
-from conf.job_layers import ONLY
-from conf.mistakes import with_keys
-from windowing.errors import WincliError
+from ..conf.job import SHARED_KEYS, SINGLE_KEYS
+from ..conf.job_layers import ONLY
+from ..conf.mistakes import with_keys
+from ..windowing.errors import WincliError
+from .asked import Asked
 
 _STAGE_KEYS = tuple(key for key in SINGLE_KEYS if key not in SHARED_KEYS)
 

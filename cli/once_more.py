@@ -6,12 +6,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from cli.again import ending_as
-from cli.asked import Asked
-from cli.lost import Again, loss_of
-from cli.repeats import AT_END, job_differences, new_end
-from windowing.errors import ConfigError
-from writers.record import UnitRecord
+from ..windowing.errors import ConfigError
+from ..writers.record import UnitRecord
+from .again import ending_as
+from .asked import Asked
+from .lost import Again, loss_of
+from .repeats import AT_END, job_differences, new_end
 
 
 def check_same_job(now: Mapping[str, Any], records: Sequence[UnitRecord]) -> None:

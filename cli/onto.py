@@ -8,27 +8,27 @@ from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from typing import Any
 
-from cli.asked import Asked
-from cli.desk import now
-from cli.identity import differences, identity_of
-from cli.plans import PlannedStage
-from cli.repeats import absolute
-from cli.stages import RanStage
-from conf.recorded import recorded
-from conf.units import Unit
-from readers.joint import JointSource
-from readers.source import FileSource
-from windowing.engine.ports import InputFile
-from windowing.engine.standing import start_from
-from windowing.engine.work import Work
-from windowing.errors import ConfigError
-from windowing.spec import Sliding
-from writers.journal import Prepared, commit_together
-from writers.manifest import versions
-from writers.record import Loan, OpenWindows, StageRecord, UnitRecord
-from writers.state import State
-from writers.state_files import StageFiles, same_tables
-from writers.state_staging import StateStaging
+from ..conf.recorded import recorded
+from ..conf.units import Unit
+from ..readers.joint import JointSource
+from ..readers.source import FileSource
+from ..windowing.engine.ports import InputFile
+from ..windowing.engine.standing import start_from
+from ..windowing.engine.work import Work
+from ..windowing.errors import ConfigError
+from ..windowing.spec import Sliding
+from ..writers.journal import Prepared, commit_together
+from ..writers.manifest import versions
+from ..writers.record import Loan, OpenWindows, StageRecord, UnitRecord
+from ..writers.state import State
+from ..writers.state_files import StageFiles, same_tables
+from ..writers.state_staging import StateStaging
+from .asked import Asked
+from .desk import now
+from .identity import differences, identity_of
+from .plans import PlannedStage
+from .repeats import absolute
+from .stages import RanStage
 
 APART = 10**12
 """How far the arrival positions of units are apart, so that those of one never depend on the rows of another."""

@@ -51,7 +51,7 @@ def _completing(metavar: str | None, name: str | None) -> Callable[[typer.Contex
         found = [word for word in words if word.startswith(incomplete)]
         if name is None:
             return found
-        from cli import completion  # noqa: PLC0415 - only where a shell asks
+        from . import completion  # noqa: PLC0415 - only where a shell asks
 
         return [*found, *getattr(completion, name)(ctx, incomplete)]
 

@@ -6,14 +6,14 @@ from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 
-from cli.asked import Asked
-from cli.naming import errors_about
-from cli.plans import PlannedStage
-from windowing.engine.rejects import reject_schema
-from writers.lock import Owner
-from writers.output import Output, open_output
-from writers.overlap import refuse_each_other
-from writers.sink import FileSink
+from ..windowing.engine.rejects import reject_schema
+from ..writers.lock import Owner
+from ..writers.output import Output, open_output
+from ..writers.overlap import refuse_each_other
+from ..writers.sink import FileSink
+from .asked import Asked
+from .naming import errors_about
+from .plans import PlannedStage
 
 
 @dataclass(frozen=True, slots=True)

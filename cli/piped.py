@@ -10,14 +10,14 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
-from cli.asked import Asked
-from conf.job import PIPE
-from readers.options import Format
-from windowing.engine.masters import is_local
-from windowing.engine.setup import temporary_place
-from windowing.engine.temporary import new_folder
-from windowing.errors import ConfigError, InputError, OutputError
-from writers.faults import reason
+from ..conf.job import PIPE
+from ..readers.options import Format
+from ..windowing.engine.masters import is_local
+from ..windowing.engine.setup import temporary_place
+from ..windowing.engine.temporary import new_folder
+from ..windowing.errors import ConfigError, InputError, OutputError
+from ..writers.faults import reason
+from .asked import Asked
 
 _CHUNK = 1 << 20
 _ENOUGH = 1 << 10  # bytes that tell the format: a pipe may give them one by one
@@ -75,7 +75,7 @@ class Pipes:
         """
         if self.out is None:
             return True
-        from writers.whole import write_whole  # noqa: PLC0415 - loads pyarrow
+        from ..writers.whole import write_whole  # noqa: PLC0415 - loads pyarrow
 
         if self.format == "parquet" and os.isatty(self.out):
             raise ConfigError("a terminal cannot show Parquet", "send stdout to a file, or say --output-format csv")

@@ -7,25 +7,25 @@ from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 
-from cli.asked import Asked
-from cli.desk import Desk, owner
-from cli.manifests import manifests_of
-from cli.naming import about
-from cli.onto import Onto
-from cli.outputs import Route, open_outputs, route_stages
-from cli.plans import PlannedStage, plan_stages
-from cli.stages import RanStage, run_stages
-from cli.summary import tell_choices, tell_rows_out, tell_skipped
-from cli.words import by_reason, many
-from readers.open import open_source
-from readers.source import FileSource
-from windowing.engine.ports import Counts, Part, Source, Split
-from windowing.engine.run import Outcome, run_window
-from windowing.engine.session import Session
-from windowing.engine.slices import Sizes
-from windowing.engine.work import Work
-from windowing.errors import DataError
-from writers.journal import commit_all
+from ..readers.open import open_source
+from ..readers.source import FileSource
+from ..windowing.engine.ports import Counts, Part, Source, Split
+from ..windowing.engine.run import Outcome, run_window
+from ..windowing.engine.session import Session
+from ..windowing.engine.slices import Sizes
+from ..windowing.engine.work import Work
+from ..windowing.errors import DataError
+from ..writers.journal import commit_all
+from .asked import Asked
+from .desk import Desk, owner
+from .manifests import manifests_of
+from .naming import about
+from .onto import Onto
+from .outputs import Route, open_outputs, route_stages
+from .plans import PlannedStage, plan_stages
+from .stages import RanStage, run_stages
+from .summary import tell_choices, tell_rows_out, tell_skipped
+from .words import by_reason, many
 
 Tell = Callable[[], int]
 """Tells how a command has ended, once the progress is gone, and returns the exit code."""

@@ -9,19 +9,19 @@ from typing import Any
 import pyarrow as pa
 from pyarrow import parquet as pq
 
-from cli.asked import Asked, AskedStage
-from cli.naming import errors_about
-from conf.job import Stage
-from readers.parquet import file_schema
-from windowing.engine.ports import Source
-from windowing.engine.work import FILES, NONE, STREAM
-from windowing.errors import ClockError, ConfigError
-from windowing.names import did_you_mean
-from windowing.plan import Plan, make_plan, stream_of
-from windowing.result_schema import MARK
-from windowing.stream import StreamInfo
-from writers import parquet
-from writers.sink import check_types
+from ..conf.job import Stage
+from ..readers.parquet import file_schema
+from ..windowing.engine.ports import Source
+from ..windowing.engine.work import FILES, NONE, STREAM
+from ..windowing.errors import ClockError, ConfigError
+from ..windowing.names import did_you_mean
+from ..windowing.plan import Plan, make_plan, stream_of
+from ..windowing.result_schema import MARK
+from ..windowing.stream import StreamInfo
+from ..writers import parquet
+from ..writers.sink import check_types
+from .asked import Asked, AskedStage
+from .naming import errors_about
 
 _DEEPEST = 60
 """How many levels a column may nest: Arrow sends 63, and an aggregate or a blob adds some."""
@@ -146,7 +146,7 @@ def _adviser(asked: Asked, source: Source) -> Callable[[str | None], str | None]
     """Return what looks for a time in an input that seems to have none."""
 
     def advise(column: str | None) -> str | None:
-        from readers.guesses import advise  # noqa: PLC0415 - only where a run ends with an error
+        from ..readers.guesses import advise  # noqa: PLC0415 - only where a run ends with an error
 
         return advise(source, column, asked.reading.schema)
 

@@ -7,9 +7,9 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from cli.messages import Messages
-from windowing.engine.session import Progress
-from windowing.shown import shown
+from ..windowing.engine.session import Progress
+from ..windowing.shown import shown
+from .messages import Messages
 
 _SECONDS_BETWEEN_LINES = 5.0
 

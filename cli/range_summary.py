@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from cli.accounts import sum_rejected
-from cli.messages import Messages
-from cli.ranges import RangeOutcome
-from cli.repeats import R
-from cli.words import by_reason, many
-from conf.units import Unit, compact
+from ..conf.units import Unit, compact
+from .accounts import sum_rejected
+from .messages import Messages
+from .ranges import RangeOutcome
+from .repeats import R
+from .words import by_reason, many
 
 
 def tell_range(outcome: RangeOutcome[R], output: str, has_state: bool, seconds: float, messages: Messages) -> None:

@@ -12,11 +12,11 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Generic
 
-from cli.lost import Again, unit_is_gone
-from cli.repeats import R, same_inputs
-from cli.unit_inputs import UnitInput
-from conf.units import Kind, Unit, check_kind, compact, unit_at
-from windowing.errors import ConfigError, InputError, WincliError
+from ..conf.units import Kind, Unit, check_kind, compact, unit_at
+from ..windowing.errors import ConfigError, InputError, WincliError
+from .lost import Again, unit_is_gone
+from .repeats import R, same_inputs
+from .unit_inputs import UnitInput
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,12 +6,12 @@ import os.path
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from typing import Any, Protocol, TypeVar
 
-from cli.words import value_told
-from conf.job import default_stage
-from windowing.engine.ports import InputFile
-from windowing.errors import ConfigError
-from windowing.redaction import redacted_path
-from windowing.shown import printable
+from ..conf.job import default_stage
+from ..windowing.engine.ports import InputFile
+from ..windowing.errors import ConfigError
+from ..windowing.redaction import redacted_path
+from ..windowing.shown import printable
+from .words import value_told
 
 _DECIDES = ("input_format", "schema", "multiline", "delimiter", "file_order", "state")
 _ONLY_WHERE = "output"

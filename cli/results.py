@@ -8,11 +8,11 @@ from typing import Any
 
 from pyarrow import fs
 
-from cli.repeats import same_inputs, same_job
-from conf.units import Unit
-from windowing.engine.ports import InputFile
-from writers.output import manifest_in
-from writers.place import SUCCESS, Place, locate
+from ..conf.units import Unit
+from ..windowing.engine.ports import InputFile
+from ..writers.output import manifest_in
+from ..writers.place import SUCCESS, Place, locate
+from .repeats import same_inputs, same_job
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,19 +10,19 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from cli.asked import Asked, read_job
-from cli.messages import CLOSED, Messages, Stopped, exit_code
-from cli.piped import Pipes, piped
-from cli.variables import strange_variables
-from conf.recorded import secrets_of
-from conf.spark import spark_settings
-from windowing.engine.bare import BARE, without_pandas
-from windowing.engine.limits import too_few_files
-from windowing.engine.masters import is_local
-from windowing.engine.module_path import with_working_folder
-from windowing.engine.seed import may_seed, prepare
-from windowing.engine.session import Boot, boot
-from windowing.own_modules import search
+from ..conf.recorded import secrets_of
+from ..conf.spark import spark_settings
+from ..windowing.engine.bare import BARE, without_pandas
+from ..windowing.engine.limits import too_few_files
+from ..windowing.engine.masters import is_local
+from ..windowing.engine.module_path import with_working_folder
+from ..windowing.engine.seed import may_seed, prepare
+from ..windowing.engine.session import Boot, boot
+from ..windowing.own_modules import search
+from .asked import Asked, read_job
+from .messages import CLOSED, Messages, Stopped, exit_code
+from .piped import Pipes, piped
+from .variables import strange_variables
 
 
 def run_command(options: Mapping[str, Any], level: int) -> int:
@@ -53,10 +53,10 @@ def _run(asked: Asked, messages: Messages, pipes: Pipes, started: float) -> Call
         gc.disable()  # what is imported stays: to look for garbage in it takes 0.1 s
         if not asked.runs_user_code:
             without_pandas()
-        from cli.desk import Desk  # noqa: PLC0415
-        from cli.progress import show_progress  # noqa: PLC0415
-        from cli.runs import run_asked  # noqa: PLC0415
-        from windowing.jit import refusals  # noqa: PLC0415
+        from ..windowing.jit import refusals  # noqa: PLC0415
+        from .desk import Desk  # noqa: PLC0415
+        from .progress import show_progress  # noqa: PLC0415
+        from .runs import run_asked  # noqa: PLC0415
 
         for note in (*spark.notes, *refusals()):
             messages.note(note)

@@ -7,30 +7,30 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 
-from cli.accounts import sum_rejected
-from cli.again import ending_as, plain_again
-from cli.asked import Asked
-from cli.desk import Desk, now, owner
-from cli.late import Late, began_from, is_settled, settle
-from cli.lost import Again
-from cli.messages import OK
-from cli.once_more import check_same_job, differences_of, done_again, replacing, why_again
-from cli.onto import Onto
-from cli.pipeline import Tell, run_job
-from cli.range_summary import tell_range
-from cli.ranges import Chain, Steps, run_range
-from cli.repeats import plain_run
-from cli.results import ResultRecord, is_done, may_replace, read_result, result_record
-from cli.summary import tell_outcome
-from cli.unit_inputs import Places, UnitInput, find_input, find_places, list_inputs, outputs_of, unit_job
-from cli.words import many
-from conf.recorded import paths_of, recorded
-from conf.units import Unit, check_kind, plain_unit, unit_at, units
-from windowing.engine.ports import InputFile
-from windowing.errors import InputError, WincliError
-from windowing.redaction import redacted_path
-from writers.record import UnitRecord
-from writers.state import State, open_state
+from ..conf.recorded import paths_of, recorded
+from ..conf.units import Unit, check_kind, plain_unit, unit_at, units
+from ..windowing.engine.ports import InputFile
+from ..windowing.errors import InputError, WincliError
+from ..windowing.redaction import redacted_path
+from ..writers.record import UnitRecord
+from ..writers.state import State, open_state
+from .accounts import sum_rejected
+from .again import ending_as, plain_again
+from .asked import Asked
+from .desk import Desk, now, owner
+from .late import Late, began_from, is_settled, settle
+from .lost import Again
+from .messages import OK
+from .once_more import check_same_job, differences_of, done_again, replacing, why_again
+from .onto import Onto
+from .pipeline import Tell, run_job
+from .range_summary import tell_range
+from .ranges import Chain, Steps, run_range
+from .repeats import plain_run
+from .results import ResultRecord, is_done, may_replace, read_result, result_record
+from .summary import tell_outcome
+from .unit_inputs import Places, UnitInput, find_input, find_places, list_inputs, outputs_of, unit_job
+from .words import many
 
 
 def run_asked(asked: Asked, desk: Desk) -> Tell:

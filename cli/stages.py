@@ -11,17 +11,17 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from cli.asked import Asked
-from cli.naming import errors_about
-from cli.outputs import Route
-from cli.plans import PlannedStage
-from readers.files import Located
-from readers.open import open_result
-from windowing.engine.ports import Part, Source
-from windowing.engine.run import Outcome
-from windowing.engine.work import Work
-from windowing.plan import stream_of
-from writers.copy import copy_part
+from ..readers.files import Located
+from ..readers.open import open_result
+from ..windowing.engine.ports import Part, Source
+from ..windowing.engine.run import Outcome
+from ..windowing.engine.work import Work
+from ..windowing.plan import stream_of
+from ..writers.copy import copy_part
+from .asked import Asked
+from .naming import errors_about
+from .outputs import Route
+from .plans import PlannedStage
 
 Compute = Callable[[PlannedStage, Work], Outcome]
 """Runs the window of a stage, given its work; what else belongs to a stage, such as a carry, is put in and taken out

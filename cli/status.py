@@ -11,13 +11,13 @@ from typing import Any
 
 import typer
 
-from cli.accounts import Account
-from cli.messages import Messages
-from cli.status_read import Status, UnitStatus, read_status
-from cli.words import by_reason, many
-from conf.units import compact
-from windowing.redaction import redacted, redacted_path
-from windowing.shown import shown
+from ..conf.units import compact
+from ..windowing.redaction import redacted, redacted_path
+from ..windowing.shown import shown
+from .accounts import Account
+from .messages import Messages
+from .status_read import Status, UnitStatus, read_status
+from .words import by_reason, many
 
 
 def status_command(path: str, as_json: bool, messages: Messages) -> None:

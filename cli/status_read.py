@@ -7,18 +7,18 @@ from dataclasses import dataclass
 from typing import Any, Literal
 from urllib.parse import unquote
 
-from cli.accounts import Account, account_of, in_a_row, side_by_side, sum_rejected
-from cli.lost import local_loss_of
-from cli.results import lacks
-from conf.units import Kind, Unit, kind_of, unit_at, unit_of
-from readers.files import naming
-from readers.listing import MANIFEST, Found, list_files
-from windowing.checksum import read_object, unsealed
-from windowing.errors import DamagedError, InputError
-from writers.lock import Owner, is_dead
-from writers.place import Place
-from writers.record import OpenWindows
-from writers.state import StateView, is_state, read_state
+from ..conf.units import Kind, Unit, kind_of, unit_at, unit_of
+from ..readers.files import naming
+from ..readers.listing import MANIFEST, Found, list_files
+from ..windowing.checksum import read_object, unsealed
+from ..windowing.errors import DamagedError, InputError
+from ..writers.lock import Owner, is_dead
+from ..writers.place import Place
+from ..writers.record import OpenWindows
+from ..writers.state import StateView, is_state, read_state
+from .accounts import Account, account_of, in_a_row, side_by_side, sum_rejected
+from .lost import local_loss_of
+from .results import lacks
 
 
 @dataclass(frozen=True, slots=True)

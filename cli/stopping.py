@@ -8,7 +8,7 @@ import sys
 import threading
 from typing import Any, NoReturn
 
-from cli.messages import HUNG_UP, INTERRUPTED, QUIT, TERMINATED, Stopped
+from .messages import HUNG_UP, INTERRUPTED, QUIT, TERMINATED, Stopped
 
 SIGNALS: dict[int, int] = {
     signal.SIGHUP: HUNG_UP,

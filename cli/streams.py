@@ -13,7 +13,7 @@ import select
 import sys
 from collections.abc import Callable
 
-from windowing.errors import OutputError
+from ..windowing.errors import OutputError
 
 _LOST = (errno.EPIPE, errno.ECONNRESET)  # the reader has gone
 

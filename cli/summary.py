@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from cli.asked import Asked
-from cli.messages import Messages
-from cli.naming import about, as_asked
-from cli.plans import PlannedStage
-from cli.stages import RanStage
-from cli.words import by_reason, many
-from windowing.engine.ports import Counts
-from windowing.engine.work import FILES, NONE, STREAM
-from windowing.names import few
-from windowing.rows_out import rows_out
+from ..windowing.engine.ports import Counts
+from ..windowing.engine.work import FILES, NONE, STREAM
+from ..windowing.names import few
+from ..windowing.rows_out import rows_out
+from .asked import Asked
+from .messages import Messages
+from .naming import about, as_asked
+from .plans import PlannedStage
+from .stages import RanStage
+from .words import by_reason, many
 
 _WHERE = {FILES: "the end of each file", NONE: "nowhere", STREAM: "the result that is read"}
 

@@ -5,25 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from cli.asked import Asked
-from cli.repeats import absolute
-from conf.units import (
-    Kind,
-    Partitions,
-    Unit,
-    before_date,
-    check_template,
-    fill,
-    has_date,
-    output_of,
-    partitions,
-)
-from readers.listing import Found, NoFilesError, list_files, list_folders
-from readers.options import ReadOptions
-from readers.stream import order_files
-from windowing.engine.ports import InputFile
-from windowing.errors import ConfigError, InputError
-from windowing.shown import printable
+from ..conf.units import Kind, Partitions, Unit, before_date, check_template, fill, has_date, output_of, partitions
+from ..readers.listing import Found, NoFilesError, list_files, list_folders
+from ..readers.options import ReadOptions
+from ..readers.stream import order_files
+from ..windowing.engine.ports import InputFile
+from ..windowing.errors import ConfigError, InputError
+from ..windowing.shown import printable
+from .asked import Asked
+from .repeats import absolute
 
 
 @dataclass(frozen=True, slots=True)

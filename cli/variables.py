@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from cli.options import VARIABLES
-from windowing.names import nearest
+from ..windowing.names import nearest
+from .options import VARIABLES
 
 _OTHERS = ("WINCLI_CLASS_ARCHIVE",)
 _PREFIX = "WINCLI_"

@@ -14,7 +14,7 @@ from typing import Any, Literal
 import yaml
 from pydantic import BaseModel, ConfigDict, Field
 
-from conf.values import Calls, Names, Origin, Seconds, Settings, Size, StageName, Texts, Types, Window
+from .values import Calls, Names, Origin, Seconds, Settings, Size, StageName, Texts, Types, Window
 
 
 def _key(text: str, **more: Any) -> Any:
@@ -120,7 +120,7 @@ SHARED_KEYS = ("at_end", "output_format", "plain")
 @cache
 def defaults() -> dict[str, Any]:
     """Return what every option is when nobody says anything."""
-    text = resources.files("conf").joinpath("defaults.yaml").read_text(encoding="utf-8")
+    text = resources.files(__package__).joinpath("defaults.yaml").read_text(encoding="utf-8")
     loaded: dict[str, Any] = yaml.safe_load(text)
     return loaded
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from conf.job import PIPE
-from conf.mistakes import At, Mistake
-from conf.units import has_date, units
-from windowing.errors import ConfigError
+from ..windowing.errors import ConfigError
+from .job import PIPE
+from .mistakes import At, Mistake
+from .units import has_date, units
 
 Values = Mapping[str, Any]
 

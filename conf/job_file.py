@@ -13,14 +13,14 @@ from typing import Any
 
 import yaml
 
-from conf.job import SHARED_KEYS, SINGLE_KEYS
-from conf.job_schema import file_schema, types_of
-from conf.mistakes import At, Mistake, place
-from conf.paths import expanded
-from conf.yaml_nodes import found, kind_of, read_root, text_of
-from windowing.errors import ConfigError
-from windowing.names import nearest, short
-from windowing.spec import column_text
+from ..windowing.errors import ConfigError
+from ..windowing.names import nearest, short
+from ..windowing.spec import column_text
+from .job import SHARED_KEYS, SINGLE_KEYS
+from .job_schema import file_schema, types_of
+from .mistakes import At, Mistake, place
+from .paths import expanded
+from .yaml_nodes import found, kind_of, read_root, text_of
 
 _WORDS = {
     "string": "text",

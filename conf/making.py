@@ -8,15 +8,15 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from conf.job import SHARED_KEYS, SINGLE_KEYS, Job
-from conf.job_checks import check_together
-from conf.job_file import JobFile
-from conf.job_layers import layered
-from conf.mistakes import At, Mistake, option, place, told
-from windowing.errors import ConfigError, WincliError
-from windowing.names import did_you_mean, short
-from windowing.redaction import MASK, is_secret
-from windowing.shown import printable
+from ..windowing.errors import ConfigError, WincliError
+from ..windowing.names import did_you_mean, short
+from ..windowing.redaction import MASK, is_secret
+from ..windowing.shown import printable
+from .job import SHARED_KEYS, SINGLE_KEYS, Job
+from .job_checks import check_together
+from .job_file import JobFile
+from .job_layers import layered
+from .mistakes import At, Mistake, option, place, told
 
 _EXAMPLES = {
     "window": "SPEC, for example {} 'delta(ts, 60)'",

@@ -6,8 +6,8 @@ import re
 from collections.abc import Container, Sequence
 from dataclasses import dataclass
 
-from conf.job import SINGLE_KEYS
-from windowing.errors import ConfigError, MistakesError, SpecError, WincliError
+from ..windowing.errors import ConfigError, MistakesError, SpecError, WincliError
+from .job import SINGLE_KEYS
 
 At = tuple[str | int, ...]
 """Where something is said in a job file: ``("stages", 1, "agg", 0)``."""

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from conf.job import Job
-from windowing.redaction import redacted, redacted_path, redacted_settings, secret_values
+from ..windowing.redaction import redacted, redacted_path, redacted_settings, secret_values
+from .job import Job
 
 
 def recorded(job: Job) -> dict[str, Any]:

@@ -20,7 +20,7 @@ import shlex
 from collections.abc import Mapping
 from pathlib import Path
 
-from windowing.engine.masters import is_local
+from ..windowing.engine.masters import is_local
 
 _LOGGING = Path(__file__).with_name("log4j2.properties")
 _GB = 1 << 30
@@ -29,7 +29,7 @@ ALWAYS: Mapping[str, str] = {
     "spark.app.name": "wincli",
     "spark.ui.showConsoleProgress": "false",  # progress is ours to draw
     "spark.python.worker.reuse": "true",  # workers keep their loaded kernels between tasks
-    "spark.python.daemon.module": "windowing.engine.daemon",  # workers start with everything imported
+    "spark.python.daemon.module": "wincli.windowing.engine.daemon",  # workers start with everything imported
     "spark.buffer.size": "1048576",  # blobs go to and from Python in 1 MiB pieces, not 64 KiB: 7 % of an exchange
     "spark.rpc.message.maxSize": "512",  # MiB; a plan over very many files goes out with its tasks
     "spark.driver.maxResultSize": "2g",  # reports of tasks are small; this only stops a runaway

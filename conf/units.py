@@ -14,7 +14,7 @@ from itertools import groupby
 from typing import Literal
 from urllib.parse import unquote
 
-from windowing.errors import ConfigError
+from ..windowing.errors import ConfigError
 
 Kind = Literal["hour", "day", "week"]
 

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import yaml
 
-from windowing.errors import ConfigError
-from windowing.names import nearest, short
-from windowing.redaction import MASK
+from ..windowing.errors import ConfigError
+from ..windowing.names import nearest, short
+from ..windowing.redaction import MASK
 
 _DEPTH = 20
 _TAG = "tag:yaml.org,2002:"

@@ -14,9 +14,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from readers.texts import caster
-from readers.types import ColumnType, Mask
-from readers.unix import from_unix
+from .texts import caster
+from .types import ColumnType, Mask
+from .unix import from_unix
 
 _Column: TypeAlias = "pa.ChunkedArray | pa.Array"
 _Cast = Callable[[_Column], _Column]
@@ -58,7 +58,7 @@ def convert(column: pa.ChunkedArray, want: ColumnType) -> tuple[pa.ChunkedArray,
 
 
 def _by_format(column: pa.ChunkedArray, want: ColumnType) -> tuple[pa.ChunkedArray, Mask | None]:
-    from readers.timestamps import parse_column  # noqa: PLC0415 - numba loads only where a format is given
+    from .timestamps import parse_column  # noqa: PLC0415 - numba loads only where a format is given
 
     return parse_column(column, want)
 

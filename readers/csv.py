@@ -10,18 +10,18 @@ from itertools import chain
 import numpy as np
 import pyarrow as pa
 
-from readers.csv_header import Header, read_header
-from readers.csv_parse import infer_csv, read_typed
-from readers.files import Located, has_changed, naming
-from readers.kinds import Kind, join
-from readers.portions import Portion, Request, drop_misfits, first_detail, join_portions, text_rejects
-from readers.ranges import WHOLE, Range, last_line_end, line_start, stream_pieces
-from readers.records import Dialect, Tally, locate, tally
-from readers.spans import Records
-from readers.text import Stretch
-from readers.types import Int64s
-from windowing.engine.ports import Split
-from windowing.errors import InputError
+from ..windowing.engine.ports import Split
+from ..windowing.errors import InputError
+from .csv_header import Header, read_header
+from .csv_parse import infer_csv, read_typed
+from .files import Located, has_changed, naming
+from .kinds import Kind, join
+from .portions import Portion, Request, drop_misfits, first_detail, join_portions, text_rejects
+from .ranges import WHOLE, Range, last_line_end, line_start, stream_pieces
+from .records import Dialect, Tally, locate, tally
+from .spans import Records
+from .text import Stretch
+from .types import Int64s
 
 _STEP = 16 << 20
 _NOTHING = Header((), 0, 0)

@@ -9,10 +9,10 @@ from dataclasses import dataclass
 import pyarrow as pa
 import pyarrow.csv as pcsv
 
-from readers.files import BadContentError
-from readers.ranges import MAX_RECORD, bom_size
-from readers.records import Dialect, locate, tally
-from readers.spans import Records
+from .files import BadContentError
+from .ranges import MAX_RECORD, bom_size
+from .records import Dialect, locate, tally
+from .spans import Records
 
 _WINDOW = 64 << 10
 

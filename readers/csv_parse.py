@@ -8,13 +8,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv as pcsv
 
-from readers.casts import convert
-from readers.infer import infer
-from readers.kinds import INT, TEXT, Kind
-from readers.portions import Misfits
-from readers.records import Dialect, tally
-from readers.texts import caster
-from readers.types import ColumnType
+from .casts import convert
+from .infer import infer
+from .kinds import INT, TEXT, Kind
+from .portions import Misfits
+from .records import Dialect, tally
+from .texts import caster
+from .types import ColumnType
 
 _TRUE = ["true", "True", "TRUE"]
 _FALSE = ["false", "False", "FALSE"]

@@ -14,13 +14,13 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from readers.casts import convert
-from readers.formats import compile_format, missing_part
-from readers.layouts import layouts_of
-from readers.options import SchemaTypes, parse_schema
-from readers.types import Mask, column_type
-from windowing.engine.ports import Source
-from windowing.errors import SpecError
+from ..windowing.engine.ports import Source
+from ..windowing.errors import SpecError
+from .casts import convert
+from .formats import compile_format, missing_part
+from .layouts import layouts_of
+from .options import SchemaTypes, parse_schema
+from .types import Mask, column_type
 
 _SAMPLED = 1000
 _ENOUGH = 0.5  # of the values have to read: the others may be what made a column text

@@ -9,9 +9,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from readers.casts import convert
-from readers.types import ColumnType
-from windowing.errors import InputError
+from ..windowing.errors import InputError
+from .casts import convert
+from .types import ColumnType
 
 _NULL = "__HIVE_DEFAULT_PARTITION__"
 

@@ -11,7 +11,7 @@ from typing import Protocol
 
 import pyarrow as pa
 
-from readers.kinds import BOOL, FLOAT, INT, TEXT, Kind, kind_of, kind_of_texts, type_of
+from .kinds import BOOL, FLOAT, INT, TEXT, Kind, kind_of, kind_of_texts, type_of
 
 Types = Mapping[str, pa.DataType]
 

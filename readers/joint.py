@@ -15,12 +15,12 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from readers.source import FileSource
-from readers.types import Mask
-from readers.unify import unify
-from windowing.engine.ports import Batch, InputFile, Split
-from windowing.engine.standing import behind
-from windowing.sequence import one_batch
+from ..windowing.engine.ports import Batch, InputFile, Split
+from ..windowing.engine.standing import behind
+from ..windowing.sequence import one_batch
+from .source import FileSource
+from .types import Mask
+from .unify import unify
 
 
 @dataclass(frozen=True, slots=True)

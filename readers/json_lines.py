@@ -9,9 +9,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.json as pjson
 
-from readers.records import DEEPEST, are_deep, are_objects, locate_lines
-from readers.spans import Records
-from readers.types import Int64s, Mask
+from .records import DEEPEST, are_deep, are_objects, locate_lines
+from .spans import Records
+from .types import Int64s, Mask
 
 _MAX_BLOCK = 2**31 - 1
 _NO_COLUMN = "_wincli_no_column"

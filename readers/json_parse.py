@@ -13,13 +13,13 @@ from typing import Any, TypeAlias
 import numpy as np
 import pyarrow as pa
 
-from readers.casts import convert
-from readers.infer import infer
-from readers.json_lines import Lines, is_utf8, parse_lines
-from readers.json_values import kinds_of_object, parse_object, texts_of
-from readers.kinds import NOTHING, Kind, join
-from readers.portions import Misfits, first_detail
-from readers.types import ColumnType
+from .casts import convert
+from .infer import infer
+from .json_lines import Lines, is_utf8, parse_lines
+from .json_values import kinds_of_object, parse_object, texts_of
+from .kinds import NOTHING, Kind, join
+from .portions import Misfits, first_detail
+from .types import ColumnType
 
 _HEAD = 64 << 10
 _SMALL = 64

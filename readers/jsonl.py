@@ -10,17 +10,17 @@ from functools import partial
 import numpy as np
 import pyarrow as pa
 
-from readers.files import BadContentError, Located, has_changed, naming
-from readers.json_lines import Lines, good_lines
-from readers.json_parse import infer_lines, infer_quickly, read_typed
-from readers.kinds import NOTHING, Kind, join
-from readers.portions import Portion, Request, join_portions, text_rejects
-from readers.ranges import WHOLE, Range, last_line_end, line_start, stream_pieces, without_bom
-from readers.records import locate_lines
-from readers.text import Stretch
-from readers.types import Int64s
-from windowing.engine.ports import Split
-from windowing.errors import InputError
+from ..windowing.engine.ports import Split
+from ..windowing.errors import InputError
+from .files import BadContentError, Located, has_changed, naming
+from .json_lines import Lines, good_lines
+from .json_parse import infer_lines, infer_quickly, read_typed
+from .kinds import NOTHING, Kind, join
+from .portions import Portion, Request, join_portions, text_rejects
+from .ranges import WHOLE, Range, last_line_end, line_start, stream_pieces, without_bom
+from .records import locate_lines
+from .text import Stretch
+from .types import Int64s
 
 _STEP = 16 << 20
 _LOOKED_AT = 1 << 16

@@ -11,8 +11,8 @@ from typing import TypeAlias
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from readers.types import plain
-from readers.unify import widest
+from .types import plain
+from .unify import widest
 
 NOTHING = 0  # only nulls so far
 INT = 1

@@ -14,13 +14,13 @@ from datetime import UTC, datetime
 import pyarrow as pa
 from pyarrow import fs
 
-from readers.entries import FILE, FOLDER, LEADS_NOWHERE, NOT_ALLOWED, entries
-from readers.files import Located
-from readers.walk import MANIFEST, Spot, check_values, is_hidden, matching, spot_at, walk
-from windowing.errors import InputError
-from windowing.names import few, nearest
-from windowing.redaction import redacted_path
-from windowing.shown import printable
+from ..windowing.errors import InputError
+from ..windowing.names import few, nearest
+from ..windowing.redaction import redacted_path
+from ..windowing.shown import printable
+from .entries import FILE, FOLDER, LEADS_NOWHERE, NOT_ALLOWED, entries
+from .files import Located
+from .walk import MANIFEST, Spot, check_values, is_hidden, matching, spot_at, walk
 
 __all__ = ["MANIFEST", "Found", "Listing", "NoFilesError", "list_files", "list_folders"]
 

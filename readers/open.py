@@ -9,21 +9,21 @@ from typing import Any, get_args
 
 import pyarrow as pa
 
-from readers import hive
-from readers.files import COMPRESSIONS, Located
-from readers.listing import Found, list_files
-from readers.options import Format, ReadOptions
-from readers.parquet import ParquetReader, plan_parquet
-from readers.portions import FormatReader
-from readers.source import FileSource
-from readers.stream import STREAM_COLUMN, Files, order_files
-from readers.text import Plan, plan_text
-from readers.types import ColumnType, column_type
-from readers.unify import unify
-from windowing.engine.ports import InputFile, Part
-from windowing.errors import ConfigError, DamagedError, InputError
-from windowing.names import did_you_mean
-from windowing.stream import StreamInfo
+from ..windowing.engine.ports import InputFile, Part
+from ..windowing.errors import ConfigError, DamagedError, InputError
+from ..windowing.names import did_you_mean
+from ..windowing.stream import StreamInfo
+from . import hive
+from .files import COMPRESSIONS, Located
+from .listing import Found, list_files
+from .options import Format, ReadOptions
+from .parquet import ParquetReader, plan_parquet
+from .portions import FormatReader
+from .source import FileSource
+from .stream import STREAM_COLUMN, Files, order_files
+from .text import Plan, plan_text
+from .types import ColumnType, column_type
+from .unify import unify
 
 Each = Callable[[Callable[[Any], Any], Sequence[Any]], list[Any]]
 
@@ -155,11 +155,11 @@ def _plan_text(
     form: Format, files: Sequence[Found], options: ReadOptions, given: Mapping[str, ColumnType], each: Each
 ) -> tuple[FormatReader, Plan]:
     # numba loads only for text
-    from readers import timestamps  # noqa: PLC0415
-    from readers.csv import CsvReader  # noqa: PLC0415
-    from readers.jsonl import JsonReader  # noqa: PLC0415
-    from readers.ranges import cut_files  # noqa: PLC0415
-    from readers.records import warm  # noqa: PLC0415
+    from . import timestamps  # noqa: PLC0415
+    from .csv import CsvReader  # noqa: PLC0415
+    from .jsonl import JsonReader  # noqa: PLC0415
+    from .ranges import cut_files  # noqa: PLC0415
+    from .records import warm  # noqa: PLC0415
 
     warm()
     if any(kind.format and kind.unix_digits is None for kind in given.values()):

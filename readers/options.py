@@ -9,9 +9,9 @@ import re
 from dataclasses import dataclass
 from typing import Literal
 
-from readers.formats import DIRECTIVES, SHORTHANDS, UNIX, FormatError, compile_format, missing_part
-from windowing.errors import Span, SpecError
-from windowing.names import did_you_mean
+from ..windowing.errors import Span, SpecError
+from ..windowing.names import did_you_mean
+from .formats import DIRECTIVES, SHORTHANDS, UNIX, FormatError, compile_format, missing_part
 
 Format = Literal["parquet", "csv", "jsonl"]
 SchemaTypes = tuple[tuple[str, str], ...]

@@ -12,14 +12,14 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from readers.casts import convert
-from readers.files import Located, has_changed, naming
-from readers.listing import Found
-from readers.portions import Misfits, Portion, Reject, Request, drop_misfits, first_detail
-from readers.text import Plan
-from readers.types import Int64s, plain
-from windowing.engine.ports import Split
-from windowing.errors import InputError
+from ..windowing.engine.ports import Split
+from ..windowing.errors import InputError
+from .casts import convert
+from .files import Located, has_changed, naming
+from .listing import Found
+from .portions import Misfits, Portion, Reject, Request, drop_misfits, first_detail
+from .text import Plan
+from .types import Int64s, plain
 
 _THREADS = 8
 _SHORT = 1 << 16  # bytes of a column that are read as a dictionary, whatever they hold

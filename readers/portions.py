@@ -10,10 +10,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from readers.files import Located
-from readers.spans import Records
-from readers.types import ColumnType, Int64s, Mask
-from windowing.engine.ports import REJECT_FIELDS, Split
+from ..windowing.engine.ports import REJECT_FIELDS, Split
+from .files import Located
+from .spans import Records
+from .types import ColumnType, Int64s, Mask
 
 _LONGEST = 80
 

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
-from readers.files import BadContentError, Located
-from readers.listing import Found
-from windowing.errors import InputError
+from ..windowing.errors import InputError
+from .files import BadContentError, Located
+from .listing import Found
 
 WHOLE = -1  # the end of a range that is read as a stream to the end of its file
 MAX_RECORD = 256 << 20

@@ -11,14 +11,14 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from readers.files import Located, check_all
-from readers.parquet import ParquetReader
-from readers.portions import FormatReader, Portion, Request, rejects_table
-from readers.types import ColumnType
-from windowing.engine.ports import Batch, InputFile, Split
-from windowing.errors import InputError
-from windowing.names import did_you_mean
-from windowing.stream import StreamInfo
+from ..windowing.engine.ports import Batch, InputFile, Split
+from ..windowing.errors import InputError
+from ..windowing.names import did_you_mean
+from ..windowing.stream import StreamInfo
+from .files import Located, check_all
+from .parquet import ParquetReader
+from .portions import FormatReader, Portion, Request, rejects_table
+from .types import ColumnType
 
 _NUMBER_OR_TIME = (
     r"^\s*([-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?|[-+]?(nan|NaN|inf|Infinity)"

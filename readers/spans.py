@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from readers.types import Int64s
-from windowing.escaping import readable
+from ..windowing.escaping import readable
+from .types import Int64s
 
 
 @dataclass(frozen=True, slots=True)

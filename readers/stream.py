@@ -8,12 +8,12 @@ from typing import Any
 
 import pyarrow as pa
 
-from readers.files import Located, naming
-from readers.listing import MANIFEST, Found, Listing
-from readers.types import arrow_type
-from windowing.checksum import read_object, unsealed
-from windowing.errors import DamagedError, InputError
-from windowing.stream import OWN, StreamInfo
+from ..windowing.checksum import read_object, unsealed
+from ..windowing.errors import DamagedError, InputError
+from ..windowing.stream import OWN, StreamInfo
+from .files import Located, naming
+from .listing import MANIFEST, Found, Listing
+from .types import arrow_type
 
 STREAM_COLUMN = "_stream"
 

@@ -8,10 +8,10 @@ from itertools import groupby
 
 import pyarrow as pa
 
-from readers.kinds import NOTHING, Kind, join, type_of
-from readers.listing import Found
-from windowing.engine.ports import Split
-from windowing.errors import InputError
+from ..windowing.engine.ports import Split
+from ..windowing.errors import InputError
+from .kinds import NOTHING, Kind, join, type_of
+from .listing import Found
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,8 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from readers.formats import (
+from ..windowing.jit import njit
+from .formats import (
     AM_PM,
     DAY,
     DAY_NAME,
@@ -27,8 +28,7 @@ from readers.formats import (
     ZONE,
     compile_format,
 )
-from readers.types import ColumnType, Mask
-from windowing.jit import njit
+from .types import ColumnType, Mask
 
 _PER_SECOND = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
 _MONTHS = np.array(

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from readers.formats import UNIX, has_zone
+from .formats import UNIX, has_zone
 
 Int64s = npt.NDArray[np.int64]
 Mask = npt.NDArray[np.bool_]

@@ -16,9 +16,9 @@ KEYED = ["--key", "user"]
 
 PATCHED = """
 import sys
-from windowing.engine import run, sampling
+from wincli.windowing.engine import run, sampling
 {}
-from cli.main import main
+from wincli.cli.main import main
 sys.argv[0] = "wincli"
 sys.exit(main())
 """

@@ -3,7 +3,7 @@
 
 PY=.venv/bin/python
 RECENT='import sys; sys.exit(sys.version_info < (3, 11))'
-JAVA='import os; from windowing.engine.java import find_java; find_java(os.environ)'
+JAVA='import os; from wincli.windowing.engine.java import find_java; find_java(os.environ)'
 
 say() {
     printf '%s\n' "$*" >&2
@@ -44,6 +44,9 @@ install_extras() {
 
 setup() {
     make_venv
+    # The root of the project is the folder of the package; here type checkers and editors find it by its name.
+    mkdir -p .venv/src
+    ln -sfn ../.. .venv/src/wincli
     sum=$(cksum <pyproject.toml)
     stamp=.venv/wincli-installed
     if [ "$(cat "$stamp" 2>/dev/null)" != "$sum" ]; then

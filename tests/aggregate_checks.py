@@ -16,9 +16,9 @@ from hypothesis import settings
 from hypothesis import strategies as st
 
 from tests.aggregate_reference import TooWideError, expected
-from windowing.aggregates import PaneOverflow, bind, compute
-from windowing.contents import Contents, gathered
-from windowing.spec import AggregateCall, Column
+from wincli.windowing.aggregates import PaneOverflow, bind, compute
+from wincli.windowing.contents import Contents, gathered
+from wincli.windowing.spec import AggregateCall, Column
 
 EXACT = {"sum", "mean", "wavg", "var", "stddev", "var_pop", "stddev_pop"}
 """Aggregates whose floats are the ones nearest to the exact values."""

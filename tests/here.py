@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import Any
 from unittest import mock
 
-import cli.run
-from cli.main import _main
+import wincli.cli.run
 from tests.cli.running import Ran
-from windowing.engine.warm import warm
+from wincli.cli.main import _main
+from wincli.windowing.engine.warm import warm
 
 
 class Here:
@@ -51,7 +51,7 @@ def wincli_here(*args: str, cwd: Path) -> Ran:
     os.chdir(cwd)
     try:
         with (
-            mock.patch.object(cli.run, "_boot", return_value=Here()),
+            mock.patch.object(wincli.cli.run, "_boot", return_value=Here()),
             mock.patch.object(sys, "path", [*sys.path]),
             mock.patch.object(sys, "meta_path", [*sys.meta_path]),
             contextlib.redirect_stdout(out),

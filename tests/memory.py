@@ -13,24 +13,24 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from windowing.combining import combined_plan
-from windowing.engine.carrying import carry_blobs_of
-from windowing.engine.cuts import PLACE, Cuts, slices_of
-from windowing.engine.exchange import blobs_of
-from windowing.engine.handover import Parcel, in_spark, received
-from windowing.engine.one_pass import scan_in_one_pass
-from windowing.engine.ports import Batch, Counts, InputFile, Part, Split
-from windowing.engine.rejects import reject_schema
-from windowing.engine.resuming import Each, scan_pieces
-from windowing.engine.scanning import Report, empty_marks_of, scan_directly, scan_slice
-from windowing.engine.shared import Held
-from windowing.engine.slices import Chunk
-from windowing.engine.standing import Standing, Start, leave
-from windowing.engine.two_passes import scan_in_two_passes
-from windowing.engine.verdict import decided, here
-from windowing.engine.work import FILES, Work
-from windowing.plan import Plan
-from windowing.stream import StreamInfo
+from wincli.windowing.combining import combined_plan
+from wincli.windowing.engine.carrying import carry_blobs_of
+from wincli.windowing.engine.cuts import PLACE, Cuts, slices_of
+from wincli.windowing.engine.exchange import blobs_of
+from wincli.windowing.engine.handover import Parcel, in_spark, received
+from wincli.windowing.engine.one_pass import scan_in_one_pass
+from wincli.windowing.engine.ports import Batch, Counts, InputFile, Part, Split
+from wincli.windowing.engine.rejects import reject_schema
+from wincli.windowing.engine.resuming import Each, scan_pieces
+from wincli.windowing.engine.scanning import Report, empty_marks_of, scan_directly, scan_slice
+from wincli.windowing.engine.shared import Held
+from wincli.windowing.engine.slices import Chunk
+from wincli.windowing.engine.standing import Standing, Start, leave
+from wincli.windowing.engine.two_passes import scan_in_two_passes
+from wincli.windowing.engine.verdict import decided, here
+from wincli.windowing.engine.work import FILES, Work
+from wincli.windowing.plan import Plan
+from wincli.windowing.stream import StreamInfo
 
 
 @dataclass

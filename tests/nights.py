@@ -10,9 +10,9 @@ from typing import Any
 import pyarrow as pa
 
 from tests.memory import MemoryFiles, MemorySource, Result, run_in_memory
-from windowing.engine.standing import start_from
-from windowing.plan import Plan
-from windowing.stream import StreamInfo
+from wincli.windowing.engine.standing import start_from
+from wincli.windowing.plan import Plan
+from wincli.windowing.stream import StreamInfo
 
 APART = 10**12
 """How far the arrival positions of nights are apart."""

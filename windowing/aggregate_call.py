@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Final
 
-from windowing import spec
-from windowing.aggregate_words import ALIASES
-from windowing.calls import Argument, read_arguments
-from windowing.tokens import PLAIN, Cursor
+from . import spec
+from .aggregate_words import ALIASES
+from .calls import Argument, read_arguments
+from .tokens import PLAIN, Cursor
 
 _FORM: Final = "write it as [NAME=]FUNCTION(COLUMN, ..)"
 

@@ -15,15 +15,15 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from windowing.batched_kernels import changing_ticks, displace_oldest, expiries, full_lots, hide_older, seen
-from windowing.clock import clock_values, now
-from windowing.columns import Ints, Mask, Measures, combined
-from windowing.contents import Contents, Lives, Ranges, as_ranges
-from windowing.grid import Grid, make_grid
-from windowing.panes import AT_END, BY_TICK, Panes, reason
-from windowing.sequence import Codes, Sequences, group_codes
-from windowing.setting import Setting
-from windowing.spec import Batched
+from .batched_kernels import changing_ticks, displace_oldest, expiries, full_lots, hide_older, seen
+from .clock import clock_values, now
+from .columns import Ints, Mask, Measures, combined
+from .contents import Contents, Lives, Ranges, as_ranges
+from .grid import Grid, make_grid
+from .panes import AT_END, BY_TICK, Panes, reason
+from .sequence import Codes, Sequences, group_codes
+from .setting import Setting
+from .spec import Batched
 
 
 @dataclass(frozen=True, slots=True)

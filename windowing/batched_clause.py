@@ -5,10 +5,10 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import Final
 
-from windowing import spec
-from windowing.errors import Span, SpecError
-from windowing.names import nearest
-from windowing.tokens import Cursor
+from . import spec
+from .errors import Span, SpecError
+from .names import nearest
+from .tokens import Cursor
 
 _CLAUSES: Final = ("within", "every", "retain", "with")
 _COMPUTE: Final = "compute it as a column first, or put a name with other characters in double quotes"

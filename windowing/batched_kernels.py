@@ -11,10 +11,10 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from windowing.columns import Ints, Mask, Measures
-from windowing.jit import kernel
-from windowing.panes import AT_END, BY_TICK
-from windowing.sequence import Codes
+from .columns import Ints, Mask, Measures
+from .jit import kernel
+from .panes import AT_END, BY_TICK
+from .sequence import Codes
 
 Reasons = npt.NDArray[np.int8]
 

@@ -17,13 +17,13 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from windowing.columns import Ints, Measures, scale_of
-from windowing.errors import ConfigError, DataError
-from windowing.grid import ticks_array
-from windowing.jit import kernel
-from windowing.names import nearest
-from windowing.setting import Clock
-from windowing.spec import Calendar
+from .columns import Ints, Measures, scale_of
+from .errors import ConfigError, DataError
+from .grid import ticks_array
+from .jit import kernel
+from .names import nearest
+from .setting import Clock
+from .spec import Calendar
 
 _WEEKDAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
 _DAY, _SECOND = dt.timedelta(days=1), dt.timedelta(seconds=1)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
-from windowing.errors import Span, SpecError
-from windowing.tokens import Cursor, Token
+from .errors import Span, SpecError
+from .tokens import Cursor, Token
 
 
 class _Form(NamedTuple):

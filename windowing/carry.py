@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from windowing.columns import Ints, Mask, combined
-from windowing.sequence import Sequences, behind, group_codes, one_batch, taken
-from windowing.spec import Delta, Sliding, WindowSpec
+from .columns import Ints, Mask, combined
+from .sequence import Sequences, behind, group_codes, one_batch, taken
+from .spec import Delta, Sliding, WindowSpec
 
 
 @dataclass(frozen=True, slots=True)

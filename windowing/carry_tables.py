@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from windowing.carry import Carry, Flags, Registers
-from windowing.columns import combined
-from windowing.sequence import Sequences, group_codes, one_batch
+from .carry import Carry, Flags, Registers
+from .columns import combined
+from .sequence import Sequences, group_codes, one_batch
 
 POS, RANK, SHOWN, LAST = "__pos", "__rank", "__shown", "__last"
 """Columns of a carry's rows, behind those of the input."""

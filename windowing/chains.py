@@ -12,9 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from windowing.columns import Ints, Mask, Measures
-from windowing.jit import kernel
-from windowing.sliding_kernels import driven_out, rises
+from .columns import Ints, Mask, Measures
+from .jit import kernel
+from .sliding_kernels import driven_out, rises
 
 MOST_BRANCHES = 1 << 12
 """A driver takes so many of each piece; where there are more, those for the largest start values are left out."""

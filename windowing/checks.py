@@ -6,12 +6,12 @@ from collections.abc import Callable, Iterator, Sequence
 
 import pyarrow as pa
 
-from windowing.columns import is_measurable, is_sortable
-from windowing.errors import ClockError, ConfigError
-from windowing.names import did_you_mean
-from windowing.options import Options, sort_key
-from windowing.order import Order
-from windowing.spec import (
+from .columns import is_measurable, is_sortable
+from .errors import ClockError, ConfigError
+from .names import did_you_mean
+from .options import Options, sort_key
+from .order import Order
+from .spec import (
     Batched,
     Calendar,
     Delta,

@@ -7,11 +7,11 @@ from fractions import Fraction
 import numpy as np
 import pyarrow as pa
 
-from windowing.columns import Measures, measures
-from windowing.errors import DataError
-from windowing.grid import Grid, make_grid, ticks_array
-from windowing.sequence import Sequences
-from windowing.setting import Clock
+from .columns import Measures, measures
+from .errors import DataError
+from .grid import Grid, make_grid, ticks_array
+from .sequence import Sequences
+from .setting import Clock
 
 
 def time_grid(dtype: pa.DataType, seconds: Fraction, origin: Fraction) -> Grid:

@@ -18,9 +18,9 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from windowing.errors import DataError
-from windowing.radix import ranks, sorted_words
-from windowing.text_order import is_text, ranked, sorted_texts
+from .errors import DataError
+from .radix import ranks, sorted_words
+from .text_order import is_text, ranked, sorted_texts
 
 Ints = npt.NDArray[np.int64]
 Mask = npt.NDArray[np.bool_]

@@ -13,16 +13,16 @@ from dataclasses import replace
 import numpy as np
 import pyarrow as pa
 
-from windowing.aggregates import in_two_steps, is_mergeable, split
-from windowing.clock import clock_values
-from windowing.columns import Ints, combined
-from windowing.interval_grid import make_intervals
-from windowing.plan import Plan
-from windowing.scan import setting_of
-from windowing.sequence import Sequences, taken
-from windowing.spec import Calendar, Time, TimeInterval, Tumbling
-from windowing.starts import change_starts, ranges
-from windowing.timed import clock_grid
+from .aggregates import in_two_steps, is_mergeable, split
+from .clock import clock_values
+from .columns import Ints, combined
+from .interval_grid import make_intervals
+from .plan import Plan
+from .scan import setting_of
+from .sequence import Sequences, taken
+from .spec import Calendar, Time, TimeInterval, Tumbling
+from .starts import change_starts, ranges
+from .timed import clock_grid
 
 
 def can_be_combined(plan: Plan, schema: pa.Schema) -> bool:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from windowing.columns import Ints, Mask
-from windowing.jit import kernel
+from .columns import Ints, Mask
+from .jit import kernel
 
 
 @kernel

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from windowing.columns import Measures, Scale, combined, measures, scale_of
-from windowing.sequence import Sequences
+from .columns import Measures, Scale, combined, measures, scale_of
+from .sequence import Sequences
 
 
 def measured(sequences: Sequences, attribute: str, amount: Fraction) -> tuple[Measures, Any]:

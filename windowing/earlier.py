@@ -12,13 +12,13 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from windowing.carry import Past
-from windowing.clock import instants_at
-from windowing.columns import Ints, Mask
-from windowing.contents import Lives, lives_of, sizes
-from windowing.panes import BY_TICK, Bare, Panes
-from windowing.sequence import Sequences
-from windowing.spec import Batched, Tumbling, WindowSpec
+from .carry import Past
+from .clock import instants_at
+from .columns import Ints, Mask
+from .contents import Lives, lives_of, sizes
+from .panes import BY_TICK, Bare, Panes
+from .sequence import Sequences
+from .spec import Batched, Tumbling, WindowSpec
 
 
 def seen_before(spec: WindowSpec, panes: Panes, past: Past, sequences: Sequences) -> Mask:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from windowing.shown import shown
+from .shown import shown
 
 
 class WincliError(Exception):

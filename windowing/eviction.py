@@ -14,22 +14,22 @@ from fractions import Fraction
 import numpy as np
 import pyarrow as pa
 
-from windowing.calendar_grid import CalendarGrid
-from windowing.carry import Past
-from windowing.clock import clock_values, now
-from windowing.columns import Ints, Mask, Measures, combined, scale_of
-from windowing.contents import Ranges
-from windowing.errors import DataError
-from windowing.eviction_kernels import BY_EVENT, STAYS, Rules, Times, Windows, evicted_by
-from windowing.grid import Grid
-from windowing.marks import NO_FILE, Marks, epochs, no_marks
-from windowing.panes import AT_END
-from windowing.sequence import Sequences, arrange
-from windowing.setting import Setting
-from windowing.sliding import evicted_at, lost_at
-from windowing.spec import Calendar, Count, Delta, Gap, PartitionEviction, Policy, Punct, Sliding, Time, Tumbling
-from windowing.timed import clock_cell, clock_grid
-from windowing.tumbling import tumbling_panes
+from .calendar_grid import CalendarGrid
+from .carry import Past
+from .clock import clock_values, now
+from .columns import Ints, Mask, Measures, combined, scale_of
+from .contents import Ranges
+from .errors import DataError
+from .eviction_kernels import BY_EVENT, STAYS, Rules, Times, Windows, evicted_by
+from .grid import Grid
+from .marks import NO_FILE, Marks, epochs, no_marks
+from .panes import AT_END
+from .sequence import Sequences, arrange
+from .setting import Setting
+from .sliding import evicted_at, lost_at
+from .spec import Calendar, Count, Delta, Gap, PartitionEviction, Policy, Punct, Sliding, Time, Tumbling
+from .timed import clock_cell, clock_grid
+from .tumbling import tumbling_panes
 
 _MOST = np.iinfo(np.int64).max
 _MOST_SECONDS = 2**62  # so that differences fit 64 bit

@@ -13,8 +13,8 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from windowing.columns import Ints
-from windowing.jit import kernel
+from .columns import Ints
+from .jit import kernel
 
 STAYS = -1
 BY_EVENT = -2

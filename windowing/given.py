@@ -1,4 +1,4 @@
-"""What `windowing.aggregate` is given, in the forms that people have it in: tables of any library, names, calls."""
+"""What `wincli.aggregate` is given, in the forms that people have it in: tables of any library, names, calls."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from typing import Any, Protocol, TypeAlias
 
 import pyarrow as pa
 
-from windowing.aggregates.values import plain, plain_type
-from windowing.errors import ConfigError
-from windowing.parse import parse_aggregate
-from windowing.spec import AggregateCall, default_name
+from .aggregates.values import plain, plain_type
+from .errors import ConfigError
+from .parse import parse_aggregate
+from .spec import AggregateCall, default_name
 
 
 class Stream(Protocol):

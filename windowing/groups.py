@@ -16,9 +16,9 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from windowing.columns import Ints
-from windowing.contents import Contents, Lives, Ranges, lives_of
-from windowing.jit import kernel
+from .columns import Ints
+from .contents import Contents, Lives, Ranges, lives_of
+from .jit import kernel
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,18 +12,18 @@ from dataclasses import replace
 import numpy as np
 import pyarrow as pa
 
-from windowing.batched import batched_rest
-from windowing.carry import Carry, Flags, Past, Registers, counted_anew, fresh, no_flags, taken_rows
-from windowing.columns import Ints, Mask, combined
-from windowing.contents import shown
-from windowing.intervals import interval_rest
-from windowing.panes import AT_END, Panes
-from windowing.segments import Segments, segments
-from windowing.sequence import Sequences
-from windowing.setting import Setting
-from windowing.signals import Signals
-from windowing.sliding import evicted_at, held_rows, tripping
-from windowing.spec import Batched, Delta, Sliding, TimeInterval, Tumbling, WindowSpec
+from .batched import batched_rest
+from .carry import Carry, Flags, Past, Registers, counted_anew, fresh, no_flags, taken_rows
+from .columns import Ints, Mask, combined
+from .contents import shown
+from .intervals import interval_rest
+from .panes import AT_END, Panes
+from .segments import Segments, segments
+from .sequence import Sequences
+from .setting import Setting
+from .signals import Signals
+from .sliding import evicted_at, held_rows, tripping
+from .spec import Batched, Delta, Sliding, TimeInterval, Tumbling, WindowSpec
 
 
 def carry_of(

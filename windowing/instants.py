@@ -6,11 +6,11 @@ from fractions import Fraction
 
 import pyarrow as pa
 
-from windowing.batched import batched_grid
-from windowing.calendar_grid import calendar_type
-from windowing.clock import clock_values, time_grid
-from windowing.interval_grid import make_intervals
-from windowing.spec import Batched, Calendar, Sliding, Time, TimeInterval, Tumbling, WindowSpec
+from .batched import batched_grid
+from .calendar_grid import calendar_type
+from .clock import clock_values, time_grid
+from .interval_grid import make_intervals
+from .spec import Batched, Calendar, Sliding, Time, TimeInterval, Tumbling, WindowSpec
 
 
 def bounds_type(spec: WindowSpec, clock: pa.DataType, origin: Fraction) -> pa.DataType | None:

@@ -9,10 +9,10 @@ from fractions import Fraction
 import numpy as np
 import pyarrow as pa
 
-from windowing.columns import Ints, Measures, Scale, scale_of
-from windowing.errors import ConfigError
-from windowing.grid import Grid, make_grid
-from windowing.spec import TimeInterval
+from .columns import Ints, Measures, Scale, scale_of
+from .errors import ConfigError
+from .grid import Grid, make_grid
+from .spec import TimeInterval
 
 _MOST_PANES_A_ROW = 100_000
 

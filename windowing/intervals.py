@@ -12,17 +12,17 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from windowing.clock import clock_values
-from windowing.columns import Ints, Mask, combined
-from windowing.contents import Lives
-from windowing.errors import DataError
-from windowing.interval_grid import make_intervals
-from windowing.jit import kernel
-from windowing.marks import epochs
-from windowing.panes import AT_END, TIMING, Outputs, Panes, reason
-from windowing.sequence import Sequences
-from windowing.spec import TimeInterval
-from windowing.watermark import NO_LEVEL, Watermarks
+from .clock import clock_values
+from .columns import Ints, Mask, combined
+from .contents import Lives
+from .errors import DataError
+from .interval_grid import make_intervals
+from .jit import kernel
+from .marks import epochs
+from .panes import AT_END, TIMING, Outputs, Panes, reason
+from .sequence import Sequences
+from .spec import TimeInterval
+from .watermark import NO_LEVEL, Watermarks
 
 _MOST = 60_000_000
 _END, _LATE, _WATERMARK = (np.int8(reason(name)) for name in ("end", "late", "watermark"))

@@ -8,14 +8,14 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from windowing.clock import clock_values
-from windowing.columns import Ints, Mask, Measures, combined, overflows
-from windowing.marks import no_marks
-from windowing.plan import Plan
-from windowing.sequence import order_of
-from windowing.setting import Clock
-from windowing.spec import TimeInterval
-from windowing.watermark import Lateness, Watermarks, highest, in_order, make_lateness, rises, watermarks_at
+from .clock import clock_values
+from .columns import Ints, Mask, Measures, combined, overflows
+from .marks import no_marks
+from .plan import Plan
+from .sequence import order_of
+from .setting import Clock
+from .spec import TimeInterval
+from .watermark import Lateness, Watermarks, highest, in_order, make_lateness, rises, watermarks_at
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 
-from windowing.columns import Ints, combined
-from windowing.sequence import group_codes
+from .columns import Ints, combined
+from .sequence import group_codes
 
 
 def first_places(keys: pa.Table, wanted: pa.Table) -> Ints:

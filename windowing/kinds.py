@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from windowing.batched import batched_panes
-from windowing.intervals import interval_panes
-from windowing.marks import Marks, joined
-from windowing.panes import Panes
-from windowing.segments import merged, segments
-from windowing.sequence import Sequences
-from windowing.setting import Setting
-from windowing.signals import Signals
-from windowing.sliding import sliding_panes
-from windowing.spec import Batched, Sliding, TimeInterval, Tumbling, WindowSpec
-from windowing.tumbling import tumbling_panes
+from .batched import batched_panes
+from .intervals import interval_panes
+from .marks import Marks, joined
+from .panes import Panes
+from .segments import merged, segments
+from .sequence import Sequences
+from .setting import Setting
+from .signals import Signals
+from .sliding import sliding_panes
+from .spec import Batched, Sliding, TimeInterval, Tumbling, WindowSpec
+from .tumbling import tumbling_panes
 
 
 def panes_of(spec: WindowSpec, sequences: Sequences, signals: Signals, setting: Setting) -> tuple[Panes, Marks]:

@@ -8,17 +8,17 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from windowing.aggregates import Bound, Found, PaneFailed, PaneOverflow, compute
-from windowing.columns import Ints, combined, words
-from windowing.contents import Contents, Ranges, batches, part, simplest
-from windowing.errors import DataError
-from windowing.groups import grouped
-from windowing.jit import kernel
-from windowing.panes import Panes
-from windowing.plan import Plan
-from windowing.sequence import Sequences, group_codes
-from windowing.spec import Batched, Sliding, Tumbling
-from windowing.stamps import constant
+from .aggregates import Bound, Found, PaneFailed, PaneOverflow, compute
+from .columns import Ints, combined, words
+from .contents import Contents, Ranges, batches, part, simplest
+from .errors import DataError
+from .groups import grouped
+from .jit import kernel
+from .panes import Panes
+from .plan import Plan
+from .sequence import Sequences, group_codes
+from .spec import Batched, Sliding, Tumbling
+from .stamps import constant
 
 _LONG = {"collect", "collect_distinct", "string_join"}
 

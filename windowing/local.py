@@ -10,23 +10,23 @@ from typing import Literal
 import numpy as np
 import pyarrow as pa
 
-from windowing.columns import Ints, Mask, combined, scale_of
-from windowing.errors import ConfigError, DataError
-from windowing.given import Calls, Names, Rows, as_calls, as_names, as_table
-from windowing.interval_grid import make_intervals
-from windowing.judgement import event_times, judge, watermarks_of
-from windowing.marks import NO_FILE, Marks, in_order, no_marks, placed
-from windowing.names import did_you_mean
-from windowing.options import AtEnd, Emit, Empty, Options
-from windowing.order import OrderBy
-from windowing.parse import parse_window
-from windowing.plan import Plan, make_plan
-from windowing.scan import Bounds, empty_mark_rows, empty_tick_rows, scan
-from windowing.screen import kept_and_rejected, screen, with_late
-from windowing.sequence import build, one_batch
-from windowing.signals import Signals, advances, window_marks
-from windowing.spec import TimeInterval, WindowSpec
-from windowing.watermark import explicit
+from .columns import Ints, Mask, combined, scale_of
+from .errors import ConfigError, DataError
+from .given import Calls, Names, Rows, as_calls, as_names, as_table
+from .interval_grid import make_intervals
+from .judgement import event_times, judge, watermarks_of
+from .marks import NO_FILE, Marks, in_order, no_marks, placed
+from .names import did_you_mean
+from .options import AtEnd, Emit, Empty, Options
+from .order import OrderBy
+from .parse import parse_window
+from .plan import Plan, make_plan
+from .scan import Bounds, empty_mark_rows, empty_tick_rows, scan
+from .screen import kept_and_rejected, screen, with_late
+from .sequence import build, one_batch
+from .signals import Signals, advances, window_marks
+from .spec import TimeInterval, WindowSpec
+from .watermark import explicit
 
 Seconds = int | float | str | Fraction
 Clock = int | float | Fraction | dt.datetime

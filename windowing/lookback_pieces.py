@@ -9,22 +9,22 @@ from typing import Any
 
 import numpy as np
 
-from windowing.chains import chains
-from windowing.columns import Ints, Mask
-from windowing.distance import measured
-from windowing.holding import of_use
-from windowing.judgement import is_ordered_by_time
-from windowing.marks import epochs
-from windowing.pieces import HELD, Entry, Follow, Held, Summary, chained, stands_at_end
-from windowing.plan import Plan
-from windowing.scan import setting_of
-from windowing.sequence import Sequences
-from windowing.setting import Clock
-from windowing.signals import Signals
-from windowing.sliding import evicted_at
-from windowing.sliding_kernels import comparable, rises
-from windowing.spec import Delta, Sliding, TimeInterval
-from windowing.watermark import NO_LEVEL
+from .chains import chains
+from .columns import Ints, Mask
+from .distance import measured
+from .holding import of_use
+from .judgement import is_ordered_by_time
+from .marks import epochs
+from .pieces import HELD, Entry, Follow, Held, Summary, chained, stands_at_end
+from .plan import Plan
+from .scan import setting_of
+from .sequence import Sequences
+from .setting import Clock
+from .signals import Signals
+from .sliding import evicted_at
+from .sliding_kernels import comparable, rises
+from .spec import Delta, Sliding, TimeInterval
+from .watermark import NO_LEVEL
 
 
 def lookback_summary(plan: Plan, piece: Sequences, signals: Signals) -> tuple[Summary, Ints]:

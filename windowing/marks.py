@@ -13,9 +13,9 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from windowing.columns import Ints, words
-from windowing.jit import kernel
-from windowing.sequence import Sequences, one_batch, order_of
+from .columns import Ints, words
+from .jit import kernel
+from .sequence import Sequences, one_batch, order_of
 
 NO_FILE = -1
 

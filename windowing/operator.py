@@ -20,8 +20,8 @@ from typing import Any, ClassVar, TypeAlias
 
 import pyarrow as pa
 
-from windowing.errors import ConfigError
-from windowing.own_modules import import_own
+from .errors import ConfigError
+from .own_modules import import_own
 
 Row: TypeAlias = Mapping[str, Any]
 Given: TypeAlias = Iterable[Row] | None
@@ -89,9 +89,7 @@ def load(name: str) -> type[Operator]:
     if not isinstance(found, type):
         raise ConfigError(f"--operator {name}: module {module_name!r} has no class {class_name!r}", "say MODULE:CLASS")
     if not issubclass(found, Operator):
-        raise ConfigError(
-            f"--operator {name}: {class_name} is no operator", "derive it from windowing.operator.Operator"
-        )
+        raise ConfigError(f"--operator {name}: {class_name} is no operator", "derive it from wincli.Operator")
     output_fields(found)
     return found
 

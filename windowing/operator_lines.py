@@ -11,14 +11,14 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from windowing.columns import Ints, combined
-from windowing.errors import DataError
-from windowing.marks import NO_FILE, Marks
-from windowing.operator import Given, Operator, PaneInfo, Row, output_fields, reason_of
-from windowing.plan import Plan
-from windowing.result_schema import FIXED, MARK, OUTPUTS, ROW, STEP
-from windowing.sequence import Sequences
-from windowing.stamps import mark_stamps
+from .columns import Ints, combined
+from .errors import DataError
+from .marks import NO_FILE, Marks
+from .operator import Given, Operator, PaneInfo, Row, output_fields, reason_of
+from .plan import Plan
+from .result_schema import FIXED, MARK, OUTPUTS, ROW, STEP
+from .sequence import Sequences
+from .stamps import mark_stamps
 
 MOST_LINES = 100_000
 _BLOCK = 4096  # rows that are Python values at a time, but for those that a window holds

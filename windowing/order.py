@@ -9,10 +9,10 @@ from typing import Literal
 
 import pyarrow as pa
 
-from windowing.columns import is_instant, is_measurable, is_sortable
-from windowing.errors import ClockError, ConfigError
-from windowing.names import did_you_mean
-from windowing.spec import TimeInterval, WindowSpec, attributes, needs_clock
+from .columns import is_instant, is_measurable, is_sortable
+from .errors import ClockError, ConfigError
+from .names import did_you_mean
+from .spec import TimeInterval, WindowSpec, attributes, needs_clock
 
 _STAMP = re.compile(r"_(at|tie)(_\d+)?")  # of a result: when its panes came out
 OrderBy = Sequence[str] | Literal["arrival"] | None

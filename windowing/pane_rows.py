@@ -7,13 +7,13 @@ from collections.abc import Iterator
 import numpy as np
 import pyarrow as pa
 
-from windowing.columns import Ints, combined, words
-from windowing.contents import batches, gathered
-from windowing.options import SortKey
-from windowing.panes import Panes
-from windowing.plan import Plan
-from windowing.result_schema import ROW
-from windowing.sequence import Sequences
+from .columns import Ints, combined, words
+from .contents import batches, gathered
+from .options import SortKey
+from .panes import Panes
+from .plan import Plan
+from .result_schema import ROW
+from .sequence import Sequences
 
 
 def row_batches(plan: Plan, sequences: Sequences, panes: Panes, told: pa.Table) -> Iterator[pa.Table]:

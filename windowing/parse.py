@@ -35,13 +35,13 @@ from collections.abc import Callable, Mapping
 from fractions import Fraction
 from typing import Final
 
-from windowing import spec
-from windowing.aggregate_call import read_aggregate
-from windowing.batched_clause import read_batched, stray
-from windowing.calls import read_call
-from windowing.errors import Span
-from windowing.policy_calls import EVICTIONS, POLICIES, SLIDING_POLICIES, read_eviction, read_policy
-from windowing.tokens import Cursor
+from . import spec
+from .aggregate_call import read_aggregate
+from .batched_clause import read_batched, stray
+from .calls import read_call
+from .errors import Span
+from .policy_calls import EVICTIONS, POLICIES, SLIDING_POLICIES, read_eviction, read_policy
+from .tokens import Cursor
 
 _WINDOWS: Final = ("tumbling", "sliding", "timeInterval", "within", "retain", "partition by")
 _OPTIONS: Final = ("partitioned", "partitionAge", "partitionCount", "tupleCount")

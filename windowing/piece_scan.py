@@ -9,19 +9,19 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from windowing.carry import Flags, Past, fresh, no_flags
-from windowing.chains import End, follow
-from windowing.columns import Ints, Mask
-from windowing.distance import measured
-from windowing.lookback_pieces import dead_at, lookback_entries, lookback_summary, still_held
-from windowing.pieces import Entry, Follow, Summary
-from windowing.plan import Plan, panes_only
-from windowing.scan import Bounds, Scanned, scan
-from windowing.sequence import Sequences, one_batch, taken
-from windowing.signals import Signals
-from windowing.sliding_kernels import comparable
-from windowing.spec import Delta, Sliding, Tumbling
-from windowing.tumbling_pieces import tumbling_entries, tumbling_summary
+from .carry import Flags, Past, fresh, no_flags
+from .chains import End, follow
+from .columns import Ints, Mask
+from .distance import measured
+from .lookback_pieces import dead_at, lookback_entries, lookback_summary, still_held
+from .pieces import Entry, Follow, Summary
+from .plan import Plan, panes_only
+from .scan import Bounds, Scanned, scan
+from .sequence import Sequences, one_batch, taken
+from .signals import Signals
+from .sliding_kernels import comparable
+from .spec import Delta, Sliding, Tumbling
+from .tumbling_pieces import tumbling_entries, tumbling_summary
 
 
 def summarise(plan: Plan, piece: Sequences, signals: Signals) -> tuple[Summary, Ints]:

@@ -13,14 +13,14 @@ from typing import Any, TypeAlias
 
 import pyarrow as pa
 
-from windowing.chains import Chains, End, end_of
-from windowing.clock import clock_values
-from windowing.columns import Measures, combined
-from windowing.plan import Plan
-from windowing.scan import looks_back
-from windowing.sequence import Sequences
-from windowing.setting import Clock
-from windowing.spec import Batched, Sliding, Tumbling, needs_clock
+from .chains import Chains, End, end_of
+from .clock import clock_values
+from .columns import Measures, combined
+from .plan import Plan
+from .scan import looks_back
+from .sequence import Sequences
+from .setting import Clock
+from .spec import Batched, Sliding, Tumbling, needs_clock
 
 
 @dataclass(frozen=True, slots=True)

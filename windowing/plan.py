@@ -9,25 +9,14 @@ from typing import Literal
 
 import pyarrow as pa
 
-from windowing.aggregates import Bound, bind, columns_of
-from windowing.checks import Explain, check_options, check_window, field_of, measured
-from windowing.instants import bounds_type, instants_type
-from windowing.operator import load, output_fields
-from windowing.options import Options, SortKey, sort_key
-from windowing.order import Order, OrderBy, choose_event_time, choose_order
-from windowing.result_schema import (
-    FIXED,
-    MARK,
-    OUTPUTS,
-    POS,
-    ROW,
-    STEP,
-    TURN,
-    head_fields,
-    numbered,
-    result_schema,
-)
-from windowing.spec import (
+from .aggregates import Bound, bind, columns_of
+from .checks import Explain, check_options, check_window, field_of, measured
+from .instants import bounds_type, instants_type
+from .operator import load, output_fields
+from .options import Options, SortKey, sort_key
+from .order import Order, OrderBy, choose_event_time, choose_order
+from .result_schema import FIXED, MARK, OUTPUTS, POS, ROW, STEP, TURN, head_fields, numbered, result_schema
+from .spec import (
     AggregateCall,
     Batched,
     Calendar,
@@ -41,7 +30,7 @@ from windowing.spec import (
     WindowSpec,
     attributes,
 )
-from windowing.stream import StreamInfo
+from .stream import StreamInfo
 
 _MOST_LINES = 100  # a row: more would make slices too many
 Causes = Literal["rows", "ticks", "both"]

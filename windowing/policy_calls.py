@@ -9,10 +9,10 @@ from collections.abc import Callable, Mapping
 from fractions import Fraction
 from typing import Final, TypeVar
 
-from windowing import spec
-from windowing.calls import Call, read_call
-from windowing.names import did_you_mean, nearest
-from windowing.tokens import Cursor, Token
+from . import spec
+from .calls import Call, read_call
+from .names import did_you_mean, nearest
+from .tokens import Cursor, Token
 
 _T = TypeVar("_T")
 

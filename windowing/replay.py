@@ -17,15 +17,15 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from windowing.columns import Ints
-from windowing.errors import ConfigError
-from windowing.marks import Marks
-from windowing.operator import Given, Operator, Row, load, reason_of
-from windowing.operator_lines import MOST_LINES, Lines, key_of, pane_infos, python_rows
-from windowing.panes import BY_TICK, Panes
-from windowing.plan import Plan
-from windowing.replay_course import Course, course_of
-from windowing.sequence import Sequences
+from .columns import Ints
+from .errors import ConfigError
+from .marks import Marks
+from .operator import Given, Operator, Row, load, reason_of
+from .operator_lines import MOST_LINES, Lines, key_of, pane_infos, python_rows
+from .panes import BY_TICK, Panes
+from .plan import Plan
+from .replay_course import Course, course_of
+from .sequence import Sequences
 
 
 def operator_batches(

@@ -10,16 +10,16 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow.compute as pc
 
-from windowing.clock import clock_values
-from windowing.columns import Ints, Mask, combined
-from windowing.contents import Lives, Ranges, edge_rows, lives_of
-from windowing.interval_grid import Intervals, make_intervals
-from windowing.marks import Marks, epochs
-from windowing.panes import AT_END, Panes
-from windowing.plan import Plan
-from windowing.sequence import Sequences
-from windowing.sliding import evicted_at
-from windowing.spec import Batched, Sliding, TimeInterval, Tumbling
+from .clock import clock_values
+from .columns import Ints, Mask, combined
+from .contents import Lives, Ranges, edge_rows, lives_of
+from .interval_grid import Intervals, make_intervals
+from .marks import Marks, epochs
+from .panes import AT_END, Panes
+from .plan import Plan
+from .sequence import Sequences
+from .sliding import evicted_at
+from .spec import Batched, Sliding, TimeInterval, Tumbling
 
 _NEVER = -1
 

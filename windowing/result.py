@@ -8,18 +8,18 @@ from dataclasses import replace
 import numpy as np
 import pyarrow as pa
 
-from windowing.columns import Ints, combined
-from windowing.contents import edge_rows, entered, left
-from windowing.lines import aggregate_lines
-from windowing.marks import Marks
-from windowing.pane_rows import row_batches
-from windowing.panes import CLOSED_BY, TIMING, Panes
-from windowing.plan import Plan
-from windowing.replay import operator_batches
-from windowing.result_schema import POS, TURN
-from windowing.rows_out import check_panes
-from windowing.sequence import Sequences
-from windowing.stamps import constant, mark_stamps, stamps
+from .columns import Ints, combined
+from .contents import edge_rows, entered, left
+from .lines import aggregate_lines
+from .marks import Marks
+from .pane_rows import row_batches
+from .panes import CLOSED_BY, TIMING, Panes
+from .plan import Plan
+from .replay import operator_batches
+from .result_schema import POS, TURN
+from .rows_out import check_panes
+from .sequence import Sequences
+from .stamps import constant, mark_stamps, stamps
 
 _REPEATS = 8
 """Lines a key: with fewer, plain text is written faster than a dictionary (at 1 line four times), and smaller."""

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from windowing.contents import sizes
-from windowing.errors import DataError
-from windowing.panes import Panes
-from windowing.plan import Plan
-from windowing.spec import Batched, Count, Sliding, Tumbling
+from .contents import sizes
+from .errors import DataError
+from .panes import Panes
+from .plan import Plan
+from .spec import Batched, Count, Sliding, Tumbling
 
 
 def may_multiply(plan: Plan) -> bool:

@@ -9,24 +9,24 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from windowing.carry import Carry, Past
-from windowing.columns import Ints, Mask, combined, measures
-from windowing.contents import Contents, shown, take
-from windowing.earlier import bare_before, numbered_on, seen_before, with_earlier
-from windowing.eviction import evictions
-from windowing.holding import carry_of
-from windowing.kinds import panes_of
-from windowing.marks import Marks, unoccupied
-from windowing.panes import AT_END, Bare, Panes, reason
-from windowing.plan import Plan
-from windowing.result import mark_rows, result_tables, tick_rows, told_panes
-from windowing.sequence import Sequences
-from windowing.setting import Clock, Setting
-from windowing.signals import Signals
-from windowing.spec import Batched, Calendar, Sliding, Time, Tumbling
-from windowing.timed import empty_ticks
-from windowing.watermark import NO_LEVEL
-from windowing.weights import weights_of
+from .carry import Carry, Past
+from .columns import Ints, Mask, combined, measures
+from .contents import Contents, shown, take
+from .earlier import bare_before, numbered_on, seen_before, with_earlier
+from .eviction import evictions
+from .holding import carry_of
+from .kinds import panes_of
+from .marks import Marks, unoccupied
+from .panes import AT_END, Bare, Panes, reason
+from .plan import Plan
+from .result import mark_rows, result_tables, tick_rows, told_panes
+from .sequence import Sequences
+from .setting import Clock, Setting
+from .signals import Signals
+from .spec import Batched, Calendar, Sliding, Time, Tumbling
+from .timed import empty_ticks
+from .watermark import NO_LEVEL
+from .weights import weights_of
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,10 +8,10 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from windowing.checks import measured
-from windowing.columns import Ints, Mask, combined, has_nan, measures, overflows
-from windowing.plan import Plan
-from windowing.spec import attributes, needs_clock
+from .checks import measured
+from .columns import Ints, Mask, combined, has_nan, measures, overflows
+from .plan import Plan
+from .spec import attributes, needs_clock
 
 Reasons = npt.NDArray[np.object_]
 

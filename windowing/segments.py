@@ -12,12 +12,12 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from windowing.carry import Past, Registers
-from windowing.columns import Ints, Mask, combined
-from windowing.eviction import Evictions
-from windowing.panes import AT_END, BY_TICK, Panes, reason
-from windowing.sequence import Sequences, group_codes
-from windowing.spec import Count, Sliding, Tumbling
+from .carry import Past, Registers
+from .columns import Ints, Mask, combined
+from .eviction import Evictions
+from .panes import AT_END, BY_TICK, Panes, reason
+from .sequence import Sequences, group_codes
+from .spec import Count, Sliding, Tumbling
 
 _MOST = np.iinfo(np.int64).max
 

@@ -16,10 +16,10 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from windowing.columns import Ints, as_values, combined, distinct, hardly_repeats, sorted_rows, words
-from windowing.radix import radix_order, ranked_words
-from windowing.sequence_kernels import bounds_of, by_code, falls_and_ties, falls_and_ties_of, interleave
-from windowing.text_order import is_text, merged
+from .columns import Ints, as_values, combined, distinct, hardly_repeats, sorted_rows, words
+from .radix import radix_order, ranked_words
+from .sequence_kernels import bounds_of, by_code, falls_and_ties, falls_and_ties_of, interleave
+from .text_order import is_text, merged
 
 Codes = npt.NDArray[np.int32]
 _Sorted: TypeAlias = tuple[Ints | None, pa.Table | None, Ints]

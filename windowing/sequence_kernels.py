@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from windowing.columns import Ints
-from windowing.jit import kernel
-from windowing.radix import Codes
+from .columns import Ints
+from .jit import kernel
+from .radix import Codes
 
 
 @kernel

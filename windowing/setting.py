@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from fractions import Fraction
 
-from windowing.carry import Past
-from windowing.columns import Ints
+from .carry import Past
+from .columns import Ints
 
 Clock = int | float
 

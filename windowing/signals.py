@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from windowing.eviction import Evictions
-from windowing.marks import Marks
-from windowing.watermark import Watermarks
+from .eviction import Evictions
+from .marks import Marks
+from .watermark import Watermarks
 
 
 @dataclass(frozen=True, slots=True)

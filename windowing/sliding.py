@@ -15,19 +15,19 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from windowing.carry import Past
-from windowing.clock import clock_values, now, time_grid
-from windowing.columns import Ints, Mask, Measures, Scale, combined, measures, scale_of
-from windowing.contents import Lives, Ranges
-from windowing.distance import amount_of, measured
-from windowing.errors import DataError
-from windowing.grid import Grid
-from windowing.panes import AT_END, BY_TICK, Bare, Panes, reason
-from windowing.sequence import Sequences
-from windowing.setting import Clock, Setting
-from windowing.sliding_kernels import are_risen, comparable, driven_out, oldest_held
-from windowing.spec import Count, Delta, Sliding, SlidingPolicy, Time
-from windowing.tumbling import Baselines, delta_starts
+from .carry import Past
+from .clock import clock_values, now, time_grid
+from .columns import Ints, Mask, Measures, Scale, combined, measures, scale_of
+from .contents import Lives, Ranges
+from .distance import amount_of, measured
+from .errors import DataError
+from .grid import Grid
+from .panes import AT_END, BY_TICK, Bare, Panes, reason
+from .sequence import Sequences
+from .setting import Clock, Setting
+from .sliding_kernels import are_risen, comparable, driven_out, oldest_held
+from .spec import Count, Delta, Sliding, SlidingPolicy, Time
+from .tumbling import Baselines, delta_starts
 
 _MOST_TICKS = 50_000_000
 _MOST_ROWS = 2**62  # of a window

@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from windowing.columns import Ints, Mask, Measures
-from windowing.jit import kernel
+from .columns import Ints, Mask, Measures
+from .jit import kernel
 
 _LOWEST = np.int64(-(2**63))
 

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Final, Literal, TypeAlias
 
-from windowing.errors import ConfigError
+from .errors import ConfigError
 
 WORD: Final = r"[^\W\d][\w.]*"
 """A bare column name: letters of any script, digits, ``_`` and ``.``, with no digit or ``.`` first."""

@@ -6,13 +6,13 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from windowing.columns import Ints
-from windowing.instants import instants_of
-from windowing.marks import Marks
-from windowing.panes import BY_TICK
-from windowing.plan import Plan
-from windowing.result_schema import POS, TURN, numbered
-from windowing.sequence import Sequences
+from .columns import Ints
+from .instants import instants_of
+from .marks import Marks
+from .panes import BY_TICK
+from .plan import Plan
+from .result_schema import POS, TURN, numbered
+from .sequence import Sequences
 
 
 def stamps(plan: Plan, sequences: Sequences, marks: Marks, cause: Ints, at: pa.Array | None) -> list[pa.Array]:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from windowing.columns import Ints, Mask
-from windowing.contents import Ranges
-from windowing.panes import AT_END, reason
-from windowing.sequence import Sequences
+from .columns import Ints, Mask
+from .contents import Ranges
+from .panes import AT_END, reason
+from .sequence import Sequences
 
 
 def change_starts(bounds: Ints, labels: Ints) -> Ints:

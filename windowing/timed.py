@@ -7,16 +7,16 @@ from typing import TypeAlias
 import numpy as np
 import pyarrow as pa
 
-from windowing.calendar_grid import CalendarGrid, make_calendar_grid
-from windowing.clock import clock_values, now, time_grid
-from windowing.columns import Ints, Mask, Measures, combined
-from windowing.errors import DataError
-from windowing.grid import Grid
-from windowing.panes import BY_TICK, Panes
-from windowing.sequence import Sequences
-from windowing.setting import Clock, Setting
-from windowing.spec import Calendar, Time
-from windowing.starts import change_starts, closed_by, panes_at, ranges
+from .calendar_grid import CalendarGrid, make_calendar_grid
+from .clock import clock_values, now, time_grid
+from .columns import Ints, Mask, Measures, combined
+from .errors import DataError
+from .grid import Grid
+from .panes import BY_TICK, Panes
+from .sequence import Sequences
+from .setting import Clock, Setting
+from .spec import Calendar, Time
+from .starts import change_starts, closed_by, panes_at, ranges
 
 AnyGrid: TypeAlias = Grid | CalendarGrid
 _MOST_EMPTY = 20_000_000

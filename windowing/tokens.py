@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Final
 
-from windowing.errors import Span, SpecError
-from windowing.names import did_you_mean
-from windowing.spec import WORD
+from .errors import Span, SpecError
+from .names import did_you_mean
+from .spec import WORD
 
 SECONDS: Final = {
     "": Fraction(1),

@@ -10,16 +10,16 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from windowing.columns import Ints, Mask, Measures, combined
-from windowing.distance import measured
-from windowing.jit import kernel
-from windowing.marks import Marks, epochs
-from windowing.panes import Panes
-from windowing.sequence import Sequences
-from windowing.setting import Setting
-from windowing.spec import Calendar, Count, Delta, Gap, Punct, Time, Tumbling
-from windowing.starts import change_starts, closed_by, panes_at, ranges
-from windowing.timed import timed_panes
+from .columns import Ints, Mask, Measures, combined
+from .distance import measured
+from .jit import kernel
+from .marks import Marks, epochs
+from .panes import Panes
+from .sequence import Sequences
+from .setting import Setting
+from .spec import Calendar, Count, Delta, Gap, Punct, Time, Tumbling
+from .starts import change_starts, closed_by, panes_at, ranges
+from .timed import timed_panes
 
 
 class Baselines(NamedTuple):

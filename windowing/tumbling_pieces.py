@@ -9,19 +9,19 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from windowing.chains import Chains, End, chains, have_risen
-from windowing.columns import measures
-from windowing.contents import Ranges
-from windowing.distance import measured
-from windowing.marks import Marks, epochs, no_marks
-from windowing.panes import AT_END
-from windowing.pieces import Entry, Fixed, Follow, Summary, chained, stands_at_end
-from windowing.plan import Plan
-from windowing.scan import setting_of
-from windowing.sequence import Sequences, one_batch
-from windowing.sliding_kernels import comparable
-from windowing.spec import Count, Delta, Gap, Punct, Tumbling
-from windowing.tumbling import tumbling_panes
+from .chains import Chains, End, chains, have_risen
+from .columns import measures
+from .contents import Ranges
+from .distance import measured
+from .marks import Marks, epochs, no_marks
+from .panes import AT_END
+from .pieces import Entry, Fixed, Follow, Summary, chained, stands_at_end
+from .plan import Plan
+from .scan import setting_of
+from .sequence import Sequences, one_batch
+from .sliding_kernels import comparable
+from .spec import Count, Delta, Gap, Punct, Tumbling
+from .tumbling import tumbling_panes
 
 
 def tumbling_summary(plan: Plan, spec: Tumbling, piece: Sequences, marks: Marks) -> Summary:

@@ -14,13 +14,13 @@ from fractions import Fraction
 import numpy as np
 import pyarrow as pa
 
-from windowing.columns import Ints, Mask, Measures, Scale
-from windowing.interval_grid import Intervals, make_intervals
-from windowing.jit import kernel
-from windowing.marks import NO_FILE, Marks
-from windowing.sequence import one_batch, order_of
-from windowing.setting import Clock
-from windowing.spec import TimeInterval
+from .columns import Ints, Mask, Measures, Scale
+from .interval_grid import Intervals, make_intervals
+from .jit import kernel
+from .marks import NO_FILE, Marks
+from .sequence import one_batch, order_of
+from .setting import Clock
+from .spec import TimeInterval
 
 NO_LEVEL = int(np.iinfo(np.int64).min)
 """The level before the first watermark: no pane is complete."""

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from windowing.columns import Ints, Mask, combined
-from windowing.contents import Contents, Ranges, shown
-from windowing.plan import Plan
-from windowing.sequence import Sequences
+from .columns import Ints, Mask, combined
+from .contents import Contents, Ranges, shown
+from .plan import Plan
+from .sequence import Sequences
 
 
 @dataclass(frozen=True, slots=True)

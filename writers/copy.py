@@ -9,10 +9,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import parquet
 
-from windowing.engine.ports import Part
-from windowing.result_schema import MARK
-from writers.faults import writing
-from writers.sink import FileSink
+from ..windowing.engine.ports import Part
+from ..windowing.result_schema import MARK
+from .faults import writing
+from .sink import FileSink
 
 _ROWS = 1 << 16  # at a time: a part may be larger than what a task should hold
 

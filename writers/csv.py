@@ -15,9 +15,9 @@ from typing import IO
 import pyarrow as pa
 from pyarrow import csv
 
-from writers.json_text import json_text
-from writers.schema import plain
-from writers.text import batches, check_years, hexadecimal, in_utc, is_binary
+from .json_text import json_text
+from .schema import plain
+from .text import batches, check_years, hexadecimal, in_utc, is_binary
 
 
 def encode(tables: Iterable[pa.Table], schema: pa.Schema, file: IO[bytes] | pa.NativeFile) -> None:

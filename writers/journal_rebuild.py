@@ -7,12 +7,12 @@ from pathlib import Path
 
 from pyarrow import fs
 
-from windowing.errors import DamagedError
-from writers.journal import GIVE_UP, Journal, PromisedOutput, is_whole, read_journal
-from writers.output import manifest_in
-from writers.place import SUCCESS, Place, locate
-from writers.record import UnitRecord, WrittenOutput
-from writers.state_folder import JOURNAL, RECORD
+from ..windowing.errors import DamagedError
+from .journal import GIVE_UP, Journal, PromisedOutput, is_whole, read_journal
+from .output import manifest_in
+from .place import SUCCESS, Place, locate
+from .record import UnitRecord, WrittenOutput
+from .state_folder import JOURNAL, RECORD
 
 
 def read_or_rebuild(root: Path) -> Journal | None:

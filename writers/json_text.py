@@ -9,9 +9,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from windowing.escaping import readable
-from writers.schema import is_list
-from writers.text import check_years, content, far_ticks, hexadecimal, in_utc, is_binary
+from ..windowing.escaping import readable
+from .schema import is_list
+from .text import check_years, content, far_ticks, hexadecimal, in_utc, is_binary
 
 
 def json_text(array: pa.Array, name: str, exact: bool = False) -> pa.StringArray:

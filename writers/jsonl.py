@@ -14,9 +14,9 @@ from typing import IO
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from writers.json_text import objects
-from writers.schema import plain
-from writers.text import batches, content
+from .json_text import objects
+from .schema import plain
+from .text import batches, content
 
 
 def encode(tables: Iterable[pa.Table], schema: pa.Schema, file: IO[bytes] | pa.NativeFile) -> None:

@@ -14,9 +14,9 @@ from pathlib import Path
 
 from pyarrow import fs
 
-from windowing.errors import OutputError
-from writers.faults import writing
-from writers.place import Place
+from ..windowing.errors import OutputError
+from .faults import writing
+from .place import Place
 
 _LONGEST = 1 << 12  # bytes of a lock file, far more than it has
 _MOST_PROCESSES = 1 << 31  # a process id is a number of 32 bits

@@ -10,9 +10,9 @@ from typing import Any
 
 import pyarrow as pa
 
-from windowing.engine.ports import Counts, InputFile, Part
-from windowing.stream import StreamInfo
-from writers.schema import plain
+from ..windowing.engine.ports import Counts, InputFile, Part
+from ..windowing.stream import StreamInfo
+from .schema import plain
 
 FORMAT = 1
 """Goes up when a key of the manifest changes its meaning."""

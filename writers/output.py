@@ -12,14 +12,14 @@ from typing import Any, Literal
 import pyarrow as pa
 from pyarrow import fs
 
-from windowing.checksum import read_object, sealed, unsealed
-from windowing.errors import ConfigError, OutputError
-from writers import remote, swap
-from writers.faults import reason, writing
-from writers.lock import Owner, hold
-from writers.overlap import refuse_overlap
-from writers.place import MANIFEST, REJECTED, SUCCESS, Place, locate, new_token
-from writers.sink import FileSink, Format, check_types, is_attempt
+from ..windowing.checksum import read_object, sealed, unsealed
+from ..windowing.errors import ConfigError, OutputError
+from . import remote, swap
+from .faults import reason, writing
+from .lock import Owner, hold
+from .overlap import refuse_overlap
+from .place import MANIFEST, REJECTED, SUCCESS, Place, locate, new_token
+from .sink import FileSink, Format, check_types, is_attempt
 
 Mode = Literal["error", "overwrite"]
 

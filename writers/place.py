@@ -18,10 +18,10 @@ from pathlib import Path
 import pyarrow as pa
 from pyarrow import fs
 
-from windowing.errors import ConfigError
-from windowing.redaction import redacted_path
-from windowing.shown import printable
-from writers.faults import writing
+from ..windowing.errors import ConfigError
+from ..windowing.redaction import redacted_path
+from ..windowing.shown import printable
+from .faults import writing
 
 MANIFEST = "_wincli/manifest.json"
 SUCCESS = "_SUCCESS"

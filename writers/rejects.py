@@ -13,8 +13,8 @@ from typing import IO
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from writers.json_text import objects
-from writers.text import batches, content
+from .json_text import objects
+from .text import batches, content
 
 
 def file_name(index: int) -> str:

@@ -12,7 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 from pyarrow import fs
 
-from writers.place import MANIFEST, SUCCESS, Place
+from .place import MANIFEST, SUCCESS, Place
 
 _MOVES_AT_ONCE = 16  # a move within a store is a request that waits for the other side
 

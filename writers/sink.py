@@ -11,11 +11,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from pyarrow import fs
 
-from windowing.engine.ports import Part
-from windowing.errors import ConfigError
-from writers import csv, jsonl, parquet, rejects, swap
-from writers.faults import writing
-from writers.place import REJECTED, new_token
+from ..windowing.engine.ports import Part
+from ..windowing.errors import ConfigError
+from . import csv, jsonl, parquet, rejects, swap
+from .faults import writing
+from .place import REJECTED, new_token
 
 Format = Literal["parquet", "csv", "jsonl"]
 Encoder = Callable[[Iterable[pa.Table], pa.Schema, "IO[bytes] | pa.NativeFile"], None]

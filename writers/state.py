@@ -10,16 +10,16 @@ from typing import TypeVar
 
 from pyarrow import fs
 
-from windowing.errors import ConfigError, DamagedError, OutputError
-from windowing.shown import printable
-from writers.faults import writing
-from writers.journal_rebuild import read_or_rebuild
-from writers.lock import Lock, Owner, hold_lock, read_owner
-from writers.output import make_folders
-from writers.place import Place, locate, new_token, resolve
-from writers.record import UnitRecord, WrittenOutput
-from writers.state_files import StageFiles
-from writers.state_folder import (
+from ..windowing.errors import ConfigError, DamagedError, OutputError
+from ..windowing.shown import printable
+from .faults import writing
+from .journal_rebuild import read_or_rebuild
+from .lock import Lock, Owner, hold_lock, read_owner
+from .output import make_folders
+from .place import Place, locate, new_token, resolve
+from .record import UnitRecord, WrittenOutput
+from .state_files import StageFiles
+from .state_folder import (
     FORMAT,
     JOURNAL,
     LAST_ERROR,
@@ -35,8 +35,8 @@ from writers.state_folder import (
     refuse_content,
     remove,
 )
-from writers.state_recovery import recover
-from writers.state_staging import StateStaging
+from .state_recovery import recover
+from .state_staging import StateStaging
 
 T = TypeVar("T")
 

@@ -14,14 +14,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import parquet
 
-from windowing.carry_tables import POS
-from windowing.checksum import Checked, checksum
-from windowing.engine.ports import Part
-from windowing.errors import DamagedError
-from writers import swap
-from writers.faults import reason, writing
-from writers.place import new_token
-from writers.schema import is_bytes
+from ..windowing.carry_tables import POS
+from ..windowing.checksum import Checked, checksum
+from ..windowing.engine.ports import Part
+from ..windowing.errors import DamagedError
+from . import swap
+from .faults import reason, writing
+from .place import new_token
+from .schema import is_bytes
 
 _COMPRESSION = "zstd"  # kept for many nights and read once
 _RESTORE = (

@@ -17,12 +17,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from windowing.checksum import read_object, sealed, unsealed
-from windowing.errors import ConfigError, DamagedError
-from writers import swap
-from writers.faults import reason
-from writers.place import new_token
-from writers.record import UnitRecord, WrittenOutput, newer
+from ..windowing.checksum import read_object, sealed, unsealed
+from ..windowing.errors import ConfigError, DamagedError
+from . import swap
+from .faults import reason
+from .place import new_token
+from .record import UnitRecord, WrittenOutput, newer
 
 FORMAT = 1
 """Of the folder; goes up when its layout changes."""

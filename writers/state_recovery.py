@@ -9,18 +9,18 @@ from pathlib import Path
 
 from pyarrow import fs
 
-from windowing.errors import ConfigError, DamagedError, OutputError, WincliError
-from windowing.redaction import restored
-from writers import remote
-from writers.faults import reason, writing
-from writers.journal import Journal, PromisedOutput, finish, is_whole, read_journal, strike
-from writers.journal_rebuild import rebuild
-from writers.lock import Owner, hold
-from writers.output import manifest_in, put_in_place, tidy
-from writers.place import SUCCESS, Place, locate
-from writers.record import WrittenOutput
-from writers.state_folder import RUNNING, former, read_records, read_running, remove, staged, sweep
-from writers.state_staging import is_unit_of, put_unit_in_place
+from ..windowing.errors import ConfigError, DamagedError, OutputError, WincliError
+from ..windowing.redaction import restored
+from . import remote
+from .faults import reason, writing
+from .journal import Journal, PromisedOutput, finish, is_whole, read_journal, strike
+from .journal_rebuild import rebuild
+from .lock import Owner, hold
+from .output import manifest_in, put_in_place, tidy
+from .place import SUCCESS, Place, locate
+from .record import WrittenOutput
+from .state_folder import RUNNING, former, read_records, read_running, remove, staged, sweep
+from .state_staging import is_unit_of, put_unit_in_place
 
 
 def recover(root: Path, shown: str, owner: Owner, named: Sequence[str] = ()) -> list[str]:

@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from windowing.errors import OutputError
-from writers import swap
-from writers.faults import writing
-from writers.record import StageRecord, UnitRecord, WrittenOutput
-from writers.sink import is_attempt
-from writers.state_files import StageFiles, is_part
-from writers.state_folder import RECORD, check_name, former, put, staged
+from ..windowing.errors import OutputError
+from . import swap
+from .faults import writing
+from .record import StageRecord, UnitRecord, WrittenOutput
+from .sink import is_attempt
+from .state_files import StageFiles, is_part
+from .state_folder import RECORD, check_name, former, put, staged
 
 
 @dataclass(frozen=True, slots=True)

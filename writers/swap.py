@@ -13,7 +13,7 @@ import shutil
 import sys
 from pathlib import Path
 
-from writers.place import SUCCESS, Place, new_token
+from .place import SUCCESS, Place, new_token
 
 _AT_FDCWD = -100
 _RENAME_EXCHANGE = 2

@@ -10,8 +10,8 @@ from typing import IO
 import pyarrow as pa
 from pyarrow import parquet as pq
 
-from writers import parquet
-from writers.sink import PART, Format
+from . import parquet
+from .sink import PART, Format
 
 _HEADER = 1 << 24  # bytes that the names of columns stay below
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any, ClassVar
 
-from windowing.operator import Operator, PaneInfo, Row
+from ...windowing.operator import Operator, PaneInfo, Row
 
 
 class LatestMoves(Operator):

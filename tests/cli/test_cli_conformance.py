@@ -24,7 +24,7 @@ from tests import reference
 from tests.cli.running import MASTER, Ran, table, wincli
 from tests.unit import test_batched_conformance as batched
 from tests.unit.test_conformance import ALL, Case, Output, has_nan, order_of, outputs, read, records, table_of
-from windowing.spec import Sliding, Time, Tumbling
+from wincli.windowing.spec import Sliding, Time, Tumbling
 
 Run = Callable[..., Ran]
 CASES = {case.name: case for case in ALL if not has_nan(case) and not case.watermarks}

@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from cli.main import app_options
 from tests.cli.running import ROOT, WINCLI, environment, wincli
+from wincli.cli.main import app_options
 
 HEAVY = {"pyspark", "py4j", "numpy", "pyarrow", "numba", "pandas", "yaml", "rich"}
 LOADED = """
 import sys
-from cli.main import main
+from wincli.cli.main import main
 try:
     main()
 except SystemExit as done:

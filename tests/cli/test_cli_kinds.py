@@ -16,9 +16,9 @@ import pyarrow.parquet as pq
 import pytest
 from pyarrow import csv
 
-import windowing
 from tests.cli.running import MASTER, Ran, manifest, rejected, table, wincli
 from tests.unit.test_chains import as_input
+from wincli import aggregate
 
 Run = Callable[..., Ran]
 Options = dict[str, Any]
@@ -70,7 +70,7 @@ CASES: dict[str, Case] = {
 }
 
 OPERATOR = """
-from windowing.operator import Operator
+from wincli.windowing.operator import Operator
 
 
 class Moves(Operator):
@@ -135,7 +135,7 @@ def called(options: Options, aggregates: Sequence[str] = AGGREGATES) -> Sequence
 
 
 def by_library(window: str, key: Sequence[str], options: Options, aggregates: Sequence[str] | None) -> pa.Table:
-    return windowing.aggregate(LOG, window, key=key, aggregates=aggregates, rejected="drop", **options)
+    return aggregate(LOG, window, key=key, aggregates=aggregates, rejected="drop", **options)
 
 
 def balanced(ran: Ran, out: Path, rows: int, windows: int) -> dict[str, Any]:
@@ -246,7 +246,7 @@ def test_marks_between_the_rows_of_all_keys(run: Run, tmp_path: Path, key: tuple
     last = [int(last_of(LOG.slice(i * FILE, FILE), order)) + i * FILE + 1 for i in range(FILES)]
     for where, marks in (("flag", "flag"), ("files", last)):
         ran = run(*arguments("punct()", key, {"order_by": [order]}, AGGREGATES), "--marks", where, "log", where)
-        want = windowing.aggregate(LOG, "punct()", key=key, order_by=order, marks=marks, aggregates=AGGREGATES)
+        want = aggregate(LOG, "punct()", key=key, order_by=order, marks=marks, aggregates=AGGREGATES)
         same(table(tmp_path / where), want)
         balanced(ran, tmp_path / where, ROWS, number_of_panes(want, key))
     assert len(set(np.flatnonzero(LOG["flag"])) - {end - 1 for end in last}) > 20
@@ -288,12 +288,12 @@ def test_punct_over_a_result(run: Run, tmp_path: Path, name: str) -> None:
     assert name not in MUST_HOLD or MUST_HOLD[name][1] in first[MUST_HOLD[name][0]].to_pylist()
     ran = run(*arguments("punct()", key, {}, ["count()", ids]), "one", "two")
     rows, marks = as_input(emitted(first, [*key, *options.get("group_by", [])]))
-    second = windowing.aggregate(rows, "punct()", key=key, order_by="arrival", marks=marks, aggregates=["count()", ids])
+    second = aggregate(rows, "punct()", key=key, order_by="arrival", marks=marks, aggregates=["count()", ids])
     same_but_stamps(table(tmp_path / "two"), second)
     balanced(ran, tmp_path / "two", len(rows), number_of_panes(second, key))
     ran = run(*arguments("punct()", (), {}, ["ns=collect(count)"]), "two", "three")
     rows, marks = as_input(emitted(second, key))
-    third = windowing.aggregate(rows, "punct()", order_by="arrival", marks=marks, aggregates=["ns=collect(count)"])
+    third = aggregate(rows, "punct()", order_by="arrival", marks=marks, aggregates=["ns=collect(count)"])
     same_but_stamps(table(tmp_path / "three"), third)
     balanced(ran, tmp_path / "three", len(rows), number_of_panes(third, ()))
 

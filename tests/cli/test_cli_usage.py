@@ -219,10 +219,10 @@ WINDOWS: dict[str, tuple[tuple[str, ...], str]] = {
     ),
     "a class that is no operator": (
         ("-w", "count(2)", "--operator", "json:JSONDecoder"),
-        "--operator json:JSONDecoder: JSONDecoder is no operator; derive it from windowing.operator.Operator",
+        "--operator json:JSONDecoder: JSONDecoder is no operator; derive it from wincli.Operator",
     ),
     "an operator that does not say what it writes": (
-        ("-w", "count(2)", "--operator", "windowing.operator:Operator"),
+        ("-w", "count(2)", "--operator", "wincli:Operator"),
         'operator Operator does not say what it writes; say output = {"NAME": "TYPE", ...}',
     ),
 }

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from cli.schema import schema_text
 from tests.cli.running import MASTER, Ran, manifest, rows, table, tree, wincli, write
+from wincli.cli.schema import schema_text
 
 Run = Callable[..., Ran]
 Fails = Callable[..., None]

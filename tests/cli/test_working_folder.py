@@ -17,7 +17,7 @@ PLAIN = ("-a", "n=count()")
 OWN = ("-a", "n=mine:how_many(id)")
 MINE = """
 import numpy as np
-from windowing.operator import Operator
+from wincli.windowing.operator import Operator
 
 import helper
 
@@ -85,7 +85,19 @@ def test_an_empty_entry_of_pythonpath_is_not_the_working_folder(folder: Path, as
 def test_python_with_a_module_leaves_the_working_folder_out_too(folder: Path) -> None:
     (folder / "typing.py").unlink()  # Python itself takes what its -m needs from there
     env = environment({"PYTHONPATH": str(ROOT)})
-    command = [sys.executable, "-m", "cli.main", "run", "--master", LOCAL, "-w", "count(2)", *PLAIN, "log", "out"]
+    command = [
+        sys.executable,
+        "-m",
+        "wincli.cli.main",
+        "run",
+        "--master",
+        LOCAL,
+        "-w",
+        "count(2)",
+        *PLAIN,
+        "log",
+        "out",
+    ]
     done = subprocess.run(command, cwd=folder, env=env, text=True, capture_output=True, timeout=180, check=False)
     assert (done.returncode, rows(folder / "out", "n")) == (0, [2, 1]), done.stderr
     assert was_run(folder) == []

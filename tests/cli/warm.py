@@ -13,11 +13,11 @@ import os
 import sys
 from typing import Any
 
-import cli.progress
-import cli.run
-from cli.main import _main
-from windowing.engine.session import Session
-from windowing.engine.warm import warm
+import wincli.cli.progress
+import wincli.cli.run
+from wincli.cli.main import _main
+from wincli.windowing.engine.session import Session
+from wincli.windowing.engine.warm import warm
 
 
 class Shared:
@@ -26,7 +26,7 @@ class Shared:
     def __init__(self) -> None:
         self.boot: Any = None
         self.on: Any = None
-        self.start = cli.run._boot
+        self.start = wincli.cli.run._boot
 
     def __call__(self, asked: Any, messages: Any) -> Shared:
         if self.on != (asked.job.master, asked.job.spark_conf):
@@ -76,8 +76,10 @@ def run(asked: dict[str, Any]) -> dict[str, Any]:
 
 def main() -> None:
     shared = Shared()
-    cli.run._boot = shared  # type: ignore[assignment]
-    cli.progress._SECONDS_BETWEEN_LINES = math.inf  # what a command says must not hang on how busy this machine is
+    wincli.cli.run._boot = shared  # type: ignore[assignment]
+    wincli.cli.progress._SECONDS_BETWEEN_LINES = (
+        math.inf
+    )  # what a command says must not hang on how busy this machine is
     try:
         for line in sys.stdin:
             sys.stdout.write(json.dumps(run(json.loads(line))) + "\n")

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from conf.spark import spark_settings
-from windowing.engine.session import Session, start
+from wincli.conf.spark import spark_settings
+from wincli.windowing.engine.session import Session, start
 
 MASTER = "local[2]"
 

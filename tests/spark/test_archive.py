@@ -8,16 +8,16 @@ import subprocess
 import sys
 from pathlib import Path
 
-from conf.spark import spark_settings
-from windowing.engine.archive import SWITCH, archive_of
-from windowing.engine.java import find_java
+from wincli.conf.spark import spark_settings
+from wincli.windowing.engine.archive import SWITCH, archive_of
+from wincli.windowing.engine.java import find_java
 
 ROOT = Path(__file__).parents[2]
 
 _USE = """
-from conf.spark import spark_settings
+from wincli.conf.spark import spark_settings
 from pathlib import Path
-from windowing.engine.session import start
+from wincli.windowing.engine.session import start
 import psutil
 with start("local[2]", {}, spark_settings("local[2]", {})) as running:
     java = next(each for each in psutil.Process().children() if each.name() == "java")
@@ -40,7 +40,7 @@ def test_an_archive_is_made_by_a_spark_of_its_own_and_mapped_by_the_next(tmp_pat
     archive = archive_of(find_java(os.environ), settings, {**os.environ, **home, SWITCH: ""})
     assert archive is not None
     asked = {"folder": str(archive.folder), "key": archive.key, "ahead": archive.ahead, "settings": settings}
-    python("-m", "windowing.engine.training", told=json.dumps(asked), **{SWITCH: "off"})
+    python("-m", "wincli.windowing.engine.training", told=json.dumps(asked), **{SWITCH: "off"})
     [size] = archive.sizes()
     assert size > 1 << 20
     name = archive.named(size).name

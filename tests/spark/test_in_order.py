@@ -14,14 +14,14 @@ from pyarrow import fs
 
 from tests.memory import MemorySource
 from tests.spark.results import check_same_rows
-from windowing.engine.rejects import reject_schema
-from windowing.engine.run import Outcome, run_window
-from windowing.engine.session import Session
-from windowing.engine.slices import Sizes
-from windowing.engine.work import NONE, Work
-from windowing.parse import parse_aggregate, parse_window
-from windowing.plan import make_plan
-from writers.sink import FileSink
+from wincli.windowing.engine.rejects import reject_schema
+from wincli.windowing.engine.run import Outcome, run_window
+from wincli.windowing.engine.session import Session
+from wincli.windowing.engine.slices import Sizes
+from wincli.windowing.engine.work import NONE, Work
+from wincli.windowing.parse import parse_aggregate, parse_window
+from wincli.windowing.plan import make_plan
+from wincli.writers.sink import FileSink
 
 ROWS = 4_000
 CUT = Sizes(small=0, chunk=16 << 10, slice=16 << 10)

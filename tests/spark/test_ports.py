@@ -10,8 +10,8 @@ from pathlib import Path
 import psutil
 
 from tests.knocking import call, is_loopback, listening, message, page, work
-from windowing.engine.masters import AUTHENTICATE
-from windowing.engine.session import Session
+from wincli.windowing.engine.masters import AUTHENTICATE
+from wincli.windowing.engine.session import Session
 
 ROOT = Path(__file__).parents[2]
 REFUSED = "Expected SaslMessage"
@@ -47,10 +47,10 @@ def test_one_who_does_not_know_the_secret_is_refused_at_every_port_of_a_local_ma
 CLUSTER = """
 import sys
 import psutil
-from conf.spark import spark_settings
+from wincli.conf.spark import spark_settings
 from tests.knocking import is_loopback, listening
 from tests.spark.test_ports import answer
-from windowing.engine.session import start
+from wincli.windowing.engine.session import start
 
 master = "local-cluster[1,1,1024]"
 with start(master, {}, spark_settings(master, {})) as running:

@@ -17,10 +17,10 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
 from pyspark.sql import types as t
 
-import windowing
+import wincli
 from tests import reference
 from tests.cli.running import MASTER, Ran, Warm
-from windowing.engine.session import Session
+from wincli.windowing.engine.session import Session
 
 ROWS = 3_000
 COLUMNS = ["user", "window", "window_start", "window_end", "closed_by", "n", "total", "high", "ids"]
@@ -150,7 +150,7 @@ def test_spark_reads_what_the_rules_say(sql: SparkSession, folder: Path, log: pa
 def test_spark_reads_what_the_library_says_of_other_kinds(
     sql: SparkSession, folder: Path, log: pa.Table, tmp_path: Path, name: str
 ) -> None:
-    result = windowing.aggregate(log, key=["user"], rejected="drop", **KINDS[name][1])
+    result = wincli.aggregate(log, key=["user"], rejected="drop", **KINDS[name][1])
     pq.write_table(result, tmp_path / "want.parquet")
     got = sql.read.parquet(str(folder / name))
     assert got.columns == result.column_names

@@ -17,9 +17,9 @@ from pathlib import Path
 import psutil
 import pytest
 
-from windowing.engine.session import Progress, Session, guarded
-from windowing.engine.shipping import PACKAGES
-from windowing.errors import DataError, SparkError
+from wincli.windowing.engine.session import Progress, Session, guarded
+from wincli.windowing.engine.shipping import PACKAGES
+from wincli.windowing.errors import DataError, SparkError
 
 ROOT = Path(__file__).parents[2]
 
@@ -110,7 +110,7 @@ def look(_: int) -> tuple[str, int, int, int, list[str], bool]:
     import pyarrow
 
     threads = max(1, len(list(Path("/proc/self/task").glob("*"))))
-    loaded = "windowing.engine.run" in sys.modules
+    loaded = "wincli.windowing.engine.run" in sys.modules
     return sys.executable, threads, pyarrow.cpu_count(), os.getpid(), sys.path, loaded
 
 
@@ -124,9 +124,9 @@ def test_workers_are_the_drivers_python_with_one_thread_and_all_loaded(session: 
 
 SCRIPT = """
 import os, signal, sys, time
-from conf.spark import spark_settings
-from windowing.engine.session import boot, start
-from windowing.errors import WincliError
+from wincli.conf.spark import spark_settings
+from wincli.windowing.engine.session import boot, start
+from wincli.windowing.errors import WincliError
 
 def pid(_):
     return os.getpid()
@@ -182,8 +182,8 @@ def test_workers_grow_from_a_fork_of_the_driver(tmp_path: Path) -> None:
             tmp_path,
             """
 from pathlib import Path
-from windowing.engine.bare import BARE, without_pandas
-from windowing.engine.seed import prepare
+from wincli.windowing.engine.bare import BARE, without_pandas
+from wincli.windowing.engine.seed import prepare
 
 def look(_):
     import pyarrow, psutil
@@ -299,20 +299,20 @@ def test_code_travels_to_executors_elsewhere_and_kernels_are_loaded_there_and_no
     text = """
 import pyarrow as pa
 from pyspark.find_spark_home import _find_spark_home
-from windowing.engine.bare import BARE
-from windowing.parse import parse_window
-from windowing.plan import make_plan
+from wincli.windowing.engine.bare import BARE
+from wincli.windowing.parse import parse_window
+from wincli.windowing.plan import make_plan
 
 def look(_):
     from numba.core.dispatcher import Dispatcher
     import psutil
-    import windowing
-    ours = [module for name, module in list(sys.modules.items()) if name.startswith("windowing.")]
+    import wincli.windowing
+    ours = [module for name, module in list(sys.modules.items()) if name.startswith("wincli.windowing.")]
     kernels = [value.stats for module in ours for value in vars(module).values() if isinstance(value, Dispatcher)]
     loaded, compiled = (sum(sum(s[i].values()) for s in kernels) for i in (1, 2))
-    code = windowing.__path__[0]
+    code = wincli.windowing.__path__[0]
     daemon = psutil.Process(os.getppid()).cmdline()
-    return code, loaded, compiled, "windowing.engine.daemon" in daemon, os.environ["PYTHONPATH"].split(":")
+    return code, loaded, compiled, "wincli.windowing.engine.daemon" in daemon, os.environ["PYTHONPATH"].split(":")
 
 schema = pa.schema([("x", pa.int64())])
 plan = make_plan(parse_window("delta(x, 1)"), schema)
@@ -322,12 +322,14 @@ with boot(master, conf, spark_settings(master, conf), environ={**os.environ, BAR
     starting.warm(plan, schema)
     running = starting.session()
     ((code, loaded, compiled, is_ours, path),) = running.each("look", look, [0])
-    print(code.split("/")[-2:], loaded > 0, compiled, is_ours, "wincli-code" in path, "/users/own" in path)
+    print(code.split("/")[-3:], loaded > 0, compiled, is_ours, "wincli-code" in path, "/users/own" in path)
     print(os.path.exists(os.path.join(_find_spark_home(), "work", running.context.applicationId)))
 print(os.listdir(os.environ["TMPDIR"]))
 """
     code = tmp_path / "code"  # without kernels that were compiled before: then the driver has just compiled all
     for package in PACKAGES:
-        shutil.copytree(ROOT / package, code / package, ignore=shutil.ignore_patterns("__pycache__"))
+        folder = package.split(".")
+        shutil.copytree(ROOT / folder[-1], code.joinpath(*folder), ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copy(ROOT / "__init__.py", code / "wincli")
     out = told(script(tmp_path, text, PYTHONPATH=str(code)))
-    assert out == "['wincli-code', 'windowing'] True 0 True True True\nFalse\n[]\n"
+    assert out == "['wincli-code', 'wincli', 'windowing'] True 0 True True True\nFalse\n[]\n"

@@ -15,9 +15,20 @@ from hypothesis import strategies as st
 
 from tests.aggregate_checks import EVERYTHING, FEW, NUMBERS, SORTABLE, TIMES, WIDE, WILD, batch, call, check, each, run
 from tests.aggregate_reference import REFERENCE
-from windowing.aggregates import TABLE, Found, bind, changes, compute, folds, kernels, quantile_kernels, ranking, warm
-from windowing.contents import Contents, Lives, Ranges
-from windowing.spec import Column
+from wincli.windowing.aggregates import (
+    TABLE,
+    Found,
+    bind,
+    changes,
+    compute,
+    folds,
+    kernels,
+    quantile_kernels,
+    ranking,
+    warm,
+)
+from wincli.windowing.contents import Contents, Lives, Ranges
+from wincli.windowing.spec import Column
 
 
 def apart(*panes: tuple[int, int]) -> Ranges:

@@ -8,9 +8,9 @@ from fractions import Fraction
 import pyarrow as pa
 import pytest
 
-from windowing.aggregates import TABLE, bind, columns_of
-from windowing.errors import ConfigError
-from windowing.spec import AggregateCall, Column
+from wincli.windowing.aggregates import TABLE, bind, columns_of
+from wincli.windowing.errors import ConfigError
+from wincli.windowing.spec import AggregateCall, Column
 
 SCHEMA = pa.schema(
     {

@@ -15,13 +15,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.aggregate_reference import to_float
-from windowing.aggregates import PaneOverflow, bind, compute
-from windowing.aggregates.exact_sums import parts_of
-from windowing.aggregates.float_sums import float_sums
-from windowing.aggregates.inputs import Ranked
-from windowing.aggregates.values import frozen
-from windowing.contents import Contents, Lives, Ranges
-from windowing.spec import AggregateCall, Column
+from wincli.windowing.aggregates import PaneOverflow, bind, compute
+from wincli.windowing.aggregates.exact_sums import parts_of
+from wincli.windowing.aggregates.float_sums import float_sums
+from wincli.windowing.aggregates.inputs import Ranked
+from wincli.windowing.aggregates.values import frozen
+from wincli.windowing.contents import Contents, Lives, Ranges
+from wincli.windowing.spec import AggregateCall, Column
 
 MAX = 2**63 - 1
 MIN = -(2**63)

@@ -16,9 +16,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.aggregate_reference import REFERENCE
-from windowing.aggregates import bind, compute, quotients
-from windowing.contents import Contents, Lives, Ranges, gathered
-from windowing.spec import AggregateCall, Column
+from wincli.windowing.aggregates import bind, compute, quotients
+from wincli.windowing.contents import Contents, Lives, Ranges, gathered
+from wincli.windowing.spec import AggregateCall, Column
 
 SOME = settings(max_examples=30, deadline=None)
 DEVIATIONS = ("var", "var_pop", "stddev", "stddev_pop")

@@ -21,10 +21,10 @@ from hypothesis import strategies as st
 
 from tests.aggregate_checks import EVERYTHING, NUMBERS, SORTABLE, TIMES, WIDE, WILD, batch, call, check, each, near, run
 from tests.aggregate_reference import REFERENCE
-from windowing.aggregates import bind, compute, folds, states
-from windowing.aggregates.inputs import Ranked, own
-from windowing.aggregates.values import halves
-from windowing.contents import Contents, Lives, Ranges, lives_of
+from wincli.windowing.aggregates import bind, compute, folds, states
+from wincli.windowing.aggregates.inputs import Ranked, own
+from wincli.windowing.aggregates.values import halves
+from wincli.windowing.contents import Contents, Lives, Ranges, lives_of
 
 MANY = settings(max_examples=40, deadline=None)
 SAFE = st.floats(0.01, 100.0) | st.floats(-100.0, -0.01) | st.sampled_from([0.0, -0.0, math.inf, math.nan])

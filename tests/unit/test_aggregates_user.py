@@ -15,10 +15,10 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from windowing.aggregates import PaneFailed, bind, compute, warm
-from windowing.contents import Ranges
-from windowing.errors import ConfigError, DataError
-from windowing.spec import AggregateCall, Column
+from wincli.windowing.aggregates import PaneFailed, bind, compute, warm
+from wincli.windowing.contents import Ranges
+from wincli.windowing.errors import ConfigError, DataError
+from wincli.windowing.spec import AggregateCall, Column
 
 MODULE = """
     from __future__ import annotations

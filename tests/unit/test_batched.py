@@ -24,14 +24,14 @@ from hypothesis import strategies as st
 
 from tests import reference, reference_batched
 from tests import strategies as my
-from windowing.batched import batched_grid, batched_panes
-from windowing.contents import Contents, Lives, Ranges, entered, gathered, left, sizes
-from windowing.errors import DataError
-from windowing.panes import AT_END, BY_TICK, CLOSED_BY, Panes
-from windowing.parse import parse_window
-from windowing.sequence import Sequences, build, one_batch
-from windowing.setting import Clock, Setting
-from windowing.spec import Batched
+from wincli.windowing.batched import batched_grid, batched_panes
+from wincli.windowing.contents import Contents, Lives, Ranges, entered, gathered, left, sizes
+from wincli.windowing.errors import DataError
+from wincli.windowing.panes import AT_END, BY_TICK, CLOSED_BY, Panes
+from wincli.windowing.parse import parse_window
+from wincli.windowing.sequence import Sequences, build, one_batch
+from wincli.windowing.setting import Clock, Setting
+from wincli.windowing.spec import Batched
 
 CASES = Path(__file__).parents[1] / "cases" / "batched_windows.json"
 MANY = settings(max_examples=2 * settings().max_examples)

@@ -18,11 +18,11 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-import windowing
+import wincli
 from tests import reference
 from tests.reference_batched import Lot, batched, batched_groups
-from windowing.parse import parse_window
-from windowing.spec import Batched
+from wincli.windowing.parse import parse_window
+from wincli.windowing.spec import Batched
 
 CASES = Path(__file__).parents[1] / "cases" / "batched_windows.json"
 EXPRESSIONS: dict[str, tuple[str, Callable[[Any], Any]]] = {
@@ -173,11 +173,11 @@ def library_output(case: Case, what: str, clock: pa.DataType) -> Told:
         options |= {"clock": case.until} | ({} if case.spec.every is None else {"origin": case.origin})
     if what in ("istream", "rstream"):
         options["emit"] = "entered" if what == "istream" else "left"
-        return moved(case, windowing.aggregate(case.table(clock), case.window, **options), clock)
+        return moved(case, wincli.aggregate(case.table(clock), case.window, **options), clock)
     function = "sum" if what == "group_sum" else what
     call = f"value={function}({'' if function == 'count' else case.measure})"
     options["group_by"] = case.group_by
-    result = windowing.aggregate(case.table(clock), case.window, aggregates=[call], **options)
+    result = wincli.aggregate(case.table(clock), case.window, aggregates=[call], **options)
     at, values = seconds_of(result["_at"], clock), result["value"].to_pylist()
     if what != "group_sum":
         return list(zip(at, values, strict=True))

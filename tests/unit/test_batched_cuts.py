@@ -24,12 +24,12 @@ from tests.memory import MemorySource, Result, run_in_memory
 from tests.nights import Nights
 from tests.reference_batched import Lot, batched, batched_groups
 from tests.unit.test_engine_kinds import as_files, cut_up
-from windowing.engine.cuts import PLACE, Cuts, Samples, cut_points
-from windowing.options import Options
-from windowing.parse import parse_aggregate, parse_window
-from windowing.pieces import can_be_cut
-from windowing.plan import Plan, make_plan
-from windowing.spec import Batched
+from wincli.windowing.engine.cuts import PLACE, Cuts, Samples, cut_points
+from wincli.windowing.options import Options
+from wincli.windowing.parse import parse_aggregate, parse_window
+from wincli.windowing.pieces import can_be_cut
+from wincli.windowing.plan import Plan, make_plan
+from wincli.windowing.spec import Batched
 
 MANY = settings(max_examples=4 * settings().max_examples)
 

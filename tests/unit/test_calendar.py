@@ -19,10 +19,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests import reference, reference_calendar
-from windowing.calendar_grid import CalendarGrid, calendar_type, make_calendar_grid
-from windowing.clock import clock_values
-from windowing.errors import ConfigError, DataError
-from windowing.spec import Calendar
+from wincli.windowing.calendar_grid import CalendarGrid, calendar_type, make_calendar_grid
+from wincli.windowing.clock import clock_values
+from wincli.windowing.errors import ConfigError, DataError
+from wincli.windowing.spec import Calendar
 
 HOUR, DAY = 3_600, 86_400
 CHANGES = {

@@ -9,14 +9,14 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-import windowing
+import wincli
 from tests.memory import MemorySource, run_in_memory
-from windowing.columns import words
-from windowing.engine.work import STREAM
-from windowing.options import Options
-from windowing.parse import parse_aggregate, parse_window
-from windowing.plan import Plan, make_plan, stream_of
-from windowing.stream import StreamInfo
+from wincli.windowing.columns import words
+from wincli.windowing.engine.work import STREAM
+from wincli.windowing.options import Options
+from wincli.windowing.parse import parse_aggregate, parse_window
+from wincli.windowing.plan import Plan, make_plan, stream_of
+from wincli.windowing.stream import StreamInfo
 
 FIRST = ["count(3)", "delta(t, 3)", "time(4)", "punct(flag)", "punct()", "gap(t, 1)"]
 FIRST += ["sliding, count(3), count(2)", "sliding, time(5), time(2)", "sliding, delta(t, 3), delta(x, 20)", "retain 2"]
@@ -74,7 +74,7 @@ def test_the_next_stage_reads_rows_and_marks_as_they_were_emitted(
         assert stage.num_rows > 1
     rows, marks = as_input(emitted(stage, one))
     aggregates = ["xs=collect(x)", "ns=sum(n)"]
-    wanted = windowing.aggregate(
+    wanted = wincli.aggregate(
         rows, second, key=next_key, order_by="arrival", aggregates=aggregates, marks=marks
     )  # fmt: skip
     two = plan_of(second, stage, next_key, aggregates, stream=stream_of(one))
@@ -184,7 +184,7 @@ def test_a_nan_of_any_sign_is_the_last_group_and_sorts_last() -> None:
     two = plan_of("punct()", stage, [], ["xs=collect(x)"], stream=stream_of(one))
     found = run_in_memory(two, MemorySource([stage], [[]], stream_of(one)), [], None, STREAM).table
     assert found["xs"].to_pylist() == [[1, 3, 2]]
-    rows = windowing.aggregate(table, "count(3)", emit="rows", sort_by=["g"])
+    rows = wincli.aggregate(table, "count(3)", emit="rows", sort_by=["g"])
     assert rows["x"].to_pylist() == [1, 3, 2]
 
 

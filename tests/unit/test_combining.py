@@ -16,15 +16,15 @@ from hypothesis import strategies as st
 from tests.memory import MemorySink, MemorySource, Result, run_in_memory
 from tests.unit.test_engine_kinds import Asked, as_files, difference, logs, same
 from tests.unit.test_pieces import sliced
-from windowing.combining import can_be_combined, combine, combined_plan
-from windowing.engine.ports import Split
-from windowing.engine.sampling import rows_together
-from windowing.engine.work import Work
-from windowing.errors import DataError
-from windowing.options import Options
-from windowing.parse import parse_aggregate, parse_window
-from windowing.plan import Plan, make_plan
-from windowing.sequence import build
+from wincli.windowing.combining import can_be_combined, combine, combined_plan
+from wincli.windowing.engine.ports import Split
+from wincli.windowing.engine.sampling import rows_together
+from wincli.windowing.engine.work import Work
+from wincli.windowing.errors import DataError
+from wincli.windowing.options import Options
+from wincli.windowing.parse import parse_aggregate, parse_window
+from wincli.windowing.plan import Plan, make_plan
+from wincli.windowing.sequence import build
 
 T = ["t"]
 BY_TIME = {"event_time": "t"}

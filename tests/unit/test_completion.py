@@ -11,15 +11,15 @@ import pyarrow as pa
 import pytest
 from pyarrow import parquet
 
-from cli import main
 from tests.cli.running import ROOT, WINCLI, environment
 from tests.cli.test_cli_help import HEAVY
-from windowing.aggregate_words import AGGREGATES, ALIASES
-from windowing.aggregates.table import TABLE
+from wincli.cli import main
+from wincli.windowing.aggregate_words import AGGREGATES, ALIASES
+from wincli.windowing.aggregates.table import TABLE
 
 LOADED = """
 import sys
-from cli.main import main
+from wincli.cli.main import main
 try:
     main()
 finally:

@@ -20,11 +20,11 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-import windowing
+import wincli
 from tests import reference, reference_eviction, reference_intervals, reference_sliding
-from windowing import spec
-from windowing.parse import parse_window
-from windowing.tumbling import delta_starts
+from wincli.windowing import spec
+from wincli.windowing.parse import parse_window
+from wincli.windowing.tumbling import delta_starts
 
 CASES = Path(__file__).parents[1] / "cases" / "spl_windows.json"
 TYPES = {
@@ -247,7 +247,7 @@ def in_seconds(start: Any, end: Any) -> tuple[float, float]:
 
 
 def by_library(case: Case) -> Counter[Output]:
-    result = windowing.aggregate(
+    result = wincli.aggregate(
         table_of(case),
         case.window,
         key=[case.key] if case.key else [],

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests import strategies as my  # noqa: F401 - registers the profiles
-from windowing.contents import (
+from wincli.windowing.contents import (
     Contents,
     Lives,
     Ranges,
@@ -27,7 +27,7 @@ from windowing.contents import (
     sizes,
     take,
 )
-from windowing.groups import grouped
+from wincli.windowing.groups import grouped
 
 Panes = list[list[int]]
 

@@ -15,21 +15,21 @@ import pyarrow.parquet as pq
 import pytest
 import typer
 
-from cli import main, messages
-from conf.job import defaults
-from readers import formats
-from readers.files import COMPRESSIONS
-from readers.options import TYPE_NAMES
 from tests.docs_pages import DOCS, ROOT, fences, missing_from, rows_of, text_of
 from tests.here import wincli_here
-from windowing import calls, carry_tables, parse, plan, policy_calls, result_schema, screen, tokens
-from windowing.aggregates.table import TABLE
-from windowing.engine import standing
-from windowing.engine.ports import REJECT_FIELDS, Counts, InputFile, Part
-from windowing.panes import CLOSED_BY, TIMING
-from windowing.parse import parse_window
-from writers.manifest import build_manifest
-from writers.record import OpenWindows, StageRecord, UnitRecord
+from wincli.cli import main, messages
+from wincli.conf.job import defaults
+from wincli.readers import formats
+from wincli.readers.files import COMPRESSIONS
+from wincli.readers.options import TYPE_NAMES
+from wincli.windowing import calls, carry_tables, parse, plan, policy_calls, result_schema, screen, tokens
+from wincli.windowing.aggregates.table import TABLE
+from wincli.windowing.engine import standing
+from wincli.windowing.engine.ports import REJECT_FIELDS, Counts, InputFile, Part
+from wincli.windowing.panes import CLOSED_BY, TIMING
+from wincli.windowing.parse import parse_window
+from wincli.writers.manifest import build_manifest
+from wincli.writers.record import OpenWindows, StageRecord, UnitRecord
 
 RUN: Any = typer.main.get_command(main.app).commands["run"]  # type: ignore[attr-defined]
 

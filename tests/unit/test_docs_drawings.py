@@ -12,15 +12,15 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-import windowing
+import wincli.windowing.panes
 from tests.docs_pages import DOCS, PAGES, README, fences
 from tests.drawings import Drawing, read
-from windowing import plan, spec
-from windowing.judgement import judge
-from windowing.options import Options
-from windowing.parse import parse_window
-from windowing.screen import screen, with_late
-from windowing.sequence import one_batch
+from wincli.windowing import plan, spec
+from wincli.windowing.judgement import judge
+from wincli.windowing.options import Options
+from wincli.windowing.parse import parse_window
+from wincli.windowing.screen import screen, with_late
+from wincli.windowing.sequence import one_batch
 
 SECONDS = ("lag", "min_gap", "origin")
 
@@ -44,7 +44,7 @@ def table_of(drawing: Drawing) -> pa.Table:
 
 
 def arguments_of(drawing: Drawing) -> dict[str, Any]:
-    """What the line ``with`` says, as arguments of `windowing.aggregate`."""
+    """What the line ``with`` says, as arguments of `wincli.aggregate`."""
     given = {name.replace("-", "_"): word for name, word in drawing.options.items() if name != "hours"}
     asked: dict[str, Any] = {name: word == "yes" if word in ("yes", "no") else word for name, word in given.items()}
     asked["order_by"] = [asked.pop("order")] if "order" in asked else None
@@ -70,7 +70,7 @@ def test_drawing(place: str, lines: list[str]) -> None:
     table = table_of(drawing)
     asked = arguments_of(drawing)
     gives_rows = asked.get("emit", "aggregates") != "aggregates"
-    result = windowing.aggregate(
+    result = wincli.aggregate(
         table,
         drawing.spec,
         key=["key"] if None not in drawing.panes else [],
@@ -160,7 +160,7 @@ def test_every_pair_of_a_sliding_window_is_drawn() -> None:
 def test_every_close_reason_is_drawn() -> None:
     drawn = [read(*drawing.values) for drawing in drawings()]
     reasons = {pane.told["closed_by"] for drawing in drawn for panes in drawing.panes.values() for pane in panes}
-    assert reasons == set(windowing.panes.CLOSED_BY)
+    assert reasons == set(wincli.windowing.panes.CLOSED_BY)
 
 
 # The test is one

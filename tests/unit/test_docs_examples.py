@@ -14,14 +14,14 @@ import pyarrow as pa
 import pytest
 import typer
 
-import windowing
-from cli import main
-from cli.asked import read_job
-from conf.values import size
+import wincli
 from tests.docs_pages import DOCS, PAGES, README, ROOT, fences, rows_of, text_of
-from windowing import local
-from windowing.aggregates.table import TABLE
-from windowing.parse import parse_window
+from wincli.cli import main
+from wincli.cli.asked import read_job
+from wincli.conf.values import size
+from wincli.windowing import local
+from wincli.windowing.aggregates.table import TABLE
+from wincli.windowing.parse import parse_window
 
 RUN: Any = typer.main.get_command(main.app).commands["run"]  # type: ignore[attr-defined]
 
@@ -91,7 +91,7 @@ def test_python_of_the_library_page_runs() -> None:
 
 def test_every_argument_of_the_library_is_told() -> None:
     told = {name for row in rows_of("library", "Windows without Spark") for name in row[0].split(", ")}
-    assert told == set(inspect.signature(windowing.aggregate).parameters)
+    assert told == set(inspect.signature(wincli.aggregate).parameters)
 
 
 def test_doctest_of_aggregate_runs() -> None:
@@ -107,7 +107,7 @@ def test_user_functions_of_the_docs_run(tmp_path: Path, monkeypatch: pytest.Monk
     log = pa.table({"ts": [0, 1, 100], "latency": [1.0, 4.0, 2.0], "page": ["a", "b", "a"], "amount": [1, 2, 3]})
     asked = sorted(set(re.findall(r"(?<!\w)(?:\w+=)?docstats:\w+\([^)]*\)", text_of("user-functions"))))
     assert asked
-    result = windowing.aggregate(log, "delta(ts, 60)", aggregates=asked)
+    result = wincli.aggregate(log, "delta(ts, 60)", aggregates=asked)
     assert result.num_rows == 2
 
 

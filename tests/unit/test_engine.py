@@ -11,18 +11,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import windowing
+import wincli
 from tests import strategies as my
 from tests.memory import MemorySource, run_in_memory
-from windowing.engine.blobs import Blob, read, write
-from windowing.engine.cuts import PLACE, Cuts, Samples, cut_points, slice_bounds, slice_places
-from windowing.engine.ports import Account, Counts, Part, Split
-from windowing.engine.slices import pack, row_width, slice_count
-from windowing.marks import NO_FILE, Marks, no_marks
-from windowing.options import Options
-from windowing.parse import parse_aggregate, parse_window
-from windowing.plan import make_plan
-from windowing.sequence import build, one_batch
+from wincli.windowing.engine.blobs import Blob, read, write
+from wincli.windowing.engine.cuts import PLACE, Cuts, Samples, cut_points, slice_bounds, slice_places
+from wincli.windowing.engine.ports import Account, Counts, Part, Split
+from wincli.windowing.engine.slices import pack, row_width, slice_count
+from wincli.windowing.marks import NO_FILE, Marks, no_marks
+from wincli.windowing.options import Options
+from wincli.windowing.parse import parse_aggregate, parse_window
+from wincli.windowing.plan import make_plan
+from wincli.windowing.sequence import build, one_batch
 
 AGGREGATES = ["count()", "ids=collect(id)", "top=max(a)"]
 KEYED = ["count(2)", "count(3)", "punct()", "punct(flag)"]
@@ -73,7 +73,7 @@ def test_no_cut_changes_the_answer(data: st.DataObject, stream: my.Stream) -> No
     options: dict[str, Any] = {"key": stream.key, "order_by": stream.order_by, "aggregates": AGGREGATES}
     # file ends stand after the last row in the total order, which only in arrival order is a position
     ends = file_ends if stream.order_by == "arrival" else None
-    whole = windowing.aggregate(stream.table, window, marks=ends, **options)
+    whole = wincli.aggregate(stream.table, window, marks=ends, **options)
     spec, calls = parse_window(window), [parse_aggregate(text) for text in AGGREGATES]
     plan = make_plan(spec, stream.table.schema, stream.key, stream.order_by, calls)
     cut = run_in_memory(plan, source, chunk_bounds, cuts, "files" if ends is not None else "none")
@@ -91,9 +91,7 @@ def test_one_clock_for_all_slices(data: st.DataObject, stream: my.Stream) -> Non
     calls = [parse_aggregate(text) for text in AGGREGATES]
     shared: dict[str, Any] = {"origin": origin or 0, "empty": "skip" if stream.key else "mark"}
     plan = make_plan(spec, stream.table.schema, stream.key, stream.order, calls, Options(**shared))
-    whole = windowing.aggregate(
-        stream.table, spec, key=stream.key, order_by=stream.order, aggregates=AGGREGATES, **shared
-    )
+    whole = wincli.aggregate(stream.table, spec, key=stream.key, order_by=stream.order, aggregates=AGGREGATES, **shared)
     found = run_in_memory(plan, source, chunk_bounds, cuts).table
     assert found.equals(whole), (found, whole)
 
@@ -112,7 +110,7 @@ def test_shuffled_files_where_the_order_decides(splits: int, slices: int, window
     })  # fmt: skip
     aggregates = ["sum(x)", "var(x)", "last(x)", "count()"]
     plan = make_plan(parse_window(window), table.schema, ["k"], ["t"], [parse_aggregate(a) for a in aggregates])
-    whole = windowing.aggregate(table, window, key=["k"], order_by=["t"], aggregates=aggregates)
+    whole = wincli.aggregate(table, window, key=["k"], order_by=["t"], aggregates=aggregates)
     cuts = pa.table({"k": [f"k{i}" for i in range(1, slices)]}, schema=pa.schema([("k", pa.string())]))
     pieces = [table.slice(i * size // files, size // files) for i in rng.permutation(files)]
     source = MemorySource(pieces, [[j * size // files // splits for j in range(1, splits)] for _ in pieces])
@@ -264,4 +262,4 @@ def test_a_job_that_needs_no_column_counts_its_rows(window: str, cuts: pa.Table 
     plan = make_plan(parse_window(window), table.schema)
     found = run_in_memory(plan, MemorySource([table.slice(0, 1), table.slice(1)], [[], [1]]), [1, 2], cuts)
     assert found.counts == Counts(rows_in=3, windowed=3)
-    assert found.table["count"].to_pylist() == windowing.aggregate(table, window, marks=[1, 3])["count"].to_pylist()
+    assert found.table["count"].to_pylist() == wincli.aggregate(table, window, marks=[1, 3])["count"].to_pylist()

@@ -11,11 +11,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import windowing
+import wincli
 from tests.memory import MemorySource, run_in_memory
-from windowing.options import Options
-from windowing.parse import parse_aggregate, parse_window
-from windowing.plan import make_plan
+from wincli.windowing.options import Options
+from wincli.windowing.parse import parse_aggregate, parse_window
+from wincli.windowing.plan import make_plan
 
 Asked = tuple[str, list[str] | str, dict[str, Any]]
 T, ARRIVAL = ["t"], "arrival"
@@ -105,7 +105,7 @@ def test_no_cut_changes_the_answer(data: st.DataObject, table: pa.Table, asked: 
     options["at_end"] = data.draw(st.sampled_from(["flush", "drop"]))
     calls = AGGREGATES if options.get("emit", "aggregates") == "aggregates" else None
     source, chunk_bounds, cuts = data.draw(cut_up(table, keyed))
-    whole = windowing.aggregate(
+    whole = wincli.aggregate(
         table, window, key=key, order_by=order_by, aggregates=calls, rejected="drop", **options
     )  # fmt: skip
     parsed = None if calls is None else [parse_aggregate(text) for text in calls]
@@ -138,5 +138,5 @@ def test_an_input_without_rows_has_no_panes(asked: Asked, keyed: bool) -> None:
     columns = {"id": pa.int64(), "t": pa.timestamp("s"), "a": pa.int32(), "x": pa.float64(), "u": pa.string()}
     empty = pa.schema([*columns.items(), ("flag", pa.bool_()), ("k", pa.string())]).empty_table()
     key = ["k"] if keyed or "partitioned" in window else []
-    result = windowing.aggregate(empty, window, key=key, order_by=order_by, aggregates=AGGREGATES, **options)
+    result = wincli.aggregate(empty, window, key=key, order_by=order_by, aggregates=AGGREGATES, **options)
     assert len(result) == 0

@@ -21,18 +21,18 @@ from hypothesis import strategies as st
 from tests import reference, reference_calendar, reference_eviction, reference_sliding
 from tests import strategies as my
 from tests.unit import test_conformance as conformance
-from windowing import spec
-from windowing.contents import gathered
-from windowing.errors import DataError
-from windowing.eviction import Evictions, evictions
-from windowing.marks import NO_FILE, Marks, in_order
-from windowing.panes import AT_END, BY_TICK, CLOSED_BY, Panes
-from windowing.parse import parse_window
-from windowing.segments import Segments, merged, segments
-from windowing.sequence import Sequences, build, one_batch
-from windowing.setting import Setting
-from windowing.sliding import sliding_panes
-from windowing.tumbling import tumbling_panes
+from wincli.windowing import spec
+from wincli.windowing.contents import gathered
+from wincli.windowing.errors import DataError
+from wincli.windowing.eviction import Evictions, evictions
+from wincli.windowing.marks import NO_FILE, Marks, in_order
+from wincli.windowing.panes import AT_END, BY_TICK, CLOSED_BY, Panes
+from wincli.windowing.parse import parse_window
+from wincli.windowing.segments import Segments, merged, segments
+from wincli.windowing.sequence import Sequences, build, one_batch
+from wincli.windowing.setting import Setting
+from wincli.windowing.sliding import sliding_panes
+from wincli.windowing.tumbling import tumbling_panes
 
 Evicting = spec.Tumbling | spec.Sliding
 CLOCKS = [

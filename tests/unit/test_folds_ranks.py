@@ -20,16 +20,16 @@ from hypothesis import strategies as st
 
 from tests.aggregate_checks import near, slack
 from tests.aggregate_reference import expected
-from windowing.aggregates import bind, compute
-from windowing.aggregates.folds import fold
-from windowing.aggregates.inputs import Ranked, own
-from windowing.aggregates.kernels import Floats
-from windowing.aggregates.states import PRODUCT, SUM, State, answer, combined, leaf
-from windowing.aggregates.tries import trie
-from windowing.aggregates.values import frozen
-from windowing.columns import Ints, Mask
-from windowing.contents import Contents, Lives, Ranges, gathered, lives_of, shown, simplest, take
-from windowing.spec import AggregateCall, Column
+from wincli.windowing.aggregates import bind, compute
+from wincli.windowing.aggregates.folds import fold
+from wincli.windowing.aggregates.inputs import Ranked, own
+from wincli.windowing.aggregates.kernels import Floats
+from wincli.windowing.aggregates.states import PRODUCT, SUM, State, answer, combined, leaf
+from wincli.windowing.aggregates.tries import trie
+from wincli.windowing.aggregates.values import frozen
+from wincli.windowing.columns import Ints, Mask
+from wincli.windowing.contents import Contents, Lives, Ranges, gathered, lives_of, shown, simplest, take
+from wincli.windowing.spec import AggregateCall, Column
 
 MANY = settings(max_examples=60, deadline=None)
 FUNCTIONS = ("sum", "mean", "wavg", "var", "stddev", "var_pop", "stddev_pop", "product", "min", "arg_max")

@@ -9,10 +9,10 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from windowing.engine.blobs import Blob, read, write
-from windowing.engine.handover import Fill, Parcel, Place, give_back, in_a_file, in_spark, received
-from windowing.marks import no_marks
-from windowing.sequence import build
+from wincli.windowing.engine.blobs import Blob, read, write
+from wincli.windowing.engine.handover import Fill, Parcel, Place, give_back, in_a_file, in_spark, received
+from wincli.windowing.marks import no_marks
+from wincli.windowing.sequence import build
 
 PAGES = 5
 

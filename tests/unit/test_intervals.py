@@ -21,16 +21,16 @@ from hypothesis import strategies as st
 from tests import reference, reference_intervals
 from tests.reference import Pane, seconds_per_unit, ticks_of
 from tests.strategies import DECIMALS, FLOATS, STEPS, TIMESTAMPS, array, value_of
-from windowing.clock import clock_values
-from windowing.columns import Ints, combined
-from windowing.contents import Lives, contiguous, gathered
-from windowing.errors import ConfigError, DataError
-from windowing.intervals import interval_panes
-from windowing.panes import AT_END, CLOSED_BY, TIMING, Panes
-from windowing.parse import parse_window
-from windowing.sequence import Sequences, build, one_batch
-from windowing.spec import TimeInterval
-from windowing.watermark import (
+from wincli.windowing.clock import clock_values
+from wincli.windowing.columns import Ints, combined
+from wincli.windowing.contents import Lives, contiguous, gathered
+from wincli.windowing.errors import ConfigError, DataError
+from wincli.windowing.intervals import interval_panes
+from wincli.windowing.panes import AT_END, CLOSED_BY, TIMING, Panes
+from wincli.windowing.parse import parse_window
+from wincli.windowing.sequence import Sequences, build, one_batch
+from wincli.windowing.spec import TimeInterval
+from wincli.windowing.watermark import (
     Lateness,
     Watermarks,
     explicit,

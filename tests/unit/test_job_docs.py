@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from conf.job import SINGLE_KEYS, defaults
-from conf.job_schema import file_schema, types_of
 from tests.docs_pages import rows_of
+from wincli.conf.job import SINGLE_KEYS, defaults
+from wincli.conf.job_schema import file_schema, types_of
 
 TYPES = {
     "string": "text",

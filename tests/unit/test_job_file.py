@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from cli.asked import read_job
-from conf.job_file import read_job_file
 from tests.docs_pages import text_of
-from windowing.errors import ConfigError, SpecError, WincliError
+from wincli.cli.asked import read_job
+from wincli.conf.job_file import read_job_file
+from wincli.windowing.errors import ConfigError, SpecError, WincliError
 
 HEAD = "input: in\noutput: out\n"
 

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from cli.asked import Asked, read_job
-from conf.job import STAGE_KEYS, Job, Stage, defaults, with_later_keys
-from windowing.errors import ConfigError, SpecError, WincliError
+from wincli.cli.asked import Asked, read_job
+from wincli.conf.job import STAGE_KEYS, Job, Stage, defaults, with_later_keys
+from wincli.windowing.errors import ConfigError, SpecError, WincliError
 
 STAGES = """\
 input: in

@@ -15,13 +15,13 @@ import pytest
 from pyarrow import fs
 
 from tests.unit.test_state_runs import ME, SCHEMA, held, names, put, record_of, result, run_unit, tree, value_of
-from windowing.errors import ConfigError, OutputError
-from writers import journal, output, remote, swap
-from writers import place as places
-from writers.journal import commit_all, commit_together
-from writers.lock import Owner, hold
-from writers.output import open_output
-from writers.state import State, open_state, read_state
+from wincli.windowing.errors import ConfigError, OutputError
+from wincli.writers import journal, output, remote, swap
+from wincli.writers import place as places
+from wincli.writers.journal import commit_all, commit_together
+from wincli.writers.lock import Owner, hold
+from wincli.writers.output import open_output
+from wincli.writers.state import State, open_state, read_state
 
 
 def settled(folder: Path) -> int | None:
@@ -176,7 +176,7 @@ def stopping(*_: object) -> None:
 def test_what_is_not_kept_but_cannot_be_deleted_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     put(tmp_path / "state", 1, outs(tmp_path))
     with monkeypatch.context() as patch:
-        patch.setattr("writers.state_folder.shutil.rmtree", refuse_to_delete)
+        patch.setattr("wincli.writers.state_folder.shutil.rmtree", refuse_to_delete)
         with pytest.raises(
             OutputError, match=r"unit u0 is done, but what .*/state keeps no longer cannot be deleted: p"
         ):
@@ -282,7 +282,7 @@ def test_once_the_outputs_are_in_place_others_may_write_to_them(
 
     tokens: list[str] = []
     with monkeypatch.context() as patch, open_state(str(tmp_path / "state"), ME) as state:
-        patch.setattr("writers.state_staging.StateStaging.swap", between)
+        patch.setattr("wincli.writers.state_staging.StateStaging.swap", between)
         with pytest.raises(KeyboardInterrupt):
             run_noting(state, tokens, tmp_path)
     write(tmp_path / "b", 9)

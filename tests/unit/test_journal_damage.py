@@ -12,13 +12,13 @@ import pytest
 
 from tests.unit.test_journal import outs, put_in_store, settled, stop, stopping, store
 from tests.unit.test_state_runs import ME, held, names, put, tree, value_of
-from windowing.checksum import sealed
-from windowing.errors import ConfigError, DamagedError, OutputError
-from writers import journal, place, remote, swap
-from writers.lock import Lock, Owner, hold_lock, is_dead, read_owner
-from writers.output import open_output
-from writers.state import open_state, read_state
-from writers.state_staging import StateStaging
+from wincli.windowing.checksum import sealed
+from wincli.windowing.errors import ConfigError, DamagedError, OutputError
+from wincli.writers import journal, place, remote, swap
+from wincli.writers.lock import Lock, Owner, hold_lock, is_dead, read_owner
+from wincli.writers.output import open_output
+from wincli.writers.state import open_state, read_state
+from wincli.writers.state_staging import StateStaging
 
 
 def flipped(bit: int) -> Callable[[bytes], bytes]:
@@ -242,7 +242,7 @@ def test_a_mark_that_does_not_read_is_not_taken_over(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, content: bytes
 ) -> None:
     """Where there is no flock the mark is all that tells of another run."""
-    monkeypatch.setattr("writers.lock._acquire", lambda _: -1)
+    monkeypatch.setattr("wincli.writers.lock._acquire", lambda _: -1)
     out = place.locate(str(tmp_path / "out"))
     Path(out.lock).write_bytes(content)
     said = (

@@ -22,13 +22,13 @@ CHILD = '''
 import gc, glob, json, os, pathlib, shutil, signal, sys
 from contextlib import ExitStack
 import pyarrow as pa
-from windowing.engine.ports import Part
-from writers import journal, output, swap
-from writers.lock import Owner
-from writers.output import open_output
-from writers.record import OpenWindows, StageRecord, UnitRecord
-from writers.sink import check_types
-from writers.state import open_state
+from wincli.windowing.engine.ports import Part
+from wincli.writers import journal, output, swap
+from wincli.writers.lock import Owner
+from wincli.writers.output import open_output
+from wincli.writers.record import OpenWindows, StageRecord, UnitRecord
+from wincli.writers.sink import check_types
+from wincli.writers.state import open_state
 
 schema = pa.schema([("n", pa.int64())])
 os.fsync = lambda fd: None  # slow, and a kill loses nothing that the kernel has

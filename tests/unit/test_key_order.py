@@ -15,12 +15,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests import strategies as my
-from windowing import columns, sequence
-from windowing.columns import distinct
-from windowing.key_places import first_places
-from windowing.radix import radix_order, ranked_words
-from windowing.sequence import Sequences, build, group_codes, joined, merge, order_of
-from windowing.text_order import merged, ranked
+from wincli.windowing import columns, sequence
+from wincli.windowing.columns import distinct
+from wincli.windowing.key_places import first_places
+from wincli.windowing.radix import radix_order, ranked_words
+from wincli.windowing.sequence import Sequences, build, group_codes, joined, merge, order_of
+from wincli.windowing.text_order import merged, ranked
 
 TEXTS = [pa.string(), pa.large_string(), pa.binary(), pa.large_binary()]
 KINDS = [kind for kind in my.SORTABLE if not pa.types.is_decimal256(kind)]

@@ -15,14 +15,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cli.late import is_settled
-from readers.joint import Share, count_behind, join
-from readers.open import open_source
-from readers.options import ReadOptions
-from readers.source import FileSource
-from windowing.engine.slices import pack
-from windowing.errors import InputError
-from writers.record import Loan, UnitRecord
+from wincli.cli.late import is_settled
+from wincli.readers.joint import Share, count_behind, join
+from wincli.readers.open import open_source
+from wincli.readers.options import ReadOptions
+from wincli.readers.source import FileSource
+from wincli.windowing.engine.slices import pack
+from wincli.windowing.errors import InputError
+from wincli.writers.record import Loan, UnitRecord
 
 
 def opened(*paths: Path, **options: Any) -> FileSource:

@@ -13,11 +13,11 @@ import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 import pytest
 
-import cli.onto
+import wincli.cli.onto
 from tests.cli.running import Ran, manifest, tree
 from tests.days import day, records, span, total
 from tests.here import wincli_here
-from writers.journal import commit_together
+from wincli.writers.journal import commit_together
 
 NIGHTS = 4
 WINDOWS = ["count(2)", "delta(ts, 3)", "time(4)", "sliding, time(5), time(2)", "within 4 every 2", "punct(flag)"]
@@ -86,7 +86,7 @@ def killed(cwd: Path, args: Sequence[str], commit: int, after: bool) -> bool:
             raise KilledError
         return record
 
-    with mock.patch.object(cli.onto, "commit_together", dying):
+    with mock.patch.object(wincli.cli.onto, "commit_together", dying):
         try:
             run(cwd, *args)
         except KilledError:

@@ -19,10 +19,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import windowing
+import wincli
 from tests import reference
 from tests import strategies as my
-from windowing.errors import DataError
+from wincli.windowing.errors import DataError
 
 AGGREGATES = ["n=count()", "ids=collect(id)", "lo=first(id)", "hi=last(id)"]
 ENDS = st.sampled_from(["flush", "drop"])
@@ -33,7 +33,7 @@ Result = dict[str, list[Any]]
 
 
 def by_library(stream: my.Stream, window: str, **options: Any) -> pa.Table:
-    return windowing.aggregate(
+    return wincli.aggregate(
         stream.table, window, key=stream.key, order_by=stream.order_by, aggregates=AGGREGATES, **options
     )
 
@@ -259,7 +259,7 @@ def test_delta_over_timestamps_is_delta_over_their_ticks(data: st.DataObject, st
 @given(st.data(), my.streams())
 def test_delta_without_keys_over_a_sorted_attribute_never_spans_more(data: st.DataObject, stream: my.Stream) -> None:
     amount = data.draw(my.amounts(stream.kind("a")))
-    result = windowing.aggregate(
+    result = wincli.aggregate(
         stream.table, f"delta(a, {my.text(amount)})", order_by=["a"], aggregates=["first(a)", "last(a)"]
     )
     first, last = (reference.ticks_of(result[name]) for name in ("window_start", "window_end"))
@@ -283,21 +283,21 @@ def test_a_clock_given_as_a_datetime_completes_the_last_window() -> None:
     start = datetime(2026, 11, 1, 12)
     table = pa.table({"id": [1, 2], "ts": pa.array([start, start.replace(second=3)], pa.timestamp("ms"))})
     for second, reason in ((9, "end"), (10, "time")):
-        result = windowing.aggregate(table, "time(10)", aggregates=["collect(id)"], clock=start.replace(second=second))
+        result = wincli.aggregate(table, "time(10)", aggregates=["collect(id)"], clock=start.replace(second=second))
         assert result["closed_by"].to_pylist() == [reason]
         assert result["window_end"].to_pylist() == [start.replace(second=10)]
 
 
 def test_decimals_of_any_width_put_rows_in_order() -> None:
     table = pa.table({"id": [0, 1, 2], "t": pa.array([Decimal(10) ** 30, Decimal(1), -(Decimal(10) ** 30)])})
-    result = windowing.aggregate(table, "count(3)", order_by=["t"], aggregates=["ids=collect(id)"])
+    result = wincli.aggregate(table, "count(3)", order_by=["t"], aggregates=["ids=collect(id)"])
     assert result["ids"].to_pylist() == [[2, 1, 0]]
 
 
 def test_a_mark_before_every_row_closes_nothing_whatever_the_order() -> None:
     #   | 0  1        the mark stands before row 0 and finds nothing open
     table = pa.table({"id": [0, 1], "t": [5, 7]})
-    result = windowing.aggregate(table, "punct()", order_by=["t"], marks=[0], aggregates=["ids=collect(id)"])
+    result = wincli.aggregate(table, "punct()", order_by=["t"], marks=[0], aggregates=["ids=collect(id)"])
     assert result["closed_by"].to_pylist() == ["end", None]
     assert result["_mark"].to_pylist() == ["window", "only"]
     assert result["_pos"].to_pylist() == [None, -1]
@@ -306,7 +306,7 @@ def test_a_mark_before_every_row_closes_nothing_whatever_the_order() -> None:
 def test_a_float_on_a_tick_belongs_to_the_next_window() -> None:
     #   0.1 )[ 0.2 )[ 0.3 )     3 * 0.1 is not the float 0.3, but the third tick is
     table = pa.table({"id": [0, 1, 2], "t": [0.1, 0.2, 0.3]})
-    result = windowing.aggregate(table, "time(0.1)", order_by=["t"], aggregates=["ids=collect(id)"])
+    result = wincli.aggregate(table, "time(0.1)", order_by=["t"], aggregates=["ids=collect(id)"])
     assert result["ids"].to_pylist() == [[0], [1], [2]]
     assert result["window_start"].to_pylist() == [0.1, 0.2, 0.3]
 
@@ -322,7 +322,7 @@ REJECTS: dict[str, list[Any]] = {
 def test_rows_without_key_order_or_attribute_are_left_out() -> None:
     #   pos  0  1     2       3      4      5       6
     #        ok no key no order NaN   NaN a  null a  ok      delta(a, 2): one window [0, 6]
-    result = windowing.aggregate(
+    result = wincli.aggregate(
         pa.table(REJECTS), "delta(a, 2)", key=["k"], order_by=["t"], aggregates=["ids=collect(id)"], rejected="drop"
     )
     assert result["ids"].to_pylist() == [[0, 6]]
@@ -331,7 +331,7 @@ def test_rows_without_key_order_or_attribute_are_left_out() -> None:
 
 
 def test_positions_count_rejected_rows_too() -> None:
-    result = windowing.aggregate(
+    result = wincli.aggregate(
         pa.table(REJECTS), "count(2)", key=["k"], order_by=["t"], aggregates=["ids=collect(id)"], rejected="drop"
     )
     assert result["ids"].to_pylist() == [[0, 4], [5, 6]]
@@ -342,4 +342,4 @@ def test_positions_count_rejected_rows_too() -> None:
 def test_a_null_where_the_window_looks_is_an_error_by_default(column: str) -> None:
     table = pa.table({**{name: cells[:1] * 2 for name, cells in REJECTS.items()}, column: [*REJECTS[column][:1], None]})
     with pytest.raises(DataError):
-        windowing.aggregate(table, "delta(a, 2)", key=["k"], order_by=["t"], aggregates=["collect(id)"])
+        wincli.aggregate(table, "delta(a, 2)", key=["k"], order_by=["t"], aggregates=["collect(id)"])

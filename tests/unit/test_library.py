@@ -1,4 +1,4 @@
-"""`windowing.aggregate`: tables of other libraries as they are, a text as one name, calls by name, plain results."""
+"""`wincli.aggregate`: tables of other libraries as they are, a text as one name, calls by name, plain results."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
-import windowing
-from windowing.errors import ConfigError, SpecError
+import wincli
+from wincli.windowing.errors import ConfigError, SpecError
 
 LOG = pa.table(
     {
@@ -39,7 +39,7 @@ class Capsule:
 
 
 def spent(table: Any) -> list[tuple[Any, ...]]:
-    out = windowing.aggregate(table, "delta(t, 60)", key="user", order_by="t", aggregates={"spent": "sum(amount)"})
+    out = wincli.aggregate(table, "delta(t, 60)", key="user", order_by="t", aggregates={"spent": "sum(amount)"})
     return [tuple(row.values()) for row in out.select(["user", "spent"]).to_pylist()]
 
 
@@ -79,9 +79,9 @@ def test_every_type_of_polars_and_duckdb_comes_through() -> None:
         }
     )
     calls = {"texts": "collect(text)", "cents": "sum(cents)", "least": "min(bytes)", "last": "last(t)"}
-    by_polars = windowing.aggregate(frame, "count(3)", aggregates=calls)
+    by_polars = wincli.aggregate(frame, "count(3)", aggregates=calls)
     relation = duckdb.from_arrow(frame.to_arrow())
-    by_duckdb = windowing.aggregate(relation, "count(3)", aggregates=calls)
+    by_duckdb = wincli.aggregate(relation, "count(3)", aggregates=calls)
     wanted = {
         "texts": ["a", "a text that is longer than a view holds"],
         "cents": decimal.Decimal("0.30"),
@@ -105,58 +105,54 @@ def test_every_type_of_polars_and_duckdb_comes_through() -> None:
 )
 def test_what_is_no_table_is_refused(given: Any, message: str) -> None:
     with pytest.raises(ConfigError, match="is no table") as caught:
-        windowing.aggregate(given, "count(2)")
+        wincli.aggregate(given, "count(2)")
     assert message in str(caught.value)
 
 
 def test_a_text_is_one_name() -> None:
-    one = windowing.aggregate(
-        LOG, "count(2)", key="user", order_by="t", aggregates="spent=sum(amount)", group_by="kind"
-    )
-    several = windowing.aggregate(
+    one = wincli.aggregate(LOG, "count(2)", key="user", order_by="t", aggregates="spent=sum(amount)", group_by="kind")
+    several = wincli.aggregate(
         LOG, "count(2)", key=["user"], order_by=["t"], aggregates=["spent=sum(amount)"], group_by=["kind"]
     )
     assert one.equals(several)
-    rows = windowing.aggregate(LOG, "count(5)", order_by="arrival", emit="rows", sort_by="amount desc")
+    rows = wincli.aggregate(LOG, "count(5)", order_by="arrival", emit="rows", sort_by="amount desc")
     assert rows["amount"].to_pylist() == [5.0, 4.0, 3.0, 2.5, 1.0]
 
 
 def test_a_text_that_is_no_column_is_named_whole() -> None:
     with pytest.raises(ConfigError, match=r"'usr'.*did you mean 'user'"):
-        windowing.aggregate(LOG, "count(2)", key="usr")
+        wincli.aggregate(LOG, "count(2)", key="usr")
 
 
 @pytest.mark.parametrize("option", ["key", "order_by", "group_by", "sort_by", "aggregates"])
 @pytest.mark.parametrize("value", [3, ["user", 3]])
 def test_names_that_are_no_texts_are_refused(option: str, value: Any) -> None:
     with pytest.raises(ConfigError, match=f"{option}: 3 is no name"):
-        windowing.aggregate(LOG, "count(2)", **{option: value})
+        wincli.aggregate(LOG, "count(2)", **{option: value})
 
 
 def test_aggregates_by_name_are_those_with_a_name() -> None:
-    by_name = windowing.aggregate(
-        LOG, "count(2)", aggregates={"n": "count()", "odd name": "max(amount)", "m": "m=min(t)"}
-    )
+    by_name = wincli.aggregate(LOG, "count(2)", aggregates={"n": "count()", "odd name": "max(amount)", "m": "m=min(t)"})
     assert by_name.select(["n", "odd name", "m"]).to_pylist()[0] == {"n": 2, "odd name": 5.0, "m": 0}
 
 
 def test_an_aggregate_with_two_names_is_refused() -> None:
     with pytest.raises(ConfigError, match=r"'spent' is 'paid=sum.amount.', which says another name; leave paid= out"):
-        windowing.aggregate(LOG, "count(2)", aggregates={"spent": "paid=sum(amount)"})
+        wincli.aggregate(LOG, "count(2)", aggregates={"spent": "paid=sum(amount)"})
     with pytest.raises(SpecError):
-        windowing.aggregate(LOG, "count(2)", aggregates={"spent": "sum("})
+        wincli.aggregate(LOG, "count(2)", aggregates={"spent": "sum("})
 
 
 def test_a_plain_result_has_no_stream_columns_nor_mark_only_rows() -> None:
     shifts = pa.table({"made": [3, 1, 4]})
-    whole = windowing.aggregate(shifts, "punct()", aggregates={"made": "sum(made)"}, marks=[0, 2])
-    plain = windowing.aggregate(shifts, "punct()", aggregates={"made": "sum(made)"}, marks=[0, 2], plain=True)
+    whole = wincli.aggregate(shifts, "punct()", aggregates={"made": "sum(made)"}, marks=[0, 2])
+    plain = wincli.aggregate(shifts, "punct()", aggregates={"made": "sum(made)"}, marks=[0, 2], plain=True)
     assert whole["_mark"].to_pylist() == ["window", "window", "only"]
     assert plain.column_names == [name for name in whole.column_names if not name.startswith("_")]
     assert plain["made"].to_pylist() == [4, 4]
     ticks = pa.table({"t": [0, 35]})
-    marked = windowing.aggregate(ticks, "time(10)", order_by="t", empty="mark")
-    assert (len(marked), len(windowing.aggregate(ticks, "time(10)", order_by="t", empty="mark", plain=True))) == (4, 2)
+    marked = wincli.aggregate(ticks, "time(10)", order_by="t", empty="mark")
+    assert (len(marked), len(wincli.aggregate(ticks, "time(10)", order_by="t", empty="mark", plain=True))) == (4, 2)
 
 
 WITHOUT_FRAMES = """
@@ -169,8 +165,8 @@ class Refused:
 
 sys.meta_path.insert(0, Refused())
 import pyarrow as pa
-import windowing
-print(windowing.aggregate(pa.table({"a": [1]}), "count(1)").num_rows)
+import wincli
+print(wincli.aggregate(pa.table({"a": [1]}), "count(1)").num_rows)
 """
 
 

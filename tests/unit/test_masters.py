@@ -11,13 +11,13 @@ from pathlib import Path
 
 import pytest
 
-import cli.run
+import wincli.cli.run
 from tests.here import Here, wincli_here
-from windowing.engine.limits import NEEDED, allow_open_files
-from windowing.engine.masters import closed_to_others, cluster_environment, is_small_cluster
-from windowing.engine.module_path import FOLDER, MORE, tell_workers
-from windowing.engine.setup import java_environment, make_setup, remove
-from windowing.errors import ConfigError, SparkError
+from wincli.windowing.engine.limits import NEEDED, allow_open_files
+from wincli.windowing.engine.masters import closed_to_others, cluster_environment, is_small_cluster
+from wincli.windowing.engine.module_path import FOLDER, MORE, tell_workers
+from wincli.windowing.engine.setup import java_environment, make_setup, remove
+from wincli.windowing.errors import ConfigError, SparkError
 
 CLUSTER = "local-cluster[2, 1, 1024]"
 
@@ -116,7 +116,7 @@ def test_a_file_too_many_in_the_driver_is_told_as_that(tmp_path: Path, monkeypat
     def too_many(*_: object) -> None:
         raise OSError(errno.EMFILE, "Too many open files", "in/a.csv")
 
-    monkeypatch.setattr(cli.run, "_forks", too_many)
+    monkeypatch.setattr(wincli.cli.run, "_forks", too_many)
     ran = wincli_here("run", "-w", "count(2)", "in", "out", cwd=tmp_path)
     assert ran.code == 5
     assert ran.err.startswith("wincli: error: too few files may be open at once: ")

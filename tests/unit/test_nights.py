@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from tests.memory import MemorySource, run_in_memory
 from tests.nights import Nights
 from tests.unit.test_engine_kinds import AGGREGATES, WINDOWS, Asked, cut_up, difference, logs, same, what_comes_out
-from windowing.options import Options
-from windowing.parse import parse_aggregate, parse_window
-from windowing.plan import make_plan, stream_of
+from wincli.windowing.options import Options
+from wincli.windowing.parse import parse_aggregate, parse_window
+from wincli.windowing.plan import make_plan, stream_of
 
 T, ARRIVAL = ["t"], "arrival"
 MORE: list[Asked] = [

@@ -24,28 +24,28 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import windowing
+import wincli
 from tests import reference, reference_batched, reference_intervals, reference_sliding
 from tests import strategies as my
 from tests.reference_eviction import Partitions
-from windowing.clock import clock_values
-from windowing.contents import edge_rows
-from windowing.errors import ConfigError, DataError
-from windowing.kinds import panes_of
-from windowing.marks import NO_FILE, Marks, in_order, no_marks
-from windowing.operator import Operator, PaneInfo, load, output_fields
-from windowing.options import Options
-from windowing.panes import CLOSED_BY, TIMING, Panes, reason
-from windowing.parse import parse_window
-from windowing.plan import Plan, make_plan
-from windowing.replay import operator_batches
-from windowing.sequence import Sequences, build, one_batch
-from windowing.setting import Setting
-from windowing.signals import Signals, advances, window_marks
-from windowing.spec import Batched, TimeInterval, WindowSpec
-from windowing.stamps import stamps
-from windowing.watermark import in_order as watermarks_in_order
-from windowing.watermark import make_lateness, watermarks_at
+from wincli.windowing.clock import clock_values
+from wincli.windowing.contents import edge_rows
+from wincli.windowing.errors import ConfigError, DataError
+from wincli.windowing.kinds import panes_of
+from wincli.windowing.marks import NO_FILE, Marks, in_order, no_marks
+from wincli.windowing.operator import Operator, PaneInfo, load, output_fields
+from wincli.windowing.options import Options
+from wincli.windowing.panes import CLOSED_BY, TIMING, Panes, reason
+from wincli.windowing.parse import parse_window
+from wincli.windowing.plan import Plan, make_plan
+from wincli.windowing.replay import operator_batches
+from wincli.windowing.sequence import Sequences, build, one_batch
+from wincli.windowing.setting import Setting
+from wincli.windowing.signals import Signals, advances, window_marks
+from wincli.windowing.spec import Batched, TimeInterval, WindowSpec
+from wincli.windowing.stamps import stamps
+from wincli.windowing.watermark import in_order as watermarks_in_order
+from wincli.windowing.watermark import make_lateness, watermarks_at
 
 KINDS = [pa.int64(), pa.float64(), pa.decimal128(18, 3), pa.timestamp("us"), pa.timestamp("ns", "UTC"), pa.date32()]
 AMOUNTS = st.sampled_from(["0", "1", "2", "3", "7", "50"])
@@ -728,7 +728,7 @@ class Rows(Operator):
         (__name__, "--operator {name!r} is no class; say MODULE:CLASS"),
         (f"{__name__}:Lost", "has no class 'Lost'"),
         (f"{__name__}:log_of", "has no class 'log_of'"),
-        (f"{__name__}:Log", "Log is no operator; derive it from windowing.operator.Operator"),
+        (f"{__name__}:Log", "Log is no operator; derive it from wincli.Operator"),
         (f"{__name__}:Mute", 'operator Mute does not say what it writes; say output = {{"NAME": "TYPE", ...}}'),
         (f"{__name__}:Rows", "operator Rows does not say what it writes"),
         (f"{__name__}:Torn", "operator Torn: column 'n' is of type 'number', which is none; say \"int64\""),
@@ -760,7 +760,7 @@ def test_types_of_output() -> None:
 
 
 def test_the_package_offers_the_base() -> None:
-    assert (windowing.Operator, windowing.PaneInfo) == (Operator, PaneInfo)
+    assert (wincli.Operator, wincli.PaneInfo) == (Operator, PaneInfo)
 
 
 # --- examples -----------------------------------------------------------------------------------------------------
@@ -774,7 +774,7 @@ def test_latest_moves() -> None:
             "clock": [0, 1, 2, 3, 11, 12, 21],
         }
     )
-    got = given_by(Log(table, (), ("clock",)), "time(10)", operator="conf.examples.latest_moves:LatestMoves")
+    got = given_by(Log(table, (), ("clock",)), "time(10)", operator="wincli.conf.examples.latest_moves:LatestMoves")
     rows = got.select(["window", "symbol", "price", "moved", "_mark"]).to_pylist()
     assert [tuple(row.values()) for row in rows] == [
         (0, "a", 1.25, None, None),
@@ -822,7 +822,7 @@ def log_of(
 
 def test_empty_ticks_stand_before_the_rows_of_their_instant_whatever_orders_these() -> None:
     log = pa.table({"t": pa.array([0, 30], pa.timestamp("s")), "n": [1, 2], "symbol": ["a", "b"], "price": [1.0, 2.0]})
-    name = "conf.examples.latest_moves:LatestMoves"
-    found = windowing.aggregate(log, "time(10)", order_by=["t", "n"], empty="mark", operator=name)
+    name = "wincli.conf.examples.latest_moves:LatestMoves"
+    found = wincli.aggregate(log, "time(10)", order_by=["t", "n"], empty="mark", operator=name)
     marks = [row for row in found.to_pylist() if row["_mark"] == "only"]
     assert [(row["_at"].second, row["_pos"], row["_turn"]) for row in marks] == [(20, -1, 0), (30, -1, 0)]

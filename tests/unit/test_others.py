@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from windowing.engine.archive import Archive
-from windowing.engine.setup import make_setup, remove
-from windowing.engine.training import make
-from windowing.errors import SparkError
-from windowing.others import planted, way_in, way_in_beside
+from wincli.windowing.engine.archive import Archive
+from wincli.windowing.engine.setup import make_setup, remove
+from wincli.windowing.engine.training import make
+from wincli.windowing.errors import SparkError
+from wincli.windowing.others import planted, way_in, way_in_beside
 
 STRANGER = 54321
 

@@ -16,14 +16,14 @@ import pyarrow as pa
 import pytest
 from pyarrow import parquet
 
-from cli import piped
-from cli.asked import read_job
 from tests.cli.running import Ran, manifest, rows
 from tests.here import wincli_here
-from windowing.errors import WincliError
-from writers import csv as csv_parts
-from writers import parquet as parquet_parts
-from writers.whole import write_whole
+from wincli.cli import piped
+from wincli.cli.asked import read_job
+from wincli.windowing.errors import WincliError
+from wincli.writers import csv as csv_parts
+from wincli.writers import parquet as parquet_parts
+from wincli.writers.whole import write_whole
 
 CSV = "user,amount\na,1\nb,2\na,3\n"
 LINES = '{"user":"a","amount":1}\n{"user":"b","amount":2}\n{"user":"a","amount":3}\n'

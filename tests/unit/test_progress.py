@@ -7,10 +7,10 @@ import json
 
 import pytest
 
-from cli import progress
-from cli.messages import Messages
-from cli.progress import show_progress
-from windowing.engine.session import Progress
+from wincli.cli import progress
+from wincli.cli.messages import Messages
+from wincli.cli.progress import show_progress
+from wincli.windowing.engine.session import Progress
 
 
 class Clock:

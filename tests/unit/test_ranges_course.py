@@ -10,11 +10,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cli.ranges import Chain, RangeOutcome, Steps, run_range
-from cli.unit_inputs import UnitInput
-from conf.units import Unit, unit_at
-from windowing.engine.ports import InputFile
-from windowing.errors import ConfigError, DataError, InputError, OutputError
+from wincli.cli.ranges import Chain, RangeOutcome, Steps, run_range
+from wincli.cli.unit_inputs import UnitInput
+from wincli.conf.units import Unit, unit_at
+from wincli.windowing.engine.ports import InputFile
+from wincli.windowing.errors import ConfigError, DataError, InputError, OutputError
 
 DAYS = 12
 

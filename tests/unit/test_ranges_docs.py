@@ -14,10 +14,10 @@ from typing import Any
 import pytest
 import typer
 
-from cli import main
-from cli.asked import read_job
-from conf.units import units
 from tests.docs_pages import DOCS, fences
+from wincli.cli import main
+from wincli.cli.asked import read_job
+from wincli.conf.units import units
 
 PAGE = DOCS["nights"]
 RUN: Any = typer.main.get_command(main.app).commands["run"]  # type: ignore[attr-defined]

@@ -9,16 +9,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from test_ranges_course import FakeRecord, FakeStage
 
-from cli.messages import Messages
-from cli.range_summary import tell_range
-from cli.ranges import RangeOutcome
-from cli.repeats import plain_run, same_inputs, same_job
-from cli.results import ResultRecord, ResultStage, is_done, may_replace, read_result, result_record
-from conf.units import Unit, unit_at
-from windowing.engine.ports import InputFile
-from windowing.errors import ConfigError
+from tests.unit.test_ranges_course import FakeRecord, FakeStage
+from wincli.cli.messages import Messages
+from wincli.cli.range_summary import tell_range
+from wincli.cli.ranges import RangeOutcome
+from wincli.cli.repeats import plain_run, same_inputs, same_job
+from wincli.cli.results import ResultRecord, ResultStage, is_done, may_replace, read_result, result_record
+from wincli.conf.units import Unit, unit_at
+from wincli.windowing.engine.ports import InputFile
+from wincli.windowing.errors import ConfigError
 
 A, B, C = (InputFile(f"in/{name}.csv", 4, "2026-11-01T00:00:00+00:00") for name in "abc")
 STAGE = {"name": "window", "window": "count(2)", "key": ["user"], "output": None}

@@ -11,12 +11,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from pyarrow import fs
-from test_readers_helpers import read_all, source
 
-from readers.files import Located, check_all
-from readers.joint import Share, join
-from readers.listing import list_files
-from windowing.errors import InputError
+from tests.unit.test_readers_helpers import read_all, source
+from wincli.readers.files import Located, check_all
+from wincli.readers.joint import Share, join
+from wincli.readers.listing import list_files
+from wincli.windowing.errors import InputError
 
 FORMS = ("csv", "csv.gz", "jsonl", "jsonl.gz", "parquet")
 CHANGED = r"in/b\.{} has changed since the run began; run it again when nothing writes to it"

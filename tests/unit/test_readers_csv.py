@@ -9,10 +9,10 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from test_readers_helpers import column, read_all, source
 
-from readers.records import Dialect, locate, tally
-from windowing.errors import InputError
+from tests.unit.test_readers_helpers import column, read_all, source
+from wincli.readers.records import Dialect, locate, tally
+from wincli.windowing.errors import InputError
 
 UTC = dt.UTC
 
@@ -253,7 +253,7 @@ def test_line_ends_inside_quotes_with_multiline(csv: Any) -> None:
     ],
 )
 def test_compressed_files_are_one_split(csv: Any, monkeypatch: pytest.MonkeyPatch, name: str, pack: Any) -> None:
-    monkeypatch.setattr("readers.csv._STEP", 50)
+    monkeypatch.setattr("wincli.readers.csv._STEP", 50)
     text = "a,b\r\n" + "".join(f"{i},x{i}\r\n" for i in range(100)) + "bad\r\n100,z"
     opened = source(csv(pack(text.encode()), name), split_bytes=10)
     every = read_all(opened)

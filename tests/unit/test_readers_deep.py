@@ -10,11 +10,11 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from test_readers_helpers import read_all, source
 
-from readers.records import DEEPEST, are_deep, are_objects, locate_lines
-from windowing.errors import ConfigError
-from writers.sink import check_types
+from tests.unit.test_readers_helpers import read_all, source
+from wincli.readers.records import DEEPEST, are_deep, are_objects, locate_lines
+from wincli.windowing.errors import ConfigError
+from wincli.writers.sink import check_types
 
 SHAPES = {"lists": ("[", "]", ""), "objects": ('{"a":', "}", "1"), "both": ('[{"b":', "}]", "null")}
 

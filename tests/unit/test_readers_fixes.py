@@ -11,11 +11,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from readers.open import open_source
-from readers.options import ReadOptions, parse_schema
-from readers.portions import Misfits
-from readers.types import ColumnType
-from windowing.errors import SpecError
+from wincli.readers.open import open_source
+from wincli.readers.options import ReadOptions, parse_schema
+from wincli.readers.portions import Misfits
+from wincli.readers.types import ColumnType
+from wincli.windowing.errors import SpecError
 
 
 def read(path: Path, schema: str = "") -> tuple[list[object], pa.Table | None]:
@@ -68,8 +68,8 @@ class Block:
             raise ModuleNotFoundError(name)
 
 sys.meta_path.insert(0, Block())
-from readers.open import open_source
-from readers.options import ReadOptions, parse_schema
+from wincli.readers.open import open_source
+from wincli.readers.options import ReadOptions, parse_schema
 
 source = open_source([sys.argv[1]], ReadOptions(schema=parse_schema("x:timestamp")), lambda f, xs: [*map(f, xs)])
 print(source.read(source.splits[0], ["x"]).rejects["_detail"].to_pylist())

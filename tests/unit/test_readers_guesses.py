@@ -16,14 +16,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cli.asked import read_job
-from cli.plans import plan_stages
-from readers.guesses import advise
-from readers.layouts import layouts_of
-from readers.open import open_source
-from readers.options import ReadOptions, SchemaTypes, parse_schema
-from readers.source import FileSource
-from windowing.errors import ConfigError
+from wincli.cli.asked import read_job
+from wincli.cli.plans import plan_stages
+from wincli.readers.guesses import advise
+from wincli.readers.layouts import layouts_of
+from wincli.readers.open import open_source
+from wincli.readers.options import ReadOptions, SchemaTypes, parse_schema
+from wincli.readers.source import FileSource
+from wincli.windowing.errors import ConfigError
 
 UTC = dt.UTC
 _FLAG = re.compile(r"""--schema ('(?:[^']|'"'"')*'|"[^"]*")""")
@@ -264,11 +264,11 @@ def test_an_input_without_rows_is_looked_at_in_vain(tmp_path: Path) -> None:
 def test_nothing_is_looked_at_where_no_error_is_raised(tmp_path: Path) -> None:
     path = put(tmp_path, "2026-11-22 10:00:05")
     code = (
-        "import sys; from cli.asked import read_job; from cli.plans import plan_stages\n"
-        "from readers.open import open_source; from readers.options import ReadOptions\n"
+        "import sys; from wincli.cli.asked import read_job; from wincli.cli.plans import plan_stages\n"
+        "from wincli.readers.open import open_source; from wincli.readers.options import ReadOptions\n"
         f"asked = read_job({{'window': 'time(60)', 'paths': [{str(path)!r}, 'out']}})\n"
         "plan_stages(asked, open_source(asked.job.input, ReadOptions(), lambda f, items: [f(i) for i in items]))\n"
-        "print('readers.guesses' in sys.modules, 'readers.layouts' in sys.modules)"
+        "print('wincli.readers.guesses' in sys.modules, 'wincli.readers.layouts' in sys.modules)"
     )
     root = Path(__file__).parents[2]
     ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=root)

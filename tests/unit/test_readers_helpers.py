@@ -10,9 +10,9 @@ from unittest import mock
 
 import numpy as np
 
-from readers.open import open_source
-from readers.options import ReadOptions, parse_schema
-from readers.source import FileSource
+from wincli.readers.open import open_source
+from wincli.readers.options import ReadOptions, parse_schema
+from wincli.readers.source import FileSource
 
 
 def each(function: Any, items: Any) -> list[Any]:
@@ -23,7 +23,7 @@ def each(function: Any, items: Any) -> list[Any]:
 
 def source(*paths: Path | str, schema: str = "", **options: Any) -> FileSource:
     given = parse_schema(schema) if schema else ()
-    with mock.patch("readers.open._SCANNED_HERE", -1):
+    with mock.patch("wincli.readers.open._SCANNED_HERE", -1):
         opened = open_source([str(path) for path in paths], ReadOptions(schema=given, **options), each)
     return pickle.loads(pickle.dumps(opened))
 

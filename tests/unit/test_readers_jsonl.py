@@ -8,10 +8,10 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from test_readers_helpers import column, read_all, source
 
-from readers.kinds import NOTHING, TEXT, join
-from windowing.errors import InputError
+from tests.unit.test_readers_helpers import column, read_all, source
+from wincli.readers.kinds import NOTHING, TEXT, join
+from wincli.windowing.errors import InputError
 
 
 @pytest.fixture
@@ -148,7 +148,7 @@ def test_files_that_widen_or_clash(tmp_path: Path, lines: Any) -> None:
 
 
 def test_compressed_lines_and_a_byte_order_mark(tmp_path: Path, lines: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("readers.jsonl._STEP", 64)
+    monkeypatch.setattr("wincli.readers.jsonl._STEP", 64)
     text = b"\xef\xbb\xbf" + b"".join(b'{"a":%d}\r\n' % i for i in range(50)) + b"torn\n"
     (tmp_path / "x.jsonl.gz").write_bytes(gzip.compress(text))
     every = read_all(source(tmp_path / "x.jsonl.gz"))

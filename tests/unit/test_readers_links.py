@@ -8,12 +8,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from test_readers_helpers import column, source
 
-from readers.listing import list_files, list_folders
-from windowing.errors import ConfigError, InputError
-from writers.overlap import refuse_overlap
-from writers.place import locate
+from tests.unit.test_readers_helpers import column, source
+from wincli.readers.listing import list_files, list_folders
+from wincli.windowing.errors import ConfigError, InputError
+from wincli.writers.overlap import refuse_overlap
+from wincli.writers.place import locate
 
 
 @pytest.fixture(autouse=True)

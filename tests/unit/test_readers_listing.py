@@ -7,9 +7,9 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from test_readers_helpers import column, read_all, source
 
-from windowing.errors import ConfigError, InputError
+from tests.unit.test_readers_helpers import column, read_all, source
+from wincli.windowing.errors import ConfigError, InputError
 
 
 def write(path: Path, text: str = "a\n1\n") -> Path:
@@ -162,6 +162,6 @@ def test_a_file_that_may_not_be_read(tmp_path: Path, monkeypatch: pytest.MonkeyP
     def refuse(*_: object) -> None:
         raise PermissionError(13, "Permission denied")
 
-    monkeypatch.setattr("readers.files.Located.open_file", refuse)
+    monkeypatch.setattr("wincli.readers.files.Located.open_file", refuse)
     with pytest.raises(InputError, match=r"x\.csv may not be read: permission denied"):
         source(tmp_path)

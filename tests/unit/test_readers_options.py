@@ -6,9 +6,9 @@ import sys
 import pyarrow as pa
 import pytest
 
-from readers.options import parse_schema
-from readers.types import arrow_type, column_type, plain
-from windowing.errors import SpecError
+from wincli.readers.options import parse_schema
+from wincli.readers.types import arrow_type, column_type, plain
+from wincli.windowing.errors import SpecError
 
 
 def test_names_and_types_of_a_schema_text() -> None:
@@ -86,5 +86,5 @@ def test_plain_types_have_no_dictionaries_views_or_large_offsets() -> None:
 
 
 def test_options_load_neither_pyarrow_nor_numpy() -> None:
-    code = "import sys, readers.options; print(sorted({'pyarrow', 'numpy', 'numba'} & set(sys.modules)))"
+    code = "import sys, wincli.readers.options; print(sorted({'pyarrow', 'numpy', 'numba'} & set(sys.modules)))"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "[]\n"

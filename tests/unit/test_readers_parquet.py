@@ -7,13 +7,13 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from test_readers_helpers import column, read_all, source
 
-from readers.open import open_source
-from readers.options import ReadOptions
-from readers.portions import Request
-from readers.types import ColumnType
-from windowing.errors import InputError
+from tests.unit.test_readers_helpers import column, read_all, source
+from wincli.readers.open import open_source
+from wincli.readers.options import ReadOptions
+from wincli.readers.portions import Request
+from wincli.readers.types import ColumnType
+from wincli.windowing.errors import InputError
 
 
 @pytest.fixture

@@ -8,9 +8,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from pyarrow import fs
 
-from readers.open import open_source
-from readers.options import ReadOptions
-from writers.sink import KEPT, FileSink
+from wincli.readers.open import open_source
+from wincli.readers.options import ReadOptions
+from wincli.writers.sink import KEPT, FileSink
 
 
 def here(function: object, items: object) -> object:

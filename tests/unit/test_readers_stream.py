@@ -9,12 +9,12 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from test_readers_helpers import column, read_all, source
 
-from windowing.checksum import sealed
-from windowing.engine.ports import StreamInfo
-from windowing.errors import DamagedError, InputError
-from windowing.stream import OWN
+from tests.unit.test_readers_helpers import column, read_all, source
+from wincli.windowing.checksum import sealed
+from wincli.windowing.engine.ports import StreamInfo
+from wincli.windowing.errors import DamagedError, InputError
+from wincli.windowing.stream import OWN
 
 STREAM = {"order": ["_at", "_pos", "window", "k"], "at": ["_at"]}
 
@@ -199,7 +199,7 @@ def test_a_result_comes_back_as_it_was_written(tmp_path: Path, form: str) -> Non
     (out / "_wincli").mkdir(parents=True)
     path = out / f"part-00000.{form}"
     with path.open("wb") as file:
-        import_module(f"writers.{form}").encode([table], table.schema, file)
+        import_module(f"wincli.writers.{form}").encode([table], table.schema, file)
     schema = [{"name": field.name, "type": str(field.type)} for field in table.schema]
     manifest = {"stream": STREAM, "parts": [part(path, 3)], "schema": schema}
     (out / "_wincli/manifest.json").write_text(json.dumps(manifest))

@@ -12,10 +12,10 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from test_readers_helpers import read_all, source
 
-from readers.source import FileSource
-from windowing.errors import ConfigError, InputError
+from tests.unit.test_readers_helpers import read_all, source
+from wincli.readers.source import FileSource
+from wincli.windowing.errors import ConfigError, InputError
 
 NUMBERS = ["", '""', "1", "-7", " 12", "0x1F", "2.5", "1e3", "nan", "99999999999999999999", '"1"', "+3"]
 TIMES = [

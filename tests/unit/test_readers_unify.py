@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from readers.kinds import join, kind_of_texts, type_of
-from readers.unify import unify, widest
-from windowing.errors import InputError
+from wincli.readers.kinds import join, kind_of_texts, type_of
+from wincli.readers.unify import unify, widest
+from wincli.windowing.errors import InputError
 
 TYPES = [
     *(pa.null(), pa.int8(), pa.uint8(), pa.int32(), pa.uint32(), pa.int64(), pa.uint64(), pa.float32(), pa.float64()),

@@ -14,12 +14,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from readers.casts import convert
-from readers.open import open_source
-from readers.options import ReadOptions, parse_schema
-from readers.source import FileSource
-from readers.types import column_type
-from windowing.errors import ConfigError, SpecError
+from wincli.readers.casts import convert
+from wincli.readers.open import open_source
+from wincli.readers.options import ReadOptions, parse_schema
+from wincli.readers.source import FileSource
+from wincli.readers.types import column_type
+from wincli.windowing.errors import ConfigError, SpecError
 
 UTC_US, UTC_NS = pa.timestamp("us", "UTC"), pa.timestamp("ns", "UTC")
 

@@ -8,14 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from cli.repeats import same_inputs, same_job
-from conf.job_file import read_job_file
-from conf.making import make_job, pairs
-from conf.recorded import paths_of, recorded, secrets_of
-from readers.options import parse_schema
-from windowing.engine.ports import InputFile
-from windowing.errors import ConfigError
-from windowing.redaction import is_secret, redacted, redacted_path, restored, secret_values, without
+from wincli.cli.repeats import same_inputs, same_job
+from wincli.conf.job_file import read_job_file
+from wincli.conf.making import make_job, pairs
+from wincli.conf.recorded import paths_of, recorded, secrets_of
+from wincli.readers.options import parse_schema
+from wincli.windowing.engine.ports import InputFile
+from wincli.windowing.errors import ConfigError
+from wincli.windowing.redaction import is_secret, redacted, redacted_path, restored, secret_values, without
 
 
 @pytest.mark.parametrize(

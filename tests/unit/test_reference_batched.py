@@ -17,8 +17,8 @@ from tests import strategies as my
 from tests.reference import Row
 from tests.reference_batched import Lot, batched, batched_groups
 from tests.reference_calendar import calendar, starts
-from windowing.parse import parse_window
-from windowing.spec import Batched
+from wincli.windowing.parse import parse_window
+from wincli.windowing.spec import Batched
 
 
 def log(*points: tuple[float, Any], **columns: list[Any]) -> dict[int, Row]:

@@ -11,12 +11,12 @@ import pytest
 from pyarrow import parquet
 
 from tests.here import wincli_here
-from windowing import aggregate
-from windowing.options import Options
-from windowing.pane_rows import row_batches
-from windowing.parse import parse_window
-from windowing.plan import make_plan
-from windowing.rows_out import rows_out
+from wincli import aggregate
+from wincli.windowing.options import Options
+from wincli.windowing.pane_rows import row_batches
+from wincli.windowing.parse import parse_window
+from wincli.windowing.plan import make_plan
+from wincli.windowing.rows_out import rows_out
 
 SCHEMA = pa.schema({"x": pa.int64(), "k": pa.int64()})
 COUNTED = [
@@ -90,7 +90,7 @@ def test_rows_that_only_panes_tell_are_counted_before_they_are_made(
     tmp_path: Path, window: str, more: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked = ("run", log(tmp_path, 1000), "out", "-w", window, *more, "--emit", "rows", "--max-rows-out")
-    monkeypatch.setattr("windowing.result.row_batches", made_of_few)
+    monkeypatch.setattr("wincli.windowing.result.row_batches", made_of_few)
     ran = wincli_here(*asked, "20000", cwd=tmp_path)
     assert ran.code == 4
     assert "rows and more, more than the 20,000 allowed" in ran.err

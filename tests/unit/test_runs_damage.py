@@ -15,7 +15,7 @@ from tests.cli.running import Ran, manifest, rows, write
 from tests.days import day, kept, records, span
 from tests.here import wincli_here
 from tests.unit.test_runs_ranges import SESSIONS, Log, Seen, changed, corrections
-from writers.state_staging import StateStaging
+from wincli.writers.state_staging import StateStaging
 
 
 @pytest.fixture

@@ -11,11 +11,11 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cli.schema import schema_text
-from conf.job import STAGE_KEYS, Job, defaults
-from conf.job_file import read_job_file
 from tests.docs_pages import ROOT
-from windowing.errors import WincliError
+from wincli.cli.schema import schema_text
+from wincli.conf.job import STAGE_KEYS, Job, defaults
+from wincli.conf.job_file import read_job_file
+from wincli.windowing.errors import WincliError
 
 SCHEMA = json.loads(schema_text())
 EXAMPLES = sorted((ROOT / "conf" / "examples").glob("*.yaml"))

@@ -13,14 +13,14 @@ from unittest import mock
 import pytest
 from pyarrow import fs
 
-import writers.journal
-from readers import listing
-from readers.files import Located
+import wincli.writers.journal
 from tests.cli.running import Ran, rejected, write
 from tests.days import records
 from tests.here import wincli_here
-from windowing.redaction import redacted_path
-from writers import overlap, place
+from wincli.readers import listing
+from wincli.readers.files import Located
+from wincli.windowing.redaction import redacted_path
+from wincli.writers import overlap, place
 
 FIRST, SECOND = "hunter%2Ftwo", "swordfish"
 PLAIN = ("hunter/two", FIRST, SECOND, "AKIA1234", "confsecret")
@@ -103,7 +103,7 @@ def test_no_secret_is_told_or_left_and_all_goes_on_when_it_changes(store: Store)
     assert found["run-000001"]["inputs"][0]["path"] == "s3://***@bucket/a1.csv"
     assert found["run-000001"]["job"]["spark_conf"] == {"spark.hadoop.fs.s3a.secret.key": "***"}
     with (
-        mock.patch.object(writers.journal, "_swap", side_effect=KilledError),
+        mock.patch.object(wincli.writers.journal, "_swap", side_effect=KilledError),
         pytest.raises(KilledError),
     ):
         run(store, 3)
@@ -130,7 +130,7 @@ def test_no_secret_is_told_or_left_and_all_goes_on_when_it_changes(store: Store)
 def test_a_commit_that_was_killed_waits_for_who_names_its_secret(store: Store) -> None:
     folder = store.folder.parent
     with (
-        mock.patch.object(writers.journal, "_swap", side_effect=KilledError),
+        mock.patch.object(wincli.writers.journal, "_swap", side_effect=KilledError),
         pytest.raises(KilledError),
     ):
         run(store, 1)

@@ -18,13 +18,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from windowing.engine.bare import BARE
-from windowing.engine.daemon import ORDERED, obey
-from windowing.engine.setup import Setup, worker_environment
-from windowing.engine.shipping import FOLDER, ORDERS, ship
+from wincli.windowing.engine.bare import BARE
+from wincli.windowing.engine.daemon import ORDERED, obey
+from wincli.windowing.engine.setup import Setup, worker_environment
+from wincli.windowing.engine.shipping import FOLDER, ORDERS, ship
 
 KERNEL = """
-from windowing.jit import kernel
+from wincli.windowing.jit import kernel
 
 from shipped.steps import step
 
@@ -36,7 +36,7 @@ def total(values):
     return found
 """
 CALLED = """
-from windowing.jit import kernel
+from wincli.windowing.jit import kernel
 
 @kernel
 def step(found, value):
@@ -93,10 +93,10 @@ def called(folder: Path, tmp_path: Path) -> list[int]:
 def test_the_archive_is_the_same_for_the_same_code(tmp_path: Path) -> None:
     (tmp_path / "a").mkdir()
     (tmp_path / "b").mkdir()
-    first, second = ship(tmp_path / "a", packages=["conf"]), ship(tmp_path / "b", packages=["conf"])
+    first, second = ship(tmp_path / "a", packages=["wincli.conf"]), ship(tmp_path / "b", packages=["wincli.conf"])
     assert first.read_bytes() == second.read_bytes()
     names = zipfile.ZipFile(first).namelist()
-    assert {"conf/spark.py", "conf/defaults.yaml"} <= set(names)
+    assert {"wincli/__init__.py", "wincli/conf/spark.py", "wincli/conf/defaults.yaml"} <= set(names)
     assert not any("__pycache__" in name for name in names)
 
 

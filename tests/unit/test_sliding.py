@@ -26,14 +26,14 @@ from hypothesis import strategies as st
 
 from tests import reference, reference_sliding
 from tests import strategies as my
-from windowing import spec
-from windowing.contents import Lives, Ranges, contiguous, gathered, sizes
-from windowing.errors import DataError
-from windowing.panes import AT_END, BY_TICK, CLOSED_BY, Panes
-from windowing.parse import parse_window
-from windowing.sequence import Sequences, build, one_batch
-from windowing.setting import Setting
-from windowing.sliding import evicted_at, sliding_panes
+from wincli.windowing import spec
+from wincli.windowing.contents import Lives, Ranges, contiguous, gathered, sizes
+from wincli.windowing.errors import DataError
+from wincli.windowing.panes import AT_END, BY_TICK, CLOSED_BY, Panes
+from wincli.windowing.parse import parse_window
+from wincli.windowing.sequence import Sequences, build, one_batch
+from wincli.windowing.setting import Setting
+from wincli.windowing.sliding import evicted_at, sliding_panes
 
 POLICIES = ["count", "delta", "time"]
 PAIRS = [(evict, trigger) for evict in POLICIES for trigger in POLICIES]

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from windowing.errors import ConfigError
-from windowing.spec import (
+from wincli.windowing.errors import ConfigError
+from wincli.windowing.spec import (
     AggregateCall,
     Batched,
     Calendar,

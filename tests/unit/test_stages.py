@@ -17,25 +17,25 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cli.asked import Asked, AskedStage
-from cli.manifests import manifests_of
-from cli.outputs import open_outputs, route_stages
-from cli.plans import PlannedStage, plan_stages, read_back
-from cli.stages import RanStage, run_stages
-from conf.job import Job, defaults
-from readers.open import open_source
-from readers.options import ReadOptions
 from tests.cli.running import rejected
 from tests.memory import MemorySource
-from windowing.engine.run import Outcome, run_window
-from windowing.engine.slices import Sizes
-from windowing.engine.work import Work
-from windowing.errors import ConfigError, DataError, WincliError
-from windowing.options import Options
-from windowing.parse import parse_aggregate, parse_window
-from windowing.plan import make_plan
-from writers.journal import commit_all
-from writers.lock import Owner
+from wincli.cli.asked import Asked, AskedStage
+from wincli.cli.manifests import manifests_of
+from wincli.cli.outputs import open_outputs, route_stages
+from wincli.cli.plans import PlannedStage, plan_stages, read_back
+from wincli.cli.stages import RanStage, run_stages
+from wincli.conf.job import Job, defaults
+from wincli.readers.open import open_source
+from wincli.readers.options import ReadOptions
+from wincli.windowing.engine.run import Outcome, run_window
+from wincli.windowing.engine.slices import Sizes
+from wincli.windowing.engine.work import Work
+from wincli.windowing.errors import ConfigError, DataError, WincliError
+from wincli.windowing.options import Options
+from wincli.windowing.parse import parse_aggregate, parse_window
+from wincli.windowing.plan import make_plan
+from wincli.writers.journal import commit_all
+from wincli.writers.lock import Owner
 
 OWNER = Owner(1, "here", "2026-11-01T00:00:00+00:00")
 STAGE: tuple[str, ...] = (

@@ -20,10 +20,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from pyarrow import parquet
 
-from windowing.checksum import Checked
-from windowing.engine.ports import Part
-from windowing.errors import DamagedError, OutputError
-from writers.state_files import StageFiles, same_tables
+from wincli.windowing.checksum import Checked
+from wincli.windowing.engine.ports import Part
+from wincli.windowing.errors import DamagedError, OutputError
+from wincli.writers.state_files import StageFiles, same_tables
 
 ROOT = Path(__file__).parents[2]
 TYPES: list[tuple[pa.DataType, object]] = [

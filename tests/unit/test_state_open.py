@@ -13,19 +13,19 @@ from pathlib import Path
 import pytest
 
 from tests.unit.test_state_runs import ME, names, put, result, tree, value_of
-from windowing.errors import ConfigError, OutputError
-from writers import swap
-from writers.lock import Owner, age, is_dead
-from writers.output import open_output
-from writers.state import is_state, open_state, read_state
+from wincli.windowing.errors import ConfigError, OutputError
+from wincli.writers import swap
+from wincli.writers.lock import Owner, age, is_dead
+from wincli.writers.output import open_output
+from wincli.writers.state import is_state, open_state, read_state
 
 ROOT = Path(__file__).parents[2]
 CHILD = """
 import sys
 from contextlib import ExitStack
-from writers.lock import Owner
-from writers.output import open_output
-from writers.state import open_state
+from wincli.writers.lock import Owner
+from wincli.writers.output import open_output
+from wincli.writers.state import open_state
 owner = Owner(4242, "box7", "2026-11-07T22:47:30+00:00")
 state, *outs = sys.argv[1:]
 with open_state(state, owner) as opened, ExitStack() as stack:

@@ -11,10 +11,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from windowing.checksum import checksum
-from windowing.engine.ports import InputFile, Part
-from windowing.errors import ConfigError, DamagedError
-from writers.record import Loan, OpenWindows, StageRecord, UnitRecord, WrittenOutput
+from wincli.windowing.checksum import checksum
+from wincli.windowing.engine.ports import InputFile, Part
+from wincli.windowing.errors import ConfigError, DamagedError
+from wincli.writers.record import Loan, OpenWindows, StageRecord, UnitRecord, WrittenOutput
 
 TEXT = st.text(max_size=8)
 PLAIN = st.recursive(

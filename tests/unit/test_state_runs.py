@@ -12,14 +12,14 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from windowing.checksum import sealed
-from windowing.errors import ConfigError, InputError, OutputError
-from writers.journal import commit_together
-from writers.lock import Owner
-from writers.output import Output, open_output
-from writers.record import OpenWindows, StageRecord, UnitRecord
-from writers.state import State, open_state
-from writers.state_staging import StateStaging
+from wincli.windowing.checksum import sealed
+from wincli.windowing.errors import ConfigError, InputError, OutputError
+from wincli.writers.journal import commit_together
+from wincli.writers.lock import Owner
+from wincli.writers.output import Output, open_output
+from wincli.writers.record import OpenWindows, StageRecord, UnitRecord
+from wincli.writers.state import State, open_state
+from wincli.writers.state_staging import StateStaging
 
 ME = Owner(os.getpid(), "here", "2026-11-08T02:00:00+00:00")
 SCHEMA = pa.schema([("n", pa.int64())])

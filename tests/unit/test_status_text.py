@@ -12,16 +12,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cli.accounts import Account, account_of, in_a_row, side_by_side
-from cli.messages import Messages
-from cli.status import status_command
-from conf.units import plain_unit, unit_at
-from windowing.engine.ports import InputFile
-from windowing.errors import ConfigError, InputError
-from writers.journal import commit_together
-from writers.lock import Owner
-from writers.record import OpenWindows, StageRecord, UnitRecord
-from writers.state import open_state
+from wincli.cli.accounts import Account, account_of, in_a_row, side_by_side
+from wincli.cli.messages import Messages
+from wincli.cli.status import status_command
+from wincli.conf.units import plain_unit, unit_at
+from wincli.windowing.engine.ports import InputFile
+from wincli.windowing.errors import ConfigError, InputError
+from wincli.writers.journal import commit_together
+from wincli.writers.lock import Owner
+from wincli.writers.record import OpenWindows, StageRecord, UnitRecord
+from wincli.writers.state import open_state
 
 ME = Owner(os.getpid(), os.uname().nodename, "2026-11-07T02:00:00+00:00")
 NO_OPEN = OpenWindows(0, 0, None)

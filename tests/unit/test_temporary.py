@@ -11,12 +11,12 @@ from pathlib import Path
 
 import pytest
 
-from windowing.engine import temporary
-from windowing.engine.temporary import OWNER, PREFIX, WORKERS, new_folder, sweep
+from wincli.windowing.engine import temporary
+from wincli.windowing.engine.temporary import OWNER, PREFIX, WORKERS, new_folder, sweep
 
 HOLD = """
 import os, sys
-from windowing.engine.temporary import new_folder
+from wincli.windowing.engine.temporary import new_folder
 held = new_folder(sys.argv[1])
 (held.path / "spark").mkdir()
 (held.path / "spark" / "blob").write_bytes(b"x")

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from conf.units import (
+from wincli.conf.units import (
     Kind,
     Partitions,
     Unit,
@@ -27,7 +27,7 @@ from conf.units import (
     unit_at,
     units,
 )
-from windowing.errors import ConfigError
+from wincli.windowing.errors import ConfigError
 
 KINDS: tuple[Kind, ...] = ("hour", "day", "week")
 LAST = 2**63 // 10**12

@@ -10,18 +10,18 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from test_readers_helpers import column, source
 
-from cli.asked import Asked, AskedStage
-from cli.unit_inputs import UnitInput, find_input, find_places, unit_job
-from conf.job import Job, Stage, defaults
-from conf.units import Kind, Unit, units
-from readers.listing import list_folders
-from readers.options import ReadOptions
-from windowing.engine.ports import InputFile
-from windowing.errors import ConfigError, InputError
-from windowing.options import Options
-from windowing.parse import parse_window
+from tests.unit.test_readers_helpers import column, source
+from wincli.cli.asked import Asked, AskedStage
+from wincli.cli.unit_inputs import UnitInput, find_input, find_places, unit_job
+from wincli.conf.job import Job, Stage, defaults
+from wincli.conf.units import Kind, Unit, units
+from wincli.readers.listing import list_folders
+from wincli.readers.options import ReadOptions
+from wincli.windowing.engine.ports import InputFile
+from wincli.windowing.errors import ConfigError, InputError
+from wincli.windowing.options import Options
+from wincli.windowing.parse import parse_window
 
 DAYS = units("2026-11-01", "2026-11-05", "day")
 MTIME = "1970-01-01T00:16:40+00:00"

@@ -13,11 +13,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from windowing.columns import Ints, Measures
-from windowing.interval_grid import make_intervals
-from windowing.marks import NO_FILE, Marks
-from windowing.spec import TimeInterval
-from windowing.watermark import (
+from wincli.windowing.columns import Ints, Measures
+from wincli.windowing.interval_grid import make_intervals
+from wincli.windowing.marks import NO_FILE, Marks
+from wincli.windowing.spec import TimeInterval
+from wincli.windowing.watermark import (
     NO_LEVEL,
     Lateness,
     Watermarks,

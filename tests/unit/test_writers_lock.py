@@ -14,18 +14,18 @@ from pathlib import Path
 
 import pytest
 
-from windowing.errors import OutputError
-from writers import lock
-from writers.lock import Owner, hold
-from writers.output import open_output
-from writers.place import locate
+from wincli.windowing.errors import OutputError
+from wincli.writers import lock
+from wincli.writers.lock import Owner, hold
+from wincli.writers.output import open_output
+from wincli.writers.place import locate
 
 ROOT = Path(__file__).parents[2]
 OWNER = Owner(4242, "box7", "2026-11-01T02:00:00Z")
 CHILD = """
 import sys
-from writers.lock import Owner
-from writers.output import open_output
+from wincli.writers.lock import Owner
+from wincli.writers.output import open_output
 with open_output(sys.argv[1], "error", [], Owner(4242, "box7", "2026-11-01T02:00:00Z")):
     print("in", flush=True)
     sys.stdin.read()

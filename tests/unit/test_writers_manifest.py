@@ -8,9 +8,9 @@ from typing import Any
 
 import pyarrow as pa
 
-from windowing.engine.ports import Counts, InputFile, Part
-from windowing.stream import StreamInfo
-from writers.manifest import build_manifest, versions
+from wincli.windowing.engine.ports import Counts, InputFile, Part
+from wincli.windowing.stream import StreamInfo
+from wincli.writers.manifest import build_manifest, versions
 
 
 def manifest(**changes: Any) -> dict[str, Any]:

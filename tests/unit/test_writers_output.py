@@ -17,13 +17,13 @@ import pyarrow as pa
 import pytest
 from pyarrow import parquet as pq
 
-from windowing.engine.ports import Part, Sink
-from windowing.engine.rejects import reject_schema
-from windowing.errors import ConfigError, OutputError
-from writers import swap
-from writers.lock import Owner
-from writers.output import Output, open_output
-from writers.sink import ENCODERS
+from wincli.windowing.engine.ports import Part, Sink
+from wincli.windowing.engine.rejects import reject_schema
+from wincli.windowing.errors import ConfigError, OutputError
+from wincli.writers import swap
+from wincli.writers.lock import Owner
+from wincli.writers.output import Output, open_output
+from wincli.writers.sink import ENCODERS
 
 OWNER = Owner(os.getpid(), "here", "2026-11-01T00:00:00Z")
 SCHEMA = pa.schema([("user", pa.string()), ("window", pa.int64())])
@@ -433,9 +433,9 @@ def test_a_part_that_cannot_be_written_is_named(
 CHILD = """
 import os, resource, sys
 import numpy as np, pyarrow as pa
-from windowing.errors import OutputError
-from writers.lock import Owner
-from writers.output import open_output
+from wincli.windowing.errors import OutputError
+from wincli.writers.lock import Owner
+from wincli.writers.output import open_output
 
 schema = pa.schema([("x", pa.float64())])
 def run(format, out):

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 from pyarrow import fs
 
-from windowing.errors import ConfigError
-from writers.overlap import refuse_overlap
-from writers.place import Place, locate
+from wincli.windowing.errors import ConfigError
+from wincli.writers.overlap import refuse_overlap
+from wincli.writers.place import Place, locate
 
 
 @pytest.fixture

@@ -13,8 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pyarrow import parquet as pq
 
-from writers import parquet
-from writers.schema import plain
+from wincli.writers import parquet
+from wincli.writers.schema import plain
 
 
 def written(path: Path, table: pa.Table, schema: pa.Schema | None = None) -> pa.Table:

@@ -16,9 +16,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pyarrow import json as arrow_json
 
-from windowing.engine.rejects import reject_schema
-from windowing.escaping import readable
-from writers import rejects
+from wincli.windowing.engine.rejects import reject_schema
+from wincli.windowing.escaping import readable
+from wincli.writers import rejects
 
 PARIS = pa.timestamp("s", "Europe/Paris")
 NAN, INF = float("nan"), float("inf")

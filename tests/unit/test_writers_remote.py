@@ -12,12 +12,12 @@ import pyarrow as pa
 import pytest
 from pyarrow import fs
 
-from windowing.errors import ConfigError, OutputError
-from writers import place as places
-from writers import remote
-from writers.lock import Owner
-from writers.output import open_output
-from writers.place import locate
+from wincli.windowing.errors import ConfigError, OutputError
+from wincli.writers import place as places
+from wincli.writers import remote
+from wincli.writers.lock import Owner
+from wincli.writers.output import open_output
+from wincli.writers.place import locate
 
 OWNER = Owner(os.getpid(), "here", "now")
 SCHEMA = pa.schema([("window", pa.int64())])

@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 from pyarrow import csv as arrow_csv
 from pyarrow import json as arrow_json
 
-from windowing.errors import DataError
-from writers import csv, jsonl, text
+from wincli.windowing.errors import DataError
+from wincli.writers import csv, jsonl, text
 
 
 def as_csv(table: pa.Table) -> str:

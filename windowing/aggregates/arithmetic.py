@@ -8,26 +8,20 @@ from fractions import Fraction
 import numpy as np
 import pyarrow as pa
 
-from windowing.aggregates import kernels, quantile_kernels
-from windowing.aggregates.deviations import squared_deviations
-from windowing.aggregates.exact_moments import MEAN, SPREAD, WEIGHTED
-from windowing.aggregates.float_sums import float_sums, sums_and_lacks
-from windowing.aggregates.folds import fold, rounded
-from windowing.aggregates.inputs import Dense, Inputs, dense, is_apart, masked, only, taken
-from windowing.aggregates.kernels import Floats, Numbers
-from windowing.aggregates.quotients import (
-    TwoFloats,
-    Wanted,
-    exactly,
-    nearest,
-    nearest_means,
-    spread_counts,
-    whole_floats,
-)
-from windowing.aggregates.ranking import values_at
-from windowing.aggregates.selection import extreme_entries
-from windowing.aggregates.states import PRODUCT
-from windowing.aggregates.values import (
+from ..columns import Ints, Mask
+from ..contents import sizes
+from . import kernels, quantile_kernels
+from .deviations import squared_deviations
+from .exact_moments import MEAN, SPREAD, WEIGHTED
+from .float_sums import float_sums, sums_and_lacks
+from .folds import fold, rounded
+from .inputs import Dense, Inputs, dense, is_apart, masked, only, taken
+from .kernels import Floats, Numbers
+from .quotients import TwoFloats, Wanted, exactly, nearest, nearest_means, spread_counts, whole_floats
+from .ranking import values_at
+from .selection import extreme_entries
+from .states import PRODUCT
+from .values import (
     decimal_words,
     floats,
     from_halves,
@@ -39,10 +33,8 @@ from windowing.aggregates.values import (
     order_keys,
     scale_of,
 )
-from windowing.aggregates.weighted import weighted_sums
-from windowing.aggregates.wide import as_decimal, as_int64, carried, exact_sums, split, two_floats
-from windowing.columns import Ints, Mask
-from windowing.contents import sizes
+from .weighted import weighted_sums
+from .wide import as_decimal, as_int64, carried, exact_sums, split, two_floats
 
 _DAY = 86400  # seconds; the distance of two dates is a duration in them
 _PLACES = 10**9  # finest fraction of a quantile, so that places times rows fit 64 bit

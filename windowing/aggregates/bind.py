@@ -8,12 +8,12 @@ from typing import Any
 
 import pyarrow as pa
 
-from windowing.aggregates import user
-from windowing.aggregates.table import TABLE, Aggregate, Kind
-from windowing.aggregates.values import plain_type
-from windowing.errors import ConfigError
-from windowing.names import did_you_mean
-from windowing.spec import AggregateCall, Column, column_text, decimal_text
+from ..errors import ConfigError
+from ..names import did_you_mean
+from ..spec import AggregateCall, Column, column_text, decimal_text
+from . import user
+from .table import TABLE, Aggregate, Kind
+from .values import plain_type
 
 
 @dataclass(frozen=True, slots=True)

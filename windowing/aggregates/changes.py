@@ -9,10 +9,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from windowing.aggregates.kernels import LIMB, Codes, goes_on
-from windowing.columns import Ints
-from windowing.contents import Contents, Ranges
-from windowing.jit import kernel
+from ..columns import Ints
+from ..contents import Contents, Ranges
+from ..jit import kernel
+from .kernels import LIMB, Codes, goes_on
 
 
 class Changes(NamedTuple):

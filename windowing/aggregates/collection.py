@@ -6,12 +6,12 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from windowing.aggregates import changes, kernels
-from windowing.aggregates.inputs import Inputs, dense, is_apart, written
-from windowing.aggregates.kernels import Codes
-from windowing.aggregates.values import codes
-from windowing.columns import Ints, Mask
-from windowing.contents import Contents, Ranges, gathered
+from ..columns import Ints, Mask
+from ..contents import Contents, Ranges, gathered
+from . import changes, kernels
+from .inputs import Inputs, dense, is_apart, written
+from .kernels import Codes
+from .values import codes
 
 
 def counts(inputs: Inputs) -> pa.Array:

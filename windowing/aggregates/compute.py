@@ -9,15 +9,15 @@ from typing import Any, TypeAlias
 import numpy as np
 import pyarrow as pa
 
-from windowing.aggregates import user
-from windowing.aggregates.bind import Bound
-from windowing.aggregates.inputs import Inputs, Ranked, own
-from windowing.aggregates.partials import STEPS
-from windowing.aggregates.table import TABLE
-from windowing.aggregates.values import plain
-from windowing.columns import Ints
-from windowing.contents import Contents, Lives, Ranges, simplest
-from windowing.spec import Column
+from ..columns import Ints
+from ..contents import Contents, Lives, Ranges, simplest
+from ..spec import Column
+from . import user
+from .bind import Bound
+from .inputs import Inputs, Ranked, own
+from .partials import STEPS
+from .table import TABLE
+from .values import plain
 
 _ONE, _TWO = np.array([0]), np.array([2])
 _BOUNDS = np.array([0, 2])

@@ -11,12 +11,12 @@ from typing import TypeAlias
 
 import numpy as np
 
-from windowing.aggregates.folds import picked
-from windowing.aggregates.inputs import Dense, is_apart
-from windowing.aggregates.kernels import Floats, longest, product_error, sum_and_error
-from windowing.aggregates.spans import pivot_place, spans_of
-from windowing.columns import Ints
-from windowing.jit import kernel
+from ..columns import Ints
+from ..jit import kernel
+from .folds import picked
+from .inputs import Dense, is_apart
+from .kernels import Floats, longest, product_error, sum_and_error
+from .spans import pivot_place, spans_of
 
 Sums: TypeAlias = tuple[float, float, float, float]
 """Sum of distances and sum of their squares, each as two floats."""

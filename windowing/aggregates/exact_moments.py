@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from windowing.aggregates.changes import Changes
-from windowing.aggregates.kernels import LIMB, Floats, sum_and_error
-from windowing.columns import Ints
-from windowing.jit import kernel
+from ..columns import Ints
+from ..jit import kernel
+from .changes import Changes
+from .kernels import LIMB, Floats, sum_and_error
 
 MEAN, WEIGHTED, SPREAD = range(3)
 """Rules: ``sum(a)`` alone; ``sum(a * b)``, too; ``n * sum(a * a) - sum(a)**2`` of n values, too."""

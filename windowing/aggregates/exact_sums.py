@@ -11,10 +11,10 @@ import math
 
 import numpy as np
 
-from windowing.aggregates.kernels import LIMB, Floats, sum_and_error
-from windowing.aggregates.values import frozen
-from windowing.columns import Ints
-from windowing.jit import kernel
+from ..columns import Ints
+from ..jit import kernel
+from .kernels import LIMB, Floats, sum_and_error
+from .values import frozen
 
 _PADDING = 2  # limbs of zeros below all others, so that the 53 bits of a float are always there to be looked at
 _LIMBS = _PADDING + 69  # 2**-1074 .. 2**1024, and 2**31 of these

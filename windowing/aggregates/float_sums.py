@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from windowing.aggregates.exact_sums import nearest_sums, whole_sums
-from windowing.aggregates.folds import fold, one_nan
-from windowing.aggregates.inputs import Ranked, is_apart
-from windowing.aggregates.kernels import Floats
-from windowing.aggregates.states import SUM
-from windowing.aggregates.values import frozen, halves
-from windowing.contents import Contents, batches, part, take
+from ..contents import Contents, batches, part, take
+from .exact_sums import nearest_sums, whole_sums
+from .folds import fold, one_nan
+from .inputs import Ranked, is_apart
+from .kernels import Floats
+from .states import SUM
+from .values import frozen, halves
 
 
 def float_sums(values: Floats, contents: Contents, ranked: Ranked) -> Floats:

@@ -17,16 +17,16 @@ from typing import TypeAlias
 
 import numpy as np
 
-from windowing.aggregates.changes import Changes, changes_of
-from windowing.aggregates.inputs import Ranked
-from windowing.aggregates.kernels import Floats, longest
-from windowing.aggregates.spans import pivot_place, ranks_of, spans_of
-from windowing.aggregates.states import NOTHING, State, answer, combined, keep, kept, leaf
-from windowing.aggregates.tries import trie
-from windowing.aggregates.values import frozen
-from windowing.columns import Ints
-from windowing.contents import lives_of, take
-from windowing.jit import kernel
+from ..columns import Ints
+from ..contents import lives_of, take
+from ..jit import kernel
+from .changes import Changes, changes_of
+from .inputs import Ranked
+from .kernels import Floats, longest
+from .spans import pivot_place, ranks_of, spans_of
+from .states import NOTHING, State, answer, combined, keep, kept, leaf
+from .tries import trie
+from .values import frozen
 
 Answers: TypeAlias = tuple[Floats, Floats]
 

@@ -10,10 +10,10 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from windowing.aggregates.values import frozen
-from windowing.columns import Ints, Mask
-from windowing.contents import Contents, Lives, Ranges, part, sizes
-from windowing.errors import DataError
+from ..columns import Ints, Mask
+from ..contents import Contents, Lives, Ranges, part, sizes
+from ..errors import DataError
+from .values import frozen
 
 T = TypeVar("T")
 

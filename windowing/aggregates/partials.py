@@ -12,18 +12,18 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pyarrow as pa
 
-from windowing.aggregates import collection, selection
-from windowing.aggregates.arithmetic import exact_means, exact_totals, float_means
-from windowing.aggregates.bind import Bound
-from windowing.aggregates.exact_moments import MEAN
-from windowing.aggregates.exact_sums import parts_of
-from windowing.aggregates.float_sums import float_sums, sums_and_lacks
-from windowing.aggregates.inputs import Dense, Inputs, Ranked, dense, masked, own
-from windowing.aggregates.quotients import Wanted
-from windowing.aggregates.values import floats, plain_type
-from windowing.aggregates.wide import as_int64, as_wide, exact_sums
-from windowing.columns import Ints
-from windowing.contents import Contents, Lives, Ranges
+from ..columns import Ints
+from ..contents import Contents, Lives, Ranges
+from . import collection, selection
+from .arithmetic import exact_means, exact_totals, float_means
+from .bind import Bound
+from .exact_moments import MEAN
+from .exact_sums import parts_of
+from .float_sums import float_sums, sums_and_lacks
+from .inputs import Dense, Inputs, Ranked, dense, masked, own
+from .quotients import Wanted
+from .values import floats, plain_type
+from .wide import as_int64, as_wide, exact_sums
 
 _WIDE = pa.decimal128(38, 0)  # has room for 2**63 integers of 64 bit
 

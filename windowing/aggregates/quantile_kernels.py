@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from windowing.aggregates.kernels import Floats, longest
-from windowing.columns import Ints
-from windowing.jit import kernel
+from ..columns import Ints
+from ..jit import kernel
+from .kernels import Floats, longest
 
 
 @kernel

@@ -16,15 +16,15 @@ from typing import TypeAlias
 import numpy as np
 import pyarrow as pa
 
-from windowing.aggregates.changes import changes_of
-from windowing.aggregates.exact_moments import FLOAT_UNIT, MEAN, SPREAD, WEIGHTED, moments
-from windowing.aggregates.inputs import only, own
-from windowing.aggregates.kernels import Floats, Numbers, products_and_errors
-from windowing.aggregates.rounding import means, quotients, whole_products
-from windowing.aggregates.values import exact_numbers, frozen
-from windowing.columns import Ints, Mask
-from windowing.contents import Contents, Ranges, gathered, sizes, take
-from windowing.jit import kernel
+from ..columns import Ints, Mask
+from ..contents import Contents, Ranges, gathered, sizes, take
+from ..jit import kernel
+from .changes import changes_of
+from .exact_moments import FLOAT_UNIT, MEAN, SPREAD, WEIGHTED, moments
+from .inputs import only, own
+from .kernels import Floats, Numbers, products_and_errors
+from .rounding import means, quotients, whole_products
+from .values import exact_numbers, frozen
 
 TwoFloats: TypeAlias = tuple[Floats, Floats]
 FourFloats: TypeAlias = tuple[Floats, Floats, Floats, Floats]

@@ -8,13 +8,13 @@ from itertools import pairwise
 import numpy as np
 import numpy.typing as npt
 
-from windowing.aggregates.changes import Changes, changes_of
-from windowing.aggregates.inputs import own
-from windowing.aggregates.kernels import Codes, Floats, longest
-from windowing.aggregates.values import frozen
-from windowing.columns import Ints
-from windowing.contents import Contents, Ranges
-from windowing.jit import kernel
+from ..columns import Ints
+from ..contents import Contents, Ranges
+from ..jit import kernel
+from .changes import Changes, changes_of
+from .inputs import own
+from .kernels import Codes, Floats, longest
+from .values import frozen
 
 Counts = npt.NDArray[np.int32]
 

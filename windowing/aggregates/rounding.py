@@ -10,10 +10,10 @@ from typing import TypeAlias
 
 import numpy as np
 
-from windowing.aggregates.exact_sums import is_whole
-from windowing.aggregates.kernels import Floats, product_error
-from windowing.columns import Ints, Mask
-from windowing.jit import kernel
+from ..columns import Ints, Mask
+from ..jit import kernel
+from .exact_sums import is_whole
+from .kernels import Floats, product_error
 
 Four: TypeAlias = tuple[float, float, float, float]
 """A numerator and a denominator, each as a sum of two floats."""

@@ -12,13 +12,13 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from windowing.aggregates import changes, kernels, ranking
-from windowing.aggregates.folds import fold
-from windowing.aggregates.inputs import Dense, Inputs, Ranked, dense, is_apart, taken
-from windowing.aggregates.states import SMALLEST
-from windowing.aggregates.values import codes, halves, order_keys
-from windowing.columns import Ints
-from windowing.contents import Ranges, batches, part
+from ..columns import Ints
+from ..contents import Ranges, batches, part
+from . import changes, kernels, ranking
+from .folds import fold
+from .inputs import Dense, Inputs, Ranked, dense, is_apart, taken
+from .states import SMALLEST
+from .values import codes, halves, order_keys
 
 
 def extremes(largest: bool) -> Callable[[Inputs], pa.Array]:

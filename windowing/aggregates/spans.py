@@ -6,11 +6,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from windowing.aggregates.inputs import Ranked
-from windowing.aggregates.values import frozen
-from windowing.columns import Ints, Mask
-from windowing.contents import Lives, edge_rows, sizes
-from windowing.jit import kernel
+from ..columns import Ints, Mask
+from ..contents import Lives, edge_rows, sizes
+from ..jit import kernel
+from .inputs import Ranked
+from .values import frozen
 
 _NONE: Ints = frozen(np.empty(0, np.int64))
 

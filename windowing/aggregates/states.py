@@ -10,9 +10,9 @@ from typing import TypeAlias
 
 import numpy as np
 
-from windowing.aggregates.exact_sums import nearest_of
-from windowing.aggregates.kernels import TAME_FROM, TAME_TO, Floats, product_error, scaled, sum_and_error, tamed
-from windowing.jit import kernel, njit
+from ..jit import kernel, njit
+from .exact_sums import nearest_of
+from .kernels import TAME_FROM, TAME_TO, Floats, product_error, scaled, sum_and_error, tamed
 
 State: TypeAlias = tuple[float, float, float, float, float]
 

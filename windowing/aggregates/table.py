@@ -9,9 +9,9 @@ from typing import Any
 
 import pyarrow as pa
 
-from windowing.aggregates import arithmetic, collection, selection
-from windowing.aggregates.inputs import Inputs
-from windowing.columns import is_sortable
+from ..columns import is_sortable
+from . import arithmetic, collection, selection
+from .inputs import Inputs
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,9 +24,9 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from windowing.aggregates.inputs import Inputs, PaneFailed, dense, written
-from windowing.errors import ConfigError
-from windowing.own_modules import import_own
+from ..errors import ConfigError
+from ..own_modules import import_own
+from .inputs import Inputs, PaneFailed, dense, written
 
 Function = Callable[..., Any]
 

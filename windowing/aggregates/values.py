@@ -12,8 +12,8 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from windowing.aggregates.kernels import Codes, Floats, Numbers
-from windowing.columns import INT64_DIGITS, Ints, Mask, is_measurable, measures, sorted_codes
+from ..columns import INT64_DIGITS, Ints, Mask, is_measurable, measures, sorted_codes
+from .kernels import Codes, Floats, Numbers
 
 _SIGN = np.int64(-(2**63))
 _END = 2.0**63

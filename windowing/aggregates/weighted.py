@@ -6,13 +6,13 @@ from typing import TypeAlias
 
 import numpy as np
 
-from windowing.aggregates.exact_sums import nearest_of
-from windowing.aggregates.folds import fold
-from windowing.aggregates.inputs import Dense, is_apart
-from windowing.aggregates.kernels import Floats, error_of_product, products_and_errors, sum_and_error
-from windowing.aggregates.states import SUM
-from windowing.columns import Ints
-from windowing.jit import kernel
+from ..columns import Ints
+from ..jit import kernel
+from .exact_sums import nearest_of
+from .folds import fold
+from .inputs import Dense, is_apart
+from .kernels import Floats, error_of_product, products_and_errors, sum_and_error
+from .states import SUM
 
 Both: TypeAlias = tuple[Floats, Floats, Floats, Floats]
 

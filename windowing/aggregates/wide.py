@@ -11,13 +11,13 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from windowing.aggregates import changes, kernels
-from windowing.aggregates.inputs import Dense, is_apart
-from windowing.aggregates.kernels import LIMB, Floats, sum_and_error
-from windowing.aggregates.values import decimal_words, integers, is_unsigned
-from windowing.columns import Ints, Mask
-from windowing.contents import Contents
-from windowing.jit import kernel
+from ..columns import Ints, Mask
+from ..contents import Contents
+from ..jit import kernel
+from . import changes, kernels
+from .inputs import Dense, is_apart
+from .kernels import LIMB, Floats, sum_and_error
+from .values import decimal_words, integers, is_unsigned
 
 Limbs = list[Ints]
 _DECIMAL_END = 10**38  # decimal128 holds up to 38 digits

@@ -19,9 +19,9 @@ from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from windowing.engine.java import CLASS_PATH, CONF_FOLDERS, Java, spark_home
-from windowing.engine.module_path import FOLDER
-from windowing.others import planted, way_in
+from ..others import planted, way_in
+from .java import CLASS_PATH, CONF_FOLDERS, Java, spark_home
+from .module_path import FOLDER
 
 SWITCH = "WINCLI_CLASS_ARCHIVE"
 """Environment variable: with ``off`` no archive is used or made."""
@@ -99,7 +99,7 @@ def make_later(archive: Archive, settings: Mapping[str, str], environ: Mapping[s
     """
     env = {name: value for name, value in environ.items() if name not in (*CONF_FOLDERS, FOLDER)} | {SWITCH: "off"}
     process = subprocess.Popen(
-        [sys.executable, "-m", "windowing.engine.training"],
+        [sys.executable, "-m", "wincli.windowing.engine.training"],
         env=env,
         stdin=subprocess.PIPE,
         stdout=subprocess.DEVNULL,

@@ -14,10 +14,10 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from windowing.columns import Ints
-from windowing.engine.ports import Account, Counts, Part
-from windowing.marks import Marks
-from windowing.sequence import Sequences, one_batch
+from ..columns import Ints
+from ..marks import Marks
+from ..sequence import Sequences, one_batch
+from .ports import Account, Counts, Part
 
 HEAD = b"head"
 """Metadata of the first table of a blob: what sort of blob it is."""

@@ -11,19 +11,19 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from windowing.carry import Carry, Past, concatenated, joined, merged, part_of
-from windowing.carry_tables import key_table, read_carry, row_schema, row_table
-from windowing.columns import Ints, combined
-from windowing.engine.blobs import HEAD
-from windowing.engine.cuts import Cuts, slice_bounds, slices_of
-from windowing.engine.handover import Fill
-from windowing.engine.standing import NOTHING_LEFT, CarryPart, Left, latest, still_of_use
-from windowing.engine.work import Work
-from windowing.plan import Plan
-from windowing.scan import Bounds, Scanned
-from windowing.sequence import Sequences
-from windowing.signals import Signals
-from windowing.watermark import Watermarks
+from ..carry import Carry, Past, concatenated, joined, merged, part_of
+from ..carry_tables import key_table, read_carry, row_schema, row_table
+from ..columns import Ints, combined
+from ..plan import Plan
+from ..scan import Bounds, Scanned
+from ..sequence import Sequences
+from ..signals import Signals
+from ..watermark import Watermarks
+from .blobs import HEAD
+from .cuts import Cuts, slice_bounds, slices_of
+from .handover import Fill
+from .standing import NOTHING_LEFT, CarryPart, Left, latest, still_of_use
+from .work import Work
 
 
 def read_part(work: Work, part: CarryPart) -> Carry:

@@ -13,13 +13,13 @@ from typing import Any, TypeAlias
 import numpy as np
 import pyarrow as pa
 
-from windowing.chains import End
-from windowing.engine.cuts import Cuts, same_key
-from windowing.piece_scan import entries
-from windowing.pieces import Entry, Summary
-from windowing.plan import Plan
-from windowing.sequence import Sequences
-from windowing.setting import Clock
+from ..chains import End
+from ..piece_scan import entries
+from ..pieces import Entry, Summary
+from ..plan import Plan
+from ..sequence import Sequences
+from ..setting import Clock
+from .cuts import Cuts, same_key
 
 FIRST, WHOLE, LAST = range(3)
 """Where in its slice a piece is, or what is between the two."""

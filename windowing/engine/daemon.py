@@ -1,9 +1,10 @@
 """The process that Spark forks its Python workers from, with everything loaded that a task needs.
 
-Spark starts it as ``python -m windowing.engine.daemon`` (the setting ``spark.python.daemon.module``). It lets the fork
-of the driver take its place that waits for this (`windowing.engine.seed`). Where there is none it imports once what
-every worker would import for itself, then hands over to Spark's own daemon. On other machines it also calls what the
-driver has written down for it (`windowing.engine.shipping`): kernels are loaded, or compiled, once for all workers.
+Spark starts it as ``python -m wincli.windowing.engine.daemon`` (the setting ``spark.python.daemon.module``). It lets
+the fork of the driver take its place that waits for this (`windowing.engine.seed`). Where there is none it imports
+once what every worker would import for itself, then hands over to Spark's own daemon. On other machines it also calls
+what the driver has written down for it (`windowing.engine.shipping`): kernels are loaded, or compiled, once for all
+workers.
 """
 
 from __future__ import annotations
@@ -17,9 +18,9 @@ import pickle
 import sys
 from pathlib import Path
 
-from windowing.engine.bare import BARE, without_pandas
-from windowing.engine.module_path import find_as_told
-from windowing.engine.seed import SEED, ask
+from .bare import BARE, without_pandas
+from .module_path import find_as_told
+from .seed import SEED, ask
 
 LOCK = "WINCLI_WORKER_LOCK"
 """Environment variable: a file that the daemon and its workers hold a shared lock on for as long as they live."""
@@ -35,7 +36,14 @@ ENVIRONMENT = {
     "NUMBA_NUM_THREADS": "1",
     "JE_ARROW_MALLOC_CONF": "background_thread:false",
 }
-_MODULES = ("pyspark.worker", "numpy", "pyarrow.compute", "pyarrow.parquet", "windowing.jit", "windowing.engine.run")
+_MODULES = (
+    "pyspark.worker",
+    "numpy",
+    "pyarrow.compute",
+    "pyarrow.parquet",
+    "wincli.windowing.jit",
+    "wincli.windowing.engine.run",
+)
 
 
 def main() -> None:

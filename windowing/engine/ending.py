@@ -10,9 +10,9 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from windowing.engine.java import Gateway
-from windowing.engine.temporary import WORKERS
-from windowing.errors import SparkError
+from ..errors import SparkError
+from .java import Gateway
+from .temporary import WORKERS
 
 if TYPE_CHECKING:
     from pyspark import SparkContext

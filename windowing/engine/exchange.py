@@ -9,24 +9,24 @@ from functools import partial
 import numpy as np
 import pyarrow as pa
 
-from windowing.clock import clock_values
-from windowing.columns import Ints, combined
-from windowing.combining import combine
-from windowing.engine.blobs import Blob, part_of, write
-from windowing.engine.cuts import Cuts, slice_places, slices_of
-from windowing.engine.handover import Fill
-from windowing.engine.ports import Account, Counts
-from windowing.engine.reading import behind_start, read_columns, read_rows, sequences_of
-from windowing.engine.rejects import reject
-from windowing.engine.slices import Chunk
-from windowing.engine.work import Work
-from windowing.judgement import Judged, judge, no_watermarks, rows_summary
-from windowing.marks import Marks
-from windowing.plan import Plan
-from windowing.screen import with_late
-from windowing.sequence import Sequences
-from windowing.setting import Clock
-from windowing.spec import TimeInterval, needs_clock
+from ..clock import clock_values
+from ..columns import Ints, combined
+from ..combining import combine
+from ..judgement import Judged, judge, no_watermarks, rows_summary
+from ..marks import Marks
+from ..plan import Plan
+from ..screen import with_late
+from ..sequence import Sequences
+from ..setting import Clock
+from ..spec import TimeInterval, needs_clock
+from .blobs import Blob, part_of, write
+from .cuts import Cuts, slice_places, slices_of
+from .handover import Fill
+from .ports import Account, Counts
+from .reading import behind_start, read_columns, read_rows, sequences_of
+from .rejects import reject
+from .slices import Chunk
+from .work import Work
 
 
 @dataclass(frozen=True, slots=True)

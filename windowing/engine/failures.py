@@ -12,8 +12,8 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from windowing import errors
-from windowing.errors import Span, SparkError, SpecError, WincliError
+from .. import errors
+from ..errors import Span, SparkError, SpecError, WincliError
 
 _BEGIN, _END = "<<wincli-error ", " wincli-error>>"
 

@@ -10,18 +10,18 @@ from dataclasses import replace
 
 import pyarrow as pa
 
-from windowing.columns import combined
-from windowing.engine.cuts import PLACE, Samples
-from windowing.engine.cutting import Turn
-from windowing.engine.exchange import Read
-from windowing.engine.reading import no_signals
-from windowing.engine.resuming import scan_rows
-from windowing.engine.scanning import Report
-from windowing.engine.standing import behind
-from windowing.engine.work import Work
-from windowing.piece_scan import begun_before
-from windowing.pieces import looks_into_pieces_before
-from windowing.sequence import Sequences, one_batch, order_of
+from ..columns import combined
+from ..piece_scan import begun_before
+from ..pieces import looks_into_pieces_before
+from ..sequence import Sequences, one_batch, order_of
+from .cuts import PLACE, Samples
+from .cutting import Turn
+from .exchange import Read
+from .reading import no_signals
+from .resuming import scan_rows
+from .scanning import Report
+from .standing import behind
+from .work import Work
 
 
 def may_be_in_order(work: Work, samples: Samples) -> bool:

@@ -8,12 +8,12 @@ from itertools import pairwise
 import numpy as np
 import pyarrow as pa
 
-from windowing.columns import Ints, words
-from windowing.engine.ports import Batch
-from windowing.engine.slices import Chunk
-from windowing.engine.work import FILES, NONE, STREAM, Work
-from windowing.marks import NO_FILE, Marks, no_marks, placed
-from windowing.plan import Plan
+from ..columns import Ints, words
+from ..marks import NO_FILE, Marks, no_marks, placed
+from ..plan import Plan
+from .ports import Batch
+from .slices import Chunk
+from .work import FILES, NONE, STREAM, Work
 
 
 def incoming_marks(work: Work, chunk: Chunk, batches: Sequence[Batch], rows: pa.RecordBatch, pos: Ints) -> Marks:

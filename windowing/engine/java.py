@@ -19,8 +19,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from windowing.engine.failures import in_words
-from windowing.errors import SparkError
+from ..errors import SparkError
+from .failures import in_words
 
 OLDEST = 17
 """The oldest Java that Spark 4 runs on."""

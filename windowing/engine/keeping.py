@@ -8,14 +8,14 @@ from dataclasses import replace
 import numpy as np
 import pyarrow as pa
 
-from windowing.columns import Ints
-from windowing.engine.cutting import Piece, Told
-from windowing.engine.work import Work
-from windowing.marks import Marks
-from windowing.piece_scan import summarise
-from windowing.sequence import Sequences
-from windowing.signals import Signals, advances, window_marks
-from windowing.watermark import Watermarks
+from ..columns import Ints
+from ..marks import Marks
+from ..piece_scan import summarise
+from ..sequence import Sequences
+from ..signals import Signals, advances, window_marks
+from ..watermark import Watermarks
+from .cutting import Piece, Told
+from .work import Work
 
 _SIGNALS, _LEVELS = "marks", "advances"
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import resource
 
-from windowing.errors import SparkError
+from ..errors import SparkError
 
 NEEDED = 512
 """Java with a job of 1,000 rows on two cores fails with 320 and runs with 400."""

@@ -12,7 +12,7 @@ import secrets
 from collections.abc import Mapping
 from pathlib import Path
 
-from windowing.errors import ConfigError, SparkError
+from ..errors import ConfigError, SparkError
 
 AUTHENTICATE = "spark.authenticate"
 """The setting that lets nobody speak to Spark who does not know its secret."""

@@ -17,8 +17,7 @@ import sys
 from collections.abc import Iterable, Mapping, MutableMapping
 from pathlib import Path
 
-import windowing
-from windowing.own_modules import search
+from ..own_modules import search
 
 MORE = "WINCLI_WORKER_PATH"
 """Environment variable: folders that workers look for modules in last, as a list in JSON."""
@@ -51,7 +50,7 @@ def tell_workers(environ: MutableMapping[str, str]) -> None:
     there comes before Python's own modules. Our code alone does, where a new Python would not find it.
     """
     code, named = _code(), _named(environ)
-    own = [] if code in {*site.getsitepackages(), site.getusersitepackages()} else [code]
+    own = [] if code is None or code in {*site.getsitepackages(), site.getusersitepackages()} else [code]
     environ["PYTHONPATH"] = os.pathsep.join(dict.fromkeys([*named, *own]))
     environ["PYTHONSAFEPATH"] = "1"
     environ[MORE] = json.dumps(_wanted(sys.path, environ))
@@ -63,7 +62,7 @@ def _wanted(path: Iterable[str], environ: Mapping[str, str]) -> list[str]:
         here = Path.cwd().resolve()
     except FileNotFoundError:  # it has been removed, and holds no module
         return [entry for entry in path if entry]
-    if here in [Path(entry).resolve() for entry in (*_named(environ), _code())]:
+    if here in [Path(entry).resolve() for entry in (*_named(environ), _code()) if entry is not None]:
         return [entry or str(here) for entry in path]
     return [entry for entry in path if Path(entry).resolve() != here]
 
@@ -74,6 +73,7 @@ def _named(environ: Mapping[str, str]) -> list[str]:
     return [str(Path(entry).absolute()) for entry in entries if entry]
 
 
-def _code() -> str:
-    """The folder that our own packages are in."""
-    return str(Path(windowing.__path__[0]).parent)
+def _code() -> str | None:
+    """The folder on the path that our own package is in; None where an editable install finds it without the path."""
+    own = Path(sys.modules[__name__.partition(".")[0]].__path__[0]).resolve().parent
+    return next((entry for entry in sys.path if Path(entry).resolve() == own), None)

@@ -14,23 +14,23 @@ from functools import partial
 
 import pyarrow as pa
 
-from windowing.engine.blobs import part_of
-from windowing.engine.cutting import FIRST, Piece, Turn
-from windowing.engine.exchange import read_chunk
-from windowing.engine.in_order import ends_of, follows, scan_chunk
-from windowing.engine.keeping import keep_rows, kept_rows
-from windowing.engine.reading import no_signals
-from windowing.engine.relay import Leg, next_leg, shares
-from windowing.engine.resuming import Each
-from windowing.engine.scanning import Report
-from windowing.engine.slices import Chunk
-from windowing.engine.work import Work
-from windowing.errors import DataError
-from windowing.piece_scan import chain_through
-from windowing.pieces import Summary
-from windowing.sequence import Sequences
-from windowing.spec import Tumbling
-from windowing.tumbling_pieces import Stand, entered, passed, tumbling_outline
+from ..errors import DataError
+from ..piece_scan import chain_through
+from ..pieces import Summary
+from ..sequence import Sequences
+from ..spec import Tumbling
+from ..tumbling_pieces import Stand, entered, passed, tumbling_outline
+from .blobs import part_of
+from .cutting import FIRST, Piece, Turn
+from .exchange import read_chunk
+from .in_order import ends_of, follows, scan_chunk
+from .keeping import keep_rows, kept_rows
+from .reading import no_signals
+from .relay import Leg, next_leg, shares
+from .resuming import Each
+from .scanning import Report
+from .slices import Chunk
+from .work import Work
 
 
 @dataclass(frozen=True, slots=True)

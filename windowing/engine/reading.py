@@ -8,20 +8,20 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pyarrow as pa
 
-from windowing.columns import Ints, Mask
-from windowing.combining import cell_starts
-from windowing.engine.cuts import PLACE
-from windowing.engine.incoming import incoming_marks
-from windowing.engine.ports import Batch, Split
-from windowing.engine.slices import Chunk
-from windowing.engine.standing import behind
-from windowing.engine.work import Work
-from windowing.marks import Marks, no_marks
-from windowing.plan import panes_only
-from windowing.result_schema import MARK
-from windowing.screen import Reasons, kept_and_rejected, screen
-from windowing.sequence import Sequences, build, joined, one_batch
-from windowing.signals import Signals, window_marks
+from ..columns import Ints, Mask
+from ..combining import cell_starts
+from ..marks import Marks, no_marks
+from ..plan import panes_only
+from ..result_schema import MARK
+from ..screen import Reasons, kept_and_rejected, screen
+from ..sequence import Sequences, build, joined, one_batch
+from ..signals import Signals, window_marks
+from .cuts import PLACE
+from .incoming import incoming_marks
+from .ports import Batch, Split
+from .slices import Chunk
+from .standing import behind
+from .work import Work
 
 
 @dataclass(frozen=True, slots=True)

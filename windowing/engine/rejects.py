@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from windowing.columns import Ints
-from windowing.engine.ports import REJECT_FIELDS, Account, Batch, Counts, Split
-from windowing.engine.slices import Chunk
-from windowing.engine.work import Work
-from windowing.screen import Reasons, kept_and_rejected
+from ..columns import Ints
+from ..screen import Reasons, kept_and_rejected
+from .ports import REJECT_FIELDS, Account, Batch, Counts, Split
+from .slices import Chunk
+from .work import Work
 
 _TOLD = ("reason", "file", "line", "detail", "text")
 _ROW = "row"

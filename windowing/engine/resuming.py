@@ -9,22 +9,22 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from windowing.chains import End
-from windowing.columns import combined
-from windowing.engine.blobs import part_of
-from windowing.engine.cuts import Cuts
-from windowing.engine.cutting import Piece, Turn, chains_of, numbered, turns_of
-from windowing.engine.keeping import keep_numbers, kept_numbers, kept_piece, kept_signals
-from windowing.engine.ports import Counts
-from windowing.engine.reading import no_signals
-from windowing.engine.scanning import Report, bits_of, written
-from windowing.engine.work import Work
-from windowing.piece_scan import Before, begun_before, chain_through, count_piece, held_before, scan_piece
-from windowing.pieces import looks_into_pieces_before
-from windowing.scan import Bounds, falls_of
-from windowing.sequence import Sequences, taken
-from windowing.signals import Signals
-from windowing.spec import Delta, Sliding, TimeInterval
+from ..chains import End
+from ..columns import combined
+from ..piece_scan import Before, begun_before, chain_through, count_piece, held_before, scan_piece
+from ..pieces import looks_into_pieces_before
+from ..scan import Bounds, falls_of
+from ..sequence import Sequences, taken
+from ..signals import Signals
+from ..spec import Delta, Sliding, TimeInterval
+from .blobs import part_of
+from .cuts import Cuts
+from .cutting import Piece, Turn, chains_of, numbered, turns_of
+from .keeping import keep_numbers, kept_numbers, kept_piece, kept_signals
+from .ports import Counts
+from .reading import no_signals
+from .scanning import Report, bits_of, written
+from .work import Work
 
 Each: TypeAlias = Callable[[str, Callable[[Any], Any], Sequence[Any]], list[Any]]
 

@@ -9,26 +9,26 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
-from windowing.combining import combined_plan
-from windowing.engine.carrying import carry_blobs_of
-from windowing.engine.cuts import Cuts, cut_points, slices_of
-from windowing.engine.exchange import blobs_of
-from windowing.engine.handover import Way, give_back, in_a_file, in_spark, received
-from windowing.engine.in_order import may_be_in_order
-from windowing.engine.one_pass import scan_in_one_pass
-from windowing.engine.ports import Counts, Part
-from windowing.engine.resuming import scan_pieces
-from windowing.engine.sampling import rows_together, samples_of, with_carried
-from windowing.engine.scanning import Report, empty_marks_of, scan_directly, scan_slice
-from windowing.engine.session import Session, guarded
-from windowing.engine.slices import Chunk, Sizes, lines_size, pack, row_width, slice_count
-from windowing.engine.standing import CarryPart, Standing, leave
-from windowing.engine.two_passes import scan_in_two_passes
-from windowing.engine.verdict import decided
-from windowing.engine.work import Work
-from windowing.errors import InputError
-from windowing.pieces import can_be_cut
-from windowing.rows_out import check_rows, check_written
+from ..combining import combined_plan
+from ..errors import InputError
+from ..pieces import can_be_cut
+from ..rows_out import check_rows, check_written
+from .carrying import carry_blobs_of
+from .cuts import Cuts, cut_points, slices_of
+from .exchange import blobs_of
+from .handover import Way, give_back, in_a_file, in_spark, received
+from .in_order import may_be_in_order
+from .one_pass import scan_in_one_pass
+from .ports import Counts, Part
+from .resuming import scan_pieces
+from .sampling import rows_together, samples_of, with_carried
+from .scanning import Report, empty_marks_of, scan_directly, scan_slice
+from .session import Session, guarded
+from .slices import Chunk, Sizes, lines_size, pack, row_width, slice_count
+from .standing import CarryPart, Standing, leave
+from .two_passes import scan_in_two_passes
+from .verdict import decided
+from .work import Work
 
 _WORTH_COMBINING = 4.0  # rows that go as one
 

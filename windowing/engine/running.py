@@ -9,13 +9,13 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-from windowing.engine.background import Background
-from windowing.engine.ending import end_now, end_properly, ended, forget
-from windowing.engine.failures import SparkTraceError, explained, guarded
-from windowing.engine.java import Gateway
-from windowing.engine.masters import AUTHENTICATE
-from windowing.engine.setup import Setup, remove
-from windowing.engine.shared import Shared
+from .background import Background
+from .ending import end_now, end_properly, ended, forget
+from .failures import SparkTraceError, explained, guarded
+from .java import Gateway
+from .masters import AUTHENTICATE
+from .setup import Setup, remove
+from .shared import Shared
 
 if TYPE_CHECKING:
     from pyspark import SparkContext

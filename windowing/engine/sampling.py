@@ -9,12 +9,12 @@ from typing import TypeVar
 import numpy as np
 import pyarrow as pa
 
-from windowing.combining import can_be_combined
-from windowing.engine.carrying import sampled_keys
-from windowing.engine.cuts import Samples
-from windowing.engine.reading import rows_a_cell, sample_rows
-from windowing.engine.running import Session
-from windowing.engine.work import Work
+from ..combining import can_be_combined
+from .carrying import sampled_keys
+from .cuts import Samples
+from .reading import rows_a_cell, sample_rows
+from .running import Session
+from .work import Work
 
 T = TypeVar("T")
 _SAMPLED_SPLITS = 16

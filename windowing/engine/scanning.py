@@ -9,29 +9,29 @@ from itertools import chain
 import numpy as np
 import pyarrow as pa
 
-from windowing.carry import Carry
-from windowing.columns import Ints
-from windowing.engine.blobs import Blob, part_of, read
-from windowing.engine.carrying import carried, decoded, is_carry, left_behind, with_carry
-from windowing.engine.cuts import Cuts
-from windowing.engine.cutting import FIRST, LAST, WHOLE, Told, part_number, sides
-from windowing.engine.exchange import Read, read_chunk
-from windowing.engine.keeping import keep_piece, keep_signals
-from windowing.engine.ports import Account, Counts, Part
-from windowing.engine.reading import no_rows, nothing
-from windowing.engine.shared import Held
-from windowing.engine.slices import Chunk
-from windowing.engine.standing import NOTHING_LEFT, Left
-from windowing.engine.verdict import decided, here
-from windowing.engine.work import Work
-from windowing.judgement import is_ordered_by_time, lateness_of, no_watermarks, watermarks_of
-from windowing.marks import Marks, all_in_order, no_marks
-from windowing.scan import Bounds, Scanned, empty_mark_rows, empty_tick_rows, falls_of, scan
-from windowing.sequence import Sequences, merge
-from windowing.setting import Clock
-from windowing.signals import Signals, advances, window_marks
-from windowing.spec import TimeInterval
-from windowing.watermark import NO_LEVEL, Watermarks
+from ..carry import Carry
+from ..columns import Ints
+from ..judgement import is_ordered_by_time, lateness_of, no_watermarks, watermarks_of
+from ..marks import Marks, all_in_order, no_marks
+from ..scan import Bounds, Scanned, empty_mark_rows, empty_tick_rows, falls_of, scan
+from ..sequence import Sequences, merge
+from ..setting import Clock
+from ..signals import Signals, advances, window_marks
+from ..spec import TimeInterval
+from ..watermark import NO_LEVEL, Watermarks
+from .blobs import Blob, part_of, read
+from .carrying import carried, decoded, is_carry, left_behind, with_carry
+from .cuts import Cuts
+from .cutting import FIRST, LAST, WHOLE, Told, part_number, sides
+from .exchange import Read, read_chunk
+from .keeping import keep_piece, keep_signals
+from .ports import Account, Counts, Part
+from .reading import no_rows, nothing
+from .shared import Held
+from .slices import Chunk
+from .standing import NOTHING_LEFT, Left
+from .verdict import decided, here
+from .work import Work
 
 
 @dataclass(frozen=True, slots=True)

@@ -182,7 +182,7 @@ def _asked(listener: socket.socket, orders: socket.socket) -> socket.socket | No
 
 def _be_daemon(line: socket.socket) -> None:
     """Be Spark's daemon, with the environment and the files of the one that asks."""
-    from windowing.engine.daemon import hold  # noqa: PLC0415 - it imports this module
+    from .daemon import hold  # noqa: PLC0415 - it imports this module
 
     _, files, _, _ = socket.recv_fds(line, 1, 3)
     for number, file in enumerate(files):

@@ -16,25 +16,25 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from windowing.engine.archive import archive_of, make_later
-from windowing.engine.background import Background
-from windowing.engine.bare import BARE
-from windowing.engine.daemon import preload
-from windowing.engine.ending import ended, forget
-from windowing.engine.failures import SparkTraceError, explained, guarded
-from windowing.engine.java import CLASS_PATH, Gateway, find_java, launch
-from windowing.engine.limits import allow_open_files
-from windowing.engine.running import Progress, Session
-from windowing.engine.seed import Seed, plant
-from windowing.engine.setup import Setup, java_environment, make_setup, remove, seed_place, worker_environment
-from windowing.engine.shipping import FOLDER, ship
-from windowing.errors import SparkError
+from ..errors import SparkError
+from .archive import archive_of, make_later
+from .background import Background
+from .bare import BARE
+from .daemon import preload
+from .ending import ended, forget
+from .failures import SparkTraceError, explained, guarded
+from .java import CLASS_PATH, Gateway, find_java, launch
+from .limits import allow_open_files
+from .running import Progress, Session
+from .seed import Seed, plant
+from .setup import Setup, java_environment, make_setup, remove, seed_place, worker_environment
+from .shipping import FOLDER, ship
 
 if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark import SparkContext
 
-    from windowing.plan import Plan
+    from ..plan import Plan
 
 __all__ = ["Boot", "Progress", "Session", "boot", "guarded", "start"]
 
@@ -103,7 +103,7 @@ class Boot:
         On a cluster, executors do the same before their workers start, if this comes before `session`. Not where code
         of the user's runs: the plan may name a module that they are yet to get.
         """
-        warm = importlib.import_module("windowing.engine.warm").warm
+        warm = importlib.import_module("wincli.windowing.engine.warm").warm
         if self._seed is None or not self._seed.do(warm, plan, schema):
             warm(plan, schema)
         if self._session is None and not self._setup.local and BARE in self._setup.environ:

@@ -9,16 +9,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from windowing.engine.bare import BARE
-from windowing.engine.daemon import LOCK, ORDERED
-from windowing.engine.java import spark_home
-from windowing.engine.masters import closed_to_others, cluster_environment, is_local, is_small_cluster
-from windowing.engine.module_path import tell_workers
-from windowing.engine.seed import SEED
-from windowing.engine.shipping import FOLDER, ORDERS
-from windowing.engine.temporary import WORKERS, Held, new_folder, sweep
-from windowing.errors import SparkError
-from windowing.others import way_in
+from ..errors import SparkError
+from ..others import way_in
+from .bare import BARE
+from .daemon import LOCK, ORDERED
+from .java import spark_home
+from .masters import closed_to_others, cluster_environment, is_local, is_small_cluster
+from .module_path import tell_workers
+from .seed import SEED
+from .shipping import FOLDER, ORDERS
+from .temporary import WORKERS, Held, new_folder, sweep
 
 _PATIENCE = 2.0
 _USUAL = ("/tmp", "/var/tmp")

@@ -19,7 +19,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-PACKAGES = ("conf", "readers", "windowing", "writers")
+PACKAGES = ("wincli.conf", "wincli.readers", "wincli.windowing", "wincli.writers")
 """What tasks may unpickle. The command line stays at home."""
 
 FOLDER = "wincli-code"
@@ -42,7 +42,7 @@ def ship(
     """
     target = folder / "wincli.zip"
     with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as archive:
-        for name, data in sorted(_contents(packages)):
+        for name, data in sorted({*_contents(packages), *_parents(packages)}):
             archive.writestr(_entry(name), data, compresslevel=_LEVEL)
         archive.writestr(_entry(ORDERS), pickle.dumps(tuple(orders)))
     return target
@@ -61,12 +61,22 @@ def _contents(packages: Sequence[str]) -> Iterator[tuple[str, bytes]]:
         if spec is None or spec.origin is None:
             raise ModuleNotFoundError(f"no package {package!r} to send to the workers", name=package)
         root = Path(spec.origin).parent
+        inside = Path(*package.split("."))
         for path in root.rglob("*"):
             if path.is_file() and "__pycache__" not in path.parts:
-                name, code = Path(package) / path.relative_to(root), path.read_bytes()
+                name, code = inside / path.relative_to(root), path.read_bytes()
                 yield name.as_posix(), code
                 for kernel in _kernels(path, code, caches):
                     yield (name.parent / "__pycache__" / kernel.name).as_posix(), kernel.read_bytes()
+
+
+def _parents(packages: Sequence[str]) -> Iterator[tuple[str, bytes]]:
+    """The files that make packages of the folders which hold ``packages``."""
+    for package in packages:
+        if parent := package.rpartition(".")[0]:
+            spec = importlib.util.find_spec(parent)
+            if spec is not None and spec.origin is not None:
+                yield f"{parent.replace('.', '/')}/__init__.py", Path(spec.origin).read_bytes()
 
 
 def _caches(packages: Sequence[str]) -> dict[Path, Path]:
@@ -77,7 +87,7 @@ def _caches(packages: Sequence[str]) -> dict[Path, Path]:
 
     found = {}
     for name, module in list(sys.modules.items()):
-        if name.partition(".")[0] in packages:
+        if any(f"{name}.".startswith(f"{package}.") for package in packages):
             for value in list(vars(module).values()):
                 if isinstance(value, Dispatcher) and (place := value.stats.cache_path):
                     found[Path(value.py_func.__code__.co_filename)] = Path(place)

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
-from windowing.engine.ports import Split
-from windowing.plan import Plan
-from windowing.setting import Clock
+from ..plan import Plan
+from ..setting import Clock
+from .ports import Split
 
 _CELL = 8  # bytes of a value of a line
 _LEAST_TEXT = 16  # offsets and a short text

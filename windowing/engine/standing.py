@@ -14,12 +14,12 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from windowing.columns import Ints, Mask, combined, words
-from windowing.engine.ports import CarryFiles, Part
-from windowing.marks import NO_FILE, Marks
-from windowing.sequence import one_batch
-from windowing.setting import Clock
-from windowing.watermark import Watermarks
+from ..columns import Ints, Mask, combined, words
+from ..marks import NO_FILE, Marks
+from ..sequence import one_batch
+from ..setting import Clock
+from ..watermark import Watermarks
+from .ports import CarryFiles, Part
 
 _POS, _LEVEL = "__pos", "__level"
 _ADVANCES, _POSITION = "advances", "position"

@@ -14,9 +14,9 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 
-from windowing.engine.archive import Archive
-from windowing.engine.session import Session, guarded, start
-from windowing.errors import SparkError, WincliError
+from ..errors import SparkError, WincliError
+from .archive import Archive
+from .session import Session, guarded, start
 
 _MASTER = "local[2]"
 _PATIENCE = 300.0

@@ -14,21 +14,21 @@ from typing import Any
 
 import pyarrow as pa
 
-from windowing.chains import End
-from windowing.engine.blobs import part_of
-from windowing.engine.cutting import FIRST, Piece, Turn, turns_of
-from windowing.engine.exchange import read_chunk
-from windowing.engine.in_order import ends_of, follows, scan_chunk
-from windowing.engine.reading import no_signals, read_rows, sequences_of
-from windowing.engine.resuming import Each
-from windowing.engine.scanning import Report
-from windowing.engine.slices import Chunk
-from windowing.engine.work import Work
-from windowing.errors import InputError
-from windowing.piece_scan import chain_through, joined, summarise
-from windowing.pieces import Summary
-from windowing.plan import panes_only
-from windowing.sequence import Sequences
+from ..chains import End
+from ..errors import InputError
+from ..piece_scan import chain_through, joined, summarise
+from ..pieces import Summary
+from ..plan import panes_only
+from ..sequence import Sequences
+from .blobs import part_of
+from .cutting import FIRST, Piece, Turn, turns_of
+from .exchange import read_chunk
+from .in_order import ends_of, follows, scan_chunk
+from .reading import no_signals, read_rows, sequences_of
+from .resuming import Each
+from .scanning import Report
+from .slices import Chunk
+from .work import Work
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,24 +14,24 @@ from typing import Any, TypeAlias
 import numpy as np
 import pyarrow as pa
 
-from windowing.columns import Ints
-from windowing.engine.carrying import carried, with_carry
-from windowing.engine.exchange import chunk_summary
-from windowing.engine.reading import behind_start, no_rows, nothing, read_columns, read_rows, sequences_of
-from windowing.engine.shared import Shared
-from windowing.engine.slices import Chunk
-from windowing.engine.work import Work
-from windowing.eviction import Evictions, evictions
-from windowing.judgement import is_ordered_by_time, is_read_in_order, judge, no_watermarks
-from windowing.marks import all_in_order, no_marks
-from windowing.plan import Plan, panes_only
-from windowing.scan import setting_of
-from windowing.screen import with_late
-from windowing.sequence import merge, one_batch, order_of
-from windowing.setting import Clock
-from windowing.signals import window_marks
-from windowing.spec import Sliding, TimeInterval, Tumbling
-from windowing.watermark import Watermarks, after
+from ..columns import Ints
+from ..eviction import Evictions, evictions
+from ..judgement import is_ordered_by_time, is_read_in_order, judge, no_watermarks
+from ..marks import all_in_order, no_marks
+from ..plan import Plan, panes_only
+from ..scan import setting_of
+from ..screen import with_late
+from ..sequence import merge, one_batch, order_of
+from ..setting import Clock
+from ..signals import window_marks
+from ..spec import Sliding, TimeInterval, Tumbling
+from ..watermark import Watermarks, after
+from .carrying import carried, with_carry
+from .exchange import chunk_summary
+from .reading import behind_start, no_rows, nothing, read_columns, read_rows, sequences_of
+from .shared import Shared
+from .slices import Chunk
+from .work import Work
 
 Each: TypeAlias = Callable[[str, Callable[[Any], Any], Iterable[Any]], list[Any]]
 

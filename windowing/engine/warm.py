@@ -9,17 +9,17 @@ from dataclasses import replace
 import numpy as np
 import pyarrow as pa
 
-from windowing.aggregates import warm as warm_aggregates
-from windowing.combining import can_be_combined, combine, combined_plan
-from windowing.judgement import judge, watermarks_of
-from windowing.marks import no_marks
-from windowing.piece_scan import chain_through, entries, summarise
-from windowing.pieces import can_be_cut
-from windowing.plan import Plan, panes_only
-from windowing.scan import Bounds, scan
-from windowing.sequence import Sequences, build, merge
-from windowing.signals import advances, window_marks
-from windowing.spec import Delta, TimeInterval, Tumbling, needs_clock
+from ..aggregates import warm as warm_aggregates
+from ..combining import can_be_combined, combine, combined_plan
+from ..judgement import judge, watermarks_of
+from ..marks import no_marks
+from ..piece_scan import chain_through, entries, summarise
+from ..pieces import can_be_cut
+from ..plan import Plan, panes_only
+from ..scan import Bounds, scan
+from ..sequence import Sequences, build, merge
+from ..signals import advances, window_marks
+from ..spec import Delta, TimeInterval, Tumbling, needs_clock
 
 
 def warm(plan: Plan, schema: pa.Schema) -> None:

@@ -6,12 +6,12 @@ from dataclasses import dataclass, replace
 
 import pyarrow as pa
 
-from windowing.engine.ports import CarryFiles, Sink, Source
-from windowing.engine.shared import Shared
-from windowing.engine.standing import Start
-from windowing.plan import Plan
-from windowing.result_schema import MARK
-from windowing.setting import Clock
+from ..plan import Plan
+from ..result_schema import MARK
+from ..setting import Clock
+from .ports import CarryFiles, Sink, Source
+from .shared import Shared
+from .standing import Start
 
 FILES = "files"
 NONE = "none"

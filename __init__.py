@@ -1,0 +1,54 @@
+"""Exact stream windows over historical event logs: `aggregate` over a table, the command ``wincli`` over files.
+
+Users import from here alone. Everything is loaded on first use, since the command line must start at once.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from .windowing.errors import (
+        ClockError,
+        ConfigError,
+        DamagedError,
+        DataError,
+        InputError,
+        MistakesError,
+        OutputError,
+        SparkError,
+        SpecError,
+        WincliError,
+    )
+    from .windowing.local import aggregate
+    from .windowing.operator import Operator, PaneInfo
+
+    __version__: str
+
+__all__ = [
+    "ClockError",
+    "ConfigError",
+    "DamagedError",
+    "DataError",
+    "InputError",
+    "MistakesError",
+    "Operator",
+    "OutputError",
+    "PaneInfo",
+    "SparkError",
+    "SpecError",
+    "WincliError",
+    "__version__",
+    "aggregate",
+]
+
+_MODULES = {"aggregate": "windowing.local", "Operator": "windowing.operator", "PaneInfo": "windowing.operator"}
+
+
+def __getattr__(name: str) -> Any:
+    if name == "__version__":
+        return import_module("importlib.metadata").version("wincli")
+    if name in __all__:
+        return getattr(import_module(f".{_MODULES.get(name, 'windowing.errors')}", __name__), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
