@@ -1,3 +1,3 @@
 """Hypothesis profiles for all tests: the default, and ``--hypothesis-profile=deep``."""
 
-import tests.strategies  # noqa: F401 - registers them
+import support.strategies  # noqa: F401 - registers them

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.running import Ran, Warm, run_args, tree
+from support.processes import Ran, Warm, run_args, tree
 
 
 @pytest.fixture(scope="session")

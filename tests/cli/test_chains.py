@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 import yaml
 
-from tests.cli.running import MASTER, Ran, Warm, manifest, rejected, table, tree, wincli, write
+from support.processes import MASTER, Ran, Warm, manifest, rejected, table, tree, wincli, write
 
 Run = Callable[..., Ran]
 Fails = Callable[..., None]

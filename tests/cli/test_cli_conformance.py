@@ -1,6 +1,6 @@
 """Every case of ``tests/cases`` through the command line.
 
-What the command line cannot say stays with `tests.unit.test_conformance` and `tests.unit.test_batched_conformance`:
+What the command line cannot say stays with `unit.kinds.test_conformance` and `unit.kinds.test_batched_conformance`:
 rows that are NaN where the window looks (they are rejected), watermarks but those that rows announce, and a clock that
 runs before the first row or goes on after the last. What comes out of a case is cut to what such a clock brings out.
 A batched case that is cut runs on to the end, though, wherever the end brings out no more than a later clock would.
@@ -20,10 +20,10 @@ import pyarrow.csv as pc
 import pyarrow.parquet as pq
 import pytest
 
-from tests import reference
-from tests.cli.running import MASTER, Ran, table, wincli
-from tests.unit import test_batched_conformance as batched
-from tests.unit.test_conformance import ALL, Case, Output, has_nan, order_of, outputs, read, records, table_of
+from references import windows as reference
+from support.processes import MASTER, Ran, table, wincli
+from unit.kinds import test_batched_conformance as batched
+from unit.kinds.test_conformance import ALL, Case, Output, has_nan, order_of, outputs, read, records, table_of
 from wincli.windowing.spec import Sliding, Time, Tumbling
 
 Run = Callable[..., Ran]

@@ -12,7 +12,7 @@ import pyarrow.csv as pc
 import pyarrow.parquet as pq
 import pytest
 
-from tests.cli.running import Ran, Warm, manifest, table
+from support.processes import Ran, Warm, manifest, table
 
 Run = Callable[..., Ran]
 ROWS = 6_000

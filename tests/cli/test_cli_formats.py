@@ -14,7 +14,7 @@ import pyarrow.csv as pc
 import pyarrow.parquet as pq
 import pytest
 
-from tests.cli.running import Ran, manifest, rejected, rows, table, write
+from support.processes import Ran, manifest, rejected, rows, table, write
 
 Run = Callable[..., Ran]
 

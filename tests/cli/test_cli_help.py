@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.running import ROOT, WINCLI, environment, wincli
+from support.processes import ROOT, WINCLI, environment, wincli
 from wincli.cli.main import app_options
 
 HEAVY = {"pyspark", "py4j", "numpy", "pyarrow", "numba", "pandas", "yaml", "rich"}

@@ -14,8 +14,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from tests.cli.running import MASTER, Ran, rows, table, tree, wincli, write
-from tests.cli.systems import without_privilege
+from support.processes import MASTER, Ran, rows, table, tree, wincli, write
+from support.systems import without_privilege
 
 Run = Callable[..., Ran]
 Fails = Callable[..., None]

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.running import MASTER, rows, tree, wincli, write
-from tests.cli.systems import open_files_up_to
+from support.processes import MASTER, rows, tree, wincli, write
+from support.systems import open_files_up_to
 
 ARGS = ("run", "--master", MASTER, "-w", "count(2)", "-a", "ids=collect(id)", "log", "out")
 

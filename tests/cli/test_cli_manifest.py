@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pyarrow.parquet as pq
 
-from tests.cli.running import MASTER, Ran, manifest, wincli, write
+from support.processes import MASTER, Ran, manifest, wincli, write
 
 Run = Callable[..., Ran]
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.running import MASTER, Ran, manifest, rows, wincli, write
+from support.processes import MASTER, Ran, manifest, rows, wincli, write
 
 Run = Callable[..., Ran]
 SUMMARY = re.compile(r"wincli: 4 rows in, 3 windows out, 0 rejected, \d+\.\d s, [\d,]+ rows/s -> out\n")

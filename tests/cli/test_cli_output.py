@@ -11,9 +11,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from tests.cli.blocking import block
-from tests.cli.running import MASTER, Ran, rows, tree, wincli, write
-from tests.cli.systems import files_up_to, without_privilege
+from support.blocking import block
+from support.processes import MASTER, Ran, rows, tree, wincli, write
+from support.systems import files_up_to, without_privilege
 
 Run = Callable[..., Ran]
 Fails = Callable[..., None]

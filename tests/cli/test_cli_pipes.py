@@ -6,7 +6,7 @@ import csv
 import subprocess
 from pathlib import Path
 
-from tests.cli.running import MASTER, WINCLI, environment
+from support.processes import MASTER, WINCLI, environment
 
 CUT = ("--master", MASTER, "--split-size", "100KB", "--slice-size", "100KB")
 WINDOW = ("-w", "count(5)", "-k", "k", "-a", "s=sum(x)")

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from tests.cli.running import MASTER, Ran, manifest, rejected, rows, table, wincli, write
+from support.processes import MASTER, Ran, manifest, rejected, rows, table, wincli, write
 
 Run = Callable[..., Ran]
 Fails = Callable[..., None]

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import psutil
 
-from tests.cli.running import Ran, ended, run_args, start, wincli, write
+from support.processes import Ran, ended, run_args, start, wincli, write
 
 SECRETS = ("confsecret", "javasecret", "urlsecret")
 JOB = """

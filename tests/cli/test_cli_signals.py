@@ -11,8 +11,8 @@ from pathlib import Path
 import psutil
 import pytest
 
-from tests.cli.blocking import block
-from tests.cli.running import Ran, ended, rows, run_args, start, tree, wincli, write
+from support.blocking import block
+from support.processes import Ran, ended, rows, run_args, start, tree, wincli, write
 
 Run = Callable[..., Ran]
 CALLBACK = """

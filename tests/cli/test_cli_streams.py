@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.blocking import block
-from tests.cli.running import WINCLI, environment, rows, run_args, write
+from support.blocking import block
+from support.processes import WINCLI, environment, rows, run_args, write
 
 
 def close(*numbers: int) -> Callable[[], None]:

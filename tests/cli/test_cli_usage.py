@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.running import wincli, write
+from support.processes import wincli, write
 
 Fails = Callable[..., None]
 

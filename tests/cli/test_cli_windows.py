@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from tests.cli.running import MASTER, Ran, rows, table, wincli, write
+from support.processes import MASTER, Ran, rows, table, wincli, write
 
 Run = Callable[..., Ran]
 DAY = dt.date(2026, 11, 1)

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 import yaml
+from cli.test_ranges import JOB, SMALL, write_log
 
-from tests.cli.running import Ran, tree
-from tests.cli.test_ranges import JOB, SMALL, write_log
-from tests.days import as_one, day, in_order, records, span
+from support.day_results import as_one, day, in_order, records, span
+from support.processes import Ran, tree
 
 Run = Callable[..., Ran]
 

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.course import PHASES, Course, Moment, undisturbed
-from tests.cli.disturb import race_on_output, race_on_state, read_crumbs, stop_and_continue
-from tests.cli.kills import Victim
+from support.disturbances import race_on_output, race_on_state, read_crumbs, stop_and_continue
+from support.kills import Victim
+from support.range_scenario import PHASES, Course, Moment, undisturbed
 
 
 @pytest.fixture(scope="module")

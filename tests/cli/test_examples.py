@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.running import ROOT, Ran, manifest, rows, write
+from support.processes import ROOT, Ran, manifest, rows, write
 
 Run = Callable[..., Ran]
 MIDNIGHT = dt.datetime(2026, 11, 1)

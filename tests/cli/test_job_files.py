@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.running import MASTER, Ran, manifest, rows, table, tree, wincli, write
+from support.processes import MASTER, Ran, manifest, rows, table, tree, wincli, write
 from wincli.cli.schema import schema_text
 
 Run = Callable[..., Ran]

@@ -14,10 +14,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.blocking import block
-from tests.cli.course import PHASES, Course, Moment, Phase, undisturbed
-from tests.cli.kills import Victim, kill
-from tests.cli.running import Ran, Warm, ended, rows, tree
+from support.blocking import block
+from support.kills import Victim, kill
+from support.processes import Ran, Warm, ended, rows, tree
+from support.range_scenario import PHASES, Course, Moment, Phase, undisturbed
 
 Run = Callable[..., Ran]
 

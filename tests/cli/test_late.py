@@ -12,8 +12,8 @@ import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 import pytest
 
-from tests.cli.running import Ran, Warm, manifest, tree
-from tests.days import day, records, span, total
+from support.day_results import day, records, span, total
+from support.processes import Ran, Warm, manifest, tree
 
 Run = Callable[..., Ran]
 NIGHTS = 4

@@ -11,8 +11,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import yaml
 
-from tests.cli.running import Ran, manifest
-from tests.days import as_one, day, in_order, records, span
+from support.day_results import as_one, day, in_order, records, span
+from support.processes import Ran, manifest
 
 Run = Callable[..., Ran]
 DAYS = 4

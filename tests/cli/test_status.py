@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable
 from pathlib import Path
 
-from tests.cli.running import Ran, Warm, tree, wincli, write
+from support.processes import Ran, Warm, tree, wincli, write
 
 Run = Callable[..., Ran]
 RANGE = ("--start", "2026-11-01", "--end", "2026-11-04")

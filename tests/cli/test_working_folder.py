@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.running import ROOT, ended, environment, rows, start, wincli, write
+from support.processes import ROOT, ended, environment, rows, start, wincli, write
 
 PYTHONS = ("sitecustomize", "usercustomize", "typing")  # what Python itself runs before wincli is there
 PLANTED = (*PYTHONS, "scipy", "coverage", "cffi", "numpy", "pyarrow", "numba", "pyspark")

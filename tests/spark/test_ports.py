@@ -9,25 +9,10 @@ from pathlib import Path
 
 import psutil
 
-from tests.knocking import call, is_loopback, listening, message, page, work
+from support.knocking import GATEWAY, REFUSED, answer, is_loopback, listening, work
+from support.places import ROOT, TESTS
 from wincli.windowing.engine.masters import AUTHENTICATE
 from wincli.windowing.engine.session import Session
-
-ROOT = Path(__file__).parents[2]
-REFUSED = "Expected SaslMessage"
-"""What Spark's authentication says to who does not begin with it."""
-
-GATEWAY = "Authentication error"
-"""What the gateway of Java says to who does not begin with its secret."""
-
-
-def answer(port: int) -> str:
-    """What a port of Java's says to a stranger: a refusal, in one word, or what it answered."""
-    status = page(port)
-    if status is not None:
-        return f"page {status}"
-    told = message(port) if GATEWAY not in (called := call(port)) else called
-    return next((refusal for refusal in (REFUSED, GATEWAY) if refusal in told), told)
 
 
 def test_one_who_does_not_know_the_secret_is_refused_at_every_port_of_a_local_master(session: Session) -> None:
@@ -48,8 +33,7 @@ CLUSTER = """
 import sys
 import psutil
 from wincli.conf.spark import spark_settings
-from tests.knocking import is_loopback, listening
-from tests.spark.test_ports import answer
+from support.knocking import answer, is_loopback, listening
 from wincli.windowing.engine.session import start
 
 master = "local-cluster[1,1,1024]"
@@ -66,7 +50,7 @@ with start(master, {}, spark_settings(master, {})) as running:
 
 def test_a_cluster_in_miniature_refuses_strangers_and_needs_nothing_set(tmp_path: Path) -> None:
     env = {k: v for k, v in os.environ.items() if not k.startswith("SPARK")}
-    env |= {"PYTHONPATH": str(ROOT), "TMPDIR": str(tmp_path), "PATH": os.environ["PATH"]}
+    env |= {"PYTHONPATH": str(TESTS), "TMPDIR": str(tmp_path), "PATH": os.environ["PATH"]}
     done = subprocess.run(
         [sys.executable, "-c", CLUSTER], env=env, cwd=ROOT, text=True, capture_output=True, timeout=300, check=False
     )

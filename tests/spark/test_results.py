@@ -18,8 +18,8 @@ from pyspark.sql import functions as f
 from pyspark.sql import types as t
 
 import wincli
-from tests import reference
-from tests.cli.running import MASTER, Ran, Warm
+from references import windows as reference
+from support.processes import MASTER, Ran, Warm
 from wincli.windowing.engine.session import Session
 
 ROWS = 3_000

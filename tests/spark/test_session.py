@@ -17,11 +17,10 @@ from pathlib import Path
 import psutil
 import pytest
 
+from support.places import ROOT, TESTS
 from wincli.windowing.engine.session import Progress, Session, guarded
 from wincli.windowing.engine.shipping import PACKAGES
 from wincli.windowing.errors import DataError, SparkError
-
-ROOT = Path(__file__).parents[2]
 
 
 def double(x: int) -> int:
@@ -118,7 +117,7 @@ def test_workers_are_the_drivers_python_with_one_thread_and_all_loaded(session: 
     executable, threads, arrow_threads, pid, path, loaded = session.each("look", look, [0])[0]
     assert executable == sys.executable
     assert (threads, arrow_threads, loaded) == (1, 1, True)
-    assert str(Path.cwd()) in path
+    assert str(TESTS) in path
     assert psutil.Process(pid).parent().ppid() != os.getpid()
 
 
@@ -145,7 +144,7 @@ def script(tmp_path: Path, text: str, **environ: str) -> subprocess.Popen[str]:
     path.write_text(SCRIPT + text)
     scratch = tmp_path / "tmp"
     scratch.mkdir(exist_ok=True)
-    env = {**os.environ, "PYTHONPATH": str(ROOT), "TMPDIR": str(scratch), **environ}
+    env = {**os.environ, "PYTHONPATH": str(TESTS), "TMPDIR": str(scratch), **environ}
     return subprocess.Popen([sys.executable, path], env=env, text=True, stdout=-1, stderr=-1, cwd=tmp_path)
 
 

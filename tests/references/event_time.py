@@ -1,0 +1,174 @@
+"""Event-time panes once more, one event at a time (section 5).
+
+intervalDuration(10), creationPeriod(5), discardAge(15); a watermark at 110, then a late row
+
+95 |---- 100 -----| 105
+       100 |-- 107 -- 108 --| 110              107 and 100 at the watermark 110: on_time
+             105 |------ 110 ------| 115       108 comes later: 100..110 again, late
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Literal
+
+import pyarrow as pa
+
+from references.windows import Key, Pane, Row, Value, as_value, in_order, seconds_per_unit, type_of_ticks
+
+Stamp = tuple[tuple[Value, ...] | None, int | None]  # the order values and the position of a cause
+
+
+@dataclass(frozen=True, slots=True)
+class Grid:
+    """Pane k is ``[start(k), end(k))`` in seconds. What is computed on a float clock is the nearest float."""
+
+    duration: Fraction
+    period: Fraction
+    offset: Fraction
+    kind: pa.DataType
+
+    def start(self, k: int) -> Fraction:
+        return self.near(k * self.period + self.offset % self.period)
+
+    def end(self, k: int) -> Fraction:
+        return self.near(k * self.period + self.offset % self.period + self.duration)
+
+    def near(self, seconds: Fraction) -> Fraction:
+        return Fraction(float(seconds)) if pa.types.is_floating(self.kind) else seconds
+
+    def panes_of(self, now: Fraction) -> list[int]:
+        last = math.floor((now - self.offset % self.period) / self.period) + 1
+        first = last - math.ceil(self.duration / self.period) - 2
+        return [k for k in range(first, last + 1) if self.start(k) <= now < self.end(k)]
+
+    def told(self, seconds: Fraction) -> Value:
+        """A bound as the result tells it."""
+        return as_value(seconds, type_of_ticks(self.kind, self.duration, self.period, self.offset))
+
+
+@dataclass(slots=True)
+class Content:
+    """The pane of one key: its rows, whether it has some to show, whether one was late, and its outputs so far."""
+
+    rows: list[int] = field(default_factory=list)
+    fresh: bool = False
+    late: bool = False
+    outputs: int = 0
+
+
+@dataclass(slots=True)
+class Intervals:
+    """The event-time panes of all keys. ``panes`` holds what has come out, in the order it did."""
+
+    rows: Mapping[int, Row]
+    grid: Grid
+    age: Fraction
+    event_time: str
+    key: Sequence[str]
+    order: Sequence[str]
+    lag: Fraction
+    min_gap: Fraction
+    contents: dict[tuple[int, Key], Content] = field(default_factory=dict)
+    highest: Fraction | None = None
+    watermark: Fraction | None = None
+    numbers: Counter[Key] = field(default_factory=Counter)
+    panes: list[Pane] = field(default_factory=list)
+    late: list[int] = field(default_factory=list)
+    filtered: list[int] = field(default_factory=list)
+
+    def on_row(self, pos: int) -> None:
+        row = self.rows[pos]
+        key, now = tuple(row[name] for name in self.key), self.clock(row)
+        if None in key:
+            return
+        if self.watermark is not None and now < self.grid.near(self.watermark - self.age):
+            self.late.append(pos)
+            return
+        found = self.grid.panes_of(now)
+        for k in found:
+            content = self.contents.setdefault((k, key), Content())
+            content.rows.append(pos)
+            content.fresh = True
+            content.late |= self.watermark is not None and self.watermark >= self.grid.end(k)
+        if not found:
+            self.filtered.append(pos)
+
+    def follow(self, pos: int) -> None:
+        """Let a row raise the watermark, whatever became of it."""
+        now = self.clock(self.rows[pos])
+        self.highest = now if self.highest is None else max(self.highest, now)
+        risen = self.grid.near(self.highest - self.lag)
+        if self.watermark is None or risen >= self.grid.near(self.watermark + self.min_gap):
+            self.on_watermark(risen, self.stamp(pos))
+
+    def on_watermark(self, seconds: Fraction, stamp: Stamp) -> None:
+        if self.watermark is not None and seconds <= self.watermark:
+            return
+        self.watermark = seconds
+        for k, key in sorted(self.contents):
+            if self.grid.end(k) <= seconds and self.contents[k, key].fresh:
+                self.show(k, key, "late" if self.contents[k, key].late else "watermark", stamp)
+
+    def on_end(self) -> None:
+        for k, key in sorted(self.contents):
+            if self.contents[k, key].fresh:
+                self.show(k, key, "end", (None, None))
+
+    def show(self, k: int, key: Key, reason: str, stamp: Stamp) -> None:
+        content = self.contents[k, key]
+        start, end = self.grid.told(self.grid.start(k)), self.grid.told(self.grid.end(k))
+        timing: Literal["on_time", "late"] = "late" if content.late else "on_time"
+        number, rows = self.numbers[key], tuple(content.rows)
+        self.panes.append(Pane(key, number, rows, reason, *stamp, start, end, timing=timing, index=content.outputs))
+        self.numbers[key] += 1
+        content.outputs += 1
+        content.fresh = False
+
+    def clock(self, row: Row) -> Fraction:
+        return Fraction(row[self.event_time]) * seconds_per_unit(self.grid.kind)
+
+    def stamp(self, pos: int) -> Stamp:
+        return (tuple(self.rows[pos][name] for name in self.order) or None) if pos >= 0 else None, pos
+
+
+def intervals(
+    rows: Mapping[int, Row],
+    duration: Fraction,
+    period: Fraction,
+    age: Fraction,
+    offset: Fraction,
+    *,
+    event_time: str,
+    kind: pa.DataType,
+    key: Sequence[str] = (),
+    order: Sequence[str] = (),
+    lag: Fraction = Fraction(0),
+    min_gap: Fraction = Fraction(0),
+    watermarks: Iterable[tuple[int, Fraction]] | None = None,
+    at_end: Literal["flush", "drop"] = "flush",
+) -> tuple[list[Pane], list[int], list[int]]:
+    """Return the panes of ``rows`` in the order in which they come out, then the late and the filtered rows.
+
+    ``rows`` by arrival position: those that hold an event time; one whose key holds null only raises the watermark.
+    ``kind``: the type of the event time. ``order``: none for arrival, or the event time. ``watermarks``: instead of
+    those that the rows raise, a watermark (p, seconds) stands behind the row before row p.
+    """
+    window = Intervals(rows, Grid(duration, period, offset, kind), age, event_time, key, order, lag, min_gap)
+    told: dict[int, list[Fraction]] = {}
+    for place, seconds in watermarks or ():
+        told.setdefault(max((pos for pos in rows if pos < place), default=-1), []).append(seconds)
+    for pos in [-1, *in_order(rows, order)]:
+        if pos >= 0:
+            window.on_row(pos)
+            if watermarks is None:
+                window.follow(pos)
+        for seconds in told.get(pos, []):
+            window.on_watermark(seconds, window.stamp(pos))
+    if at_end == "flush":
+        window.on_end()
+    return window.panes, window.late, window.filtered

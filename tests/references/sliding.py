@@ -1,0 +1,215 @@
+"""Sliding windows once more, one event at a time (section 3): evict and trigger are each count, delta or time.
+
+delta(a, 2), count(1)     a   0 1 2 3 9 1 4
+                              [ 1 2 3 ]         at 3, the first eviction: full
+                                      [9]       at 9
+                                      [9 1]     at 1
+                                      [9 . 4]   at 4: 1 goes, wherever it stands
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from itertools import takewhile
+from typing import Literal, TypeAlias
+
+import pyarrow as pa
+
+from references.eviction import Eviction, Partitions
+from references.windows import Count, Delta, Key, Pane, Row, Time, Value, in_order, rises_by_more
+
+SlidingPolicy: TypeAlias = Count | Delta | Time
+
+
+@dataclass(slots=True)
+class Window:
+    """The window of one key: the rows it holds, oldest first, and what it remembers."""
+
+    held: list[int] = field(default_factory=list)
+    full: bool = False
+    inserted: int = 0  # rows since the last fire
+    base: Row | None = None  # what a delta trigger counts from
+    newest: Row | None = None  # the row inserted last, held or not
+    fell: bool = False  # whether a row was ever below the one before it
+
+
+@dataclass(slots=True)
+class Sliding:
+    """The sliding windows of all keys. ``panes`` holds what has come out, in the order it did."""
+
+    rows: Mapping[int, Row]
+    evict: SlidingPolicy
+    trigger: SlidingPolicy
+    key: Sequence[str]
+    order: Sequence[str]
+    partial: bool
+    partitions: Partitions
+    next_tick: int | None = None
+    windows: dict[Key, Window] = field(default_factory=dict)
+    numbers: Counter[Key] = field(default_factory=Counter)
+    panes: list[Pane] = field(default_factory=list)
+
+    def on_row(self, pos: int) -> None:
+        row = self.rows[pos]
+        key = tuple(row[name] for name in self.key)
+        at = tuple(row[name] for name in self.order) or None
+        now = self.partitions.now(self.clock(pos))
+        self.grow_old(now)
+        self.forget(self.partitions.aged(now))
+        window = self.windows.setdefault(key, Window())
+        if isinstance(self.trigger, Delta):
+            self.rise(key, row, at, pos)
+        self.make_room(window, row)
+        self.insert(window, pos)
+        self.partitions.insert(key, now)
+        self.forget(self.partitions.excess({key: window.held for key, window in self.windows.items()}))
+        if isinstance(self.trigger, Count) and key in self.windows and window.inserted == self.trigger.n:
+            self.fire(key, "trigger", at, pos)
+
+    def grow_old(self, now: Fraction) -> None:
+        """Drop the rows of all keys that are too old; a key without rows leaves the list, and keeps all else."""
+        if not isinstance(self.evict, Time):
+            return
+        for key, window in self.windows.items():
+            window.held = [pos for pos in window.held if not self.outlived(pos, now)]
+            if not window.held and key in self.partitions.inserted:
+                self.partitions.leave(key)
+
+    def rise(self, key: Key, row: Row, at: tuple[Value, ...] | None, pos: int) -> None:
+        """Fire before a row that is too far above the key's first row, or the row of the last fire."""
+        assert isinstance(self.trigger, Delta)
+        window, name = self.windows[key], self.trigger.column
+        if window.base is None:
+            window.base = row
+        elif rises_by_more(row[name], window.base[name], self.trigger.amount, self.trigger.kind):
+            self.fire(key, "trigger", at, pos)
+            window.base = row
+
+    def make_room(self, window: Window, row: Row) -> None:
+        match self.evict:
+            case Count(n):
+                del window.held[: max(0, len(window.held) + 1 - n)]
+            case Delta(name):
+                window.fell |= window.newest is not None and row[name] < window.newest[name]
+                going = [pos for pos in window.held if self.outrun(pos, row)]
+                if not window.fell:  # a NaN in front stops this
+                    going = list(takewhile(lambda held: self.outrun(held, row), window.held))
+                window.held = [pos for pos in window.held if pos not in going]
+                window.full |= bool(going)
+
+    def outrun(self, pos: int, row: Row) -> bool:
+        assert isinstance(self.evict, Delta)
+        name = self.evict.column
+        return rises_by_more(row[name], self.rows[pos][name], self.evict.amount, self.evict.kind)
+
+    def insert(self, window: Window, pos: int) -> None:
+        if self.evict != Count(0):
+            window.held.append(pos)
+        window.inserted += 1
+        window.newest = self.rows[pos]
+        match self.evict:
+            case Count(n):
+                window.full |= len(window.held) == n
+            case Time():
+                window.full = True
+
+    def ticks_until(self, value: Value) -> None:
+        """Let all ticks up to a value of the clock come, except while nothing would come of them."""
+        while (
+            isinstance(self.trigger, Time)
+            and self.next_tick is not None
+            and self.trigger.tick(self.next_tick) <= self.trigger.clock(value)
+        ):
+            self.on_tick(self.next_tick)
+            self.next_tick = self.trigger.window_of(value) if self.silent() else self.next_tick + 1
+
+    def on_tick(self, k: int) -> None:
+        assert isinstance(self.trigger, Time)
+        now, at = self.trigger.tick(k), (self.trigger.told(k), *(None for _ in self.order[1:]))
+        self.grow_old(now)
+        self.forget(self.partitions.aged(now))
+        for key in sorted(self.windows):
+            self.fire(key, "trigger", at, -1)
+        if not self.windows:
+            self.nothing(at, -1)
+
+    def on_end(self, now: Fraction) -> None:
+        self.grow_old(now)
+        for key in sorted(key for key, window in self.windows.items() if window.inserted):
+            self.fire(key, "end", None, None)
+
+    def fire(self, key: Key, reason: str, at: tuple[Value, ...] | None, pos: int | None) -> None:
+        """Show the window as it stands. A fire that nobody sees is one, too."""
+        window = self.windows[key]
+        window.inserted = 0
+        if not window.held:
+            self.nothing(at, pos)
+        elif window.full or self.partial:
+            start, end = self.clock(window.held[0]), self.clock(window.held[-1])
+            self.panes.append(Pane(key, self.numbers[key], tuple(window.held), reason, at, pos, start, end))
+            self.numbers[key] += 1
+
+    def outlived(self, pos: int, now: Fraction) -> bool:
+        """Whether a row is more than the evicted age before ``now``; float clocks are subtracted as floats."""
+        assert isinstance(self.evict, Time)
+        then = self.evict.clock(self.clock(pos))
+        if pa.types.is_floating(self.evict.kind):
+            return float(now) - float(then) > float(self.evict.length)
+        return now - then > self.evict.length
+
+    def clock(self, pos: int) -> Value:
+        """The first order value of a row; none in arrival order."""
+        return self.rows[pos][self.order[0]] if self.order else None
+
+    def nothing(self, at: tuple[Value, ...] | None, pos: int | None) -> None:
+        if self.partial and not self.key:
+            self.panes.append(Pane(None, None, (), None, at, pos, None, None, "only"))
+
+    def forget(self, keys: Sequence[Key]) -> None:
+        for key in keys:
+            del self.windows[key]
+            self.partitions.leave(key)
+
+    def silent(self) -> bool:
+        """Whether ticks do nothing until the next row."""
+        holds = any(window.held for window in self.windows.values())
+        return not holds and not (self.partial and not self.key)
+
+
+def sliding(
+    rows: Mapping[int, Row],
+    evict: SlidingPolicy,
+    trigger: SlidingPolicy,
+    *,
+    key: Sequence[str] = (),
+    order: Sequence[str] = (),
+    clock: Value | None = None,
+    since: Value | None = None,
+    partial: bool = False,
+    eviction: Eviction | None = None,
+    kind: pa.DataType | None = None,
+    at_end: Literal["flush", "drop"] = "flush",
+) -> list[Pane]:
+    """Return the panes of ``rows`` (by arrival position) in the order in which they come out.
+
+    ``order``: the order columns, none for arrival; the clock is the first, and ``kind`` its type where only the ages
+    of ``eviction`` need it. ``clock``: where the clock stands at the end if later than the last row; ``since``: after
+    which instant it ticks if earlier than the first row; both in the clock column's own terms.
+    """
+    kind = next((policy.kind for policy in (evict, trigger) if isinstance(policy, Time)), kind)
+    window = Sliding(rows, evict, trigger, key, order, partial, Partitions(eviction, kind))
+    instants = [] if kind is None else [row[order[0]] for row in rows.values()]
+    begins = [*instants, *([] if since is None else [since])]
+    end = max([*instants, *([] if clock is None else [clock])], default=None)
+    if isinstance(trigger, Time) and begins:
+        window.next_tick = trigger.window_of(min(begins))
+    for pos in in_order(rows, order):
+        window.ticks_until(window.clock(pos))
+        window.on_row(pos)
+    window.ticks_until(end)
+    if at_end == "flush" and rows:
+        window.on_end(window.partitions.now(end))
+    return window.panes

@@ -1,0 +1,77 @@
+"""Spark brings the scan the same blobs, whether it moves them or only where they lie; nothing stays behind."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from pyarrow import fs
+
+from support.in_memory_engine import MemorySource
+from support.spark_results import check_same_rows
+from wincli.windowing.engine.rejects import reject_schema
+from wincli.windowing.engine.run import Outcome, run_window
+from wincli.windowing.engine.session import Session
+from wincli.windowing.engine.slices import Sizes
+from wincli.windowing.engine.work import NONE, Work
+from wincli.windowing.parse import parse_aggregate, parse_window
+from wincli.windowing.plan import Plan, make_plan
+from wincli.writers.sink import FileSink
+
+ROWS = 4_000
+SMALL = Sizes(small=0, chunk=16 << 10, slice=16 << 10)
+
+
+@pytest.fixture(scope="module")
+def log() -> pa.Table:
+    random = np.random.default_rng(5)
+    keys = [f"key {k}" for k in random.integers(0, 40, ROWS)]
+    return pa.table({"k": keys, "t": np.sort(random.integers(0, 9_000, ROWS)), "x": random.normal(size=ROWS)})
+
+
+@pytest.fixture
+def run(log: pa.Table, session: Session, tmp_path: Path) -> Callable[[str], Outcome]:
+    plan = make_plan(parse_window("delta(t, 60)"), log.schema, ["k"], ["t"], [parse_aggregate("sum(x)")])
+
+    def run(name: str) -> Outcome:
+        (tmp_path / name).mkdir()
+        return run_window(_work(plan, log, tmp_path / name), lambda: session, SMALL)
+
+    return run
+
+
+def _work(plan: Plan, log: pa.Table, out: Path) -> Work:
+    source = MemorySource([log], [list(range(0, ROWS, 250))])
+    rejects = reject_schema(source.schema)
+    return Work(plan, source, FileSink(fs.LocalFileSystem(), str(out), str(out), "parquet", plan.schema, rejects), NONE)
+
+
+def _watched(seen: list[Path], folders: Callable[[], AbstractContextManager[tuple[str, ...]]]) -> Callable[[], object]:
+    @contextmanager
+    def watched() -> Iterator[tuple[str, ...]]:
+        with folders() as made:
+            yield made
+            seen.extend(path for folder in made for path in Path(folder).iterdir())
+
+    return watched
+
+
+def test_both_ways_give_the_same_result(
+    run: Callable[[str], Outcome], session: Session, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen: list[Path] = []
+    monkeypatch.setattr(session, "folders", _watched(seen, session.folders))
+    in_files = run("in files")
+    monkeypatch.setattr(session, "folders", lambda: nullcontext(()))
+    in_spark = run("in spark")
+    assert in_files.chunks == in_spark.chunks == len(seen) > 4
+    assert in_files.slices == in_spark.slices > 4
+    assert in_files.counts == in_spark.counts
+    assert in_files.windows == in_spark.windows > 500
+    assert in_files.parts == in_spark.parts
+    check_same_rows(session, tmp_path / "in files", tmp_path / "in spark")
+    assert not [path for path in seen if path.exists() or path.parent.exists()]

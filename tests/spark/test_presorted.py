@@ -1,0 +1,88 @@
+"""Rows that stand in order are scanned as they stand, once or twice read; where they do not, nothing of it stays."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import nullcontext
+from pathlib import Path
+from unittest import mock
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from pyarrow import fs
+
+from support.in_memory_engine import MemorySource
+from support.spark_results import check_same_rows
+from wincli.windowing.engine.rejects import reject_schema
+from wincli.windowing.engine.run import Outcome, run_window
+from wincli.windowing.engine.session import Session
+from wincli.windowing.engine.slices import Sizes
+from wincli.windowing.engine.work import NONE, Work
+from wincli.windowing.parse import parse_aggregate, parse_window
+from wincli.windowing.plan import make_plan
+from wincli.writers.sink import FileSink
+
+ROWS = 4_000
+CUT = Sizes(small=0, chunk=16 << 10, slice=16 << 10)
+WHOLE = Sizes(small=1 << 40)
+
+Run = Callable[[pa.Table, str, Sizes], Outcome]
+
+
+@pytest.fixture(scope="module")
+def log() -> pa.Table:
+    """In order of ``t``, which repeats; one row has none."""
+    random = np.random.default_rng(6)
+    times = np.sort(random.integers(0, 900_000, ROWS))
+    return pa.table({"t": pa.array(times, mask=times == times[1234]), "x": random.normal(size=ROWS)})
+
+
+@pytest.fixture(params=["delta(t, 600)", "delta(t, 60000)", "gap(t, 900)", "count(1500)"])
+def run(request: pytest.FixtureRequest, session: Session, tmp_path: Path) -> Run:
+    def run(log: pa.Table, name: str, sizes: Sizes) -> Outcome:
+        (tmp_path / name).mkdir()
+        aggregates = [parse_aggregate("sum(x)"), parse_aggregate("count()")]
+        plan = make_plan(parse_window(request.param), log.schema, [], ["t"], aggregates)
+        source, out = MemorySource([log], [list(range(0, ROWS, 250))]), str(tmp_path / name)
+        sink = FileSink(fs.LocalFileSystem(), out, out, "parquet", plan.schema, reject_schema(source.schema))
+        return run_window(Work(plan, source, sink, NONE), lambda: session, sizes)
+
+    return run
+
+
+def _parts(folder: Path) -> list[str]:
+    return sorted(path.name for path in folder.rglob("*") if path.is_file() and "_rejected" not in path.parts)
+
+
+def test_one_pass_and_two_write_the_same_parts(
+    run: Run, log: pa.Table, session: Session, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole, once = run(log, "whole", WHOLE), run(log, "once", CUT)
+    monkeypatch.setattr(session, "folders", lambda: nullcontext(()))
+    twice = run(log, "twice", CUT)
+    assert once.slices == once.chunks == twice.slices > 4
+    assert once.parts == twice.parts
+    assert whole.counts == once.counts == twice.counts
+    assert whole.windows == once.windows == twice.windows > 1
+    assert whole.counts.rejected == {"null_order": 1}
+    assert _parts(tmp_path / "once") == _parts(tmp_path / "twice") == [part.name for part in once.parts]
+    check_same_rows(session, tmp_path / "once", tmp_path / "whole")
+    check_same_rows(session, tmp_path / "twice", tmp_path / "whole")
+
+
+@pytest.mark.parametrize("late", [ROWS - 2, ROWS - 100, 2100], ids=["at the end", "in the last chunk", "in the middle"])
+def test_one_row_out_of_order_undoes_the_one_pass(
+    run: Run, log: pa.Table, session: Session, tmp_path: Path, late: int
+) -> None:
+    """No sample sees it. The chunks before it are scanned and written by then."""
+    rows = pa.concat_tables([log.slice(0, late), log.slice(1000, 1), log.slice(late)]).slice(0, ROWS)
+    whole = run(rows, "whole", WHOLE)
+    with mock.patch.object(FileSink, "discard", autospec=True, side_effect=FileSink.discard) as discard:
+        cut = run(rows, "cut", CUT)
+    assert discard.call_count == 1
+    assert cut.slices > 4
+    assert cut.counts == whole.counts
+    assert cut.windows == whole.windows
+    assert _parts(tmp_path / "cut") == sorted(part.name for part in cut.parts)
+    check_same_rows(session, tmp_path / "cut", tmp_path / "whole")

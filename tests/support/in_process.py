@@ -1,0 +1,63 @@
+"""The command line in this process: all of it is real but Spark, in whose place a loop runs the tasks."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import os
+import sys
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any
+from unittest import mock
+
+import wincli.cli.run
+from support.processes import Ran
+from wincli.cli.main import _main
+from wincli.windowing.engine.warm import warm
+
+
+class Here:
+    """Stands in for Spark that starts, and for its session."""
+
+    on_progress: Any = None
+    is_open = False
+    notes: tuple[str, ...] = ()
+
+    def __enter__(self) -> Here:
+        return self
+
+    def __exit__(self, *_: object) -> None: ...
+
+    def plant(self) -> None: ...
+
+    def connect(self) -> None: ...
+
+    def warm(self, plan: Any, schema: Any) -> None:
+        warm(plan, schema)
+
+    def close(self) -> None: ...
+
+    def session(self) -> Here:
+        return self
+
+    def each(self, _: str, function: Callable[[Any], Any], items: Iterable[Any]) -> list[Any]:
+        return [function(item) for item in items]
+
+
+def wincli_here(*args: str, cwd: Path) -> Ran:
+    """Run ``wincli`` in a folder to its end."""
+    out, err, before = io.StringIO(), io.StringIO(), Path.cwd()
+    os.chdir(cwd)
+    try:
+        with (
+            mock.patch.object(wincli.cli.run, "_boot", return_value=Here()),
+            mock.patch.object(sys, "path", [*sys.path]),
+            mock.patch.object(sys, "meta_path", [*sys.meta_path]),
+            contextlib.redirect_stdout(out),
+            contextlib.redirect_stderr(err),
+        ):
+            code = _main([*args])
+    finally:
+        os.chdir(before)
+    return Ran(code, out.getvalue(), err.getvalue())

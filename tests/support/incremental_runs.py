@@ -1,0 +1,69 @@
+"""Nights without Spark: a log cut into runs, each going on from what the one before held, through the engine."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import pyarrow as pa
+
+from support.in_memory_engine import MemoryFiles, MemorySource, Result, run_in_memory
+from wincli.windowing.engine.standing import start_from
+from wincli.windowing.plan import Plan
+from wincli.windowing.stream import StreamInfo
+
+APART = 10**12
+"""How far the arrival positions of nights are apart."""
+
+
+@dataclass
+class Nights:
+    """Run night after night. ``counts`` and ``starts``: the account, and the first row, of each."""
+
+    plan: Plan
+    marks: str
+    results: list[Result] = field(default_factory=list)
+    starts: list[int] = field(default_factory=lambda: [0])
+    files: MemoryFiles | None = None
+    registers: dict[str, Any] = field(default_factory=dict)
+
+    def night(
+        self,
+        tables: Sequence[pa.Table],
+        splits: Sequence[Sequence[int]],
+        at_end: Any,
+        chunks: Sequence[int],
+        slices: pa.Table | None,
+        stream: StreamInfo | None = None,
+    ) -> None:
+        """Run one night over some files, ``splits`` cutting each, ``chunks`` and ``slices`` as `run_in_memory` says."""
+        plan = replace(self.plan, options=replace(self.plan.options, at_end=at_end))
+        base = len(self.results) * APART
+        source = MemorySource(tables, splits, stream, first=base)
+        start = None if self.files is None else start_from(self.files, self.registers)
+        self.files = MemoryFiles()
+        result = run_in_memory(plan, source, chunks, slices, self.marks, start, self.files)
+        assert result.standing is not None
+        assert result.counts.balanced
+        assert min(result.counts.windowed, result.counts.filtered, result.counts.held) >= 0
+        if self.results:
+            assert result.counts.carried == self.results[-1].counts.held
+        self.registers = json.loads(json.dumps(result.standing.registers))
+        self.results.append(result)
+        self.starts.append(self.starts[-1] + sum(len(table) for table in tables))
+
+    @property
+    def table(self) -> pa.Table:
+        """All that came out, with the arrival positions that one run over all nights would give."""
+        return pa.concat_tables([self._as_one(result.table) for result in self.results])
+
+    def _as_one(self, table: pa.Table) -> pa.Table:
+        if "_pos" not in table.column_names:
+            return table
+        told = table["_pos"].to_pylist()
+        # the mark of a file without rows stands before the first row of its night, if no row came before
+        nights = [None if p is None or p < 0 else divmod(p + 1, APART) for p in told]
+        pos = [p if at is None else self.starts[at[0]] + at[1] - 1 for p, at in zip(told, nights, strict=True)]
+        return table.set_column(table.column_names.index("_pos"), "_pos", pa.array(pos, pa.int64()))

@@ -1,0 +1,266 @@
+"""Laws of the aggregates: each is what its row-at-a-time twin says, for any type, nulls, NaN and any panes."""
+
+from __future__ import annotations
+
+import math
+import random
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from references.aggregates import REFERENCE
+from support.aggregate_checks import (
+    EVERYTHING,
+    FEW,
+    NUMBERS,
+    SORTABLE,
+    TIMES,
+    WIDE,
+    WILD,
+    batch,
+    call,
+    check,
+    each,
+    run,
+)
+from wincli.windowing.aggregates import (
+    TABLE,
+    Found,
+    bind,
+    changes,
+    compute,
+    folds,
+    kernels,
+    quantile_kernels,
+    ranking,
+    warm,
+)
+from wincli.windowing.contents import Contents, Lives, Ranges
+from wincli.windowing.spec import Column
+
+
+def apart(*panes: tuple[int, int]) -> Ranges:
+    """Half-open panes that share no row."""
+    lo, hi = (np.array([pane[end] for pane in panes], np.int64) for end in (0, 1))
+    return Ranges(lo, hi, np.zeros(len(panes), np.int64), True)
+
+
+@st.composite
+def samples(draw: st.DrawFn, *kinds: tuple[pa.DataType, st.SearchStrategy[Any]]) -> tuple[pa.RecordBatch, Ranges]:
+    """Columns c0, c1, .. and panes that share no row, some of them empty; or one of all rows."""
+    size = draw(st.integers(0, 12))
+    some = st.lists(st.integers(0, size), max_size=10).map(sorted)
+    cuts = draw(some | st.just([0, size]))
+    return batch(draw, size, *kinds), apart(*zip(cuts[::2], cuts[1::2], strict=False))
+
+
+def test_every_aggregate_has_a_twin() -> None:
+    assert list(REFERENCE) == list(TABLE)
+
+
+def test_an_example_drawn() -> None:
+    """Rows and panes, the second one empty, the last one of nothing but null.
+
+    row     0    1    2    3    4    5
+    x       3    -    1    1    2    -
+    panes   [---------)
+                      |
+                      [-------------)
+                                    [----)
+    """
+    rows = pa.RecordBatch.from_pydict({"x": pa.array([3, None, 1, 1, 2, None])})
+    panes = apart((0, 2), (2, 2), (2, 5), (5, 6))
+    assert run("count", rows, [], panes) == [1, 0, 3, 0]
+    assert run("sum", rows, [], panes) == [3, None, 4, None]
+    assert run("min", rows, [], panes) == [3, None, 1, None]
+    assert run("min_count", rows, [], panes) == [1, 0, 2, 0]
+    assert run("last", rows, [], panes) == [3, None, 2, None]
+    assert run("median", rows, [], panes) == [3.0, None, 1.0, None]
+    assert run("collect", rows, [], panes) == [[3], None, [1, 1, 2], None]
+
+
+def test_count_of_rows_counts_nulls_too() -> None:
+    rows = pa.RecordBatch.from_pydict({"x": pa.array([None, 1, None])})
+    bound = bind(call("count"), rows.schema)
+    assert bound.columns == ()
+    assert compute(bound, rows, apart((0, 2), (2, 2), (2, 3))).to_pylist() == [2, 0, 1]
+
+
+@each(NUMBERS)
+@FEW
+@given(data=st.data(), share=st.integers(0, 1000).map(lambda n: Fraction(n, 1000)))
+def test_of_numbers(kind: Any, data: st.DataObject, share: Fraction) -> None:
+    rows, panes = data.draw(samples(kind))
+    for function in ("sum", "mean", "median", "product", "range"):
+        check(function, rows, panes)
+    check("quantile", rows, panes, [share])
+
+
+@each(TIMES)
+@FEW
+@given(data=st.data())
+def test_of_times(kind: Any, data: st.DataObject) -> None:
+    check("range", *data.draw(samples(kind)))
+
+
+@pytest.mark.parametrize("kind", ["bool", "duration"])
+@FEW
+@given(data=st.data())
+def test_sums_of_what_is_no_number(kind: str, data: st.DataObject) -> None:
+    check("sum", *data.draw(samples(SORTABLE[kind])))
+
+
+@each({name: kind for name, kind in NUMBERS.items() if kind[1] is not WIDE})
+@FEW
+@given(data=st.data())
+def test_deviations(kind: Any, data: st.DataObject) -> None:
+    rows, panes = data.draw(samples(kind))
+    for function in ("var", "stddev", "var_pop", "stddev_pop"):
+        check(function, rows, panes)
+
+
+@each(SORTABLE)
+@FEW
+@given(data=st.data())
+def test_of_values_that_sort(kind: Any, data: st.DataObject) -> None:
+    rows, panes = data.draw(samples(kind))
+    for function in ("min", "max", "mode", "count_distinct", "collect_distinct", "min_count", "max_count"):
+        check(function, rows, panes)
+
+
+@each(EVERYTHING)
+@FEW
+@given(data=st.data(), place=st.integers(-4, 4))
+def test_of_any_type(kind: Any, data: st.DataObject, place: int) -> None:
+    rows, panes = data.draw(samples(kind))
+    for function in ("count", "first", "last", "collect"):
+        check(function, rows, panes)
+    check("nth", rows, panes, [Fraction(place)])
+
+
+@pytest.mark.parametrize("by", ["small ints", "float64", "string", "timestamp", "decimal(38,5)"])
+@pytest.mark.parametrize("target", ["string", "list", "float64"])
+@FEW
+@given(data=st.data())
+def test_arg_extremes(target: str, by: str, data: st.DataObject) -> None:
+    rows, panes = data.draw(samples(EVERYTHING[target], EVERYTHING[by]))
+    check("arg_min", rows, panes)
+    check("arg_max", rows, panes)
+
+
+@pytest.mark.parametrize("kind", ["small ints", "float64", "decimal(12,2)", "float32"])
+@FEW
+@given(data=st.data())
+def test_weighted_means(kind: str, data: st.DataObject) -> None:
+    weights = (pa.float64(), st.sampled_from([0.0, 0.25, 1.0, 2.5, 100.0, math.inf, math.nan]))
+    dtype, values = NUMBERS[kind]
+    check("wavg", *data.draw(samples((dtype, values), weights)))
+
+
+@FEW
+@given(data=st.data())
+def test_of_booleans(data: st.DataObject) -> None:
+    rows, panes = data.draw(samples(SORTABLE["bool"]))
+    for function in ("bool_and", "bool_or", "mean"):
+        check(function, rows, panes)
+
+
+@pytest.mark.parametrize("kind", ["string", "large string", "string view", "dictionary"])
+@FEW
+@given(data=st.data(), separator=st.text("-, ", max_size=2))
+def test_string_joins(kind: str, data: st.DataObject, separator: str) -> None:
+    check("string_join", *data.draw(samples(SORTABLE[kind])), [separator])
+
+
+@pytest.mark.parametrize(
+    "function", ["sum", "mean", "var", "wavg", "quantile", "min", "mode", "collect", "string_join"]
+)
+@FEW
+@given(data=st.data())
+def test_a_pane_does_not_see_how_the_work_was_cut(function: str, data: st.DataObject) -> None:
+    """The same bits from the whole batch, from a slice of it that just holds the pane, and from a copy of that."""
+    kind = SORTABLE["string"] if function == "string_join" else (pa.float64(), WILD)
+    rows, panes = data.draw(samples(*[kind] * (2 if function == "wavg" else 1)))
+    literals: list[Any] = {"quantile": [Fraction(9, 10)], "string_join": ["-"]}.get(function, [])
+    whole = run(function, rows, literals, panes)
+    for lo, hi, value in zip(panes.lo, panes.hi, whole, strict=True):
+        part = rows.slice(lo, hi - lo)
+        copy = pa.RecordBatch.from_pylist(part.to_pylist(), rows.schema)
+        assert repr(run(function, part, literals, apart((0, hi - lo)))) == repr([value])
+        assert repr(run(function, copy, literals, apart((0, hi - lo)))) == repr([value])
+
+
+def test_long_panes_select_the_right_quantile() -> None:
+    numbers = random.Random(7)
+    shapes = {
+        "random": [numbers.random() for _ in range(5000)],
+        "ascending": [float(i) for i in range(5000)],
+        "organ pipe": [float(min(i, 5000 - i)) for i in range(5000)],
+        "equal": [1.0] * 5000,
+    }
+    for values in shapes.values():
+        rows = pa.RecordBatch.from_pydict({"x": values})
+        for share in (Fraction(0), Fraction(333, 1000), Fraction(95, 100), Fraction(1)):
+            for panes in (apart((0, 5000)), apart((10, 4000), (4000, 4999))):
+                check("quantile", rows, panes, [share])
+
+
+def test_nothing_to_compute_gives_nothing() -> None:
+    rows = pa.RecordBatch.from_pydict({"x": pa.array([], pa.float64())})
+    for name, aggregate in TABLE.items():
+        if len(aggregate.parameters) == 1 and not name.startswith("bool"):
+            assert run(name, rows, [], apart()) == []
+
+
+@pytest.mark.parametrize("form", ["apart", "ranges", "lives"])
+def test_what_calls_have_found_changes_no_value_of_others(form: str) -> None:
+    """In any order, with columns of each other's, and with two columns where one was asked for before."""
+    rows = pa.RecordBatch.from_pydict(
+        {"f": [0.1, None, 0.3, 0.7], "g": [1e300, 0.5, -1e300, 2.0], "i": [1, 2, None, 4]}
+    )
+    calls = [call(f, Column(c)) for f in ("sum", "mean", "max", "stddev", "range") for c in ("f", "g", "i")]
+    calls += [call(f, Column("f"), Column("g")) for f in ("wavg", "arg_max")]
+    bound = [bind(c, rows.schema) for c in [*calls, *reversed(calls)]]
+    found: Found = {}
+    for one in bound:
+        assert compute(one, rows, panes_of(form), None, found).equals(compute(one, rows, panes_of(form))), one.text
+    assert found["f",]
+
+
+@pytest.mark.parametrize("form", ["apart", "ranges", "lives"])
+def test_each_kernel_is_compiled_for_one_layout_of_arrays(form: str) -> None:
+    """After `warm`, no real call compiles anything: not for read-only, writable, sliced, strided or holed arrays."""
+    schema = pa.schema({"f": pa.float64(), "i": pa.int64(), "s": pa.string()})
+    functions = ("sum", "max", "mode", "median", "var", "product", "last", "min_count")
+    calls = [call(f, Column(c)) for f in functions for c in ("f", "i")]
+    texts = [call(f, Column("s")) for f in ("count_distinct", "min", "collect_distinct")]
+    bound = [bind(c, schema) for c in [*calls, *texts, call("count"), call("wavg", Column("f"), Column("i"))]]
+    warm(bound, schema, overlapping=form != "apart")
+    before = compiled()
+    for values in ([1.0, 2.0, 3.0, 4.0], [1.0, None, 3.0, None]):
+        rows = pa.RecordBatch.from_arrays(
+            [pa.array(values), pa.array(values).cast(pa.int64()), pa.array(values).cast(pa.string())], schema=schema
+        )
+        for one in bound:
+            compute(one, rows, panes_of(form))
+            compute(one, rows.slice(1), panes_of(form))
+    assert compiled() == before
+
+
+def panes_of(form: str) -> Contents:
+    """Two panes of some form, in arrays of several layouts."""
+    lo, hi, base = np.array([0, 9, 1, 9], np.int64)[::2], np.array([2, 3], np.int64), np.zeros(2, np.int64)
+    hi.flags.writeable = False
+    if form != "lives":
+        return Ranges(lo, hi, base, form == "apart")
+    return Lives(lo, np.array([1, 0]), hi[::-1] - 1, np.array([0, 9, 2])[::2], np.array([0, 2]))
+
+
+def compiled() -> int:
+    every = {**vars(kernels), **vars(quantile_kernels), **vars(folds), **vars(changes), **vars(ranking)}
+    return sum(len(value.signatures) for value in every.values() if hasattr(value, "signatures"))

@@ -1,0 +1,321 @@
+"""The whole command over ranges of days onto a state: which days a correction touches, and that all else stays."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from support.day_results import RUN_THAT_JOB, as_one, day, in_order, kept, records, span, total
+from support.in_process import wincli_here
+from support.processes import Ran, manifest, rows, tree, write
+
+Row = tuple[str, str, int]
+SESSIONS = ("-w", "gap(ts, 2h)", "-k", "user", "--order-by", "ts", "-a", "n=count()", "-a", "total=sum(x)")
+ALL = range(1, 31)
+
+# One day: `a` ends a session within the day, and one that the next morning shows to have ended; `b` goes over midnight.
+#
+#            0h        8h 9h        12h              20h     23h
+#     a      |         [8  9]        |                [20     |      comes out when a comes back at 8h
+#     b      |..1]                   [12]                    [23 ..  and the next night
+
+
+def day_of(n: int) -> list[Row]:
+    return [
+        *[("01:00", "b", 7), ("08:00", "a", 1), ("09:00", "a", 2), ("12:00", "b", 9), ("20:00", "a", 3)],
+        ("23:00", "b", n),
+    ]
+
+
+def changed(at: str) -> Callable[[list[Row]], list[Row]]:
+    """The rows of a day, one of them with another value."""
+    return lambda lines: [(time, user, x + 50 * (time == at)) for time, user, x in lines]
+
+
+def moved(at: str, to: str) -> Callable[[list[Row]], list[Row]]:
+    return lambda lines: [(to if time == at else time, user, x) for time, user, x in lines]
+
+
+def added(*more: Row) -> Callable[[list[Row]], list[Row]]:
+    return lambda lines: [*lines, *more]
+
+
+@dataclass(frozen=True)
+class Log:
+    """A folder with a log of days, and the command that windows it onto a state."""
+
+    folder: Path
+
+    def write(self, n: int, change: Callable[[list[Row]], list[Row]] = lambda lines: lines) -> None:
+        lines = [f"{day(n)}T{time}:00,{user},{x}" for time, user, x in change(day_of(n))]
+        write(self.folder / "log" / f"dt={day(n)}", a__csv="\n".join(["ts,user,x", *lines, ""]))
+
+    def run(self, *args: str, code: int = 0, command: Sequence[str] = SESSIONS) -> Ran:
+        ran = wincli_here("run", *command, "log", "out", "--state", "st", *args, cwd=self.folder)
+        assert ran.code == code, ran.err
+        return ran
+
+    def fails(self, code: int, text: str, *args: str, command: Sequence[str] = SESSIONS) -> None:
+        """Run what must end with an exit code and a text, and leave no trace but the error in the state."""
+        before = {path: file for path, file in tree(self.folder).items() if not path.endswith(".last-error.json")}
+        assert self.run(*args, code=code, command=command).err.splitlines()[-1] == f"wincli: error: {text}"
+        after = tree(self.folder)
+        after.pop("st/.last-error.json", None)
+        assert after == before
+
+    @property
+    def state(self) -> Path:
+        return self.folder / "st"
+
+    def outputs(self) -> list[Path]:
+        return sorted(self.folder.glob("out/*"))
+
+    def is_that_of_one_run(self) -> bool:
+        """Whether the days together are one run over all that the log holds now."""
+        more = ("log", "one", "--state", "st-one", "--mode", "overwrite", "-q")
+        shutil.rmtree(self.folder / "st-one", ignore_errors=True)
+        assert wincli_here("run", *SESSIONS, *more, cwd=self.folder).code == 0
+        found = as_one(in_order(self.outputs()), list(records(self.state).values()))
+        counts = {**manifest(self.folder / "one")["counts"]}
+        return total(self.state) == counts and bool(found.equals(in_order([self.folder / "one"])))
+
+
+@dataclass(frozen=True)
+class Seen:
+    """What the days of a log were at one moment: the bytes, times and places on the disk of all that they wrote."""
+
+    outputs: dict[str, Any]
+    states: dict[str, Any]
+
+    @classmethod
+    def of(cls, log: Log) -> Seen:
+        return cls({path.name[3:]: _seen(path) for path in log.outputs()}, {u: _seen(log.state / u) for u in ALL_DAYS})
+
+    def touched(self, log: Log) -> list[int]:
+        """The days whose output or state is no longer what it was, which are the same days."""
+        now = Seen.of(log)
+        outputs = [n for n in ALL if self.outputs.get(day(n)) != now.outputs.get(day(n))]
+        assert [n for n in ALL if self.states[day(n)] != now.states[day(n)]] == outputs
+        return outputs
+
+
+ALL_DAYS = [day(n) for n in ALL]
+
+
+def _seen(folder: Path) -> dict[str, Any]:
+    paths = [folder, *sorted(folder.rglob("*"))] if folder.exists() else []
+    stats = [(path, path.stat()) for path in paths]
+    return {str(path): (stat.st_ino, stat.st_mtime_ns, path.is_file() and path.read_bytes()) for path, stat in stats}
+
+
+def corrections(ran: Ran) -> list[str]:
+    return [note for note in ran.notes if note.startswith("the correction reached")]
+
+
+def closing(ran: Ran) -> str:
+    """The counts of the closing line, which is that of the range."""
+    found = re.fullmatch(r"wincli: (.*), \d+\.\d s, [\d,]+ rows?/s -> out", ran.err.splitlines()[-1])
+    assert found, ran.err
+    return found[1]
+
+
+# A month
+
+
+@pytest.fixture(scope="module")
+def done_once(tmp_path_factory: pytest.TempPathFactory) -> tuple[Log, Path]:
+    """A month that was done, and a copy of all of it."""
+    folder = tmp_path_factory.mktemp("month") / "here"
+    log = Log(folder)
+    for n in ALL:
+        log.write(n)
+    ran = log.run(*span(1, 30), "--keep", "30")
+    assert closing(ran) == "30 units done, 180 rows in, 119 windows out, 0 rejected"
+    shutil.copytree(folder, folder.with_name("copy"), copy_function=shutil.copy2)
+    return log, folder.with_name("copy")
+
+
+@pytest.fixture
+def month(done_once: tuple[Log, Path]) -> Iterator[Log]:
+    """A month that was done; what a test does to it is undone."""
+    log, copy = done_once
+    yield log
+    shutil.rmtree(log.folder)
+    shutil.copytree(copy, log.folder, copy_function=shutil.copy2)
+
+
+def test_a_month_is_one_run_and_a_second_time_does_nothing(month: Log) -> None:
+    before = Seen.of(month)
+    again = month.run(*span(1, 30), "--keep", "30", "--exit-code-noop", "99", code=99)
+    assert again.err.splitlines() == [
+        f"wincli: note: already done with the same input: {day(1)}..{day(30)}",
+        "wincli: nothing to do -> out",
+    ]
+    assert before.touched(month) == []
+    assert month.is_that_of_one_run()
+    assert total(month.state) == {
+        **{"rows_in": 180, "carried": 0, "windowed": 178, "filtered": 0, "dropped_at_end": 0},
+        **{"held": 2, "rejected": {}},
+    }
+
+
+CORRECTIONS = {
+    "a value of a session that ends on that day": (changed("09:00"), [5], (1, 30)),
+    "a time within such a session": (moved("09:00", "08:40"), [5], (5, 5)),
+    "a value that the next day shows": (changed("20:00"), [5, 6], (5, 5)),
+    "a session more, so that those after it have other numbers": (added(("14:30", "a", 1)), ALL[4:], (5, 5)),
+}
+
+
+@pytest.mark.parametrize("case", CORRECTIONS)
+def test_a_correction_touches_the_days_it_reaches_and_no_other(month: Log, case: str) -> None:
+    change, reached, asked = CORRECTIONS[case]
+    before, runs = Seen.of(month), records(month.state)
+    month.write(5, change)
+    ran = month.run(*span(*asked), "--keep", "30")
+    assert before.touched(month) == [*reached]
+    now = records(month.state)
+    assert [label for label, record in now.items() if record["run"] != runs[label]["run"]] == [*map(day, reached)]
+    assert all(manifest(month.folder / f"out/dt={day(n)}")["run"] == now[day(n)]["run"] for n in ALL)
+    last = reached[-1]
+    beyond = f"{day(last + 1)}..{day(30)} stay as they were" if last < 30 else "no unit was done after it"
+    assert corrections(ran) == [f"the correction reached {day(last)}; {beyond}"]
+    assert month.is_that_of_one_run()
+
+
+def test_a_redo_runs_its_days_and_leaves_the_others(month: Log) -> None:
+    before = Seen.of(month)
+    ran = month.run(*span(10, 11), "--redo", "--keep", "30")
+    assert before.touched(month) == [10, 11]
+    assert corrections(ran) == [f"the correction reached {day(11)}; {day(12)}..{day(30)} stay as they were"]
+    assert month.is_that_of_one_run()
+
+
+def test_a_file_more_and_a_file_less(month: Log) -> None:
+    more = month.folder / "log" / f"dt={day(28)}" / "b.csv"
+    more.write_text(f"ts,user,x\n{day(28)}T03:00:00,c,1\n{day(28)}T09:00:00,c,1\n")
+    before = Seen.of(month)
+    month.run(*span(1, 30), "--keep", "30")
+    assert before.touched(month) == [28, 29, 30]
+    assert month.is_that_of_one_run()
+    more.unlink()
+    month.run(*span(28, 28), "--keep", "30")
+    assert month.is_that_of_one_run()
+
+
+# Five days
+
+
+@pytest.fixture
+def log(tmp_path: Path) -> Log:
+    log = Log(tmp_path)
+    for n in range(1, 6):
+        log.write(n)
+    return log
+
+
+def test_a_missing_day_that_arrives_late(log: Log) -> None:
+    (log.folder / "log" / f"dt={day(3)}").rename(log.folder / "later")
+    ran = log.run(*span(1, 5))
+    assert closing(ran) == "4 units done, 1 gap, 24 rows in, 16 windows out, 0 rejected"
+    assert f"no input, passed over: {day(3)}" in ran.notes
+    assert log.is_that_of_one_run()
+    (log.folder / "later").rename(log.folder / "log" / f"dt={day(3)}")
+    before = Seen.of(log)
+    arrived = log.run(*span(1, 5))
+    assert before.touched(log) == [3, 4, 5]
+    assert closing(arrived) == "3 units done (2 again), 2 skipped, 18 rows in, 12 windows out, 0 rejected"
+    assert corrections(arrived) == [f"the correction reached {day(5)}; no unit was done after it"]
+    assert log.is_that_of_one_run()
+
+
+def test_states_that_are_not_kept_cannot_be_begun_from(log: Log) -> None:
+    log.run(*span(1, 5), "--keep", "2")
+    assert kept(log.state) == [day(4), day(5)]
+    text = (
+        f"{day(3)} begins from the state of {day(2)}, which is no longer kept; nothing was written for it; "
+        f"start with {day(5)} or later, or redo all from the first unit, {day(1)}, on; "
+        "a higher --keep keeps more states"
+    )
+    log.fails(2, text, *span(3, 3), "--redo", "--keep", "2")
+    before = Seen.of(log)
+    log.run(*span(5, 5), "--redo", "--keep", "2")
+    assert before.touched(log) == [5]
+    log.run(*span(1, 5), "--redo", "--keep", "2")
+    assert kept(log.state) == [day(4), day(5)]
+    assert log.is_that_of_one_run()
+
+
+def test_a_correction_whose_input_is_gone(log: Log) -> None:
+    log.run(*span(1, 5))
+    shutil.rmtree(log.folder / "log" / f"dt={day(4)}")
+    assert log.run(*span(1, 5), "--exit-code-noop", "9", code=9).err.splitlines()[-1] == "wincli: nothing to do -> out"
+    log.write(3, changed("20:00"))
+    why = "the state before it is not the one that it began from"
+    ran = log.run(*span(1, 5), code=3)
+    what = f"{day(4)} has to be run again ({why}), and its input is gone"
+    assert ran.err.splitlines()[-1] == f"wincli: error: {what}; put its files back where they were"
+    assert f"done before that, and kept: {day(3)}" in ran.notes
+    log.write(4)
+    assert corrections(log.run(*span(5, 5))) == [f"the correction reached {day(4)}; {day(5)} stays as it was"]
+    assert log.is_that_of_one_run()
+
+
+def test_another_job(log: Log) -> None:
+    log.run(*span(1, 3))
+    other = (*SESSIONS, "-a", "x=max(x)")
+    text = (
+        f"{day(1)} was done by a job that asks for something else: "
+        "its agg is n=count(), total=sum(x), not n=count(), total=sum(x), x=max(x); "
+        "run that job, redo the range with --redo, or name another state"
+    )
+    log.fails(2, text, *span(1, 4), command=other)
+    log.run(*span(1, 3), "--redo", command=other)
+    assert rows(log.folder / "out" / f"dt={day(2)}", "user", "total", "x")[0] == ("a", 3, 3)
+    shorter = [word.replace("2h", "1h") for word in SESSIONS]
+    text = (
+        f"{day(4)}: the state st is of another job (at {day(3)}): "
+        f"its window is tumbling, gap(ts, 7200), not tumbling, gap(ts, 3600); {RUN_THAT_JOB}"
+    )
+    log.fails(2, text, *span(4, 4), command=shorter)
+
+
+def test_a_day_that_fails_is_named_and_those_before_it_stay(log: Log) -> None:
+    log.write(3, added(("13:00", "a", 2**63 - 1), ("13:30", "a", 5)))
+    ran = log.run(*span(1, 5), code=4)
+    assert ran.err.splitlines()[-1].startswith(
+        f"wincli: error: {day(3)}: sum(x) does not fit int64 in window 5 of key "
+    )
+    assert f"done before that, and kept: {day(1)}..{day(2)}" in ran.notes
+    assert (sorted(records(log.state)), len(log.outputs())) == ([day(1), day(2)], 2)
+    told = wincli_here("status", "st", cwd=log.folder).out.splitlines()[-1]
+    assert re.match(rf"last error: {day(3)} at \S+: .*sum\(x\) does not fit int64", told)
+    log.write(3)
+    log.run(*span(1, 5))
+    assert log.is_that_of_one_run()
+    assert "last error" not in wincli_here("status", "st", cwd=log.folder).out
+
+
+# Hours
+
+
+def test_hours_and_templates(tmp_path: Path) -> None:
+    for hour in (22, 23, 24):
+        n, clock = 1 + hour // 24, hour % 24
+        lines = [f"{day(n)}T{clock:02}:{minute:02}:00" for minute in (0, 10, 50)]
+        write(tmp_path / "in" / f"{day(n)}", **{f"h{clock:02}__csv": "\n".join(["ts", *lines, ""])})
+    hours = ("--unit", "hour", "--start", f"{day(1)}T22", "--end", f"{day(2)}T01")
+    paths = ("in/{date:%Y-%m-%d/h%H}.csv", "out/{date:%Y%m%d/%H}")
+    command = ("run", "-w", "gap(ts, 15m)", *paths, "--state", "st", *hours, "-a", "n=count()")
+    assert wincli_here(*command, cwd=tmp_path).code == 0
+    units = list(records(tmp_path / "st").values())
+    assert [unit["label"] for unit in units] == [f"{day(1)}T22", f"{day(1)}T23", f"{day(2)}T00"]
+    outputs = [tmp_path / "out" / name for name in ("20261101/22", "20261101/23", "20261102/00")]
+    assert [rows(output, "window", "n") for output in outputs] == [[(0, 2)], [(1, 3)], [(2, 3)]]
+    assert as_one(in_order(outputs), units)["_pos"].to_pylist() == [2, 5, 8]

@@ -1,0 +1,135 @@
+"""What the tab key gives, asked as the shells ask: by environment variables, of a process of its own."""
+
+from __future__ import annotations
+
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from cli.test_cli_help import HEAVY
+from pyarrow import parquet
+
+from support.places import TESTS
+from support.processes import WINCLI, environment
+from wincli.cli import main
+from wincli.windowing.aggregate_words import AGGREGATES, ALIASES
+from wincli.windowing.aggregates.table import TABLE
+
+LOADED = """
+import sys
+from wincli.cli.main import main
+try:
+    main()
+finally:
+    print(*sys.modules, file=sys.stderr)
+"""
+
+
+@pytest.fixture(autouse=True)
+def _inputs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("logs/day").mkdir(parents=True)
+    Path("logs/_SUCCESS").touch()
+    Path("logs/day/a.csv").write_text("ts,user,session id,amount\n1,a,b,2\n")
+    Path("a.jsonl").write_text('{"when": 1, "who": "a"}\n')
+    parquet.write_table(pa.table({"tick": [1], "device": ["a"]}), "a.parquet")
+
+
+def asked(line: str, shell: str = "bash") -> tuple[list[str], set[str]]:
+    """What a shell gets for the line that ends where the tab key is pressed, and the modules loaded for it."""
+    words = line.split(" ") if "'" not in line and '"' not in line else raw_words(line)
+    told = {"COMP_WORDS": "\n".join(words), "COMP_CWORD": str(len(words) - 1)}
+    if shell != "bash":
+        told = {"_TYPER_COMPLETE_ARGS": line, "_TYPER_COMPLETE_FISH_ACTION": "get-args"}
+    env = environment({"PYTHONPATH": str(TESTS), "_WINCLI_COMPLETE": f"complete_{shell}", **told})
+    done = subprocess.run([sys.executable, "-c", LOADED], env=env, capture_output=True, text=True, check=True)
+    return done.stdout.splitlines(), set(done.stderr.split())
+
+
+def raw_words(line: str) -> list[str]:
+    """Words with their quotes, the last of which may be open, as bash has them."""
+    head, quote, last = line.rpartition('"')
+    return [*head.split(), quote + last]
+
+
+def given(line: str, shell: str = "bash") -> list[str]:
+    return asked(line, shell)[0]
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_shells_are_known_and_commands_complete(shell: str) -> None:
+    (line,) = given("wincli stat", shell)
+    assert "status" in line
+
+
+@pytest.mark.parametrize(
+    ("line", "found"),
+    [
+        ("wincli run --max-rej", ["--max-rejects"]),
+        ("wincli run --emit ", ["aggregates", "rows", "entered", "left"]),
+        ("wincli run --at-end h", ["hold"]),
+        ("wincli run logs out --marks ", ["auto", "files", "none", "ts", "user", "session\\ id", "amount"]),
+        ("wincli run logs out -k us", ["user"]),
+        ("wincli run logs out --order-by ts,am", ["ts,amount"]),
+        ("wincli run a.jsonl out --group-by ", ["when", "who"]),
+        ("wincli run a.parquet out --key d", ["device"]),
+        ("wincli run nothing out --key d", [""]),
+        ('wincli run -w "del', ["delta(", "delta(..."]),
+        ('wincli run -w "sliding, ti', ["sliding, time(", "sliding, time(..."]),
+        ('wincli run -w "within 5m re', ["within 5m retain ", "within 5m retain ..."]),
+        ('wincli run -w "timeInterval, disc', ["timeInterval, discardAge(", "timeInterval, discardAge(..."]),
+        ('wincli run -w "count(3), partitionA', ["count(3), partitionAge(", "count(3), partitionAge(..."]),
+        ('wincli run logs out -w "delta(t', ["delta(ts", "delta(ts..."]),
+        ('wincli run -w "calendar(w', ["calendar(week", "calendar(week..."]),
+        ('wincli run logs out -a "sum(am', ["sum(amount", "sum(amount..."]),
+        ('wincli run -a "spent=su', ["spent=sum(", "spent=sum(..."]),
+        ("wincli run -w del", ["delta\\(", "delta\\(..."]),
+    ],
+)
+def test_values_complete(line: str, found: list[str]) -> None:
+    assert given(line) == found
+
+
+def test_nothing_typed_of_a_window_offers_every_kind_in_quotes() -> None:
+    values = given("wincli run -w ")
+    assert all(value.startswith('"') for value in values)
+    assert {'"delta(', '"gap(', '"sliding, ', '"timeInterval, ', '"within ', '"retain all'} <= set(values)
+
+
+@pytest.mark.parametrize("line", ['wincli run logs out -w "delta(', "wincli run logs out -k u", "wincli run --emit "])
+def test_completing_loads_nothing_heavy(line: str) -> None:
+    values, modules = asked(line)
+    assert values
+    assert not HEAVY & modules
+
+
+def test_names_that_complete_are_all_there_are() -> None:
+    assert set(AGGREGATES) == set(TABLE)
+    assert set(ALIASES.values()) <= set(TABLE)
+    assert not set(ALIASES) & set(TABLE)
+
+
+def test_bash_itself_completes_with_the_script_that_is_installed(tmp_path: Path) -> None:
+    env = environment({"HOME": str(tmp_path)})
+    install = [
+        "bash",
+        "-c",
+        f"{shlex.quote(str(WINCLI))} --install-completion; true",
+    ]  # `true`: or bash would give its place to wincli
+    assert subprocess.run(install, env=env, check=False, capture_output=True, text=True).returncode == 0
+    script = f"""
+        source .bash_completions/wincli.sh
+        COMP_WORDS=(wincli run logs out -k us) COMP_CWORD=5
+        _wincli_completion {shlex.quote(str(WINCLI))}
+        echo "${{COMPREPLY[@]}}"; complete -p wincli
+    """
+    done = subprocess.run(["bash", "-ec", script], env=env, check=True, capture_output=True, text=True, cwd=tmp_path)
+    assert done.stdout.splitlines()[0] == "user"
+    assert "_wincli_completion wincli" in done.stdout
+
+
+def test_every_variable_of_an_option_is_known() -> None:
+    assert set(main.options.VARIABLES) == {p.envvar for p in main.run_parameters() if p.envvar}

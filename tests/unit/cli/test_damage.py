@@ -1,0 +1,530 @@
+"""The whole command where a disk, or somebody, has damaged what units left: noticed, told, and mended."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from pyarrow import parquet
+
+from support.day_results import day, kept, records, span
+from support.in_process import wincli_here
+from support.processes import Ran, manifest, rows, write
+from unit.cli.test_backfills import SESSIONS, Log, Seen, changed, corrections
+from wincli.writers.state_staging import StateStaging
+
+
+@pytest.fixture
+def log(tmp_path: Path) -> Log:
+    """Four days, of which three are done."""
+    log = Log(tmp_path)
+    for n in range(1, 5):
+        log.write(n)
+    log.run(*span(1, 3))
+    return log
+
+
+def status(folder: Path, path: str = "st", code: int = 0) -> list[str]:
+    ran = wincli_here("status", path, cwd=folder)
+    assert ran.code == code, ran.err
+    return (ran.out or ran.err).splitlines()
+
+
+def noted(ran: Ran, *notes: str) -> None:
+    assert [note for note in ran.notes if note in notes] == [*notes], ran.notes
+
+
+def flip(path: Path, at: int) -> None:
+    content = bytearray(path.read_bytes())
+    content[at % len(content)] ^= 4
+    path.write_bytes(content)
+
+
+RESTORE = (
+    "restore it; a unit of a range may be run again with --redo, "
+    "the last plain run with --mode overwrite once its folder is deleted"
+)
+
+
+def cut(path: Path) -> None:
+    """Leave a file that is whole as Parquet and has a row less."""
+    table = parquet.read_table(path)
+    parquet.write_table(table.slice(0, table.num_rows - 1), path, compression="zstd")
+
+
+# What the windows hold
+
+
+PARTS: dict[str, tuple[str, Callable[[Path], object], str]] = {
+    "rows gone": ("rows-00000.parquet", Path.unlink, "rows-00000.parquet is damaged: it is gone"),
+    "keys gone": ("keys-00000.parquet", Path.unlink, "keys-00000.parquet is damaged: it is gone"),
+    "position gone": ("position.parquet", Path.unlink, "position.parquet is damaged: it is gone"),
+    "all gone": (".", shutil.rmtree, r"\w+(-00000)?.parquet is damaged: it is gone"),
+    "rows cut": (
+        "rows-00000.parquet",
+        cut,
+        r"rows-00000.parquet is damaged: it has [\d,]+ bytes, not the [\d,]+ of its",
+    ),
+    "a bit of the rows": (
+        "rows-00000.parquet",
+        lambda path: flip(path, 60),
+        "rows-00000.parquet is damaged: its che",
+    ),
+    "a bit of the keys": ("keys-00000.parquet", lambda path: flip(path, -60), "keys-00000.parquet is damaged: its che"),
+    "a bit of position": ("position.parquet", lambda path: flip(path, 9), "position.parquet is damaged: its checksum"),
+}
+
+
+@pytest.mark.parametrize("how", PARTS)
+def test_a_state_that_is_damaged_is_not_gone_on_from_and_can_be_redone(log: Log, how: str) -> None:
+    name, spoil, said = PARTS[how]
+    path = log.state / day(3) / "window" / name
+    spoil(path)
+    before = Seen.of(log)
+    ran = log.run(*span(1, 4), code=3)
+    said = rf"wincli: error: {day(4)}: st/{day(3)}/window/{said}.*; {RESTORE}"
+    assert re.fullmatch(said, ran.err.splitlines()[-1]), ran.err
+    assert before.touched(log) == []
+    log.run(*span(3, 3), "--redo")
+    log.run(*span(1, 4))
+    assert log.is_that_of_one_run()
+
+
+def test_a_day_that_leaves_what_it_had_left_before_the_damage_moves_no_other(log: Log) -> None:
+    log.run(*span(4, 4))
+    (log.state / day(3) / "window/rows-00000.parquet").unlink()
+    before = Seen.of(log)
+    log.run(*span(3, 3), "--redo")
+    assert before.touched(log) == [3]
+    assert log.is_that_of_one_run()
+    as_of_0_4_1(log.state)
+    cut(log.state / day(3) / "window/rows-00000.parquet")
+    before = Seen.of(log)
+    log.run(*span(3, 3), "--redo")
+    assert before.touched(log) == [3, 4]
+    assert log.is_that_of_one_run()
+
+
+def test_status_tells_of_files_that_are_not_those_of_the_record(log: Log) -> None:
+    folder = log.state / day(3) / "window"
+    (folder / "rows-00000.parquet").unlink()
+    shutil.copy(log.state / day(2) / "window/rows-00000.parquet", log.state / day(2) / "window/rows-00001.parquet")
+    assert status(log.folder)[-2:] == [
+        f"damaged: st/{day(2)}/window/rows-00001.parquet is damaged: no run has written it there; {RESTORE}",
+        f"damaged: st/{day(3)}/window/rows-00000.parquet is damaged: it is gone; {RESTORE}",
+    ]
+    told = json.loads(wincli_here("status", "st", "--json", cwd=log.folder).out)
+    assert len(told["damage"]) == 2
+
+
+def test_a_plain_run_does_not_go_on_from_a_damaged_state_either(tmp_path: Path) -> None:
+    write(tmp_path, a1__csv="ts,user\n1,a\n2,b\n", a2__csv="ts,user\n3,a\n")
+    command = ("run", "-w", "gap(ts, 5)", "-k", "user", "--order-by", "ts", "--state", "st")
+    assert wincli_here(*command, "a1.csv", "out/1", cwd=tmp_path).code == 0
+    cut(tmp_path / "st/run-000001/window/rows-00000.parquet")
+    ran = wincli_here(*command, "a2.csv", "out/2", cwd=tmp_path)
+    assert ran.code == 3
+    assert "st/run-000001/window/rows-00000.parquet is damaged: it has" in ran.err.splitlines()[-1]
+    assert not (tmp_path / "out/2").exists()
+
+
+@pytest.mark.parametrize("spoiled", ["window/rows-00000.parquet", "unit.json"])
+def test_the_last_plain_run_is_mended_as_the_error_says(tmp_path: Path, spoiled: str) -> None:
+    write(tmp_path, a1__csv="ts,user\n1,a\n", a2__csv="ts,user\n2,a\n", a3__csv="ts,user\n30,a\n")
+    command = ("run", "-w", "gap(ts, 5)", "-k", "user", "--order-by", "ts", "--state", "st", "--output-format", "jsonl")
+    for night in ("1", "2"):
+        assert wincli_here(*command, f"a{night}.csv", f"out/{night}", cwd=tmp_path).code == 0
+    flip(tmp_path / "st/run-000002" / spoiled, 100)
+    said = wincli_here(*command, "a3.csv", "out/3", cwd=tmp_path).err.splitlines()[-1]
+    assert "the last plain run" in said
+    assert "--mode overwrite" in said
+    shutil.rmtree(tmp_path / "st/run-000002")
+    assert wincli_here(*command, "a2.csv", "out/2", "--mode", "overwrite", cwd=tmp_path).code == 0
+    assert wincli_here(*command, "a3.csv", "out/3", cwd=tmp_path).code == 0
+    assert json.loads((tmp_path / "out/3/part-00000.jsonl").read_text())["count"] == 2
+
+
+def test_late_rows_need_a_position_that_is_whole(log: Log) -> None:
+    (log.state / day(3) / "window/position.parquet").unlink()
+    ran = log.run(*span(4, 4), "--late", "redo", code=3)
+    assert f"{day(4)}: st/{day(3)}/window/position.parquet is damaged: it is gone" in ran.err.splitlines()[-1]
+
+
+# The record
+
+
+@pytest.mark.parametrize("text", ['"ordinal": 2', '"rows_in": ', '"state": "', '"nbytes": ', '"held": ', '"size": '])
+def test_a_flipped_bit_of_a_record_is_one_line_for_every_command(log: Log, text: str) -> None:
+    path = log.state / day(2) / "unit.json"
+    flip(path, path.read_bytes().index(text.encode()) + len(text))
+    said = (
+        f"wincli: error: {log.state}/{day(2)}/unit.json is damaged: it is not the record that was written there; "
+        "restore it; a unit of a range, or the last plain run, may be deleted, folder and all, "
+        "and run again with --mode overwrite"
+    )
+    assert status(log.folder, code=3) == [said]
+    assert log.run(*span(1, 4), code=3).err.splitlines() == [said]
+
+
+def test_a_unit_whose_record_was_deleted_is_run_again_and_so_is_what_follows(log: Log) -> None:
+    shutil.rmtree(log.state / day(2))
+    ran = log.run(*span(3, 4), code=3)
+    said = f"{day(3)} began from {day(2)}, which is no longer in the state"
+    do = f"restore the folder {day(2)} of the state, or run {day(2)} again before it"
+    assert ran.err.splitlines()[-1] == f"wincli: error: {said}; {do}"
+    log.run(*span(1, 4), "--mode", "overwrite")
+    assert log.is_that_of_one_run()
+
+
+def test_a_plain_run_whose_record_was_deleted_is_missed(tmp_path: Path) -> None:
+    write(tmp_path, **{f"a{n}__csv": f"ts,user\n{n},a\n" for n in range(1, 5)})
+    command = ("run", "-w", "gap(ts, 5)", "-k", "user", "--order-by", "ts", "--state", "st")
+    for n in (1, 2, 3):
+        assert wincli_here(*command, f"a{n}.csv", f"out/{n}", cwd=tmp_path).code == 0
+    shutil.rmtree(tmp_path / "st/run-000002")
+    ran = wincli_here(*command, "a4.csv", "out/4", cwd=tmp_path)
+    assert ran.code == 3
+    assert "run-000003 began from run-000002, which is no longer in the state; restore" in ran.err.splitlines()[-1]
+
+
+def as_of_0_4_1(state: Path) -> None:
+    """Take away what 0.4.1 did not write."""
+    for path in state.glob("*/unit.json"):
+        told = json.loads(path.read_text())
+        del told["checksum"]
+        for stage in told["stages"]:
+            for part in stage["parts"]:
+                del part["checksum"]
+        path.write_text(json.dumps({**told, "format": 1}, indent=2))
+    (state / ".wincli-state").write_text('{\n  "format": 1\n}\n')
+
+
+def test_a_state_without_checksums_is_gone_on_from_and_gets_them(log: Log) -> None:
+    as_of_0_4_1(log.state)
+    log.run(*span(1, 4))
+    assert log.is_that_of_one_run()
+    formats = [(record["format"], "checksum" in record) for record in records(log.state).values()]
+    assert formats == [(1, False)] * 3 + [(2, True)]
+    assert all("checksum" in part for part in records(log.state)[day(4)]["stages"][0]["parts"])
+
+
+def test_a_state_without_checksums_is_checked_by_names_and_rows(log: Log) -> None:
+    as_of_0_4_1(log.state)
+    cut(log.state / day(3) / "window/rows-00000.parquet")
+    assert "rows-00000.parquet is damaged: it has" in log.run(*span(4, 4), code=3).err
+    told = json.loads((log.state / day(2) / "unit.json").read_text())
+    del told["stages"][0]["counts"]["held"]
+    (log.state / day(2) / "unit.json").write_text(json.dumps(told))
+    (line,) = status(log.folder, code=3)
+    assert "unit.json is damaged: it is not the record that was written there" in line
+
+
+def test_a_plain_run_of_an_older_version_is_run_again_with_the_defaults_of_what_it_did_not_ask(tmp_path: Path) -> None:
+    write(tmp_path, a1__csv="ts,user\n1,a\n4,a\n", a2__csv="ts,user\n2,a\n12,a\n")
+    command = ("run", "-w", "gap(ts, 5)", "-k", "user", "--order-by", "ts", "--state", "st", "--late", "redo")
+    assert wincli_here(*command, "a1.csv", "out/1", cwd=tmp_path).code == 0
+    as_of_0_4_1(tmp_path / "st")
+    path = tmp_path / "st/run-000001/unit.json"
+    told = json.loads(path.read_text())
+    for key in ("multiline", "exit_code_noop"):
+        del told["job"][key]
+    for key in ("marks", "emit_evicted"):
+        del told["job"]["stages"][0][key]
+    path.write_text(json.dumps(told))
+    ran = wincli_here(*command, "a2.csv", "out/2", cwd=tmp_path)
+    assert ran.code == 0, ran.err
+    noted(ran, "run-000001 is run again: it takes 1 late row of run-000002")
+    assert rows(tmp_path / "out/2", "window", "count") == [(0, 3)]
+
+
+# The journal
+
+
+@pytest.mark.parametrize("content", [None, b"", b"{", b"\0" * 99], ids=["cut", "empty", "torn", "zeros"])
+def test_a_journal_that_is_damaged_is_made_anew_by_the_next_run(
+    log: Log, monkeypatch: pytest.MonkeyPatch, content: bytes | None
+) -> None:
+    def stopped(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(StateStaging, "swap", stopped)
+        log.run(*span(4, 4), code=130)
+    path = log.state / ".journal.json"
+    path.write_bytes(path.read_bytes()[:50] if content is None else content)
+    assert f"commit: {day(4)} was killed while it was put in place; run again" in status(log.folder)
+    ran = log.run(*span(1, 4))
+    said = f"unit {day(4)} was complete when its run was killed in st, and has been put in place"
+    noted(ran, "the journal of the state st was damaged; it was made anew from the unit that it named", said)
+    assert log.is_that_of_one_run()
+
+
+# Outputs
+
+
+OUTPUTS: dict[str, tuple[Callable[[Path], object], str]] = {
+    "gone": (shutil.rmtree, "is gone"),
+    "emptied": (lambda out: (shutil.rmtree(out), out.mkdir()), "is gone"),
+    "a part gone": (lambda out: (out / "part-00000.parquet").unlink(), "lacks part-00000.parquet"),
+    "a part cut": (lambda out: cut(out / "part-00000.parquet"), r"has [\d,]+ bytes in part-00000.parquet, not [\d,]+"),
+    "not whole": (lambda out: (out / "_SUCCESS").unlink(), "lacks _SUCCESS"),
+    "a bit of the manifest": (lambda out: flip(out / "_wincli/manifest.json", 99), "has a damaged manifest"),
+}
+
+
+@pytest.mark.parametrize("how", OUTPUTS)
+def test_a_unit_of_the_range_that_has_lost_its_output_is_run_again(log: Log, how: str) -> None:
+    spoil, said = OUTPUTS[how]
+    log.run(*span(4, 4))
+    out = log.folder / f"out/dt={day(2)}"
+    spoil(out)
+    (line,) = [line for line in status(log.folder) if line.startswith("lost: ")]
+    its = "its output" if said == "is gone" else f"its output out/dt={day(2)}"
+    assert re.fullmatch(f"lost: {day(2)}: {its} {said}; run it again with --redo", line)
+    before, runs = Seen.of(log), records(log.state)
+    ran = log.run(*span(1, 4))
+    (note,) = [note for note in ran.notes if "is run again" in note]
+    assert re.fullmatch(f"{day(2)} is run again: its output out/dt={day(2)} {said}", note)
+    assert before.touched(log) == [2]
+    assert records(log.state)[day(2)]["state"] == runs[day(2)]["state"]
+    assert corrections(ran) == [f"the correction reached {day(2)}; {day(3)}..{day(4)} stay as they were"]
+    assert log.is_that_of_one_run()
+    assert not any(line.startswith("lost: ") for line in status(log.folder))
+
+
+def test_all_outputs_gone(log: Log) -> None:
+    shutil.rmtree(log.folder / "out")
+    labels = ", ".join(map(day, (1, 2, 3)))
+    assert status(log.folder)[-1] == f"lost: {labels}: its output is gone; run it again with --redo"
+    log.run(*span(1, 4))
+    assert log.is_that_of_one_run()
+
+
+def test_a_unit_outside_of_the_range_is_left_alone(log: Log) -> None:
+    shutil.rmtree(log.folder / f"out/dt={day(1)}")
+    ran = log.run(*span(4, 4))
+    assert not any("is run again" in note for note in ran.notes)
+    assert not (log.folder / f"out/dt={day(1)}").exists()
+
+
+def test_an_output_that_holds_another_result_is_left_until_redo_is_said(log: Log) -> None:
+    out = f"out/dt={day(2)}"
+    other = ("run", "-w", "count(2)", f"log/dt={day(1)}", out, "--mode", "overwrite")
+    assert wincli_here(*other, cwd=log.folder).code == 0
+    run = manifest(log.folder / out)["spec"]
+    ran = log.run(*span(1, 4))
+    said = f"its output {out} holds another result"
+    noted(ran, f"{day(2)} is done, but {said}; --redo runs it again and replaces that")
+    assert manifest(log.folder / out)["spec"] == run
+    assert status(log.folder)[-1] == f"lost: {day(2)}: {said}; run it again with --redo"
+    log.run(*span(2, 2), "--redo")
+    assert log.is_that_of_one_run()
+
+
+def test_what_cannot_be_run_again_does_not_stop_the_units_after_it(log: Log) -> None:
+    shutil.rmtree(log.folder / "log" / f"dt={day(2)}")
+    shutil.rmtree(log.folder / f"out/dt={day(2)}")
+    ran = log.run(*span(1, 4))
+    noted(ran, f"{day(2)} is done, but its output out/dt={day(2)} is gone, and its input is gone")
+    assert sorted(records(log.state)) == [day(n) for n in range(1, 5)]
+
+
+def test_where_the_state_before_it_is_no_longer_kept(log: Log) -> None:
+    log.run(*span(4, 4), "--keep", "1")
+    assert kept(log.state) == [day(4)]
+    shutil.rmtree(log.folder / f"out/dt={day(2)}")
+    log.write(5)
+    ran = log.run(*span(1, 5))
+    why = ", and the state before it is no longer kept"
+    noted(ran, f"{day(2)} is done, but its output out/dt={day(2)} is gone{why}")
+    assert day(5) in records(log.state)
+
+
+def test_a_plain_run_that_has_lost_its_output_is_run_again(tmp_path: Path) -> None:
+    write(tmp_path, a1__csv="ts,user\n1,a\n", a2__csv="ts,user\n2,a\n9,a\n")
+    command = ("run", "-w", "gap(ts, 5)", "-k", "user", "--order-by", "ts", "--state", "st")
+    for n in (1, 2):
+        assert wincli_here(*command, f"a{n}.csv", f"out/{n}", cwd=tmp_path).code == 0
+    found = rows(tmp_path / "out/2", "window", "count")
+    shutil.rmtree(tmp_path / "out")
+    ran = wincli_here(*command, "a2.csv", "out/2", cwd=tmp_path)
+    assert ran.code == 0
+    noted(ran, "run-000002 is run again: its output out/2 is gone")
+    assert rows(tmp_path / "out/2", "window", "count") == found
+    assert [*records(tmp_path / "st")] == ["run-000001", "run-000002"]
+    again = wincli_here(*command, "a2.csv", "out/2", cwd=tmp_path)
+    assert again.err == "wincli: nothing to do: run-000002 of st has read this input\n"
+
+
+def test_a_result_that_lacks_all_its_parts_is_damaged_and_no_gap(tmp_path: Path) -> None:
+    write(tmp_path, a__csv="ts,user\n1,a\n")
+    assert wincli_here("run", "-w", "count(2)", "a.csv", f"in/{day(1)}", cwd=tmp_path).code == 0
+    (tmp_path / f"in/{day(1)}/part-00000.parquet").unlink()
+    assert status(tmp_path, f"in/{day(1)}")[-1] == (
+        f"damaged: in/{day(1)} lacks part-00000.parquet; write the result again"
+    )
+    ran = wincli_here("run", "-w", "punct()", *span(1, 1), "in/{date}", "out/{date}", cwd=tmp_path)
+    assert ran.code == 3
+    assert f"in/{day(1)} is a result that lacks its parts; write the result again" in ran.err
+
+
+def test_without_a_state_a_day_whose_result_is_not_whole_is_run(log: Log) -> None:
+    command = ("run", *SESSIONS, "log", "alone", *span(1, 3))
+    assert wincli_here(*command, cwd=log.folder).code == 0
+    found = [rows(out, "user", "window", "n") for out in sorted(log.folder.glob("alone/*"))]
+    shutil.rmtree(log.folder / f"alone/dt={day(1)}")
+    (log.folder / f"alone/dt={day(3)}/part-00000.parquet").unlink()
+    assert f"damaged: alone/dt={day(3)} lacks part-00000.parquet; write the result again" in status(log.folder, "alone")
+    ran = wincli_here(*command, cwd=log.folder)
+    assert ran.code == 0
+    noted(ran, f"already done with the same input: {day(2)}")
+    assert [rows(out, "user", "window", "n") for out in sorted(log.folder.glob("alone/*"))] == found
+
+
+def test_a_result_that_lost_rows_is_not_read_as_a_stream(tmp_path: Path) -> None:
+    write(tmp_path, a__csv="ts\n1\n2\n9\n20\n")
+    assert wincli_here("run", "-w", "gap(ts, 5)", "a.csv", "out", cwd=tmp_path).code == 0
+    cut(tmp_path / "out/part-00000.parquet")
+    ran = wincli_here("run", "-w", "count(2)", "out", "then", cwd=tmp_path)
+    said = r"out has [\d,]+ bytes in part-00000.parquet, and its manifest says [\d,]+; write the result again"
+    assert ran.code == 3
+    assert re.fullmatch(f"wincli: error: {said}", ran.err.splitlines()[-1])
+    said = r"damaged: out has [\d,]+ bytes in part-00000.parquet, not [\d,]+; write the result again"
+    assert re.fullmatch(said, status(tmp_path, "out")[-1])
+
+
+@pytest.mark.parametrize("text", ["{}", "[]", "{", '{"job": []}', '{"job": {}, "counts": {}}', "[" * 100_000])
+def test_a_damaged_manifest_is_one_line_for_status_and_no_result_for_a_run(tmp_path: Path, text: str) -> None:
+    write(tmp_path, a__csv="ts\n1\n2\n9\n20\n")
+    assert wincli_here("run", "-w", "gap(ts, 5)", "a.csv", "out", cwd=tmp_path).code == 0
+    (tmp_path / "out/_wincli/manifest.json").write_text(text)
+    (line,) = status(tmp_path, "out", code=3)
+    assert line == "wincli: error: out/_wincli/manifest.json is no manifest of wincli; write the result again"
+    ran = wincli_here("run", "-w", "gap(ts, 5)", "a.csv", "out", cwd=tmp_path)
+    assert ran.code == 2
+    assert ran.err.splitlines()[-1].startswith("wincli: error: output out already holds a result; nothing was touched")
+    assert wincli_here("run", "-w", "gap(ts, 5)", "a.csv", "out", "--mode", "overwrite", cwd=tmp_path).code == 0
+
+
+# Options that may change over a range
+
+
+def test_flush_is_added_when_all_days_are_done(log: Log) -> None:
+    log.run(*span(1, 4))
+    before = Seen.of(log)
+    ran = log.run(*span(1, 4), "--at-end", "flush")
+    noted(ran, f"{day(4)} is run again: it was ended with hold, and is to be ended with flush")
+    assert before.touched(log) == [4]
+    assert [record["stages"][0]["counts"]["held"] > 0 for record in records(log.state).values()] == [True] * 3 + [False]
+    again = log.run(*span(1, 4), "--at-end", "flush", "--exit-code-noop", "9", code=9)
+    assert not any("is run again" in note for note in again.notes)
+
+
+def test_flush_is_added_with_the_last_day(log: Log) -> None:
+    before = Seen.of(log)
+    log.run(*span(1, 4), "--at-end", "flush")
+    assert before.touched(log) == [4]
+    one = wincli_here("run", *SESSIONS, "log", "one", cwd=log.folder)
+    windows = sum(len(rows(out, "user", "window", "n")) for out in log.outputs())
+    assert one.code == 0
+    assert windows == len(rows(log.folder / "one", "user", "window", "n"))
+
+
+def test_what_was_flushed_stays_so_until_redo_is_said(log: Log) -> None:
+    log.run(*span(4, 4), "--at-end", "flush")
+    ran = log.run(*span(1, 4), "--exit-code-noop", "9", code=9)
+    said = f"{day(4)} is done, but it was ended with flush, and is to be ended with hold"
+    noted(ran, f"{said}; --redo runs it again and replaces that")
+    log.run(*span(4, 4), "--redo")
+    assert log.is_that_of_one_run()
+
+
+def test_a_day_before_others_is_not_flushed_unasked(log: Log) -> None:
+    log.run(*span(4, 4))
+    ran = log.run(*span(1, 3), "--at-end", "flush", "--exit-code-noop", "9", code=9)
+    said = f"{day(3)} is done, but it was ended with hold, and is to be ended with flush"
+    noted(ran, f"{said}; --redo runs it again and replaces that")
+
+
+def test_a_day_that_is_corrected_ends_as_it_did(log: Log) -> None:
+    log.run(*span(4, 4))
+    log.write(2, changed("20:00"))
+    log.run(*span(1, 4), "--at-end", "flush")
+    ends = [record["job"]["stages"][0]["at_end"] for record in records(log.state).values()]
+    assert ends == ["hold", "hold", "hold", "flush"]
+
+
+def test_a_plain_run_whose_output_holds_another_result_stays_as_it_is(tmp_path: Path) -> None:
+    write(tmp_path, a__csv="ts,user\n1,a\n")
+    command = ("run", "-w", "gap(ts, 5)", "-k", "user", "--order-by", "ts")
+    assert wincli_here(*command, "--state", "st", "a.csv", "out", cwd=tmp_path).code == 0
+    assert wincli_here(*command, "a.csv", "out", "--mode", "overwrite", cwd=tmp_path).code == 0
+    ran = wincli_here(*command, "--state", "st", "a.csv", "out", cwd=tmp_path)
+    noted(ran, "run-000001 is done, but its output out holds another result; it stays as it is")
+    assert ran.err.splitlines()[-1] == "wincli: nothing to do: run-000001 of st has read this input"
+
+
+def test_a_plain_run_is_flushed_afterwards(tmp_path: Path) -> None:
+    write(tmp_path, a1__csv="ts,user\n1,a\n", a2__csv="ts,user\n2,a\n9,a\n")
+    command = ("run", "-w", "gap(ts, 5)", "-k", "user", "--order-by", "ts", "--state", "st")
+    for n in (1, 2):
+        assert wincli_here(*command, f"a{n}.csv", f"out/{n}", cwd=tmp_path).code == 0
+    assert len(rows(tmp_path / "out/2", "window", "count")) == 1
+    ran = wincli_here(*command, "a2.csv", "out/2", "--at-end", "flush", cwd=tmp_path)
+    noted(ran, "run-000002 is run again: it was ended with hold, and is to be ended with flush")
+    assert len(rows(tmp_path / "out/2", "window", "count")) == 2
+
+
+def test_late_redo_is_added_to_a_range(log: Log) -> None:
+    late = log.folder / "log" / f"dt={day(4)}" / "late.csv"
+    late.write_text(f"ts,user,x\n{day(2)}T10:00:00,a,5\n")
+    log.run(*span(1, 4), "--late", "redo")
+    assert [bool(record["borrowed"]) for record in records(log.state).values()] == [False, True, False, False]
+    again = log.run(*span(1, 4), "--exit-code-noop", "9", code=9)
+    assert not any("is run again" in note for note in again.notes)
+
+
+def test_the_state_may_be_named_by_another_path(log: Log) -> None:
+    ran = log.run(*span(1, 4), "--state", str(log.state))
+    assert len(records(log.state)) == 4
+    assert not any("is run again" in note for note in ran.notes)
+
+
+OTHERS = {
+    "window": (["-w", "gap(ts, 1h)"], "its window is gap(ts, 2h), not gap(ts, 1h)"),
+    "key": (["-k", "x"], "its key is user, not user, x"),
+    "order": (["--order-by", "x"], "its order_by is ts, not ts, x"),
+    "format": (["--output-format", "csv"], "its output_format is parquet, not csv"),
+    "types": (["--schema", "x:float"], "its schema is none, not x:float"),
+    "two": (["-k", "x", "--partial"], "its key is user, not user, x; its partial is False, not True"),
+}
+
+
+@pytest.mark.parametrize("case", OTHERS)
+def test_a_range_of_another_job_says_what_differs(log: Log, case: str) -> None:
+    more, different = OTHERS[case]
+    text = f"{day(1)} was done by a job that asks for something else: {different}"
+    log.fails(2, f"{text}; run that job, redo the range with --redo, or name another state", *span(1, 4), *more)
+
+
+def test_what_differs_is_told_without_settings_of_spark(log: Log) -> None:
+    secret = ("--spark-conf", "spark.hadoop.fs.s3a.secret.key=sesame")
+    log.run(*span(1, 3), "--redo", *secret)
+    ran = log.run(*span(1, 4), "-k", "x", code=2)
+    assert "something else: its key is user, not user, x; run" in ran.err
+    assert "sesame" not in ran.err + log.run(*span(1, 4), "-w", "gap(ts, 1h)", *secret, code=2).err
+
+
+def test_a_range_with_other_stages_says_what_differs(tmp_path: Path) -> None:
+    write(tmp_path / "log", **{f"d{day(n).replace('-', '')}__csv": f"ts,x\n{n},1\n" for n in (1, 2)})
+    stages = "stages:\n- {name: one, window: 'gap(ts, 5)', order_by: ts}\n- {name: all, window: %s}\nstate: st\n"
+    command = ("log/d{date:%Y%m%d}.csv", "out/{date}", *span(1, 2))
+    for window, code in (("count(2)", 0), ("count(3)", 2)):
+        (tmp_path / "job.yaml").write_text(stages % window)
+        ran = wincli_here("run", "job.yaml", *command, cwd=tmp_path)
+        assert ran.code == code, ran.err
+    assert "something else: stage all: its window is count(2), not count(3); run that job" in ran.err

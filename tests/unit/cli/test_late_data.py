@@ -1,0 +1,254 @@
+"""Nights with rows that belong to nights before, each window and way to run them: all together are one run over all."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+from unittest import mock
+
+import pyarrow as pa
+import pyarrow.dataset as ds
+import pyarrow.parquet as pq
+import pytest
+
+import wincli.cli.onto
+from support.day_results import day, records, span, total
+from support.in_process import wincli_here
+from support.processes import Ran, manifest, tree
+from wincli.writers.journal import commit_together
+
+NIGHTS = 4
+WINDOWS = ["count(2)", "delta(ts, 3)", "time(4)", "sliding, time(5), time(2)", "within 4 every 2", "punct(flag)"]
+EVENTS = ("timeInterval, intervalDuration(4), creationPeriod(2)", "--event-time", "ts")
+AGGREGATES = ("-a", "n=count()", "-a", "ids=collect(id)", "-a", "x=first(x)", "--order-by", "ts")
+STATE = ("--state", "st", "--late", "redo")
+
+
+class KilledError(BaseException):
+    """Stands for a kill: nothing catches it."""
+
+
+def write_night(folder: Path, night: int, rng: random.Random, first: int) -> int:
+    """Write one file of up to 8 rows, some of which belong up to 25 seconds before; return how many there are."""
+    size = rng.randint(1, 8)
+    late = [rng.randint(0, 25) if rng.random() < 0.4 else 0 for _ in range(size)]
+    at = [max(0, night * 5 + rng.randint(0, 5) - back) * 10**6 for back in late]
+    log = pa.table(
+        {
+            "ts": pa.array(at, pa.timestamp("us")),
+            "u": [rng.choice("ab") for _ in range(size)],
+            "id": range(first, first + size),
+            "x": [rng.randint(0, 9) for _ in range(size)],
+            "flag": [rng.random() < 0.3 for _ in range(size)],
+        }
+    )
+    folder.joinpath(f"dt={day(night)}").mkdir(parents=True, exist_ok=True)
+    pq.write_table(log, folder / f"dt={day(night)}" / "a.parquet", row_group_size=3)
+    return size
+
+
+def write_log(folder: Path, seed: int) -> random.Random:
+    rng, first = random.Random(seed), 0
+    for night in range(1, NIGHTS + 1):
+        first += write_night(folder, night, rng, first)
+    return rng
+
+
+def result(folder: Path) -> list[str]:
+    """All rows below a folder but where they stood, in an order of their own."""
+    files = [str(path) for path in folder.rglob("part-*") if path.parent.name != "_rejected"]
+    read = ds.dataset(files, format="parquet").to_table()
+    return sorted(map(repr, read.drop_columns(["_pos"]).to_pylist()))
+
+
+def run(cwd: Path, *args: str) -> Ran:
+    return wincli_here("run", *args, cwd=cwd)
+
+
+def done(ran: Ran) -> Ran:
+    assert ran.code == 0, ran.err
+    return ran
+
+
+def killed(cwd: Path, args: Sequence[str], commit: int, after: bool) -> bool:
+    """Run up to a commit, and die before or after it; return whether the run got there."""
+    commits = []
+    real = commit_together
+
+    def dying(*given: Any) -> Any:
+        commits.append(1)
+        if len(commits) == commit and not after:
+            raise KilledError
+        record = real(*given)
+        if len(commits) == commit:
+            raise KilledError
+        return record
+
+    with mock.patch.object(wincli.cli.onto, "commit_together", dying):
+        try:
+            run(cwd, *args)
+        except KilledError:
+            return True
+    return False
+
+
+def night_of(night: int, plain: bool) -> tuple[str, ...]:
+    """What to say for a night; the last one lets all out."""
+    end = ("--at-end", "flush") if night == NIGHTS else ()
+    if plain:
+        return (f"log/dt={day(night)}", f"out/{night}", *end)
+    return ("log", "out", *span(night, night), *end)
+
+
+def check(cwd: Path, asked: Sequence[str]) -> None:
+    done(run(cwd, *asked, "log", "whole"))
+    assert result(cwd / "out") == result(cwd / "whole")
+    counts, summed = manifest(cwd / "whole")["counts"], total(cwd / "st")
+    names = ("rows_in", "windowed", "filtered", "rejected", "dropped_at_end", "held")
+    assert {name: summed[name] for name in names} == {name: counts[name] for name in names}
+
+
+@pytest.mark.parametrize("plain", [True, False])
+@pytest.mark.parametrize("window", [*WINDOWS, EVENTS])
+def test_nights_with_late_rows_are_one_run(window: Any, plain: bool, tmp_path: Path) -> None:
+    asked = ("-w", *([window] if isinstance(window, str) else window), *AGGREGATES, "-k", "u")
+    write_log(tmp_path / "log", seed=7)
+    for night in range(1, NIGHTS + 1):
+        done(run(tmp_path, *asked, *STATE, *night_of(night, plain)))
+        before = tree(tmp_path)
+        again = done(run(tmp_path, *asked, *STATE, *night_of(night, plain)))
+        assert "nothing to do" in again.err
+        assert tree(tmp_path) == before
+    assert any(record["borrowed"] for record in records(tmp_path / "st").values())
+    check(tmp_path, asked)
+
+
+@pytest.mark.parametrize("after", [True, False])
+@pytest.mark.parametrize("commit", [1, 2])
+@pytest.mark.parametrize("plain", [True, False])
+def test_what_was_killed_is_completed_by_the_same_command(
+    plain: bool, commit: int, after: bool, tmp_path: Path
+) -> None:
+    asked = ("-w", "delta(ts, 3)", *AGGREGATES)
+    write_log(tmp_path / "log", seed=3)
+    kills = []
+    for night in range(1, NIGHTS + 1):
+        command = (*asked, *STATE, *night_of(night, plain))
+        kills.append(killed(tmp_path, command, commit, after))
+        done(run(tmp_path, *command))
+    assert any(kills)
+    check(tmp_path, asked)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_corrections_of_nights_that_lent_or_took_rows(seed: int, tmp_path: Path) -> None:
+    asked = ("-w", "count(3)", *AGGREGATES)
+    rng = write_log(tmp_path / "log", seed)
+    days = ("log", "out", *span(1, NIGHTS))
+    done(run(tmp_path, *asked, *STATE, *days, "--at-end", "hold"))
+    for night in rng.sample(range(1, NIGHTS + 1), 2):
+        write_night(tmp_path / "log", night, rng, 100 * night)
+        done(run(tmp_path, *asked, *STATE, *days, "--at-end", "hold"))
+    done(run(tmp_path, *asked, *STATE, *night_of(NIGHTS, plain=False), "--redo"))
+    check(tmp_path, asked)
+
+
+# What is told, and what is refused
+
+
+def write_two(folder: Path) -> None:
+    """Two nights: 1, 2, 9 and 3, 10, 4."""
+    for name, times in (("a", [1, 2, 9]), ("b", [3, 10, 4])):
+        folder.mkdir(exist_ok=True)
+        pq.write_table(pa.table({"t": times}), folder / f"{name}.parquet")
+
+
+COUNTS = ("-w", "count(2)", "-a", "ids=collect(t)", "--order-by", "t")
+
+
+def test_how_far_back_it_went_is_told(tmp_path: Path) -> None:
+    write_two(tmp_path / "in")
+    done(run(tmp_path, *COUNTS, *STATE, "in/a.parquet", "one"))
+    ran = done(run(tmp_path, *COUNTS, *STATE, "in/b.parquet", "two"))
+    assert ran.notes == [
+        "2 rows of run-000002 belong to units before it, back to run-000001",
+        "run-000001 is run again: it takes 2 late rows of run-000002",
+        "rows are ordered by t: asked for",
+        "run-000001: 5 rows in, 2 windows out, 0 rejected, 1 held",
+    ]
+    kept = records(tmp_path / "st")
+    assert (kept["run-000002"]["lent"], kept["run-000001"]["lent"]) == (["run-000001"], [])
+    (loan,) = kept["run-000001"]["borrowed"]
+    assert (loan["label"], [Path(file["path"]).name for file in loan["files"]]) == ("run-000002", ["b.parquet"])
+    assert [Path(file["path"]).name for file in kept["run-000001"]["inputs"]] == ["a.parquet"]
+
+
+def refused(cwd: Path, code: int, text: str, *args: str) -> None:
+    before = {name: content for name, content in tree(cwd).items() if not name.startswith("st/.")}
+    ran = run(cwd, "-q", *args)
+    assert (ran.code, ran.err) == (code, f"wincli: error: {text}\n")
+    assert {name: content for name, content in tree(cwd).items() if not name.startswith("st/.")} == before
+
+
+def test_marks_at_the_ends_of_files_have_no_parts(tmp_path: Path) -> None:
+    write_two(tmp_path / "in")
+    asked = ("-w", "punct()", "--order-by", "t", *STATE)
+    done(run(tmp_path, *asked, "in/a.parquet", "one"))
+    refused(
+        tmp_path,
+        2,
+        "2 rows of run-000002 belong to units before it, and its window marks are the ends of files, "
+        "which say nothing of parts of a file; say --marks COLUMN, or reject late rows with --late reject",
+        *(*asked, "in/b.parquet", "two"),
+    )
+
+
+def test_a_state_that_is_no_longer_kept(tmp_path: Path) -> None:
+    write_two(tmp_path / "in")
+    pq.write_table(pa.table({"t": [20]}), tmp_path / "in" / "c.parquet")
+    pq.write_table(pa.table({"t": [5]}), tmp_path / "in" / "d.parquet")
+    for name in ("a", "c"):
+        done(run(tmp_path, *COUNTS, *STATE, "--keep", "1", f"in/{name}.parquet", name))
+    refused(
+        tmp_path,
+        2,
+        "1 row of run-000003 belongs to run-000002 or before it, and the state of run-000001, which that begins from, "
+        "is no longer kept; reject late rows with --late reject; a higher --keep keeps more states",
+        *(*COUNTS, *STATE, "in/d.parquet", "d"),
+    )
+
+
+def test_inputs_and_outputs_that_are_gone(tmp_path: Path) -> None:
+    write_two(tmp_path / "in")
+    done(run(tmp_path, *COUNTS, *STATE, "in/a.parquet", "one"))
+    (tmp_path / "in/a.parquet").rename(tmp_path / "a.parquet")
+    gone = tmp_path / "in/a.parquet"
+    refused(
+        tmp_path,
+        3,
+        "run-000001 has to be run again, and its input is gone: "
+        f"there is no file or folder {gone}; put its files back where they were",
+        *(*COUNTS, *STATE, "in/b.parquet", "two"),
+    )
+    (tmp_path / "a.parquet").rename(gone)
+    (tmp_path / "one").rename(tmp_path / "moved")
+    refused(
+        tmp_path,
+        2,
+        "run-000001 has to be run again, and one no longer holds its result; "
+        "put that back, or reject late rows with --late reject",
+        *(*COUNTS, *STATE, "in/b.parquet", "two"),
+    )
+    (tmp_path / "moved").rename(tmp_path / "one")
+    done(run(tmp_path, *COUNTS, *STATE, "in/b.parquet", "two"))
+
+
+def test_folder_columns_of_earlier_runs_stay(tmp_path: Path) -> None:
+    write_log(tmp_path / "log", seed=7)
+    asked = ("-w", "count(2)", *AGGREGATES, "-k", "dt")
+    for night in range(1, NIGHTS + 1):
+        end = ("--at-end", "flush") if night == NIGHTS else ()
+        done(run(tmp_path, *asked, *STATE, f"log/*={day(night)}", f"out/{night}", *end))
+    check(tmp_path, asked)

@@ -1,0 +1,265 @@
+"""``-`` as IN and OUT: stdin is read as files are, and stdout gets the result and nothing else."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import json
+import os
+import stat
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from pyarrow import parquet
+
+from support.in_process import wincli_here
+from support.processes import Ran, manifest, rows
+from wincli.cli import piped
+from wincli.cli.asked import read_job
+from wincli.windowing.errors import WincliError
+from wincli.writers import csv as csv_parts
+from wincli.writers import parquet as parquet_parts
+from wincli.writers.whole import write_whole
+
+CSV = "user,amount\na,1\nb,2\na,3\n"
+LINES = '{"user":"a","amount":1}\n{"user":"b","amount":2}\n{"user":"a","amount":3}\n'
+TOTALS = '"user","window","window_start","window_end","closed_by","total"\n"a",0,,,"count",4\n"b",0,,,"end",2\n'
+WINDOW = ("-w", "count(2)", "-k", "user", "-a", "total=sum(amount)")
+
+
+@contextlib.contextmanager
+def put(number: int, file: int) -> Iterator[None]:
+    """Let a file descriptor be another one."""
+    kept = os.dup(number)
+    os.dup2(file, number)
+    try:
+        yield
+    finally:
+        os.dup2(kept, number)
+        os.close(kept)
+
+
+def run(folder: Path, *args: str, stdin: bytes = b"") -> Ran:
+    """Run with stdin and stdout of its own; ``out`` is what the file descriptor 1 got."""
+    with tempfile.TemporaryFile() as given, tempfile.TemporaryFile() as taken:
+        given.write(stdin)
+        given.seek(0)
+        with put(0, given.fileno()), put(1, taken.fileno()):
+            ran = wincli_here("run", *args, cwd=folder)
+        taken.seek(0)
+        assert ran.out == ""
+        return Ran(ran.code, taken.read().decode("utf-8", "surrogateescape"), ran.err)
+
+
+@pytest.fixture(autouse=True)
+def _temporary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Nothing stays in the folder for temporary files."""
+    (tmp_path / "tmp").mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "tmp"))
+    yield
+    assert list((tmp_path / "tmp").iterdir()) == []
+
+
+@pytest.mark.parametrize(("text", "form"), [(CSV, "csv"), (LINES, "jsonl"), ("\ufeff" + LINES, "jsonl")])
+def test_stdin_to_stdout_is_plain_csv_and_nothing_else(tmp_path: Path, text: str, form: str) -> None:
+    ran = run(tmp_path, *WINDOW, "-", "-", stdin=text.encode())
+    assert (ran.code, ran.out) == (0, TOTALS)
+    assert f"stdin is read as {form}, by its first bytes; --input-format says otherwise" in ran.notes
+    assert ran.err.splitlines()[-1].endswith("-> stdout")
+
+
+def test_a_format_that_is_said_is_not_noted(tmp_path: Path) -> None:
+    ran = run(tmp_path, *WINDOW, "-", "-", "--input-format", "csv", stdin=CSV.encode())
+    assert (ran.code, ran.out) == (0, TOTALS)
+    assert not any("stdin" in note for note in ran.notes)
+
+
+def test_parquet_on_stdin_is_read(tmp_path: Path) -> None:
+    file = io.BytesIO()
+    parquet.write_table(pa.table({"user": ["a", "b", "a"], "amount": [1, 2, 3]}), file)
+    assert run(tmp_path, *WINDOW, "-", "-", stdin=file.getvalue()).out == TOTALS
+
+
+@pytest.mark.parametrize("form", ["jsonl", "parquet"])
+def test_stdout_in_another_format(tmp_path: Path, form: str) -> None:
+    ran = run(tmp_path, *WINDOW, "-", "-", "--output-format", form, "--no-plain", stdin=CSV.encode())
+    assert ran.code == 0
+    if form == "jsonl":
+        found = [json.loads(line) for line in ran.out.splitlines()]
+    else:
+        found = parquet.read_table(io.BytesIO(ran.out.encode("utf-8", "surrogateescape"))).to_pylist()
+    assert [(row["user"], row["total"], row["_mark"]) for row in found] == [("a", 4, "window"), ("b", 2, "window")]
+
+
+def test_stdin_into_a_folder_is_called_stdin_in_manifest_and_rejects(tmp_path: Path) -> None:
+    ran = run(tmp_path, *WINDOW, "-", "out", "--schema", "amount:int", stdin=(CSV + "c,x\n").encode())
+    assert ran.code == 0
+    assert rows(tmp_path / "out", "user", "total") == [("a", 4), ("b", 2)]
+    (told,) = manifest(tmp_path / "out")["inputs"]
+    assert told["path"] == "stdin"
+    assert manifest(tmp_path / "out")["job"]["input"] == ["-"]
+    assert "1 rejected (unparsable 1), see _rejected" in ran.err
+
+
+def test_an_error_in_stdin_names_it(tmp_path: Path) -> None:
+    ran = run(tmp_path, *WINDOW, "-", "out", stdin=b'[{"user": "a"}]')
+    assert ran.code == 3
+    assert "stdin is one JSON array" in ran.err
+    assert ran.err.rstrip().endswith("pipe it through jq -c '.[]'")  # there is no file called stdin
+    assert not (tmp_path / "out").exists()
+
+
+def test_rejects_of_a_result_on_stdout_are_counted_and_where_they_would_go_is_told(tmp_path: Path) -> None:
+    ran = run(tmp_path, *WINDOW, "-", "-", "--schema", "amount:int", stdin=(CSV + "c,x\n").encode())
+    assert (ran.code, ran.out) == (0, TOTALS)
+    assert "1 rejected (unparsable 1), which a folder as OUT would keep" in ran.err
+
+
+def test_too_many_rejects_leave_stdout_empty_and_tell_where_they_can_be_seen(tmp_path: Path) -> None:
+    flags = ("--schema", "amount:int", "--max-rejects", "0")
+    ran = run(tmp_path, *WINDOW, "-", "-", *flags, stdin=(CSV + "c,x\n").encode())
+    assert (ran.code, ran.out) == (4, "")
+    assert ran.err.endswith("run without --max-rejects, and into a folder, to see them in _rejected\n")
+
+
+def test_files_to_stdout_and_several_inputs(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text(CSV)
+    (tmp_path / "b.csv").write_text("user,amount\nc,5\n")
+    ran = run(tmp_path, *WINDOW, "a.csv", "b.csv", "-")
+    assert ran.out == TOTALS + '"c",0,,,"end",5\n'
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["a.csv", "b.csv", "tmp"]
+
+
+def test_what_user_code_prints_goes_to_stderr(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A function of the user's writes to the file descriptor 1, as a library in C would."""
+    (tmp_path / "noisy.py").write_text(
+        "import os\ndef total(x) -> int:\n    os.write(1, b'noise\\n')\n    return int(sum(x))\n"
+    )
+    monkeypatch.syspath_prepend(str(tmp_path))
+    with tempfile.TemporaryFile() as taken:
+        with put(2, taken.fileno()):
+            ran = run(tmp_path, "-w", "count(3)", "-a", "noisy:total(amount)", "-", "-", stdin=CSV.encode())
+        taken.seek(0)
+        assert b"noise" in taken.read()
+    sys.modules.pop("noisy", None)
+    assert ran.code == 0, ran.err
+    assert "noise" not in ran.out
+
+
+def test_an_error_leaves_stdout_empty(tmp_path: Path) -> None:
+    ran = run(tmp_path, "-w", "count(2)", "-k", "usr", "-", "-", stdin=CSV.encode())
+    assert (ran.code, ran.out) == (2, "")
+
+
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        (b"", "stdin is empty"),
+        (b" \n", "stdin is empty"),
+        (b"\x1f\x8b\x08\0", "stdin is compressed with gzip; pipe it through zcat"),
+    ],
+)
+def test_stdin_that_cannot_be_read(tmp_path: Path, given: bytes, told: str) -> None:
+    ran = run(tmp_path, *WINDOW, "-", "-", stdin=given)
+    assert ran.code == 3
+    assert told in ran.err
+
+
+def test_a_closed_pipe_ends_quietly(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text(CSV)
+    reads, writes = os.pipe()
+    os.close(reads)
+    with put(1, writes):
+        os.close(writes)
+        ran = wincli_here("run", *WINDOW, "a.csv", "-", cwd=tmp_path)
+    assert ran.code == 141
+    assert [line for line in ran.err.splitlines() if ": note: " not in line] == []
+
+
+def test_a_full_stdout_is_an_error(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text(CSV)
+    with Path("/dev/full").open("wb") as full, put(1, full.fileno()):
+        ran = wincli_here("run", *WINDOW, "a.csv", "-", cwd=tmp_path)
+    assert ran.code == 3
+    assert "stdout cannot be written: the disk is full; name a folder as OUT" in ran.err
+
+
+def test_the_spool_is_nobody_elses_to_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[int] = []
+    filled = piped.Pipes.filled
+
+    def look(self: piped.Pipes, *args: object) -> object:
+        found = filled(self, *args)  # type: ignore[arg-type]
+        assert found.reading.stdin is not None
+        seen.extend(stat.S_IMODE(Path(path).stat().st_mode) for path in (found.reading.stdin, self.folder))
+        return found
+
+    monkeypatch.setattr(piped.Pipes, "filled", look)
+    assert run(tmp_path, *WINDOW, "-", "-", stdin=CSV.encode()).code == 0
+    assert seen == [0o600, 0o700]
+
+
+# What does not go together
+
+
+@pytest.mark.parametrize(
+    ("paths", "flags", "told"),
+    [
+        (["-", "out"], {"state": "s"}, "--input - is stdin, which is there once and does not go with a state"),
+        (["in", "-"], {"state": "s"}, "--output - is stdout, which is there once and does not go with a state"),
+        (["in", "-"], {"start": "2026-11-01", "end": "2026-11-02"}, "does not go with a range"),
+        (["-", "a.csv", "out"], {}, "--input - is stdin, which is read alone"),
+        (["in", "part/{date}"], {}, "--output part/{date} is a template for units of a range, and there is no range"),
+        (["in/{date:%Y}", "out"], {}, "--input in/{date:%Y} is a template for units of a range"),
+        (["in", "part/{date}"], {"state": "s"}, "is a template for units of a range, and there is no range"),
+    ],
+)
+def test_what_does_not_go_together_is_refused(paths: list[str], flags: dict[str, str], told: str) -> None:
+    with pytest.raises(WincliError) as caught:
+        read_job({"paths": paths, "window": "count(2)", **flags})
+    assert told in str(caught.value)
+
+
+def test_a_template_in_a_job_file_without_a_range_is_told_with_its_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("j.yaml").write_text(
+        'input: "in/{date}"\noutput: out\nstages:\n  - window: count(1)\n    output: "-"\n  - window: count(2)\n'
+    )
+    with pytest.raises(WincliError) as caught:
+        read_job({"paths": ["j.yaml"]})
+    assert "j.yaml:1: input in/{date} is a template" in str(caught.value)
+    assert "j.yaml:5: stages[0].output - is stdout, which only the output of the job can be" in str(caught.value)
+
+
+def test_a_cluster_does_not_see_this_machines_pipes(tmp_path: Path) -> None:
+    ran = run(tmp_path, *WINDOW, "-", "-", "--master", "spark://head:7077")
+    assert ran.code == 2
+    assert "the tasks of spark://head:7077 run on others" in ran.err
+
+
+# Parts in one piece
+
+
+def test_parts_follow_each_other_with_one_header(tmp_path: Path) -> None:
+    schema = pa.schema({'a "line"\nend': pa.int64(), "b": pa.string()})
+    for number, values in {0: [1, 2], 10: [3], 100000: [4], 2: []}.items():
+        table = pa.table([pa.array(values, pa.int64()), pa.array(["x\ny"] * len(values), pa.string())], schema=schema)
+        for form, encoder in (("csv", csv_parts.encode), ("parquet", parquet_parts.encode)):
+            with pa.OSFile(str(tmp_path / form) + f"-{number}", "wb") as file:
+                encoder([table], schema, file)
+    for form in ("csv", "parquet"):
+        (tmp_path / f"as_{form}").mkdir()
+        for number in (0, 10, 100000, 2):
+            (tmp_path / f"{form}-{number}").rename(tmp_path / f"as_{form}" / f"part-{number:05d}.{form}")
+    out = io.BytesIO()
+    write_whole(tmp_path / "as_csv", "csv", out)
+    assert out.getvalue().decode() == '"a ""line""\nend","b"\n1,"x\ny"\n2,"x\ny"\n3,"x\ny"\n4,"x\ny"\n'
+    out = io.BytesIO()
+    write_whole(tmp_path / "as_parquet", "parquet", out)
+    assert parquet.read_table(io.BytesIO(out.getvalue())).column(0).to_pylist() == [1, 2, 3, 4]

@@ -1,0 +1,109 @@
+"""The whole command without a state: results that are there already, and ranges of units that do not go on."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from support.day_results import day, span
+from support.in_process import wincli_here
+from support.processes import Ran, manifest, rows, tree, write
+
+COUNTS = ("-w", "count(2)", "-a", "ids=collect(id)")
+
+
+def run(folder: Path, *args: str, code: int = 0) -> Ran:
+    ran = wincli_here("run", *args, cwd=folder)
+    assert ran.code == code, ran.err
+    return ran
+
+
+def error(folder: Path, code: int, *args: str) -> str:
+    """Run what must fail and leave no trace; return what it says."""
+    before = tree(folder)
+    ran = run(folder, "-q", *args, code=code)
+    assert tree(folder) == before
+    return ran.err.removeprefix("wincli: error: ").rstrip("\n")
+
+
+# One result
+
+
+def test_the_same_again_does_nothing(tmp_path: Path) -> None:
+    write(tmp_path / "in", a__csv="id\n1\n2\n3\n")
+    run(tmp_path, *COUNTS, "in", "out")
+    before = tree(tmp_path)
+    again = run(tmp_path, *COUNTS, "in", "out", "--exit-code-noop", "7", "--split-size", "1KiB", code=7)
+    assert again.err == "wincli: nothing to do: out holds the result of this job and input\n"
+    assert tree(tmp_path) == before
+    made = (tmp_path / "out/_wincli/manifest.json").stat().st_ino
+    assert run(tmp_path, *COUNTS, "in", "out", "--mode", "overwrite").summary == "3 rows in, 2 windows out, 0 rejected"
+    assert (tmp_path / "out/_wincli/manifest.json").stat().st_ino != made
+
+
+def test_another_job_input_or_a_result_that_is_not_whole_is_refused(tmp_path: Path) -> None:
+    write(tmp_path / "in", a__csv="id\n1\n2\n3\n")
+    run(tmp_path, *COUNTS, "in", "out")
+    refused = "output out already holds a result; nothing was touched"
+    refused += "; choose another output, or replace it with --mode overwrite"
+    assert error(tmp_path, 2, "-w", "count(3)", "in", "out") == refused
+    write(tmp_path / "in", b__csv="id\n4\n")
+    assert error(tmp_path, 2, *COUNTS, "in", "out") == refused
+    (tmp_path / "in/b.csv").unlink()
+    (tmp_path / "out/part-00000.parquet").unlink()
+    assert error(tmp_path, 2, *COUNTS, "in", "out") == refused
+
+
+# Ranges
+
+
+def test_days_are_done_once_and_again_when_their_files_change(tmp_path: Path) -> None:
+    for n in (1, 2, 4):
+        write(tmp_path / "in" / f"dt={day(n)}", a__csv=f"id\n{n}\n{n}0\n{n}00\n")
+    command = (*COUNTS, "in", "out", *span(1, 5), "--exit-code-noop", "99")
+    first = run(tmp_path, *command)
+    assert first.summary == "3 units done, 2 gaps, 9 rows in, 6 windows out, 0 rejected"
+    assert f"no input, passed over: {day(3)}, {day(5)}" in first.notes
+    assert [rows(tmp_path / "out" / f"dt={day(n)}", "ids") for n in (1, 4)] == [[[1, 10], [100]], [[4, 40], [400]]]
+    assert manifest(tmp_path / "out" / f"dt={day(2)}")["counts"]["rows_in"] == 3
+    before = tree(tmp_path)
+    second = run(tmp_path, *command, code=99)
+    assert second.err.splitlines()[-1] == "wincli: nothing to do -> out"
+    assert f"already done with the same input: {day(1)}..{day(2)}, {day(4)}" in second.notes
+    assert tree(tmp_path) == before
+    write(tmp_path / "in" / f"dt={day(2)}", b__csv="id\n7\n")
+    write(tmp_path / "in" / f"dt={day(3)}", a__csv="id\n3\n")
+    third = run(tmp_path, *command)
+    assert third.summary == "2 units done (1 again), 2 skipped, 1 gap, 5 rows in, 3 windows out, 0 rejected"
+    assert rows(tmp_path / "out" / f"dt={day(2)}", "ids") == [[2, 20], [200, 7]]
+    run(tmp_path, *command, "--redo")
+    assert len(list((tmp_path / "out").iterdir())) == 4
+
+
+def test_templates_name_input_and_output(tmp_path: Path) -> None:
+    write(tmp_path / "in/2026/11", d01__csv="id\n1\n", d02__csv="id\n2\n")
+    run(tmp_path, *COUNTS, "in/{date:%Y/%m/d%d}.csv", "out/{date:%Y%m%d}", *span(1, 2))
+    assert [rows(tmp_path / "out" / name, "ids") for name in ("20261101", "20261102")] == [[[1]], [[2]]]
+
+
+def test_a_unit_that_fails_is_named_and_those_before_it_stay(tmp_path: Path) -> None:
+    big = f"id\n{2**63 - 1}\n1\n"
+    write(tmp_path / "in", d20261101__csv="id\n1\n", d20261102__csv=big, d20261103__csv="id\n3\n")
+    ran = run(tmp_path, "-w", "count(9)", "-a", "s=sum(id)", "in/d{date:%Y%m%d}.csv", "out/{date}", *span(1, 3), code=4)
+    assert ran.err.splitlines()[-1].startswith(f"wincli: error: {day(2)}: ")
+    assert f"done before that, and kept: {day(1)}" in ran.notes
+    assert sorted(path.name for path in (tmp_path / "out").iterdir()) == [day(1)]
+
+
+def test_ranges_that_cannot_be(tmp_path: Path) -> None:
+    write(tmp_path / "in", a__csv="id\n1\n")
+    assert error(tmp_path, 2, *COUNTS, "in", "out", *span(1, 2)) == (
+        "in has no {date}, and holds no folders of days such as dt=2026-11-02; "
+        "write {date} where the day stands in the path"
+    )
+    assert error(tmp_path, 3, *COUNTS, "inn/{date}.csv", "out", *span(1, 2)) == (
+        "there is no file or folder inn; did you mean in?"
+    )
+    write(tmp_path / "in" / f"dt={day(1)}", a__csv="id\n1\n")
+    run(tmp_path, *COUNTS, "in", "out", *span(1, 1))
+    refused = f"{day(1)}: output out/dt={day(1)} already holds a result; "
+    assert error(tmp_path, 2, "-w", "count(1)", "in", "out", *span(1, 1)).startswith(refused)

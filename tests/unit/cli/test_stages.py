@@ -1,0 +1,410 @@
+"""A chain in one job is the chain of separate runs. Without Java: tasks run in this process."""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from support.in_memory_engine import MemorySource
+from support.processes import rejected
+from wincli.cli.asked import Asked, AskedStage
+from wincli.cli.manifests import manifests_of
+from wincli.cli.outputs import open_outputs, route_stages
+from wincli.cli.plans import PlannedStage, plan_stages, read_back
+from wincli.cli.stages import RanStage, run_stages
+from wincli.conf.job import Job, defaults
+from wincli.readers.open import open_source
+from wincli.readers.options import ReadOptions
+from wincli.windowing.engine.run import Outcome, run_window
+from wincli.windowing.engine.slices import Sizes
+from wincli.windowing.engine.work import Work
+from wincli.windowing.errors import ConfigError, DataError, WincliError
+from wincli.windowing.options import Options
+from wincli.windowing.parse import parse_aggregate, parse_window
+from wincli.windowing.plan import make_plan
+from wincli.writers.journal import commit_all
+from wincli.writers.lock import Owner
+
+OWNER = Owner(1, "here", "2026-11-01T00:00:00+00:00")
+STAGE: tuple[str, ...] = (
+    "agg",
+    "emit",
+    "partial",
+    "at_end",
+    "empty",
+    "origin",
+    "lag",
+    "min_gap",
+    "emit_evicted",
+    "marks",
+)
+STAGE += ("output_format", "plain")
+
+
+@dataclass(frozen=True, slots=True)
+class Here:
+    """What a session is to a small input: a place to run tasks, this one."""
+
+    def each(self, _: str, function: Callable[[Any], Any], items: Iterable[Any]) -> list[Any]:
+        return [function(item) for item in items]
+
+
+def asked(folder: Path, stages: Sequence[dict[str, Any]], source: str = "in", **job: Any) -> Asked:
+    """A job from ``folder/in`` to ``folder/out``; outputs of stages are names below the folder, too."""
+    usual = defaults()
+    given_stages = []
+    for at, stage in enumerate(stages):
+        where = {"output": str(folder / stage["output"])} if "output" in stage else {}
+        options = {name: usual[name] for name in STAGE}
+        given_stages.append({**options, "name": f"stage-{at + 1}", **stage, **where})
+    rest = {name: value for name, value in usual.items() if name not in STAGE}
+    places = {"input": (str(folder / source),), "output": str(folder / job.pop("output", "out"))}
+    made = Job.model_validate({**rest, **places, **job, "stages": given_stages})
+    return Asked(made, tuple(map(read, made.stages)), ReadOptions())
+
+
+def read(stage: Any) -> AskedStage:
+    calls = tuple(parse_aggregate(text) for text in stage.agg) or None
+    names = ("at_end", "empty", "partial", "group_by", "emit", "sort_by", "event_time", "emit_evicted", "plain")
+    options = Options(**{name: getattr(stage, name) for name in names})
+    return AskedStage(stage, parse_window(stage.window), calls, options)
+
+
+def compute(_: PlannedStage, work: Work) -> Outcome:
+    return run_window(work, Here, Sizes())  # type: ignore[arg-type]
+
+
+def each(_: str, function: Callable[[Any], Any], items: Sequence[Any]) -> list[Any]:
+    return [function(item) for item in items]
+
+
+def run(job: Asked) -> list[RanStage]:
+    with open_outputs(job, OWNER) as outputs:
+        source = open_source(job.job.input, job.reading, lambda f, items: each("", f, items))
+        stages = plan_stages(job, source)
+        ran = list(run_stages(job, stages, route_stages(job, stages, outputs), source, compute, each))
+        commit_all(manifests_of(job, source.files, ran, {"total": 1.0}))
+    return ran
+
+
+def run_apart(folder: Path, stages: Sequence[dict[str, Any]]) -> Path:
+    """Run the stages as jobs of their own, each over the whole result of the one before; return the last result."""
+    source = "in"
+    for at, stage in enumerate(stages):
+        name = f"apart-{at}"
+        own = {key: value for key, value in stage.items() if key != "output"}
+        last = at == len(stages) - 1
+        own |= {} if last else {"output_format": "parquet", "plain": False}
+        run(asked(folder, [own], source, output=name))
+        source = name
+    return folder / source
+
+
+def result(out: Path) -> pa.Table:
+    names = [part["name"] for part in manifest(out)["parts"]]
+    return pa.concat_tables([pq.read_table(out / name) for name in names])
+
+
+def manifest(out: Path) -> dict[str, Any]:
+    return dict(json.loads((out / "_wincli" / "manifest.json").read_text()))
+
+
+def files(folder: Path) -> list[str]:
+    return sorted(str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file())
+
+
+def log(size: int, seed: int) -> pa.Table:
+    rng = np.random.default_rng(seed)
+    return pa.table({
+        "t": pa.array(np.sort(rng.integers(0, max(1, size), size)), pa.timestamp("s")),
+        "k": pa.array([f"k{i}" for i in rng.integers(0, 4, size)], pa.string()),
+        "flag": rng.random(size) < 0.3,
+        "x": pa.array(rng.integers(0, 100, size), pa.int64()),
+    })  # fmt: skip
+
+
+def put(folder: Path, *tables: pa.Table) -> None:
+    (folder / "in").mkdir()
+    for at, table in enumerate(tables):
+        pq.write_table(table, folder / "in" / f"{at}.parquet")
+
+
+FIRST = ["count(3)", "delta(t, 3)", "time(4)", "punct(flag)", "punct()", "sliding, count(3), count(2)"]
+FIRST += ["sliding, time(5), time(2)", "within 3", "retain 2", "timeInterval, intervalDuration(4), discardAge(2)"]
+THEN = ["punct()", "count(2)", "delta(x, 5)", "sliding, count(3), delta(x, 9)", "retain 3 every 2", "gap(x, 3)"]
+KEYS: st.SearchStrategy[list[str]] = st.sampled_from([[], ["k"]])
+FORMS: st.SearchStrategy[dict[str, Any]] = st.sampled_from([
+    {},
+    {"output": "mid"},
+    {"output": "mid", "output_format": "csv"},
+    {"output": "mid", "output_format": "jsonl", "plain": True},
+    {"output": "mid", "plain": True},
+])  # fmt: skip
+
+
+@st.composite
+def chains(draw: st.DrawFn) -> list[dict[str, Any]]:
+    first = draw(st.sampled_from(FIRST))
+    key = draw(KEYS)
+    shapes: list[dict[str, Any]] = [{"agg": of(key)}, {"agg": of(key), "group_by": ("flag",)}, {"emit": "rows"}]
+    order = {"event_time": "t"} if first.startswith("timeInterval") else {"order_by": ("t",)}
+    stages = [{"window": first, "key": key, **order, **draw(st.sampled_from(shapes)), **draw(FORMS)}]
+    for _ in range(draw(st.integers(1, 2))):
+        key = draw(KEYS)
+        stages.append({"window": draw(st.sampled_from(THEN)), "key": key, "agg": of(key)})
+    return stages
+
+
+def of(key: list[str]) -> list[str]:
+    return ["x=sum(x)", "n=count()", *([] if key else ["k=last(k)"])]
+
+
+@settings(max_examples=40, deadline=None)
+@given(chains(), st.integers(0, 40), st.integers(0, 9))
+def test_a_chain_is_the_chain_of_separate_runs(stages: list[dict[str, Any]], size: int, seed: int) -> None:
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        table = log(size, seed)
+        put(folder, table.slice(0, size // 3), table.slice(size // 3))
+        ran = run(asked(folder, stages))
+        apart = run_apart(folder, stages)
+        assert result(folder / "out").equals(result(apart))
+        for at, each in enumerate(ran):
+            assert each.outcome.counts.balanced
+            alone = manifest(folder / f"apart-{at}")["counts"]
+            assert each.outcome.counts.rows_in == alone["rows_in"]
+        assert manifest(folder / "out")["counts"] == manifest(apart)["counts"]
+
+
+@pytest.mark.parametrize("form", ["csv", "jsonl"])
+@pytest.mark.parametrize("plain", [True, False])
+@pytest.mark.parametrize("window", ["punct()", "time(4)"])
+def test_a_stage_in_another_form_is_what_a_run_of_its_own_writes(
+    tmp_path: Path, form: str, plain: bool, window: str
+) -> None:
+    put(tmp_path, log(0, 1), log(30, 1), log(20, 2), log(0, 1))
+    first = {"window": window, "order_by": ("t",), "agg": ["x=sum(x)", "t=first(t)"]}
+    written = {**first, "output_format": form, "plain": plain}
+    run(asked(tmp_path, [{**written, "output": "mid"}, {"window": "count(2)"}]))
+    run(asked(tmp_path, [written], output="alone"))
+    part = f"part-00000.{form}"
+    assert (tmp_path / "mid" / part).read_bytes() == (tmp_path / "alone" / part).read_bytes()
+    told, alone = manifest(tmp_path / "mid"), manifest(tmp_path / "alone")
+    for key in ("spec", "schema", "order", "stream", "inputs", "stages", "counts", "rows_out", "parts", "rejects"):
+        assert told[key] == alone[key]
+
+
+def test_a_plain_stage_of_which_nothing_is_left_has_a_part_without_rows(tmp_path: Path) -> None:
+    put(tmp_path, log(0, 1), log(0, 1))
+    run(asked(tmp_path, [{"window": "punct()", "output": "mid", "plain": True}, {"window": "punct()"}]))
+    assert files(tmp_path / "mid") == ["_SUCCESS", "_wincli/manifest.json", "part-00000.parquet"]
+    assert result(tmp_path / "mid").num_rows == 0
+    assert result(tmp_path / "out")["_mark"].to_pylist() == ["only", "only"]
+
+
+KINDS = {
+    "s": pa.array([1, 2, 3], pa.timestamp("s")),
+    "ms": pa.array([1, 2, 3], pa.timestamp("ms")),
+    "us": pa.array([1, 2, 3], pa.timestamp("us", "Europe/Paris")),
+    "ns": pa.array([1, 2, 3], pa.timestamp("ns")),
+    "d": pa.array([1, 2, 3], pa.date32()),
+    "r": pa.array([1, 2, 3], pa.duration("s")),
+    "w": pa.array([1, 2, 3], pa.time32("s")),
+    "i": pa.array([1, 2, 3], pa.int8()),
+    "u": pa.array([1, 2, 3], pa.uint32()),
+    "f": pa.array([1, 2, 3], pa.float32()),
+    "m": pa.array([Decimal("1.5")] * 3),
+    "o": pa.array([True, False, None]),
+    "t": pa.array(["a", "b", None]),
+    "e": pa.array(["a", "b", None]).dictionary_encode(),
+    "b": pa.array([b"a", b"b", None]),
+    "l": pa.array([[1], [], None]),
+    "g": pa.array([{"a": 1}] * 3),
+    "z": pa.nulls(3),
+}
+
+
+@pytest.mark.parametrize("window", ["count(2)", "time(1)", "sliding, count(2)", "within 1"])
+@pytest.mark.parametrize("order", ["s", "ns", "d"])
+@pytest.mark.parametrize("key", [(), ("e", "i")])
+def test_a_plan_made_beforehand_is_the_plan_made_of_the_result(
+    tmp_path: Path, window: str, order: str, key: tuple[str, ...]
+) -> None:
+    put(tmp_path, pa.table(KINDS))
+    calls = [f"{name}=last({name})" for name in KINDS if name not in key] + ["c=collect(s)", "mean(i)"]
+    first = {"window": window, "order_by": (order,), "key": key, "agg": calls}
+    second = {"window": "count(2)", "agg": ["first(f)", "x=collect(t)"], "key": ("i",)}
+    job = asked(tmp_path, [first, second])
+    source = open_source(job.job.input, job.reading, lambda f, items: each("", f, items))
+    planned = plan_stages(job, source)[1]
+    run(asked(tmp_path, [first], output="alone"))
+    found = open_source([str(tmp_path / "alone")], ReadOptions(), lambda f, items: each("", f, items))
+    assert planned.schema == found.schema
+    asked_second = job.stages[1]
+    made = make_plan(
+        asked_second.spec, found.schema, ("i",), None, asked_second.calls, asked_second.options, found.stream
+    )
+    assert planned.plan == made
+
+
+def test_read_back_says_what_parquet_keeps() -> None:
+    assert read_back(pa.schema([("s", pa.timestamp("s")), ("e", pa.dictionary(pa.int32(), pa.string()))])) == pa.schema(
+        [("s", pa.timestamp("ms")), ("e", pa.string())]
+    )
+
+
+def holes() -> pa.Table:
+    return pa.table({
+        "t": pa.array([1, None, 3, 4, 5], pa.timestamp("s")),
+        "k": ["a", "a", None, "b", "b"],
+        "x": pa.array([1, 2, 3, None, None], pa.int64()),
+    })  # fmt: skip
+
+
+CHAIN: list[dict[str, Any]] = [
+    {"window": "count(1)", "order_by": ("t",), "key": ("k",), "agg": ["x=sum(x)"], "name": "sites"},
+    {"window": "delta(x, 5)", "agg": ["x=sum(x)"], "name": "regions"},
+    {"window": "count(9)", "name": "all"},
+]
+
+
+def test_rejects_of_a_stage_without_output_are_kept_beside_those_of_the_last(tmp_path: Path) -> None:
+    put(tmp_path, holes())
+    run(asked(tmp_path, CHAIN))
+    out = tmp_path / "out"
+    assert files(out) == [
+        "_SUCCESS",
+        "_rejected_before/stage=regions/rejects-00000.ndjson",
+        "_rejected_before/stage=sites/rejects-00000.ndjson",
+        "_wincli/manifest.json",
+        "part-00000.parquet",
+    ]
+    assert rejected(out, "x", "_reason", "_row", folder="_rejected_before/stage=sites") == [
+        (2, "null_order", 2),
+        (3, "null_key", 3),
+    ]
+    regions = rejected(out, "k", "window", "_reason", "_file", "_row", folder="_rejected_before/stage=regions")
+    assert regions == [
+        ("b", 0, "null_attribute", "stage sites/part-00000.parquet", 2),
+        ("b", 1, "null_attribute", "stage sites/part-00000.parquet", 3),
+    ]
+
+
+def test_the_manifest_follows_every_row_from_the_input_on(tmp_path: Path) -> None:
+    put(tmp_path, holes())
+    first, second, third = CHAIN
+    run(asked(tmp_path, [{**first, "output": "sites"}, second, third]))
+    told = manifest(tmp_path / "out")
+    assert [(stage["name"], stage["spec"], stage["output"]) for stage in told["stages"]] == [
+        ("sites", "tumbling, count(1)", str(tmp_path / "sites")),
+        ("regions", "tumbling, delta(x, 5)", None),
+    ]
+    assert told["stages"][0]["order"] == {"columns": ["t"], "why": "asked for"}
+    assert told["stages"][0]["counts"] == {
+        "rows_in": 5,
+        "windowed": 3,
+        "filtered": 0,
+        "dropped_at_end": 0,
+        "held": 0,
+        "carried": 0,
+        "rejected": {"null_key": 1, "null_order": 1},
+    }
+    assert (told["counts"]["rows_in"], told["spec"]) == (1, "tumbling, count(9)")
+    assert [file["path"] for file in told["inputs"]] == [str(tmp_path / "in/0.parquet")]
+    assert [part["name"] for part in told["rejects"]] == ["_rejected_before/stage=regions/rejects-00000.ndjson"]
+    sites = manifest(tmp_path / "sites")
+    assert (sites["stages"], sites["inputs"], sites["spec"]) == ([], told["inputs"], "tumbling, count(1)")
+    assert [part["name"] for part in sites["rejects"]] == ["_rejected/rejects-00000.ndjson"]
+    regions = rejected(tmp_path / "out", "_file", folder="_rejected_before/stage=regions")
+    assert regions == [(str(tmp_path / "sites/part-00000.parquet"),)] * 2
+
+
+def test_a_later_stage_that_fails_leaves_nothing_and_is_named(tmp_path: Path) -> None:
+    put(tmp_path, pa.table({"x": [2**62] * 3}))
+    before = files(tmp_path)
+    stages = [
+        {"window": "count(1)", "agg": ["x=sum(x)"], "output": "mid", "output_format": "csv"},
+        {"window": "count(3)", "agg": ["sum(x)"], "name": "totals"},
+    ]
+    with pytest.raises(DataError, match=r"^stage totals: sum\(x\) does not fit int64 in window 0 "):
+        run(asked(tmp_path, stages))
+    assert files(tmp_path) == before
+    assert [path.name for path in tmp_path.iterdir()] == ["in"]
+
+
+ILL = [
+    ({"window": "delta(y, 1)"}, "there is no column 'y' for tumbling, delta(y, 1); known: window, "),
+    ({"window": "count(1)", "key": ("t",)}, "there is no column 't' for the key"),
+    ({"window": "punct()", "marks": "files"}, "--marks files: what a stage before gives is no files; "),
+    ({"window": "punct()", "marks": "x"}, "--marks needs a boolean column, and 'x' is int64; name another column"),
+    ({"window": "time(5)"}, "the window tumbling, time(5) needs a clock"),
+]
+
+
+@pytest.mark.parametrize(("last", "text"), ILL)
+def test_what_does_not_fit_a_stage_before_is_told_before_anything_runs(
+    tmp_path: Path, last: dict[str, Any], text: str
+) -> None:
+    put(tmp_path, log(5, 1))
+    job = asked(tmp_path, [{"window": "count(2)", "agg": ["x=sum(x)"]}, {**last, "name": "bad"}])
+    source = open_source(job.job.input, job.reading, lambda f, items: each("", f, items))
+    with pytest.raises(ConfigError) as error:
+        plan_stages(job, source)
+    assert str(error.value).startswith(f"stage bad: {text}")
+
+
+def test_a_format_that_cannot_hold_a_column_is_told_before_anything_runs(tmp_path: Path) -> None:
+    put(tmp_path, pa.table({"x": pa.array([[("a", 1)]], pa.map_(pa.string(), pa.int64()))}))
+    stages = [{"window": "count(1)", "agg": ["last(x)"], "output": "mid", "output_format": "csv", "name": "maps"}]
+    with pytest.raises(ConfigError, match=r"^stage maps: csv cannot hold column "):
+        run(asked(tmp_path, [*stages, {"window": "count(1)"}]))
+    assert [path.name for path in tmp_path.iterdir()] == ["in"]
+
+
+def test_a_column_that_cannot_be_handed_on_is_told_before_anything_runs(tmp_path: Path) -> None:
+    table = pa.table({"x": pa.array([(1, 2, 3)], pa.month_day_nano_interval())})
+    one = {"window": "count(1)", "agg": ["last(x)"], "output_format": "csv"}
+    with pytest.raises(ConfigError, match=r"^stage stage-1: parquet cannot hold column .* of type month_day_nano"):
+        plan_stages(asked(tmp_path, [one, one]), MemorySource([table], [[]]))
+    (alone,) = plan_stages(asked(tmp_path, [one]), MemorySource([table], [[]]))
+    assert alone.result == alone.plan.schema
+
+
+@pytest.mark.parametrize(
+    ("mid", "text"),
+    [
+        ("out", "{0}/out and {0}/out are the same output, of two stages"),
+        ("out/mid", "output {0}/out/mid is inside output {0}/out"),
+        ("in/mid", "output {0}/in/mid is inside the input {0}/in"),
+    ],
+)
+def test_outputs_that_overlap_are_refused(tmp_path: Path, mid: str, text: str) -> None:
+    put(tmp_path, log(5, 1))
+    with pytest.raises(ConfigError) as error:
+        run(asked(tmp_path, [{"window": "count(2)", "output": mid}, {"window": "count(2)"}]))
+    assert error.value.what == text.format(tmp_path)
+    assert [path.name for path in tmp_path.iterdir()] == ["in"]
+
+
+def test_an_output_that_is_taken_stops_the_job_before_it_begins(tmp_path: Path) -> None:
+    put(tmp_path, log(5, 1))
+    stages = [{"window": "count(2)", "output": "mid"}, {"window": "count(2)"}]
+    run(asked(tmp_path, stages))
+    before = {name: (tmp_path / name).read_bytes() for name in files(tmp_path)}
+    with pytest.raises(WincliError, match="already holds a result"):
+        run(asked(tmp_path, stages, output="new"))
+    assert {name: (tmp_path / name).read_bytes() for name in files(tmp_path)} == before
+    run(asked(tmp_path, stages, mode="overwrite"))
+    assert files(tmp_path) == sorted(before)

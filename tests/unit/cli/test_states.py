@@ -1,0 +1,163 @@
+"""The whole command, plain runs onto a state: each file once, the same job, and a folder that is a state."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+import yaml
+
+from support.day_results import RUN_THAT_JOB, kept, records, total
+from support.in_process import wincli_here
+from support.processes import Ran, rejected, rows, tree, write
+
+GAP = ("-w", "gap(ts, 5)", "-k", "user", "--order-by", "ts", "-a", "ids=collect(id)")
+
+
+@pytest.fixture
+def log(tmp_path: Path) -> Path:
+    """Four runs: `a` goes on from each to the next but the last, `b` does not."""
+    write(
+        tmp_path,
+        a1__csv="ts,user,id\n1,a,1\n2,b,2\n9,a,3\n10,b,4\n",
+        a2__csv="ts,user,id\n12,a,5\n20,b,6\n20,a,7\n",
+        a3__csv="ts,user,id\n22,a,8\n40,b,9\n",
+        a4__csv="ts,user,id\n60,a,10\n",
+    )
+    return tmp_path
+
+
+def run(folder: Path, n: int, *more: str, command: Sequence[str] = GAP) -> Ran:
+    return wincli_here("run", *command, f"a{n}.csv", f"out/{n}", "--state", "st", *more, cwd=folder)
+
+
+def runs(folder: Path, *numbers: int, more: Sequence[str] = ()) -> None:
+    for n in numbers:
+        ran = run(folder, n, *more)
+        assert ran.code == 0, ran.err
+
+
+def fails(folder: Path, code: int, text: str, *args: str) -> None:
+    """Run what must end with an exit code and a text, and leave nothing but the error in the state."""
+    before = tree(folder)
+    ran = wincli_here("run", *args, cwd=folder)
+    assert (ran.code, ran.err.splitlines()[-1]) == (code, f"wincli: error: {text}")
+    after = tree(folder)
+    for seen in (before, after):
+        seen.pop("st/.last-error.json", None)
+    assert after == before
+
+
+def test_windows_go_on_from_run_to_run_and_flush_lets_all_out(log: Path) -> None:
+    runs(log, 1, 2)
+    assert [rows(log / "out" / f"{n}", "user", "window", "ids") for n in (1, 2)] == [
+        [("a", 0, [1]), ("b", 0, [2])],
+        [("a", 1, [3, 5]), ("b", 1, [4])],
+    ]
+    ran = run(log, 3, "--at-end", "flush")
+    assert ran.summary == "2 rows in, 3 windows out, 0 rejected"
+    assert rows(log / "out/3", "user", "window", "ids", "closed_by") == [
+        ("a", 2, [7, 8], "end"),
+        ("b", 2, [6], "gap"),
+        ("b", 3, [9], "end"),
+    ]
+    assert run(log, 4).summary == "1 row in, 0 windows out, 0 rejected, 1 held"
+    found = records(log / "st")
+    assert [*found] == [f"run-00000{n}" for n in (1, 2, 3, 4)]
+    assert [record["previous"] for record in found.values()] == [None, *[*found][:3]]
+    assert [record["stages"][0]["counts"]["held"] for record in found.values()] == [2, 2, 0, 1]
+    summed = total(log / "st")
+    assert (summed["rows_in"], summed["windowed"], summed["held"]) == (10, 9, 1)
+
+
+def test_rows_behind_the_run_before_are_late(log: Path) -> None:
+    runs(log, 2)
+    assert run(log, 1).summary == "4 rows in, 0 windows out, 4 rejected (late 4), see _rejected, 2 held"
+    assert rejected(log / "out/1", "_reason", "_file", "id") == [("late", "a1.csv", n) for n in (1, 2, 3, 4)]
+    assert total(log / "st")["rejected"] == {"late": 4}
+
+
+def test_each_file_is_read_once(log: Path) -> None:
+    runs(log, 1)
+    before = tree(log)
+    again = run(log, 1, "--exit-code-noop", "9")
+    assert (again.code, again.err) == (9, "wincli: nothing to do: run-000001 of st has read this input\n")
+    assert tree(log) == before
+    runs(log, 2)
+    what = f"{log}/a1.csv was read by run-000001 of this state already"
+    text = f"{what}; name only new files, or use {{date}} with --start and --end"
+    fails(log, 2, text, *GAP, "a*.csv", "out/3", "--state", "st")
+
+
+def test_only_the_last_states_are_kept(log: Path) -> None:
+    runs(log, 1, 2, 3, 4, more=("--keep", "2"))
+    assert kept(log / "st") == ["run-000003", "run-000004"]
+    assert len(records(log / "st")) == 4
+
+
+OTHERS = {
+    "window": ([*GAP[:1], "delta(ts, 5)", *GAP[2:]], "its window is tumbling, gap(ts, 5), not tumbling, delta(ts, 5)"),
+    "key": ([*GAP[:2], *GAP[4:]], "its key is user, not none"),
+    "order": ([*GAP[:5], "arrival", *GAP[6:]], "its order is ts, not none"),
+    "groups": ([*GAP, "--group-by", "id"], "its group_by is none, not id"),
+    "column": ([*GAP, "-a", "max(more)"], "it does not hold column more"),
+    "type": ([*GAP, "--schema", "ts:float"], "it holds column ts as int64, not double"),
+    "two": (
+        [*GAP[:2], "-k", "id", "--order-by", "id,ts", "-a", "sum(id)"],
+        "its key is user, not id; its order is ts, not id, ts",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", OTHERS)
+def test_the_state_of_another_job(log: Path, case: str) -> None:
+    runs(log, 1)
+    (log / "a2.csv").write_text("ts,user,id,more\n12,a,5,1\n")
+    command, different = OTHERS[case]
+    text = f"the state st is of another job (at run-000001): {different}; {RUN_THAT_JOB}"
+    fails(log, 2, text, *command, "a2.csv", "out/2", "--state", "st")
+
+
+def test_the_state_of_other_stages(log: Path) -> None:
+    stages = [
+        {"name": "visits", "window": "gap(ts, 5)", "order_by": "ts", "agg": "n=count()"},
+        {"name": "all", "window": "count(2)", "agg": "n=sum(n)"},
+    ]
+    told = {"renamed": "its stages are visits, all, not visits, both"}
+    told["other"] = "stage all: its window is tumbling, count(2), not tumbling, count(3)"
+    jobs = {"job": stages, "renamed": [stages[0], {**stages[1], "name": "both"}]}
+    jobs["other"] = [stages[0], {**stages[1], "window": "count(3)"}]
+    for name, each in jobs.items():
+        (log / f"{name}.yaml").write_text(yaml.safe_dump({"stages": each, "state": "st"}))
+    assert wincli_here("run", "job.yaml", "a1.csv", "out/1", cwd=log).code == 0
+    for name, different in told.items():
+        text = f"the state st is of another job (at run-000001): {different}; {RUN_THAT_JOB}"
+        fails(log, 2, text, f"{name}.yaml", "a2.csv", "out/2")
+
+
+def test_aggregates_and_outputs_may_change(log: Path) -> None:
+    runs(log, 1)
+    ran = run(log, 2, command=[*GAP[:-1], "n=count()", "--output-format", "csv"])
+    assert ran.code == 0, ran.err
+    assert (log / "out/2/part-00000.csv").read_text().splitlines()[1].startswith('"a",1,9,12,"gap",2,')
+
+
+def test_folders_that_are_no_state(log: Path) -> None:
+    write(log / "other", notes__txt="mine")
+    text = "other is not empty and is not a state of wincli; nothing was touched"
+    todo = "choose another folder for the state, or empty that one yourself"
+    fails(log, 2, f"{text}; {todo}", *GAP, "a1.csv", "out", "--state", "other")
+    text = "the state s3://here/st is in a store, and states are kept in local folders only"
+    fails(
+        log, 2, f"{text}; name a folder that this machine and all workers share", *GAP, "a1.csv", "out", "--state",
+        "s3://here/st",
+    )  # fmt: skip
+
+
+def test_plain_runs_and_days_do_not_mix(log: Path) -> None:
+    runs(log, 1)
+    write(log / "log/dt=2026-11-01", a__csv="ts,user,id\n50,a,1\n")
+    days = ("--start", "2026-11-01", "--end", "2026-11-02")
+    text = "the state holds plain runs (run-000001), and this run adds days; use another --state"
+    fails(log, 2, text, *GAP, "log", "days", "--state", "st", *days)

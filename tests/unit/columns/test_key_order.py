@@ -1,0 +1,264 @@
+"""Keys in order, whichever way they are put there: by radix, by merging runs, or by hashing them first."""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_left
+from itertools import accumulate
+from typing import Any
+from unittest.mock import patch
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from support import strategies as my
+from wincli.windowing import columns, sequence
+from wincli.windowing.columns import distinct
+from wincli.windowing.key_places import first_places
+from wincli.windowing.radix import radix_order, ranked_words
+from wincli.windowing.sequence import Sequences, build, group_codes, joined, merge, order_of
+from wincli.windowing.text_order import merged, ranked
+
+TEXTS = [pa.string(), pa.large_string(), pa.binary(), pa.large_binary()]
+KINDS = [kind for kind in my.SORTABLE if not pa.types.is_decimal256(kind)]
+KINDS += [pa.float16(), pa.time32("s"), pa.time64("us"), pa.date64(), pa.binary(3), pa.large_binary()]
+
+
+@st.composite
+def words(draw: st.DrawFn) -> list[int]:
+    """Words that vary in few bits or in all of them."""
+    shift, width = draw(st.integers(0, 63)), draw(st.integers(1, 64))
+    some = st.integers(0, 2**width - 1).map(lambda n: n << shift & 2**64 - 1)
+    return draw(st.lists(some, max_size=60))
+
+
+@st.composite
+def byte_texts(draw: st.DrawFn) -> list[bytes]:
+    """Texts that begin alike, that go on where others end, with zeros in them, and again and again the same."""
+    piece = st.sampled_from([b"", b"\0", b"a", b"b", b"\xff", b"seven77", b"eight888", b"a long piece of text"])
+    some = draw(st.lists(st.lists(piece, max_size=4).map(b"".join), min_size=1, max_size=12))
+    prefix = draw(st.sampled_from([b"", b"user-", b"https://example.com/a/b/"]))
+    return [prefix + text for text in draw(st.lists(st.sampled_from(some), max_size=40))]
+
+
+def in_type(texts: list[bytes], kind: pa.DataType, before: int = 0) -> pa.Array:
+    """Texts as a slice of an array that has some before them. Bytes above 127 become letters of two bytes."""
+    is_text = pa.types.is_string(kind) or pa.types.is_large_string(kind)
+    values: list[Any] = [text.decode("latin-1") for text in texts] if is_text else list(texts)
+    return pa.array([values[0] if values else None] * before + values, kind).slice(before)
+
+
+def in_order(values: list[Any]) -> list[Any]:
+    return sorted(set(values), key=lambda v: v.encode() if isinstance(v, str) else v)
+
+
+@given(words())
+def test_words_stand_as_a_stable_sort_puts_them(values: list[int]) -> None:
+    array = np.array(values, np.uint64)
+    assert radix_order(array).tolist() == sorted(range(len(values)), key=values.__getitem__)
+    codes, picks = ranked_words(array)
+    ascending = sorted(set(values))
+    assert codes.tolist() == [ascending.index(v) for v in values]
+    assert picks.tolist() == [values.index(v) for v in ascending]
+
+
+@given(byte_texts(), st.sampled_from(TEXTS), st.integers(0, 2))
+def test_texts_are_ranked_bytewise(texts: list[bytes], kind: pa.DataType, before: int) -> None:
+    array = in_type(texts, kind, before)
+    codes, picks = ranked(array)
+    values = array.to_pylist()
+    ascending = in_order(values)
+    assert [values[i] for i in picks] == ascending
+    assert codes.tolist() == [ascending.index(v) for v in values]
+    assert picks.tolist() == [values.index(v) for v in ascending]
+
+
+@given(st.lists(byte_texts(), max_size=5), st.sampled_from(TEXTS), st.integers(0, 2))
+def test_runs_of_texts_are_merged_bytewise(runs: list[list[bytes]], kind: pa.DataType, before: int) -> None:
+    ordered = [in_order(in_type(run, kind).to_pylist()) for run in runs]
+    values = [text for run in ordered for text in run]
+    array = pa.array([*["x"] * before, *values] if values and isinstance(values[0], str) else values, kind)
+    array = array.slice(len(array) - len(values))
+    codes, picks = merged(array, np.array([0, *accumulate(map(len, ordered))], np.int64))
+    ascending = in_order(values)
+    assert [values[i] for i in picks] == ascending
+    assert codes.tolist() == [ascending.index(v) for v in values]
+
+
+def test_many_texts_of_all_lengths() -> None:
+    rng = np.random.default_rng(7)
+    pool = [b"key/%d" % n for n in range(3000)] + [rng.bytes(int(n)) for n in rng.integers(0, 40, 3000)]
+    values = [pool[i] for i in rng.integers(0, len(pool), 30_000)]
+    codes, picks = ranked(pa.array(values, pa.binary()))
+    ascending = sorted(set(values))
+    rank = {value: i for i, value in enumerate(ascending)}
+    assert [values[i] for i in picks] == ascending
+    assert codes.tolist() == [rank[v] for v in values]
+
+
+def comparable(value: Any) -> Any:
+    """A value as it sorts: bytewise, NaN behind all numbers, null behind NaN, and the two zeros the same."""
+    if value is None:
+        return (2, 0)
+    if isinstance(value, float):
+        return (1, 0) if math.isnan(value) else (0, value + 0.0)
+    return (0, value.encode() if isinstance(value, str) else value)
+
+
+def comparables(column: pa.Array | pa.ChunkedArray) -> list[Any]:
+    """The values of a column as `comparable`. Times as ticks, for Python's own do not go as far."""
+    array = columns.combined(column)
+    array = array.dictionary_decode() if pa.types.is_dictionary(array.type) else array
+    if pa.types.is_temporal(array.type):
+        array = array.view(pa.int32() if array.type.bit_width == 32 else pa.int64())
+    return [*map(comparable, array.to_pylist())]
+
+
+@st.composite
+def key_column(draw: st.DrawFn, size: int) -> pa.Array:
+    kind = draw(st.sampled_from(KINDS))
+    if pa.types.is_fixed_size_binary(kind):
+        values: list[Any] = draw(st.lists(st.binary(min_size=3, max_size=3), min_size=size, max_size=size))
+        column = pa.array(values, kind)
+    elif pa.types.is_float16(kind):
+        column = pa.array(np.array(draw(st.lists(st.floats(width=16), min_size=size, max_size=size)), np.float16))
+    elif pa.types.is_time(kind) or kind == pa.date64():
+        ticks = draw(st.lists(st.integers(0, 80_000), min_size=size, max_size=size))
+        scale = 86_400_000 if kind == pa.date64() else 1
+        column = pa.array([n * scale for n in ticks], pa.int32() if kind.bit_width == 32 else pa.int64()).view(kind)
+    elif pa.types.is_floating(kind):
+        floats = st.one_of(st.sampled_from([0.0, -0.0, math.nan, -math.nan, math.inf]), st.floats(width=32))
+        column = pa.array(draw(st.lists(floats, min_size=size, max_size=size)), kind)
+    elif pa.types.is_large_binary(kind):
+        column = pa.array(draw(st.lists(st.binary(max_size=9), min_size=size, max_size=size)), kind)
+    else:
+        column = draw(my.column(kind, size))
+    nulls = draw(st.sampled_from([None, None, *range(size)]))
+    if nulls is not None:
+        column = column.take(pa.array([None if i == nulls else i for i in range(size)], pa.int64()))
+    is_dictionary = draw(st.booleans()) and not pa.types.is_float16(kind)
+    return column.dictionary_encode().slice(draw(st.integers(0, 2))) if is_dictionary else column
+
+
+@given(st.data(), st.integers(1, 2), st.sampled_from([2, 4096]))
+def test_rows_are_grouped_by_the_values_of_their_keys(data: st.DataObject, count: int, sampled: int) -> None:
+    size = data.draw(st.integers(1, 20))
+    keys = [data.draw(key_column(size)) for _ in range(count)]
+    size = min(len(key) for key in keys)
+    keys = [key.slice(0, size) for key in keys]
+    with patch.object(columns, "_SAMPLED", sampled):
+        codes, values = group_codes(keys)
+    rows = [*zip(*map(comparables, keys), strict=True)]
+    ascending = sorted(set(rows))
+    assert codes.dtype == np.int32
+    assert codes.tolist() == [ascending.index(row) for row in rows]
+    assert [*zip(*map(comparables, values.columns), strict=True)] == ascending
+
+
+@given(st.data(), st.sampled_from([kind for kind in my.SORTABLE if not pa.types.is_decimal256(kind)]))
+def test_both_ways_to_the_distinct_values_give_the_same(data: st.DataObject, kind: pa.DataType) -> None:
+    column = data.draw(my.column(kind, 30))
+    hashed, values = distinct(column)
+    with patch.object(columns, "_SAMPLED", 2):
+        sorted_by_radix, same_values = distinct(column)
+    assert sorted_by_radix.tolist() == hashed.tolist()
+    assert same_values.type == values.type
+    assert comparables(same_values) == comparables(values)
+
+
+@pytest.mark.parametrize("kind", [pa.string(), pa.int64(), pa.decimal32(7, 2), pa.decimal64(12, 2)])
+def test_the_type_of_the_values_does_not_depend_on_the_way(kind: pa.DataType) -> None:
+    few, many = (pa.array([str(n % top) for n in range(6000)]).cast(kind) for top in (5, 6000))
+    (_, few_values), (codes, many_values) = distinct(few), distinct(many)
+    assert few_values.type == many_values.type
+    assert (len(few_values), len(many_values)) == (5, 6000)
+    assert [many_values[int(code)].as_py() for code in codes[:50]] == many.slice(0, 50).to_pylist()
+
+
+def test_a_dictionary_of_which_few_rows_are_left_is_not_sorted_whole() -> None:
+    encoded = pa.array([f"k{n}" for n in range(1000)]).dictionary_encode().take(pa.array([7, 3, 7]))
+    codes, values = distinct(encoded)
+    assert (codes.tolist(), values.to_pylist()) == ([1, 0, 1], ["k3", "k7"])
+
+
+@given(st.lists(st.integers(0, 60), max_size=50, unique=True), st.lists(st.integers(-1, 61), max_size=6))
+def test_places_of_keys_among_many(present: list[int], wanted: list[int]) -> None:
+    keys, ascending = sorted(f"{n:03}" for n in present), sorted(f"{n:03}" for n in wanted)
+    both = [
+        pa.table({"k": pa.array(some, pa.string()), "l": pa.array([1] * len(some), pa.int8())})
+        for some in (keys, ascending)
+    ]
+    assert first_places(*both).tolist() == [bisect_left(keys, key) for key in ascending]
+
+
+def test_places_of_keys_of_several_columns_with_nulls() -> None:
+    keys = pa.table({"k": ["a", "a", "b", None], "l": [1.5, math.nan, -0.0, None]})
+    wanted = pa.table({"k": ["a", "b", "b", None], "l": [math.nan, 0.0, 1.0, 3.5]})
+    assert first_places(keys, wanted).tolist() == [1, 2, 3, 3]
+
+
+def test_tables_are_joined_encoded_where_all_are() -> None:
+    plain, encoded = pa.array(["a", "b"]), pa.array(["b", "c"]).dictionary_encode()
+    tables = [pa.table({"x": encoded, "y": [1, 2]}), pa.table({"x": plain, "y": [3, 4]})]
+    both = joined(tables)
+    assert both.to_pydict() == {"x": ["b", "c", "a", "b"], "y": [1, 2, 3, 4]}
+    assert both.schema.field("x").type == pa.string()
+    assert joined([tables[0], tables[0]]).schema.field("x").type == encoded.type
+
+
+@given(st.lists(st.lists(st.tuples(byte_texts().map(lambda t: (t or [b""])[0]), st.integers(0, 3)), max_size=12),
+                min_size=1, max_size=4), st.sampled_from([pa.string(), pa.binary()]), st.booleans())  # fmt: skip
+def test_parts_merge_into_what_is_built_of_all_rows(
+    parts: list[list[tuple[bytes, int]]], kind: pa.DataType, is_ordered: bool
+) -> None:
+    def batch(rows: list[tuple[bytes, int]]) -> pa.RecordBatch:
+        key = in_type([text for text, _ in rows], kind)
+        return pa.RecordBatch.from_arrays([key, pa.array([t for _, t in rows], pa.int64())], names=["k", "t"])
+
+    order = ["t"] if is_ordered else []
+    starts = [0, *accumulate(map(len, parts))]
+    with patch.object(columns, "_SAMPLED", 2):
+        built = [
+            build(batch(rows), np.arange(start, start + len(rows)), ["k"], order, ["t"])
+            for start, rows in zip(starts, parts, strict=False)
+        ]
+        found = merge(built)
+    flat = [row for part in parts for row in part]
+    whole = build(batch(flat), np.arange(len(flat)), ["k"], order, ["t"])
+    assert as_told(found) == as_told(whole)
+    rows = batch(flat).to_pylist()
+    expected = sorted(range(len(rows)), key=lambda i: (comparable(rows[i]["k"]), rows[i]["t"] if order else 0, i))
+    assert found.pos.tolist() == expected
+
+
+@given(st.data(), st.booleans())
+def test_rows_are_built_alike_whether_their_keys_are_hashed_or_not(data: st.DataObject, is_log: bool) -> None:
+    key = data.draw(key_column(data.draw(st.integers(1, 20)))).drop_null()
+    times = data.draw(st.lists(st.integers(0, 9), min_size=len(key), max_size=len(key)))
+    times = sorted(times) if is_log else times
+    rows = pa.RecordBatch.from_arrays([key, pa.array(times, pa.int64())], names=["k", "t"])
+    hashed = build(rows, np.arange(len(key)), ["k"], ["t"], ["t"])
+    with patch.object(columns, "_SAMPLED", 2):
+        sorted_by_radix = build(rows, np.arange(len(key)), ["k"], ["t"], ["t"])
+    assert hashed.keys is not None
+    assert sorted_by_radix.keys is not None
+    assert sorted_by_radix.keys.schema == hashed.keys.schema
+    assert comparables(sorted_by_radix.keys.column(0)) == comparables(hashed.keys.column(0))
+    assert sorted_by_radix.bounds.tolist() == hashed.bounds.tolist()
+    assert sorted_by_radix.pos.tolist() == hashed.pos.tolist()
+    assert sorted_by_radix.rows.equals(hashed.rows)
+
+
+@given(st.lists(st.integers(-(2**63), 2**63 - 1), max_size=30), st.sampled_from([1, 10**9]))
+def test_rows_stand_in_the_order_of_numbers_however_it_is_found(numbers: list[int], run: int) -> None:
+    with patch.object(sequence, "_RUN", run):
+        found = order_of([pa.array(numbers, pa.int64())])
+    assert found.tolist() == sorted(range(len(numbers)), key=numbers.__getitem__)
+
+
+def as_told(sequences: Sequences) -> list[Any]:
+    assert sequences.keys is not None
+    return [sequences.keys.to_pydict(), sequences.bounds.tolist(), sequences.rows.to_pydict(), sequences.pos.tolist()]

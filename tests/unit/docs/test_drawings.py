@@ -1,0 +1,202 @@
+"""Every drawing of the docs is run, and every kind of window is drawn."""
+
+from __future__ import annotations
+
+import datetime as dt
+import typing
+from collections.abc import Iterator
+from itertools import groupby, product
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import wincli.windowing.panes
+from support.docs_pages import DOCS, PAGES, README, fences
+from support.drawings import Drawing, read
+from wincli.windowing import plan, spec
+from wincli.windowing.judgement import judge
+from wincli.windowing.options import Options
+from wincli.windowing.parse import parse_window
+from wincli.windowing.screen import screen, with_late
+from wincli.windowing.sequence import one_batch
+
+SECONDS = ("lag", "min_gap", "origin")
+
+
+def drawings() -> list[Any]:
+    """The place and the lines of each drawing in the docs."""
+    found = [(f"{path.name}:{at}", lines) for path in PAGES for at, lines in fences(path, "window")]
+    return [pytest.param(place, lines, id=f"{place} {lines[0].partition(':')[2].strip()}") for place, lines in found]
+
+
+def table_of(drawing: Drawing) -> pa.Table:
+    at = sorted(drawing.rows)
+    columns = {name: pa.array([values[i] for i in at]) for name, values in drawing.values.items()}
+    zero = drawing.options.get("hours")
+    if zero:
+        order = drawing.options["order"]
+        since = dt.datetime.fromisoformat(zero)
+        columns[order] = pa.array([since + dt.timedelta(hours=hour.as_py()) for hour in columns[order]])
+    letters, keys = zip(*(drawing.rows[i] for i in at), strict=True)
+    return pa.table({"letter": letters, "key": pa.array(keys, pa.string()), **columns})
+
+
+def arguments_of(drawing: Drawing) -> dict[str, Any]:
+    """What the line ``with`` says, as arguments of `wincli.aggregate`."""
+    given = {name.replace("-", "_"): word for name, word in drawing.options.items() if name != "hours"}
+    asked: dict[str, Any] = {name: word == "yes" if word in ("yes", "no") else word for name, word in given.items()}
+    asked["order_by"] = [asked.pop("order")] if "order" in asked else None
+    if "end" in asked:
+        asked["at_end"] = asked.pop("end")
+    return asked
+
+
+def told_in(drawing: Drawing, row: dict[str, Any], column: str) -> str:
+    """A value of the result as drawings write it."""
+    if column == "bounds":
+        return "..".join(told_in(drawing, row, f"window_{side}") for side in ("start", "end"))
+    value = row[column]
+    if isinstance(value, dt.datetime):
+        hours = (value - dt.datetime.fromisoformat(drawing.options["hours"])) / dt.timedelta(hours=1)
+        return f"{hours:g}"
+    return str(value)
+
+
+@pytest.mark.parametrize(("place", "lines"), drawings())
+def test_drawing(place: str, lines: list[str]) -> None:
+    drawing = read(place, lines)
+    table = table_of(drawing)
+    asked = arguments_of(drawing)
+    gives_rows = asked.get("emit", "aggregates") != "aggregates"
+    result = wincli.aggregate(
+        table,
+        drawing.spec,
+        key=["key"] if None not in drawing.panes else [],
+        aggregates=None if gives_rows else ["letter=collect(letter)"],
+        marks=[sum(row < mark for row in drawing.rows) for mark in drawing.marks] or None,
+        rejected="drop",
+        **asked,
+    ).to_pylist()
+    out = [row for row in result if row["window"] is not None]
+    assert len(result) - len(out) == drawing.lone
+    for key, expected in drawing.panes.items():
+        mine = [
+            list(pane) for _, pane in groupby((r for r in out if key is None or r["key"] == key), lambda r: r["window"])
+        ]
+        assert ["".join(letter for row in pane for letter in row["letter"] or "") for pane in mine] == [
+            pane.letters for pane in expected
+        ]
+        for pane, (first, *_) in zip(expected, mine, strict=True):
+            assert pane.told["closed_by"]
+            assert {column: told_in(drawing, first, column) for column in pane.told} == pane.told
+    assert rejects(drawing, table) == drawing.rejected
+
+
+def rejects(drawing: Drawing, table: pa.Table) -> dict[str, str]:
+    asked = arguments_of(drawing)
+    key = ["key"] if None not in drawing.panes else []
+    options = Options(event_time=asked.get("event_time"), lag=int(asked.get("lag", 0)))  # type: ignore[arg-type]
+    made = plan.make_plan(parse_window(drawing.spec), table.schema, key, asked["order_by"], None, options)
+    rows = one_batch(table.select(list(made.columns)))
+    reasons = screen(made, rows)
+    if isinstance(made.spec, spec.TimeInterval):
+        reasons = with_late(reasons, judge(made, None, rows, np.arange(rows.num_rows)).late)
+    if reasons is None:
+        return {}
+    letters = table["letter"].to_pylist()
+    return {letters[i]: reasons[i] for i in np.flatnonzero(reasons != None)}  # noqa: E711
+
+
+# What is drawn
+
+
+def specs(*pages: Any) -> Iterator[spec.WindowSpec]:
+    for page in pages:
+        for at, lines in fences(page, "window"):
+            yield parse_window(read(f"{page.name}:{at}", lines).spec)
+
+
+def kinds(window: spec.WindowSpec) -> set[str]:
+    """The kind of a window; a batched one may be of several."""
+    match window:
+        case spec.Tumbling(policy):
+            return {type(policy).__name__}
+        case spec.Batched(within, every, retain, retain_all, unique, by):
+            forms = {
+                "within": within and not (every or retain),
+                "within every": within and every,
+                "within retain": within and retain,
+                "retain": retain and not (within or every or by),
+                "retain every": retain and every and not within,
+                "retain all": retain_all,
+                "with unique": unique,
+                "partition by": by,
+            }
+            return {form for form, there in forms.items() if there}
+        case _:
+            return {type(window).__name__}
+
+
+def all_kinds() -> set[str]:
+    tumbling = {policy.__name__ for policy in typing.get_args(spec.Policy)}
+    others = {kind.__name__ for kind in typing.get_args(spec.WindowSpec)} - {"Tumbling", "Batched"}
+    batched = {"within", "within every", "within retain", "retain", "retain every", "retain all"}
+    return tumbling | others | batched | {"with unique", "partition by"}
+
+
+@pytest.mark.parametrize("page", [README, DOCS["windows"]], ids=lambda page: page.name)
+def test_every_kind_is_drawn(page: Any) -> None:
+    assert set().union(*map(kinds, specs(page))) == all_kinds()
+
+
+def test_every_pair_of_a_sliding_window_is_drawn() -> None:
+    policies = typing.get_args(spec.SlidingPolicy)
+    drawn = {(type(w.evict), type(w.trigger)) for w in specs(DOCS["windows"]) if isinstance(w, spec.Sliding)}
+    assert drawn == set(product(policies, policies))
+
+
+def test_every_close_reason_is_drawn() -> None:
+    drawn = [read(*drawing.values) for drawing in drawings()]
+    reasons = {pane.told["closed_by"] for drawing in drawn for panes in drawing.panes.values() for pane in panes}
+    assert reasons == set(wincli.windowing.panes.CLOSED_BY)
+
+
+# The test is one
+
+
+COUNTS = ["window:  count(2)", "rows:    a  b  c", "panes:  [a  b][c]", "closed:  count end"]
+SLIDES = [
+    "window:  sliding, delta(v, 2)",
+    "v:       0  3  9  4",
+    "rows:    a  b  c  d",
+    "pane:      [b]         trigger",
+    "pane:         [c]      trigger",
+    "pane:         [c  d]   trigger",
+]
+
+
+def test_right_drawings_pass() -> None:
+    test_drawing("here", COUNTS)
+    test_drawing("here", SLIDES)
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        [*COUNTS[:2], "panes:  [a]  [b  c]", COUNTS[3]],
+        [*COUNTS[:3], "closed:  count count"],
+        [*COUNTS[:2], "panes:  [b  a][c]", COUNTS[3]],
+        SLIDES[:-1],
+        [*SLIDES[:-1], "pane:         [c  .]   trigger"],
+        [*SLIDES[:-1], "pane:         [c   ]   trigger"],
+        [*SLIDES[:-1], "pane:         [c  d]   end"],
+        [*SLIDES[:-1], "pane:         [c  d]   trigger 0..1"],
+        [*SLIDES[:-1], "pane:         [c  d]   trigger @1"],
+    ],
+    ids=lambda lines: lines[-1],
+)
+def test_a_wrong_drawing_is_noticed(lines: list[str]) -> None:
+    with pytest.raises(AssertionError):
+        test_drawing("here", lines)

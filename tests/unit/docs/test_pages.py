@@ -1,0 +1,286 @@
+"""The docs are part of the product: nothing that can be asked for is missing, and what they show is so."""
+
+from __future__ import annotations
+
+import datetime as dt
+import inspect
+import re
+from dataclasses import fields
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+import typer
+
+from support.docs_pages import DOCS, ROOT, fences, missing_from, rows_of, text_of
+from support.in_process import wincli_here
+from wincli.cli import main, messages
+from wincli.conf.job import defaults
+from wincli.readers import formats
+from wincli.readers.files import COMPRESSIONS
+from wincli.readers.options import TYPE_NAMES
+from wincli.windowing import calls, carry_tables, parse, plan, policy_calls, result_schema, screen, tokens
+from wincli.windowing.aggregates.table import TABLE
+from wincli.windowing.engine import standing
+from wincli.windowing.engine.ports import REJECT_FIELDS, Counts, InputFile, Part
+from wincli.windowing.panes import CLOSED_BY, TIMING
+from wincli.windowing.parse import parse_window
+from wincli.writers.manifest import build_manifest
+from wincli.writers.record import OpenWindows, StageRecord, UnitRecord
+
+RUN: Any = typer.main.get_command(main.app).commands["run"]  # type: ignore[attr-defined]
+
+
+# The language
+
+
+def words_of_the_language() -> list[str]:
+    named = [form.text.partition("(")[0] for form in calls._FORMS.values()]
+    kinds = ["tumbling", "sliding", "timeInterval", "within", "retain", "partition by"]
+    assert tuple(kinds) == parse._WINDOWS
+    clauses = ["every", "with unique", "retain all"]
+    return list(dict.fromkeys([*named, *kinds, *parse._OPTIONS, *parse._SETTINGS, *clauses]))
+
+
+def test_every_word_of_the_language_stands_in_its_table() -> None:
+    assert {row[0] for row in rows_of("windows", "All words")} == set(words_of_the_language())
+
+
+@pytest.mark.parametrize("row", rows_of("windows", "All words"), ids=lambda row: row[0])
+def test_word(row: list[str]) -> None:
+    word, example, computed, meaning = row
+    assert re.search(rf"\b{word}\b", example)
+    assert computed == "yes"
+    assert meaning, "says nothing"
+    schema = pa.schema({"ts": pa.timestamp("us"), "user": pa.string(), "last": pa.bool_()})
+    plan.make_plan(parse_window(example), schema, ["user"])
+
+
+def test_units_and_weekdays_are_named() -> None:
+    assert missing_from("windows", [*filter(None, tokens.SECONDS), *policy_calls.UNITS, *policy_calls._WEEKDAYS]) == []
+
+
+# Aggregates
+
+
+def test_every_aggregate_stands_in_its_table() -> None:
+    assert [row[0] for row in rows_of("aggregates", "All aggregates")] == [
+        "count(x), count()" if name == "count" else aggregate.signature for name, aggregate in TABLE.items()
+    ]
+
+
+SAMPLES = (pa.int32(), pa.float32(), pa.bool_(), pa.string(), pa.decimal128(9, 2), pa.date32(), pa.timestamp("ms"))
+
+
+def result_words(name: str) -> str:
+    """The result column as the table says it."""
+    columns = [p for p in TABLE[name].parameters if not p.kind.literal]
+    fitting = [dtype for dtype in SAMPLES if columns[0].kind.fits(dtype)]
+    results = [TABLE[name].result(*[dtype] * len(columns)) for dtype in fitting]
+    if len(fitting) > 1 and results == fitting:
+        return f"type of {columns[0].name}"
+    if results == [pa.list_(dtype) for dtype in fitting]:
+        return f"list of {columns[0].name}"
+    if len(set(results)) == 1:
+        return {"bool": "boolean", "string": "text"}.get(str(results[0]), str(results[0]).replace("double", "float64"))
+    return "depends"
+
+
+@pytest.mark.parametrize("name", TABLE)
+def test_types_of_aggregate(name: str) -> None:
+    row = next(row for row in rows_of("aggregates", "All aggregates") if row[0].startswith(f"{name}("))
+    kinds = [parameter.kind.words for parameter in TABLE[name].parameters]
+    assert row[1] == "; ".join(kinds)
+    assert row[2] == result_words(name)
+    assert row[3], "says nothing"
+
+
+def test_types_that_depend() -> None:
+    rows = rows_of("aggregates", "Result types that depend")
+    names = {"int32": pa.int32(), "float32": pa.float32(), "float64": pa.float64(), "boolean": pa.bool_()}
+    names |= {"decimal(9, 2)": pa.decimal128(9, 2), "date": pa.date32(), "timestamp in µs": pa.timestamp("us")}
+    names |= {"duration in µs": pa.duration("us")}
+    shown = {"int64": pa.int64(), "decimal(38, 2)": pa.decimal128(38, 2), "duration in s": pa.duration("s"), **names}
+    assert [row[0] for row in rows] == list(names)
+    assert {name for name in TABLE if result_words(name) == "depends"} == {"sum", "product", "range"}
+    for kind, *cells in rows:
+        for name, cell in zip(("sum", "product", "range"), cells, strict=True):
+            (parameter,) = TABLE[name].parameters
+            fits = parameter.kind.fits(names[kind])
+            assert (cell != "no") == fits, (name, kind)
+            assert not fits or TABLE[name].result(names[kind]) == shown[cell], (name, kind)
+
+
+# Options, defaults, exit codes
+
+
+def option_rows() -> dict[str, list[str]]:
+    return {row[0].split(",")[0].split(" ")[0]: row for row in rows_of("options", "All options")}
+
+
+def test_every_option_stands_in_the_table_with_its_flags_and_variable() -> None:
+    options = [p for p in RUN.params if p.param_type_name == "option"]
+    flags = {max(p.opts, key=len): p for p in options}
+    assert set(flags) == set(option_rows())
+    assert {opt for opts in main.app_options() for opt in opts if opt.startswith("-")} == {
+        opt for p in options for opt in (*p.opts, *p.secondary_opts)
+    }
+    for name, row in option_rows().items():
+        parameter = flags[name]
+        assert {*parameter.opts, *parameter.secondary_opts} == set(re.findall(r"(?<!\S)--?[a-z-]+", row[0])), name
+        wanted = (parameter.metavar or "").strip()
+        assert wanted in row[0], f"{name}: {wanted}"
+        assert row[2] == (parameter.envvar or "none"), name
+
+
+def shown(name: str, value: Any) -> str:
+    """A default as docs and help write it."""
+    if value == []:
+        return "count()"
+    return ("yes" if value else "no") if isinstance(value, bool) else str(value)
+
+
+@pytest.mark.parametrize("name", defaults())
+def test_default_in_the_docs_is_the_real_one(name: str) -> None:
+    assert option_rows()["--" + name.replace("_", "-")][1] == shown(name, defaults()[name])
+
+
+@pytest.mark.parametrize("name", defaults())
+def test_default_in_the_help_is_the_real_one(name: str) -> None:
+    text = next(p.help for p in RUN.params if p.name == name)
+    words = {"input_format": "by file name", "delimiter": "a comma"}
+    value = defaults()[name]
+    if isinstance(value, bool):
+        assert value is False
+        assert "Default" not in text
+    else:
+        assert f"Default: {words.get(name, shown(name, value))}" in text
+
+
+def test_the_words_for_defaults_stand_for_them() -> None:
+    assert (defaults()["input_format"], defaults()["delimiter"]) == ("auto", ",")
+    assert [name for name, value in defaults().items() if value == []] == ["agg"]
+    made = plan.make_plan(parse_window("count(1)"), pa.schema({"x": pa.int64()}))
+    assert [bound.call.function for bound in made.aggregates] == ["count"]
+
+
+def test_every_exit_code_is_told() -> None:
+    codes = {value for name, value in vars(messages).items() if name.isupper() and isinstance(value, int)}
+    assert {int(row[0]) for row in rows_of("options", "Exit codes")} == codes
+
+
+def test_every_command_is_told() -> None:
+    commands: Any = typer.main.get_command(main.app)
+    assert [name for name in commands.commands if f"`wincli {name}" not in text_of("options")] == []
+
+
+# What goes in and comes out
+
+
+def test_every_type_and_directive_of_a_schema_is_told() -> None:
+    assert missing_from("formats", list(TYPE_NAMES)) == []
+    assert missing_from("formats", [f"%{letter}" for letter in (*formats.DIRECTIVES, *formats.SHORTHANDS)]) == []
+    assert missing_from("formats", list(COMPRESSIONS)) == []
+
+
+def test_every_reject_reason_is_told() -> None:
+    source = inspect.getsource(screen) + (ROOT / "readers" / "portions.py").read_text()
+    reasons = set(re.findall(r'"(null_\w+|nan_\w+|type_overflow|unparsable|late)"', source))
+    assert {"null_order", "unparsable", "late"} < reasons
+    assert {row[0] for row in rows_of("results", "Rejected rows")} == reasons
+
+
+def test_every_column_of_a_result_and_of_the_rejects_is_told() -> None:
+    fixed = [*result_schema.FIXED, *result_schema.OUTPUTS]
+    stream = ["_at", "_at_2", result_schema.TURN, result_schema.POS, "_tie", result_schema.ROW, result_schema.MARK]
+    assert missing_from("results", [*fixed, *stream, *TIMING]) == []
+    assert missing_from("results", [column.name for column in REJECT_FIELDS]) == []
+    assert [row[0] for row in rows_of("results", "Why a pane came out")] == list(CLOSED_BY)
+
+
+def test_every_key_of_the_manifest_is_told() -> None:
+    made = build_manifest(
+        job={}, spec="", schema=pa.schema([]), order=[], order_why="", inputs=[InputFile("a", 1, None)],
+        counts=Counts(), parts=[Part("p", 1, 1)], rejects=[], seconds={}, stream=None,
+    )  # fmt: skip
+    assert [row[0] for row in rows_of("results", "The manifest")] == [*made, "run", "checksum"]
+    assert missing_from("results", [f.name for kind in (Counts, InputFile) for f in fields(kind)]) == []
+    assert missing_from("results", list(made["parts"][0])) == []
+
+
+# What a state keeps
+
+
+def told_of_a_state() -> dict[str, list[str]]:
+    """The columns of each table, but for those that an input gives it its own names for."""
+    told: dict[str, list[str]] = {}
+    for table, column, meaning in rows_of("nights", "What is in a state"):
+        assert meaning, "says nothing"
+        told.setdefault(table, []).extend([column] if column.startswith("__") else [])
+    return told
+
+
+def test_every_column_of_a_state_is_told() -> None:
+    tables = carry_tables
+    assert told_of_a_state() == {
+        "rows": [tables.POS, tables.RANK, tables.SHOWN, tables.LAST],
+        "keys": [tables.ROWS, tables.BEGIN, tables.WINDOWS, tables.FULL, tables.BASELINE],
+        "position": [],
+        "advances": [standing._POS, standing._LEVEL],
+    }
+
+
+LOG = "ts,user,amount\n2026-11-01T23:50:00,ann,1\n2026-11-01T23:55:00,bob,2\n2026-11-01T23:58:00,ann,4\n"
+
+
+def test_tables_of_a_state_are_as_told(tmp_path: Path) -> None:
+    """The job of the page and an event-time window leave these tables and columns, and DuckDB reads them as shown."""
+    (tmp_path / "events" / "dt=2026-11-01").mkdir(parents=True)
+    (tmp_path / "events" / "dt=2026-11-01" / "a.csv").write_text(LOG)
+    ((_, job),) = fences(DOCS["nights"], "yaml")
+    (tmp_path / "nightly.yaml").write_text("\n".join(job))
+    day = ("--start", "2026-11-01", "--end", "2026-11-02", "--progress", "none")
+    panes = (
+        "-w",
+        "timeInterval, intervalDuration(60)",
+        "--event-time",
+        "ts",
+        "--state",
+        "state/panes",
+        "events",
+        "panes",
+    )
+    assert [wincli_here("run", *asked, *day, cwd=tmp_path).code for asked in (["nightly.yaml"], panes)] == [0, 0]
+    found = {
+        f"{path.parts[-4]} {path.stem.partition('-')[0]}": pq.read_schema(path).names
+        for path in sorted((tmp_path / "state").glob("*/2026-11-01/window/*.parquet"))
+    }
+    told = told_of_a_state()
+    assert found == {
+        "panes advances": told["advances"],
+        "panes keys": told["keys"],
+        "panes rows": ["ts", *told["rows"]],
+        "sessions keys": ["user", *told["keys"]],
+        "sessions position": ["ts"],
+        "sessions rows": ["user", "ts", "amount", *told["rows"]],
+    }
+    ((_, query),) = fences(DOCS["nights"], "sql")
+    found_by_duckdb = duckdb.connect().execute("\n".join(query).replace("state/", f"{tmp_path}/state/")).fetchall()
+    assert found_by_duckdb == [
+        ("ann", 2, dt.datetime(2026, 11, 1, 23, 50)),
+        ("bob", 1, dt.datetime(2026, 11, 1, 23, 55)),
+    ]
+
+
+def test_every_key_of_the_record_is_told() -> None:
+    below = text_of("nights").partition("`unit.json` is the record")[2]
+    assert re.findall(r"`(\w+)`", "".join(re.findall(r"^\| (`[^|]*) \|", below, re.MULTILINE))) == [
+        *(field.name for field in fields(UnitRecord)),
+        "checksum",
+    ]
+    stages = next(line for line in below.splitlines() if line.startswith("| `stages`"))
+    kinds = (StageRecord, OpenWindows)
+    assert [field.name for kind in kinds for field in fields(kind) if f"`{field.name}`" not in stages] == []

@@ -1,0 +1,161 @@
+"""The answer of some nights is the answer of one run over all of them, row for row; and every row is accounted for."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import pyarrow as pa
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from support.in_memory_engine import MemorySource, run_in_memory
+from support.incremental_runs import Nights
+from unit.engine.test_kinds import AGGREGATES, WINDOWS, Asked, cut_up, difference, logs, same, what_comes_out
+from wincli.windowing.options import Options
+from wincli.windowing.parse import parse_aggregate, parse_window
+from wincli.windowing.plan import make_plan, stream_of
+
+T, ARRIVAL = ["t"], "arrival"
+MORE: list[Asked] = [
+    ("time(4)", T, {"empty": "row"}),
+    ("time(4)", T, {"empty": "mark"}),
+    ("time(2.5)", T, {}),
+    ("delta(a, 2)", T, {}),
+    ("gap(a, 2)", ARRIVAL, {}),
+    ("gap(t, 2)", T, {}),
+    ("punct(flag)", T, {}),
+    ("punct()", T, {}),
+    ('calendar(day, tz="Europe/Paris", at=00:00)', T, {"empty": "row"}),
+    ("within 4 every 2", T, {}),
+    ("within 5 every 2 retain 2", T, {}),
+    ("partition by u within 5 every 2 retain 2 with unique flag", T, {}),
+    ("partition by u within 5 retain 1 with unique flag", T, {}),
+    ("retain 2 every 2", ARRIVAL, {}),
+    ("retain 3 with unique flag", ARRIVAL, {}),
+    ("sliding, delta(a, 2), count(2), partitioned, partitionAge(3)", T, {}),
+    ("sliding, count(3), delta(a, 1), partitioned, partitionCount(2)", T, {}),
+    ("sliding, count(3), count(2), partitioned, tupleCount(5)", T, {"partial": True}),
+    ("sliding, delta(a, 2), time(2), partitioned, partitionAge(3)", T, {"partial": True}),
+    ("sliding, time(2), delta(a, 1), partitioned, partitionCount(2)", T, {}),
+    ("sliding, time(2), count(2), partitioned, tupleCount(3)", T, {}),
+    ("sliding, time(3), count(2), partitioned, partitionAge(2)", T, {}),
+    ("sliding, time(2), time(1), partitioned, partitionAge(2)", T, {}),
+    ("count(2), partitioned, partitionAge(2)", T, {"emit_evicted": True}),
+    ("time(4), partitioned, partitionCount(2)", T, {"emit_evicted": True}),
+    ("time(4), partitioned, tupleCount(3)", T, {}),
+    ("gap(a, 2), partitioned, tupleCount(3)", T, {"emit_evicted": True}),
+    ("timeInterval, intervalDuration(3), discardAge(2)", ARRIVAL, {"event_time": "t"}),
+    ("timeInterval, intervalDuration(3), creationPeriod(2), discardAge(9)", ARRIVAL, {"event_time": "t"}),
+]
+
+
+@settings(max_examples=250)
+@given(st.data(), logs(), st.one_of(st.sampled_from(WINDOWS), st.sampled_from(MORE)), st.booleans())
+def test_some_nights_are_one_run(data: st.DataObject, table: pa.Table, asked: Asked, keyed: bool) -> None:
+    window, order_by, options = asked
+    keyed = (keyed or "partitioned" in window) and options.get("empty") != "mark"
+    options = options | data.draw(st.composite(what_comes_out)(window))
+    if "partitioned" in window and options.get("emit") in {"entered", "left"}:
+        options["emit"] = "rows"
+    table = table.sort_by("t") if order_by == T else table
+    calls = None
+    if options.get("emit", "aggregates") == "aggregates":  # floats of groups may differ in their last bits
+        calls = AGGREGATES[:4] if options.get("group_by") else AGGREGATES
+    parsed = None if calls is None else [parse_aggregate(text) for text in calls]
+    end = data.draw(st.sampled_from(["flush", "drop"]))
+    key = ["k"] if keyed else []
+    plan = make_plan(parse_window(window), table.schema, key, order_by, parsed, Options(**options, at_end=end))
+    cuts = data.draw(st.lists(st.integers(0, len(table)), max_size=6).map(sorted))
+    nights = [table.slice(low, high - low) for low, high in pairwise([0, *cuts, len(table)])]
+    files, runs = [], Nights(plan, "files")
+    for i, night in enumerate(nights):
+        source, chunks, slices = data.draw(cut_up(night, keyed))
+        files += source.tables
+        runs.night(source.tables, source.cuts, end if i == len(cuts) else "hold", chunks, slices)
+    whole = run_in_memory(plan, MemorySource(files, [[] for _ in files]), [], None, "files")
+    order = [(name, "ascending") for name in stream_of(plan).order]
+    one, some = (found.sort_by(order).combine_chunks() for found in (whole.table, runs.table))
+    assert same(some, one), difference(some, one)
+    counts = sum((result.counts for result in runs.results[1:]), runs.results[0].counts)
+    assert (counts.rows_in, counts.windowed) == (whole.counts.rows_in, whole.counts.windowed)
+    assert (counts.filtered, counts.dropped_at_end) == (whole.counts.filtered, whole.counts.dropped_at_end)
+    assert counts.rejected == whole.counts.rejected
+
+
+FIRST: list[Asked] = [asked for asked in [*WINDOWS, *MORE] if asked[1] in (T, ARRIVAL) and "empty" not in asked[2]]
+SECOND = [
+    "count(2)",
+    "punct()",
+    "delta(count, 1)",
+    "sliding, count(3), count(2)",
+    "sliding, delta(sum_a, 50), count(1)",
+    "retain 2 every 2",
+    "retain all",
+]
+
+
+@settings(max_examples=150)
+@given(st.data(), logs(), st.sampled_from(FIRST), st.sampled_from(SECOND), st.booleans(), st.booleans())
+def test_nights_of_a_chain_are_one_run(
+    data: st.DataObject, table: pa.Table, asked: Asked, second: str, keyed: bool, keyed_again: bool
+) -> None:
+    """Stage two goes on from its own state, over what stage one gave that night."""
+    window, order_by, options = asked
+    keyed |= "partitioned" in window
+    keyed_again &= keyed
+    table = table.sort_by("t") if order_by == T else table
+    calls = [parse_aggregate(text) for text in ("count()", "sum(a)", "top=max(a)")]
+    one = make_plan(
+        parse_window(window), table.schema, ["k"] if keyed else [], order_by, calls, Options(**options, at_end="flush")
+    )
+    again = [parse_aggregate(text) for text in ("count()", "sum(count)", "all=collect(top)")]
+    two = make_plan(
+        parse_window(second), one.schema, ["k"] if keyed_again else [], None, again, Options(), stream_of(one)
+    )
+    cuts = data.draw(st.lists(st.integers(0, len(table)), max_size=6).map(sorted))
+    firsts, seconds = Nights(one, "none"), Nights(two, "stream")
+    for i, (low, high) in enumerate(pairwise([0, *cuts, len(table)])):
+        end = "flush" if i == len(cuts) else "hold"
+        firsts.night([table.slice(low, high - low)], [[]], end, [], None)
+        given_tonight = firsts.results[-1].table
+        seconds.night([given_tonight], [[]], end, [], None, stream_of(one))
+    seconds.starts = firsts.starts
+    whole = run_in_memory(one, MemorySource([table], [[]]), [], None, "none").table
+    expected = run_in_memory(two, MemorySource([whole], [[]], stream_of(one)), [], None, "stream").table
+    order = [(name, "ascending") for name in stream_of(two).order]
+    some, alone = (found.sort_by(order).combine_chunks() for found in (seconds.table, expected))
+    assert same(some, alone), difference(some, alone)
+
+
+@settings(max_examples=150)
+@given(st.data(), logs(), st.sampled_from(["count(2)", "delta(a, 2)", "time(3)", "sliding, time(4), count(2)"]))
+def test_rows_before_the_last_of_earlier_nights_are_late(data: st.DataObject, table: pa.Table, window: str) -> None:
+    """All keys together, and equal is not late; the others give what one run over them gives."""
+    plan = make_plan(parse_window(window), table.schema, ["k"], T, [parse_aggregate("ids=collect(id)")], Options())
+    cuts = data.draw(st.lists(st.integers(0, len(table)), min_size=1, max_size=4).map(sorted))
+    nights, kept, newest = Nights(plan, "none"), [], None
+    for i, (low, high) in enumerate(pairwise([0, *cuts, len(table)])):
+        night = table.slice(low, high - low)
+        chunks, slices = data.draw(st.just([1, 2])), data.draw(st.sampled_from([None, pa.table({"k": ["b", "c"]})]))
+        nights.night([night], [[3, 5]], "flush" if i == len(cuts) else "hold", chunks, slices)
+        in_time = [row["id"] for row in night.to_pylist() if newest is None or row["t"] >= newest]
+        kept += in_time
+        late = len(night) - len(in_time)
+        assert nights.results[-1].counts.rejected == ({"late": late} if late else {})
+        newest = max([*night["t"].to_pylist(), *([] if newest is None else [newest])], default=None)
+    whole = run_in_memory(plan, MemorySource([table.take(pa.array(kept, pa.int64()))], [[]]), [], None, "none")
+    by = [("k", "ascending"), ("window", "ascending")]
+    some, one = (found.drop_columns(["_pos"]).sort_by(by).combine_chunks() for found in (nights.table, whole.table))
+    assert same(some, one), difference(some, one)
+
+
+def test_the_mark_behind_a_late_row_is_late_itself() -> None:
+    """Else it would end windows of rows that came after it."""
+    night = pa.table({"t": pa.array([5, 6], pa.int64()), "id": [0, 1], "flag": [False, False]})
+    late = pa.table({"t": pa.array([5], pa.int64()), "id": [2], "flag": [True]})
+    calls = [parse_aggregate("ids=collect(id)")]
+    nights = Nights(make_plan(parse_window("punct()"), night.schema, [], T, calls, Options()), "column:flag")
+    nights.night([night], [[]], "hold", [], None)
+    nights.night([late], [[]], "flush", [], None)
+    assert nights.results[1].counts.rejected == {"late": 1}
+    assert nights.table.select(["ids", "closed_by"]).to_pylist() == [{"ids": [0, 1], "closed_by": "end"}]

@@ -1,0 +1,507 @@
+"""Batched windows: the panes are the reference's lots, over every form of the clause.
+
+within 3                  1       2       4
+                          [1]     [1 2]   [2] [2 4]       the row at 1 goes before the row at 4 comes
+partition by k retain 1   a1      b2      a3
+                          [a1]    [a1 b2] [b2 a3]         not neighbours: lives
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, replace
+from decimal import Decimal
+from fractions import Fraction
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from references import batched as reference_batched
+from references import windows as reference
+from support import strategies as my
+from support.places import CASES
+from wincli.windowing.batched import batched_grid, batched_panes
+from wincli.windowing.contents import Contents, Lives, Ranges, entered, gathered, left, sizes
+from wincli.windowing.errors import DataError
+from wincli.windowing.panes import AT_END, BY_TICK, CLOSED_BY, Panes
+from wincli.windowing.parse import parse_window
+from wincli.windowing.sequence import Sequences, build, one_batch
+from wincli.windowing.setting import Clock, Setting
+from wincli.windowing.spec import Batched
+
+CASES = CASES / "batched_windows.json"
+MANY = settings(max_examples=2 * settings().max_examples)
+PLAIN = Setting()
+
+
+# --- both sides ---------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """A pane or a lot in plain values: rows by arrival position, where there is a clock instants in exact seconds."""
+
+    key: tuple[Any, ...]
+    number: int
+    rows: tuple[int, ...]
+    entered: tuple[int, ...]
+    left: tuple[int, ...]
+    closed_by: str
+    at: tuple[Any, ...] | None
+    pos: int | None
+    start: Any
+    end: Any
+
+
+def sequences_of(stream: my.Stream) -> Sequences:
+    rows = one_batch(stream.table)
+    return build(rows, np.arange(rows.num_rows), stream.key, stream.order, stream.table.column_names)
+
+
+def by_kernel(spec: Batched, stream: my.Stream, setting: Setting = PLAIN) -> list[Told]:
+    sequences = sequences_of(stream)
+    panes = batched_panes(spec, sequences, setting)
+    check_form(spec, panes)
+    lots = [panes.contents, entered(panes.contents), left(panes.contents)]
+    shown = zip(*(positions(contents, sequences) for contents in lots), strict=True)
+    starts, ends, ats = bounds_of(spec, panes, stream, setting)
+    columns = [reference.ticks_of(pa.chunked_array([sequences.rows[name]])) for name in stream.order]
+    if spec.within is not None:
+        columns[0] = retold(columns[0], stream.kind("clock"), told_type(spec, stream, setting.origin))
+    keys = () if sequences.keys is None else [reference.ticks_of(column) for column in sequences.keys.columns]
+    told: list[Told] = []
+    for p, (rows, came, went) in enumerate(shown):
+        cause = int(panes.cause[p])
+        at, pos = None, None
+        if cause == BY_TICK:
+            at, pos = (ats[p], *(None for _ in columns[1:])), -1
+        elif cause != AT_END:
+            at, pos = tuple(column[cause] for column in columns) or None, int(sequences.pos[cause])
+        key = tuple(values[panes.key[p]] for values in keys)
+        closed_by = CLOSED_BY[panes.closed_by[p]]
+        told.append(Told(key, int(panes.number[p]), rows, came, went, closed_by, at, pos, starts[p], ends[p]))
+    return told
+
+
+def check_form(spec: Batched, panes: Panes) -> None:
+    """Lives where rows may go before older ones, ranges everywhere else."""
+    out_of_turn = spec.unique is not None or (spec.retain is not None and bool(spec.partition_by))
+    assert isinstance(panes.contents, Lives if out_of_turn else Ranges)
+    if isinstance(panes.contents, Ranges):
+        assert not panes.contents.apart
+        assert panes.contents.row is None
+    else:
+        assert (panes.contents.enter < panes.contents.leave).all()
+
+
+def positions(contents: Contents, sequences: Sequences) -> list[tuple[int, ...]]:
+    rows, bounds = gathered(contents, 0, len(contents))
+    return [tuple(sequences.pos[rows[a:b]].tolist()) for a, b in pairwise(bounds.tolist())]
+
+
+def bounds_of(spec: Batched, panes: Panes, stream: my.Stream, setting: Setting) -> list[list[Any]]:
+    """Start, end and instant of each pane; without a clock all are null, as the kernel leaves them to the result."""
+    columns = [panes.start, panes.end, panes.at]
+    if spec.within is None:
+        assert columns == [None] * 3
+        return [[None] * len(panes)] * 3
+    kind = told_type(spec, stream, setting.origin)
+    assert [column.type for column in columns] == [kind] * 3
+    assert batched_grid(spec, stream.kind("clock"), setting.origin).type == kind
+    return [in_seconds(reference.ticks_of(pa.chunked_array([column])), kind) for column in columns]
+
+
+def told_type(spec: Batched, stream: my.Stream, origin: Fraction) -> pa.DataType:
+    grid = () if spec.every is None else (Fraction(spec.every), origin)
+    return reference.type_of_ticks(stream.kind("clock"), spec.within, *grid)
+
+
+def in_seconds(values: list[Any], kind: pa.DataType) -> list[Fraction]:
+    return [Fraction(value) * reference.seconds_per_unit(kind) for value in values]
+
+
+def retold(values: list[Any], kind: pa.DataType, other: pa.DataType) -> list[Fraction]:
+    """Values of one type as exact seconds after they were told in another."""
+    return in_seconds([reference.as_value(exact, other) for exact in in_seconds(values, kind)], other)
+
+
+def by_reference(spec: Batched, stream: my.Stream, **options: Any) -> list[Told]:
+    names = ("within", "every", "retain", "retain_all", "unique", "partition_by")
+    clause = {name: getattr(spec, name) for name in names}
+    kind = None if spec.within is None else stream.kind("clock")
+    lots = reference_batched.batched(
+        reference.read(stream.table), **clause, key=stream.key, order=stream.order, clock_kind=kind, **options
+    )
+    return [told_of(lot, spec, stream, **options) for lot in sorted(lots, key=lambda lot: (lot.key, lot.number))]
+
+
+def told_of(lot: reference_batched.Lot, spec: Batched, stream: my.Stream, **options: Any) -> Told:
+    at, start, end = lot.at, None, None
+    if spec.within is not None:
+        kind = told_type(spec, stream, options.get("origin", Fraction(0)))
+        first, start, end = in_seconds([lot.at[0], lot.start, lot.end], kind)
+        at = (first, *lot.at[1:])
+    return Told(lot.key, lot.number, lot.rows, lot.entered, lot.left, lot.closed_by, at, lot.pos, start, end)
+
+
+def check(spec: Batched, stream: my.Stream, clock: Any = None, origin: Fraction = Fraction(0)) -> None:
+    """The panes are the reference's lots, with the end and without it."""
+    measure = None if clock is None else measure_of(clock, stream.kind("clock"))
+    got = by_kernel(spec, stream, Setting(clock=measure, origin=origin))
+    for at_end in ("flush", "drop"):
+        want = by_reference(spec, stream, clock=clock, origin=origin, at_end=at_end)
+        assert [one for one in got if at_end == "flush" or one.closed_by != "end"] == want, f"{spec}, {at_end}"
+    assert parse_window(str(spec)) == spec  # no form that nobody can ask for
+
+
+def measure_of(value: Any, kind: pa.DataType) -> Clock:
+    """The ticks of a value, which may lie beyond its type."""
+    return int(value.scaleb(kind.scale)) if isinstance(value, Decimal) else value
+
+
+# --- strategies ---------------------------------------------------------------------------------------------------
+
+
+@st.composite
+def marked(draw: st.DrawFn, stream: my.Stream) -> my.Stream:
+    """The stream with columns to part by, ``p`` and ``q``, and one to be unique by, ``u``, each of a few values."""
+    table = stream.table
+    for name in ("p", "q", "u"):
+        kind = draw(st.sampled_from([pa.int64(), pa.string(), pa.float64(), pa.bool_()]))
+        values = [my.value_of(n, kind) for n in range(draw(st.integers(1, 4)))]
+        if pa.types.is_floating(kind):
+            values.append(-0.0)
+        cells = draw(st.lists(st.sampled_from(values), min_size=len(table), max_size=len(table)))
+        table = table.append_column(name, pa.array(cells, kind))
+    return replace(stream, table=table)
+
+
+@st.composite
+def limits(draw: st.DrawFn) -> dict[str, Any]:
+    """What makes rows go sooner: ``retain``, ``with unique``, and ``partition by``, which may change nothing."""
+    return {
+        "retain": draw(st.one_of(st.none(), st.integers(1, 5))),
+        "unique": draw(st.sampled_from([None, None, "u", "p"])),
+        "partition_by": draw(st.sampled_from([(), (), ("p",), ("p", "q")])),
+    }
+
+
+@st.composite
+def spans(draw: st.DrawFn, kind: pa.DataType) -> Fraction:
+    """A duration on a clock of a type: whole units of it, or finer where there is something finer."""
+    unit, _ = draw(my.grids(kind))
+    nanoseconds = pa.types.is_timestamp(kind) and kind.unit == "ns"
+    return unit if nanoseconds else unit * draw(st.sampled_from([1, 1, Fraction(1, 2), Fraction(5, 4)]))
+
+
+@st.composite
+def on_a_clock(draw: st.DrawFn) -> my.Stream:
+    """Rows on a clock that creeps, several of one instant among them, put in order by further columns too."""
+    stream = draw(marked(draw(my.clocked())))
+    further = draw(st.sampled_from([(), (), ("a",), ("q", "a")]))
+    return replace(stream, order=(*stream.order, *further))
+
+
+@st.composite
+def clocks(draw: st.DrawFn, stream: my.Stream) -> Any:
+    """Where the clock stands: where the last row left it, or further on."""
+    if not len(stream.table) or draw(st.booleans()):
+        return None
+    kind = stream.kind("clock")
+    return max(reference.ticks_of(stream.table["clock"])) + my.value_of(draw(st.integers(0, 100)), kind)
+
+
+# --- the panes are the reference's lots ---------------------------------------------------------------------------
+
+
+@MANY
+@given(st.data(), on_a_clock(), limits())
+def test_within(data: st.DataObject, stream: my.Stream, sooner: dict[str, Any]) -> None:
+    spec = Batched(within=data.draw(spans(stream.kind("clock"))), **sooner)
+    check(spec, stream, data.draw(clocks(stream)))
+
+
+@MANY
+@given(st.data(), on_a_clock(), limits())
+def test_within_every(data: st.DataObject, stream: my.Stream, sooner: dict[str, Any]) -> None:
+    kind = stream.kind("clock")
+    period, origin = data.draw(my.grids(kind))
+    spec = Batched(within=data.draw(spans(kind)), every=period, **sooner)
+    check(spec, stream, data.draw(clocks(stream)), origin or Fraction(0))
+
+
+@MANY
+@given(st.data(), my.streams(), limits(), st.one_of(st.none(), st.integers(1, 6)))
+def test_retain(data: st.DataObject, stream: my.Stream, sooner: dict[str, Any], every: int | None) -> None:
+    spec = Batched(every=every, **{**sooner, "retain": sooner["retain"] or 1})
+    check(spec, data.draw(marked(stream)))
+
+
+@given(my.streams())
+def test_retain_all(stream: my.Stream) -> None:
+    check(Batched(retain_all=True), stream)
+
+
+@MANY
+@given(st.data(), on_a_clock(), limits(), st.booleans())
+def test_a_key_on_its_own_gives_its_part_of_the_whole(
+    data: st.DataObject, stream: my.Stream, sooner: dict[str, Any], ticking: bool
+) -> None:
+    kind = stream.kind("clock")
+    every = data.draw(my.grids(kind))[0] if ticking else None
+    spec = Batched(within=data.draw(spans(kind)), every=every, **sooner)
+    stream = replace(stream, key=("flag",), order=("clock", "id"))
+    stands = max(reference.ticks_of(stream.table["clock"]), default=0)
+    setting = Setting(clock=measure_of(stands, kind))
+    whole = by_kernel(spec, stream, setting)
+    for flag in (False, True):
+        mine = stream.table["flag"].to_numpy() == flag
+        alone = by_kernel(spec, replace(stream, table=stream.table.filter(pa.array(mine))), setting)
+        place = np.flatnonzero(mine)  # of each row of the part in the whole
+        assert [
+            replace(
+                one,
+                rows=tuple(place[list(one.rows)]),
+                entered=tuple(place[list(one.entered)]),
+                left=tuple(place[list(one.left)]),
+                pos=one.pos if one.pos in (None, -1) else place[one.pos],
+            )
+            for one in alone
+        ] == [one for one in whole if one.key == (flag,)]
+
+
+# --- published cases ----------------------------------------------------------------------------------------------
+
+
+def published() -> list[Any]:
+    cases = [case for case in json.loads(CASES.read_text()) if "name" in case]
+    return [pytest.param(case, id=case["name"]) for case in cases]
+
+
+@pytest.mark.parametrize("case", published())
+def test_published_cases(case: dict[str, Any]) -> None:
+    stream, spec = stream_of(case)
+    clock = case.get("observe_until")
+    setting = Setting(clock=None if clock is None else float(clock), origin=Fraction(case["query_created_at"]))
+    told = [one for one in by_kernel(spec, stream, setting) if one.closed_by != "end"]
+    values = dict(zip(stream.table["id"].to_pylist(), stream.table["item"].to_pylist(), strict=True))
+    expected = case["expected"]
+    for name, field in (("istream", "entered"), ("rstream", "left")):
+        if name in expected:
+            lots = [(at_of(one), [values[pos] for pos in getattr(one, field)]) for one in told]
+            assert [lot for lot in lots if lot[1]] == [(float(one["t"]), texts(one["lot"])) for one in expected[name]]
+    amounts = dict(zip(stream.table["id"].to_pylist(), stream.table["amount"].to_pylist(), strict=True))
+    for name, total in (("sum", sum), ("count", len), ("max", max)):
+        if name in expected:
+            panes = [(at_of(one), total([amounts[pos] for pos in one.rows])) for one in told]
+            assert panes == [(float(one["t"]), one["value"]) for one in expected[name]]
+    if "group_sum" in expected:
+        assert [at_of(one) for one in told] == [float(one["t"]) for one in expected["group_sum"]]
+
+
+def at_of(one: Told) -> float:
+    assert one.at is not None
+    return float(one.at[0])
+
+
+def texts(items: list[Any]) -> list[str]:
+    return [json.dumps(item) for item in items]
+
+
+def stream_of(case: dict[str, Any]) -> tuple[my.Stream, Batched]:
+    """A case's items as a table: ``item`` as text, ``amount`` its last field, ``f0``, ``f1`` its fields as text."""
+    rows = [(float(lot["t"]), item) for lot in case["input"] for item in lot["items"]]
+    fields = [item if isinstance(item, list) else [item, item] for _, item in rows]
+    table = pa.table(
+        {
+            "id": range(len(rows)),
+            "clock": pa.array([t for t, _ in rows], pa.float64()),
+            "item": texts([item for _, item in rows]),
+            "amount": [field[1] for field in fields],
+            "first": [str(field[0]) for field in fields],
+            "band": [str(int(field[1] // 100)) for field in fields],
+        }
+    )
+    window = case["window"].removesuffix(" group by x").replace("floor(volume)/100", "band")
+    for name in ("partition by symbol", "partition by x", "partition by k"):
+        window = window.replace(name, "partition by first")
+    for name in ("unique letter", "unique key"):
+        window = window.replace(name, "unique first")
+    spec = parse_window(window)
+    assert isinstance(spec, Batched)
+    return my.Stream(table, (), ("clock",)), spec
+
+
+# --- one by one ---------------------------------------------------------------------------------------------------
+
+
+def table_of(clock: list[Any], kind: pa.DataType = pa.float64(), **columns: Any) -> my.Stream:  # noqa: B008
+    table = pa.table({"clock": pa.array(clock, kind), **columns})
+    return my.Stream(table, (), ("clock",))
+
+
+def test_an_expiry_comes_before_the_arrivals_of_its_instant() -> None:
+    #   2    4,4       d = 2: at 4 the row at 2 goes, then two rows come one by one; at 6 both go together
+    told = by_kernel(Batched(within=Fraction(2)), table_of([2, 4, 4], pa.int64()))
+    assert [(one.at, one.pos, one.rows, one.closed_by) for one in told] == [
+        ((2,), 0, (0,), "trigger"),
+        ((4,), -1, (), "expiry"),
+        ((4,), 1, (1,), "trigger"),
+        ((4,), 2, (1, 2), "trigger"),
+        ((6,), -1, (), "end"),
+    ]
+    assert [(one.start, one.end) for one in told] == [(0, 2), (2, 4), (2, 4), (2, 4), (4, 6)]
+
+
+def test_every_expiry_up_to_and_at_the_clock_has_fired_for_every_key() -> None:
+    #   x at 0, y at 3: the clock stands at 3, where x has gone; y goes only at the end
+    stream = replace(table_of([0, 3], pa.int64(), k=["x", "y"]), key=("k",))
+    told = by_kernel(Batched(within=Fraction(3)), stream)
+    assert [(one.key, one.at, one.closed_by) for one in told] == [
+        (("x",), (0,), "trigger"),
+        (("x",), (3,), "expiry"),
+        (("y",), (3,), "trigger"),
+        (("y",), (6,), "end"),
+    ]
+
+
+def test_the_last_tick_is_the_first_after_the_clock_and_nothing_drains() -> None:
+    #   3 | 4 . . . . | 9        every 4, within 100: ticks 0 4 8 12; the clock stands at 9, so 12 is of the end
+    told = by_kernel(Batched(within=Fraction(100), every=Fraction(4)), table_of([3, 4, 9], pa.int64()))
+    assert [(one.at, one.rows, one.closed_by, one.pos) for one in told] == [
+        ((4,), (0, 1), "batch", -1),
+        ((12,), (0, 1, 2), "end", -1),
+    ]
+
+
+def test_years_without_rows_cost_no_ticks() -> None:
+    second = 10**9
+    stream = table_of([0, 400 * 365 * 86_400 * second // 2], pa.timestamp("ns"))
+    told = by_kernel(Batched(within=Fraction(1, 1000), every=Fraction(1, 1000)), stream)
+    assert [len(one.rows) for one in told] == [1, 0, 1, 0]
+
+
+def test_an_expiry_between_two_units_is_told_in_a_finer_type() -> None:
+    stream = table_of([7], pa.timestamp("s", "UTC"))
+    panes = batched_panes(Batched(within=Fraction(5, 2)), sequences_of(stream), PLAIN)
+    assert panes.end == pa.array([7_000, 9_500], pa.timestamp("ms", "UTC"))
+    assert panes.start == pa.array([4_500, 7_000], pa.timestamp("ms", "UTC"))
+    days = batched_panes(Batched(within=Fraction(3600)), sequences_of(table_of([1], pa.date32())), PLAIN)
+    assert days.end == pa.array([86_400, 90_000], pa.timestamp("s"))
+
+
+def test_starts_are_told_as_finely_as_ends() -> None:
+    #   ticks at 0.5 1.5 2.5 ..., starts 1.5 s before them: on whole seconds, and yet told in the type of the ticks
+    spec = Batched(within=Fraction(3, 2), every=Fraction(1))
+    panes = batched_panes(spec, sequences_of(table_of([1], pa.timestamp("s"))), Setting(origin=Fraction(1, 2)))
+    assert panes.start == pa.array([0], pa.timestamp("ms"))
+    assert panes.end == pa.array([1_500], pa.timestamp("ms"))
+
+
+def test_a_tick_at_which_nothing_is_seen_gives_no_pane_after_a_key_whose_rows_stay() -> None:
+    #   x at 11 stays in sight; y at 1 is too old at the first tick, 4, and so never enters; y at 11 does
+    stream = replace(table_of([11, 1, 11], pa.int64(), k=["x", "y", "y"]), key=("k",))
+    told = by_kernel(Batched(within=Fraction(2), every=Fraction(4)), stream)
+    assert [(one.key, one.at, one.rows) for one in told] == [(("x",), (12,), (0,)), (("y",), (12,), (2,))]
+
+
+def test_a_float_goes_at_the_float_nearest_to_its_end() -> None:
+    #   0.2 + 0.1 is 0.30000000000000004 in floats, but the nearest to the exact sum is 0.3
+    told = by_kernel(Batched(within=Fraction(1, 10)), table_of([0.2, 0.3]))
+    assert [(one.at, one.rows) for one in told[:3]] == [
+        ((Fraction(0.2),), (0,)),
+        ((Fraction(0.3),), ()),
+        ((Fraction(0.3),), (1,)),
+    ]
+
+
+def test_lots_of_all_parts_that_are_short_come_in_together_at_the_end() -> None:
+    stream = table_of([1, 2, 3, 4], pa.int64(), k=["a", "b", "a", "a"])
+    told = by_kernel(Batched(retain=2, every=2, partition_by=("k",)), stream)
+    assert [(one.rows, one.entered, one.left, one.closed_by, one.at) for one in told] == [
+        ((0, 2), (0, 2), (), "batch", (3,)),
+        ((1, 2, 3), (1, 3), (0,), "end", None),
+    ]
+
+
+def test_a_row_that_finds_no_place_hides_nothing() -> None:
+    #   part a: u=x stays in sight when part b's lot brings a newer x, which is not among the last one of its part
+    stream = table_of([1, 2, 3, 4], pa.int64(), k=["a", "a", "b", "b"], u=["w", "x", "x", "y"])
+    told = by_kernel(Batched(retain=1, every=2, unique="u", partition_by=("k",)), stream)
+    assert [one.rows for one in told] == [(1,), (1, 3)]
+
+
+def test_a_row_hides_no_row_of_another_part() -> None:
+    #   at tick 2 two rows of part b come, of which the last stays; part a's x is older than the one that does not
+    stream = table_of([1, 2, 2], pa.int64(), g=["a", "b", "b"], u=["x", "x", "y"])
+    spec = Batched(within=Fraction(10), every=Fraction(1), retain=1, unique="u", partition_by=("g",))
+    assert [one.rows for one in by_kernel(spec, stream)][:2] == [(0,), (0, 2)]
+
+
+def test_an_older_row_that_comes_after_a_newer_one_of_another_part_is_seen() -> None:
+    #   part b's lot is full first; then part a's brings an x that is older than b's
+    stream = table_of([1, 2, 3, 4], pa.int64(), k=["a", "b", "b", "a"], u=["x", "y", "x", "z"])
+    told = by_kernel(Batched(retain=2, every=2, unique="u", partition_by=("k",)), stream)
+    assert [one.rows for one in told] == [(1, 2), (0, 1, 2, 3)]
+
+
+@pytest.mark.parametrize(
+    ("kind", "values"),
+    [
+        (pa.int64(), [2**63 - 2]),
+        (pa.timestamp("ns"), [-(2**63) + 1]),
+        (pa.decimal128(38, 10), [Decimal(2**63 - 2).scaleb(-10)]),
+        (pa.uint64(), [2**63]),
+        (pa.date32(), [2**31 - 1]),
+        (pa.float64(), [1e300]),
+        (pa.float64(), [2.0**53]),
+        (pa.float32(), [float(np.finfo(np.float32).max)]),
+    ],
+)
+@pytest.mark.parametrize("ticking", [False, True])
+def test_instants_beyond_what_the_clock_can_tell_are_an_error(kind: pa.DataType, values: Any, ticking: bool) -> None:
+    unit = Fraction(86_400 if pa.types.is_date32(kind) else 1)
+    with pytest.raises(DataError):
+        batched_panes(Batched(unit, unit if ticking else None), sequences_of(table_of(values, kind)), PLAIN)
+
+
+@pytest.mark.parametrize("window", ["within 5", "within 5 every 2", "retain 2 every 3", "retain all", "retain 1"])
+@pytest.mark.parametrize("key", [(), ("k",)])
+def test_no_rows_give_no_panes(window: str, key: tuple[str, ...]) -> None:
+    stream = replace(table_of([], k=pa.array([], pa.string())), key=key)
+    spec = parse_window(window)
+    assert isinstance(spec, Batched)
+    panes = batched_panes(spec, sequences_of(stream), PLAIN)
+    assert (len(panes), len(panes.contents)) == (0, 0)
+
+
+@pytest.mark.parametrize("kind", [pa.null(), pa.float64()])
+def test_columns_without_a_type_are_columns_without_rows(kind: pa.DataType) -> None:
+    stream = table_of([], kind, k=pa.array([], kind), u=pa.array([], kind))
+    for clause in ("within 5 retain 2", "within 5 every 2 retain 2"):
+        spec = parse_window(f"partition by k {clause} with unique u")
+        assert isinstance(spec, Batched)
+        assert len(batched_panes(spec, sequences_of(stream), PLAIN)) == 0
+
+
+def test_a_clock_that_runs_far_ahead_of_one_key_changes_nothing_for_it() -> None:
+    near = Setting(clock=100)
+    far = Setting(clock=2**62)
+    stream = table_of([1, 2, 3], pa.int64())
+    for spec in (Batched(within=Fraction(5)), Batched(within=Fraction(5), every=Fraction(3))):
+        assert by_kernel(spec, stream, near) == by_kernel(spec, stream, far)
+
+
+def test_sizes_over_many_keys_are_those_of_a_queue() -> None:
+    #   100,000 keys of one to three rows: a row goes with the row two after it
+    keys = np.repeat(np.arange(100_000), np.arange(100_000) % 3 + 1)
+    stream = my.Stream(pa.table({"k": keys}), ("k",), ())
+    panes = batched_panes(Batched(retain=2), sequences_of(stream), PLAIN)
+    rank = np.arange(len(keys)) - np.searchsorted(keys, keys)
+    assert (sizes(panes.contents) == np.minimum(rank + 1, 2)).all()
+    assert (panes.number == rank).all()

@@ -1,0 +1,237 @@
+"""Every case of ``tests/cases/batched_windows.json``, against the reference and the library.
+
+A case is a window clause, items at times, and what published outputs or rules say comes out, when: the items that
+entered (istream), those that left (rstream), and aggregates of the content after each change, also by group.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import groupby
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+import wincli
+from references import windows as reference
+from references.batched import Lot, batched, batched_groups
+from support.places import CASES
+from wincli.windowing.parse import parse_window
+from wincli.windowing.spec import Batched
+
+CASES = CASES / "batched_windows.json"
+EXPRESSIONS: dict[str, tuple[str, Callable[[Any], Any]]] = {
+    "floor(volume)/100": ("hundreds", lambda row: row["volume"] // 100)
+}
+"""What a clause partitions by, where it is no column: a name for it, and how a user would compute it first."""
+
+AGGREGATES: dict[str, Callable[[list[Any]], Any]] = {"sum": sum, "count": len, "max": max}
+CLOCKS = {"float": pa.float64(), "timestamp": pa.timestamp("us")}
+Told = list[tuple[Fraction, Any]]  # the second of each output, and what it holds
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """A case of the file. ``columns``: the fields of an item, the last of which is aggregated; ``group_by`` is no part
+    of ``window`` here; ``until``: where the clock stands when one stops looking.
+    """
+
+    name: str
+    window: str
+    group_by: tuple[str, ...]
+    columns: tuple[str, ...]
+    origin: Fraction
+    until: Fraction
+    records: tuple[dict[str, Any], ...]
+    expected: dict[str, Told]
+
+    @property
+    def measure(self) -> str:
+        return self.columns[-1]
+
+    @property
+    def spec(self) -> Batched:
+        found = parse_window(self.window)
+        assert isinstance(found, Batched)
+        return found
+
+    def table(self, clock: pa.DataType) -> pa.Table:
+        times = [reference.as_value(record["at"], clock) for record in self.records]
+        others = {name: [record[name] for record in self.records] for name in self.records[0] if name != "at"}
+        return pa.table({"at": pa.array(times, clock), **others})
+
+
+def cases() -> list[Case]:
+    return [case_of(case) for case in json.loads(CASES.read_text()) if "name" in case]
+
+
+def case_of(case: dict[str, Any]) -> Case:
+    window, *group_by = case["window"].split(" group by ")
+    computed = {name: of for text, (name, of) in EXPRESSIONS.items() if text in window}
+    for text, (name, _) in EXPRESSIONS.items():
+        window = window.replace(text, name)
+    items = [(lot["t"], item) for lot in case["input"] for item in lot["items"]]
+    columns = item_columns(case, [item for _, item in items])
+    records = [{"at": seconds(t), **dict(zip(columns, as_list(item), strict=True))} for t, item in items]
+    records = [{**record, **{name: of(record) for name, of in computed.items()}} for record in records]
+    return Case(
+        name=case["name"],
+        window=window,
+        group_by=tuple(group_by),
+        columns=columns,
+        origin=seconds(case["query_created_at"]),
+        until=seconds(case.get("observe_until", max(t for t, _ in items))),
+        records=tuple(records),
+        expected={what: [told(what, output) for output in outputs] for what, outputs in case["expected"].items()},
+    )
+
+
+def item_columns(case: dict[str, Any], items: list[Any]) -> tuple[str, ...]:
+    """Names for the fields of an item: a clause partitions by, groups by and is unique in the first of two."""
+    if "volume" in case["window"]:
+        return "symbol", "volume"
+    named = re.search(r"(?:partition by|group by|with unique) (\w+)", case["window"])
+    return (named[1], "v") if named and isinstance(items[0], list) else ("v",)
+
+
+def as_list(item: Any) -> list[Any]:
+    return item if isinstance(item, list) else [item]
+
+
+def seconds(number: float) -> Fraction:
+    return Fraction(str(number))
+
+
+def told(what: str, output: dict[str, Any]) -> tuple[Fraction, Any]:
+    if what == "group_sum":
+        return seconds(output["t"]), {group["key"]: group["value"] for group in output["lot"]}
+    if what in AGGREGATES:
+        return seconds(output["t"]), output["value"]
+    return seconds(output["t"]), [tuple(as_list(item)) for item in output["lot"]]
+
+
+# --- the reference ------------------------------------------------------------------------------------------------
+
+
+def by_reference(case: Case, clock: pa.DataType) -> dict[str, Told]:
+    rows, spec = reference.read(case.table(clock)), case.spec
+    lots = batched(
+        rows,
+        within=spec.within,
+        every=spec.every,
+        retain=spec.retain,
+        retain_all=spec.retain_all,
+        unique=spec.unique,
+        partition_by=spec.partition_by,
+        order=["at"],
+        clock_kind=clock,
+        clock=reference.as_value(case.until, clock),
+        origin=case.origin,
+        at_end="drop",
+    )
+    items = {pos: tuple(row[name] for name in case.columns) for pos, row in rows.items()}
+
+    def at(lot: Lot) -> Fraction:
+        assert lot.at is not None
+        return Fraction(lot.at[0]) * reference.seconds_per_unit(clock)
+
+    def values(lot: Lot) -> list[Any]:
+        return [rows[pos][case.measure] for pos in lot.rows]
+
+    def found(what: str) -> Told:
+        if what == "group_sum":
+            groups = batched_groups(lots, rows, case.group_by)
+            return lots_of((at(lot), (lot.group[0], sum(values(lot)))) for lot in groups if lot.group)
+        if what in AGGREGATES:
+            return [(at(lot), AGGREGATES[what](values(lot))) for lot in lots]
+        moved = [(at(lot), lot.entered if what == "istream" else lot.left) for lot in lots]
+        return [(second, [items[pos] for pos in some]) for second, some in moved if some]
+
+    return {what: found(what) for what in case.expected}
+
+
+def lots_of(groups: Iterable[tuple[Fraction, tuple[Any, Any]]]) -> Told:
+    """The groups of one second as one output; no case has two outputs by group in one second."""
+    return [(second, dict(value for _, value in some)) for second, some in groupby(groups, key=lambda group: group[0])]
+
+
+# --- the library --------------------------------------------------------------------------------------------------
+
+
+def by_library(case: Case, clock: pa.DataType) -> dict[str, Told]:
+    return {what: library_output(case, what, clock) for what in case.expected}
+
+
+def library_output(case: Case, what: str, clock: pa.DataType) -> Told:
+    options: dict[str, Any] = {"order_by": "at", "at_end": "drop"}
+    if case.spec.within is not None:
+        options |= {"clock": case.until} | ({} if case.spec.every is None else {"origin": case.origin})
+    if what in ("istream", "rstream"):
+        options["emit"] = "entered" if what == "istream" else "left"
+        return moved(case, wincli.aggregate(case.table(clock), case.window, **options), clock)
+    function = "sum" if what == "group_sum" else what
+    call = f"value={function}({'' if function == 'count' else case.measure})"
+    options["group_by"] = case.group_by
+    result = wincli.aggregate(case.table(clock), case.window, aggregates=[call], **options)
+    at, values = seconds_of(result["_at"], clock), result["value"].to_pylist()
+    if what != "group_sum":
+        return list(zip(at, values, strict=True))
+    groups = result[case.group_by[0]].to_pylist()
+    return lots_of(zip(at, zip(groups, values, strict=True), strict=True))
+
+
+def moved(case: Case, result: pa.Table, clock: pa.DataType) -> Told:
+    """The rows of one window are one lot. It came out when the window ended, or with its last row."""
+    columns = [result[name].to_pylist() for name in case.columns]
+    items = zip(*columns, strict=True)
+    lots = zip(result["window"].to_pylist(), seconds_of(result["window_end"], clock), items, strict=True)
+    by_window = groupby(lots, key=lambda row: row[:2])
+    return [(second, [row[2] for row in rows]) for (_, second), rows in by_window]
+
+
+def seconds_of(column: pa.ChunkedArray, clock: pa.DataType) -> list[Fraction]:
+    assert column.type == clock
+    return [Fraction(value) * reference.seconds_per_unit(clock) for value in reference.ticks_of(column)]
+
+
+# --- both ---------------------------------------------------------------------------------------------------------
+
+
+def check(case: Case, got: dict[str, Told]) -> None:
+    for what, wanted in case.expected.items():
+        if got[what] != wanted:
+            lines = [f"{case.name}: {case.window}: {what}", *side_by_side(wanted, got[what])]
+            pytest.fail("\n".join(lines), pytrace=False)
+
+
+def side_by_side(wanted: Told, got: Told) -> Sequence[str]:
+    return [
+        *(f"  ok      {float(t)}: {value}" for t, value in wanted if (t, value) in got),
+        *(f"  missing {float(t)}: {value}" for t, value in wanted if (t, value) not in got),
+        *(f"  wrong   {float(t)}: {value}" for t, value in got if (t, value) not in wanted),
+    ]
+
+
+@pytest.mark.parametrize("clock", CLOCKS.values(), ids=CLOCKS)
+@pytest.mark.parametrize("case", cases(), ids=lambda case: case.name)
+def test_reference_conforms(case: Case, clock: pa.DataType) -> None:
+    got = by_reference(case, clock)
+    check(case, got)
+
+
+@pytest.mark.parametrize("clock", CLOCKS.values(), ids=CLOCKS)
+@pytest.mark.parametrize("case", cases(), ids=lambda case: case.name)
+def test_library_conforms(case: Case, clock: pa.DataType) -> None:
+    got = by_library(case, clock)
+    check(case, got)
+
+
+def test_every_case_says_something_that_is_checked() -> None:
+    known = {"istream", "rstream", "group_sum", *AGGREGATES}
+    assert len(cases()) == 21
+    assert all(case.expected and set(case.expected) <= known for case in cases())

@@ -1,0 +1,269 @@
+"""What people write who come from other tools: it works, or they are told how it is written here."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from pathlib import Path
+
+import pytest
+
+from support.in_process import wincli_here
+from wincli.cli.asked import read_job
+from wincli.cli.variables import strange_variables
+from wincli.conf.paths import expanded
+from wincli.conf.values import names
+from wincli.readers.options import parse_schema
+from wincli.windowing.errors import ConfigError, SpecError, WincliError
+from wincli.windowing.parse import parse_aggregate, parse_duration, parse_window
+
+CSV = "ts,user,amount\n2026-11-01T10:00:00,a,1\n2026-11-01T11:30:00,a,2\n"
+HEAD = "input: in\noutput: out\n"
+
+
+@pytest.fixture(autouse=True)
+def _here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("x.csv").write_text(CSV)
+
+
+def mistake(text: str) -> str:
+    """What is told of a job file."""
+    Path("j.yaml").write_text(text)
+    with pytest.raises(WincliError) as caught:
+        read_job({"paths": ["j.yaml"]})
+    return str(caught.value)
+
+
+# Durations, windows, aggregates
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"),
+    [
+        ("1w", 604800),
+        ("5min", 300),
+        ("5 minutes", 300),
+        ("1.5 hours", 5400),
+        ("2 d", 172800),
+        ("1 second", 1),
+        ("250 milliseconds", Fraction(1, 4)),
+        ("3us", Fraction(3, 10**6)),
+    ],
+)
+def test_units_in_words_are_durations(text: str, seconds: Fraction) -> None:
+    assert parse_duration(text) == seconds
+    assert parse_window(f"time({text})") == parse_window(f"time({float(seconds):.6f})")
+    assert parse_window(f"within {text} every {text} retain 3") == parse_window(
+        f"within {float(seconds):.6f} every {float(seconds):.6f} retain 3"
+    )
+
+
+def test_durations_in_words_are_options_and_keys() -> None:
+    Path("j.yaml").write_text(HEAD + "window: timeInterval, intervalDuration(1 hour)\nlag: 5 minutes\n")
+    assert read_job({"paths": ["j.yaml"]}).stages[0].options.lag == 300
+    flags = {"window": "timeInterval, intervalDuration(1 hour)", "lag": "1w"}
+    assert read_job({"paths": ["in", "out"], **flags}).stages[0].options.lag == 604800
+
+
+@pytest.mark.parametrize("text", ["count(5 minutes)", "delta(ts, 5 parsecs)", "retain 3 days"])
+def test_units_where_none_belong_are_refused(text: str) -> None:
+    with pytest.raises(SpecError):
+        parse_window(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "here"),
+    [
+        ("session(ts, 30m)", "gap(ts, 30m)"),
+        ("hop(1h, 5m)", "timeInterval, intervalDuration(1h), creationPeriod(5m)"),
+        ("TUMBLE(ts, 5m)", "time(5m)"),
+    ],
+)
+def test_windows_of_sql_are_told_in_words_of_ours(text: str, here: str) -> None:
+    with pytest.raises(SpecError) as caught:
+        parse_window(text)
+    assert caught.value.do == f"here it is written {here}"
+    parse_window(here)
+
+
+@pytest.mark.parametrize(
+    ("name", "ours"), [("avg", "mean"), ("average", "mean"), ("variance", "var"), ("stdev", "stddev"), ("AVG", "mean")]
+)
+def test_aggregates_of_other_tools_are_ours(name: str, ours: str) -> None:
+    assert parse_aggregate(f"{name}(x)") == parse_aggregate(f"{ours}(x)")
+    assert parse_aggregate(f"mine:{name}(x)").function == f"mine:{name}"
+
+
+def test_an_alias_works_and_is_noted_once(tmp_path: Path) -> None:
+    ran = wincli_here("run", "x.csv", "out", "-w", "count(2)", "-a", "avg(amount)", "-a", "b=avg(amount)", cwd=tmp_path)
+    assert ran.code == 0
+    assert ran.notes.count("avg is called mean here, and so is its column") == 1
+
+
+def test_a_filter_that_is_no_option_is_told_what_to_do(tmp_path: Path) -> None:
+    ran = wincli_here("run", "x.csv", "out", "-w", "count(2)", "--where", "amount > 1", cwd=tmp_path)
+    assert ran.code == 2
+    assert ran.err.startswith(
+        "wincli: error: no such option: --where; no option leaves out rows: filter the input before"
+    )
+
+
+# Job files
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "whole"),
+    [
+        ("window: count(2)\nagg: [quantile(x, 0.5)]\n", 4, '"quantile(x, 0.5)"'),
+        ("agg:\n  - sum(x)\nstages: [{window: delta(ts, 60), key: a}]\n", 5, '"delta(ts, 60)"'),
+    ],
+)
+def test_a_comma_that_cuts_a_call_is_told_with_the_quotes_it_needs(text: str, line: int, whole: str) -> None:
+    told = mistake(HEAD + text)
+    assert told.startswith(f"j.yaml:{line}: the comma behind ")
+    assert "put the whole of it in quotes" in told
+    assert whole in told
+
+
+def test_quoted_commas_are_no_mistake() -> None:
+    Path("j.yaml").write_text(HEAD + 'window: count(2)\nagg: ["quantile(amount, 0.5)", sum(amount)]\n')
+    assert len(read_job({"paths": ["j.yaml"]}).job.stages[0].agg) == 2
+
+
+def test_home_and_variables_are_put_into_paths(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", "/home/$me")
+    monkeypatch.setenv("LOGS", "/data/~logs")
+    Path("j.yaml").write_text(
+        "input: [~/a, '${LOGS}/b', ./~]\noutput: ${LOGS}/out$${LOGS}\nstate: '~'\nwindow: count(2)\n"
+    )
+    job = read_job({"paths": ["j.yaml"]}).job
+    assert job.input == ("/home/$me/a", "/data/~logs/b", "./~")
+    assert job.output == "/data/~logs/out${LOGS}"
+    assert job.state == "/home/$me"
+    assert expanded("part/{date}$5") == "part/{date}$5"
+
+
+def test_a_variable_that_is_not_set_is_an_error_with_its_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LOG_FOLDER", "x")
+    told = mistake("window: count(2)\noutput: out\ninput: ${LOG_FOLDR}/a\n")
+    assert told == ("j.yaml:3: input names ${LOG_FOLDR}, and no such variable is set; did you mean ${LOG_FOLDER}?")
+    assert "begins with ~nobody_here" in mistake("window: count(2)\noutput: out\ninput: ~nobody_here/a\n")
+
+
+def test_advice_in_stages_names_the_key(tmp_path: Path) -> None:
+    late = "  - name: late\n    window: time(1h)\n    order_by: arrival\n"
+    Path("j.yaml").write_text("input: x.csv\noutput: out\nstages:\n  - window: count(1)\n" + late)
+    ran = wincli_here("run", "j.yaml", cwd=tmp_path)
+    assert ran.code == 2
+    assert ran.err.rstrip().endswith("needs a clock, and arrival order has none; say order_by: COLUMN")
+    assert "stage late: " in ran.err
+    flags = wincli_here("run", "x.csv", "out", "-w", "time(1h)", "--order-by", "arrival", cwd=tmp_path)
+    assert flags.err.rstrip().endswith("say --order-by COLUMN")
+
+
+@pytest.mark.parametrize("nested", ["[" * 3000, "[" * 3000 + "]" * 3000, "{" * 3000, "\n" + "- " * 3000 + "a"])
+def test_brackets_without_end_are_an_error_with_a_line(nested: str) -> None:
+    told = mistake(f"window: count(2)\nkey: {nested}\n")
+    assert told.startswith(("j.yaml:2: this is nested too deeply", "j.yaml:3: this is nested too deeply"))
+
+
+# Numbers and names that no program expects
+
+NINES = "9" * 5000
+
+
+@pytest.mark.parametrize("key", ["keep", "lag", "split_size", "origin", "max_rejects", "plain", "mode", "start"])
+def test_a_number_of_5000_digits_in_a_job_file_is_a_mistake_in_one_line(key: str) -> None:
+    told = mistake(HEAD + f"window: count(2)\n{key}: {NINES}\n")
+    assert key in told
+    assert len(told) < 400
+
+
+@pytest.mark.parametrize("option", ["--keep", "--max-rejects", "--exit-code-noop", "--lag", "--origin", "--slice-size"])
+def test_a_number_of_5000_digits_as_an_option_is_a_mistake_in_one_line(option: str, tmp_path: Path) -> None:
+    ran = wincli_here("run", "x.csv", "out", "-w", "count(2)", option, NINES, cwd=tmp_path)
+    assert (ran.code, ran.err.count("\n")) == (2, 1)
+    assert len(ran.err) < 500
+
+
+@pytest.mark.parametrize("text", [f"count({NINES})", f"time({NINES})", f"within {NINES}"])
+def test_a_number_of_5000_digits_in_a_spec_is_a_mistake(text: str) -> None:
+    with pytest.raises(SpecError):
+        parse_window(text)
+
+
+@pytest.mark.parametrize("text", [f"a:decimal({NINES},2)", f"a:decimal(10,{NINES})"])
+def test_a_number_of_5000_digits_in_a_type_is_a_mistake(text: str) -> None:
+    with pytest.raises(SpecError):
+        parse_schema(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("a\nb", ("a\nb",)),
+        ("a\rb,c", ("a\rb", "c")),
+        ('"a,b" , c', ("a,b", "c")),
+        ('"a""b" desc', ('a"b desc',)),
+        (",a,,", ("a",)),
+        ("x" * 200_000, ("x" * 200_000,)),
+    ],
+)
+def test_names_of_columns_may_hold_anything(text: str, found: tuple[str, ...]) -> None:
+    assert names(text) == found
+
+
+def test_a_name_whose_quote_is_open_is_refused() -> None:
+    with pytest.raises(ConfigError, match="has a quote that is not closed"):
+        names('"a,b')
+
+
+def test_a_key_with_a_line_end_is_a_column_that_is_not_there(tmp_path: Path) -> None:
+    ran = wincli_here("run", "x.csv", "out", "-w", "count(2)", "-k", "a\nb", cwd=tmp_path)
+    assert ran.code == 2
+    assert "there is no column 'a\\nb' for the key" in ran.err
+
+
+# Inputs
+
+
+@pytest.mark.parametrize(
+    "text",
+    ['[{"a":1},\n{"a":2}]\n', '[\n {"a":1},\n {"a":2}\n]\n', '[{"a":1},{"a":2}]', '\n [\n{\n"a":1\n},\n{"a":2}\n]'],
+)
+def test_a_json_array_is_told_with_how_to_convert_it(text: str, tmp_path: Path) -> None:
+    Path("a.json").write_text(text)
+    ran = wincli_here("run", "a.json", "out", "-w", "count(2)", cwd=tmp_path)
+    assert ran.code == 3
+    assert "a.json is one JSON array" in ran.err
+    assert "pipe it through jq -c '.[]'" in ran.err
+
+
+def test_a_line_that_is_an_array_among_objects_is_a_reject(tmp_path: Path) -> None:
+    Path("a.jsonl").write_text('[{"a":1},{"a":2}]\n{"a":3}\n[1]\n')
+    ran = wincli_here("run", "a.jsonl", "out", "-w", "count(2)", cwd=tmp_path)
+    assert ran.code == 0
+    assert "2 rejected (unparsable 2)" in ran.err
+
+
+def test_folders_named_by_dates_beside_a_time_are_told_which_to_name(tmp_path: Path) -> None:
+    for day in ("2026-11-01", "2026-11-02"):
+        Path(f"in/dt={day}").mkdir(parents=True)
+        Path(f"in/dt={day}/a.csv").write_text(CSV)
+    ran = wincli_here("run", "in", "out", "-w", "time(1h)", cwd=tmp_path)
+    assert ran.code == 2
+    assert ran.err.rstrip().endswith("needs a clock, and the input has ts and the date dt; say --order-by ts")
+
+
+def test_variables_that_nothing_reads_are_noted_with_the_nearest() -> None:
+    environ = ["WINCLI_WINDOWS", "WINCLI_KEY", "WINCLI_CLASS_ARCHIVE", "WINCLI_WORKER_LOCK", "WINCLI_XYZZY", "HOME"]
+    assert strange_variables(environ) == (
+        "nothing reads the variable WINCLI_WINDOWS; did you mean WINCLI_WINDOW?",
+        "nothing reads the variable WINCLI_XYZZY",
+    )
+
+
+def test_a_strange_variable_is_noted_by_a_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("WINCLI_EMITT", "rows")
+    ran = wincli_here("run", "x.csv", "out", "-w", "count(2)", cwd=tmp_path)
+    assert "nothing reads the variable WINCLI_EMITT; did you mean WINCLI_EMIT?" in ran.notes

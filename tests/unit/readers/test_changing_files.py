@@ -1,0 +1,153 @@
+"""Files that change while they are read: an error that names the file, never rows of two versions."""
+
+from __future__ import annotations
+
+import gzip
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from pyarrow import fs
+
+from support.readers import read_all, source
+from wincli.readers.files import Located, check_all
+from wincli.readers.joint import Share, join
+from wincli.readers.listing import list_files
+from wincli.windowing.errors import InputError
+
+FORMS = ("csv", "csv.gz", "jsonl", "jsonl.gz", "parquet")
+CHANGED = r"in/b\.{} has changed since the run began; run it again when nothing writes to it"
+
+
+def write(path: Path, value: int, rows: int = 3) -> None:
+    """Write rows of one value in the format of the name; whatever the value, of the same size."""
+    if path.name.endswith("parquet"):
+        pq.write_table(pa.table({"a": [value] * rows}), path, compression="none", use_dictionary=False)
+        return
+    text = "a\n" + f"{value}\n" * rows if ".csv" in path.name else f'{{"a":{value}}}\n' * rows
+    path.write_bytes(gzip.compress(text.encode(), mtime=0) if path.name.endswith("gz") else text.encode())
+
+
+def replace_later(path: Path) -> None:
+    """Put another file of the same size in its place, as `mv` does: only the time differs, by a nanosecond."""
+    was = path.stat()
+    other = path.with_name(f".{path.name}")
+    write(other, 2)
+    assert other.stat().st_size == was.st_size
+    os.utime(other, ns=(was.st_mtime_ns, was.st_mtime_ns + 1))
+    other.rename(path)
+
+
+def grow(path: Path) -> None:
+    time = path.stat().st_mtime_ns
+    path.write_bytes(path.read_bytes() * 2)
+    os.utime(path, ns=(time, time))
+
+
+def shrink(path: Path) -> None:
+    time = path.stat().st_mtime_ns
+    os.truncate(path, path.stat().st_size - 2)
+    os.utime(path, ns=(time, time))
+
+
+CHANGES: tuple[Callable[[Path], None], ...] = (replace_later, grow, shrink)
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "in").mkdir()
+    return Path("in")
+
+
+@pytest.mark.parametrize("change", CHANGES)
+@pytest.mark.parametrize("form", FORMS)
+def test_a_file_that_changes_after_it_was_listed_is_not_read(
+    folder: Path, form: str, change: Callable[[Path], None]
+) -> None:
+    for name in ("a", "b"):
+        write(folder / f"{name}.{form}", 1)
+    opened = source("in")
+    assert [row["a"] for row in read_all(opened).rows] == [1] * 6
+    opened.check_unchanged()
+    change(folder / f"b.{form}")
+    message = CHANGED.format(form.replace(".", r"\."))
+    with pytest.raises(InputError, match=message):
+        read_all(opened)
+    with pytest.raises(InputError, match=message):
+        opened.check_unchanged()
+    with pytest.raises(InputError, match=message):
+        join([Share(opened)]).check_unchanged()
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_a_file_that_vanishes_after_it_was_listed_is_named(folder: Path, form: str) -> None:
+    for name in ("a", "b"):
+        write(folder / f"{name}.{form}", 1)
+    opened = source("in")
+    (folder / f"b.{form}").unlink()
+    for act in (lambda: read_all(opened), opened.check_unchanged):
+        with pytest.raises(InputError, match=r"in/b\.\S+ is not there any more; run it again when nothing changes"):
+            act()
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_a_file_that_changes_between_two_looks_at_it_is_not_read(
+    folder: Path, form: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Text is gone through for types, then read; of Parquet footers are read first: each opens the file anew."""
+    write(folder / f"b.{form}", 1)
+    compare = Located._compare
+
+    def changed_meanwhile(place: Located, size: int, mtime_ns: int | None) -> None:
+        compare(place, size, mtime_ns)
+        replace_later(folder / f"b.{form}")
+
+    monkeypatch.setattr(Located, "_compare", changed_meanwhile)
+    with pytest.raises(InputError, match=CHANGED.format(form.replace(".", r"\."))):
+        read_all(source("in"))
+
+
+def test_what_is_opened_may_be_replaced_only_before_that_is_looked_at(folder: Path) -> None:
+    write(folder / "b.csv", 1)
+    place = list_files(["in"]).files[0].place
+    assert place.open_file().read() == b"a\n1\n1\n1\n"
+    replace_later(folder / "b.csv")
+    with pytest.raises(InputError, match="has changed"):
+        place.open_file()
+    with pytest.raises(InputError, match="has changed"):
+        place.open_stream()
+
+
+def test_files_of_a_store_are_compared_by_the_second_and_folder_by_folder(folder: Path, tmp_path: Path) -> None:
+    """Some stores tell less of the time of a file that is asked for than of one in a list."""
+    store = fs.SubTreeFileSystem(str(tmp_path), fs.LocalFileSystem())
+    names = [f"{at:02}.csv" for at in range(20)]
+    for name in names:
+        write(folder / name, 1)
+        os.utime(folder / name, ns=(0, 7 * 10**9 + 999))
+    infos = sorted(store.get_file_info(fs.FileSelector("in")), key=lambda info: info.path)
+    places = [Located(store, info.path, info.path, info.size, info.mtime_ns // 10**9 * 10**9) for info in infos]
+    for few in (places, places[:3]):
+        check_all(few)
+        few[0].open_file().close()
+    os.utime(folder / "02.csv", ns=(0, 8 * 10**9))
+    for few in (places, places[:3]):
+        with pytest.raises(InputError, match=r"in/02\.csv has changed"):
+            check_all(few)
+    (folder / "01.csv").unlink()
+    for few in (places, places[:3]):
+        with pytest.raises(InputError, match=r"in/01\.csv is not there any more"):
+            check_all(few)
+
+
+def test_times_of_files_are_told_as_arrow_tells_them(folder: Path) -> None:
+    """Records of earlier versions hold what Arrow told: files must be known by it again."""
+    write(folder / "b.csv", 1)
+    for ns in (0, 1, 999, 1_234_567_890_123_456_789, 1_763_800_000_999_999_999, 1_763_800_000_000_000_500):
+        os.utime(folder / "b.csv", ns=(ns, ns))
+        told = fs.LocalFileSystem().get_file_info("in/b.csv").mtime.isoformat()
+        assert list_files(["in"]).files[0].mtime == told

@@ -1,0 +1,306 @@
+from __future__ import annotations
+
+import bz2
+import datetime as dt
+import gzip
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from support.readers import column, read_all, source
+from wincli.readers.records import Dialect, locate, tally
+from wincli.windowing.errors import InputError
+
+UTC = dt.UTC
+
+
+@pytest.fixture
+def csv(tmp_path: Path) -> Any:
+    def write(text: str | bytes, name: str = "x.csv") -> Path:
+        path = tmp_path / name
+        path.write_bytes(text.encode() if isinstance(text, str) else text)
+        return path
+
+    return write
+
+
+def types(opened: Any) -> dict[str, str]:
+    return {field.name: str(field.type) for field in opened.schema}
+
+
+def test_types_are_inferred_over_the_whole_data(csv: Any) -> None:
+    rows = ["1,1,true,2020-01-01,2020-01-01 10:00:00,2020-01-01T10:00:00Z,x,", "2,2.5,FALSE,2020-01-02,2020-01-01,,,"]
+    opened = source(csv("i,f,b,d,t,z,s,n\n" + "\n".join(rows) + "\n"), split_bytes=20)
+    assert types(opened) == {
+        **{"i": "int64", "f": "double", "b": "bool", "d": "date32[day]", "t": "timestamp[us]"},
+        **{"z": "timestamp[us, tz=UTC]", "s": "string", "n": "null"},
+    }
+    assert [tuple(row.values()) for row in read_all(opened).rows] == [
+        (
+            *(1, 1.0, True, dt.date(2020, 1, 1), dt.datetime(2020, 1, 1, 10)),
+            *(dt.datetime(2020, 1, 1, 10, tzinfo=UTC), "x", None),
+        ),
+        (2, 2.5, False, dt.date(2020, 1, 2), dt.datetime(2020, 1, 1), None, None, None),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("values", "kind"),
+    [
+        (["1", "", "3"], "int64"),
+        (["1", '""'], "int64"),
+        (["1", "99999999999999999999"], "double"),
+        (["0", "true"], "string"),
+        (["0x1F", "0x20"], "string"),
+        (["1", "x"], "string"),
+        (["2020-01-01", "2020-01-01T10:00Z"], "string"),
+        (["2020-01-01 00:00:00", "2020-01-01 00:00:00Z"], "string"),
+        (["2020-01-01 00:00:00.123456", "2020-01-01"], "timestamp[us]"),
+        (["2020-01-01 00:00:00.123456789", "2020-01-01"], "timestamp[ns]"),
+        (["9999-12-31 00:00:00", "2020-01-01 00:00:00.5"], "timestamp[us]"),
+        (["10:00:00"], "string"),
+        (["nan", "1"], "double"),
+        (['""', '""'], "null"),
+        ([], "null"),
+    ],
+)
+@pytest.mark.parametrize("split_bytes", [1, 1 << 20])
+def test_the_type_of_a_column(csv: Any, values: list[str], kind: str, split_bytes: int) -> None:
+    rows = "".join(f"{value},0\n" for value in values)
+    assert types(source(csv("a,b\n" + rows), split_bytes=split_bytes))["a"] == kind
+
+
+def test_late_values_change_the_type_of_a_large_file(csv: Any) -> None:
+    head = "".join(f"{i},{i},{i},2020-01-01 00:00:00,\n" for i in range(20_000))
+    tail = "1.5,x,3,2020-01-01 00:00:00.000000001,7\n"
+    opened = source(csv("a,b,c,d,e\n" + head + tail))
+    assert list(types(opened).values()) == ["double", "string", "int64", "timestamp[ns]", "int64"]
+    assert opened.explain_type("b") is not None
+    assert opened.explain_type("b").endswith("x.csv has 'x' at line 20002")  # type: ignore[union-attr]
+    assert opened.explain_type("a") is None
+    assert read_all(opened).rows[-1]["e"] == 7
+
+
+def test_what_made_a_column_text_is_found_in_its_split(csv: Any) -> None:
+    opened = source(csv("ts,n\n1,1\n2,2\n-,3\n4,4\n"), split_bytes=4)
+    assert opened.explain_type("ts") is not None
+    assert opened.explain_type("ts").endswith("x.csv has '-' at line 4")  # type: ignore[union-attr]
+    mixed = source(csv("ts\n1\n2020-01-01\n"))
+    assert types(mixed)["ts"] == "string"
+    assert mixed.explain_type("ts") is None
+
+
+def test_empty_fields_are_null_and_quoted_ones_empty_texts(csv: Any) -> None:
+    opened = source(csv('s,n\n,\n"",""\nx,1\n'))
+    assert read_all(opened).rows == [{"s": None, "n": None}, {"s": "", "n": None}, {"s": "x", "n": 1}]
+
+
+def test_quotes_commas_byte_order_mark_and_line_ends(csv: Any) -> None:
+    text = '\ufeff"a ""1""",b\r\n"x, ""y""",1\r\n\r\n5" pipe,2'
+    every = read_all(source(csv(text), split_bytes=5))
+    assert every.rows == [{'a "1"': 'x, "y"', "b": 1}, {'a "1"': '5" pipe', "b": 2}]
+    assert every.lines == [2, 4]
+    assert every.pos == [0, 1]
+
+
+def test_columns_asked_for_come_in_that_order_and_no_others(csv: Any) -> None:
+    opened = source(csv("a,b,c\n1,2,3\n"))
+    assert opened.read(opened.splits[0], ["c", "a"]).rows.to_pydict() == {"c": [3], "a": [1]}
+    batch = opened.read(opened.splits[0], [])
+    assert batch.pos.tolist() == [0]
+    assert batch.rows.num_columns == 0
+
+
+def test_files_with_other_columns_and_orders(tmp_path: Path, csv: Any) -> None:
+    csv("a,b\n1,x\n", "1.csv")
+    csv("c,a\n2020-01-01,2.5\n", "2.csv")
+    csv("", "3.csv")
+    opened = source(tmp_path)
+    assert types(opened) == {"a": "double", "b": "string", "c": "date32[day]"}
+    assert [tuple(row.values()) for row in read_all(opened).rows] == [
+        (1.0, "x", None),
+        (2.5, None, dt.date(2020, 1, 1)),
+    ]
+    assert [(s.file, s.rows, s.ends_file) for s in opened.splits] == [(0, 1, True), (1, 1, True), (2, 0, True)]
+
+
+def test_files_that_clash_are_both_named(tmp_path: Path, csv: Any) -> None:
+    csv("n\n1\n", "1.csv")
+    csv("n\nx\n", "2.csv")
+    with pytest.raises(
+        InputError, match=r"column 'n' is int64 in .*1\.csv and string in .*2\.csv; .*--schema 'n:TYPE'"
+    ):
+        source(tmp_path)
+    assert column(source(tmp_path, schema="n:string"), "n") == ["1", "x"]
+
+
+def test_files_without_rows_or_columns(tmp_path: Path, csv: Any) -> None:
+    opened = source(csv("a,b\n"))
+    assert types(opened) == {"a": "null", "b": "null"}
+    assert [(s.rows, s.ends_file) for s in opened.splits] == [(0, True)]
+    assert read_all(opened).rows == []
+    csv("")
+    csv("\n\r\n", "y.csv")
+    with pytest.raises(InputError, match=r"x\.csv and the 1 files after it have no column"):
+        source(tmp_path)
+
+
+def test_headers(csv: Any) -> None:
+    assert list(types(source(csv(",b,\n1,2,3\n")))) == ["_c0", "b", "_c2"]
+    assert list(types(source(csv("\n\na\n1\n"), split_bytes=1))) == ["a"]
+    assert column(source(csv("a"), schema="a:int"), "a") == []
+    with pytest.raises(InputError, match=r"x\.csv has 2 columns named 'a'"):
+        source(csv("a,b,a\n1,2,3\n"))
+    with pytest.raises(InputError, match=r"x\.csv is UTF-16 text; convert it to UTF-8"):
+        source(csv("a\n1\n".encode("utf-16")))
+    wide = ",".join(f"column_{i}" for i in range(9000))
+    assert len(types(source(csv(wide + "\n"), split_bytes=60_000))) == 9000
+
+
+SCHEMA = "i:int,f:float,b:bool,d:date,t:timestamp,z:timestamptz,m:decimal(5,2),s:string"
+
+
+def test_given_types_are_parsed_exactly(csv: Any) -> None:
+    text = "i,f,b,d,t,z,m,s\n1,2,1,2020-01-01,2020-01-01 10:00,2020-01-01T10:00:00+02:00,1.5,007\n"
+    assert tuple(read_all(source(csv(text), schema=SCHEMA)).rows[0].values()) == (
+        *(1, 2.0, True, dt.date(2020, 1, 1), dt.datetime(2020, 1, 1, 10)),
+        *(dt.datetime(2020, 1, 1, 8, tzinfo=UTC), Decimal("1.50"), "007"),
+    )
+
+
+@pytest.mark.parametrize(
+    ("schema", "value", "words"),
+    [
+        ("int", "1.5", "an integer"),
+        ("int", "99999999999999999999", "an integer"),
+        ("int32", "3000000000", "an integer"),
+        ("float", "1,5", "a number"),
+        ("bool", "yes", "a boolean"),
+        ("date", "2020-02-30", "a date"),
+        ("timestamp", "garbage", "a timestamp"),
+        ("timestamp", "2020-01-01T00:00:00Z", "a timestamp"),
+        ("timestamp", "2020-01-01T00:00:00.1234567", "a timestamp"),
+        ("timestamptz", "2020-01-01T00:00:00", "a timestamp with a zone"),
+        ("decimal(5,2)", "1.555", "a decimal(5,2)"),
+        ("decimal(5,2)", "12345.6", "a decimal(5,2)"),
+        ("timestamp(%d/%m/%y)", "31/02/20", "a timestamp"),
+    ],
+)
+def test_a_field_that_does_not_parse_rejects_its_row(csv: Any, schema: str, value: str, words: str) -> None:
+    path = csv(f'k,v\n1,\n2,"{value}"\n3,""\n')
+    every = read_all(source(path, schema=f"v:{schema}"))
+    assert every.rows == [{"k": 1, "v": None}, {"k": 3, "v": None}]
+    assert (every.pos, every.lines) == ([0, 2], [2, 4])
+    assert every.rejects == [
+        {
+            **{"_reason": "unparsable", "_file": str(path), "_row": 3},
+            **{"_detail": f"column v: {value!r} is not {words}", "_text": f'2,"{value}"'},
+        }
+    ]
+    assert len(read_all(source(path, schema=f"v:{schema}"), ["k"]).rows) == 3  # what is not read is not judged
+
+
+def test_rows_with_too_few_or_too_many_fields_are_rejects(csv: Any) -> None:
+    every = read_all(source(csv('a,b\n1,x\n2\n\n3,y,z\n4,"z,w"\n'), split_bytes=3))
+    assert every.rows == [{"a": 1, "b": "x"}, {"a": 4, "b": "z,w"}]
+    assert (every.pos, every.lines) == ([0, 3], [2, 6])
+    assert [(r["_row"], r["_detail"], r["_text"]) for r in every.rejects] == [
+        (3, "1 fields where the header has 2", "2"),
+        (5, "3 fields where the header has 2", "3,y,z"),
+    ]
+
+
+def test_text_that_is_not_utf8_rejects_its_row(csv: Any) -> None:
+    every = read_all(source(csv(b"a,b\nx,1\n\xff,2\n")))
+    assert every.rows == [{"a": "x", "b": 1}]
+    assert [r["_detail"] for r in every.rejects] == [r"column a: b'\xff' is not text in UTF-8"]
+
+
+TORN = 'a,b\n1,x\n2,"y\nz"\n3,w\n'
+
+
+@pytest.mark.parametrize("split_bytes", [1, 7, 1000])
+def test_a_torn_quote_names_the_line_and_the_flag(csv: Any, split_bytes: int) -> None:
+    with pytest.raises(InputError) as caught:
+        source(csv(TORN), split_bytes=split_bytes)
+    assert str(caught.value).endswith(
+        "x.csv line 3: a quoted field runs over the end of the line; --multiline reads such files"
+    )
+    with pytest.raises(InputError, match=r"line 3: .*--multiline"):
+        source(csv(gzip.compress(TORN.encode()), "y.csv.gz"))
+
+
+def test_line_ends_inside_quotes_with_multiline(csv: Any) -> None:
+    every = read_all(source(csv(TORN), multiline=True))
+    assert every.rows == [{"a": 1, "b": "x"}, {"a": 2, "b": "y\nz"}, {"a": 3, "b": "w"}]
+    assert every.lines == [2, 3, 5]
+    with pytest.raises(InputError, match=r"x\.csv line 3: a quoted field begins here and never ends"):
+        source(csv('a,b\n1,x\n2,"y\nz\n'), multiline=True)
+    assert list(types(source(csv('"a\nb",c\n1,2\n'), multiline=True))) == ["a\nb", "c"]
+    with pytest.raises(InputError, match=r"x\.csv line 1: .*--multiline"):
+        source(csv('"a\nb",c\n1,2\n'))
+
+
+@pytest.mark.parametrize(
+    ("name", "pack"),
+    [
+        ("x.csv.gz", gzip.compress),
+        ("x.csv.zst", lambda b: pa.Codec("zstd").compress(b, asbytes=True)),
+        ("x.csv.bz2", bz2.compress),
+    ],
+)
+def test_compressed_files_are_one_split(csv: Any, monkeypatch: pytest.MonkeyPatch, name: str, pack: Any) -> None:
+    monkeypatch.setattr("wincli.readers.csv._STEP", 50)
+    text = "a,b\r\n" + "".join(f"{i},x{i}\r\n" for i in range(100)) + "bad\r\n100,z"
+    opened = source(csv(pack(text.encode()), name), split_bytes=10)
+    every = read_all(opened)
+    assert len(opened.splits) == 1
+    assert [row["a"] for row in every.rows] == list(range(101))
+    assert every.lines[-2:] == [101, 103]
+    assert every.pos[-2:] == [99, 101]
+    assert [r["_row"] for r in every.rejects] == [102]
+
+
+@pytest.mark.parametrize("cut", [0, 5, 30, -1, -9])
+def test_a_truncated_file_is_named(csv: Any, cut: int) -> None:
+    packed = gzip.compress(b"a,b\n" + b"1,2\n" * 500)
+    with pytest.raises(InputError, match=r"x\.csv\.gz cannot be read: "):
+        read_all(source(csv(packed[:cut], "x.csv.gz")))
+
+
+def test_gzip_members_one_after_another_are_one_file(csv: Any) -> None:
+    assert column(source(csv(gzip.compress(b"a\n1\n") + gzip.compress(b"2\n"), "x.csv.gz")), "a") == [1, 2]
+
+
+def test_a_file_that_changes_after_the_plan_is_named(csv: Any) -> None:
+    opened = source(csv("a\n1\n2\n"))
+    csv("a\n10\n\n\n")
+    with pytest.raises(InputError, match=r"x\.csv has changed since the run began"):
+        read_all(opened)
+    csv("a\n").unlink()
+    with pytest.raises(InputError, match=r"x\.csv is not there any more"):
+        read_all(opened)
+
+
+def test_columns_of_text_come_dictionary_encoded_where_asked(csv: Any) -> None:
+    opened = source(csv("a,b,n\nx,1,\ny,2,\nx,3,\n"), schema="n:string")
+    rows = opened.read(opened.splits[0], ["a", "b", "n"], dictionary=["a", "b", "n"]).rows
+    assert rows.schema.types == [
+        pa.dictionary(pa.int32(), pa.string()),
+        pa.int64(),
+        pa.dictionary(pa.int32(), pa.string()),
+    ]
+    assert rows["a"].to_pylist() == ["x", "y", "x"]
+
+
+def test_records_are_cut_as_the_parser_cuts_them() -> None:
+    #       0123456789
+    data = b'a,"b"\r\n\r"x,\r""'
+    assert locate(data, Dialect(",", False)).starts.tolist() == [0, 8, 12]
+    assert tally(data, Dialect(",", False), 2).torn == 2
+    records = locate(data, Dialect(",", True))
+    assert (records.starts.tolist(), records.lines.tolist(), records.fields.tolist()) == ([0, 8], [0, 2], [2, 1])
+    assert tally(data, Dialect(",", True), 2).whole == 8

@@ -1,0 +1,180 @@
+"""Links, and what is neither a file nor a folder: each real file once, and nothing passed over without a word."""
+
+from __future__ import annotations
+
+import os
+import socket
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from support.readers import column, source
+from wincli.readers.listing import list_files, list_folders
+from wincli.windowing.errors import ConfigError, InputError
+from wincli.writers.overlap import refuse_overlap
+from wincli.writers.place import locate
+
+
+@pytest.fixture(autouse=True)
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+
+
+def write(*names: str) -> None:
+    for name in names:
+        path = Path(name)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(f"a\n{path.name}\n")
+
+
+def link(at: str, to: str) -> None:
+    Path(at).parent.mkdir(parents=True, exist_ok=True)
+    Path(at).symlink_to(to)
+
+
+def listed(*paths: str, **options: bool) -> list[str]:
+    return [file.place.shown for file in list_files(paths, **options).files]
+
+
+def test_a_folder_linked_into_itself_is_read_once() -> None:
+    write("in/a.csv", "in/d/b.csv")
+    link("in/loop", ".")
+    link("in/d/up", "..")
+    link("in/d/out_of_it", "../..")
+    for path in ("in", "in/**/*.csv", "in/**", "**"):
+        assert listed(path) == ["in/a.csv", "in/d/b.csv"], path
+    assert column(source("in"), "a") == ["a.csv", "b.csv"]
+
+
+def test_two_folders_linked_into_each_other_end_and_are_read_once() -> None:
+    write("x/a.csv", "y/b.csv")
+    for at in range(12):
+        link(f"x/{at}", "../y")
+        link(f"y/{at}", "../x")
+    assert listed("x") == ["x/0/b.csv", "x/a.csv"]
+    assert listed("x/**/*.csv") == ["x/0/b.csv", "x/a.csv"]
+    assert listed("x", "y") == listed("y", "x") == listed("x/**", "y/**") == ["x/a.csv", "y/b.csv"]
+
+
+def test_a_link_to_a_folder_elsewhere_is_followed_once() -> None:
+    write("far/p/q.csv", "in/a.csv")
+    link("in/l1", "../far")
+    link("in/l2", "../far/p")
+    assert listed("in") == ["in/a.csv", "in/l1/p/q.csv"]
+    assert listed("in/l2") == ["in/l2/q.csv"]
+    assert listed("in", "far") == listed("far", "in") == ["far/p/q.csv", "in/a.csv"]
+
+
+def test_a_file_and_a_link_to_it_are_one_file_under_its_own_path() -> None:
+    write("in/b.csv")
+    link("in/a.csv", "b.csv")
+    assert listed("in") == listed("in/*.csv") == listed("in/a.csv", "in/b.csv") == ["in/b.csv"]
+    assert listed("in/a.csv") == ["in/a.csv"]
+
+
+def test_a_link_to_the_newest_day_adds_nothing_and_keeps_the_column_of_the_day() -> None:
+    write("in/dt=2026-11-01/a.csv", "in/dt=2026-11-02/b.csv")
+    link("in/latest", "dt=2026-11-02")
+    assert listed("in") == ["in/dt=2026-11-01/a.csv", "in/dt=2026-11-02/b.csv"]
+    assert list_folders("in") == ("dt=2026-11-01", "dt=2026-11-02", "latest")
+    assert [str(day) for day in column(source("in"), "dt")] == ["2026-11-01", "2026-11-02"]
+
+
+@pytest.mark.parametrize("path", ["in", "in/dt=*", "in/dt=*/a.csv"])
+def test_a_day_that_is_a_link_to_another_names_both(path: str) -> None:
+    write("in/dt=1/a.csv")
+    link("in/dt=2", "dt=1")
+    for look in (lambda: list_files([path]), lambda: list_folders("in")):
+        with pytest.raises(
+            InputError, match=r"in/dt=1 and in/dt=2 are one folder, and their folders give it other val"
+        ):
+            look()
+    assert listed("in/dt=2") == ["in/dt=2/a.csv"]
+
+
+def test_a_file_linked_into_another_day_names_both() -> None:
+    write("in/dt=1/a.csv", "in/dt=2/b.csv")
+    link("in/dt=2/a.csv", "../dt=1/a.csv")
+    with pytest.raises(InputError, match=r"in/dt=1/a\.csv and in/dt=2/a\.csv are one file"):
+        list_files(["in"])
+
+
+@pytest.mark.parametrize("paths", [("in",), ("in/*.csv",), ("in/a.csv", "in/b.csv")])
+def test_two_names_of_one_file_are_an_error_that_names_both(paths: tuple[str, ...]) -> None:
+    write("in/a.csv")
+    Path("in/b.csv").hardlink_to("in/a.csv")
+    with pytest.raises(
+        InputError, match=r"in/a\.csv and in/b\.csv are one file \(a hard link\), whose rows would count"
+    ):
+        list_files(paths)
+    assert listed("in/b.csv") == ["in/b.csv"]
+
+
+def test_inputs_that_overlap_are_read_once() -> None:
+    write("in/a.csv", "in/d/b.csv")
+    assert listed("in", "in/a.csv", "in/d", "in/*/*.csv", "./in/../in/a.csv") == ["in/a.csv", "in/d/b.csv"]
+
+
+@pytest.fixture
+def odd() -> Iterator[None]:
+    write("in/a.csv")
+    link("in/gone.csv", "nowhere")
+    link("in/self", "self")
+    os.mkfifo("in/fifo")
+    bound = socket.socket(socket.AF_UNIX)
+    bound.bind("in/socket")
+    write("in/_hidden/a.csv")
+    os.mkfifo("in/_fifo")
+    os.mkfifo("in/.fifo")
+    yield
+    bound.close()
+
+
+ODD = ("in/fifo (a FIFO)", "in/gone.csv (a link that leads nowhere)", "in/self (a link that leads nowhere)")
+DO = "; take such things away, or pass over them with --skip-unreadable"
+
+
+@pytest.mark.usefixtures("odd")
+@pytest.mark.parametrize(
+    ("path", "what"),
+    [
+        ("in", f"{', '.join(ODD)} and 1 more cannot be read"),
+        ("in/*.csv", "in/gone.csv (a link that leads nowhere) cannot be read"),
+        ("in/*/x.csv", f"{', '.join(ODD[1:])} cannot be read"),
+        ("in/fifo", "in/fifo (a FIFO) cannot be read"),
+        ("in/gone.csv", "in/gone.csv (a link that leads nowhere) cannot be read"),
+        ("/dev/null", "/dev/null (a device) cannot be read"),
+    ],
+)
+def test_what_is_no_file_is_an_error_that_names_it(path: str, what: str) -> None:
+    with pytest.raises(InputError) as caught:
+        list_files([path])
+    assert str(caught.value) == what + DO
+
+
+@pytest.mark.usefixtures("odd")
+def test_what_is_no_file_is_passed_over_and_told_where_that_is_asked_for() -> None:
+    found = list_files(["in", "in/*"], skip_unreadable=True)
+    assert [file.place.shown for file in found.files] == ["in/a.csv"]
+    assert found.skipped == (*ODD, "in/socket (a socket)")
+    assert source("in", skip_unreadable=True).skipped == found.skipped
+
+
+def test_a_partition_that_is_a_dead_link_is_an_error() -> None:
+    write("in/dt=1/a.csv")
+    link("in/dt=2", "gone")
+    with pytest.raises(InputError, match=r"in/dt=2 \(a link that leads nowhere\) cannot be read"):
+        list_folders("in")
+    assert list_folders("in", skip_unreadable=True) == ("dt=1",)
+
+
+def test_an_output_below_a_glob_is_found_where_links_lead_in_circles() -> None:
+    write("x/a.csv", "y/b.csv", "out/part-0.csv")
+    for at in range(12):
+        link(f"x/{at}", "../y")
+        link(f"y/{at}", "../x")
+    refuse_overlap(locate("out"), [f"{Path.cwd()}/x/**/*.csv"])
+    link("y/to_out", "../out")
+    with pytest.raises(ConfigError, match="output out contains the input"):
+        refuse_overlap(locate("out"), [f"{Path.cwd()}/x/**/*.csv"])

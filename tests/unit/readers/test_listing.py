@@ -1,0 +1,167 @@
+from __future__ import annotations
+
+import datetime as dt
+import os
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from support.readers import column, read_all, source
+from wincli.windowing.errors import ConfigError, InputError
+
+
+def write(path: Path, text: str = "a\n1\n") -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text)
+    return path
+
+
+def shown(*paths: Path | str, **options: object) -> list[str]:
+    return [file.path for file in source(*paths, **options).files]
+
+
+def test_a_folder_is_read_recursively_by_path_without_hidden_names(tmp_path: Path) -> None:
+    for name in ("b.csv", "a/z.csv", "a-x.csv", "_SUCCESS", ".b.csv.crc", "_old/x.csv", "a/.tmp/x.csv"):
+        write(tmp_path / "in" / name)
+    assert shown(tmp_path / "in") == [f"{tmp_path}/in/{name}" for name in ("a-x.csv", "a/z.csv", "b.csv")]
+
+
+def test_paths_are_shown_as_given(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write(tmp_path / "in/x.csv")
+    monkeypatch.chdir(tmp_path)
+    assert shown("in/") == ["in/x.csv"]
+    assert shown("in/*.csv") == ["in/x.csv"]
+    assert shown("in/x.csv") == ["in/x.csv"]
+    assert shown("*/x.csv") == ["in/x.csv"]
+    assert shown(f"file://{tmp_path}/in") == [f"file://{tmp_path}/in/x.csv"]
+    assert shown(f"file://{tmp_path}/*/x.csv") == [f"file://{tmp_path}/in/x.csv"]
+
+
+def test_a_file_named_twice_is_read_once(tmp_path: Path) -> None:
+    write(tmp_path / "x.csv")
+    assert column(source(tmp_path, tmp_path / "x.csv", tmp_path / "*.csv"), "a") == [1]
+
+
+def test_globs_match_names_folders_and_depths(tmp_path: Path) -> None:
+    for name in ("d1/x.csv", "d1/deep/y.csv", "d2/x.csv", "e/x.csv", "d1/_z.csv"):
+        write(tmp_path / name)
+    ends = lambda pattern: [path.removeprefix(f"{tmp_path}/") for path in shown(tmp_path / pattern)]  # noqa: E731
+    assert ends("d*") == ["d1/deep/y.csv", "d1/x.csv", "d2/x.csv"]
+    assert ends("d[12]/x.csv") == ["d1/x.csv", "d2/x.csv"]
+    assert ends("**/?.csv") == ["d1/deep/y.csv", "d1/x.csv", "d2/x.csv", "e/x.csv"]
+    assert ends("d1/_*.csv") == ["d1/_z.csv"]
+
+
+def test_a_name_with_brackets_is_a_name_first(tmp_path: Path) -> None:
+    write(tmp_path / "x[1].csv")
+    assert len(shown(tmp_path / "x[1].csv")) == 1
+
+
+def test_files_in_order_of_their_times(tmp_path: Path) -> None:
+    for at, name in enumerate(("c.csv", "a.csv", "b.csv")):
+        os.utime(write(tmp_path / name, f"a\n{at}\n"), (at + 1000, at + 1000))
+    assert column(source(tmp_path, file_order="mtime"), "a") == [0, 1, 2]
+    assert column(source(tmp_path), "a") == [1, 2, 0]
+    assert source(tmp_path, file_order="mtime").files[0].mtime == "1970-01-01T00:16:40+00:00"
+
+
+def test_folders_of_hive_are_columns(tmp_path: Path) -> None:
+    write(tmp_path / "in/dt=2026-11-01/n=07/kind=a%20b/x.csv", "a\n1\n2\n")
+    write(tmp_path / "in/dt=2026-11-02/n=8/kind=__HIVE_DEFAULT_PARTITION__/x.csv", "a\n3\n")
+    opened = source(tmp_path / "in")
+    assert opened.schema == pa.schema(
+        [("a", pa.int64()), ("dt", pa.date32()), ("n", pa.int64()), ("kind", pa.string())]
+    )
+    assert [tuple(row.values()) for row in read_all(opened).rows] == [
+        (1, dt.date(2026, 11, 1), 7, "a b"),
+        (2, dt.date(2026, 11, 1), 7, "a b"),
+        (3, dt.date(2026, 11, 2), 8, None),
+    ]
+    assert column(source(tmp_path / "in", schema="n:string"), "n") == ["07", "07", "8"]
+
+
+def test_a_folder_wins_over_a_column_of_its_name_and_a_glob_keeps_it(tmp_path: Path) -> None:
+    write(tmp_path / "in/k=1/x.csv", "k,a\nx,1\n")
+    write(tmp_path / "in/k=2/x.csv", "k,a\n5,1\n")
+    opened = source(tmp_path / "in")
+    assert opened.schema == pa.schema([("k", pa.int64()), ("a", pa.int64())])
+    assert column(opened, "k") == [1, 2]
+    assert column(source(tmp_path / "in/k=*"), "k") == [1, 2]
+    assert column(source(tmp_path / "in/k=2"), "k") == [5]
+
+
+def test_a_folder_that_does_not_fit_its_type(tmp_path: Path) -> None:
+    write(tmp_path / "in/k=x/x.csv")
+    with pytest.raises(InputError, match=r"in/k=x/x\.csv: folder k=x is not an integer"):
+        source(tmp_path / "in", schema="k:int")
+
+
+@pytest.mark.parametrize(
+    ("path", "message"),
+    [
+        ("logz", "there is no file or folder {tmp}/logz; did you mean {tmp}/logs?"),
+        ("none/x", "there is no file or folder {tmp}/none/x; check the path"),
+        ("*.csv", "nothing matches {tmp}/*.csv; check the folder; * stops at /, ** does not"),
+        ("empty", "{tmp}/empty holds no files; names that begin with _ or . are passed over"),
+        ("hidden", "{tmp}/hidden holds no files; names that begin with _ or . are passed over"),
+    ],
+)
+def test_paths_that_hold_nothing(tmp_path: Path, path: str, message: str) -> None:
+    write(tmp_path / "logs/x.csv")
+    write(tmp_path / "hidden/_x.csv")
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(InputError) as caught:
+        source(tmp_path / path)
+    assert str(caught.value) == message.format(tmp=tmp_path)
+
+
+def test_formats_are_told_by_names(tmp_path: Path) -> None:
+    write(tmp_path / "1/x.TSV", "a\tb\n1\t2\n")
+    assert column(source(tmp_path / "1"), "b") == [2]
+    write(tmp_path / "2/x.json", '{"a":1}\n')
+    assert column(source(tmp_path / "2"), "a") == [1]
+    write(tmp_path / "3/log", "a;b\n1;2\n")
+    assert column(source(tmp_path / "3", format="csv", delimiter=";"), "b") == [2]
+    (tmp_path / "4").mkdir()
+    pq.write_table(pa.table({"a": [1]}), tmp_path / "4/x.pq")
+    assert column(source(tmp_path / "4"), "a") == [1]
+
+
+def test_formats_that_are_mixed_or_unknown_name_the_files_and_the_flag(tmp_path: Path) -> None:
+    write(tmp_path / "in/a.csv")
+    write(tmp_path / "in/b.jsonl", "{}\n")
+    with pytest.raises(InputError, match=r"in/a\.csv is csv and .*in/b\.jsonl is jsonl; .*--input-format"):
+        source(tmp_path / "in")
+    (tmp_path / "in/b.jsonl").rename(tmp_path / "in/b.dat")
+    with pytest.raises(InputError, match=r"name of .*in/b\.dat tells no format; .*in/a\.csv is csv; .*--input-format"):
+        source(tmp_path / "in")
+    assert len(source(tmp_path / "in", format="csv").files) == 2
+
+
+def test_options_that_do_not_fit(tmp_path: Path) -> None:
+    write(tmp_path / "x.csv", "amount\n1\n")
+    with pytest.raises(ConfigError, match="names column 'amout', which no file has; did you mean 'amount'"):
+        source(tmp_path, schema="amout:int")
+    with pytest.raises(ConfigError, match="cannot be a delimiter"):
+        source(tmp_path, delimiter=";;")
+    opened = source(tmp_path)
+    with pytest.raises(InputError, match="no file has a column 'amuont'; did you mean 'amount'"):
+        opened.read(opened.splits[0], ["amuont"])
+
+
+def test_a_path_that_is_no_address(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="nonsense://x is no address that can be read"):
+        source("nonsense://x")
+
+
+def test_a_file_that_may_not_be_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write(tmp_path / "x.csv")
+
+    def refuse(*_: object) -> None:
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr("wincli.readers.files.Located.open_file", refuse)
+    with pytest.raises(InputError, match=r"x\.csv may not be read: permission denied"):
+        source(tmp_path)

@@ -1,0 +1,276 @@
+"""What an error says of columns that look like times: a value, and flags that read it as they stand."""
+
+from __future__ import annotations
+
+import datetime as dt
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from support.places import ROOT
+from wincli.cli.asked import read_job
+from wincli.cli.plans import plan_stages
+from wincli.readers.guesses import advise
+from wincli.readers.layouts import layouts_of
+from wincli.readers.open import open_source
+from wincli.readers.options import ReadOptions, SchemaTypes, parse_schema
+from wincli.readers.source import FileSource
+from wincli.windowing.errors import ConfigError
+
+UTC = dt.UTC
+_FLAG = re.compile(r"""--schema ('(?:[^']|'"'"')*'|"[^"]*")""")
+
+
+def source(path: Path, schema: SchemaTypes = ()) -> FileSource:
+    return open_source([str(path)], ReadOptions(schema=schema), lambda function, items: [function(i) for i in items])
+
+
+def put(folder: Path, *values: Any, name: str = "Time") -> Path:
+    path = folder / "in.csv"
+    quoted = name.replace('"', '""')
+    path.write_text(f'id,"{quoted}"\n' + "".join(f'{at},"{value}"\n' for at, value in enumerate(values)))
+    return path
+
+
+def flags(text: str | None) -> list[str]:
+    """The schema texts of the flags in a message, as a shell hands them on."""
+    return [shlex.split(flag)[0] for flag in _FLAG.findall(text or "")]
+
+
+def first_read(path: Path, schema: str) -> tuple[Any, int]:
+    """The first value of the column that a flag names last, and how many rows it rejects."""
+    types = parse_schema(schema)
+    opened = source(path, types)
+    batch = opened.read(opened.splits[0], [types[-1][0]])
+    return batch.rows[types[-1][0]][0].as_py(), 0 if batch.rejects is None else len(batch.rejects)
+
+
+DAY, MORNING = dt.datetime(2026, 11, 22), dt.datetime(2026, 11, 22, 10, 0, 5)
+
+
+@pytest.mark.parametrize(
+    ("text", "kind", "value"),
+    [
+        ("22/11/2026 10:00:05", "timestamp(%d/%m/%Y %H:%M:%S)", MORNING),
+        ("11/22/2026 10:00:05", "timestamp(%m/%d/%Y %H:%M:%S)", MORNING),
+        ("11/22/2026 10:00:05 AM", "timestamp(%m/%d/%Y %I:%M:%S %p)", MORNING),
+        ("[22/Nov/2026:10:00:05 +0000]", "timestamp([%d/%b/%Y:%H:%M:%S %z])", MORNING.replace(tzinfo=UTC)),
+        ("20261122100005", "timestamp(%Y%m%d%H%M%S)", MORNING),
+        ("20261122T100005Z", "timestamp(%Y%m%dT%H%M%S%z)", MORNING.replace(tzinfo=UTC)),
+        ("20261122", "date(%Y%m%d)", DAY.date()),
+        ("22.11.2026", "date(%d.%m.%Y)", DAY.date()),
+        ("2026-11-22 10:00:05,123", "timestamp(%Y-%m-%d %H:%M:%S,%f)", MORNING.replace(microsecond=123000)),
+        ("Sun Nov 22 10:00:05 2026", "timestamp(%a %b %d %H:%M:%S %Y)", MORNING),
+        ("Sun Nov 22 10:00:05 +0000 2026", "timestamp(%a %b %d %H:%M:%S %z %Y)", MORNING.replace(tzinfo=UTC)),
+        ("Sun, 22 Nov 2026 10:00:05 GMT", "timestamptz(%a, %d %b %Y %H:%M:%S GMT)", MORNING.replace(tzinfo=UTC)),
+        ("2026-11-22-10.00.05.000000", "timestamp(%Y-%m-%d-%H.%M.%S.%f)", MORNING),
+        ("20261122-10:00:05:123", "timestamp(%Y%m%d-%H:%M:%S:%f)", MORNING.replace(microsecond=123000)),
+        ("Nov 22, 2026 10:00 AM", "timestamp(%b %d, %Y %I:%M %p)", MORNING.replace(second=0)),
+        ("1795341605", "timestamp(unix)", MORNING.replace(tzinfo=UTC)),
+        ("1795341605.25", "timestamp(unix)", MORNING.replace(tzinfo=UTC, microsecond=250000)),
+        ("1795341605250", "timestamp(unix_ms)", MORNING.replace(tzinfo=UTC, microsecond=250000)),
+        ("1795341605250000", "timestamp(unix_us)", MORNING.replace(tzinfo=UTC, microsecond=250000)),
+    ],
+)
+def test_one_flag_reads_what_can_mean_one_thing(tmp_path: Path, text: str, kind: str, value: Any) -> None:
+    path = put(tmp_path, text, text)
+    what = "date" if kind.startswith("date") else "time"
+    assert advise(source(path), None, ()) == (
+        f"column 'Time' looks like a {what}, as {text!r}: read it with --schema \"Time:{kind}\""
+    )
+    assert first_read(path, f"Time:{kind}") == (value, 0)
+
+
+@pytest.mark.parametrize(
+    ("texts", "kinds"),
+    [
+        (("01/02/2026 10:00",), ["timestamp(%d/%m/%Y %H:%M)", "timestamp(%m/%d/%Y %H:%M)"]),
+        (("01/02/2026 10:00", "13/02/2026 10:00"), ["timestamp(%d/%m/%Y %H:%M)"]),
+        (("01/02/03",), ["date(%d/%m/%y)", "date(%m/%d/%y)", "date(%y/%m/%d)"]),
+        (("17/06/09", "99/06/09"), ["date(%y/%m/%d)"]),
+        (("1795341605.1234567",), ["timestamp_ns(unix)"]),
+        (("1795341605123456789",), ["timestamp(unix_ns)"]),
+        (("2026/11/22 10:00:05.123456789",), ["timestamp_ns(%Y/%m/%d %H:%M:%S.%f)"]),
+        (("2026-11-22 10:00:05", "-", "2026-11-22 10:00:06"), ["timestamp"]),
+        (("2026-11-22T10:00:05Z", "-", "2026-11-22T10:00:06Z"), ["timestamptz"]),
+        (("1795341605", "-", "1795341606"), ["timestamp(unix)"]),
+    ],
+)
+def test_every_meaning_is_named_and_each_flag_reads_most_rows(
+    tmp_path: Path, texts: tuple[str, ...], kinds: list[str]
+) -> None:
+    path = put(tmp_path, *texts)
+    text = advise(source(path), "Time", ())
+    assert flags(text) == [f"Time:{kind}" for kind in kinds]
+    assert (text or "").endswith(", whichever it means") == (len(kinds) > 1)
+    for flag in flags(text):
+        assert first_read(path, flag)[1] == sum(each == "-" for each in texts)
+
+
+@pytest.mark.parametrize(
+    "text", ["hello", "12.5", "192.168.1.1", "v1.2.3", "May", "123456789", "12345678", "R02-M1-N0", "-"]
+)
+def test_what_is_no_time_is_not_taken_for_one(tmp_path: Path, text: str) -> None:
+    assert advise(source(put(tmp_path, text, text)), None, ()) is None
+
+
+@pytest.mark.parametrize(
+    ("text", "lacks"),
+    [
+        ("10:00:05", "date"),
+        ("10:00", "date"),
+        ("1:05 PM", "date"),
+        ("Nov 22 10:00:05", "year"),
+        ("03-17 16:13:38.811", "year"),
+    ],
+)
+def test_a_time_without_a_date_or_a_year_has_no_flag(tmp_path: Path, text: str, lacks: str) -> None:
+    path = put(tmp_path, text)
+    words = f"column 'Time' has times without a {lacks}, as {text!r}: put the {lacks} into the column"
+    assert advise(source(path), "Time", ()) == words == advise(source(path), None, ())
+
+
+def test_a_date_beside_a_time_of_day_is_named(tmp_path: Path) -> None:
+    (tmp_path / "in.csv").write_text("Date,Time\n99/06/30,20:10:40\n")
+    both = (
+        "column 'Time' has times without a date, as '20:10:40': "
+        "put it and 'Date' into one column, as '99/06/30 20:10:40'"
+    )
+    assert advise(source(tmp_path / "in.csv"), "Time", ()) == both
+    alone = "column 'Date' looks like a date, as '99/06/30': read it with --schema \"Date:date(%y/%m/%d)\""
+    assert advise(source(tmp_path / "in.csv"), None, ()) == f"{alone}; {both}"
+
+
+@pytest.mark.parametrize("name", ["Event Time", "a,b", "a:b", 'a "b"', "it's", "$HOME", " x "])
+def test_flags_can_be_pasted_whatever_the_column_is_called(tmp_path: Path, name: str) -> None:
+    path = put(tmp_path, "1795341605", name=name)
+    (flag,) = flags(advise(source(path), name, (("id", "string"),)))
+    assert parse_schema(flag) == (("id", "string"), (name, "timestamp(unix)"))
+    assert first_read(path, flag) == (MORNING.replace(tzinfo=UTC), 0)
+
+
+@given(
+    st.datetimes(dt.datetime(1971, 1, 1), dt.datetime(2068, 12, 31)),
+    st.sampled_from(
+        [
+            "%d/%m/%Y %H:%M:%S", "%m/%d/%y %H:%M", "%y/%m/%d %H:%M:%S", "%d.%m.%Y", "%b %d %H:%M:%S %Y", "%Y%m%d%H%M%S",
+            "%a, %d %b %Y %H:%M:%S GMT", "%Y/%m/%dT%H:%M:%S.%f", "%d-%b-%y %I:%M %p", "%Y.%m.%d %H:%M:%S,%f",
+            "%H:%M:%S",
+        ]
+    ),
+)  # fmt: skip
+def test_the_layout_that_wrote_a_time_is_among_those_found(moment: dt.datetime, layout: str) -> None:
+    assert layout in layouts_of(moment.strftime(layout))
+
+
+PIECES = [
+    "1",
+    "22",
+    "05",
+    "2026",
+    "1795341605",
+    "Nov",
+    "Sun",
+    "T",
+    "Z",
+    "PM",
+    "UTC",
+    "+01:00",
+    "%",
+    "%b",
+    "%d",
+    "é",
+    "x",
+]
+
+
+@given(
+    st.lists(st.lists(st.sampled_from([*PIECES, *"/-:.,_ ()[]'\"$!"]), max_size=9).map("".join), min_size=1, max_size=3)
+)
+def test_whatever_texts_there_are_a_flag_that_is_named_reads_most_of_them(
+    tmp_path_factory: pytest.TempPathFactory, texts: list[str]
+) -> None:
+    path = tmp_path_factory.mktemp("any") / "a.parquet"
+    pq.write_table(pa.table({"a": texts}), path)
+    for flag in flags(advise(source(path), "a", ())):
+        opened = source(path, parse_schema(flag))
+        assert 2 * len(opened.read(opened.splits[0], ["a"]).rows) >= sum(bool(text.strip()) for text in texts) > 0
+
+
+def test_texts_that_are_no_text_and_blanks_around_times(tmp_path: Path) -> None:
+    pq.write_table(pa.table({"a": pa.array([b"\xff"], pa.binary()).view(pa.string())}), tmp_path / "a.parquet")
+    assert advise(source(tmp_path / "a.parquet"), "a", ()) is None
+    path = put(tmp_path, " 22/11/2026 10:00:05 ")
+    assert flags(advise(source(path), "Time", ())) == ["Time:timestamp( %d/%m/%Y %H:%M:%S )"]
+    assert first_read(path, "Time:timestamp( %d/%m/%Y %H:%M:%S )") == (MORNING, 0)
+
+
+@pytest.mark.parametrize(
+    ("args", "error"),
+    [
+        (
+            ("-w", "time(60)"),
+            "the window tumbling, time(60) needs a clock, and the input has no timestamp or date column",
+        ),
+        (("-w", "time(60)", "--order-by", "Time"), "column 'Time' is string, which is no clock"),
+        (("-w", "sliding, time(60)"), "the window sliding, time(60), count(1) needs a clock, and the input has no"),
+        (("-w", "within 60"), "the window within 60 needs a clock, and the input has no timestamp or date column"),
+        (
+            ("-w", "timeInterval, intervalDuration(60)", "--event-time", "Time"),
+            "column 'Time' is string, which is no clock",
+        ),
+        (("-w", "timeInterval, intervalDuration(60)"), "the window timeInterval, "),
+        (
+            ("-w", "delta(Time, 60)"),
+            "delta(Time, 60) needs a number, a timestamp or a date, and column 'Time' is string",
+        ),
+        (("-w", "gap(Time, 60)"), "gap(Time, 60) needs a number, a timestamp or a date, and column 'Time' is string"),
+    ],
+)
+def test_every_window_that_needs_a_time_says_so(tmp_path: Path, args: tuple[str, ...], error: str) -> None:
+    path = put(tmp_path, "22/11/2026 10:00")
+    window = dict(zip(args[::2], args[1::2], strict=True))
+    flags_of = {"-w": "window", "--order-by": "order_by", "--event-time": "event_time"}
+    given = {flags_of[flag]: (value,) if flag == "--order-by" else value for flag, value in window.items()}
+    asked = read_job({**given, "paths": [str(path), "out"]})
+    with pytest.raises(ConfigError) as caught:
+        plan_stages(asked, source(path))
+    assert caught.value.what.startswith(error)
+    assert caught.value.do == (
+        "column 'Time' looks like a time, as '22/11/2026 10:00': "
+        'read it with --schema "Time:timestamp(%d/%m/%Y %H:%M)"'
+    )
+
+
+def test_parquet_is_looked_at_too(tmp_path: Path) -> None:
+    columns = {"id": [1, 2], "at": [1795341605250, None], "on": pa.array(["22.11.2026", "23.11.2026"])}
+    pq.write_table(pa.table(columns), tmp_path / "a.parquet")
+    assert flags(advise(source(tmp_path / "a.parquet"), None, ())) == ["at:timestamp(unix_ms)", "on:date(%d.%m.%Y)"]
+
+
+def test_an_input_without_rows_is_looked_at_in_vain(tmp_path: Path) -> None:
+    (tmp_path / "in.csv").write_text("a,Time\n")
+    assert advise(source(tmp_path / "in.csv"), None, ()) is None
+
+
+def test_nothing_is_looked_at_where_no_error_is_raised(tmp_path: Path) -> None:
+    path = put(tmp_path, "2026-11-22 10:00:05")
+    code = (
+        "import sys; from wincli.cli.asked import read_job; from wincli.cli.plans import plan_stages\n"
+        "from wincli.readers.open import open_source; from wincli.readers.options import ReadOptions\n"
+        f"asked = read_job({{'window': 'time(60)', 'paths': [{str(path)!r}, 'out']}})\n"
+        "plan_stages(asked, open_source(asked.job.input, ReadOptions(), lambda f, items: [f(i) for i in items]))\n"
+        "print('wincli.readers.guesses' in sys.modules, 'wincli.readers.layouts' in sys.modules)"
+    )
+    root = ROOT
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=root)
+    assert ran.stdout == "False False\n"

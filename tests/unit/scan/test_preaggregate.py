@@ -1,0 +1,187 @@
+"""Rows that go as one give what they give one by one, to the bit."""
+
+from __future__ import annotations
+
+import decimal
+import math
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from support.in_memory_engine import MemorySink, MemorySource, Result, run_in_memory
+from unit.engine.test_kinds import Asked, as_files, difference, logs, same
+from unit.segments.test_segments import sliced
+from wincli.windowing.combining import can_be_combined, combine, combined_plan
+from wincli.windowing.engine.ports import Split
+from wincli.windowing.engine.sampling import rows_together
+from wincli.windowing.engine.work import Work
+from wincli.windowing.errors import DataError
+from wincli.windowing.options import Options
+from wincli.windowing.parse import parse_aggregate, parse_window
+from wincli.windowing.plan import Plan, make_plan
+from wincli.windowing.sequence import build
+
+T = ["t"]
+BY_TIME = {"event_time": "t"}
+WINDOWS: list[Asked] = [
+    ("time(1)", T, {}),
+    ("time(4)", T, {}),
+    ("time(4)", T, {"empty": "row"}),
+    ("time(4)", T, {"origin": Fraction(3, 2)}),
+    ("time(2.5)", ["t", "a"], {"plain": True}),
+    ('calendar(day, tz="Europe/Paris", at=00:01)', T, {}),
+    ("timeInterval, intervalDuration(4)", T, BY_TIME),
+    ("timeInterval, intervalDuration(6), creationPeriod(4), intervalOffset(1)", T, BY_TIME),
+    ("timeInterval, intervalDuration(2), creationPeriod(3)", T, BY_TIME),
+    ("timeInterval, intervalDuration(3), creationPeriod(1)", T, BY_TIME | {"plain": True}),
+]
+HUGE = 2**62
+EXTREMES: dict[str, tuple[pa.DataType, list[Any]]] = {
+    "v": (pa.float64(), [0.1, 1e16, -1e16, 1e300, -1e300, 5e-324, 0.0, -0.0, 1.5, math.nan, math.inf, -math.inf, None]),
+    "y": (pa.float64(), [0.1, 0.2, 1e-9, 12.25, 3e7, None]),
+    "h": (pa.float32(), [0.1, 1e10, -0.0, 0.0, None]),
+    "i": (pa.int64(), [HUGE, -HUGE, 1, 0, None]),
+    "w": (pa.uint64(), [2**63 - 1, 0, 7, None]),
+    "d": (pa.decimal128(38, 2), [decimal.Decimal("9" * 35 + ".99"), decimal.Decimal("-0.01"), None]),
+    "p": (pa.duration("us"), [1, -5, 2**40, None]),
+    "s": (pa.string(), ["", "a", "aâ", "b", None]),
+    "f": (pa.bool_(), [True, False, None]),
+}
+CALLS = [
+    "count()", "count(x)", "sum(a)", "sum(x)", "sum(v)", "mean(v)", "mean(a)", "min(v)", "max(v)", "max(x)", "sum(y)",
+    "mean(y)", "sum(h)", "min(h)", "mean(i)", "min(i)", "mean(w)", "max(w)", "mean(d)", "max(d)", "sum(p)", "min(p)",
+    "min(s)", "max(s)", "sum(f)", "mean(f)", "bool_and(f)", "bool_or(f)", "max(t)", "min(u)", "a1=min(a)",
+]  # fmt: skip
+
+
+@st.composite
+def wide_logs(draw: st.DrawFn) -> pa.Table:
+    """Logs with columns of many types, and of few values each, so that rows meet."""
+    table = draw(logs())
+    for name, (dtype, values) in EXTREMES.items():
+        picked = draw(st.lists(st.sampled_from(values), min_size=len(table), max_size=len(table)))
+        table = table.append_column(name, pa.array(picked, dtype))
+    return table
+
+
+def planned(table: pa.Table, asked: Asked, key: list[str], calls: list[str]) -> Plan:
+    window, order_by, options = asked
+    parsed = [parse_aggregate(text) for text in calls]
+    return make_plan(parse_window(window), table.schema, key, order_by, parsed, Options(**options))
+
+
+def both(data: st.DataObject, plan: Plan, table: pa.Table, rows: int) -> tuple[Result, Result]:
+    """What comes of all rows in one task, and of chunks that combine what they have for slices of so many rows."""
+    source, chunk_bounds = as_files(data.draw, table)
+    cuts = sliced(plan, table, rows)
+    whole = run_in_memory(plan, source, [], None)
+    return whole, run_in_memory(plan, source, chunk_bounds, pa.table({}) if cuts is None else cuts, combine=True)
+
+
+@settings(max_examples=300)
+@given(st.data(), wide_logs(), st.sampled_from(WINDOWS), st.booleans(), st.sampled_from([2, 5, 1000]))
+def test_combined_or_not(data: st.DataObject, table: pa.Table, asked: Asked, keyed: bool, rows: int) -> None:
+    calls = data.draw(st.lists(st.sampled_from(CALLS), unique=True, min_size=1, max_size=8))
+    options = asked[2] | {"at_end": data.draw(st.sampled_from(["flush", "drop"]))}
+    plan = planned(table, (asked[0], asked[1], options), ["k"] if keyed else [], calls)
+    assert can_be_combined(plan, table.schema)
+    whole, combined = both(data, plan, table, rows)
+    assert same(combined.table, whole.table), difference(combined.table, whole.table)
+    assert combined.counts == whole.counts
+    assert same(combined.rejects, whole.rejects)
+
+
+@given(st.data(), wide_logs())
+def test_marks_of_empty_ticks(data: st.DataObject, table: pa.Table) -> None:
+    plan = planned(table, ("time(4)", T, {"empty": "mark"}), [], ["sum(a)"])
+    whole, combined = both(data, plan, table, 1000)
+    assert same(combined.table, whole.table), difference(combined.table, whole.table)
+
+
+def test_rows_of_a_key_and_a_cell_go_as_one() -> None:
+    """Three rows of key a in ``[0, 4)``, of which the first lends its place; the sum of floats takes two to be told."""
+    table = pa.table({
+        "t": pa.array([0, 1, 3, 4, 2], pa.timestamp("s")), "k": ["a", "a", "a", "a", "b"],
+        "x": [1e16, 1.0, None, 2.0, 3.0], "i": pa.array([1, 2, 3, 4, 5], pa.int64()),
+    })  # fmt: skip
+    plan = planned(table, ("time(4)", T, {}), ["k"], ["sum(x)", "mean(i)", "max(x)"])
+    (batch,) = table.to_batches()
+    then = combined_plan(plan)
+    rows = combine(plan, then, build(batch, np.arange(5), plan.key, plan.sort, plan.values))
+    assert rows.bounds.tolist() == [0, 2, 3]
+    assert rows.pos.tolist() == [0, 3, 4]
+    assert rows.rows.schema.names == list(then.values)
+    told = [rows.rows.column(name).to_pylist() for name in then.values[1:]]
+    assert told == [
+        [3, 1, 1],
+        [[1e16, 1.0], [2.0], [3.0]],
+        [decimal.Decimal(6), decimal.Decimal(4), decimal.Decimal(5)],
+        [3, 1, 1],
+        [1e16, 2.0, 3.0],
+    ]
+
+
+class Plain(MemorySource):
+    """Its splits are read as they are."""
+
+    def parts_of(self, split: Split) -> list[Split]:
+        return [split]
+
+
+def test_how_many_rows_go_as_one_is_seen_in_the_middle() -> None:
+    """Of three splits the middle one: four rows without a null, of three cells."""
+    ticks = [0, 0, 0, None, 5, 6, 9, 12, 40, 40]
+    table = pa.table({"t": pa.array(ticks, pa.timestamp("s")), "k": ["a"] * 10})
+    source = Plain([table], [[3, 8]])
+    for asked, key, wanted in ((WINDOWS[1], ["k"], 4 / 3), (("count(3)", T, {}), [], 1.0)):
+        plan = planned(table, asked, key, ["count()"])
+        assert rows_together(Work(plan, source, MemorySink(), "none"), lambda: pytest.fail("no Spark")) == wanted
+
+
+def test_what_overflows_overflows_still() -> None:
+    """Only all rows together tell: on the way a sum may be beyond 64 bit."""
+    for values, fits in (([HUGE, HUGE, -HUGE], True), ([HUGE, HUGE, 0], False)):
+        table = pa.table({"t": pa.array([0, 1, 2], pa.timestamp("s")), "i": pa.array(values, pa.int64())})
+        plan = planned(table, ("time(4)", T, {}), [], ["sum(i)"])
+        source = MemorySource([table], [[2]])
+        if fits:
+            found = run_in_memory(plan, source, [1], pa.table({}), combine=True)
+            assert found.table.column("sum_i").to_pylist() == [HUGE]
+            continue
+        with pytest.raises(DataError, match=r"^sum\(i\) does not fit int64 in window 0 \(column 'i'\)"):
+            run_in_memory(plan, source, [1], pa.table({}), combine=True)
+
+
+@pytest.mark.parametrize(
+    ("asked", "calls"),
+    [
+        (("time(4)", T, {}), ["first(x)"]),
+        (("time(4)", T, {}), ["count()", "collect(x)"]),
+        (("time(4)", T, {}), ["var(x)"]),
+        (("time(4)", T, {}), ["sum(wide)"]),
+        (("time(4)", T, {"group_by": ("u",)}), ["count()"]),
+        (("time(4), partitioned, partitionAge(3)", T, {}), ["count()"]),
+        (("count(3)", T, {}), ["count()"]),
+        (("delta(t, 3)", T, {}), ["count()"]),
+        (("sliding, time(4), time(2)", T, {}), ["count()"]),
+        (("timeInterval, intervalDuration(4)", "arrival", BY_TIME), ["count()"]),
+    ],
+)
+def test_what_asks_for_rows_gets_them(asked: Asked, calls: list[str]) -> None:
+    columns = {"t": pa.timestamp("s"), "a": pa.int32(), "x": pa.float64(), "u": pa.string(), "k": pa.string()}
+    schema = pa.schema([*columns.items(), ("wide", pa.decimal256(70, 2))])
+    key = ["k"] if "partitioned" in asked[0] else []
+    assert not can_be_combined(planned(schema.empty_table(), asked, key, calls), schema)
+
+
+def test_names_of_the_input_are_left_alone() -> None:
+    table = pa.table({"__of_rows": pa.array([0, 1], pa.timestamp("s")), "___of_0_0": [1, 2]})
+    plan = planned(table, ("time(4)", ["__of_rows"], {}), [], ["sum(___of_0_0)"])
+    found = run_in_memory(plan, MemorySource([table], [[1]]), [1], pa.table({}), combine=True)
+    assert found.table.column("sum____of_0_0").to_pylist() == [3]
+    assert found.counts.windowed == 2

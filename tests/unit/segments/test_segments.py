@@ -1,0 +1,249 @@
+"""Keys cut into pieces of three rows or so give what one scan gives, to the bit; chains tell what a loop finds."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+from unittest import mock
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from support.in_memory_engine import MemorySink, MemorySource, in_one_pass, in_two_passes, run_in_memory
+from unit.engine.test_incremental_runs import MORE
+from unit.engine.test_kinds import AGGREGATES, WINDOWS, Asked, as_files, difference, logs, same, what_comes_out
+from wincli.windowing import pieces
+from wincli.windowing.chains import chains, end_of, follow
+from wincli.windowing.engine.cuts import PLACE, Cuts, Samples, cut_points
+from wincli.windowing.engine.slices import Chunk
+from wincli.windowing.engine.work import Work
+from wincli.windowing.options import Options
+from wincli.windowing.parse import parse_aggregate, parse_window
+from wincli.windowing.plan import Plan, make_plan, stream_of
+
+T, ARRIVAL = ["t"], "arrival"
+TUMBLING: list[Asked] = [
+    ("count(1)", T, {}),
+    ("count(2)", T, {}),
+    ("count(7)", ARRIVAL, {}),
+    ("delta(a, 2)", T, {}),
+    ("delta(a, 0)", ARRIVAL, {}),
+    ("delta(t, 3)", T, {}),
+    ("delta(t, 20)", T, {}),
+    ("delta(x, 0.5)", ARRIVAL, {}),
+    ("gap(t, 1)", T, {}),
+    ("gap(a, 1)", ARRIVAL, {}),
+    ("gap(x, 0.2)", ARRIVAL, {}),
+    ("time(4)", T, {}),
+    ("time(2.5)", T, {}),
+    ("punct(flag)", T, {}),
+    ("punct(flag)", ARRIVAL, {}),
+    ("punct()", T, {}),
+    ("punct()", ARRIVAL, {}),
+]
+
+
+def sliced(plan: Plan, table: pa.Table, rows: int, weights: Sequence[int] | None = None) -> Cuts | None:
+    """Cuts after each so many rows of the total order, where they may be; with ``weights`` anywhere, as many."""
+    names = list(dict.fromkeys([*plan.key, *plan.sort]))
+    sample = table.select(names) if names else pa.table({})
+    columns = [*sample.columns, pa.array(range(len(table)), pa.int64())]
+    weigh = np.ones(len(table)) if weights is None else np.array(weights, np.float64) + 0.01
+    samples = Samples(pa.Table.from_arrays(columns, names=[*names, PLACE]), weigh)
+    return cut_points(samples, plan.key, max(1, -(-len(table) // rows)), pieces.can_be_cut(plan))
+
+
+def planned(table: pa.Table, window: str, key: list[str], order_by: list[str] | str, options: dict[str, Any]) -> Plan:
+    """All aggregates, where panes do not give rows."""
+    calls = AGGREGATES if options.get("emit", "aggregates") == "aggregates" else None
+    parsed = None if calls is None else [parse_aggregate(text) for text in calls]
+    return make_plan(parse_window(window), table.schema, key, order_by, parsed, Options(**options))
+
+
+@settings(max_examples=400)
+@given(
+    st.data(), logs(), st.one_of(st.sampled_from(TUMBLING), st.sampled_from([*WINDOWS, *MORE])), st.booleans(),
+    st.sampled_from([1, 3, 3, 5]),
+)  # fmt: skip
+def test_tiny_slices_are_one_slice(data: st.DataObject, table: pa.Table, asked: Asked, keyed: bool, rows: int) -> None:
+    window, order_by, options = asked
+    keyed = (keyed or "partitioned" in window) and options.get("empty") != "mark"
+    options = options | data.draw(st.composite(what_comes_out)(window))
+    options["at_end"] = data.draw(st.sampled_from(["flush", "drop"]))
+    plan = planned(table, window, ["k"] if keyed else [], order_by, options)
+    source, chunk_bounds = as_files(data.draw, table)
+    most = data.draw(st.sampled_from([1, 2, 1000]))
+    marks = data.draw(st.sampled_from(["files", "column:flag"])) if plan.takes_marks else "files"
+    uneven = st.lists(st.integers(0, 9), min_size=len(table), max_size=len(table))
+    cuts = sliced(plan, table, rows, data.draw(st.none() | uneven))
+    whole = run_in_memory(plan, source, [], None, marks)
+    with mock.patch("wincli.windowing.chains.MOST_BRANCHES", most):
+        cut = run_in_memory(plan, source, chunk_bounds, pa.table({}) if cuts is None else cuts, marks)
+    assert same(cut.table, whole.table), difference(cut.table, whole.table)
+    assert (cut.counts, cut.falls) == (whole.counts, whole.falls)
+
+
+def test_a_pane_that_was_none_before_drops_no_row() -> None:
+    """Row 101 tripped, but nothing had been evicted yet; the last piece, behind evictions, would call it a pane."""
+    a = [100, 100, 100, 100, 100, 100, 101, 103, 104, 104]
+    table = pa.table({"t": pa.array([100] * 10, pa.timestamp("s")), "a": a, "k": list("aaaaabaaaa")})
+    spec, options = parse_window("sliding, delta(a, 2), count(2)"), Options(partial=False, at_end="drop")
+    plan = make_plan(spec, table.schema, ["k"], ["t"], [parse_aggregate("count()")], options)
+    source = MemorySource([table], [[]])
+    whole, cut = (run_in_memory(plan, source, [], cuts) for cuts in (None, sliced(plan, table, 3)))
+    assert (whole.counts.windowed, whole.counts.dropped_at_end, whole.counts.filtered) == (2, 1, 7)
+    assert cut.counts == whole.counts
+
+
+@settings(max_examples=200)
+@given(st.data(), logs(), st.sampled_from(TUMBLING[:-2]))
+def test_chunks_in_order_are_slices_as_they_are(data: st.DataObject, table: pa.Table, asked: Asked) -> None:
+    window, order_by, options = asked
+    options = options | data.draw(st.composite(what_comes_out)(window))
+    table = table.sort_by("t") if order_by == T else table
+    plan = planned(table, window, [], order_by, options)
+    source, chunk_bounds = as_files(data.draw, table, 6)
+    most = data.draw(st.sampled_from([1, 2, 1000]))
+    whole = run_in_memory(plan, source, [], None, "none")
+    with mock.patch("wincli.windowing.chains.MOST_BRANCHES", most):
+        ways = [
+            run_in_memory(plan, source, chunk_bounds, None, "none", in_order=way)
+            for way in (in_two_passes, in_one_pass)
+        ]
+    for cut in ways:
+        assert same(cut.table, whole.table), difference(cut.table, whole.table)
+        assert (cut.counts, cut.falls) == (whole.counts, whole.falls)
+        assert same(cut.rejects, whole.rejects)
+
+
+def test_rows_out_of_order_are_not_taken_as_they_stand() -> None:
+    rising, falling = pa.table({"t": [1, 2, 2, 3]}), pa.table({"t": [1, 2, 1, 3]})
+    plan = make_plan(parse_window("delta(t, 1)"), rising.schema, [], T)
+    for table, expected in ((rising, True), (falling, False)):
+        for cuts in ([1], [2], [3], []):
+            work = Work(plan, source := MemorySource([table], [cuts]), MemorySink(), "none")
+            chunks = [Chunk(i, split.base, (split,)) for i, split in enumerate(source.splits)]
+            assert (in_two_passes(work, chunks) is not None) == expected
+            assert (in_one_pass(work, chunks) is not None) == expected
+
+
+def test_a_chunk_of_a_task_that_was_tried_again_is_missed() -> None:
+    """Its second try finds no chunk that is left. Nothing that was written counts."""
+    table = pa.table({"t": range(40)})
+    plan = make_plan(parse_window("delta(t, 5)"), table.schema, [], T)
+    work = Work(plan, source := MemorySource([table], [[10, 20, 30]]), sink := MemorySink(), "none")
+    chunks = [Chunk(i, split.base, (split,)) for i, split in enumerate(source.splits)]
+
+    def killed(_: str, do: Callable[[Any], Any], items: Sequence[Any]) -> list[Any]:
+        assert len(do(items[0])) == 1
+        assert sink.parts
+        return [do(item) for item in items]
+
+    assert in_one_pass(work, chunks, killed) is None
+    assert not sink.parts
+    assert in_one_pass(work, chunks) is not None
+
+
+WHOLE = ("partitioned", "retain all")
+
+
+@pytest.mark.parametrize("asked", [*TUMBLING, *WINDOWS, *MORE], ids=lambda asked: f"{asked[0]} {asked[1]}")
+def test_every_kind_is_cut(asked: Asked) -> None:
+    """Else the law above would say nothing."""
+    window, order_by, options = asked
+    key = [] if options.get("empty") == "mark" else ["k"]
+    table = pa.table({
+        "t": pa.array(range(12), pa.timestamp("s")), "a": range(12), "x": np.arange(12.0), "flag": [False, True] * 6,
+        "u": ["p", "q"] * 6, "k": ["a"] * 12,
+    })  # fmt: skip
+    plan = make_plan(parse_window(window), table.schema, key, order_by, None, Options(**options))
+    cuts = sliced(plan, table, 3)
+    assert (cuts is None) == (any(words in window for words in WHOLE) or options.get("empty") == "mark")
+    assert cuts is None or cuts.inside.tolist() == [True] * 3
+
+
+def test_an_order_column_may_be_a_key_and_a_piece_may_be_all_rejected() -> None:
+    table = pa.table({
+        "k": ["a"] * 9 + ["b"] * 9, "t": [*range(9), *range(9)], "v": pa.array([None] * 9 + [*range(9)], pa.int64()),
+    })  # fmt: skip
+    plan = make_plan(parse_window("delta(v, 1)"), table.schema, ["k"], ["k", "t"])
+    source, cuts = MemorySource([table], [[4, 11]]), sliced(plan, table, 3)
+    assert cuts is not None
+    assert cuts.inside.tolist() == [True, True, False, True, True]
+    whole, cut = (run_in_memory(plan, source, [1, 2], given, "none") for given in (None, cuts))
+    assert same(cut.table, whole.table), difference(cut.table, whole.table)
+    assert cut.counts == whole.counts
+    assert cut.counts.rejected == {"null_attribute": 9}
+    nothing = table.slice(0, 9)
+    cut = run_in_memory(plan, MemorySource([nothing], [[4]]), [1], sliced(plan, nothing, 3), "none")
+    assert cut.table.num_rows == 0
+    assert cut.counts.rejected == {"null_attribute": 9}
+
+
+VALUES = st.lists(st.integers(-6, 6), min_size=1, max_size=40)
+
+
+@given(VALUES, st.integers(-15, 15), st.integers(0, 5), st.sampled_from([1, 2, 100]), st.booleans())
+def test_chains_end_as_a_loop_does(numbers: list[int], start: int, amount: int, most: int, rising: bool) -> None:
+    """Whatever start value comes in; where the branches are too many, it says that it does not know."""
+    values = np.array(sorted(numbers) if rising else numbers, np.int64).view(np.uint64) + np.uint64(100)
+    with mock.patch("wincli.windowing.chains.MOST_BRANCHES", most):
+        found = chains(values, np.uint64(amount), False)
+    expected: tuple[int, int, Any] = (0, -1, start + 100)
+    for i, value in enumerate(values.tolist()):
+        if value - expected[2] > amount:
+            expected = (expected[0] + 1, i, value)
+    end = end_of(found, np.uint64(start + 100))
+    told = follow(values, np.uint64(start + 100), np.uint64(amount), rising)
+    assert (told.starts, told.last, int(told.value)) == expected
+    if end is None:
+        assert not found.whole
+    else:
+        assert (end.starts, end.last, int(end.value)) == expected
+    assert len(found.limit) <= most
+    if rising and start + 100 <= int(values[0]):
+        few = end_of(chains(values, np.uint64(amount), True), np.uint64(start + 100))
+        assert few is not None
+        assert (few.starts, few.last, int(few.value)) == expected
+
+
+@given(st.lists(st.sampled_from([0, 1, 1, 2, 9]), max_size=120), st.integers(0, 40), st.sampled_from([1, 3, 1000]))
+def test_chains_of_rising_values_end_as_a_loop_does(gaps: list[int], amount: int, most: int) -> None:
+    """Some meet soon, those of equal gaps never, and next starts are near or far."""
+    values = np.cumsum([100, *gaps]).astype(np.uint64)
+    with mock.patch("wincli.windowing.chains.MOST_BRANCHES", most):
+        found = chains(values, np.uint64(amount), True)
+    for start in range(98 - amount, 101):
+        end, told = end_of(found, np.uint64(start)), follow(values, np.uint64(start), np.uint64(amount), True)
+        assert end == told or (end is None and not found.whole)
+    behind = follow(values, values[0], np.uint64(amount), True)
+    assert (
+        found.fresh == follow(values, None, np.uint64(amount), True) == follow(values, None, np.uint64(amount), False)
+    )
+    assert (found.fresh.starts, found.fresh.last) == (behind.starts + 1, max(behind.last, 0))
+    assert found.fresh.value == values[found.fresh.last]
+
+
+@settings(max_examples=120)
+@given(logs(), st.sampled_from(["count(2)", "time(4)", "sliding, count(2), count(1)"]), st.booleans(), st.booleans())
+def test_a_result_is_cut_as_any_input(table: pa.Table, first: str, keyed: bool, keyed_again: bool) -> None:
+    """Its emission order has nulls, ties and columns that are keys; and as many marks as rows."""
+    table = table.sort_by("t")
+    calls = [parse_aggregate(text) for text in ("count()", "sum(a)")]
+    one = make_plan(parse_window(first), table.schema, ["k"] if keyed else [], T, calls, Options())
+    stage = run_in_memory(one, MemorySource([table], [[]]), [], None, "none").table
+    again = [parse_aggregate(text) for text in ("count()", "sum(count)", "all=collect(sum_a)")]
+    for second in ("punct()", "count(3)", "delta(count, 1)", "sliding, count(3), count(2)"):
+        key = ["k"] if keyed and keyed_again else []
+        two = make_plan(parse_window(second), one.schema, key, None, again, Options(), stream_of(one))
+        source = MemorySource([stage], [[len(stage) // 3, len(stage) // 2]], stream_of(one))
+        cuts = sliced(two, stage, 3)
+        whole = run_in_memory(two, source, [], None, "stream")
+        cut = run_in_memory(two, source, [1, 2], pa.table({}) if cuts is None else cuts, "stream")
+        by = [(name, "ascending") for name in stream_of(two).order]
+        some, alone = (found.table.sort_by(by).combine_chunks() for found in (cut, whole))
+        assert same(some, alone), difference(some, alone)
+        assert cut.counts == whole.counts

@@ -1,0 +1,293 @@
+"""A journal, and the small files beside it, that a disk has damaged: the next run completes, or says what to do."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from unit.writers.test_journal import outs, put_in_store, settled, stop, stopping, store
+from unit.writers.test_state_units import ME, held, names, put, tree, value_of
+from wincli.windowing.checksum import sealed
+from wincli.windowing.errors import ConfigError, DamagedError, OutputError
+from wincli.writers import journal, place, remote, swap
+from wincli.writers.lock import Lock, Owner, hold_lock, is_dead, read_owner
+from wincli.writers.output import open_output
+from wincli.writers.state import open_state, read_state
+from wincli.writers.state_staging import StateStaging
+
+
+def flipped(bit: int) -> Callable[[bytes], bytes]:
+    """Flip a bit of what is not white space."""
+
+    def flip(content: bytes) -> bytes:
+        at = [i for i, byte in enumerate(content) if not chr(byte).isspace()][bit // 8]
+        return content[:at] + bytes([content[at] ^ 1 << bit % 8]) + content[at + 1 :]
+
+    return flip
+
+
+DAMAGES: dict[str, Callable[[bytes], bytes]] = {
+    "empty": lambda _: b"",
+    "cut": lambda content: content[: len(content) // 2],
+    "garbage": lambda content: bytes(255 - byte for byte in content),
+    "zeros": lambda content: bytes(len(content)),
+    "no object": lambda _: b"[]",
+    "nothing in it": lambda _: b"{}",
+    "nested": lambda _: b"[" * 100_000,
+    "of another kind": lambda _: json.dumps(sealed({"label": 1, "run": [], "keep": "x", "outputs": 3})).encode(),
+    **{f"bit {bit}": flipped(bit) for bit in range(0, 1200, 149)},
+}
+
+
+def spoil(path: Path, how: str) -> None:
+    path.write_bytes(DAMAGES[how](path.read_bytes()))
+
+
+def stop_before_state(monkeypatch: pytest.MonkeyPatch, folder: Path) -> None:
+    """Run the unit again with the number 2, and stop when all outputs are in place, and the state is not."""
+    with monkeypatch.context() as patch:
+        patch.setattr(StateStaging, "swap", stopping)
+        with pytest.raises(KeyboardInterrupt):
+            put(folder / "state", 2, outs(folder))
+
+
+def stop_at_the_end(monkeypatch: pytest.MonkeyPatch, folder: Path) -> None:
+    """The same, and stop when all is in place, before anything is deleted."""
+    with monkeypatch.context() as patch:
+        patch.setattr(journal, "finish", stopping)
+        with pytest.raises(KeyboardInterrupt):
+            put(folder / "state", 2, outs(folder))
+
+
+STOPS: dict[str, Callable[[pytest.MonkeyPatch, Path], None]] = {
+    "no output in place": lambda patch, folder: stop(patch, folder, 0),
+    "one output in place": lambda patch, folder: stop(patch, folder, 1),
+    "outputs in place": stop_before_state,
+    "all in place": stop_at_the_end,
+}
+
+
+@pytest.mark.parametrize("how", DAMAGES)
+@pytest.mark.parametrize("where", STOPS)
+@pytest.mark.parametrize("is_first", [True, False], ids=["first", "again"])
+def test_a_commit_whose_journal_is_damaged_is_completed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, where: str, how: str, is_first: bool
+) -> None:
+    if not is_first:
+        put(tmp_path / "state", 1, outs(tmp_path))
+    STOPS[where](monkeypatch, tmp_path)
+    spoil(tmp_path / "state/.journal.json", how)
+    view = read_state(str(tmp_path / "state"))
+    assert view.pending == (None if where == "all in place" else "u0")
+    with open_state(str(tmp_path / "state"), ME) as state:
+        waits = (
+            "no unit waits to be put in place"
+            if view.pending is None
+            else "it was made anew from the unit that it named"
+        )
+        assert f"the journal of the state {tmp_path}/state was damaged; {waits}" in " ".join(state.notes)
+    assert settled(tmp_path) == 2
+
+
+@pytest.mark.parametrize("where", STOPS)
+def test_also_where_folders_cannot_be_exchanged(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, where: str) -> None:
+    monkeypatch.setattr(swap, "exchange", lambda *_: False)
+    put(tmp_path / "state", 1, outs(tmp_path))
+    STOPS[where](monkeypatch, tmp_path)
+    spoil(tmp_path / "state/.journal.json", "cut")
+    with open_state(str(tmp_path / "state"), ME):
+        pass
+    assert settled(tmp_path) == 2
+
+
+def test_also_between_the_two_renames_of_the_state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    put(tmp_path / "state", 1, outs(tmp_path))
+    stop_before_state(monkeypatch, tmp_path)
+    (staged,) = (tmp_path / "state").glob(".new-*")
+    (tmp_path / "state/u0").rename(staged.with_name(staged.name.replace("new", "old")))
+    spoil(tmp_path / "state/.journal.json", "empty")
+    with open_state(str(tmp_path / "state"), ME):
+        pass
+    assert settled(tmp_path) == 2
+
+
+def test_what_is_lost_besides_is_told_and_the_unit_is_not_done(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    put(tmp_path / "state", 1, outs(tmp_path))
+    stop(monkeypatch, tmp_path, 0)
+    spoil(tmp_path / "state/.journal.json", "cut")
+    (staged,) = tmp_path.glob(".b.wincli-new-*")
+    staged.rename(tmp_path / "elsewhere")
+    with open_state(str(tmp_path / "state"), ME) as state:
+        assert f"its part of {tmp_path}/b is gone: it counts as not done" in state.notes[1]
+        assert held(state) == 1
+    assert [value_of(out) for out in outs(tmp_path)] == [1, 1]
+
+
+@pytest.mark.parametrize("how", ["empty", "cut", "bit 149"])
+def test_where_the_staged_unit_is_damaged_too_it_says_what_to_do(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, how: str
+) -> None:
+    put(tmp_path / "state", 1, outs(tmp_path))
+    stop(monkeypatch, tmp_path, 1)
+    (staged,) = (tmp_path / "state").glob(".new-*")
+    spoil(tmp_path / "state/.journal.json", how)
+    spoil(staged / "unit.json", how)
+    before = tree(tmp_path)
+    said = (
+        f"{tmp_path}/state/.journal.json is damaged, and no staged unit tells what it said; delete it to give its unit "
+        "up, look what is in the outputs of that, and run it again with --mode overwrite"
+    )
+    with pytest.raises(DamagedError, match=f"^{re.escape(said)}$"):
+        open_state(str(tmp_path / "state"), ME).__enter__()
+    assert tree(tmp_path) == before
+    assert read_state(str(tmp_path / "state")).damage == (said,)
+    (tmp_path / "state/.journal.json").unlink()
+    with open_state(str(tmp_path / "state"), ME) as state:
+        assert held(state) == 1
+    put(tmp_path / "state", 3, outs(tmp_path))
+    assert settled(tmp_path) == 3
+
+
+def test_a_journal_without_a_checksum_reads(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As 0.4.1 wrote it: a run of that version may have been killed before the upgrade."""
+    put(tmp_path / "state", 1, outs(tmp_path))
+    stop(monkeypatch, tmp_path, 1)
+    path = tmp_path / "state/.journal.json"
+    told = json.loads(path.read_text())
+    del told["checksum"]
+    path.write_text(json.dumps(told))
+    with open_state(str(tmp_path / "state"), ME) as state:
+        assert "has been put in place" in state.notes[0]
+    assert settled(tmp_path) == 2
+
+
+@pytest.mark.parametrize("how", DAMAGES)
+def test_a_damaged_note_of_what_was_under_way_is_told_and_dropped(tmp_path: Path, how: str) -> None:
+    root = tmp_path / "state"
+    put(root, 1, outs(tmp_path))
+    (root / ".running.json").write_text(json.dumps(sealed({"unit": "u1", "outputs": [{"shown": "a", "path": "/a"}]})))
+    if how in {f"bit {bit}" for bit in range(0, 1200, 149)} and int(how[4:]) > 600:
+        how = "cut"
+    spoil(root / ".running.json", how)
+    said = (
+        f"{root}/.running.json is damaged: it is not what was written there; the next run to the same outputs removes"
+    )
+    (line,) = read_state(str(root)).damage
+    assert line.startswith(said)
+    with open_state(str(root), ME) as state:
+        (note,) = state.notes
+        assert note.startswith(said)
+    assert settled(tmp_path) == 1
+
+
+@pytest.mark.parametrize("how", ["empty", "cut", "garbage", "nested", "nothing in it"])
+def test_a_damaged_last_error_stops_no_commit(tmp_path: Path, how: str) -> None:
+    root = tmp_path / "state"
+    with open_state(str(root), ME) as state:
+        state.fail("u7", "no space", "2026-11-08")
+    spoil(root / ".last-error.json", how)
+    view = read_state(str(root))
+    assert view.last_error is None
+    assert view.damage[0].startswith(f"{root}/.last-error.json is damaged: it is not what was written there; the next")
+    put(root, 1)
+    assert names(root) == [".wincli-state", "u0"]
+    assert read_state(str(root)).damage == ()
+
+
+@pytest.mark.parametrize("how", ["empty", "cut", "garbage", "no object", "nothing in it", "nested", "bit 149"])
+def test_a_damaged_marker_says_what_it_should_be(tmp_path: Path, how: str) -> None:
+    root = tmp_path / "state"
+    put(root, 1)
+    spoil(root / ".wincli-state", how)
+    said = f'{root}/.wincli-state is damaged: it is not what was written there; write {{"format": 1}} into it'
+    for look in (lambda: open_state(str(root), ME).__enter__(), lambda: read_state(str(root))):
+        with pytest.raises(DamagedError, match=f"^{re.escape(said)}$"):
+            look()
+    (root / ".wincli-state").write_text('{"format": 1}')
+    with open_state(str(root), ME) as state:
+        assert held(state) == 1
+
+
+def test_a_folder_where_a_file_should_be(tmp_path: Path) -> None:
+    put(tmp_path / "state", 1)
+    (tmp_path / "state/.last-error.json").mkdir()
+    (line,) = read_state(str(tmp_path / "state")).damage
+    assert line.startswith(f"cannot read {tmp_path}/state/.last-error.json: ")
+
+
+# Locks
+
+
+GARBAGE = [b"x", b"[]", b"{}", b"[" * 100_000, b'{"pid": 1e999, "host": "here", "started": "now"}', b"\xff"]
+GARBAGE += [f'{{"pid": {pid}, "host": "here", "started": "now"}}'.encode() for pid in (0, -1, 10**30, '"7x"')]
+
+
+@pytest.mark.parametrize("content", GARBAGE, ids=range(len(GARBAGE)))
+def test_a_lock_file_of_a_dead_run_may_hold_anything(tmp_path: Path, content: bytes) -> None:
+    put(tmp_path / "state", 1)
+    (tmp_path / "state/.wincli-lock").write_bytes(content)
+    assert read_owner(str(tmp_path / "state/.wincli-lock")) is None
+    with open_state(str(tmp_path / "state"), ME) as state:
+        assert state.notes == ()
+    assert names(tmp_path / "state") == [".wincli-state", "u0"]
+
+
+@pytest.mark.parametrize("content", GARBAGE, ids=range(len(GARBAGE)))
+def test_a_mark_that_does_not_read_is_not_taken_over(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, content: bytes
+) -> None:
+    """Where there is no flock the mark is all that tells of another run."""
+    monkeypatch.setattr("wincli.writers.lock._acquire", lambda _: -1)
+    out = place.locate(str(tmp_path / "out"))
+    Path(out.lock).write_bytes(content)
+    said = (
+        f"the lock {out.lock} does not say which run holds it; nothing was written; delete it if no run is writing to"
+    )
+    with pytest.raises(OutputError, match=f"^{re.escape(said)}"), hold_lock(Lock(out.fs, out.lock, "out", "wait"), ME):
+        pass
+    assert Path(out.lock).read_bytes() == content
+
+
+def test_no_process_has_such_an_id() -> None:
+    assert not is_dead(Owner(1, "there", "now"), "here")
+
+
+# In a store
+
+__all__ = ["store"]  # a fixture
+
+
+def test_an_output_in_a_store_that_is_half_moved(tmp_path: Path, store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    put_in_store(tmp_path / "state", 1)
+    move = remote._move
+
+    def first_only(system: Any, source: str, target: str, files: Any) -> None:
+        move(system, source, target, files)
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(remote, "_move", first_only)
+        with pytest.raises(KeyboardInterrupt):
+            put_in_store(tmp_path / "state", 2)
+    spoil(tmp_path / "state/.journal.json", "cut")
+    with open_state(str(tmp_path / "state"), ME) as state:
+        assert held(state) == 2
+    assert {tree(store)[f"out/part-{i:05d}.csv"] for i in range(3)} == {b'"n"\n2\n'}
+    assert names(store) == ["out"]
+
+
+def test_a_damaged_state_is_no_reason_to_touch_an_output(tmp_path: Path) -> None:
+    put(tmp_path / "state", 1, outs(tmp_path))
+    spoil(tmp_path / "state/u0/unit.json", "bit 149")
+    before = tree(tmp_path)
+    with pytest.raises((DamagedError, ConfigError)):
+        put(tmp_path / "state", 2, outs(tmp_path))
+    assert tree(tmp_path) == before
+    with open_output(str(tmp_path / "a"), "overwrite", [], ME):
+        pass
+    assert tree(tmp_path) == before

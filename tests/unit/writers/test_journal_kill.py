@@ -1,0 +1,253 @@
+"""SIGKILL all through a commit of two outputs and a state: afterwards they are all old or all new, never a mix.
+
+A warm process forks one run after the other. The first gets through, and tells after which lines of ``writers`` the
+files were others than before: a kill at any other line leaves what the one before it leaves. The next ones kill
+themselves at these lines, one each. The next opener of the state, who may be killed the same way, has to set things
+right.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from support.places import ROOT
+
+CHILD = '''
+import gc, glob, json, os, pathlib, shutil, signal, sys
+from contextlib import ExitStack
+import pyarrow as pa
+from wincli.windowing.engine.ports import Part
+from wincli.writers import journal, output, swap
+from wincli.writers.lock import Owner
+from wincli.writers.output import open_output
+from wincli.writers.record import OpenWindows, StageRecord, UnitRecord
+from wincli.writers.sink import check_types
+from wincli.writers.state import open_state
+
+schema = pa.schema([("n", pa.int64())])
+os.fsync = lambda fd: None  # slow, and a kill loses nothing that the kernel has
+
+def owner():
+    return Owner(os.getpid(), "here", "now")
+
+def put(folder, value, start=lambda: None):
+    """Commit a unit whose outputs and state say ``value``; ``start`` is called as the commit begins."""
+    with open_state(folder + "/state", owner()) as state, ExitStack() as stack:
+        outs = [folder + "/a", folder + "/b"]
+        staging = stack.enter_context(state.begin("u", 0, outs))
+        outputs = []
+        for path in outs:
+            output = stack.enter_context(open_output(path, "overwrite", [], owner()))
+            part = output.sink("csv", schema, schema).write_part(0, [pa.table({"n": [value]})])
+            outputs.append((output, {"parts": [{"name": part.name}], "rejects": [], "value": value}))
+        part = staging.stage("s").write_rows(0, pa.table({"n": [value]}))
+        stage = StageRecord("s", {}, {"value": value}, {}, 1, (part,), OpenWindows(0, 0, None))
+        record = UnitRecord("u", 0, None, None, None, (), staging.outputs, (stage,), *[""] * 3, {}, {}, "", None, {})
+        start()
+        journal.commit_together(staging, record, outputs, 1)
+
+def files_of(folder):
+    """What tells one state of all files below a folder from another."""
+    seen = []
+    for entry in os.scandir(folder):
+        told = entry.stat(follow_symlinks=False)
+        seen.append((entry.path, told.st_ino, told.st_size, told.st_mtime_ns))
+        if entry.is_dir(follow_symlinks=False):
+            seen += files_of(entry.path)
+    return sorted(seen)
+
+def trace_lines(at_line):
+    """From now on call ``at_line`` with the number of each line that is come to, from 1."""
+    passed = 0
+    files = ("shutil.py", *glob.glob("writers/*.py"))
+    def trace(frame, event, arg):
+        nonlocal passed
+        if not frame.f_code.co_filename.endswith(files):
+            return None
+        if event == "line":
+            passed += 1
+            at_line(passed)
+        return trace
+    sys.settrace(trace)
+
+def watcher(folder, changes):
+    """Note the lines that come first after a change of files."""
+    last = None
+    def look_at_files(line):
+        nonlocal last
+        seen = files_of(folder)
+        if seen != last:
+            last = seen
+            changes.append(line)
+    trace_lines(look_at_files)
+
+def killer(kill_at):
+    trace_lines(lambda line: os.kill(os.getpid(), signal.SIGKILL) if line == kill_at else None)
+
+def interrupted_at_journal(folder):
+    journal._swap = lambda *_: os.kill(os.getpid(), signal.SIGKILL)
+    put(folder, 2)
+
+def interrupted_between_outputs(folder):
+    later = output.Output.swap
+    def swap_once(self):
+        later(self)
+        os.kill(os.getpid(), signal.SIGKILL)
+    output.Output.swap = swap_once
+    put(folder, 2)
+
+def disturbed(folder, since, disturb):
+    """What is killed somewhere: a commit, or the opening that completes one."""
+    if since == "commit":
+        put(folder, 2, disturb)
+    else:
+        disturb()
+        with open_state(folder + "/state", owner()):
+            pass
+    sys.settrace(None)
+
+def watched(folder, since, found):
+    changes = []
+    disturbed(folder, since, lambda: watcher(folder, changes))
+    assert look(folder) == 2
+    pathlib.Path(found).write_text(json.dumps(changes))
+
+def value_of(folder):
+    """The value of a whole result, None where there is none; anything else is a mix."""
+    if not os.path.exists(folder):
+        return None
+    told = json.loads((pathlib.Path(folder) / "_wincli/manifest.json").read_text())
+    files = {str(p.relative_to(folder)) for p in pathlib.Path(folder).rglob("*") if p.is_file()}
+    assert files == {"part-00000.csv", "_SUCCESS", "_wincli/manifest.json"}, files
+    assert pathlib.Path(folder, "part-00000.csv").read_text() == '"n"\\n%d\\n' % told["value"]
+    return told["value"]
+
+def held(state):
+    """The value of the unit in the state, None where there is none."""
+    record = state.record("u")
+    if record is None:
+        assert state.records == () and not state.has_data("u")
+        return None
+    assert state.has_data("u")
+    files = state.stage("u", "s")
+    values = [n for part in files.parts("rows") for n in files.read_part(part)["n"].to_pylist()]
+    assert values == [record.stages[0].registers["value"]]
+    return values[0]
+
+def look(folder):
+    found = set()
+    with open_state(folder + "/state", owner()) as state:
+        found.add(held(state))
+        found |= {value_of(folder + "/a"), value_of(folder + "/b")}
+        runs = {json.loads(pathlib.Path(folder, name, "_wincli/manifest.json").read_text())["run"]
+                for name in "ab" if os.path.exists(folder + "/" + name)}
+        assert runs == {record.run for record in state.records}
+    assert len(found) == 1, found
+    there = {"state"} | ({"a", "b"} if found != {None} else set())
+    assert set(os.listdir(folder)) == there, os.listdir(folder)
+    unit = {"u"} if found != {None} else set()
+    assert set(os.listdir(folder + "/state")) == {".wincli-state"} | unit, os.listdir(folder + "/state")
+    return found.pop()
+
+def in_fork(work):
+    pid = os.fork()
+    if pid == 0:
+        try:
+            work()
+            os._exit(0)
+        except BaseException:
+            import traceback
+            traceback.print_exc()
+            os._exit(1)
+    return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+
+def after(folder, since, found):
+    seen = look(folder)
+    if since == "commit":
+        put(folder, 3)
+        assert look(folder) == 3
+    pathlib.Path(found).write_text(json.dumps(seen))
+
+def case(base, before, how, since):
+    """Write what stood after each kill."""
+    if how == "two steps":
+        swap.exchange = lambda *_: False
+    run, template, found = base + "/run", base + "/template", base + "/found"
+    os.mkdir(run)
+    with open_state(run + "/state", owner()):
+        pass
+    if before == "old":
+        assert in_fork(lambda: put(run, 1)) == 0
+    firsts = {"opening at journal": interrupted_at_journal, "opening between outputs": interrupted_between_outputs}
+    first = firsts.get(since)
+    if first:
+        assert in_fork(lambda: first(run)) == -signal.SIGKILL
+    os.rename(run, template)
+    shutil.copytree(template, run)
+    assert in_fork(lambda: watched(run, since, found)) == 0
+    shutil.rmtree(run)
+    results = []
+    for kill_at in json.loads(pathlib.Path(found).read_text()):
+        shutil.copytree(template, run)
+        code = in_fork(lambda: disturbed(run, since, lambda: killer(kill_at)))
+        assert code == -signal.SIGKILL, code
+        assert in_fork(lambda: after(run, since, found)) == 0, kill_at
+        results.append(json.loads(pathlib.Path(found).read_text()))
+        shutil.rmtree(run)
+    pathlib.Path(found).write_text(json.dumps(results))
+
+check_types("csv", schema)  # what is loaded here is not loaded in each fork
+gc.freeze()  # or each fork would copy what it never changes
+for line in sys.stdin:
+    asked = json.loads(line)
+    print(in_fork(lambda: case(*asked)), flush=True)
+'''
+
+
+Kills = Callable[[str, str, str], Counter[int | None]]
+
+
+@pytest.fixture(scope="module")
+def child() -> Iterator[subprocess.Popen[str]]:
+    command = [sys.executable, "-c", CHILD]
+    with subprocess.Popen(command, cwd=ROOT, text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        yield process
+
+
+@pytest.fixture
+def kills(child: subprocess.Popen[str], tmp_path: Path) -> Kills:
+    """How often the old unit (1, or None for none) or the new one (2) stood after a kill and the next opening."""
+
+    def call(before: str, how: str, since: str) -> Counter[int | None]:
+        assert child.stdin is not None
+        assert child.stdout is not None
+        print(json.dumps([str(tmp_path), before, how, since]), file=child.stdin, flush=True)
+        assert child.stdout.readline() == "0\n"  # it says on stderr what went wrong
+        return Counter(json.loads((tmp_path / "found").read_text()))
+
+    return call
+
+
+@pytest.mark.parametrize(("before", "how"), [("none", "exchange"), ("old", "exchange"), ("old", "two steps")])
+def test_killed_anywhere_in_a_commit(kills: Kills, before: str, how: str) -> None:
+    seen = kills(before, how, "commit")
+    former = 1 if before == "old" else None
+    assert set(seen) == {former, 2}
+    assert seen[former] > 8
+    assert seen[2] > (20 if before == "old" else 6)
+
+
+@pytest.mark.parametrize(
+    ("since", "how"), [("opening at journal", "two steps"), ("opening between outputs", "exchange")]
+)
+def test_killed_again_while_a_commit_is_completed(kills: Kills, since: str, how: str) -> None:
+    seen = kills("old", how, since)
+    assert set(seen) == {2}
+    assert seen[2] > 30

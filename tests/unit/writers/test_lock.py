@@ -1,0 +1,183 @@
+"""One run at a time for one output, and a killed run holds nobody up."""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import pytest
+
+from support.places import ROOT
+from wincli.windowing.errors import OutputError
+from wincli.writers import lock
+from wincli.writers.lock import Owner, hold
+from wincli.writers.output import open_output
+from wincli.writers.place import locate
+
+OWNER = Owner(4242, "box7", "2026-11-01T02:00:00Z")
+CHILD = """
+import sys
+from wincli.writers.lock import Owner
+from wincli.writers.output import open_output
+with open_output(sys.argv[1], "error", [], Owner(4242, "box7", "2026-11-01T02:00:00Z")):
+    print("in", flush=True)
+    sys.stdin.read()
+"""
+
+
+def other_run(out: Path) -> subprocess.Popen[str]:
+    command = [sys.executable, "-c", CHILD, str(out)]
+    run = subprocess.Popen(command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    assert run.stdout is not None
+    assert run.stdout.readline() == "in\n"
+    return run
+
+
+def test_the_second_run_refuses_and_names_the_first(tmp_path: Path) -> None:
+    with other_run(tmp_path / "out") as first:
+        before = sorted(tmp_path.iterdir())
+        who = r"process 4242 on box7, started 2026-11-01T02:00:00Z"
+        with (
+            pytest.raises(OutputError, match=rf"another run is writing to .*/out \({who}\); nothing was written; wait"),
+            open_output(str(tmp_path / "out"), "overwrite", [], Owner(1, "here", "now")),
+        ):
+            pass
+        assert sorted(tmp_path.iterdir()) == before
+        first.communicate("")
+    assert first.returncode == 0
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_another_output_beside_is_free(tmp_path: Path) -> None:
+    with (
+        open_output(str(tmp_path / "out"), "error", [], OWNER) as one,
+        open_output(str(tmp_path / "out2"), "error", [], OWNER) as other,
+        open_output(str(tmp_path / "out.wincli-new-0123456789ab"), "error", [], OWNER),
+    ):
+        assert Path(one.staging).is_dir()
+        assert Path(other.staging).is_dir()
+
+
+def test_a_killed_run_frees_the_output_and_its_leftovers_go(tmp_path: Path) -> None:
+    with other_run(tmp_path / "out") as first:
+        first.send_signal(signal.SIGKILL)
+    left = {path.name.split("-")[1] for path in tmp_path.iterdir()}
+    assert left == {"lock", "new"}
+    with open_output(str(tmp_path / "out"), "error", [], Owner(1, "here", "now")) as output:
+        assert {path.name for path in tmp_path.iterdir()} == {".out.wincli-lock", Path(output.staging).name}
+        assert json.loads((tmp_path / ".out.wincli-lock").read_text()) == {"pid": 1, "host": "here", "started": "now"}
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_lock_file_unlinked_by_its_owner_counts_for_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Between our open and our flock the first run ends: we must not lock the file that it unlinked."""
+    place = locate(str(tmp_path / "out"))
+    first = hold(place, OWNER)
+    first.__enter__()
+    flock = fcntl.flock
+    calls = []
+
+    def late(fd: int, operation: int) -> None:
+        if not calls:
+            first.__exit__(None, None, None)
+        calls.append(os.fstat(fd).st_ino)
+        flock(fd, operation)
+
+    monkeypatch.setattr(fcntl, "flock", late)
+    with hold(place, Owner(1, "here", "now")):
+        assert len(calls) == 2
+        assert json.loads(Path(place.lock).read_text())["pid"] == 1
+        with pytest.raises(OutputError, match="another run"):
+            hold(place, OWNER)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_only_one_of_many_gets_in_at_a_time(tmp_path: Path) -> None:
+    place = locate(str(tmp_path / "out"))
+    inside, most, got = [0], [0], [0]
+    guard = threading.Lock()
+
+    def run() -> None:
+        for _ in range(60):
+            try:
+                with hold(place, OWNER):
+                    with guard:
+                        inside[0] += 1
+                        got[0] += 1
+                        most[0] = max(most[0], inside[0])
+                    with guard:
+                        inside[0] -= 1
+            except OutputError:
+                continue
+
+    threads = [threading.Thread(target=run) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert most == [1]
+    assert got[0] >= 1
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_lock_that_somebody_deleted_does_not_take_the_next_one_with_it(tmp_path: Path) -> None:
+    place = locate(str(tmp_path / "out"))
+    with hold(place, OWNER):
+        Path(place.lock).unlink()
+        with hold(place, Owner(2, "here", "later")):
+            pass
+    assert list(tmp_path.iterdir()) == []
+
+
+class TestWithoutFlock:
+    """Object stores, and file systems that cannot lock: a mark that is checked and then written."""
+
+    @pytest.fixture(autouse=True)
+    def _no_flock(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        def flock(fd: int, operation: int) -> None:
+            raise OSError(errno.ENOSYS, "not here")
+
+        monkeypatch.setattr(fcntl, "flock", flock)
+
+    def test_the_second_run_refuses_while_the_first_lives(self, tmp_path: Path) -> None:
+        place = locate(str(tmp_path / "out"))
+        with (
+            hold(place, Owner(os.getpid(), "here", "now")),
+            pytest.raises(
+                OutputError, match=r"process \d+ on here, started now.*; delete .*\.out\.wincli-lock if that"
+            ),
+            hold(place, Owner(os.getpid(), "here", "later")),
+        ):
+            pass
+        assert list(tmp_path.iterdir()) == []
+
+    def test_a_dead_process_of_this_machine_is_taken_over(self, tmp_path: Path) -> None:
+        place = locate(str(tmp_path / "out"))
+        dead = subprocess.Popen([sys.executable, "-c", ""])
+        dead.wait()
+        Path(place.lock).write_bytes(Owner(dead.pid, "here", "before").to_json())
+        with hold(place, Owner(1, "here", "now")):
+            assert json.loads(Path(place.lock).read_text())["started"] == "now"
+        assert list(tmp_path.iterdir()) == []
+
+    def test_a_process_of_another_machine_is_believed_alive(self, tmp_path: Path) -> None:
+        place = locate(str(tmp_path / "out"))
+        Path(place.lock).write_bytes(OWNER.to_json())
+        with pytest.raises(OutputError, match="4242 on box7"), hold(place, Owner(1, "here", "now")):
+            pass
+        assert Path(place.lock).exists()
+
+    def test_who_loses_the_race_gives_way(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        place = locate(str(tmp_path / "out"))
+        other = Owner(9, "x", "y")
+        answers = iter([None, other, other])
+        monkeypatch.setattr(lock, "_read_mark", lambda place: next(answers))
+        with pytest.raises(OutputError, match="process 9 on x"), hold(place, OWNER):
+            pass
