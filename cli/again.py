@@ -10,7 +10,7 @@ from pathlib import Path
 from ..conf.job import Job, with_later_keys
 from ..readers.listing import MANIFEST, NoFilesError, list_files
 from ..windowing.errors import ConfigError, InputError
-from ..windowing.redaction import restored
+from ..windowing.support.redaction import restored
 from ..writers.output import manifest_in
 from ..writers.place import locate
 from ..writers.record import UnitRecord, WrittenOutput

@@ -9,9 +9,9 @@ from typing import Annotated, Any, NoReturn
 
 import typer
 
-from ..windowing.engine.module_path import leave_out_working_folder
 from ..windowing.errors import ConfigError, WincliError
-from ..windowing.names import nearest, short
+from ..windowing.support.module_path import leave_out_working_folder
+from ..windowing.support.suggest import nearest, short
 from . import options
 from .help_page import GroupedCommand
 from .messages import CLOSED, OK, UNEXPECTED, USAGE, Messages, Stopped, exit_code

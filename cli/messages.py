@@ -1,6 +1,7 @@
 """The only writer to stderr: notes, errors and the closing summary, and the exit code of every error.
 
-Nothing gets out of here that could begin a line of its own or steer a terminal, and no secret (`windowing.redaction`).
+Nothing gets out of here that could begin a line of its own or steer a terminal, and no secret
+(`windowing.support.redaction`).
 """
 
 from __future__ import annotations
@@ -12,8 +13,8 @@ from dataclasses import dataclass
 from typing import Any, TextIO
 
 from ..windowing.errors import ConfigError, DataError, InputError, OutputError, SparkError, SpecError, WincliError
-from ..windowing.redaction import without
-from ..windowing.shown import shown, shown_lines
+from ..windowing.printable import shown, shown_lines
+from ..windowing.support.redaction import without
 
 OK = 0
 UNEXPECTED = 1
@@ -58,7 +59,7 @@ def exit_code(error: BaseException) -> int:
 class Messages:
     """Writes to stderr. ``level``: -1 errors only, 0 notes too, 1 details too, 2 stack traces of errors too.
 
-    ``secrets``: what is masked wherever it stands, besides what `windowing.redaction` knows by its form.
+    ``secrets``: what is masked wherever it stands, besides what `windowing.support.redaction` knows by its form.
     """
 
     level: int = 0

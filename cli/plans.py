@@ -14,10 +14,10 @@ from ..readers.parquet import file_schema
 from ..windowing.engine.ports import Source
 from ..windowing.engine.work import FILES, NONE, STREAM
 from ..windowing.errors import ClockError, ConfigError
-from ..windowing.names import did_you_mean
 from ..windowing.plan import Plan, make_plan, stream_of
 from ..windowing.result_schema import MARK
 from ..windowing.stream import StreamInfo
+from ..windowing.support.suggest import did_you_mean
 from ..writers import parquet
 from ..writers.sink import check_types
 from .asked import Asked, AskedStage

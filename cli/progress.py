@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from ..windowing.engine.session import Progress
-from ..windowing.shown import shown
+from ..windowing.printable import shown
 from .messages import Messages
 
 _SECONDS_BETWEEN_LINES = 5.0

@@ -9,8 +9,8 @@ from typing import Any, Protocol, TypeVar
 from ..conf.job import default_stage
 from ..windowing.engine.ports import InputFile
 from ..windowing.errors import ConfigError
-from ..windowing.redaction import redacted_path
-from ..windowing.shown import printable
+from ..windowing.printable import printable
+from ..windowing.support.redaction import redacted_path
 from .words import value_told
 
 _DECIDES = ("input_format", "schema", "multiline", "delimiter", "file_order", "state")

@@ -15,10 +15,10 @@ from ..conf.spark import spark_settings
 from ..windowing.engine.bare import BARE, without_pandas
 from ..windowing.engine.limits import too_few_files
 from ..windowing.engine.masters import is_local
-from ..windowing.engine.module_path import with_working_folder
 from ..windowing.engine.seed import may_seed, prepare
 from ..windowing.engine.session import Boot, boot
-from ..windowing.own_modules import search
+from ..windowing.support.module_path import with_working_folder
+from ..windowing.support.user_modules import search
 from .asked import Asked, read_job
 from .messages import CLOSED, Messages, Stopped, exit_code
 from .piped import Pipes, piped
@@ -53,7 +53,7 @@ def _run(asked: Asked, messages: Messages, pipes: Pipes, started: float) -> Call
         gc.disable()  # what is imported stays: to look for garbage in it takes 0.1 s
         if not asked.runs_user_code:
             without_pandas()
-        from ..windowing.jit import refusals  # noqa: PLC0415
+        from ..windowing.support.jit import refusals  # noqa: PLC0415
         from .desk import Desk  # noqa: PLC0415
         from .progress import show_progress  # noqa: PLC0415
         from .runs import run_asked  # noqa: PLC0415

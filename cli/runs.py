@@ -11,7 +11,7 @@ from ..conf.recorded import paths_of, recorded
 from ..conf.units import Unit, check_kind, plain_unit, unit_at, units
 from ..windowing.engine.ports import InputFile
 from ..windowing.errors import InputError, WincliError
-from ..windowing.redaction import redacted_path
+from ..windowing.support.redaction import redacted_path
 from ..writers.record import UnitRecord
 from ..writers.state import State, open_state
 from .accounts import sum_rejected

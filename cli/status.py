@@ -12,8 +12,8 @@ from typing import Any
 import typer
 
 from ..conf.units import compact
-from ..windowing.redaction import redacted, redacted_path
-from ..windowing.shown import shown
+from ..windowing.printable import shown
+from ..windowing.support.redaction import redacted, redacted_path
 from .accounts import Account
 from .messages import Messages
 from .status_read import Status, UnitStatus, read_status

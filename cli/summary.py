@@ -7,8 +7,8 @@ from typing import Any
 
 from ..windowing.engine.ports import Counts
 from ..windowing.engine.work import FILES, NONE, STREAM
-from ..windowing.names import few
 from ..windowing.rows_out import rows_out
+from ..windowing.support.suggest import few
 from .asked import Asked
 from .messages import Messages
 from .naming import about, as_asked

@@ -11,7 +11,7 @@ from ..readers.options import ReadOptions
 from ..readers.stream import order_files
 from ..windowing.engine.ports import InputFile
 from ..windowing.errors import ConfigError, InputError
-from ..windowing.shown import printable
+from ..windowing.printable import printable
 from .asked import Asked
 from .repeats import absolute
 

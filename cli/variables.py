@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from ..windowing.names import nearest
+from ..windowing.support.suggest import nearest
 from .options import VARIABLES
 
 _OTHERS = ("WINCLI_CLASS_ARCHIVE",)

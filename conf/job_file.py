@@ -14,8 +14,8 @@ from typing import Any
 import yaml
 
 from ..windowing.errors import ConfigError
-from ..windowing.names import nearest, short
 from ..windowing.spec import column_text
+from ..windowing.support.suggest import nearest, short
 from .job import SHARED_KEYS, SINGLE_KEYS
 from .job_schema import file_schema, types_of
 from .mistakes import At, Mistake, place

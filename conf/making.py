@@ -9,9 +9,9 @@ from typing import Any
 from pydantic import ValidationError
 
 from ..windowing.errors import ConfigError, WincliError
-from ..windowing.names import did_you_mean, short
-from ..windowing.redaction import MASK, is_secret
-from ..windowing.shown import printable
+from ..windowing.printable import printable
+from ..windowing.support.redaction import MASK, is_secret
+from ..windowing.support.suggest import did_you_mean, short
 from .job import SHARED_KEYS, SINGLE_KEYS, Job
 from .job_checks import check_together
 from .job_file import JobFile

@@ -6,7 +6,7 @@ import os
 import re
 
 from ..windowing.errors import ConfigError
-from ..windowing.names import nearest
+from ..windowing.support.suggest import nearest
 
 _VARIABLE = re.compile(r"\$\$|\$\{([^}]*)\}")
 

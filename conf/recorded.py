@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..windowing.redaction import redacted, redacted_path, redacted_settings, secret_values
+from ..windowing.support.redaction import redacted, redacted_path, redacted_settings, secret_values
 from .job import Job
 
 

@@ -16,8 +16,8 @@ from pydantic import AfterValidator, BeforeValidator, Field, WithJsonSchema
 from pydantic_core import PydanticCustomError
 
 from ..windowing.errors import ConfigError, SpecError, WincliError
-from ..windowing.names import short
 from ..windowing.parse import parse_aggregate, parse_duration, parse_window
+from ..windowing.support.suggest import short
 
 _SIZES = {"": 1, "b": 1, "kib": 1 << 10, "mib": 1 << 20, "gib": 1 << 30, "k": 10**3, "m": 10**6, "g": 10**9}
 _SIZES |= {"kb": 10**3, "mb": 10**6, "gb": 10**9}

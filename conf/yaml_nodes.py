@@ -8,8 +8,8 @@ from pathlib import Path
 import yaml
 
 from ..windowing.errors import ConfigError
-from ..windowing.names import nearest, short
-from ..windowing.redaction import MASK
+from ..windowing.support.redaction import MASK
+from ..windowing.support.suggest import nearest, short
 
 _DEPTH = 20
 _TAG = "tag:yaml.org,2002:"

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from pyarrow import fs
 
-from ..windowing.shown import printable
+from ..windowing.printable import printable
 from .files import Located, naming, version_of
 
 FILE = "a file"

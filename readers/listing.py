@@ -15,9 +15,9 @@ import pyarrow as pa
 from pyarrow import fs
 
 from ..windowing.errors import InputError
-from ..windowing.names import few, nearest
-from ..windowing.redaction import redacted_path
-from ..windowing.shown import printable
+from ..windowing.printable import printable
+from ..windowing.support.redaction import redacted_path
+from ..windowing.support.suggest import few, nearest
 from .entries import FILE, FOLDER, LEADS_NOWHERE, NOT_ALLOWED, entries
 from .files import Located
 from .walk import MANIFEST, Spot, check_values, is_hidden, matching, spot_at, walk

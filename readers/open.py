@@ -11,8 +11,8 @@ import pyarrow as pa
 
 from ..windowing.engine.ports import InputFile, Part
 from ..windowing.errors import ConfigError, DamagedError, InputError
-from ..windowing.names import did_you_mean
 from ..windowing.stream import StreamInfo
+from ..windowing.support.suggest import did_you_mean
 from . import hive
 from .files import COMPRESSIONS, Located
 from .listing import Found, list_files

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from ..windowing.errors import Span, SpecError
-from ..windowing.names import did_you_mean
+from ..windowing.support.suggest import did_you_mean
 from .formats import DIRECTIVES, SHORTHANDS, UNIX, FormatError, compile_format, missing_part
 
 Format = Literal["parquet", "csv", "jsonl"]

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from ..windowing.jit import njit
+from ..windowing.support.jit import njit
 from .spans import Records
 from .types import Int64s, Mask
 

@@ -13,8 +13,8 @@ import pyarrow.compute as pc
 
 from ..windowing.engine.ports import Batch, InputFile, Split
 from ..windowing.errors import InputError
-from ..windowing.names import did_you_mean
 from ..windowing.stream import StreamInfo
+from ..windowing.support.suggest import did_you_mean
 from .files import Located, check_all
 from .parquet import ParquetReader
 from .portions import FormatReader, Portion, Request, rejects_table

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ..windowing.escaping import readable
+from ..windowing.support.surrogates import readable
 from .types import Int64s
 
 

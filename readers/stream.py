@@ -8,9 +8,9 @@ from typing import Any
 
 import pyarrow as pa
 
-from ..windowing.checksum import read_object, unsealed
 from ..windowing.errors import DamagedError, InputError
 from ..windowing.stream import OWN, StreamInfo
+from ..windowing.support.checksum import read_object, unsealed
 from .files import Located, naming
 from .listing import MANIFEST, Found, Listing
 from .types import arrow_type

@@ -7,7 +7,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ..windowing.jit import njit
+from ..windowing.support.jit import njit
 from .formats import (
     AM_PM,
     DAY,

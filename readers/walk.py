@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 
 from ..windowing.errors import InputError
-from ..windowing.shown import printable
+from ..windowing.printable import printable
 from .entries import FILE, FOLDER, LEADS_NOWHERE, NOT_ALLOWED, Entry, all_below, entries, entry_at
 from .files import Located
 from .hive import folder_values

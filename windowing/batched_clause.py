@@ -7,7 +7,7 @@ from typing import Final
 
 from . import spec
 from .errors import Span, SpecError
-from .names import nearest
+from .support.suggest import nearest
 from .tokens import Cursor
 
 _CLAUSES: Final = ("within", "every", "retain", "with")

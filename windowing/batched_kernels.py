@@ -12,9 +12,9 @@ import numpy as np
 import numpy.typing as npt
 
 from .columns import Ints, Mask, Measures
-from .jit import kernel
 from .panes import AT_END, BY_TICK
 from .sequence import Codes
+from .support.jit import kernel
 
 Reasons = npt.NDArray[np.int8]
 

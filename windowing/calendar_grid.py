@@ -20,10 +20,10 @@ import pyarrow as pa
 from .columns import Ints, Measures, scale_of
 from .errors import ConfigError, DataError
 from .grid import ticks_array
-from .jit import kernel
-from .names import nearest
 from .setting import Clock
 from .spec import Calendar
+from .support.jit import kernel
+from .support.suggest import nearest
 
 _WEEKDAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
 _DAY, _SECOND = dt.timedelta(days=1), dt.timedelta(seconds=1)

@@ -8,7 +8,6 @@ import pyarrow as pa
 
 from .columns import is_measurable, is_sortable
 from .errors import ClockError, ConfigError
-from .names import did_you_mean
 from .options import Options, sort_key
 from .order import Order
 from .spec import (
@@ -25,6 +24,7 @@ from .spec import (
     WindowSpec,
     attributes,
 )
+from .support.suggest import did_you_mean
 
 Explain = Callable[[str], str | None]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from .columns import Ints, Mask
-from .jit import kernel
+from .support.jit import kernel
 
 
 @kernel

@@ -9,14 +9,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from .shown import shown
+from .printable import shown
 
 
 class WincliError(Exception):
     """Base of all errors with a message for the user.
 
     ``what`` is one line: what happened and where. ``do`` is what to do about it, or None. As text, what they quote of
-    paths and data is escaped (`windowing.shown`): the only line ends in it are of our own making.
+    paths and data is escaped (`windowing.printable`): the only line ends in it are of our own making.
     """
 
     def __init__(self, what: str, do: str | None = None) -> None:

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .columns import Ints
-from .jit import kernel
+from .support.jit import kernel
 
 STAYS = -1
 BY_EVENT = -2

@@ -18,7 +18,7 @@ import pyarrow as pa
 
 from .columns import Ints
 from .contents import Contents, Lives, Ranges, lives_of
-from .jit import kernel
+from .support.jit import kernel
 
 
 @dataclass(frozen=True, slots=True)

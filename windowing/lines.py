@@ -13,12 +13,12 @@ from .columns import Ints, combined, words
 from .contents import Contents, Ranges, batches, part, simplest
 from .errors import DataError
 from .groups import grouped
-from .jit import kernel
 from .panes import Panes
 from .plan import Plan
 from .sequence import Sequences, group_codes
 from .spec import Batched, Sliding, Tumbling
 from .stamps import constant
+from .support.jit import kernel
 
 _LONG = {"collect", "collect_distinct", "string_join"}
 

@@ -16,7 +16,6 @@ from .given import Calls, Names, Rows, as_calls, as_names, as_table
 from .interval_grid import make_intervals
 from .judgement import event_times, judge, watermarks_of
 from .marks import NO_FILE, Marks, in_order, no_marks, placed
-from .names import did_you_mean
 from .options import AtEnd, Emit, Empty, Options
 from .order import OrderBy
 from .parse import parse_window
@@ -26,6 +25,7 @@ from .screen import kept_and_rejected, screen, with_late
 from .sequence import build, one_batch
 from .signals import Signals, advances, window_marks
 from .spec import TimeInterval, WindowSpec
+from .support.suggest import did_you_mean
 from .watermark import explicit
 
 Seconds = int | float | str | Fraction

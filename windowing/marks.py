@@ -14,8 +14,8 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from .columns import Ints, words
-from .jit import kernel
 from .sequence import Sequences, one_batch, order_of
+from .support.jit import kernel
 
 NO_FILE = -1
 

@@ -21,7 +21,7 @@ from typing import Any, ClassVar, TypeAlias
 import pyarrow as pa
 
 from .errors import ConfigError
-from .own_modules import import_own
+from .support.user_modules import import_own
 
 Row: TypeAlias = Mapping[str, Any]
 Given: TypeAlias = Iterable[Row] | None

@@ -11,7 +11,7 @@ from typing import Final, TypeVar
 
 from . import spec
 from .calls import Call, read_call
-from .names import did_you_mean, nearest
+from .support.suggest import did_you_mean, nearest
 from .tokens import Cursor, Token
 
 _T = TypeVar("_T")

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from .columns import Ints
-from .jit import kernel
 from .radix import Codes
+from .support.jit import kernel
 
 
 @kernel

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from .columns import Ints, Mask, Measures
-from .jit import kernel
+from .support.jit import kernel
 
 _LOWEST = np.int64(-(2**63))
 

@@ -9,8 +9,8 @@ from fractions import Fraction
 from typing import Final
 
 from .errors import Span, SpecError
-from .names import did_you_mean
 from .spec import WORD
+from .support.suggest import did_you_mean
 
 SECONDS: Final = {
     "": Fraction(1),

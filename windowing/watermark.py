@@ -16,11 +16,11 @@ import pyarrow as pa
 
 from .columns import Ints, Mask, Measures, Scale
 from .interval_grid import Intervals, make_intervals
-from .jit import kernel
 from .marks import NO_FILE, Marks
 from .sequence import one_batch, order_of
 from .setting import Clock
 from .spec import TimeInterval
+from .support.jit import kernel
 
 NO_LEVEL = int(np.iinfo(np.int64).min)
 """The level before the first watermark: no pane is complete."""

@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ..windowing.escaping import readable
+from ..windowing.support.surrogates import readable
 from .schema import is_list
 from .text import check_years, content, far_ticks, hexadecimal, in_utc, is_binary
 

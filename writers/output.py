@@ -12,8 +12,8 @@ from typing import Any, Literal
 import pyarrow as pa
 from pyarrow import fs
 
-from ..windowing.checksum import read_object, sealed, unsealed
 from ..windowing.errors import ConfigError, OutputError
+from ..windowing.support.checksum import read_object, sealed, unsealed
 from . import remote, swap
 from .faults import reason, writing
 from .lock import Owner, hold

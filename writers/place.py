@@ -19,8 +19,8 @@ import pyarrow as pa
 from pyarrow import fs
 
 from ..windowing.errors import ConfigError
-from ..windowing.redaction import redacted_path
-from ..windowing.shown import printable
+from ..windowing.printable import printable
+from ..windowing.support.redaction import redacted_path
 from .faults import writing
 
 MANIFEST = "_wincli/manifest.json"

@@ -11,7 +11,7 @@ from typing import TypeVar
 from pyarrow import fs
 
 from ..windowing.errors import ConfigError, DamagedError, OutputError
-from ..windowing.shown import printable
+from ..windowing.printable import printable
 from .faults import writing
 from .journal_rebuild import read_or_rebuild
 from .lock import Lock, Owner, hold_lock, read_owner

@@ -15,9 +15,9 @@ import pyarrow.compute as pc
 from pyarrow import parquet
 
 from ..windowing.carry_tables import POS
-from ..windowing.checksum import Checked, checksum
 from ..windowing.engine.ports import Part
 from ..windowing.errors import DamagedError
+from ..windowing.support.checksum import Checked, checksum
 from . import swap
 from .faults import reason, writing
 from .place import new_token

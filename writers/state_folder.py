@@ -17,8 +17,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ..windowing.checksum import read_object, sealed, unsealed
 from ..windowing.errors import ConfigError, DamagedError
+from ..windowing.support.checksum import read_object, sealed, unsealed
 from . import swap
 from .faults import reason
 from .place import new_token

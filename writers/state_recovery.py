@@ -10,7 +10,7 @@ from pathlib import Path
 from pyarrow import fs
 
 from ..windowing.errors import ConfigError, DamagedError, OutputError, WincliError
-from ..windowing.redaction import restored
+from ..windowing.support.redaction import restored
 from . import remote
 from .faults import reason, writing
 from .journal import Journal, PromisedOutput, finish, is_whole, read_journal, strike

@@ -9,8 +9,8 @@ from typing import Any
 import pyarrow as pa
 
 from ..errors import ConfigError
-from ..names import did_you_mean
 from ..spec import AggregateCall, Column, column_text, decimal_text
+from ..support.suggest import did_you_mean
 from . import user
 from .table import TABLE, Aggregate, Kind
 from .values import plain_type

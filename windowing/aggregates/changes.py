@@ -11,7 +11,7 @@ import numpy as np
 
 from ..columns import Ints
 from ..contents import Contents, Ranges
-from ..jit import kernel
+from ..support.jit import kernel
 from .kernels import LIMB, Codes, goes_on
 
 

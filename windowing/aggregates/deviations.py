@@ -12,7 +12,7 @@ from typing import TypeAlias
 import numpy as np
 
 from ..columns import Ints
-from ..jit import kernel
+from ..support.jit import kernel
 from .folds import picked
 from .inputs import Dense, is_apart
 from .kernels import Floats, longest, product_error, sum_and_error

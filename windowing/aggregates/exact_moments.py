@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..columns import Ints
-from ..jit import kernel
+from ..support.jit import kernel
 from .changes import Changes
 from .kernels import LIMB, Floats, sum_and_error
 

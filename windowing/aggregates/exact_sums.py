@@ -12,7 +12,7 @@ import math
 import numpy as np
 
 from ..columns import Ints
-from ..jit import kernel
+from ..support.jit import kernel
 from .kernels import LIMB, Floats, sum_and_error
 from .values import frozen
 

@@ -19,7 +19,7 @@ import numpy as np
 
 from ..columns import Ints
 from ..contents import lives_of, take
-from ..jit import kernel
+from ..support.jit import kernel
 from .changes import Changes, changes_of
 from .inputs import Ranked
 from .kernels import Floats, longest

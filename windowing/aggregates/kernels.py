@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..columns import Ints
-from ..jit import fused, kernel
+from ..support.jit import fused, kernel
 
 Floats = npt.NDArray[np.float64]
 Codes = npt.NDArray[np.int32]

@@ -18,7 +18,7 @@ import pyarrow as pa
 
 from ..columns import Ints, Mask
 from ..contents import Contents, Ranges, gathered, sizes, take
-from ..jit import kernel
+from ..support.jit import kernel
 from .changes import changes_of
 from .exact_moments import FLOAT_UNIT, MEAN, SPREAD, WEIGHTED, moments
 from .inputs import only, own

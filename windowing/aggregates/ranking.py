@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from ..columns import Ints
 from ..contents import Contents, Ranges
-from ..jit import kernel
+from ..support.jit import kernel
 from .changes import Changes, changes_of
 from .inputs import own
 from .kernels import Codes, Floats, longest

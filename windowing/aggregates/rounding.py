@@ -11,7 +11,7 @@ from typing import TypeAlias
 import numpy as np
 
 from ..columns import Ints, Mask
-from ..jit import kernel
+from ..support.jit import kernel
 from .exact_sums import is_whole
 from .kernels import Floats, product_error
 

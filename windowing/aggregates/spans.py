@@ -8,7 +8,7 @@ import numpy as np
 
 from ..columns import Ints, Mask
 from ..contents import Lives, edge_rows, sizes
-from ..jit import kernel
+from ..support.jit import kernel
 from .inputs import Ranked
 from .values import frozen
 

@@ -10,7 +10,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from ..jit import kernel, njit
+from ..support.jit import kernel, njit
 from .exact_sums import nearest_of
 from .kernels import TAME_FROM, TAME_TO, Floats, product_error, scaled, sum_and_error, tamed
 

@@ -25,7 +25,7 @@ import numpy as np
 import pyarrow as pa
 
 from ..errors import ConfigError
-from ..own_modules import import_own
+from ..support.user_modules import import_own
 from .inputs import Inputs, PaneFailed, dense, written
 
 Function = Callable[..., Any]

@@ -7,7 +7,7 @@ from typing import TypeAlias
 import numpy as np
 
 from ..columns import Ints
-from ..jit import kernel
+from ..support.jit import kernel
 from .exact_sums import nearest_of
 from .folds import fold
 from .inputs import Dense, is_apart

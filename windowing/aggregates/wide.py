@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from ..columns import Ints, Mask
 from ..contents import Contents
-from ..jit import kernel
+from ..support.jit import kernel
 from . import changes, kernels
 from .inputs import Dense, is_apart
 from .kernels import LIMB, Floats, sum_and_error

@@ -19,9 +19,9 @@ from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from ..others import planted, way_in
+from ..support.module_path import FOLDER
+from ..support.trusted_folders import planted, way_in
 from .java import CLASS_PATH, CONF_FOLDERS, Java, spark_home
-from .module_path import FOLDER
 
 SWITCH = "WINCLI_CLASS_ARCHIVE"
 """Environment variable: with ``off`` no archive is used or made."""

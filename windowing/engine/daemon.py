@@ -18,8 +18,8 @@ import pickle
 import sys
 from pathlib import Path
 
+from ..support.module_path import find_as_told
 from .bare import BARE, without_pandas
-from .module_path import find_as_told
 from .seed import SEED, ask
 
 LOCK = "WINCLI_WORKER_LOCK"
@@ -41,7 +41,7 @@ _MODULES = (
     "numpy",
     "pyarrow.compute",
     "pyarrow.parquet",
-    "wincli.windowing.jit",
+    "wincli.windowing.support.jit",
     "wincli.windowing.engine.run",
 )
 

@@ -127,7 +127,7 @@ class Source(Protocol):
 class Part:
     """A file that a task has written: its ``name`` in the output folder, its ``rows`` and ``nbytes``.
 
-    ``checksum``: of its bytes, as `windowing.checksum` has it; None where none was taken.
+    ``checksum``: of its bytes, as `windowing.support.checksum` has it; None where none was taken.
     """
 
     name: str

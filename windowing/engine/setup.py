@@ -10,12 +10,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ..errors import SparkError
-from ..others import way_in
+from ..support.module_path import tell_workers
+from ..support.trusted_folders import way_in
 from .bare import BARE
 from .daemon import LOCK, ORDERED
 from .java import spark_home
 from .masters import closed_to_others, cluster_environment, is_local, is_small_cluster
-from .module_path import tell_workers
 from .seed import SEED
 from .shipping import FOLDER, ORDERS
 from .temporary import WORKERS, Held, new_folder, sweep

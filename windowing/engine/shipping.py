@@ -3,7 +3,7 @@
 Spark unpacks it once for each executor, into `FOLDER` beside what the executor runs in. There numba finds the driver's
 compiled kernels where it would put its own. Where the processor is of the driver's kind they are loaded, in
 milliseconds; elsewhere they are compiled once for each executor. A kernel goes along if numba itself would take it on
-the driver: it was compiled from just this source, and its name says from what else (`windowing.jit`).
+the driver: it was compiled from just this source, and its name says from what else (`windowing.support.jit`).
 """
 
 from __future__ import annotations

@@ -19,7 +19,7 @@ from support.in_process import wincli_here
 from support.processes import Ran, rejected, write
 from wincli.readers import listing
 from wincli.readers.files import Located
-from wincli.windowing.redaction import redacted_path
+from wincli.windowing.support.redaction import redacted_path
 from wincli.writers import overlap, place
 
 FIRST, SECOND = "hunter%2Ftwo", "swordfish"

@@ -11,10 +11,10 @@ import pyarrow.parquet as pq
 import pytest
 
 from support.readers import column, read_all, source
-from wincli.windowing.checksum import sealed
 from wincli.windowing.engine.ports import StreamInfo
 from wincli.windowing.errors import DamagedError, InputError
 from wincli.windowing.stream import OWN
+from wincli.windowing.support.checksum import sealed
 
 STREAM = {"order": ["_at", "_pos", "window", "k"], "at": ["_at"]}
 

@@ -24,7 +24,7 @@ from wincli.windowing.engine.setup import Setup, worker_environment
 from wincli.windowing.engine.shipping import FOLDER, ORDERS, ship
 
 KERNEL = """
-from wincli.windowing.jit import kernel
+from wincli.windowing.support.jit import kernel
 
 from shipped.steps import step
 
@@ -36,7 +36,7 @@ def total(values):
     return found
 """
 CALLED = """
-from wincli.windowing.jit import kernel
+from wincli.windowing.support.jit import kernel
 
 @kernel
 def step(found, value):

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from wincli.windowing.checksum import CHECKSUM, Checked, checksum, read_object, sealed, unsealed
+from wincli.windowing.support.checksum import CHECKSUM, Checked, checksum, read_object, sealed, unsealed
 
 PLAIN = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=5),

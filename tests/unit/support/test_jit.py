@@ -13,7 +13,7 @@ import pytest
 from support.places import TESTS
 
 CALLER = """
-from wincli.windowing.jit import kernel
+from wincli.windowing.support.jit import kernel
 from called import FACTOR, step
 
 @kernel
@@ -29,7 +29,7 @@ if __name__ == "__main__":
     print(caller.total(4), sum(stats.cache_hits.values()), sum(stats.cache_misses.values()))
 """
 CALLED = """
-from wincli.windowing.jit import kernel
+from wincli.windowing.support.jit import kernel
 
 FACTOR = 1
 
@@ -79,7 +79,7 @@ def kernel_of(tmp_path: Path) -> Callable[..., tuple[list[int], str]]:
     """Run a kernel in a Python of its own: what it gives, how often it was loaded and compiled, and what is told."""
     (tmp_path / "code").mkdir()
     (tmp_path / "code" / "caller.py").write_text(
-        CALLER + "    from wincli.windowing.jit import refusals\n    print(*refusals(), end='')\n"
+        CALLER + "    from wincli.windowing.support.jit import refusals\n    print(*refusals(), end='')\n"
     )
     (tmp_path / "code" / "called.py").write_text(CALLED)
 

@@ -15,7 +15,7 @@ from wincli.conf.recorded import paths_of, recorded, secrets_of
 from wincli.readers.options import parse_schema
 from wincli.windowing.engine.ports import InputFile
 from wincli.windowing.errors import ConfigError
-from wincli.windowing.redaction import is_secret, redacted, redacted_path, restored, secret_values, without
+from wincli.windowing.support.redaction import is_secret, redacted, redacted_path, restored, secret_values, without
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ from wincli.windowing.engine.archive import Archive
 from wincli.windowing.engine.setup import make_setup, remove
 from wincli.windowing.engine.training import make
 from wincli.windowing.errors import SparkError
-from wincli.windowing.others import planted, way_in, way_in_beside
+from wincli.windowing.support.trusted_folders import planted, way_in, way_in_beside
 
 STRANGER = 54321
 

@@ -12,8 +12,8 @@ import pytest
 
 from unit.writers.test_journal import outs, put_in_store, settled, stop, stopping, store
 from unit.writers.test_state_units import ME, held, names, put, tree, value_of
-from wincli.windowing.checksum import sealed
 from wincli.windowing.errors import ConfigError, DamagedError, OutputError
+from wincli.windowing.support.checksum import sealed
 from wincli.writers import journal, place, remote, swap
 from wincli.writers.lock import Lock, Owner, hold_lock, is_dead, read_owner
 from wincli.writers.output import open_output

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from pyarrow import json as arrow_json
 
 from wincli.windowing.engine.rejects import reject_schema
-from wincli.windowing.escaping import readable
+from wincli.windowing.support.surrogates import readable
 from wincli.writers import rejects
 
 PARIS = pa.timestamp("s", "Europe/Paris")

@@ -12,8 +12,8 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from wincli.windowing.checksum import sealed
 from wincli.windowing.errors import ConfigError, InputError, OutputError
+from wincli.windowing.support.checksum import sealed
 from wincli.writers.journal import commit_together
 from wincli.writers.lock import Owner
 from wincli.writers.output import Output, open_output

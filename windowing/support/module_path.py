@@ -2,7 +2,8 @@
 
 Whoever runs a job among files that came from elsewhere asked for windows over them, and not for a ``sitecustomize.py``
 or ``scipy.py`` among them to be run. So the working folder is no part of the module path of the driver, of workers or
-of anything else that is started. Where a job names a function or an operator, `windowing.own_modules` finds it there.
+of anything else that is started. Where a job names a function or an operator, `windowing.support.user_modules` finds it
+there.
 
 Python puts the folder on the path by itself for ``python -m`` and for an empty entry of ``PYTHONPATH``. Who writes it
 out there wants it.
@@ -17,7 +18,7 @@ import sys
 from collections.abc import Iterable, Mapping, MutableMapping
 from pathlib import Path
 
-from ..own_modules import search
+from .user_modules import search
 
 MORE = "WINCLI_WORKER_PATH"
 """Environment variable: folders that workers look for modules in last, as a list in JSON."""

@@ -10,7 +10,7 @@ from pathlib import Path
 from types import CodeType, FunctionType
 from typing import Any, TypeVar, cast
 
-from .others import planted, way_in, way_in_beside
+from .trusted_folders import planted, way_in, way_in_beside
 
 # A .numba_config.yaml of the working folder may name a folder that compiled code is taken from. Numba looks for one
 # when it is loaded and whenever it compiles; what it is to be told is told by the environment, NUMBA_*.

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 from urllib.parse import unquote
 
-from .errors import ConfigError
+from ..errors import ConfigError
 
 MASK = "***"
 """What stands where a secret was."""

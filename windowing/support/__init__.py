@@ -1,0 +1,1 @@
+"""Helpers that know nothing of windows: kernel compilation, suggestions, redaction, checksums, the module path."""
