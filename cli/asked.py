@@ -11,12 +11,12 @@ from ..conf.job_file import read_job_file
 from ..conf.making import make_job, pairs
 from ..conf.values import origin_seconds
 from ..readers.options import ReadOptions, parse_schema
-from ..windowing.aggregate_call import alias_of
-from ..windowing.aggregate_words import ALIASES
 from ..windowing.errors import ConfigError
-from ..windowing.options import Options
-from ..windowing.parse import parse_aggregate, parse_duration, parse_window
-from ..windowing.spec import AggregateCall, WindowSpec
+from ..windowing.language.aggregate_names import ALIASES
+from ..windowing.language.aggregates import alias_of
+from ..windowing.language.options import Options
+from ..windowing.language.parser import parse_aggregate, parse_duration, parse_window
+from ..windowing.language.spec import AggregateCall, WindowSpec
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,9 +9,9 @@ from collections.abc import Iterable, Iterator
 
 from typer import Context
 
-from ..windowing.aggregate_words import AGGREGATES
-from ..windowing.calls import names_of_calls
-from ..windowing.policy_calls import EVICTIONS, POLICIES, SLIDING_POLICIES, UNITS
+from ..windowing.language.aggregate_names import AGGREGATES
+from ..windowing.language.calls import names_of_calls
+from ..windowing.language.policies import EVICTIONS, POLICIES, SLIDING_POLICIES, UNITS
 from .headers import columns_of
 
 _LAST_WORD = re.compile(r"(.*?)(\w*)", re.DOTALL)

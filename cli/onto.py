@@ -16,7 +16,7 @@ from ..windowing.engine.ports import InputFile
 from ..windowing.engine.standing import start_from
 from ..windowing.engine.work import Work
 from ..windowing.errors import ConfigError
-from ..windowing.spec import Sliding
+from ..windowing.language.spec import Sliding
 from ..writers.journal import Prepared, commit_together
 from ..writers.manifest import versions
 from ..writers.record import Loan, OpenWindows, StageRecord, UnitRecord

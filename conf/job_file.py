@@ -14,7 +14,7 @@ from typing import Any
 import yaml
 
 from ..windowing.errors import ConfigError
-from ..windowing.spec import column_text
+from ..windowing.language.spec import column_text
 from ..windowing.support.suggest import nearest, short
 from .job import SHARED_KEYS, SINGLE_KEYS
 from .job_schema import file_schema, types_of

@@ -16,7 +16,7 @@ from pydantic import AfterValidator, BeforeValidator, Field, WithJsonSchema
 from pydantic_core import PydanticCustomError
 
 from ..windowing.errors import ConfigError, SpecError, WincliError
-from ..windowing.parse import parse_aggregate, parse_duration, parse_window
+from ..windowing.language.parser import parse_aggregate, parse_duration, parse_window
 from ..windowing.support.suggest import short
 
 _SIZES = {"": 1, "b": 1, "kib": 1 << 10, "mib": 1 << 20, "gib": 1 << 30, "k": 10**3, "m": 10**6, "g": 10**9}

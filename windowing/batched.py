@@ -20,10 +20,10 @@ from .clock import clock_values, now
 from .columns import Ints, Mask, Measures, combined
 from .contents import Contents, Lives, Ranges, as_ranges
 from .grid import Grid, make_grid
+from .language.spec import Batched
 from .panes import AT_END, BY_TICK, Panes, reason
 from .sequence import Codes, Sequences, group_codes
 from .setting import Setting
-from .spec import Batched
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,8 +20,8 @@ import pyarrow as pa
 from .columns import Ints, Measures, scale_of
 from .errors import ConfigError, DataError
 from .grid import ticks_array
+from .language.spec import Calendar
 from .setting import Clock
-from .spec import Calendar
 from .support.jit import kernel
 from .support.suggest import nearest
 

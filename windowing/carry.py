@@ -15,8 +15,8 @@ import numpy as np
 import pyarrow as pa
 
 from .columns import Ints, Mask, combined
+from .language.spec import Delta, Sliding, WindowSpec
 from .sequence import Sequences, behind, group_codes, one_batch, taken
-from .spec import Delta, Sliding, WindowSpec
 
 
 @dataclass(frozen=True, slots=True)

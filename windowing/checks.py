@@ -8,9 +8,8 @@ import pyarrow as pa
 
 from .columns import is_measurable, is_sortable
 from .errors import ClockError, ConfigError
-from .options import Options, sort_key
-from .order import Order
-from .spec import (
+from .language.options import Options, sort_key
+from .language.spec import (
     Batched,
     Calendar,
     Delta,
@@ -24,6 +23,7 @@ from .spec import (
     WindowSpec,
     attributes,
 )
+from .order import Order
 from .support.suggest import did_you_mean
 
 Explain = Callable[[str], str | None]

@@ -16,9 +16,9 @@ from .carry import Past
 from .clock import instants_at
 from .columns import Ints, Mask
 from .contents import Lives, lives_of, sizes
+from .language.spec import Batched, Tumbling, WindowSpec
 from .panes import BY_TICK, Bare, Panes
 from .sequence import Sequences
-from .spec import Batched, Tumbling, WindowSpec
 
 
 def seen_before(spec: WindowSpec, panes: Panes, past: Past, sequences: Sequences) -> Mask:

@@ -22,12 +22,12 @@ from .contents import Ranges
 from .errors import DataError
 from .eviction_kernels import BY_EVENT, STAYS, Rules, Times, Windows, evicted_by
 from .grid import Grid
+from .language.spec import Calendar, Count, Delta, Gap, PartitionEviction, Policy, Punct, Sliding, Time, Tumbling
 from .marks import NO_FILE, Marks, epochs, no_marks
 from .panes import AT_END
 from .sequence import Sequences, arrange
 from .setting import Setting
 from .sliding import evicted_at, lost_at
-from .spec import Calendar, Count, Delta, Gap, PartitionEviction, Policy, Punct, Sliding, Time, Tumbling
 from .timed import clock_cell, clock_grid
 from .tumbling import tumbling_panes
 

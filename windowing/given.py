@@ -10,8 +10,8 @@ import pyarrow as pa
 
 from .aggregates.values import plain, plain_type
 from .errors import ConfigError
-from .parse import parse_aggregate
-from .spec import AggregateCall, default_name
+from .language.parser import parse_aggregate
+from .language.spec import AggregateCall, default_name
 
 
 class Stream(Protocol):

@@ -17,13 +17,13 @@ from .carry import Carry, Flags, Past, Registers, counted_anew, fresh, no_flags,
 from .columns import Ints, Mask, combined
 from .contents import shown
 from .intervals import interval_rest
+from .language.spec import Batched, Delta, Sliding, TimeInterval, Tumbling, WindowSpec
 from .panes import AT_END, Panes
 from .segments import Segments, segments
 from .sequence import Sequences
 from .setting import Setting
 from .signals import Signals
 from .sliding import evicted_at, held_rows, tripping
-from .spec import Batched, Delta, Sliding, TimeInterval, Tumbling, WindowSpec
 
 
 def carry_of(

@@ -10,7 +10,7 @@ from .batched import batched_grid
 from .calendar_grid import calendar_type
 from .clock import clock_values, time_grid
 from .interval_grid import make_intervals
-from .spec import Batched, Calendar, Sliding, Time, TimeInterval, Tumbling, WindowSpec
+from .language.spec import Batched, Calendar, Sliding, Time, TimeInterval, Tumbling, WindowSpec
 
 
 def bounds_type(spec: WindowSpec, clock: pa.DataType, origin: Fraction) -> pa.DataType | None:

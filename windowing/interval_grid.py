@@ -12,7 +12,7 @@ import pyarrow as pa
 from .columns import Ints, Measures, Scale, scale_of
 from .errors import ConfigError
 from .grid import Grid, make_grid
-from .spec import TimeInterval
+from .language.spec import TimeInterval
 
 _MOST_PANES_A_ROW = 100_000
 

@@ -17,10 +17,10 @@ from .columns import Ints, Mask, combined
 from .contents import Lives
 from .errors import DataError
 from .interval_grid import make_intervals
+from .language.spec import TimeInterval
 from .marks import epochs
 from .panes import AT_END, TIMING, Outputs, Panes, reason
 from .sequence import Sequences
-from .spec import TimeInterval
 from .support.jit import kernel
 from .watermark import NO_LEVEL, Watermarks
 

@@ -10,11 +10,11 @@ import pyarrow as pa
 
 from .clock import clock_values
 from .columns import Ints, Mask, Measures, combined, overflows
+from .language.spec import TimeInterval
 from .marks import no_marks
 from .plan import Plan
 from .sequence import order_of
 from .setting import Clock
-from .spec import TimeInterval
 from .watermark import Lateness, Watermarks, highest, in_order, make_lateness, rises, watermarks_at
 
 

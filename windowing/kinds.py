@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from .batched import batched_panes
 from .intervals import interval_panes
+from .language.spec import Batched, Sliding, TimeInterval, Tumbling, WindowSpec
 from .marks import Marks, joined
 from .panes import Panes
 from .segments import merged, segments
@@ -13,7 +14,6 @@ from .sequence import Sequences
 from .setting import Setting
 from .signals import Signals
 from .sliding import sliding_panes
-from .spec import Batched, Sliding, TimeInterval, Tumbling, WindowSpec
 from .tumbling import tumbling_panes
 
 

@@ -13,10 +13,10 @@ from .columns import Ints, combined, words
 from .contents import Contents, Ranges, batches, part, simplest
 from .errors import DataError
 from .groups import grouped
+from .language.spec import Batched, Sliding, Tumbling
 from .panes import Panes
 from .plan import Plan
 from .sequence import Sequences, group_codes
-from .spec import Batched, Sliding, Tumbling
 from .stamps import constant
 from .support.jit import kernel
 

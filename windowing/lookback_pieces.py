@@ -14,6 +14,7 @@ from .columns import Ints, Mask
 from .distance import measured
 from .holding import of_use
 from .judgement import is_ordered_by_time
+from .language.spec import Delta, Sliding, TimeInterval
 from .marks import epochs
 from .pieces import HELD, Entry, Follow, Held, Summary, chained, stands_at_end
 from .plan import Plan
@@ -23,7 +24,6 @@ from .setting import Clock
 from .signals import Signals
 from .sliding import evicted_at
 from .sliding_kernels import comparable, rises
-from .spec import Delta, Sliding, TimeInterval
 from .watermark import NO_LEVEL
 
 

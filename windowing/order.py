@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from .columns import is_instant, is_measurable, is_sortable
 from .errors import ClockError, ConfigError
-from .spec import TimeInterval, WindowSpec, attributes, needs_clock
+from .language.spec import TimeInterval, WindowSpec, attributes, needs_clock
 from .support.suggest import did_you_mean
 
 _STAMP = re.compile(r"_(at|tie)(_\d+)?")  # of a result: when its panes came out

@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from .columns import Ints, combined, words
 from .contents import batches, gathered
-from .options import SortKey
+from .language.options import SortKey
 from .panes import Panes
 from .plan import Plan
 from .result_schema import ROW

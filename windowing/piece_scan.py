@@ -13,6 +13,7 @@ from .carry import Flags, Past, fresh, no_flags
 from .chains import End, follow
 from .columns import Ints, Mask
 from .distance import measured
+from .language.spec import Delta, Sliding, Tumbling
 from .lookback_pieces import dead_at, lookback_entries, lookback_summary, still_held
 from .pieces import Entry, Follow, Summary
 from .plan import Plan, panes_only
@@ -20,7 +21,6 @@ from .scan import Bounds, Scanned, scan
 from .sequence import Sequences, one_batch, taken
 from .signals import Signals
 from .sliding_kernels import comparable
-from .spec import Delta, Sliding, Tumbling
 from .tumbling_pieces import tumbling_entries, tumbling_summary
 
 

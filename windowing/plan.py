@@ -12,11 +12,8 @@ import pyarrow as pa
 from .aggregates import Bound, bind, columns_of
 from .checks import Explain, check_options, check_window, field_of, measured
 from .instants import bounds_type, instants_type
-from .operator import load, output_fields
-from .options import Options, SortKey, sort_key
-from .order import Order, OrderBy, choose_event_time, choose_order
-from .result_schema import FIXED, MARK, OUTPUTS, POS, ROW, STEP, TURN, head_fields, numbered, result_schema
-from .spec import (
+from .language.options import Options, SortKey, sort_key
+from .language.spec import (
     AggregateCall,
     Batched,
     Calendar,
@@ -30,6 +27,9 @@ from .spec import (
     WindowSpec,
     attributes,
 )
+from .operator import load, output_fields
+from .order import Order, OrderBy, choose_event_time, choose_order
+from .result_schema import FIXED, MARK, OUTPUTS, POS, ROW, STEP, TURN, head_fields, numbered, result_schema
 from .stream import StreamInfo
 
 _MOST_LINES = 100  # a row: more would make slices too many

@@ -14,12 +14,12 @@ from .clock import clock_values
 from .columns import Ints, Mask, combined
 from .contents import Lives, Ranges, edge_rows, lives_of
 from .interval_grid import Intervals, make_intervals
+from .language.spec import Batched, Sliding, TimeInterval, Tumbling
 from .marks import Marks, epochs
 from .panes import AT_END, Panes
 from .plan import Plan
 from .sequence import Sequences
 from .sliding import evicted_at
-from .spec import Batched, Sliding, TimeInterval, Tumbling
 
 _NEVER = -1
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from .contents import sizes
 from .errors import DataError
+from .language.spec import Batched, Count, Sliding, Tumbling
 from .panes import Panes
 from .plan import Plan
-from .spec import Batched, Count, Sliding, Tumbling
 
 
 def may_multiply(plan: Plan) -> bool:

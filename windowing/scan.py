@@ -16,6 +16,7 @@ from .earlier import bare_before, numbered_on, seen_before, with_earlier
 from .eviction import evictions
 from .holding import carry_of
 from .kinds import panes_of
+from .language.spec import Batched, Calendar, Sliding, Time, Tumbling
 from .marks import Marks, unoccupied
 from .panes import AT_END, Bare, Panes, reason
 from .plan import Plan
@@ -23,7 +24,6 @@ from .result import mark_rows, result_tables, tick_rows, told_panes
 from .sequence import Sequences
 from .setting import Clock, Setting
 from .signals import Signals
-from .spec import Batched, Calendar, Sliding, Time, Tumbling
 from .timed import empty_ticks
 from .watermark import NO_LEVEL
 from .weights import weights_of

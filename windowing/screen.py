@@ -10,8 +10,8 @@ import pyarrow as pa
 
 from .checks import measured
 from .columns import Ints, Mask, combined, has_nan, measures, overflows
+from .language.spec import attributes, needs_clock
 from .plan import Plan
-from .spec import attributes, needs_clock
 
 Reasons = npt.NDArray[np.object_]
 

@@ -15,9 +15,9 @@ import pyarrow.compute as pc
 from .carry import Past, Registers
 from .columns import Ints, Mask, combined
 from .eviction import Evictions
+from .language.spec import Count, Sliding, Tumbling
 from .panes import AT_END, BY_TICK, Panes, reason
 from .sequence import Sequences, group_codes
-from .spec import Count, Sliding, Tumbling
 
 _MOST = np.iinfo(np.int64).max
 

@@ -22,11 +22,11 @@ from .contents import Lives, Ranges
 from .distance import amount_of, measured
 from .errors import DataError
 from .grid import Grid
+from .language.spec import Count, Delta, Sliding, SlidingPolicy, Time
 from .panes import AT_END, BY_TICK, Bare, Panes, reason
 from .sequence import Sequences
 from .setting import Clock, Setting
 from .sliding_kernels import are_risen, comparable, driven_out, oldest_held
-from .spec import Count, Delta, Sliding, SlidingPolicy, Time
 from .tumbling import Baselines, delta_starts
 
 _MOST_TICKS = 50_000_000

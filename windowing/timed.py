@@ -12,10 +12,10 @@ from .clock import clock_values, now, time_grid
 from .columns import Ints, Mask, Measures, combined
 from .errors import DataError
 from .grid import Grid
+from .language.spec import Calendar, Time
 from .panes import BY_TICK, Panes
 from .sequence import Sequences
 from .setting import Clock, Setting
-from .spec import Calendar, Time
 from .starts import change_starts, closed_by, panes_at, ranges
 
 AnyGrid: TypeAlias = Grid | CalendarGrid

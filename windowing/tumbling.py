@@ -12,11 +12,11 @@ import numpy as np
 
 from .columns import Ints, Mask, Measures, combined
 from .distance import measured
+from .language.spec import Calendar, Count, Delta, Gap, Punct, Time, Tumbling
 from .marks import Marks, epochs
 from .panes import Panes
 from .sequence import Sequences
 from .setting import Setting
-from .spec import Calendar, Count, Delta, Gap, Punct, Time, Tumbling
 from .starts import change_starts, closed_by, panes_at, ranges
 from .support.jit import kernel
 from .timed import timed_panes

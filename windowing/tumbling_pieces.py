@@ -13,6 +13,7 @@ from .chains import Chains, End, chains, have_risen
 from .columns import measures
 from .contents import Ranges
 from .distance import measured
+from .language.spec import Count, Delta, Gap, Punct, Tumbling
 from .marks import Marks, epochs, no_marks
 from .panes import AT_END
 from .pieces import Entry, Fixed, Follow, Summary, chained, stands_at_end
@@ -20,7 +21,6 @@ from .plan import Plan
 from .scan import setting_of
 from .sequence import Sequences, one_batch
 from .sliding_kernels import comparable
-from .spec import Count, Delta, Gap, Punct, Tumbling
 from .tumbling import tumbling_panes
 
 

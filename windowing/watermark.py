@@ -16,10 +16,10 @@ import pyarrow as pa
 
 from .columns import Ints, Mask, Measures, Scale
 from .interval_grid import Intervals, make_intervals
+from .language.spec import TimeInterval
 from .marks import NO_FILE, Marks
 from .sequence import one_batch, order_of
 from .setting import Clock
-from .spec import TimeInterval
 from .support.jit import kernel
 
 NO_LEVEL = int(np.iinfo(np.int64).min)

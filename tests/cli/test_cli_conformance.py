@@ -24,7 +24,7 @@ from references import windows as reference
 from support.processes import MASTER, Ran, table, wincli
 from unit.kinds import test_batched_conformance as batched
 from unit.kinds.test_conformance import ALL, Case, Output, has_nan, order_of, outputs, read, records, table_of
-from wincli.windowing.spec import Sliding, Time, Tumbling
+from wincli.windowing.language.spec import Sliding, Time, Tumbling
 
 Run = Callable[..., Ran]
 CASES = {case.name: case for case in ALL if not has_nan(case) and not case.watermarks}

@@ -264,8 +264,8 @@ def batched(
 ) -> list[Lot]:
     """Return the lots of ``rows`` (by arrival position) in the order in which they come out.
 
-    The clause as in `windowing.spec.Batched`. ``order``: the order columns, none for arrival; with ``within`` the
-    first is the clock, and ``clock_kind`` its type. ``clock``: where the clock stands at the end, in the clock
+    The clause as in `windowing.language.spec.Batched`. ``order``: the order columns, none for arrival; with ``within``
+    the first is the clock, and ``clock_kind`` its type. ``clock``: where the clock stands at the end, in the clock
     column's own terms; default its largest value. ``origin``: of the ticks of ``within .. every``, in seconds.
     """
     assert retain_all == (within is None and retain is None)

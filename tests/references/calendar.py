@@ -143,8 +143,8 @@ def calendar(
 ) -> list[Pane]:
     """Return the panes of ``rows`` (by arrival position) in the order in which they come out.
 
-    ``unit`` .. ``start`` as in `windowing.spec.Calendar`. ``order``: the order columns; the first is the clock and
-    ``kind`` its type. ``clock``: where the clock stands at the end, in its own terms; default its largest value.
+    ``unit`` .. ``start`` as in `windowing.language.spec.Calendar`. ``order``: the order columns; the first is the clock
+    and ``kind`` its type. ``clock``: where the clock stands at the end, in its own terms; default its largest value.
     """
     policy = Calendar(SECOND, kind, empty=empty)
     if rows:

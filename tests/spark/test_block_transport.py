@@ -18,7 +18,7 @@ from wincli.windowing.engine.run import Outcome, run_window
 from wincli.windowing.engine.session import Session
 from wincli.windowing.engine.slices import Sizes
 from wincli.windowing.engine.work import NONE, Work
-from wincli.windowing.parse import parse_aggregate, parse_window
+from wincli.windowing.language.parser import parse_aggregate, parse_window
 from wincli.windowing.plan import Plan, make_plan
 from wincli.writers.sink import FileSink
 

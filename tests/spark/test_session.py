@@ -299,7 +299,7 @@ def test_code_travels_to_executors_elsewhere_and_kernels_are_loaded_there_and_no
 import pyarrow as pa
 from pyspark.find_spark_home import _find_spark_home
 from wincli.windowing.engine.bare import BARE
-from wincli.windowing.parse import parse_window
+from wincli.windowing.language.parser import parse_window
 from wincli.windowing.plan import make_plan
 
 def look(_):

@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow as pa
 
 from ..errors import ConfigError
-from ..spec import AggregateCall, Column, column_text, decimal_text
+from ..language.spec import AggregateCall, Column, column_text, decimal_text
 from ..support.suggest import did_you_mean
 from . import user
 from .table import TABLE, Aggregate, Kind

@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from ..columns import Ints
 from ..contents import Contents, Lives, Ranges, simplest
-from ..spec import Column
+from ..language.spec import Column
 from . import user
 from .bind import Bound
 from .inputs import Inputs, Ranked, own

@@ -15,10 +15,10 @@ from functools import partial
 import pyarrow as pa
 
 from ..errors import DataError
+from ..language.spec import Tumbling
 from ..piece_scan import chain_through
 from ..pieces import Summary
 from ..sequence import Sequences
-from ..spec import Tumbling
 from ..tumbling_pieces import Stand, entered, passed, tumbling_outline
 from .blobs import part_of
 from .cutting import FIRST, Piece, Turn

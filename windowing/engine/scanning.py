@@ -12,12 +12,12 @@ import pyarrow as pa
 from ..carry import Carry
 from ..columns import Ints
 from ..judgement import is_ordered_by_time, lateness_of, no_watermarks, watermarks_of
+from ..language.spec import TimeInterval
 from ..marks import Marks, all_in_order, no_marks
 from ..scan import Bounds, Scanned, empty_mark_rows, empty_tick_rows, falls_of, scan
 from ..sequence import Sequences, merge
 from ..setting import Clock
 from ..signals import Signals, advances, window_marks
-from ..spec import TimeInterval
 from ..watermark import NO_LEVEL, Watermarks
 from .blobs import Blob, part_of, read
 from .carrying import carried, decoded, is_carry, left_behind, with_carry

@@ -17,6 +17,7 @@ import pyarrow as pa
 from ..columns import Ints
 from ..eviction import Evictions, evictions
 from ..judgement import is_ordered_by_time, is_read_in_order, judge, no_watermarks
+from ..language.spec import Sliding, TimeInterval, Tumbling
 from ..marks import all_in_order, no_marks
 from ..plan import Plan, panes_only
 from ..scan import setting_of
@@ -24,7 +25,6 @@ from ..screen import with_late
 from ..sequence import merge, one_batch, order_of
 from ..setting import Clock
 from ..signals import window_marks
-from ..spec import Sliding, TimeInterval, Tumbling
 from ..watermark import Watermarks, after
 from .carrying import carried, with_carry
 from .exchange import chunk_summary

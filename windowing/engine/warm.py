@@ -12,6 +12,7 @@ import pyarrow as pa
 from ..aggregates import warm as warm_aggregates
 from ..combining import can_be_combined, combine, combined_plan
 from ..judgement import judge, watermarks_of
+from ..language.spec import Delta, TimeInterval, Tumbling, needs_clock
 from ..marks import no_marks
 from ..piece_scan import chain_through, entries, summarise
 from ..pieces import can_be_cut
@@ -19,7 +20,6 @@ from ..plan import Plan, panes_only
 from ..scan import Bounds, scan
 from ..sequence import Sequences, build, merge
 from ..signals import advances, window_marks
-from ..spec import Delta, TimeInterval, Tumbling, needs_clock
 
 
 def warm(plan: Plan, schema: pa.Schema) -> None:

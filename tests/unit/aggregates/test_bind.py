@@ -10,7 +10,7 @@ import pytest
 
 from wincli.windowing.aggregates import TABLE, bind, columns_of
 from wincli.windowing.errors import ConfigError
-from wincli.windowing.spec import AggregateCall, Column
+from wincli.windowing.language.spec import AggregateCall, Column
 
 SCHEMA = pa.schema(
     {

@@ -21,7 +21,7 @@ from wincli.windowing.aggregates.float_sums import float_sums
 from wincli.windowing.aggregates.inputs import Ranked
 from wincli.windowing.aggregates.values import frozen
 from wincli.windowing.contents import Contents, Lives, Ranges
-from wincli.windowing.spec import AggregateCall, Column
+from wincli.windowing.language.spec import AggregateCall, Column
 
 MAX = 2**63 - 1
 MIN = -(2**63)

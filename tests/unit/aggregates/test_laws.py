@@ -41,7 +41,7 @@ from wincli.windowing.aggregates import (
     warm,
 )
 from wincli.windowing.contents import Contents, Lives, Ranges
-from wincli.windowing.spec import Column
+from wincli.windowing.language.spec import Column
 
 
 def apart(*panes: tuple[int, int]) -> Ranges:

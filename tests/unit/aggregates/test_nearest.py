@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from references.aggregates import REFERENCE
 from wincli.windowing.aggregates import bind, compute, quotients
 from wincli.windowing.contents import Contents, Lives, Ranges, gathered
-from wincli.windowing.spec import AggregateCall, Column
+from wincli.windowing.language.spec import AggregateCall, Column
 
 SOME = settings(max_examples=30, deadline=None)
 DEVIATIONS = ("var", "var_pop", "stddev", "stddev_pop")

@@ -18,7 +18,7 @@ import pytest
 from wincli.windowing.aggregates import PaneFailed, bind, compute, warm
 from wincli.windowing.contents import Ranges
 from wincli.windowing.errors import ConfigError, DataError
-from wincli.windowing.spec import AggregateCall, Column
+from wincli.windowing.language.spec import AggregateCall, Column
 
 MODULE = """
     from __future__ import annotations

@@ -9,14 +9,14 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
+from cli.test_cli_help import HEAVY
 from pyarrow import parquet
 
 from support.places import TESTS
 from support.processes import WINCLI, environment
 from wincli.cli import main
-from cli.test_cli_help import HEAVY
-from wincli.windowing.aggregate_words import AGGREGATES, ALIASES
 from wincli.windowing.aggregates.table import TABLE
+from wincli.windowing.language.aggregate_names import AGGREGATES, ALIASES
 
 LOADED = """
 import sys

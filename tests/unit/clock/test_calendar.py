@@ -23,7 +23,7 @@ from references import windows as reference
 from wincli.windowing.calendar_grid import CalendarGrid, calendar_type, make_calendar_grid
 from wincli.windowing.clock import clock_values
 from wincli.windowing.errors import ConfigError, DataError
-from wincli.windowing.spec import Calendar
+from wincli.windowing.language.spec import Calendar
 
 HOUR, DAY = 3_600, 86_400
 CHANGES = {

@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 
 from wincli.windowing.columns import Ints, Measures
 from wincli.windowing.interval_grid import make_intervals
+from wincli.windowing.language.spec import TimeInterval
 from wincli.windowing.marks import NO_FILE, Marks
-from wincli.windowing.spec import TimeInterval
 from wincli.windowing.watermark import (
     NO_LEVEL,
     Lateness,

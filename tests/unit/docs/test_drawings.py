@@ -15,10 +15,11 @@ import pytest
 import wincli.windowing.panes
 from support.docs_pages import DOCS, PAGES, README, fences
 from support.drawings import Drawing, read
-from wincli.windowing import plan, spec
+from wincli.windowing import plan
 from wincli.windowing.judgement import judge
-from wincli.windowing.options import Options
-from wincli.windowing.parse import parse_window
+from wincli.windowing.language import spec
+from wincli.windowing.language.options import Options
+from wincli.windowing.language.parser import parse_window
 from wincli.windowing.screen import screen, with_late
 from wincli.windowing.sequence import one_batch
 

@@ -21,7 +21,7 @@ from wincli.cli.asked import read_job
 from wincli.conf.values import size
 from wincli.windowing import local
 from wincli.windowing.aggregates.table import TABLE
-from wincli.windowing.parse import parse_window
+from wincli.windowing.language.parser import parse_window
 
 RUN: Any = typer.main.get_command(main.app).commands["run"]  # type: ignore[attr-defined]
 

@@ -22,12 +22,13 @@ from wincli.conf.job import defaults
 from wincli.readers import formats
 from wincli.readers.files import COMPRESSIONS
 from wincli.readers.options import TYPE_NAMES
-from wincli.windowing import calls, carry_tables, parse, plan, policy_calls, result_schema, screen, tokens
+from wincli.windowing import carry_tables, plan, result_schema, screen
 from wincli.windowing.aggregates.table import TABLE
 from wincli.windowing.engine import standing
 from wincli.windowing.engine.ports import REJECT_FIELDS, Counts, InputFile, Part
+from wincli.windowing.language import calls, parser, policies, tokens
+from wincli.windowing.language.parser import parse_window
 from wincli.windowing.panes import CLOSED_BY, TIMING
-from wincli.windowing.parse import parse_window
 from wincli.writers.manifest import build_manifest
 from wincli.writers.record import OpenWindows, StageRecord, UnitRecord
 
@@ -40,9 +41,9 @@ RUN: Any = typer.main.get_command(main.app).commands["run"]  # type: ignore[attr
 def words_of_the_language() -> list[str]:
     named = [form.text.partition("(")[0] for form in calls._FORMS.values()]
     kinds = ["tumbling", "sliding", "timeInterval", "within", "retain", "partition by"]
-    assert tuple(kinds) == parse._WINDOWS
+    assert tuple(kinds) == parser._WINDOWS
     clauses = ["every", "with unique", "retain all"]
-    return list(dict.fromkeys([*named, *kinds, *parse._OPTIONS, *parse._SETTINGS, *clauses]))
+    return list(dict.fromkeys([*named, *kinds, *parser._OPTIONS, *parser._SETTINGS, *clauses]))
 
 
 def test_every_word_of_the_language_stands_in_its_table() -> None:
@@ -60,7 +61,7 @@ def test_word(row: list[str]) -> None:
 
 
 def test_units_and_weekdays_are_named() -> None:
-    assert missing_from("windows", [*filter(None, tokens.SECONDS), *policy_calls.UNITS, *policy_calls._WEEKDAYS]) == []
+    assert missing_from("windows", [*filter(None, tokens.SECONDS), *policies.UNITS, *policies._WEEKDAYS]) == []
 
 
 # Aggregates

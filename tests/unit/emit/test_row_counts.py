@@ -12,9 +12,9 @@ from pyarrow import parquet
 
 from support.in_process import wincli_here
 from wincli import aggregate
-from wincli.windowing.options import Options
+from wincli.windowing.language.options import Options
+from wincli.windowing.language.parser import parse_window
 from wincli.windowing.pane_rows import row_batches
-from wincli.windowing.parse import parse_window
 from wincli.windowing.plan import make_plan
 from wincli.windowing.rows_out import rows_out
 

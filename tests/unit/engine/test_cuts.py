@@ -18,9 +18,9 @@ from wincli.windowing.engine.blobs import Blob, read, write
 from wincli.windowing.engine.cuts import PLACE, Cuts, Samples, cut_points, slice_bounds, slice_places
 from wincli.windowing.engine.ports import Account, Counts, Part, Split
 from wincli.windowing.engine.slices import pack, row_width, slice_count
+from wincli.windowing.language.options import Options
+from wincli.windowing.language.parser import parse_aggregate, parse_window
 from wincli.windowing.marks import NO_FILE, Marks, no_marks
-from wincli.windowing.options import Options
-from wincli.windowing.parse import parse_aggregate, parse_window
 from wincli.windowing.plan import make_plan
 from wincli.windowing.sequence import build, one_batch
 

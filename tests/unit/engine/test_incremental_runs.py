@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from support.in_memory_engine import MemorySource, run_in_memory
 from support.incremental_runs import Nights
 from unit.engine.test_kinds import AGGREGATES, WINDOWS, Asked, cut_up, difference, logs, same, what_comes_out
-from wincli.windowing.options import Options
-from wincli.windowing.parse import parse_aggregate, parse_window
+from wincli.windowing.language.options import Options
+from wincli.windowing.language.parser import parse_aggregate, parse_window
 from wincli.windowing.plan import make_plan, stream_of
 
 T, ARRIVAL = ["t"], "arrival"

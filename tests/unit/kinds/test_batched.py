@@ -28,11 +28,11 @@ from support.places import CASES
 from wincli.windowing.batched import batched_grid, batched_panes
 from wincli.windowing.contents import Contents, Lives, Ranges, entered, gathered, left, sizes
 from wincli.windowing.errors import DataError
+from wincli.windowing.language.parser import parse_window
+from wincli.windowing.language.spec import Batched
 from wincli.windowing.panes import AT_END, BY_TICK, CLOSED_BY, Panes
-from wincli.windowing.parse import parse_window
 from wincli.windowing.sequence import Sequences, build, one_batch
 from wincli.windowing.setting import Clock, Setting
-from wincli.windowing.spec import Batched
 
 CASES = CASES / "batched_windows.json"
 MANY = settings(max_examples=2 * settings().max_examples)

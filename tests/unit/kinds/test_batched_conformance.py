@@ -21,8 +21,8 @@ import wincli
 from references import windows as reference
 from references.batched import Lot, batched, batched_groups
 from support.places import CASES
-from wincli.windowing.parse import parse_window
-from wincli.windowing.spec import Batched
+from wincli.windowing.language.parser import parse_window
+from wincli.windowing.language.spec import Batched
 
 CASES = CASES / "batched_windows.json"
 EXPRESSIONS: dict[str, tuple[str, Callable[[Any], Any]]] = {

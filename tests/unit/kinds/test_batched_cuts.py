@@ -25,11 +25,11 @@ from support.in_memory_engine import MemorySource, Result, run_in_memory
 from support.incremental_runs import Nights
 from unit.engine.test_kinds import as_files, cut_up
 from wincli.windowing.engine.cuts import PLACE, Cuts, Samples, cut_points
-from wincli.windowing.options import Options
-from wincli.windowing.parse import parse_aggregate, parse_window
+from wincli.windowing.language.options import Options
+from wincli.windowing.language.parser import parse_aggregate, parse_window
+from wincli.windowing.language.spec import Batched
 from wincli.windowing.pieces import can_be_cut
 from wincli.windowing.plan import Plan, make_plan
-from wincli.windowing.spec import Batched
 
 MANY = settings(max_examples=4 * settings().max_examples)
 

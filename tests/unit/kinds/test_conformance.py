@@ -25,8 +25,8 @@ from references import eviction as reference_eviction
 from references import sliding as reference_sliding
 from references import windows as reference
 from support.places import CASES
-from wincli.windowing import spec
-from wincli.windowing.parse import parse_window
+from wincli.windowing.language import spec
+from wincli.windowing.language.parser import parse_window
 from wincli.windowing.tumbling import delta_starts
 
 CASES = CASES / "spl_windows.json"

@@ -27,10 +27,10 @@ from wincli.windowing.columns import Ints, combined
 from wincli.windowing.contents import Lives, contiguous, gathered
 from wincli.windowing.errors import ConfigError, DataError
 from wincli.windowing.intervals import interval_panes
+from wincli.windowing.language.parser import parse_window
+from wincli.windowing.language.spec import TimeInterval
 from wincli.windowing.panes import AT_END, CLOSED_BY, TIMING, Panes
-from wincli.windowing.parse import parse_window
 from wincli.windowing.sequence import Sequences, build, one_batch
-from wincli.windowing.spec import TimeInterval
 from wincli.windowing.watermark import (
     Lateness,
     Watermarks,

@@ -24,13 +24,13 @@ from references import sliding as reference_sliding
 from references import windows as reference
 from support import strategies as my
 from unit.kinds import test_conformance as conformance
-from wincli.windowing import spec
 from wincli.windowing.contents import gathered
 from wincli.windowing.errors import DataError
 from wincli.windowing.eviction import Evictions, evictions
+from wincli.windowing.language import spec
+from wincli.windowing.language.parser import parse_window
 from wincli.windowing.marks import NO_FILE, Marks, in_order
 from wincli.windowing.panes import AT_END, BY_TICK, CLOSED_BY, Panes
-from wincli.windowing.parse import parse_window
 from wincli.windowing.segments import Segments, merged, segments
 from wincli.windowing.sequence import Sequences, build, one_batch
 from wincli.windowing.setting import Setting

@@ -14,7 +14,7 @@ from wincli.conf.paths import expanded
 from wincli.conf.values import names
 from wincli.readers.options import parse_schema
 from wincli.windowing.errors import ConfigError, SpecError, WincliError
-from wincli.windowing.parse import parse_aggregate, parse_duration, parse_window
+from wincli.windowing.language.parser import parse_aggregate, parse_duration, parse_window
 
 CSV = "ts,user,amount\n2026-11-01T10:00:00,a,1\n2026-11-01T11:30:00,a,2\n"
 HEAD = "input: in\noutput: out\n"

@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 
 from support.places import CASES
 from wincli.windowing.errors import SpecError
-from wincli.windowing.parse import parse_aggregate, parse_duration, parse_window
-from wincli.windowing.spec import (
+from wincli.windowing.language.parser import parse_aggregate, parse_duration, parse_window
+from wincli.windowing.language.spec import (
     AggregateCall,
     Batched,
     Calendar,
@@ -860,7 +860,9 @@ def test_every_window_of_the_batched_cases_reads_or_says_why(text: str) -> None:
 
 
 def test_parsing_needs_nothing_but_the_standard_library() -> None:
-    code = "import sys; before = {*sys.modules}; import wincli.windowing.parse; print(*{*sys.modules} - before)"
+    code = (
+        "import sys; before = {*sys.modules}; import wincli.windowing.language.parser; print(*{*sys.modules} - before)"
+    )
     root = CASES.parents[1]
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=root)
     packages = {name.partition(".")[0] for name in done.stdout.split() if not name.startswith("_")}

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from wincli.windowing.errors import ConfigError
-from wincli.windowing.spec import (
+from wincli.windowing.language.spec import (
     AggregateCall,
     Batched,
     Calendar,

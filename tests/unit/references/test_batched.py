@@ -17,8 +17,8 @@ from references.batched import Lot, batched, batched_groups
 from references.calendar import calendar, starts
 from references.windows import Row
 from support import strategies as my
-from wincli.windowing.parse import parse_window
-from wincli.windowing.spec import Batched
+from wincli.windowing.language.parser import parse_window
+from wincli.windowing.language.spec import Batched
 
 
 def log(*points: tuple[float, Any], **columns: list[Any]) -> dict[int, Row]:

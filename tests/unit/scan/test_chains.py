@@ -13,8 +13,8 @@ import wincli
 from support.in_memory_engine import MemorySource, run_in_memory
 from wincli.windowing.columns import words
 from wincli.windowing.engine.work import STREAM
-from wincli.windowing.options import Options
-from wincli.windowing.parse import parse_aggregate, parse_window
+from wincli.windowing.language.options import Options
+from wincli.windowing.language.parser import parse_aggregate, parse_window
 from wincli.windowing.plan import Plan, make_plan, stream_of
 from wincli.windowing.stream import StreamInfo
 

@@ -21,8 +21,8 @@ from wincli.windowing.engine.ports import Split
 from wincli.windowing.engine.sampling import rows_together
 from wincli.windowing.engine.work import Work
 from wincli.windowing.errors import DataError
-from wincli.windowing.options import Options
-from wincli.windowing.parse import parse_aggregate, parse_window
+from wincli.windowing.language.options import Options
+from wincli.windowing.language.parser import parse_aggregate, parse_window
 from wincli.windowing.plan import Plan, make_plan
 from wincli.windowing.sequence import build
 

@@ -20,8 +20,8 @@ from wincli.windowing.chains import chains, end_of, follow
 from wincli.windowing.engine.cuts import PLACE, Cuts, Samples, cut_points
 from wincli.windowing.engine.slices import Chunk
 from wincli.windowing.engine.work import Work
-from wincli.windowing.options import Options
-from wincli.windowing.parse import parse_aggregate, parse_window
+from wincli.windowing.language.options import Options
+from wincli.windowing.language.parser import parse_aggregate, parse_window
 from wincli.windowing.plan import Plan, make_plan, stream_of
 
 T, ARRIVAL = ["t"], "arrival"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from . import spec
-from .aggregate_words import ALIASES
+from .aggregate_names import ALIASES
 from .calls import Argument, read_arguments
 from .tokens import PLAIN, Cursor
 
@@ -13,7 +13,7 @@ _FORM: Final = "write it as [NAME=]FUNCTION(COLUMN, ..)"
 
 
 def read_aggregate(cursor: Cursor) -> spec.AggregateCall:
-    """Read ``[NAME=]FUNCTION(ARGUMENTS)``, named by `windowing.spec.default_name` where no name is given.
+    """Read ``[NAME=]FUNCTION(ARGUMENTS)``, named by `windowing.language.spec.default_name` where no name is given.
 
     Raises `SpecError` with the place at fault.
     """

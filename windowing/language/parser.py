@@ -25,8 +25,8 @@
 Keywords and the names of built-in functions do not mind case, and a column may be called like one. Each option and
 setting stands once, in any order. What the numbers must be is in sections 2 to 6 of the semantics.
 
-Policies, the batched clause and aggregates are read in modules of their own: `windowing.policy_calls`,
-`windowing.batched_clause` and `windowing.aggregate_call`.
+Policies, the batched clause and aggregates are read in modules of their own: `windowing.language.policies`,
+`windowing.language.batched` and `windowing.language.aggregates`.
 """
 
 from __future__ import annotations
@@ -35,12 +35,12 @@ from collections.abc import Callable, Mapping
 from fractions import Fraction
 from typing import Final
 
+from ..errors import Span
 from . import spec
-from .aggregate_call import read_aggregate
-from .batched_clause import read_batched, stray
+from .aggregates import read_aggregate
+from .batched import read_batched, stray
 from .calls import read_call
-from .errors import Span
-from .policy_calls import EVICTIONS, POLICIES, SLIDING_POLICIES, read_eviction, read_policy
+from .policies import EVICTIONS, POLICIES, SLIDING_POLICIES, read_eviction, read_policy
 from .tokens import Cursor
 
 _WINDOWS: Final = ("tumbling", "sliding", "timeInterval", "within", "retain", "partition by")
@@ -74,7 +74,7 @@ def parse_aggregate(text: str) -> spec.AggregateCall:
     """Read an aggregate, such as ``p95=quantile(latency, 0.95)`` or ``stats.mine:trimmed(x)`` (section 9).
 
     Only its form is read: neither the function nor the columns need exist. One without a name gets that of
-    `windowing.spec.default_name`. Raises `SpecError` with the place at fault.
+    `windowing.language.spec.default_name`. Raises `SpecError` with the place at fault.
     """
     cursor = Cursor(text)
     if cursor.peek().kind == "end":

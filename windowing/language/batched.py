@@ -5,9 +5,9 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import Final
 
+from ..errors import Span, SpecError
+from ..support.suggest import nearest
 from . import spec
-from .errors import Span, SpecError
-from .support.suggest import nearest
 from .tokens import Cursor
 
 _CLAUSES: Final = ("within", "every", "retain", "with")

@@ -9,9 +9,9 @@ from collections.abc import Callable, Mapping
 from fractions import Fraction
 from typing import Final, TypeVar
 
+from ..support.suggest import did_you_mean, nearest
 from . import spec
 from .calls import Call, read_call
-from .support.suggest import did_you_mean, nearest
 from .tokens import Cursor, Token
 
 _T = TypeVar("_T")

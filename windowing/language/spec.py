@@ -1,6 +1,6 @@
 """The window language as plain values: what a spec says, and nothing of how it is computed.
 
-``str`` of every value is its canonical text, which `windowing.parse` reads back to an equal value. The values
+``str`` of every value is its canonical text, which `windowing.language.parser` reads back to an equal value. The values
 check nothing: a spec made by hand is sound iff ``parse_window(str(spec)) == spec``.
 
 Durations are exact `Fraction` seconds; an amount of an attribute is in the attribute's own unit (seconds where
@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Final, Literal, TypeAlias
 
-from .errors import ConfigError
+from ..errors import ConfigError
 
 WORD: Final = r"[^\W\d][\w.]*"
 """A bare column name: letters of any script, digits, ``_`` and ``.``, with no digit or ``.`` first."""

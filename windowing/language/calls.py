@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
-from .errors import Span, SpecError
+from ..errors import Span, SpecError
 from .tokens import Cursor, Token
 
 

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Final
 
-from .errors import Span, SpecError
+from ..errors import Span, SpecError
+from ..support.suggest import did_you_mean
 from .spec import WORD
-from .support.suggest import did_you_mean
 
 SECONDS: Final = {
     "": Fraction(1),
