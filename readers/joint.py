@@ -17,7 +17,7 @@ import pyarrow as pa
 
 from ..windowing.engine.ports import Batch, InputFile, Split
 from ..windowing.engine.standing import behind
-from ..windowing.sequence import one_batch
+from ..windowing.sequences.sequence import one_batch
 from .source import FileSource
 from .types import Mask
 from .unify import unify

@@ -17,12 +17,12 @@ import pyarrow as pa
 
 from .batched_kernels import changing_ticks, displace_oldest, expiries, full_lots, hide_older, seen
 from .clock import clock_values, now
-from .columns import Ints, Mask, Measures, combined
-from .contents import Contents, Lives, Ranges, as_ranges
+from .columns.numeric import Ints, Mask, Measures, combined
 from .grid import Grid, make_grid
 from .language.spec import Batched
-from .panes import AT_END, BY_TICK, Panes, reason
-from .sequence import Codes, Sequences, group_codes
+from .panes.membership import Contents, Lives, Ranges, as_ranges
+from .panes.panes import AT_END, BY_TICK, Panes, reason
+from .sequences.sequence import Codes, Sequences, group_codes
 from .setting import Setting
 
 

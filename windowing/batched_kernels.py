@@ -11,9 +11,9 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from .columns import Ints, Mask, Measures
-from .panes import AT_END, BY_TICK
-from .sequence import Codes
+from .columns.numeric import Ints, Mask, Measures
+from .panes.panes import AT_END, BY_TICK
+from .sequences.sequence import Codes
 from .support.jit import kernel
 
 Reasons = npt.NDArray[np.int8]

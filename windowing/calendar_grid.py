@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from .columns import Ints, Measures, scale_of
+from .columns.numeric import Ints, Measures, scale_of
 from .errors import ConfigError, DataError
 from .grid import ticks_array
 from .language.spec import Calendar

@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from .columns import Ints, Mask, combined
+from .columns.numeric import Ints, Mask, combined
 from .language.spec import Delta, Sliding, WindowSpec
-from .sequence import Sequences, behind, group_codes, one_batch, taken
+from .sequences.sequence import Sequences, behind, group_codes, one_batch, taken
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from .columns import Ints, Mask, Measures
+from .columns.numeric import Ints, Mask, Measures
 from .sliding_kernels import driven_out, rises
 from .support.jit import kernel
 
@@ -55,8 +55,8 @@ def chains(values: Measures, amount: Any, sorted_by: bool) -> Chains:
     ``sorted_by``: whether rows are sorted by these values first of all, so that no start value above that of the first
     row can come in; what only such a one would take is left out then.
 
-    ``values``, ``amount``: as `windowing.sliding_kernels.comparable` and `windowing.distance.measured` give them, no
-    NaN among them.
+    ``values``, ``amount``: as `windowing.sliding_kernels.comparable` and
+    `windowing.sequences.attribute_distance.measured` give them, no NaN among them.
     """
     if sorted_by:
         branches, last, starts = _rising_branches(values, amount)

@@ -7,10 +7,10 @@ from fractions import Fraction
 import numpy as np
 import pyarrow as pa
 
-from .columns import Measures, measures
+from .columns.numeric import Measures, measures
 from .errors import DataError
 from .grid import Grid, make_grid, ticks_array
-from .sequence import Sequences
+from .sequences.sequence import Sequences
 from .setting import Clock
 
 

@@ -15,12 +15,12 @@ import pyarrow as pa
 
 from .aggregates import in_two_steps, is_mergeable, split
 from .clock import clock_values
-from .columns import Ints, combined
+from .columns.numeric import Ints, combined
 from .interval_grid import make_intervals
 from .language.spec import Calendar, Time, TimeInterval, Tumbling
 from .plan import Plan
 from .scan import setting_of
-from .sequence import Sequences, taken
+from .sequences.sequence import Sequences, taken
 from .starts import change_starts, ranges
 from .timed import clock_grid
 

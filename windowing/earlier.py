@@ -14,11 +14,11 @@ import pyarrow.compute as pc
 
 from .carry import Past
 from .clock import instants_at
-from .columns import Ints, Mask
-from .contents import Lives, lives_of, sizes
+from .columns.numeric import Ints, Mask
 from .language.spec import Batched, Tumbling, WindowSpec
-from .panes import BY_TICK, Bare, Panes
-from .sequence import Sequences
+from .panes.membership import Lives, lives_of, sizes
+from .panes.panes import BY_TICK, Bare, Panes
+from .sequences.sequence import Sequences
 
 
 def seen_before(spec: WindowSpec, panes: Panes, past: Past, sequences: Sequences) -> Mask:

@@ -17,15 +17,15 @@ import pyarrow as pa
 from .calendar_grid import CalendarGrid
 from .carry import Past
 from .clock import clock_values, now
-from .columns import Ints, Mask, Measures, combined, scale_of
-from .contents import Ranges
+from .columns.numeric import Ints, Mask, Measures, combined, scale_of
 from .errors import DataError
 from .eviction_kernels import BY_EVENT, STAYS, Rules, Times, Windows, evicted_by
 from .grid import Grid
 from .language.spec import Calendar, Count, Delta, Gap, PartitionEviction, Policy, Punct, Sliding, Time, Tumbling
-from .marks import NO_FILE, Marks, epochs, no_marks
-from .panes import AT_END
-from .sequence import Sequences, arrange
+from .panes.membership import Ranges
+from .panes.panes import AT_END
+from .sequences.marks import NO_FILE, Marks, epochs, no_marks
+from .sequences.sequence import Sequences, arrange
 from .setting import Setting
 from .sliding import evicted_at, lost_at
 from .timed import clock_cell, clock_grid

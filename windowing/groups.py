@@ -16,8 +16,8 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from .columns import Ints
-from .contents import Contents, Lives, Ranges, lives_of
+from .columns.numeric import Ints
+from .panes.membership import Contents, Lives, Ranges, lives_of
 from .support.jit import kernel
 
 

@@ -14,13 +14,13 @@ import pyarrow as pa
 
 from .batched import batched_rest
 from .carry import Carry, Flags, Past, Registers, counted_anew, fresh, no_flags, taken_rows
-from .columns import Ints, Mask, combined
-from .contents import shown
+from .columns.numeric import Ints, Mask, combined
 from .intervals import interval_rest
 from .language.spec import Batched, Delta, Sliding, TimeInterval, Tumbling, WindowSpec
-from .panes import AT_END, Panes
+from .panes.membership import shown
+from .panes.panes import AT_END, Panes
 from .segments import Segments, segments
-from .sequence import Sequences
+from .sequences.sequence import Sequences
 from .setting import Setting
 from .signals import Signals
 from .sliding import evicted_at, held_rows, tripping

@@ -9,7 +9,7 @@ from fractions import Fraction
 import numpy as np
 import pyarrow as pa
 
-from .columns import Ints, Measures, Scale, scale_of
+from .columns.numeric import Ints, Measures, Scale, scale_of
 from .errors import ConfigError
 from .grid import Grid, make_grid
 from .language.spec import TimeInterval

@@ -13,14 +13,14 @@ from dataclasses import dataclass
 import numpy as np
 
 from .clock import clock_values
-from .columns import Ints, Mask, combined
-from .contents import Lives
+from .columns.numeric import Ints, Mask, combined
 from .errors import DataError
 from .interval_grid import make_intervals
 from .language.spec import TimeInterval
-from .marks import epochs
-from .panes import AT_END, TIMING, Outputs, Panes, reason
-from .sequence import Sequences
+from .panes.membership import Lives
+from .panes.panes import AT_END, TIMING, Outputs, Panes, reason
+from .sequences.marks import epochs
+from .sequences.sequence import Sequences
 from .support.jit import kernel
 from .watermark import NO_LEVEL, Watermarks
 

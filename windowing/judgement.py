@@ -9,11 +9,11 @@ import numpy as np
 import pyarrow as pa
 
 from .clock import clock_values
-from .columns import Ints, Mask, Measures, combined, overflows
+from .columns.numeric import Ints, Mask, Measures, combined, overflows
 from .language.spec import TimeInterval
-from .marks import no_marks
 from .plan import Plan
-from .sequence import order_of
+from .sequences.marks import no_marks
+from .sequences.sequence import order_of
 from .setting import Clock
 from .watermark import Lateness, Watermarks, highest, in_order, make_lateness, rises, watermarks_at
 

@@ -7,10 +7,10 @@ from dataclasses import replace
 from .batched import batched_panes
 from .intervals import interval_panes
 from .language.spec import Batched, Sliding, TimeInterval, Tumbling, WindowSpec
-from .marks import Marks, joined
-from .panes import Panes
+from .panes.panes import Panes
 from .segments import merged, segments
-from .sequence import Sequences
+from .sequences.marks import Marks, joined
+from .sequences.sequence import Sequences
 from .setting import Setting
 from .signals import Signals
 from .sliding import sliding_panes

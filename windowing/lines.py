@@ -9,14 +9,14 @@ import numpy as np
 import pyarrow as pa
 
 from .aggregates import Bound, Found, PaneFailed, PaneOverflow, compute
-from .columns import Ints, combined, words
-from .contents import Contents, Ranges, batches, part, simplest
+from .columns.numeric import Ints, combined, words
 from .errors import DataError
 from .groups import grouped
 from .language.spec import Batched, Sliding, Tumbling
-from .panes import Panes
+from .panes.membership import Contents, Ranges, batches, part, simplest
+from .panes.panes import Panes
 from .plan import Plan
-from .sequence import Sequences, group_codes
+from .sequences.sequence import Sequences, group_codes
 from .stamps import constant
 from .support.jit import kernel
 

@@ -10,7 +10,7 @@ from typing import Literal
 import numpy as np
 import pyarrow as pa
 
-from .columns import Ints, Mask, combined, scale_of
+from .columns.numeric import Ints, Mask, combined, scale_of
 from .errors import ConfigError, DataError
 from .given import Calls, Names, Rows, as_calls, as_names, as_table
 from .interval_grid import make_intervals
@@ -18,12 +18,12 @@ from .judgement import event_times, judge, watermarks_of
 from .language.options import AtEnd, Emit, Empty, Options
 from .language.parser import parse_window
 from .language.spec import TimeInterval, WindowSpec
-from .marks import NO_FILE, Marks, in_order, no_marks, placed
 from .order import OrderBy
 from .plan import Plan, make_plan
 from .scan import Bounds, empty_mark_rows, empty_tick_rows, scan
 from .screen import kept_and_rejected, screen, with_late
-from .sequence import build, one_batch
+from .sequences.marks import NO_FILE, Marks, in_order, no_marks, placed
+from .sequences.sequence import build, one_batch
 from .signals import Signals, advances, window_marks
 from .support.suggest import did_you_mean
 from .watermark import explicit

@@ -10,16 +10,16 @@ from typing import Any
 import numpy as np
 
 from .chains import chains
-from .columns import Ints, Mask
-from .distance import measured
+from .columns.numeric import Ints, Mask
 from .holding import of_use
 from .judgement import is_ordered_by_time
 from .language.spec import Delta, Sliding, TimeInterval
-from .marks import epochs
 from .pieces import HELD, Entry, Follow, Held, Summary, chained, stands_at_end
 from .plan import Plan
 from .scan import setting_of
-from .sequence import Sequences
+from .sequences.attribute_distance import measured
+from .sequences.marks import epochs
+from .sequences.sequence import Sequences
 from .setting import Clock
 from .signals import Signals
 from .sliding import evicted_at

@@ -11,13 +11,13 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from .columns import Ints, combined
+from .columns.numeric import Ints, combined
 from .errors import DataError
-from .marks import NO_FILE, Marks
 from .operator import Given, Operator, PaneInfo, Row, output_fields, reason_of
 from .plan import Plan
 from .result_schema import FIXED, MARK, OUTPUTS, ROW, STEP
-from .sequence import Sequences
+from .sequences.marks import NO_FILE, Marks
+from .sequences.sequence import Sequences
 from .stamps import mark_stamps
 
 MOST_LINES = 100_000

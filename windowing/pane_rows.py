@@ -7,13 +7,13 @@ from collections.abc import Iterator
 import numpy as np
 import pyarrow as pa
 
-from .columns import Ints, combined, words
-from .contents import batches, gathered
+from .columns.numeric import Ints, combined, words
 from .language.options import SortKey
-from .panes import Panes
+from .panes.membership import batches, gathered
+from .panes.panes import Panes
 from .plan import Plan
 from .result_schema import ROW
-from .sequence import Sequences
+from .sequences.sequence import Sequences
 
 
 def row_batches(plan: Plan, sequences: Sequences, panes: Panes, told: pa.Table) -> Iterator[pa.Table]:

@@ -11,14 +11,14 @@ import pyarrow as pa
 
 from .carry import Flags, Past, fresh, no_flags
 from .chains import End, follow
-from .columns import Ints, Mask
-from .distance import measured
+from .columns.numeric import Ints, Mask
 from .language.spec import Delta, Sliding, Tumbling
 from .lookback_pieces import dead_at, lookback_entries, lookback_summary, still_held
 from .pieces import Entry, Follow, Summary
 from .plan import Plan, panes_only
 from .scan import Bounds, Scanned, scan
-from .sequence import Sequences, one_batch, taken
+from .sequences.attribute_distance import measured
+from .sequences.sequence import Sequences, one_batch, taken
 from .signals import Signals
 from .sliding_kernels import comparable
 from .tumbling_pieces import tumbling_entries, tumbling_summary

@@ -15,11 +15,11 @@ import pyarrow as pa
 
 from .chains import Chains, End, end_of
 from .clock import clock_values
-from .columns import Measures, combined
+from .columns.numeric import Measures, combined
 from .language.spec import Batched, Sliding, Tumbling, needs_clock
 from .plan import Plan
 from .scan import looks_back
-from .sequence import Sequences
+from .sequences.sequence import Sequences
 from .setting import Clock
 
 

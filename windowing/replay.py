@@ -17,15 +17,15 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from .columns import Ints
+from .columns.numeric import Ints
 from .errors import ConfigError
-from .marks import Marks
 from .operator import Given, Operator, Row, load, reason_of
 from .operator_lines import MOST_LINES, Lines, key_of, pane_infos, python_rows
-from .panes import BY_TICK, Panes
+from .panes.panes import BY_TICK, Panes
 from .plan import Plan
 from .replay_course import Course, course_of
-from .sequence import Sequences
+from .sequences.marks import Marks
+from .sequences.sequence import Sequences
 
 
 def operator_batches(

@@ -11,14 +11,14 @@ import numpy as np
 import pyarrow.compute as pc
 
 from .clock import clock_values
-from .columns import Ints, Mask, combined
-from .contents import Lives, Ranges, edge_rows, lives_of
+from .columns.numeric import Ints, Mask, combined
 from .interval_grid import Intervals, make_intervals
 from .language.spec import Batched, Sliding, TimeInterval, Tumbling
-from .marks import Marks, epochs
-from .panes import AT_END, Panes
+from .panes.membership import Lives, Ranges, edge_rows, lives_of
+from .panes.panes import AT_END, Panes
 from .plan import Plan
-from .sequence import Sequences
+from .sequences.marks import Marks, epochs
+from .sequences.sequence import Sequences
 from .sliding import evicted_at
 
 _NEVER = -1

@@ -8,17 +8,17 @@ from dataclasses import replace
 import numpy as np
 import pyarrow as pa
 
-from .columns import Ints, combined
-from .contents import edge_rows, entered, left
+from .columns.numeric import Ints, combined
 from .lines import aggregate_lines
-from .marks import Marks
 from .pane_rows import row_batches
-from .panes import CLOSED_BY, TIMING, Panes
+from .panes.membership import edge_rows, entered, left
+from .panes.panes import CLOSED_BY, TIMING, Panes
 from .plan import Plan
 from .replay import operator_batches
 from .result_schema import POS, TURN
 from .rows_out import check_panes
-from .sequence import Sequences
+from .sequences.marks import Marks
+from .sequences.sequence import Sequences
 from .stamps import constant, mark_stamps, stamps
 
 _REPEATS = 8

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from .contents import sizes
 from .errors import DataError
 from .language.spec import Batched, Count, Sliding, Tumbling
-from .panes import Panes
+from .panes.membership import sizes
+from .panes.panes import Panes
 from .plan import Plan
 
 

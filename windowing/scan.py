@@ -10,18 +10,18 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from .carry import Carry, Past
-from .columns import Ints, Mask, combined, measures
-from .contents import Contents, shown, take
+from .columns.numeric import Ints, Mask, combined, measures
 from .earlier import bare_before, numbered_on, seen_before, with_earlier
 from .eviction import evictions
 from .holding import carry_of
 from .kinds import panes_of
 from .language.spec import Batched, Calendar, Sliding, Time, Tumbling
-from .marks import Marks, unoccupied
-from .panes import AT_END, Bare, Panes, reason
+from .panes.membership import Contents, shown, take
+from .panes.panes import AT_END, Bare, Panes, reason
 from .plan import Plan
 from .result import mark_rows, result_tables, tick_rows, told_panes
-from .sequence import Sequences
+from .sequences.marks import Marks, unoccupied
+from .sequences.sequence import Sequences
 from .setting import Clock, Setting
 from .signals import Signals
 from .timed import empty_ticks

@@ -9,7 +9,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from .checks import measured
-from .columns import Ints, Mask, combined, has_nan, measures, overflows
+from .columns.numeric import Ints, Mask, combined, has_nan, measures, overflows
 from .language.spec import attributes, needs_clock
 from .plan import Plan
 

@@ -13,11 +13,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from .carry import Past, Registers
-from .columns import Ints, Mask, combined
+from .columns.numeric import Ints, Mask, combined
 from .eviction import Evictions
 from .language.spec import Count, Sliding, Tumbling
-from .panes import AT_END, BY_TICK, Panes, reason
-from .sequence import Sequences, group_codes
+from .panes.panes import AT_END, BY_TICK, Panes, reason
+from .sequences.sequence import Sequences, group_codes
 
 _MOST = np.iinfo(np.int64).max
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from .carry import Past
-from .columns import Ints
+from .columns.numeric import Ints
 
 Clock = int | float
 

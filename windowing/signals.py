@@ -5,15 +5,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from .eviction import Evictions
-from .marks import Marks
+from .sequences.marks import Marks
 from .watermark import Watermarks
 
 
 @dataclass(frozen=True, slots=True)
 class Signals:
-    """Signals in their total order. ``marks``: where each stands; `windowing.panes.Panes.cause` counts them on from
-    the rows. ``watermarks``: they are advances of the watermark, and not window marks. ``evictions``: of keys; None
-    where none is ever evicted, or `windowing.scan.scan` is to decide it, of all keys that there are."""
+    """Signals in their total order. ``marks``: where each stands; `windowing.panes.panes.Panes.cause` counts them on
+    from the rows. ``watermarks``: they are advances of the watermark, and not window marks. ``evictions``: of keys;
+    None where none is ever evicted, or `windowing.scan.scan` is to decide it, of all keys that there are.
+    """
 
     marks: Marks
     watermarks: Watermarks | None = None

@@ -17,14 +17,14 @@ import pyarrow as pa
 
 from .carry import Past
 from .clock import clock_values, now, time_grid
-from .columns import Ints, Mask, Measures, Scale, combined, measures, scale_of
-from .contents import Lives, Ranges
-from .distance import amount_of, measured
+from .columns.numeric import Ints, Mask, Measures, Scale, combined, measures, scale_of
 from .errors import DataError
 from .grid import Grid
 from .language.spec import Count, Delta, Sliding, SlidingPolicy, Time
-from .panes import AT_END, BY_TICK, Bare, Panes, reason
-from .sequence import Sequences
+from .panes.membership import Lives, Ranges
+from .panes.panes import AT_END, BY_TICK, Bare, Panes, reason
+from .sequences.attribute_distance import amount_of, measured
+from .sequences.sequence import Sequences
 from .setting import Clock, Setting
 from .sliding_kernels import are_risen, comparable, driven_out, oldest_held
 from .tumbling import Baselines, delta_starts

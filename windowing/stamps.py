@@ -6,13 +6,13 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from .columns import Ints
+from .columns.numeric import Ints
 from .instants import instants_of
-from .marks import Marks
-from .panes import BY_TICK
+from .panes.panes import BY_TICK
 from .plan import Plan
 from .result_schema import POS, TURN, numbered
-from .sequence import Sequences
+from .sequences.marks import Marks
+from .sequences.sequence import Sequences
 
 
 def stamps(plan: Plan, sequences: Sequences, marks: Marks, cause: Ints, at: pa.Array | None) -> list[pa.Array]:

@@ -9,12 +9,12 @@ import pyarrow as pa
 
 from .calendar_grid import CalendarGrid, make_calendar_grid
 from .clock import clock_values, now, time_grid
-from .columns import Ints, Mask, Measures, combined
+from .columns.numeric import Ints, Mask, Measures, combined
 from .errors import DataError
 from .grid import Grid
 from .language.spec import Calendar, Time
-from .panes import BY_TICK, Panes
-from .sequence import Sequences
+from .panes.panes import BY_TICK, Panes
+from .sequences.sequence import Sequences
 from .setting import Clock, Setting
 from .starts import change_starts, closed_by, panes_at, ranges
 

@@ -10,12 +10,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .columns import Ints, Mask, Measures, combined
-from .distance import measured
+from .columns.numeric import Ints, Mask, Measures, combined
 from .language.spec import Calendar, Count, Delta, Gap, Punct, Time, Tumbling
-from .marks import Marks, epochs
-from .panes import Panes
-from .sequence import Sequences
+from .panes.panes import Panes
+from .sequences.attribute_distance import measured
+from .sequences.marks import Marks, epochs
+from .sequences.sequence import Sequences
 from .setting import Setting
 from .starts import change_starts, closed_by, panes_at, ranges
 from .support.jit import kernel
@@ -62,8 +62,8 @@ def count_starts(bounds: Ints, n: int) -> Ints:
 def delta_starts(bounds: Ints, values: Measures, amount: Any, baselines: Baselines | None = None) -> Ints:
     """Rows where a ``delta`` window starts: ``new >= first and new - first > amount`` flushes before the row.
 
-    ``values``, ``amount``: as `windowing.distance.measured` gives them; NaN compares false. ``baselines``: where keys
-    go on with one that they have; None: the first row of each sets it, and counts as a start.
+    ``values``, ``amount``: as `windowing.sequences.attribute_distance.measured` gives them; NaN compares false.
+    ``baselines``: where keys go on with one that they have; None: the first row of each sets it, and counts as a start.
     """
     if baselines is None:
         baselines = Baselines(bounds[:-1], np.zeros(len(bounds) - 1, np.bool_), np.zeros(1, values.dtype))

@@ -10,16 +10,16 @@ import numpy as np
 import pyarrow as pa
 
 from .chains import Chains, End, chains, have_risen
-from .columns import measures
-from .contents import Ranges
-from .distance import measured
+from .columns.numeric import measures
 from .language.spec import Count, Delta, Gap, Punct, Tumbling
-from .marks import Marks, epochs, no_marks
-from .panes import AT_END
+from .panes.membership import Ranges
+from .panes.panes import AT_END
 from .pieces import Entry, Fixed, Follow, Summary, chained, stands_at_end
 from .plan import Plan
 from .scan import setting_of
-from .sequence import Sequences, one_batch
+from .sequences.attribute_distance import measured
+from .sequences.marks import Marks, epochs, no_marks
+from .sequences.sequence import Sequences, one_batch
 from .sliding_kernels import comparable
 from .tumbling import tumbling_panes
 

@@ -14,11 +14,11 @@ from fractions import Fraction
 import numpy as np
 import pyarrow as pa
 
-from .columns import Ints, Mask, Measures, Scale
+from .columns.numeric import Ints, Mask, Measures, Scale
 from .interval_grid import Intervals, make_intervals
 from .language.spec import TimeInterval
-from .marks import NO_FILE, Marks
-from .sequence import one_batch, order_of
+from .sequences.marks import NO_FILE, Marks
+from .sequences.sequence import one_batch, order_of
 from .setting import Clock
 from .support.jit import kernel
 

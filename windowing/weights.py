@@ -6,10 +6,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .columns import Ints, Mask, combined
-from .contents import Contents, Ranges, shown
+from .columns.numeric import Ints, Mask, combined
+from .panes.membership import Contents, Ranges, shown
 from .plan import Plan
-from .sequence import Sequences
+from .sequences.sequence import Sequences
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,8 +17,8 @@ from hypothesis import strategies as st
 
 from references.aggregates import TooWideError, expected
 from wincli.windowing.aggregates import PaneOverflow, bind, compute
-from wincli.windowing.contents import Contents, gathered
 from wincli.windowing.language.spec import AggregateCall, Column
+from wincli.windowing.panes.membership import Contents, gathered
 
 EXACT = {"sum", "mean", "wavg", "var", "stddev", "var_pop", "stddev_pop"}
 """Aggregates whose floats are the ones nearest to the exact values."""

@@ -8,8 +8,8 @@ from fractions import Fraction
 import numpy as np
 import pyarrow as pa
 
-from ..columns import Ints, Mask
-from ..contents import sizes
+from ..columns.numeric import Ints, Mask
+from ..panes.membership import sizes
 from . import kernels, quantile_kernels
 from .deviations import squared_deviations
 from .exact_moments import MEAN, SPREAD, WEIGHTED

@@ -9,8 +9,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..columns import Ints
-from ..contents import Contents, Ranges
+from ..columns.numeric import Ints
+from ..panes.membership import Contents, Ranges
 from ..support.jit import kernel
 from .kernels import LIMB, Codes, goes_on
 

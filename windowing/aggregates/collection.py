@@ -6,8 +6,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ..columns import Ints, Mask
-from ..contents import Contents, Ranges, gathered
+from ..columns.numeric import Ints, Mask
+from ..panes.membership import Contents, Ranges, gathered
 from . import changes, kernels
 from .inputs import Inputs, dense, is_apart, written
 from .kernels import Codes

@@ -9,9 +9,9 @@ from typing import Any, TypeAlias
 import numpy as np
 import pyarrow as pa
 
-from ..columns import Ints
-from ..contents import Contents, Lives, Ranges, simplest
+from ..columns.numeric import Ints
 from ..language.spec import Column
+from ..panes.membership import Contents, Lives, Ranges, simplest
 from . import user
 from .bind import Bound
 from .inputs import Inputs, Ranked, own

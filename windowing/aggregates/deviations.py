@@ -11,7 +11,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from ..columns import Ints
+from ..columns.numeric import Ints
 from ..support.jit import kernel
 from .folds import picked
 from .inputs import Dense, is_apart

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..columns import Ints
+from ..columns.numeric import Ints
 from ..support.jit import kernel
 from .changes import Changes
 from .kernels import LIMB, Floats, sum_and_error

@@ -11,7 +11,7 @@ import math
 
 import numpy as np
 
-from ..columns import Ints
+from ..columns.numeric import Ints
 from ..support.jit import kernel
 from .kernels import LIMB, Floats, sum_and_error
 from .values import frozen

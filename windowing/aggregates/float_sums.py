@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..contents import Contents, batches, part, take
+from ..panes.membership import Contents, batches, part, take
 from .exact_sums import nearest_sums, whole_sums
 from .folds import fold, one_nan
 from .inputs import Ranked, is_apart

@@ -17,8 +17,8 @@ from typing import TypeAlias
 
 import numpy as np
 
-from ..columns import Ints
-from ..contents import lives_of, take
+from ..columns.numeric import Ints
+from ..panes.membership import lives_of, take
 from ..support.jit import kernel
 from .changes import Changes, changes_of
 from .inputs import Ranked

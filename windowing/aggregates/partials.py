@@ -12,8 +12,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pyarrow as pa
 
-from ..columns import Ints
-from ..contents import Contents, Lives, Ranges
+from ..columns.numeric import Ints
+from ..panes.membership import Contents, Lives, Ranges
 from . import collection, selection
 from .arithmetic import exact_means, exact_totals, float_means
 from .bind import Bound

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..columns import Ints
+from ..columns.numeric import Ints
 from ..support.jit import kernel
 from .kernels import Floats, longest
 

@@ -16,8 +16,8 @@ from typing import TypeAlias
 import numpy as np
 import pyarrow as pa
 
-from ..columns import Ints, Mask
-from ..contents import Contents, Ranges, gathered, sizes, take
+from ..columns.numeric import Ints, Mask
+from ..panes.membership import Contents, Ranges, gathered, sizes, take
 from ..support.jit import kernel
 from .changes import changes_of
 from .exact_moments import FLOAT_UNIT, MEAN, SPREAD, WEIGHTED, moments

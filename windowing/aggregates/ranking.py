@@ -8,8 +8,8 @@ from itertools import pairwise
 import numpy as np
 import numpy.typing as npt
 
-from ..columns import Ints
-from ..contents import Contents, Ranges
+from ..columns.numeric import Ints
+from ..panes.membership import Contents, Ranges
 from ..support.jit import kernel
 from .changes import Changes, changes_of
 from .inputs import own

@@ -10,7 +10,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from ..columns import Ints, Mask
+from ..columns.numeric import Ints, Mask
 from ..support.jit import kernel
 from .exact_sums import is_whole
 from .kernels import Floats, product_error

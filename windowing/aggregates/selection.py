@@ -12,8 +12,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ..columns import Ints
-from ..contents import Ranges, batches, part
+from ..columns.numeric import Ints
+from ..panes.membership import Ranges, batches, part
 from . import changes, kernels, ranking
 from .folds import fold
 from .inputs import Dense, Inputs, Ranked, dense, is_apart, taken

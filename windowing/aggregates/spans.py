@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..columns import Ints, Mask
-from ..contents import Lives, edge_rows, sizes
+from ..columns.numeric import Ints, Mask
+from ..panes.membership import Lives, edge_rows, sizes
 from ..support.jit import kernel
 from .inputs import Ranked
 from .values import frozen

@@ -9,7 +9,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from ..columns import is_sortable
+from ..columns.numeric import is_sortable
 from . import arithmetic, collection, selection
 from .inputs import Inputs
 

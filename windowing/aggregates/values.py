@@ -12,7 +12,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ..columns import INT64_DIGITS, Ints, Mask, is_measurable, measures, sorted_codes
+from ..columns.numeric import INT64_DIGITS, Ints, Mask, is_measurable, measures, sorted_codes
 from .kernels import Codes, Floats, Numbers
 
 _SIGN = np.int64(-(2**63))

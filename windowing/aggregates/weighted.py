@@ -6,7 +6,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from ..columns import Ints
+from ..columns.numeric import Ints
 from ..support.jit import kernel
 from .exact_sums import nearest_of
 from .folds import fold

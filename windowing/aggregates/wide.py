@@ -11,8 +11,8 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from ..columns import Ints, Mask
-from ..contents import Contents
+from ..columns.numeric import Ints, Mask
+from ..panes.membership import Contents
 from ..support.jit import kernel
 from . import changes, kernels
 from .inputs import Dense, is_apart

@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from ..columns import Ints
-from ..marks import Marks
-from ..sequence import Sequences, one_batch
+from ..columns.numeric import Ints
+from ..sequences.marks import Marks
+from ..sequences.sequence import Sequences, one_batch
 from .ports import Account, Counts, Part
 
 HEAD = b"head"

@@ -13,10 +13,10 @@ import pyarrow.compute as pc
 
 from ..carry import Carry, Past, concatenated, joined, merged, part_of
 from ..carry_tables import key_table, read_carry, row_schema, row_table
-from ..columns import Ints, combined
+from ..columns.numeric import Ints, combined
 from ..plan import Plan
 from ..scan import Bounds, Scanned
-from ..sequence import Sequences
+from ..sequences.sequence import Sequences
 from ..signals import Signals
 from ..watermark import Watermarks
 from .blobs import HEAD

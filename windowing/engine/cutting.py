@@ -17,7 +17,7 @@ from ..chains import End
 from ..piece_scan import entries
 from ..pieces import Entry, Summary
 from ..plan import Plan
-from ..sequence import Sequences
+from ..sequences.sequence import Sequences
 from ..setting import Clock
 from .cuts import Cuts, same_key
 

@@ -10,14 +10,14 @@ import numpy as np
 import pyarrow as pa
 
 from ..clock import clock_values
-from ..columns import Ints, combined
+from ..columns.numeric import Ints, combined
 from ..combining import combine
 from ..judgement import Judged, judge, no_watermarks, rows_summary
 from ..language.spec import TimeInterval, needs_clock
-from ..marks import Marks
 from ..plan import Plan
 from ..screen import with_late
-from ..sequence import Sequences
+from ..sequences.marks import Marks
+from ..sequences.sequence import Sequences
 from ..setting import Clock
 from .blobs import Blob, part_of, write
 from .cuts import Cuts, slice_places, slices_of

@@ -10,10 +10,10 @@ from dataclasses import replace
 
 import pyarrow as pa
 
-from ..columns import combined
+from ..columns.numeric import combined
 from ..piece_scan import begun_before
 from ..pieces import looks_into_pieces_before
-from ..sequence import Sequences, one_batch, order_of
+from ..sequences.sequence import Sequences, one_batch, order_of
 from .cuts import PLACE, Samples
 from .cutting import Turn
 from .exchange import Read

@@ -8,9 +8,9 @@ from itertools import pairwise
 import numpy as np
 import pyarrow as pa
 
-from ..columns import Ints, words
-from ..marks import NO_FILE, Marks, no_marks, placed
+from ..columns.numeric import Ints, words
 from ..plan import Plan
+from ..sequences.marks import NO_FILE, Marks, no_marks, placed
 from .ports import Batch
 from .slices import Chunk
 from .work import FILES, NONE, STREAM, Work

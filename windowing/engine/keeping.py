@@ -8,10 +8,10 @@ from dataclasses import replace
 import numpy as np
 import pyarrow as pa
 
-from ..columns import Ints
-from ..marks import Marks
+from ..columns.numeric import Ints
 from ..piece_scan import summarise
-from ..sequence import Sequences
+from ..sequences.marks import Marks
+from ..sequences.sequence import Sequences
 from ..signals import Signals, advances, window_marks
 from ..watermark import Watermarks
 from .cutting import Piece, Told

@@ -18,7 +18,7 @@ from ..errors import DataError
 from ..language.spec import Tumbling
 from ..piece_scan import chain_through
 from ..pieces import Summary
-from ..sequence import Sequences
+from ..sequences.sequence import Sequences
 from ..tumbling_pieces import Stand, entered, passed, tumbling_outline
 from .blobs import part_of
 from .cutting import FIRST, Piece, Turn

@@ -8,13 +8,13 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pyarrow as pa
 
-from ..columns import Ints, Mask
+from ..columns.numeric import Ints, Mask
 from ..combining import cell_starts
-from ..marks import Marks, no_marks
 from ..plan import panes_only
 from ..result_schema import MARK
 from ..screen import Reasons, kept_and_rejected, screen
-from ..sequence import Sequences, build, joined, one_batch
+from ..sequences.marks import Marks, no_marks
+from ..sequences.sequence import Sequences, build, joined, one_batch
 from ..signals import Signals, window_marks
 from .cuts import PLACE
 from .incoming import incoming_marks

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from ..columns import Ints
+from ..columns.numeric import Ints
 from ..screen import Reasons, kept_and_rejected
 from .ports import REJECT_FIELDS, Account, Batch, Counts, Split
 from .slices import Chunk

@@ -10,12 +10,12 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from ..chains import End
-from ..columns import combined
+from ..columns.numeric import combined
 from ..language.spec import Delta, Sliding, TimeInterval
 from ..piece_scan import Before, begun_before, chain_through, count_piece, held_before, scan_piece
 from ..pieces import looks_into_pieces_before
 from ..scan import Bounds, falls_of
-from ..sequence import Sequences, taken
+from ..sequences.sequence import Sequences, taken
 from ..signals import Signals
 from .blobs import part_of
 from .cuts import Cuts

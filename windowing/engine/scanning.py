@@ -10,12 +10,12 @@ import numpy as np
 import pyarrow as pa
 
 from ..carry import Carry
-from ..columns import Ints
+from ..columns.numeric import Ints
 from ..judgement import is_ordered_by_time, lateness_of, no_watermarks, watermarks_of
 from ..language.spec import TimeInterval
-from ..marks import Marks, all_in_order, no_marks
 from ..scan import Bounds, Scanned, empty_mark_rows, empty_tick_rows, falls_of, scan
-from ..sequence import Sequences, merge
+from ..sequences.marks import Marks, all_in_order, no_marks
+from ..sequences.sequence import Sequences, merge
 from ..setting import Clock
 from ..signals import Signals, advances, window_marks
 from ..watermark import NO_LEVEL, Watermarks

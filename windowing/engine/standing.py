@@ -14,9 +14,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ..columns import Ints, Mask, combined, words
-from ..marks import NO_FILE, Marks
-from ..sequence import one_batch
+from ..columns.numeric import Ints, Mask, combined, words
+from ..sequences.marks import NO_FILE, Marks
+from ..sequences.sequence import one_batch
 from ..setting import Clock
 from ..watermark import Watermarks
 from .ports import CarryFiles, Part

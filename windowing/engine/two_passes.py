@@ -19,7 +19,7 @@ from ..errors import InputError
 from ..piece_scan import chain_through, joined, summarise
 from ..pieces import Summary
 from ..plan import panes_only
-from ..sequence import Sequences
+from ..sequences.sequence import Sequences
 from .blobs import part_of
 from .cutting import FIRST, Piece, Turn, turns_of
 from .exchange import read_chunk

@@ -14,15 +14,15 @@ from typing import Any, TypeAlias
 import numpy as np
 import pyarrow as pa
 
-from ..columns import Ints
+from ..columns.numeric import Ints
 from ..eviction import Evictions, evictions
 from ..judgement import is_ordered_by_time, is_read_in_order, judge, no_watermarks
 from ..language.spec import Sliding, TimeInterval, Tumbling
-from ..marks import all_in_order, no_marks
 from ..plan import Plan, panes_only
 from ..scan import setting_of
 from ..screen import with_late
-from ..sequence import merge, one_batch, order_of
+from ..sequences.marks import all_in_order, no_marks
+from ..sequences.sequence import merge, one_batch, order_of
 from ..setting import Clock
 from ..signals import window_marks
 from ..watermark import Watermarks, after

@@ -13,12 +13,12 @@ from ..aggregates import warm as warm_aggregates
 from ..combining import can_be_combined, combine, combined_plan
 from ..judgement import judge, watermarks_of
 from ..language.spec import Delta, TimeInterval, Tumbling, needs_clock
-from ..marks import no_marks
 from ..piece_scan import chain_through, entries, summarise
 from ..pieces import can_be_cut
 from ..plan import Plan, panes_only
 from ..scan import Bounds, scan
-from ..sequence import Sequences, build, merge
+from ..sequences.marks import no_marks
+from ..sequences.sequence import Sequences, build, merge
 from ..signals import advances, window_marks
 
 

@@ -20,8 +20,8 @@ from wincli.windowing.aggregates.exact_sums import parts_of
 from wincli.windowing.aggregates.float_sums import float_sums
 from wincli.windowing.aggregates.inputs import Ranked
 from wincli.windowing.aggregates.values import frozen
-from wincli.windowing.contents import Contents, Lives, Ranges
 from wincli.windowing.language.spec import AggregateCall, Column
+from wincli.windowing.panes.membership import Contents, Lives, Ranges
 
 MAX = 2**63 - 1
 MIN = -(2**63)

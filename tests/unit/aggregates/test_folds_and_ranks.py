@@ -27,9 +27,9 @@ from wincli.windowing.aggregates.kernels import Floats
 from wincli.windowing.aggregates.states import PRODUCT, SUM, State, answer, combined, leaf
 from wincli.windowing.aggregates.tries import trie
 from wincli.windowing.aggregates.values import frozen
-from wincli.windowing.columns import Ints, Mask
-from wincli.windowing.contents import Contents, Lives, Ranges, gathered, lives_of, shown, simplest, take
+from wincli.windowing.columns.numeric import Ints, Mask
 from wincli.windowing.language.spec import AggregateCall, Column
+from wincli.windowing.panes.membership import Contents, Lives, Ranges, gathered, lives_of, shown, simplest, take
 
 MANY = settings(max_examples=60, deadline=None)
 FUNCTIONS = ("sum", "mean", "wavg", "var", "stddev", "var_pop", "stddev_pop", "product", "min", "arg_max")

@@ -40,8 +40,8 @@ from wincli.windowing.aggregates import (
     ranking,
     warm,
 )
-from wincli.windowing.contents import Contents, Lives, Ranges
 from wincli.windowing.language.spec import Column
+from wincli.windowing.panes.membership import Contents, Lives, Ranges
 
 
 def apart(*panes: tuple[int, int]) -> Ranges:

@@ -17,8 +17,8 @@ from hypothesis import strategies as st
 
 from references.aggregates import REFERENCE
 from wincli.windowing.aggregates import bind, compute, quotients
-from wincli.windowing.contents import Contents, Lives, Ranges, gathered
 from wincli.windowing.language.spec import AggregateCall, Column
+from wincli.windowing.panes.membership import Contents, Lives, Ranges, gathered
 
 SOME = settings(max_examples=30, deadline=None)
 DEVIATIONS = ("var", "var_pop", "stddev", "stddev_pop")

@@ -37,7 +37,7 @@ from support.aggregate_checks import (
 from wincli.windowing.aggregates import bind, compute, folds, states
 from wincli.windowing.aggregates.inputs import Ranked, own
 from wincli.windowing.aggregates.values import halves
-from wincli.windowing.contents import Contents, Lives, Ranges, lives_of
+from wincli.windowing.panes.membership import Contents, Lives, Ranges, lives_of
 
 MANY = settings(max_examples=40, deadline=None)
 SAFE = st.floats(0.01, 100.0) | st.floats(-100.0, -0.01) | st.sampled_from([0.0, -0.0, math.inf, math.nan])

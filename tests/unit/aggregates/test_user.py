@@ -16,9 +16,9 @@ import pyarrow as pa
 import pytest
 
 from wincli.windowing.aggregates import PaneFailed, bind, compute, warm
-from wincli.windowing.contents import Ranges
 from wincli.windowing.errors import ConfigError, DataError
 from wincli.windowing.language.spec import AggregateCall, Column
+from wincli.windowing.panes.membership import Ranges
 
 MODULE = """
     from __future__ import annotations

@@ -13,10 +13,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from wincli.windowing.columns import Ints, Measures
+from wincli.windowing.columns.numeric import Ints, Measures
 from wincli.windowing.interval_grid import make_intervals
 from wincli.windowing.language.spec import TimeInterval
-from wincli.windowing.marks import NO_FILE, Marks
+from wincli.windowing.sequences.marks import NO_FILE, Marks
 from wincli.windowing.watermark import (
     NO_LEVEL,
     Lateness,

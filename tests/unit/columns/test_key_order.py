@@ -15,12 +15,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from support import strategies as my
-from wincli.windowing import columns, sequence
-from wincli.windowing.columns import distinct
-from wincli.windowing.key_places import first_places
-from wincli.windowing.radix import radix_order, ranked_words
-from wincli.windowing.sequence import Sequences, build, group_codes, joined, merge, order_of
-from wincli.windowing.text_order import merged, ranked
+from wincli.windowing.columns import numeric
+from wincli.windowing.columns.numeric import distinct
+from wincli.windowing.columns.radix_sort import radix_order, ranked_words
+from wincli.windowing.columns.text_sort import merged, ranked
+from wincli.windowing.sequences import sequence
+from wincli.windowing.sequences.key_search import first_places
+from wincli.windowing.sequences.sequence import Sequences, build, group_codes, joined, merge, order_of
 
 TEXTS = [pa.string(), pa.large_string(), pa.binary(), pa.large_binary()]
 KINDS = [kind for kind in my.SORTABLE if not pa.types.is_decimal256(kind)]
@@ -110,7 +111,7 @@ def comparable(value: Any) -> Any:
 
 def comparables(column: pa.Array | pa.ChunkedArray) -> list[Any]:
     """The values of a column as `comparable`. Times as ticks, for Python's own do not go as far."""
-    array = columns.combined(column)
+    array = numeric.combined(column)
     array = array.dictionary_decode() if pa.types.is_dictionary(array.type) else array
     if pa.types.is_temporal(array.type):
         array = array.view(pa.int32() if array.type.bit_width == 32 else pa.int64())
@@ -149,7 +150,7 @@ def test_rows_are_grouped_by_the_values_of_their_keys(data: st.DataObject, count
     keys = [data.draw(key_column(size)) for _ in range(count)]
     size = min(len(key) for key in keys)
     keys = [key.slice(0, size) for key in keys]
-    with patch.object(columns, "_SAMPLED", sampled):
+    with patch.object(numeric, "_SAMPLED", sampled):
         codes, values = group_codes(keys)
     rows = [*zip(*map(comparables, keys), strict=True)]
     ascending = sorted(set(rows))
@@ -162,7 +163,7 @@ def test_rows_are_grouped_by_the_values_of_their_keys(data: st.DataObject, count
 def test_both_ways_to_the_distinct_values_give_the_same(data: st.DataObject, kind: pa.DataType) -> None:
     column = data.draw(my.column(kind, 30))
     hashed, values = distinct(column)
-    with patch.object(columns, "_SAMPLED", 2):
+    with patch.object(numeric, "_SAMPLED", 2):
         sorted_by_radix, same_values = distinct(column)
     assert sorted_by_radix.tolist() == hashed.tolist()
     assert same_values.type == values.type
@@ -220,7 +221,7 @@ def test_parts_merge_into_what_is_built_of_all_rows(
 
     order = ["t"] if is_ordered else []
     starts = [0, *accumulate(map(len, parts))]
-    with patch.object(columns, "_SAMPLED", 2):
+    with patch.object(numeric, "_SAMPLED", 2):
         built = [
             build(batch(rows), np.arange(start, start + len(rows)), ["k"], order, ["t"])
             for start, rows in zip(starts, parts, strict=False)
@@ -241,7 +242,7 @@ def test_rows_are_built_alike_whether_their_keys_are_hashed_or_not(data: st.Data
     times = sorted(times) if is_log else times
     rows = pa.RecordBatch.from_arrays([key, pa.array(times, pa.int64())], names=["k", "t"])
     hashed = build(rows, np.arange(len(key)), ["k"], ["t"], ["t"])
-    with patch.object(columns, "_SAMPLED", 2):
+    with patch.object(numeric, "_SAMPLED", 2):
         sorted_by_radix = build(rows, np.arange(len(key)), ["k"], ["t"], ["t"])
     assert hashed.keys is not None
     assert sorted_by_radix.keys is not None

@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-import wincli.windowing.panes
+import wincli.windowing.panes.panes
 from support.docs_pages import DOCS, PAGES, README, fences
 from support.drawings import Drawing, read
 from wincli.windowing import plan
@@ -21,7 +21,7 @@ from wincli.windowing.language import spec
 from wincli.windowing.language.options import Options
 from wincli.windowing.language.parser import parse_window
 from wincli.windowing.screen import screen, with_late
-from wincli.windowing.sequence import one_batch
+from wincli.windowing.sequences.sequence import one_batch
 
 SECONDS = ("lag", "min_gap", "origin")
 
@@ -161,7 +161,7 @@ def test_every_pair_of_a_sliding_window_is_drawn() -> None:
 def test_every_close_reason_is_drawn() -> None:
     drawn = [read(*drawing.values) for drawing in drawings()]
     reasons = {pane.told["closed_by"] for drawing in drawn for panes in drawing.panes.values() for pane in panes}
-    assert reasons == set(wincli.windowing.panes.CLOSED_BY)
+    assert reasons == set(wincli.windowing.panes.panes.panes.CLOSED_BY)
 
 
 # The test is one

@@ -28,7 +28,7 @@ from wincli.windowing.engine import standing
 from wincli.windowing.engine.ports import REJECT_FIELDS, Counts, InputFile, Part
 from wincli.windowing.language import calls, parser, policies, tokens
 from wincli.windowing.language.parser import parse_window
-from wincli.windowing.panes import CLOSED_BY, TIMING
+from wincli.windowing.panes.panes import CLOSED_BY, TIMING
 from wincli.writers.manifest import build_manifest
 from wincli.writers.record import OpenWindows, StageRecord, UnitRecord
 

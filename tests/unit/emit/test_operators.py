@@ -33,18 +33,18 @@ from references.eviction import Partitions
 from support import strategies as my
 from support.places import ROOT
 from wincli.windowing.clock import clock_values
-from wincli.windowing.contents import edge_rows
 from wincli.windowing.errors import ConfigError, DataError
 from wincli.windowing.kinds import panes_of
 from wincli.windowing.language.options import Options
 from wincli.windowing.language.parser import parse_window
 from wincli.windowing.language.spec import Batched, TimeInterval, WindowSpec
-from wincli.windowing.marks import NO_FILE, Marks, in_order, no_marks
 from wincli.windowing.operator import Operator, PaneInfo, load, output_fields
-from wincli.windowing.panes import CLOSED_BY, TIMING, Panes, reason
+from wincli.windowing.panes.membership import edge_rows
+from wincli.windowing.panes.panes import CLOSED_BY, TIMING, Panes, reason
 from wincli.windowing.plan import Plan, make_plan
 from wincli.windowing.replay import operator_batches
-from wincli.windowing.sequence import Sequences, build, one_batch
+from wincli.windowing.sequences.marks import NO_FILE, Marks, in_order, no_marks
+from wincli.windowing.sequences.sequence import Sequences, build, one_batch
 from wincli.windowing.setting import Setting
 from wincli.windowing.signals import Signals, advances, window_marks
 from wincli.windowing.stamps import stamps

@@ -11,8 +11,8 @@ import pytest
 
 from wincli.windowing.engine.blobs import Blob, read, write
 from wincli.windowing.engine.handover import Fill, Parcel, Place, give_back, in_a_file, in_spark, received
-from wincli.windowing.marks import no_marks
-from wincli.windowing.sequence import build
+from wincli.windowing.sequences.marks import no_marks
+from wincli.windowing.sequences.sequence import build
 
 PAGES = 5
 

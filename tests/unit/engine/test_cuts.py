@@ -20,9 +20,9 @@ from wincli.windowing.engine.ports import Account, Counts, Part, Split
 from wincli.windowing.engine.slices import pack, row_width, slice_count
 from wincli.windowing.language.options import Options
 from wincli.windowing.language.parser import parse_aggregate, parse_window
-from wincli.windowing.marks import NO_FILE, Marks, no_marks
 from wincli.windowing.plan import make_plan
-from wincli.windowing.sequence import build, one_batch
+from wincli.windowing.sequences.marks import NO_FILE, Marks, no_marks
+from wincli.windowing.sequences.sequence import build, one_batch
 
 AGGREGATES = ["count()", "ids=collect(id)", "top=max(a)"]
 KEYED = ["count(2)", "count(3)", "punct()", "punct(flag)"]

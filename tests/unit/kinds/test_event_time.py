@@ -23,14 +23,14 @@ from references.windows import Pane, seconds_per_unit, ticks_of
 from support.places import CASES
 from support.strategies import DECIMALS, FLOATS, STEPS, TIMESTAMPS, array, value_of
 from wincli.windowing.clock import clock_values
-from wincli.windowing.columns import Ints, combined
-from wincli.windowing.contents import Lives, contiguous, gathered
+from wincli.windowing.columns.numeric import Ints, combined
 from wincli.windowing.errors import ConfigError, DataError
 from wincli.windowing.intervals import interval_panes
 from wincli.windowing.language.parser import parse_window
 from wincli.windowing.language.spec import TimeInterval
-from wincli.windowing.panes import AT_END, CLOSED_BY, TIMING, Panes
-from wincli.windowing.sequence import Sequences, build, one_batch
+from wincli.windowing.panes.membership import Lives, contiguous, gathered
+from wincli.windowing.panes.panes import AT_END, CLOSED_BY, TIMING, Panes
+from wincli.windowing.sequences.sequence import Sequences, build, one_batch
 from wincli.windowing.watermark import (
     Lateness,
     Watermarks,

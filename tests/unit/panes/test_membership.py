@@ -9,7 +9,8 @@ import pyarrow as pa
 from hypothesis import given
 from hypothesis import strategies as st
 
-from wincli.windowing.contents import (
+from wincli.windowing.groups import grouped
+from wincli.windowing.panes.membership import (
     Contents,
     Lives,
     Ranges,
@@ -26,7 +27,6 @@ from wincli.windowing.contents import (
     sizes,
     take,
 )
-from wincli.windowing.groups import grouped
 
 Panes = list[list[int]]
 

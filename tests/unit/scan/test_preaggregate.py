@@ -24,7 +24,7 @@ from wincli.windowing.errors import DataError
 from wincli.windowing.language.options import Options
 from wincli.windowing.language.parser import parse_aggregate, parse_window
 from wincli.windowing.plan import Plan, make_plan
-from wincli.windowing.sequence import build
+from wincli.windowing.sequences.sequence import build
 
 T = ["t"]
 BY_TIME = {"event_time": "t"}

@@ -8,8 +8,8 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from .columns import Ints
-from .contents import Contents, take
+from ..columns.numeric import Ints
+from .membership import Contents, take
 
 CLOSED_BY: tuple[str, ...] = (
     "count", "delta", "gap", "time", "punct", "trigger", "watermark", "late", "batch", "expiry", "evicted", "end",

@@ -12,8 +12,8 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from .radix import Codes, Ints, Mask, Words, changes, radix_order, ranks, sorted_at_once, sorted_words
-from .support.jit import kernel
+from ..support.jit import kernel
+from .radix_sort import Codes, Ints, Mask, Words, changes, radix_order, ranks, sorted_at_once, sorted_words
 
 Bytes = npt.NDArray[np.uint8]
 Table = npt.NDArray[np.uint64]

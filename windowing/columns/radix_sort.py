@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from .support.jit import kernel
+from ..support.jit import kernel
 
 Words = npt.NDArray[np.uint64]
 Ints = npt.NDArray[np.int64]

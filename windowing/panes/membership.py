@@ -12,8 +12,8 @@ from typing import TypeAlias
 
 import numpy as np
 
-from .columns import Ints, Mask
-from .contents_kernels import covered, never_fall, painted, spread, to_lives, to_ranges
+from ..columns.numeric import Ints, Mask
+from .membership_kernels import covered, never_fall, painted, spread, to_lives, to_ranges
 
 
 @dataclass(frozen=True, slots=True)

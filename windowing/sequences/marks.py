@@ -13,9 +13,9 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from .columns import Ints, words
+from ..columns.numeric import Ints, words
+from ..support.jit import kernel
 from .sequence import Sequences, one_batch, order_of
-from .support.jit import kernel
 
 NO_FILE = -1
 

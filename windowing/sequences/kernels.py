@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from .columns import Ints
-from .radix import Codes
-from .support.jit import kernel
+from ..columns.numeric import Ints
+from ..columns.radix_sort import Codes
+from ..support.jit import kernel
 
 
 @kernel

@@ -16,10 +16,10 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from .columns import Ints, as_values, combined, distinct, hardly_repeats, sorted_rows, words
-from .radix import radix_order, ranked_words
-from .sequence_kernels import bounds_of, by_code, falls_and_ties, falls_and_ties_of, interleave
-from .text_order import is_text, merged
+from ..columns.numeric import Ints, as_values, combined, distinct, hardly_repeats, sorted_rows, words
+from ..columns.radix_sort import radix_order, ranked_words
+from ..columns.text_sort import is_text, merged
+from .kernels import bounds_of, by_code, falls_and_ties, falls_and_ties_of, interleave
 
 Codes = npt.NDArray[np.int32]
 _Sorted: TypeAlias = tuple[Ints | None, pa.Table | None, Ints]

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from .columns import Measures, Scale, combined, measures, scale_of
+from ..columns.numeric import Measures, Scale, combined, measures, scale_of
 from .sequence import Sequences
 
 

@@ -1,11 +1,11 @@
-"""The loops over what panes show: flat functions over int64 arrays (see `windowing.contents`)."""
+"""The loops over what panes show: flat functions over int64 arrays (see `windowing.panes.membership`)."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from .columns import Ints, Mask
-from .support.jit import kernel
+from ..columns.numeric import Ints, Mask
+from ..support.jit import kernel
 
 
 @kernel

@@ -18,9 +18,9 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from .errors import DataError
-from .radix import ranks, sorted_words
-from .text_order import is_text, ranked, sorted_texts
+from ..errors import DataError
+from .radix_sort import ranks, sorted_words
+from .text_sort import is_text, ranked, sorted_texts
 
 Ints = npt.NDArray[np.int64]
 Mask = npt.NDArray[np.bool_]
