@@ -16,9 +16,9 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from .batched_kernels import changing_ticks, displace_oldest, expiries, full_lots, hide_older, seen
-from .clock import clock_values, now
+from .clock.tick_grid import Grid, make_grid
+from .clock.values import clock_values, now
 from .columns.numeric import Ints, Mask, Measures, combined
-from .grid import Grid, make_grid
 from .language.spec import Batched
 from .panes.membership import Contents, Lives, Ranges, as_ranges
 from .panes.panes import AT_END, BY_TICK, Panes, reason

@@ -14,9 +14,9 @@ import numpy as np
 import pyarrow as pa
 
 from .aggregates import in_two_steps, is_mergeable, split
-from .clock import clock_values
+from .clock.interval_grid import make_intervals
+from .clock.values import clock_values
 from .columns.numeric import Ints, combined
-from .interval_grid import make_intervals
 from .language.spec import Calendar, Time, TimeInterval, Tumbling
 from .plan import Plan
 from .scan import setting_of

@@ -14,13 +14,12 @@ from fractions import Fraction
 import numpy as np
 import pyarrow as pa
 
-from .calendar_grid import CalendarGrid
-from .carry import Past
-from .clock import clock_values, now
+from .clock.calendar_grid import CalendarGrid
+from .clock.tick_grid import Grid
+from .clock.values import clock_values, now
 from .columns.numeric import Ints, Mask, Measures, combined, scale_of
 from .errors import DataError
 from .eviction_kernels import BY_EVENT, STAYS, Rules, Times, Windows, evicted_by
-from .grid import Grid
 from .language.spec import Calendar, Count, Delta, Gap, PartitionEviction, Policy, Punct, Sliding, Time, Tumbling
 from .panes.membership import Ranges
 from .panes.panes import AT_END
@@ -28,6 +27,7 @@ from .sequences.marks import NO_FILE, Marks, epochs, no_marks
 from .sequences.sequence import Sequences, arrange
 from .setting import Setting
 from .sliding import evicted_at, lost_at
+from .state.window_state import Past
 from .timed import clock_cell, clock_grid
 from .tumbling import tumbling_panes
 

@@ -13,7 +13,6 @@ import numpy as np
 import pyarrow as pa
 
 from .batched import batched_rest
-from .carry import Carry, Flags, Past, Registers, counted_anew, fresh, no_flags, taken_rows
 from .columns.numeric import Ints, Mask, combined
 from .intervals import interval_rest
 from .language.spec import Batched, Delta, Sliding, TimeInterval, Tumbling, WindowSpec
@@ -24,6 +23,7 @@ from .sequences.sequence import Sequences
 from .setting import Setting
 from .signals import Signals
 from .sliding import evicted_at, held_rows, tripping
+from .state.window_state import Carry, Flags, Past, Registers, counted_anew, fresh, no_flags, taken_rows
 
 
 def carry_of(

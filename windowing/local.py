@@ -10,10 +10,11 @@ from typing import Literal
 import numpy as np
 import pyarrow as pa
 
+from .clock.interval_grid import make_intervals
+from .clock.watermark import explicit
 from .columns.numeric import Ints, Mask, combined, scale_of
 from .errors import ConfigError, DataError
 from .given import Calls, Names, Rows, as_calls, as_names, as_table
-from .interval_grid import make_intervals
 from .judgement import event_times, judge, watermarks_of
 from .language.options import AtEnd, Emit, Empty, Options
 from .language.parser import parse_window
@@ -26,7 +27,6 @@ from .sequences.marks import NO_FILE, Marks, in_order, no_marks, placed
 from .sequences.sequence import build, one_batch
 from .signals import Signals, advances, window_marks
 from .support.suggest import did_you_mean
-from .watermark import explicit
 
 Seconds = int | float | str | Fraction
 Clock = int | float | Fraction | dt.datetime

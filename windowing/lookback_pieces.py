@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from .chains import chains
+from .clock.watermark import NO_LEVEL
 from .columns.numeric import Ints, Mask
 from .holding import of_use
 from .judgement import is_ordered_by_time
@@ -24,7 +25,6 @@ from .setting import Clock
 from .signals import Signals
 from .sliding import evicted_at
 from .sliding_kernels import comparable, rises
-from .watermark import NO_LEVEL
 
 
 def lookback_summary(plan: Plan, piece: Sequences, signals: Signals) -> tuple[Summary, Ints]:

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from .carry import Flags, Past, fresh, no_flags
 from .chains import End, follow
 from .columns.numeric import Ints, Mask
 from .language.spec import Delta, Sliding, Tumbling
@@ -21,6 +20,7 @@ from .sequences.attribute_distance import measured
 from .sequences.sequence import Sequences, one_batch, taken
 from .signals import Signals
 from .sliding_kernels import comparable
+from .state.window_state import Flags, Past, fresh, no_flags
 from .tumbling_pieces import tumbling_entries, tumbling_summary
 
 

@@ -2,7 +2,7 @@
 
 A piece is summarised by itself, whatever comes before it. The summaries of a sequence are composed, piece after piece,
 into an entry of each: with that, and some rows of the pieces before, it is scanned as a run that goes on from another
-(`windowing.carry`).
+(`windowing.state.window_state`).
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any, TypeAlias
 import pyarrow as pa
 
 from .chains import Chains, End, end_of
-from .clock import clock_values
+from .clock.values import clock_values
 from .columns.numeric import Measures, combined
 from .language.spec import Batched, Sliding, Tumbling, needs_clock
 from .plan import Plan

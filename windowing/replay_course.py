@@ -10,9 +10,9 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow.compute as pc
 
-from .clock import clock_values
+from .clock.interval_grid import Intervals, make_intervals
+from .clock.values import clock_values
 from .columns.numeric import Ints, Mask, combined
-from .interval_grid import Intervals, make_intervals
 from .language.spec import Batched, Sliding, TimeInterval, Tumbling
 from .panes.membership import Lives, Ranges, edge_rows, lives_of
 from .panes.panes import AT_END, Panes

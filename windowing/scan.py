@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from .carry import Carry, Past
+from .clock.watermark import NO_LEVEL
 from .columns.numeric import Ints, Mask, combined, measures
 from .earlier import bare_before, numbered_on, seen_before, with_earlier
 from .eviction import evictions
@@ -24,8 +24,8 @@ from .sequences.marks import Marks, unoccupied
 from .sequences.sequence import Sequences
 from .setting import Clock, Setting
 from .signals import Signals
+from .state.window_state import Carry, Past
 from .timed import empty_ticks
-from .watermark import NO_LEVEL
 from .weights import weights_of
 
 

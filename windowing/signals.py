@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from .clock.watermark import Watermarks
 from .eviction import Evictions
 from .sequences.marks import Marks
-from .watermark import Watermarks
 
 
 @dataclass(frozen=True, slots=True)

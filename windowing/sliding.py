@@ -15,11 +15,10 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from .carry import Past
-from .clock import clock_values, now, time_grid
+from .clock.tick_grid import Grid
+from .clock.values import clock_values, now, time_grid
 from .columns.numeric import Ints, Mask, Measures, Scale, combined, measures, scale_of
 from .errors import DataError
-from .grid import Grid
 from .language.spec import Count, Delta, Sliding, SlidingPolicy, Time
 from .panes.membership import Lives, Ranges
 from .panes.panes import AT_END, BY_TICK, Bare, Panes, reason
@@ -27,6 +26,7 @@ from .sequences.attribute_distance import amount_of, measured
 from .sequences.sequence import Sequences
 from .setting import Clock, Setting
 from .sliding_kernels import are_risen, comparable, driven_out, oldest_held
+from .state.window_state import Past
 from .tumbling import Baselines, delta_starts
 
 _MOST_TICKS = 50_000_000

@@ -7,11 +7,11 @@ from typing import TypeAlias
 import numpy as np
 import pyarrow as pa
 
-from .calendar_grid import CalendarGrid, make_calendar_grid
-from .clock import clock_values, now, time_grid
+from .clock.calendar_grid import CalendarGrid, make_calendar_grid
+from .clock.tick_grid import Grid
+from .clock.values import clock_values, now, time_grid
 from .columns.numeric import Ints, Mask, Measures, combined
 from .errors import DataError
-from .grid import Grid
 from .language.spec import Calendar, Time
 from .panes.panes import BY_TICK, Panes
 from .sequences.sequence import Sequences

@@ -14,9 +14,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import parquet
 
-from ..windowing.carry_tables import POS
 from ..windowing.engine.ports import Part
 from ..windowing.errors import DamagedError
+from ..windowing.state.state_tables import POS
 from ..windowing.support.checksum import Checked, checksum
 from . import swap
 from .faults import reason, writing

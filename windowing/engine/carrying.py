@@ -11,14 +11,14 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ..carry import Carry, Past, concatenated, joined, merged, part_of
-from ..carry_tables import key_table, read_carry, row_schema, row_table
+from ..clock.watermark import Watermarks
 from ..columns.numeric import Ints, combined
 from ..plan import Plan
 from ..scan import Bounds, Scanned
 from ..sequences.sequence import Sequences
 from ..signals import Signals
-from ..watermark import Watermarks
+from ..state.state_tables import key_table, read_carry, row_schema, row_table
+from ..state.window_state import Carry, Past, concatenated, joined, merged, part_of
 from .blobs import HEAD
 from .cuts import Cuts, slice_bounds, slices_of
 from .handover import Fill

@@ -9,7 +9,7 @@ from functools import partial
 import numpy as np
 import pyarrow as pa
 
-from ..clock import clock_values
+from ..clock.values import clock_values
 from ..columns.numeric import Ints, combined
 from ..combining import combine
 from ..judgement import Judged, judge, no_watermarks, rows_summary

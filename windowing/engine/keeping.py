@@ -8,12 +8,12 @@ from dataclasses import replace
 import numpy as np
 import pyarrow as pa
 
+from ..clock.watermark import Watermarks
 from ..columns.numeric import Ints
 from ..piece_scan import summarise
 from ..sequences.marks import Marks
 from ..sequences.sequence import Sequences
 from ..signals import Signals, advances, window_marks
-from ..watermark import Watermarks
 from .cutting import Piece, Told
 from .work import Work
 

@@ -9,7 +9,7 @@ from itertools import chain
 import numpy as np
 import pyarrow as pa
 
-from ..carry import Carry
+from ..clock.watermark import NO_LEVEL, Watermarks
 from ..columns.numeric import Ints
 from ..judgement import is_ordered_by_time, lateness_of, no_watermarks, watermarks_of
 from ..language.spec import TimeInterval
@@ -18,7 +18,7 @@ from ..sequences.marks import Marks, all_in_order, no_marks
 from ..sequences.sequence import Sequences, merge
 from ..setting import Clock
 from ..signals import Signals, advances, window_marks
-from ..watermark import NO_LEVEL, Watermarks
+from ..state.window_state import Carry
 from .blobs import Blob, part_of, read
 from .carrying import carried, decoded, is_carry, left_behind, with_carry
 from .cuts import Cuts

@@ -38,7 +38,7 @@ class Chunk:
     """Neighbouring splits. ``index``: place in arrival order; ``base``: arrival position of the first row.
 
     ``announced``: where event-time panes are computed, where the watermark stands before it, as a
-    reading of `windowing.watermark.Lateness`.
+    reading of `windowing.clock.watermark.Lateness`.
     """
 
     index: int

@@ -14,11 +14,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from ..clock.watermark import Watermarks
 from ..columns.numeric import Ints, Mask, combined, words
 from ..sequences.marks import NO_FILE, Marks
 from ..sequences.sequence import one_batch
 from ..setting import Clock
-from ..watermark import Watermarks
 from .ports import CarryFiles, Part
 
 _POS, _LEVEL = "__pos", "__level"

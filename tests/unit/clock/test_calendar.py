@@ -20,8 +20,8 @@ from hypothesis import strategies as st
 
 from references import calendar as reference_calendar
 from references import windows as reference
-from wincli.windowing.calendar_grid import CalendarGrid, calendar_type, make_calendar_grid
-from wincli.windowing.clock import clock_values
+from wincli.windowing.clock.calendar_grid import CalendarGrid, calendar_type, make_calendar_grid
+from wincli.windowing.clock.values import clock_values
 from wincli.windowing.errors import ConfigError, DataError
 from wincli.windowing.language.spec import Calendar
 

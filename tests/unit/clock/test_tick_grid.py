@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from wincli.windowing.clock.tick_grid import make_grid
 from wincli.windowing.errors import ConfigError, DataError
-from wincli.windowing.grid import make_grid
 
 HALF = Fraction(1, 2)
 TENTHS = st.integers(-(10**9), 10**9).map(lambda n: n / 10)

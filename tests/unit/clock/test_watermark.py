@@ -13,11 +13,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from wincli.windowing.columns.numeric import Ints, Measures
-from wincli.windowing.interval_grid import make_intervals
-from wincli.windowing.language.spec import TimeInterval
-from wincli.windowing.sequences.marks import NO_FILE, Marks
-from wincli.windowing.watermark import (
+from wincli.windowing.clock.interval_grid import make_intervals
+from wincli.windowing.clock.watermark import (
     NO_LEVEL,
     Lateness,
     Watermarks,
@@ -29,6 +26,9 @@ from wincli.windowing.watermark import (
     rises,
     watermarks_at,
 )
+from wincli.windowing.columns.numeric import Ints, Measures
+from wincli.windowing.language.spec import TimeInterval
+from wincli.windowing.sequences.marks import NO_FILE, Marks
 
 EMPTY = pa.RecordBatch.from_arrays([], names=[])
 TENS = TimeInterval(Fraction(10), Fraction(10))

@@ -22,13 +22,14 @@ from wincli.conf.job import defaults
 from wincli.readers import formats
 from wincli.readers.files import COMPRESSIONS
 from wincli.readers.options import TYPE_NAMES
-from wincli.windowing import carry_tables, plan, result_schema, screen
+from wincli.windowing import plan, result_schema, screen
 from wincli.windowing.aggregates.table import TABLE
 from wincli.windowing.engine import standing
 from wincli.windowing.engine.ports import REJECT_FIELDS, Counts, InputFile, Part
 from wincli.windowing.language import calls, parser, policies, tokens
 from wincli.windowing.language.parser import parse_window
 from wincli.windowing.panes.panes import CLOSED_BY, TIMING
+from wincli.windowing.state import state_tables
 from wincli.writers.manifest import build_manifest
 from wincli.writers.record import OpenWindows, StageRecord, UnitRecord
 
@@ -225,7 +226,7 @@ def told_of_a_state() -> dict[str, list[str]]:
 
 
 def test_every_column_of_a_state_is_told() -> None:
-    tables = carry_tables
+    tables = state_tables
     assert told_of_a_state() == {
         "rows": [tables.POS, tables.RANK, tables.SHOWN, tables.LAST],
         "keys": [tables.ROWS, tables.BEGIN, tables.WINDOWS, tables.FULL, tables.BASELINE],

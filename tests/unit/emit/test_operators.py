@@ -32,7 +32,9 @@ from references import windows as reference
 from references.eviction import Partitions
 from support import strategies as my
 from support.places import ROOT
-from wincli.windowing.clock import clock_values
+from wincli.windowing.clock.values import clock_values
+from wincli.windowing.clock.watermark import in_order as watermarks_in_order
+from wincli.windowing.clock.watermark import make_lateness, watermarks_at
 from wincli.windowing.errors import ConfigError, DataError
 from wincli.windowing.kinds import panes_of
 from wincli.windowing.language.options import Options
@@ -48,8 +50,6 @@ from wincli.windowing.sequences.sequence import Sequences, build, one_batch
 from wincli.windowing.setting import Setting
 from wincli.windowing.signals import Signals, advances, window_marks
 from wincli.windowing.stamps import stamps
-from wincli.windowing.watermark import in_order as watermarks_in_order
-from wincli.windowing.watermark import make_lateness, watermarks_at
 
 KINDS = [pa.int64(), pa.float64(), pa.decimal128(18, 3), pa.timestamp("us"), pa.timestamp("ns", "UTC"), pa.date32()]
 AMOUNTS = st.sampled_from(["0", "1", "2", "3", "7", "50"])

@@ -22,16 +22,8 @@ from references import windows as reference
 from references.windows import Pane, seconds_per_unit, ticks_of
 from support.places import CASES
 from support.strategies import DECIMALS, FLOATS, STEPS, TIMESTAMPS, array, value_of
-from wincli.windowing.clock import clock_values
-from wincli.windowing.columns.numeric import Ints, combined
-from wincli.windowing.errors import ConfigError, DataError
-from wincli.windowing.intervals import interval_panes
-from wincli.windowing.language.parser import parse_window
-from wincli.windowing.language.spec import TimeInterval
-from wincli.windowing.panes.membership import Lives, contiguous, gathered
-from wincli.windowing.panes.panes import AT_END, CLOSED_BY, TIMING, Panes
-from wincli.windowing.sequences.sequence import Sequences, build, one_batch
-from wincli.windowing.watermark import (
+from wincli.windowing.clock.values import clock_values
+from wincli.windowing.clock.watermark import (
     Lateness,
     Watermarks,
     explicit,
@@ -41,6 +33,14 @@ from wincli.windowing.watermark import (
     rises,
     watermarks_at,
 )
+from wincli.windowing.columns.numeric import Ints, combined
+from wincli.windowing.errors import ConfigError, DataError
+from wincli.windowing.intervals import interval_panes
+from wincli.windowing.language.parser import parse_window
+from wincli.windowing.language.spec import TimeInterval
+from wincli.windowing.panes.membership import Lives, contiguous, gathered
+from wincli.windowing.panes.panes import AT_END, CLOSED_BY, TIMING, Panes
+from wincli.windowing.sequences.sequence import Sequences, build, one_batch
 
 CASES = CASES / "spl_windows.json"
 KINDS = [pa.int32(), pa.int64(), pa.uint16(), *FLOATS, *DECIMALS, pa.date32(), *TIMESTAMPS]

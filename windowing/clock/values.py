@@ -7,11 +7,11 @@ from fractions import Fraction
 import numpy as np
 import pyarrow as pa
 
-from .columns.numeric import Measures, measures
-from .errors import DataError
-from .grid import Grid, make_grid, ticks_array
-from .sequences.sequence import Sequences
-from .setting import Clock
+from ..columns.numeric import Measures, measures
+from ..errors import DataError
+from ..sequences.sequence import Sequences
+from ..setting import Clock
+from .tick_grid import Grid, make_grid, ticks_array
 
 
 def time_grid(dtype: pa.DataType, seconds: Fraction, origin: Fraction) -> Grid:

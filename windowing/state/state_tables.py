@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from .carry import Carry, Flags, Registers
-from .columns.numeric import combined
-from .sequences.sequence import Sequences, group_codes, one_batch
+from ..columns.numeric import combined
+from ..sequences.sequence import Sequences, group_codes, one_batch
+from .window_state import Carry, Flags, Registers
 
 POS, RANK, SHOWN, LAST = "__pos", "__rank", "__shown", "__last"
 """Columns of a carry's rows, behind those of the input."""
@@ -49,7 +49,7 @@ def row_schema(keys: pa.Table, schema: pa.Schema, key: Sequence[str], values: Se
 def read_carry(
     keys: pa.Table, rows: pa.Table, key: Sequence[str], order: Sequence[str], values: Sequence[str]
 ) -> Carry:
-    """Return the carry that `key_table` and `row_table` have written; names as in `windowing.sequences.sequence.build`."""
+    """Return the carry that `key_table` and `row_table` have written; names as in `sequences.sequence.build`."""
     known: list[Any] = [_numpy(keys, name) for name in (ROWS, BEGIN, WINDOWS, FULL)]
     registers = Registers(*[*known, combined(keys.column(BASELINE))])
     flags = Flags(*(_numpy(rows, name) for name in (SHOWN, LAST)))

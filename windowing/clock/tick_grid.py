@@ -16,8 +16,8 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from .columns.numeric import Ints, Measures, scale_of
-from .errors import ConfigError, DataError
+from ..columns.numeric import Ints, Measures, scale_of
+from ..errors import ConfigError, DataError
 
 _UNITS = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
 _FLOAT_INTEGERS = 2**53

@@ -9,10 +9,10 @@ from fractions import Fraction
 import numpy as np
 import pyarrow as pa
 
-from .columns.numeric import Ints, Measures, Scale, scale_of
-from .errors import ConfigError
-from .grid import Grid, make_grid
-from .language.spec import TimeInterval
+from ..columns.numeric import Ints, Measures, Scale, scale_of
+from ..errors import ConfigError
+from ..language.spec import TimeInterval
+from .tick_grid import Grid, make_grid
 
 _MOST_PANES_A_ROW = 100_000
 

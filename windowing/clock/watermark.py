@@ -14,13 +14,13 @@ from fractions import Fraction
 import numpy as np
 import pyarrow as pa
 
-from .columns.numeric import Ints, Mask, Measures, Scale
+from ..columns.numeric import Ints, Mask, Measures, Scale
+from ..language.spec import TimeInterval
+from ..sequences.marks import NO_FILE, Marks
+from ..sequences.sequence import one_batch, order_of
+from ..setting import Clock
+from ..support.jit import kernel
 from .interval_grid import Intervals, make_intervals
-from .language.spec import TimeInterval
-from .sequences.marks import NO_FILE, Marks
-from .sequences.sequence import one_batch, order_of
-from .setting import Clock
-from .support.jit import kernel
 
 NO_LEVEL = int(np.iinfo(np.int64).min)
 """The level before the first watermark: no pane is complete."""

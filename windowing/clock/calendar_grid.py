@@ -17,13 +17,13 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from .columns.numeric import Ints, Measures, scale_of
-from .errors import ConfigError, DataError
-from .grid import ticks_array
-from .language.spec import Calendar
-from .setting import Clock
-from .support.jit import kernel
-from .support.suggest import nearest
+from ..columns.numeric import Ints, Measures, scale_of
+from ..errors import ConfigError, DataError
+from ..language.spec import Calendar
+from ..setting import Clock
+from ..support.jit import kernel
+from ..support.suggest import nearest
+from .tick_grid import ticks_array
 
 _WEEKDAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
 _DAY, _SECOND = dt.timedelta(days=1), dt.timedelta(seconds=1)

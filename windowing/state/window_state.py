@@ -2,7 +2,7 @@
 
 A run that goes on from a state sees the rows that are still of use first, then its own. Whatever came out before is not
 told again; what rows alone do not say is in a few registers per key. In between a
-carry is kept as tables (`windowing.carry_tables`), which travel to the scan as the rows of any chunk do.
+carry is kept as tables (`windowing.state.state_tables`), which travel to the scan as the rows of any chunk do.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from .columns.numeric import Ints, Mask, combined
-from .language.spec import Delta, Sliding, WindowSpec
-from .sequences.sequence import Sequences, behind, group_codes, one_batch, taken
+from ..columns.numeric import Ints, Mask, combined
+from ..language.spec import Delta, Sliding, WindowSpec
+from ..sequences.sequence import Sequences, behind, group_codes, one_batch, taken
 
 
 @dataclass(frozen=True, slots=True)
