@@ -8,7 +8,7 @@ from typing import Any, Protocol, TypeAlias
 
 import pyarrow as pa
 
-from .aggregates.values import plain, plain_type
+from .aggregates.folds.values import plain, plain_type
 from .errors import ConfigError
 from .language.parser import parse_aggregate
 from .language.spec import AggregateCall, default_name

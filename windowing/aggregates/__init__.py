@@ -2,9 +2,9 @@
 
 from .bind import Bound, bind, columns_of
 from .compute import Found, compute, split, warm
-from .inputs import PaneFailed, PaneOverflow
-from .partials import in_two_steps, is_mergeable
+from .folds.inputs import PaneFailed, PaneOverflow
 from .table import TABLE, Aggregate
+from .two_phase import in_two_steps, is_mergeable
 
 __all__ = [
     "TABLE",

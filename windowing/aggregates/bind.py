@@ -12,8 +12,8 @@ from ..errors import ConfigError
 from ..language.spec import AggregateCall, Column, column_text, decimal_text
 from ..support.suggest import did_you_mean
 from . import user
+from .folds.values import plain_type
 from .table import TABLE, Aggregate, Kind
-from .values import plain_type
 
 
 @dataclass(frozen=True, slots=True)

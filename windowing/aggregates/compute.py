@@ -14,10 +14,10 @@ from ..language.spec import Column
 from ..panes.membership import Contents, Lives, Ranges, simplest
 from . import user
 from .bind import Bound
-from .inputs import Inputs, Ranked, own
-from .partials import STEPS
+from .folds.inputs import Inputs, Ranked, own
+from .folds.values import plain
 from .table import TABLE
-from .values import plain
+from .two_phase import STEPS
 
 _ONE, _TWO = np.array([0]), np.array([2])
 _BOUNDS = np.array([0, 2])

@@ -10,8 +10,8 @@ from typing import Any
 import pyarrow as pa
 
 from ..columns.numeric import is_sortable
-from . import arithmetic, collection, selection
-from .inputs import Inputs
+from .folds.inputs import Inputs
+from .functions import arithmetic, collection, selection
 
 
 @dataclass(frozen=True, slots=True)

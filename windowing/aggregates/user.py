@@ -26,7 +26,7 @@ import pyarrow as pa
 
 from ..errors import ConfigError
 from ..support.user_modules import import_own
-from .inputs import Inputs, PaneFailed, dense, written
+from .folds.inputs import Inputs, PaneFailed, dense, written
 
 Function = Callable[..., Any]
 

@@ -21,12 +21,12 @@ from hypothesis import strategies as st
 from references.aggregates import expected
 from support.aggregate_checks import near, slack
 from wincli.windowing.aggregates import bind, compute
-from wincli.windowing.aggregates.folds import fold
-from wincli.windowing.aggregates.inputs import Ranked, own
-from wincli.windowing.aggregates.kernels import Floats
-from wincli.windowing.aggregates.states import PRODUCT, SUM, State, answer, combined, leaf
-from wincli.windowing.aggregates.tries import trie
-from wincli.windowing.aggregates.values import frozen
+from wincli.windowing.aggregates.folds.fold_states import PRODUCT, SUM, State, answer, combined, leaf
+from wincli.windowing.aggregates.folds.folds import fold
+from wincli.windowing.aggregates.folds.inputs import Ranked, own
+from wincli.windowing.aggregates.folds.values import frozen
+from wincli.windowing.aggregates.kernels.loops import Floats
+from wincli.windowing.aggregates.kernels.rank_tree import trie
 from wincli.windowing.columns.numeric import Ints, Mask
 from wincli.windowing.language.spec import AggregateCall, Column
 from wincli.windowing.panes.membership import Contents, Lives, Ranges, gathered, lives_of, shown, simplest, take

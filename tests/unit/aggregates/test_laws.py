@@ -28,18 +28,10 @@ from support.aggregate_checks import (
     each,
     run,
 )
-from wincli.windowing.aggregates import (
-    TABLE,
-    Found,
-    bind,
-    changes,
-    compute,
-    folds,
-    kernels,
-    quantile_kernels,
-    ranking,
-    warm,
-)
+from wincli.windowing.aggregates import TABLE, Found, bind, compute, warm
+from wincli.windowing.aggregates.folds import folds
+from wincli.windowing.aggregates.functions import order_statistics
+from wincli.windowing.aggregates.kernels import loops, pane_deltas, quantile_loops
 from wincli.windowing.language.spec import Column
 from wincli.windowing.panes.membership import Contents, Lives, Ranges
 
@@ -262,5 +254,5 @@ def panes_of(form: str) -> Contents:
 
 
 def compiled() -> int:
-    every = {**vars(kernels), **vars(quantile_kernels), **vars(folds), **vars(changes), **vars(ranking)}
+    every = {**vars(loops), **vars(quantile_loops), **vars(folds), **vars(pane_deltas), **vars(order_statistics)}
     return sum(len(value.signatures) for value in every.values() if hasattr(value, "signatures"))

@@ -16,7 +16,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from references.aggregates import REFERENCE
-from wincli.windowing.aggregates import bind, compute, quotients
+from wincli.windowing.aggregates import bind, compute
+from wincli.windowing.aggregates.moments import quotients
 from wincli.windowing.language.spec import AggregateCall, Column
 from wincli.windowing.panes.membership import Contents, Lives, Ranges, gathered
 

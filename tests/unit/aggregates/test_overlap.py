@@ -34,9 +34,10 @@ from support.aggregate_checks import (
     near,
     run,
 )
-from wincli.windowing.aggregates import bind, compute, folds, states
-from wincli.windowing.aggregates.inputs import Ranked, own
-from wincli.windowing.aggregates.values import halves
+from wincli.windowing.aggregates import bind, compute
+from wincli.windowing.aggregates.folds import fold_states, folds
+from wincli.windowing.aggregates.folds.inputs import Ranked, own
+from wincli.windowing.aggregates.folds.values import halves
 from wincli.windowing.panes.membership import Contents, Lives, Ranges, lives_of
 
 MANY = settings(max_examples=40, deadline=None)
@@ -269,7 +270,7 @@ STEPS = {
 }
 
 
-@pytest.mark.parametrize("rule", [states.SUM, states.PRODUCT])
+@pytest.mark.parametrize("rule", [fold_states.SUM, fold_states.PRODUCT])
 @pytest.mark.parametrize("shape", list(STEPS))
 def test_a_pane_does_not_see_the_other_panes(shape: str, rule: int) -> None:
     """The same state, to the last bit of its rest, for a range whichever ranges of its sequence came before."""
@@ -284,7 +285,7 @@ def test_a_pane_does_not_see_the_other_panes(shape: str, rule: int) -> None:
         )
 
 
-@pytest.mark.parametrize("rule", [states.SUM, states.PRODUCT])
+@pytest.mark.parametrize("rule", [fold_states.SUM, fold_states.PRODUCT])
 def test_ranges_among_lives_are_folded_as_ranges(rule: int) -> None:
     """A sequence of ranges gives the same bits beside one whose panes are no ranges."""
     values = np.random.default_rng(5).uniform(0.5, 2.0, 200)

@@ -11,9 +11,9 @@ import math
 
 import numpy as np
 
-from ..columns.numeric import Ints
-from ..support.jit import kernel
-from .kernels import LIMB, Floats, sum_and_error
+from ...columns.numeric import Ints
+from ...support.jit import kernel
+from ..kernels.loops import LIMB, Floats, sum_and_error
 from .values import frozen
 
 _PADDING = 2  # limbs of zeros below all others, so that the 53 bits of a float are always there to be looked at

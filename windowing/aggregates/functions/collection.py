@@ -6,12 +6,12 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ..columns.numeric import Ints, Mask
-from ..panes.membership import Contents, Ranges, gathered
-from . import changes, kernels
-from .inputs import Inputs, dense, is_apart, written
-from .kernels import Codes
-from .values import codes
+from ...columns.numeric import Ints, Mask
+from ...panes.membership import Contents, Ranges, gathered
+from ..folds.inputs import Inputs, dense, is_apart, written
+from ..folds.values import codes
+from ..kernels import loops, pane_deltas
+from ..kernels.loops import Codes
 
 
 def counts(inputs: Inputs) -> pa.Array:
@@ -42,7 +42,7 @@ def distinct_lists(inputs: Inputs) -> pa.Array:
     column, ranges = those.columns[0], those.ranges
     column_codes, distinct = codes(column)
     sizes = _distinct_counts(column_codes, distinct, ranges)
-    rows = kernels.distinct_rows(column_codes, distinct, int(sizes.sum()), ranges.lo, ranges.hi)
+    rows = loops.distinct_rows(column_codes, distinct, int(sizes.sum()), ranges.lo, ranges.hi)
     return _list_array(sizes, column.take(pa.array(rows)), those.empty)
 
 
@@ -54,9 +54,9 @@ def joins(inputs: Inputs) -> pa.Array:
 def _distinct_counts(column_codes: Codes, distinct: int, contents: Contents) -> Ints:
     found: Ints
     if is_apart(contents):
-        found = kernels.distinct_counts(column_codes, distinct, contents.lo, contents.hi)
+        found = loops.distinct_counts(column_codes, distinct, contents.lo, contents.hi)
     else:
-        found = changes.distinct_counts(column_codes, distinct, changes.changes_of(contents))
+        found = pane_deltas.distinct_counts(column_codes, distinct, pane_deltas.changes_of(contents))
     return found
 
 

@@ -12,13 +12,14 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ..columns.numeric import Ints
-from ..panes.membership import Ranges, batches, part
-from . import changes, kernels, ranking
-from .folds import fold
-from .inputs import Dense, Inputs, Ranked, dense, is_apart, taken
-from .states import SMALLEST
-from .values import codes, halves, order_keys
+from ...columns.numeric import Ints
+from ...panes.membership import Ranges, batches, part
+from ..folds.fold_states import SMALLEST
+from ..folds.folds import fold
+from ..folds.inputs import Dense, Inputs, Ranked, dense, is_apart, taken
+from ..folds.values import codes, halves, order_keys
+from ..kernels import loops, pane_deltas
+from . import order_statistics
 
 
 def extremes(largest: bool) -> Callable[[Inputs], pa.Array]:
@@ -39,8 +40,8 @@ def extreme_counts(largest: bool) -> Callable[[Inputs], pa.Array]:
         column, contents = those.columns[0], those.contents
         picks = extreme_entries(those, largest)
         if is_apart(contents):
-            return pa.array(kernels.equal_counts(order_keys(column), picks, contents.lo, contents.hi))
-        return pa.array(changes.equal_counts(*codes(column), picks, changes.changes_of(contents)))
+            return pa.array(loops.equal_counts(order_keys(column), picks, contents.lo, contents.hi))
+        return pa.array(pane_deltas.equal_counts(*codes(column), picks, pane_deltas.changes_of(contents)))
 
     return compute
 
@@ -77,9 +78,9 @@ def modes(inputs: Inputs) -> pa.Array:
     those = dense(inputs)
     column, contents = those.columns[0], those.contents
     if is_apart(contents):
-        return taken(column, kernels.most_frequent(*codes(column), contents.lo, contents.hi))
+        return taken(column, loops.most_frequent(*codes(column), contents.lo, contents.hi))
     if isinstance(contents, Ranges):
-        return taken(column, ranking.most_frequent(*codes(column), changes.changes_of(contents)))
+        return taken(column, order_statistics.most_frequent(*codes(column), pane_deltas.changes_of(contents)))
     picks = [_most_frequent(column, part(contents, *run)) for run in batches(contents)]
     return taken(column, np.concatenate([np.empty(0, np.int64), *picks]))
 
@@ -88,7 +89,7 @@ def extreme_entries(those: Dense, largest: bool) -> Ints:
     """Entry of each pane's extreme, int64 (P,): the first of equals, NaN skipped; -1 where there is none."""
     keys, contents = order_keys(those.columns[0]), those.contents
     if is_apart(contents):
-        kernel = kernels.first_largest if largest else kernels.first_smallest
+        kernel = loops.first_largest if largest else loops.first_smallest
         entries: Ints = kernel(keys, contents.lo, contents.hi)
         return entries
     high, low = halves(keys)
@@ -107,7 +108,7 @@ def _most_frequent(column: pa.Array, written: Ranges) -> Ints:
     """Entries for panes that are written down, where what has come need not go first."""
     assert written.row is not None
     column_codes, distinct = codes(column.take(pa.array(written.row)))
-    places = kernels.most_frequent(column_codes, distinct, written.lo, written.hi)
+    places = loops.most_frequent(column_codes, distinct, written.lo, written.hi)
     return np.append(written.row, -1)[places]
 
 
@@ -123,5 +124,5 @@ def _entries_at(those: Dense, place: Ints) -> Ints:
     if isinstance(those.contents, Ranges):
         return np.where(place < 0, -1, those.contents.lo + place)
     entries = np.arange(len(those.columns[0]))
-    found: Ints = ranking.order_statistics(entries, place, 1, changes.changes_of(those.contents))[:, 0]
+    found: Ints = order_statistics.order_statistics(entries, place, 1, pane_deltas.changes_of(those.contents))[:, 0]
     return found

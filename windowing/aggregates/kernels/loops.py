@@ -12,8 +12,8 @@ import math
 import numpy as np
 import numpy.typing as npt
 
-from ..columns.numeric import Ints
-from ..support.jit import fused, kernel
+from ...columns.numeric import Ints
+from ...support.jit import fused, kernel
 
 Floats = npt.NDArray[np.float64]
 Codes = npt.NDArray[np.int32]

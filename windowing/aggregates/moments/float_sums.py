@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..panes.membership import Contents, batches, part, take
-from .exact_sums import nearest_sums, whole_sums
-from .folds import fold, one_nan
-from .inputs import Ranked, is_apart
-from .kernels import Floats
-from .states import SUM
-from .values import frozen, halves
+from ...panes.membership import Contents, batches, part, take
+from ..folds.exact_sums import nearest_sums, whole_sums
+from ..folds.fold_states import SUM
+from ..folds.folds import fold, one_nan
+from ..folds.inputs import Ranked, is_apart
+from ..folds.values import frozen, halves
+from ..kernels.loops import Floats
 
 
 def float_sums(values: Floats, contents: Contents, ranked: Ranked) -> Floats:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..columns.numeric import Ints
-from ..support.jit import kernel
+from ...columns.numeric import Ints
+from ...support.jit import kernel
 
 
 @kernel

@@ -14,16 +14,16 @@ import pyarrow as pa
 
 from ..columns.numeric import Ints
 from ..panes.membership import Contents, Lives, Ranges
-from . import collection, selection
-from .arithmetic import exact_means, exact_totals, float_means
 from .bind import Bound
-from .exact_moments import MEAN
-from .exact_sums import parts_of
-from .float_sums import float_sums, sums_and_lacks
-from .inputs import Dense, Inputs, Ranked, dense, masked, own
-from .quotients import Wanted
-from .values import floats, plain_type
-from .wide import as_int64, as_wide, exact_sums
+from .folds.exact_sums import parts_of
+from .folds.inputs import Dense, Inputs, Ranked, dense, masked, own
+from .folds.values import floats, plain_type
+from .folds.wide_sums import as_int64, as_wide, exact_sums
+from .functions import collection, selection
+from .functions.arithmetic import exact_means, exact_totals, float_means
+from .moments.exact_moments import MEAN
+from .moments.float_sums import float_sums, sums_and_lacks
+from .moments.quotients import Wanted
 
 _WIDE = pa.decimal128(38, 0)  # has room for 2**63 integers of 64 bit
 

@@ -9,10 +9,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..columns.numeric import Ints
-from ..panes.membership import Contents, Ranges
-from ..support.jit import kernel
-from .kernels import LIMB, Codes, goes_on
+from ...columns.numeric import Ints
+from ...panes.membership import Contents, Ranges
+from ...support.jit import kernel
+from .loops import LIMB, Codes, goes_on
 
 
 class Changes(NamedTuple):

@@ -16,15 +16,15 @@ from typing import TypeAlias
 import numpy as np
 import pyarrow as pa
 
-from ..columns.numeric import Ints, Mask
-from ..panes.membership import Contents, Ranges, gathered, sizes, take
-from ..support.jit import kernel
-from .changes import changes_of
+from ...columns.numeric import Ints, Mask
+from ...panes.membership import Contents, Ranges, gathered, sizes, take
+from ...support.jit import kernel
+from ..folds.inputs import only, own
+from ..folds.values import exact_numbers, frozen
+from ..kernels.loops import Floats, Numbers, products_and_errors
+from ..kernels.pane_deltas import changes_of
 from .exact_moments import FLOAT_UNIT, MEAN, SPREAD, WEIGHTED, moments
-from .inputs import only, own
-from .kernels import Floats, Numbers, products_and_errors
 from .rounding import means, quotients, whole_products
-from .values import exact_numbers, frozen
 
 TwoFloats: TypeAlias = tuple[Floats, Floats]
 FourFloats: TypeAlias = tuple[Floats, Floats, Floats, Floats]

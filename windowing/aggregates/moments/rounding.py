@@ -10,10 +10,10 @@ from typing import TypeAlias
 
 import numpy as np
 
-from ..columns.numeric import Ints, Mask
-from ..support.jit import kernel
-from .exact_sums import is_whole
-from .kernels import Floats, product_error
+from ...columns.numeric import Ints, Mask
+from ...support.jit import kernel
+from ..folds.exact_sums import is_whole
+from ..kernels.loops import Floats, product_error
 
 Four: TypeAlias = tuple[float, float, float, float]
 """A numerator and a denominator, each as a sum of two floats."""

@@ -11,12 +11,12 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from ..columns.numeric import Ints, Mask
-from ..panes.membership import Contents
-from ..support.jit import kernel
-from . import changes, kernels
+from ...columns.numeric import Ints, Mask
+from ...panes.membership import Contents
+from ...support.jit import kernel
+from ..kernels import loops, pane_deltas
+from ..kernels.loops import LIMB, Floats, sum_and_error
 from .inputs import Dense, is_apart
-from .kernels import LIMB, Floats, sum_and_error
 from .values import decimal_words, integers, is_unsigned
 
 Limbs = list[Ints]
@@ -45,9 +45,9 @@ def _summing(contents: Contents) -> Callable[[Ints, int], tuple[Ints, Ints]]:
     """Return what sums the words of each pane by limbs, given the mask of the upper ones."""
     if is_apart(contents):
         lo, hi = contents.lo, contents.hi
-        return lambda word, high_mask: kernels.limb_sums(word, high_mask, lo, hi)
-    moving = changes.changes_of(contents)
-    return lambda word, high_mask: changes.limb_sums(word, high_mask, moving)
+        return lambda word, high_mask: loops.limb_sums(word, high_mask, lo, hi)
+    moving = pane_deltas.changes_of(contents)
+    return lambda word, high_mask: pane_deltas.limb_sums(word, high_mask, moving)
 
 
 def split(words: Sequence[Ints]) -> Limbs:

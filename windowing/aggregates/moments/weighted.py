@@ -6,13 +6,13 @@ from typing import TypeAlias
 
 import numpy as np
 
-from ..columns.numeric import Ints
-from ..support.jit import kernel
-from .exact_sums import nearest_of
-from .folds import fold
-from .inputs import Dense, is_apart
-from .kernels import Floats, error_of_product, products_and_errors, sum_and_error
-from .states import SUM
+from ...columns.numeric import Ints
+from ...support.jit import kernel
+from ..folds.exact_sums import nearest_of
+from ..folds.fold_states import SUM
+from ..folds.folds import fold
+from ..folds.inputs import Dense, is_apart
+from ..kernels.loops import Floats, error_of_product, products_and_errors, sum_and_error
 
 Both: TypeAlias = tuple[Floats, Floats, Floats, Floats]
 

@@ -8,20 +8,12 @@ from fractions import Fraction
 import numpy as np
 import pyarrow as pa
 
-from ..columns.numeric import Ints, Mask
-from ..panes.membership import sizes
-from . import kernels, quantile_kernels
-from .deviations import squared_deviations
-from .exact_moments import MEAN, SPREAD, WEIGHTED
-from .float_sums import float_sums, sums_and_lacks
-from .folds import fold, rounded
-from .inputs import Dense, Inputs, dense, is_apart, masked, only, taken
-from .kernels import Floats, Numbers
-from .quotients import TwoFloats, Wanted, exactly, nearest, nearest_means, spread_counts, whole_floats
-from .ranking import values_at
-from .selection import extreme_entries
-from .states import PRODUCT
-from .values import (
+from ...columns.numeric import Ints, Mask
+from ...panes.membership import sizes
+from ..folds.fold_states import PRODUCT
+from ..folds.folds import fold, rounded
+from ..folds.inputs import Dense, Inputs, dense, is_apart, masked, only, taken
+from ..folds.values import (
     decimal_words,
     floats,
     from_halves,
@@ -33,8 +25,16 @@ from .values import (
     order_keys,
     scale_of,
 )
-from .weighted import weighted_sums
-from .wide import as_decimal, as_int64, carried, exact_sums, split, two_floats
+from ..folds.wide_sums import as_decimal, as_int64, carried, exact_sums, split, two_floats
+from ..kernels import loops, quantile_loops
+from ..kernels.loops import Floats, Numbers
+from ..moments.deviations import squared_deviations
+from ..moments.exact_moments import MEAN, SPREAD, WEIGHTED
+from ..moments.float_sums import float_sums, sums_and_lacks
+from ..moments.quotients import TwoFloats, Wanted, exactly, nearest, nearest_means, spread_counts, whole_floats
+from ..moments.weighted import weighted_sums
+from .order_statistics import values_at
+from .selection import extreme_entries
 
 _DAY = 86400  # seconds; the distance of two dates is a duration in them
 _PLACES = 10**9  # finest fraction of a quantile, so that places times rows fit 64 bit
@@ -170,7 +170,7 @@ def _quantiles(inputs: Inputs, fraction: Fraction) -> pa.Array:
     share, values = fraction.limit_denominator(_PLACES), floats(those.columns[0])
     if is_apart(those.contents):
         lo, hi = those.contents.lo, those.contents.hi
-        result = quantile_kernels.quantiles(values, share.numerator, share.denominator, lo, hi)
+        result = quantile_loops.quantiles(values, share.numerator, share.denominator, lo, hi)
     else:
         result = _ranked_quantiles(values, share, those)
     return masked(result, those.empty, inputs.type)
@@ -189,7 +189,7 @@ def _ranked_quantiles(values: Floats, share: Fraction, those: Dense) -> Floats:
 def _float_products(values: Floats, those: Dense) -> Floats:
     contents = those.contents
     if is_apart(contents):
-        products: Floats = kernels.float_products(values, contents.lo, contents.hi)
+        products: Floats = loops.float_products(values, contents.lo, contents.hi)
         return products
     return rounded(fold(PRODUCT, *halves(values), those.ranked))
 
@@ -198,7 +198,7 @@ def _exact_products(values: Ints, unsigned: bool, those: Dense) -> tuple[Ints, M
     """Product of each pane's integers, and where it does not fit int64; zeros are counted apart from the others."""
     contents = those.contents
     if is_apart(contents):
-        products: tuple[Ints, Mask] = kernels.exact_products(values, unsigned, contents.lo, contents.hi)
+        products: tuple[Ints, Mask] = loops.exact_products(values, unsigned, contents.lo, contents.hi)
         return products
     zero = values == 0
     high, low = fold(PRODUCT, *halves(np.where(zero, 1, values), unsigned), those.ranked)

@@ -12,8 +12,8 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ..columns.numeric import INT64_DIGITS, Ints, Mask, is_measurable, measures, sorted_codes
-from .kernels import Codes, Floats, Numbers
+from ...columns.numeric import INT64_DIGITS, Ints, Mask, is_measurable, measures, sorted_codes
+from ..kernels.loops import Codes, Floats, Numbers
 
 _SIGN = np.int64(-(2**63))
 _END = 2.0**63

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..columns.numeric import Ints
-from ..support.jit import kernel
-from .changes import Changes
-from .kernels import LIMB, Floats, sum_and_error
+from ...columns.numeric import Ints
+from ...support.jit import kernel
+from ..kernels.loops import LIMB, Floats, sum_and_error
+from ..kernels.pane_deltas import Changes
 
 MEAN, WEIGHTED, SPREAD = range(3)
 """Rules: ``sum(a)`` alone; ``sum(a * b)``, too; ``n * sum(a * a) - sum(a)**2`` of n values, too."""

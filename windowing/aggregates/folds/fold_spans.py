@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..columns.numeric import Ints, Mask
-from ..panes.membership import Lives, edge_rows, sizes
-from ..support.jit import kernel
+from ...columns.numeric import Ints, Mask
+from ...panes.membership import Lives, edge_rows, sizes
+from ...support.jit import kernel
 from .inputs import Ranked
 from .values import frozen
 

@@ -11,12 +11,12 @@ from typing import TypeAlias
 
 import numpy as np
 
-from ..columns.numeric import Ints
-from ..support.jit import kernel
-from .folds import picked
-from .inputs import Dense, is_apart
-from .kernels import Floats, longest, product_error, sum_and_error
-from .spans import pivot_place, spans_of
+from ...columns.numeric import Ints
+from ...support.jit import kernel
+from ..folds.fold_spans import pivot_place, spans_of
+from ..folds.folds import picked
+from ..folds.inputs import Dense, is_apart
+from ..kernels.loops import Floats, longest, product_error, sum_and_error
 
 Sums: TypeAlias = tuple[float, float, float, float]
 """Sum of distances and sum of their squares, each as two floats."""

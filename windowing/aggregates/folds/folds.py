@@ -17,15 +17,15 @@ from typing import TypeAlias
 
 import numpy as np
 
-from ..columns.numeric import Ints
-from ..panes.membership import lives_of, take
-from ..support.jit import kernel
-from .changes import Changes, changes_of
+from ...columns.numeric import Ints
+from ...panes.membership import lives_of, take
+from ...support.jit import kernel
+from ..kernels.loops import Floats, longest
+from ..kernels.pane_deltas import Changes, changes_of
+from ..kernels.rank_tree import trie
+from .fold_spans import pivot_place, ranks_of, spans_of
+from .fold_states import NOTHING, State, answer, combined, keep, kept, leaf
 from .inputs import Ranked
-from .kernels import Floats, longest
-from .spans import pivot_place, ranks_of, spans_of
-from .states import NOTHING, State, answer, combined, keep, kept, leaf
-from .tries import trie
 from .values import frozen
 
 Answers: TypeAlias = tuple[Floats, Floats]

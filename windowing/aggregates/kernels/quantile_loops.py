@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..columns.numeric import Ints
-from ..support.jit import kernel
-from .kernels import Floats, longest
+from ...columns.numeric import Ints
+from ...support.jit import kernel
+from .loops import Floats, longest
 
 
 @kernel

@@ -8,13 +8,13 @@ from itertools import pairwise
 import numpy as np
 import numpy.typing as npt
 
-from ..columns.numeric import Ints
-from ..panes.membership import Contents, Ranges
-from ..support.jit import kernel
-from .changes import Changes, changes_of
-from .inputs import own
-from .kernels import Codes, Floats, longest
-from .values import frozen
+from ...columns.numeric import Ints
+from ...panes.membership import Contents, Ranges
+from ...support.jit import kernel
+from ..folds.inputs import own
+from ..folds.values import frozen
+from ..kernels.loops import Codes, Floats, longest
+from ..kernels.pane_deltas import Changes, changes_of
 
 Counts = npt.NDArray[np.int32]
 
