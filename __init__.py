@@ -21,7 +21,7 @@ if TYPE_CHECKING:
         SpecError,
         WincliError,
     )
-    from .windowing.local import aggregate
+    from .windowing.in_memory import aggregate
     from .windowing.operator import Operator, PaneInfo
 
     __version__: str
@@ -43,7 +43,7 @@ __all__ = [
     "aggregate",
 ]
 
-_MODULES = {"aggregate": "windowing.local", "Operator": "windowing.operator", "PaneInfo": "windowing.operator"}
+_MODULES = {"aggregate": "windowing.in_memory", "Operator": "windowing.operator", "PaneInfo": "windowing.operator"}
 
 
 def __getattr__(name: str) -> Any:

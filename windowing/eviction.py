@@ -2,7 +2,7 @@
 
 That depends on all keys together, so it is decided in one pass over all rows in their total order, for which all that
 counts of a window is when it ends or how many rows it holds. After that the keys are each on their own again: see
-`windowing.segments`.
+`windowing.key_lifetimes`.
 """
 
 from __future__ import annotations

@@ -13,7 +13,6 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from wincli.windowing.combining import combined_plan
 from wincli.windowing.engine.carrying import carry_blobs_of
 from wincli.windowing.engine.cuts import PLACE, Cuts, slices_of
 from wincli.windowing.engine.exchange import blobs_of
@@ -30,6 +29,7 @@ from wincli.windowing.engine.two_passes import scan_in_two_passes
 from wincli.windowing.engine.verdict import decided, here
 from wincli.windowing.engine.work import FILES, Work
 from wincli.windowing.plan import Plan
+from wincli.windowing.scan.preaggregate import combined_plan
 from wincli.windowing.stream import StreamInfo
 
 

@@ -14,9 +14,9 @@ import pyarrow.compute as pc
 from ..clock.watermark import Watermarks
 from ..columns.numeric import Ints, combined
 from ..plan import Plan
-from ..scan import Bounds, Scanned
+from ..scan.scan import Bounds, Scanned
+from ..scan.signals import Signals
 from ..sequences.sequence import Sequences
-from ..signals import Signals
 from ..state.state_tables import key_table, read_carry, row_schema, row_table
 from ..state.window_state import Carry, Past, concatenated, joined, merged, part_of
 from .blobs import HEAD

@@ -13,10 +13,10 @@ from typing import Any, TypeAlias
 import numpy as np
 import pyarrow as pa
 
-from ..chains import End
-from ..piece_scan import entries
-from ..pieces import Entry, Summary
 from ..plan import Plan
+from ..segments.delta_chains import End
+from ..segments.segment_scan import entries
+from ..segments.summary import Entry, Summary
 from ..sequences.sequence import Sequences
 from ..setting import Clock
 from .cuts import Cuts, same_key
@@ -43,10 +43,10 @@ Told: TypeAlias = tuple[Piece, Summary]
 @dataclass(frozen=True, slots=True)
 class Turn:
     """A piece and all that it is scanned with. ``part``: the number of its part of the result. ``is_last``: no piece is
-    behind it. ``before``: pieces that it shows rows of, as `windowing.pieces.Entry.before`, and how many rows its key
-    has before each; ``since_then``: all pieces from the first of these on; ``baseline``: a piece and a row. ``marks``:
-    how many signals stand before the piece behind it, None: all that there are. ``clock``: as in
-    `windowing.scan.Bounds`.
+    behind it. ``before``: pieces that it shows rows of, as `windowing.segments.summary.Entry.before`, and how many rows
+    its key has before each; ``since_then``: all pieces from the first of these on; ``baseline``: a piece and a row.
+    ``marks``: how many signals stand before the piece behind it, None: all that there are. ``clock``: as in
+    `windowing.scan.scan.Bounds`.
     """
 
     part: int

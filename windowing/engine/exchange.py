@@ -11,11 +11,11 @@ import pyarrow as pa
 
 from ..clock.values import clock_values
 from ..columns.numeric import Ints, combined
-from ..combining import combine
-from ..judgement import Judged, judge, no_watermarks, rows_summary
 from ..language.spec import TimeInterval, needs_clock
 from ..plan import Plan
-from ..screen import with_late
+from ..scan.lateness import Judged, judge, no_watermarks, rows_summary
+from ..scan.preaggregate import combine
+from ..scan.row_validation import with_late
 from ..sequences.marks import Marks
 from ..sequences.sequence import Sequences
 from ..setting import Clock

@@ -11,8 +11,8 @@ from dataclasses import replace
 import pyarrow as pa
 
 from ..columns.numeric import combined
-from ..piece_scan import begun_before
-from ..pieces import looks_into_pieces_before
+from ..segments.segment_scan import begun_before
+from ..segments.summary import looks_into_pieces_before
 from ..sequences.sequence import Sequences, one_batch, order_of
 from .cuts import PLACE, Samples
 from .cutting import Turn

@@ -10,10 +10,10 @@ import pyarrow as pa
 
 from ..clock.watermark import Watermarks
 from ..columns.numeric import Ints
-from ..piece_scan import summarise
+from ..scan.signals import Signals, advances, window_marks
+from ..segments.segment_scan import summarise
 from ..sequences.marks import Marks
 from ..sequences.sequence import Sequences
-from ..signals import Signals, advances, window_marks
 from .cutting import Piece, Told
 from .work import Work
 

@@ -16,10 +16,10 @@ import pyarrow as pa
 
 from ..errors import DataError
 from ..language.spec import Tumbling
-from ..piece_scan import chain_through
-from ..pieces import Summary
+from ..segments.segment_scan import chain_through
+from ..segments.summary import Summary
+from ..segments.tumbling import Stand, entered, passed, tumbling_outline
 from ..sequences.sequence import Sequences
-from ..tumbling_pieces import Stand, entered, passed, tumbling_outline
 from .blobs import part_of
 from .cutting import FIRST, Piece, Turn
 from .exchange import read_chunk

@@ -9,13 +9,13 @@ import numpy as np
 import pyarrow as pa
 
 from ..columns.numeric import Ints, Mask
-from ..combining import cell_starts
 from ..plan import panes_only
 from ..result_schema import MARK
-from ..screen import Reasons, kept_and_rejected, screen
+from ..scan.preaggregate import cell_starts
+from ..scan.row_validation import Reasons, kept_and_rejected, screen
+from ..scan.signals import Signals, window_marks
 from ..sequences.marks import Marks, no_marks
 from ..sequences.sequence import Sequences, build, joined, one_batch
-from ..signals import Signals, window_marks
 from .cuts import PLACE
 from .incoming import incoming_marks
 from .ports import Batch, Split

@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from ..columns.numeric import Ints
-from ..screen import Reasons, kept_and_rejected
+from ..scan.row_validation import Reasons, kept_and_rejected
 from .ports import REJECT_FIELDS, Account, Batch, Counts, Split
 from .slices import Chunk
 from .work import Work

@@ -9,14 +9,14 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from ..chains import End
 from ..columns.numeric import combined
 from ..language.spec import Delta, Sliding, TimeInterval
-from ..piece_scan import Before, begun_before, chain_through, count_piece, held_before, scan_piece
-from ..pieces import looks_into_pieces_before
-from ..scan import Bounds, falls_of
+from ..scan.scan import Bounds, falls_of
+from ..scan.signals import Signals
+from ..segments.delta_chains import End
+from ..segments.segment_scan import Before, begun_before, chain_through, count_piece, held_before, scan_piece
+from ..segments.summary import looks_into_pieces_before
 from ..sequences.sequence import Sequences, taken
-from ..signals import Signals
 from .blobs import part_of
 from .cuts import Cuts
 from .cutting import Piece, Turn, chains_of, numbered, turns_of

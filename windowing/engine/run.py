@@ -9,10 +9,10 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
-from ..combining import combined_plan
 from ..errors import InputError
-from ..pieces import can_be_cut
 from ..rows_out import check_rows, check_written
+from ..scan.preaggregate import combined_plan
+from ..segments.summary import can_be_cut
 from .carrying import carry_blobs_of
 from .cuts import Cuts, cut_points, slices_of
 from .exchange import blobs_of

@@ -9,7 +9,7 @@ from typing import TypeVar
 import numpy as np
 import pyarrow as pa
 
-from ..combining import can_be_combined
+from ..scan.preaggregate import can_be_combined
 from .carrying import sampled_keys
 from .cuts import Samples
 from .reading import rows_a_cell, sample_rows

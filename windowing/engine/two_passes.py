@@ -14,11 +14,11 @@ from typing import Any
 
 import pyarrow as pa
 
-from ..chains import End
 from ..errors import InputError
-from ..piece_scan import chain_through, joined, summarise
-from ..pieces import Summary
 from ..plan import panes_only
+from ..segments.delta_chains import End
+from ..segments.segment_scan import chain_through, joined, summarise
+from ..segments.summary import Summary
 from ..sequences.sequence import Sequences
 from .blobs import part_of
 from .cutting import FIRST, Piece, Turn, turns_of

@@ -17,15 +17,15 @@ import pyarrow as pa
 from ..clock.watermark import Watermarks, after
 from ..columns.numeric import Ints
 from ..eviction import Evictions, evictions
-from ..judgement import is_ordered_by_time, is_read_in_order, judge, no_watermarks
 from ..language.spec import Sliding, TimeInterval, Tumbling
 from ..plan import Plan, panes_only
-from ..scan import setting_of
-from ..screen import with_late
+from ..scan.lateness import is_ordered_by_time, is_read_in_order, judge, no_watermarks
+from ..scan.row_validation import with_late
+from ..scan.scan import setting_of
+from ..scan.signals import window_marks
 from ..sequences.marks import all_in_order, no_marks
 from ..sequences.sequence import merge, one_batch, order_of
 from ..setting import Clock
-from ..signals import window_marks
 from .carrying import carried, with_carry
 from .exchange import chunk_summary
 from .reading import behind_start, no_rows, nothing, read_columns, read_rows, sequences_of

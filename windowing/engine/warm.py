@@ -10,16 +10,16 @@ import numpy as np
 import pyarrow as pa
 
 from ..aggregates import warm as warm_aggregates
-from ..combining import can_be_combined, combine, combined_plan
-from ..judgement import judge, watermarks_of
 from ..language.spec import Delta, TimeInterval, Tumbling, needs_clock
-from ..piece_scan import chain_through, entries, summarise
-from ..pieces import can_be_cut
 from ..plan import Plan, panes_only
-from ..scan import Bounds, scan
+from ..scan.lateness import judge, watermarks_of
+from ..scan.preaggregate import can_be_combined, combine, combined_plan
+from ..scan.scan import Bounds, scan
+from ..scan.signals import advances, window_marks
+from ..segments.segment_scan import chain_through, entries, summarise
+from ..segments.summary import can_be_cut
 from ..sequences.marks import no_marks
 from ..sequences.sequence import Sequences, build, merge
-from ..signals import advances, window_marks
 
 
 def warm(plan: Plan, schema: pa.Schema) -> None:

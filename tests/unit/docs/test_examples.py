@@ -19,7 +19,7 @@ from support.docs_pages import DOCS, PAGES, README, ROOT, fences, rows_of, text_
 from wincli.cli import main
 from wincli.cli.asked import read_job
 from wincli.conf.values import size
-from wincli.windowing import local
+from wincli.windowing import in_memory
 from wincli.windowing.aggregates.table import TABLE
 from wincli.windowing.language.parser import parse_window
 
@@ -95,8 +95,8 @@ def test_every_argument_of_the_library_is_told() -> None:
 
 
 def test_doctest_of_aggregate_runs() -> None:
-    assert doctest.testmod(local).attempted > 0
-    assert doctest.testmod(local).failed == 0
+    assert doctest.testmod(in_memory).attempted > 0
+    assert doctest.testmod(in_memory).failed == 0
 
 
 def test_user_functions_of_the_docs_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

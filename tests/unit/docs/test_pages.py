@@ -22,13 +22,14 @@ from wincli.conf.job import defaults
 from wincli.readers import formats
 from wincli.readers.files import COMPRESSIONS
 from wincli.readers.options import TYPE_NAMES
-from wincli.windowing import plan, result_schema, screen
+from wincli.windowing import plan, result_schema
 from wincli.windowing.aggregates.table import TABLE
 from wincli.windowing.engine import standing
 from wincli.windowing.engine.ports import REJECT_FIELDS, Counts, InputFile, Part
 from wincli.windowing.language import calls, parser, policies, tokens
 from wincli.windowing.language.parser import parse_window
 from wincli.windowing.panes.panes import CLOSED_BY, TIMING
+from wincli.windowing.scan import row_validation
 from wincli.windowing.state import state_tables
 from wincli.writers.manifest import build_manifest
 from wincli.writers.record import OpenWindows, StageRecord, UnitRecord
@@ -189,7 +190,7 @@ def test_every_type_and_directive_of_a_schema_is_told() -> None:
 
 
 def test_every_reject_reason_is_told() -> None:
-    source = inspect.getsource(screen) + (ROOT / "readers" / "portions.py").read_text()
+    source = inspect.getsource(row_validation) + (ROOT / "readers" / "portions.py").read_text()
     reasons = set(re.findall(r'"(null_\w+|nan_\w+|type_overflow|unparsable|late)"', source))
     assert {"null_order", "unparsable", "late"} < reasons
     assert {row[0] for row in rows_of("results", "Rejected rows")} == reasons

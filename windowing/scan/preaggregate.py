@@ -13,16 +13,16 @@ from dataclasses import replace
 import numpy as np
 import pyarrow as pa
 
-from .aggregates import in_two_steps, is_mergeable, split
-from .clock.interval_grid import make_intervals
-from .clock.values import clock_values
-from .columns.numeric import Ints, combined
-from .language.spec import Calendar, Time, TimeInterval, Tumbling
-from .plan import Plan
+from ..aggregates import in_two_steps, is_mergeable, split
+from ..clock.interval_grid import make_intervals
+from ..clock.values import clock_values
+from ..columns.numeric import Ints, combined
+from ..language.spec import Calendar, Time, TimeInterval, Tumbling
+from ..plan import Plan
+from ..sequences.sequence import Sequences, taken
+from ..starts import change_starts, ranges
+from ..timed import clock_grid
 from .scan import setting_of
-from .sequences.sequence import Sequences, taken
-from .starts import change_starts, ranges
-from .timed import clock_grid
 
 
 def can_be_combined(plan: Plan, schema: pa.Schema) -> bool:

@@ -9,19 +9,19 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from .chains import Chains, End, chains, have_risen
-from .columns.numeric import measures
-from .language.spec import Count, Delta, Gap, Punct, Tumbling
-from .panes.membership import Ranges
-from .panes.panes import AT_END
-from .pieces import Entry, Fixed, Follow, Summary, chained, stands_at_end
-from .plan import Plan
-from .scan import setting_of
-from .sequences.attribute_distance import measured
-from .sequences.marks import Marks, epochs, no_marks
-from .sequences.sequence import Sequences, one_batch
-from .sliding_kernels import comparable
-from .tumbling import tumbling_panes
+from ..columns.numeric import measures
+from ..language.spec import Count, Delta, Gap, Punct, Tumbling
+from ..panes.membership import Ranges
+from ..panes.panes import AT_END
+from ..plan import Plan
+from ..scan.scan import setting_of
+from ..sequences.attribute_distance import measured
+from ..sequences.marks import Marks, epochs, no_marks
+from ..sequences.sequence import Sequences, one_batch
+from ..sliding_kernels import comparable
+from ..tumbling import tumbling_panes
+from .delta_chains import Chains, End, chains, have_risen
+from .summary import Entry, Fixed, Follow, Summary, chained, stands_at_end
 
 
 def tumbling_summary(plan: Plan, spec: Tumbling, piece: Sequences, marks: Marks) -> Summary:

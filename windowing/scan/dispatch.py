@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from .batched import batched_panes
-from .intervals import interval_panes
-from .language.spec import Batched, Sliding, TimeInterval, Tumbling, WindowSpec
-from .panes.panes import Panes
-from .segments import merged, segments
-from .sequences.marks import Marks, joined
-from .sequences.sequence import Sequences
-from .setting import Setting
+from ..batched import batched_panes
+from ..intervals import interval_panes
+from ..key_lifetimes import merged, segments
+from ..language.spec import Batched, Sliding, TimeInterval, Tumbling, WindowSpec
+from ..panes.panes import Panes
+from ..sequences.marks import Marks, joined
+from ..sequences.sequence import Sequences
+from ..setting import Setting
+from ..sliding import sliding_panes
+from ..tumbling import tumbling_panes
 from .signals import Signals
-from .sliding import sliding_panes
-from .tumbling import tumbling_panes
 
 
 def panes_of(spec: WindowSpec, sequences: Sequences, signals: Signals, setting: Setting) -> tuple[Panes, Marks]:

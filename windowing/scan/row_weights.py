@@ -6,10 +6,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .columns.numeric import Ints, Mask, combined
-from .panes.membership import Contents, Ranges, shown
-from .plan import Plan
-from .sequences.sequence import Sequences
+from ..columns.numeric import Ints, Mask, combined
+from ..panes.membership import Contents, Ranges, shown
+from ..plan import Plan
+from ..sequences.sequence import Sequences
 
 
 @dataclass(frozen=True, slots=True)

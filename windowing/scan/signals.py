@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from .clock.watermark import Watermarks
-from .eviction import Evictions
-from .sequences.marks import Marks
+from ..clock.watermark import Watermarks
+from ..eviction import Evictions
+from ..sequences.marks import Marks
 
 
 @dataclass(frozen=True, slots=True)
 class Signals:
     """Signals in their total order. ``marks``: where each stands; `windowing.panes.panes.Panes.cause` counts them on
     from the rows. ``watermarks``: they are advances of the watermark, and not window marks. ``evictions``: of keys;
-    None where none is ever evicted, or `windowing.scan.scan` is to decide it, of all keys that there are.
+    None where none is ever evicted, or `windowing.scan.scan.scan` is to decide it, of all keys that there are.
     """
 
     marks: Marks

@@ -12,13 +12,13 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from .clock.values import instants_at
-from .columns.numeric import Ints, Mask
-from .language.spec import Batched, Tumbling, WindowSpec
-from .panes.membership import Lives, lives_of, sizes
-from .panes.panes import BY_TICK, Bare, Panes
-from .sequences.sequence import Sequences
-from .state.window_state import Past
+from ..clock.values import instants_at
+from ..columns.numeric import Ints, Mask
+from ..language.spec import Batched, Tumbling, WindowSpec
+from ..panes.membership import Lives, lives_of, sizes
+from ..panes.panes import BY_TICK, Bare, Panes
+from ..sequences.sequence import Sequences
+from ..state.window_state import Past
 
 
 def seen_before(spec: WindowSpec, panes: Panes, past: Past, sequences: Sequences) -> Mask:

@@ -13,14 +13,14 @@ from typing import Any, TypeAlias
 
 import pyarrow as pa
 
-from .chains import Chains, End, end_of
-from .clock.values import clock_values
-from .columns.numeric import Measures, combined
-from .language.spec import Batched, Sliding, Tumbling, needs_clock
-from .plan import Plan
-from .scan import looks_back
-from .sequences.sequence import Sequences
-from .setting import Clock
+from ..clock.values import clock_values
+from ..columns.numeric import Measures, combined
+from ..language.spec import Batched, Sliding, Tumbling, needs_clock
+from ..plan import Plan
+from ..scan.scan import looks_back
+from ..sequences.sequence import Sequences
+from ..setting import Clock
+from .delta_chains import Chains, End, end_of
 
 
 @dataclass(frozen=True, slots=True)

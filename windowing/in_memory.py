@@ -10,22 +10,22 @@ from typing import Literal
 import numpy as np
 import pyarrow as pa
 
+from .arguments import Calls, Names, Rows, as_calls, as_names, as_table
 from .clock.interval_grid import make_intervals
 from .clock.watermark import explicit
 from .columns.numeric import Ints, Mask, combined, scale_of
 from .errors import ConfigError, DataError
-from .given import Calls, Names, Rows, as_calls, as_names, as_table
-from .judgement import event_times, judge, watermarks_of
 from .language.options import AtEnd, Emit, Empty, Options
 from .language.parser import parse_window
 from .language.spec import TimeInterval, WindowSpec
 from .order import OrderBy
 from .plan import Plan, make_plan
-from .scan import Bounds, empty_mark_rows, empty_tick_rows, scan
-from .screen import kept_and_rejected, screen, with_late
+from .scan.lateness import event_times, judge, watermarks_of
+from .scan.row_validation import kept_and_rejected, screen, with_late
+from .scan.scan import Bounds, empty_mark_rows, empty_tick_rows, scan
+from .scan.signals import Signals, advances, window_marks
 from .sequences.marks import NO_FILE, Marks, in_order, no_marks, placed
 from .sequences.sequence import build, one_batch
-from .signals import Signals, advances, window_marks
 from .support.suggest import did_you_mean
 
 Seconds = int | float | str | Fraction

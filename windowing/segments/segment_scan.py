@@ -9,19 +9,19 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from .chains import End, follow
-from .columns.numeric import Ints, Mask
-from .language.spec import Delta, Sliding, Tumbling
-from .lookback_pieces import dead_at, lookback_entries, lookback_summary, still_held
-from .pieces import Entry, Follow, Summary
-from .plan import Plan, panes_only
-from .scan import Bounds, Scanned, scan
-from .sequences.attribute_distance import measured
-from .sequences.sequence import Sequences, one_batch, taken
-from .signals import Signals
-from .sliding_kernels import comparable
-from .state.window_state import Flags, Past, fresh, no_flags
-from .tumbling_pieces import tumbling_entries, tumbling_summary
+from ..columns.numeric import Ints, Mask
+from ..language.spec import Delta, Sliding, Tumbling
+from ..plan import Plan, panes_only
+from ..scan.scan import Bounds, Scanned, scan
+from ..scan.signals import Signals
+from ..sequences.attribute_distance import measured
+from ..sequences.sequence import Sequences, one_batch, taken
+from ..sliding_kernels import comparable
+from ..state.window_state import Flags, Past, fresh, no_flags
+from .delta_chains import End, follow
+from .overlapping import dead_at, lookback_entries, lookback_summary, still_held
+from .summary import Entry, Follow, Summary
+from .tumbling import tumbling_entries, tumbling_summary
 
 
 def summarise(plan: Plan, piece: Sequences, signals: Signals) -> tuple[Summary, Ints]:

@@ -9,22 +9,22 @@ from typing import Any
 
 import numpy as np
 
-from .chains import chains
-from .clock.watermark import NO_LEVEL
-from .columns.numeric import Ints, Mask
-from .holding import of_use
-from .judgement import is_ordered_by_time
-from .language.spec import Delta, Sliding, TimeInterval
-from .pieces import HELD, Entry, Follow, Held, Summary, chained, stands_at_end
-from .plan import Plan
-from .scan import setting_of
-from .sequences.attribute_distance import measured
-from .sequences.marks import epochs
-from .sequences.sequence import Sequences
-from .setting import Clock
-from .signals import Signals
-from .sliding import evicted_at
-from .sliding_kernels import comparable, rises
+from ..clock.watermark import NO_LEVEL
+from ..columns.numeric import Ints, Mask
+from ..language.spec import Delta, Sliding, TimeInterval
+from ..plan import Plan
+from ..scan.lateness import is_ordered_by_time
+from ..scan.retained_rows import of_use
+from ..scan.scan import setting_of
+from ..scan.signals import Signals
+from ..sequences.attribute_distance import measured
+from ..sequences.marks import epochs
+from ..sequences.sequence import Sequences
+from ..setting import Clock
+from ..sliding import evicted_at
+from ..sliding_kernels import comparable, rises
+from .delta_chains import chains
+from .summary import HELD, Entry, Follow, Held, Summary, chained, stands_at_end
 
 
 def lookback_summary(plan: Plan, piece: Sequences, signals: Signals) -> tuple[Summary, Ints]:

@@ -12,9 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from .columns.numeric import Ints, Mask, Measures
-from .sliding_kernels import driven_out, rises
-from .support.jit import kernel
+from ..columns.numeric import Ints, Mask, Measures
+from ..sliding_kernels import driven_out, rises
+from ..support.jit import kernel
 
 MOST_BRANCHES = 1 << 12
 """A driver takes so many of each piece; where there are more, those for the largest start values are left out."""
