@@ -6,10 +6,10 @@ from fractions import Fraction
 
 import pyarrow as pa
 
-from .batched import batched_grid
 from .clock.calendar_grid import calendar_type
 from .clock.interval_grid import make_intervals
 from .clock.values import clock_values, time_grid
+from .kinds.batched.panes import batched_grid
 from .language.spec import Batched, Calendar, Sliding, Time, TimeInterval, Tumbling, WindowSpec
 
 

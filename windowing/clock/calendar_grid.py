@@ -19,8 +19,8 @@ import pyarrow as pa
 
 from ..columns.numeric import Ints, Measures, scale_of
 from ..errors import ConfigError, DataError
+from ..kinds.context import Clock
 from ..language.spec import Calendar
-from ..setting import Clock
 from ..support.jit import kernel
 from ..support.suggest import nearest
 from .tick_grid import ticks_array

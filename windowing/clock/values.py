@@ -9,8 +9,8 @@ import pyarrow as pa
 
 from ..columns.numeric import Measures, measures
 from ..errors import DataError
+from ..kinds.context import Clock
 from ..sequences.sequence import Sequences
-from ..setting import Clock
 from .tick_grid import Grid, make_grid, ticks_array
 
 

@@ -15,10 +15,10 @@ import numpy as np
 import pyarrow as pa
 
 from ..columns.numeric import Ints, Mask, Measures, Scale
+from ..kinds.context import Clock
 from ..language.spec import TimeInterval
 from ..sequences.marks import NO_FILE, Marks
 from ..sequences.sequence import one_batch, order_of
-from ..setting import Clock
 from ..support.jit import kernel
 from .interval_grid import Intervals, make_intervals
 

@@ -13,12 +13,12 @@ from typing import Any, TypeAlias
 import numpy as np
 import pyarrow as pa
 
+from ..kinds.context import Clock
 from ..plan import Plan
 from ..segments.delta_chains import End
 from ..segments.segment_scan import entries
 from ..segments.summary import Entry, Summary
 from ..sequences.sequence import Sequences
-from ..setting import Clock
 from .cuts import Cuts, same_key
 
 FIRST, WHOLE, LAST = range(3)

@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from ..clock.values import clock_values
 from ..columns.numeric import Ints, combined
+from ..kinds.context import Clock
 from ..language.spec import TimeInterval, needs_clock
 from ..plan import Plan
 from ..scan.lateness import Judged, judge, no_watermarks, rows_summary
@@ -18,7 +19,6 @@ from ..scan.preaggregate import combine
 from ..scan.row_validation import with_late
 from ..sequences.marks import Marks
 from ..sequences.sequence import Sequences
-from ..setting import Clock
 from .blobs import Blob, part_of, write
 from .cuts import Cuts, slice_places, slices_of
 from .handover import Fill

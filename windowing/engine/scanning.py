@@ -11,13 +11,13 @@ import pyarrow as pa
 
 from ..clock.watermark import NO_LEVEL, Watermarks
 from ..columns.numeric import Ints
+from ..kinds.context import Clock
 from ..language.spec import TimeInterval
 from ..scan.lateness import is_ordered_by_time, lateness_of, no_watermarks, watermarks_of
 from ..scan.scan import Bounds, Scanned, empty_mark_rows, empty_tick_rows, falls_of, scan
 from ..scan.signals import Signals, advances, window_marks
 from ..sequences.marks import Marks, all_in_order, no_marks
 from ..sequences.sequence import Sequences, merge
-from ..setting import Clock
 from ..state.window_state import Carry
 from .blobs import Blob, part_of, read
 from .carrying import carried, decoded, is_carry, left_behind, with_carry

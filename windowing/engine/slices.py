@@ -12,8 +12,8 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
+from ..kinds.context import Clock
 from ..plan import Plan
-from ..setting import Clock
 from .ports import Split
 
 _CELL = 8  # bytes of a value of a line

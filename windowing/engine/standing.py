@@ -16,9 +16,9 @@ import pyarrow.compute as pc
 
 from ..clock.watermark import Watermarks
 from ..columns.numeric import Ints, Mask, combined, words
+from ..kinds.context import Clock
 from ..sequences.marks import NO_FILE, Marks
 from ..sequences.sequence import one_batch
-from ..setting import Clock
 from .ports import CarryFiles, Part
 
 _POS, _LEVEL = "__pos", "__level"

@@ -16,7 +16,8 @@ import pyarrow as pa
 
 from ..clock.watermark import Watermarks, after
 from ..columns.numeric import Ints
-from ..eviction import Evictions, evictions
+from ..kinds.context import Clock
+from ..kinds.eviction.evictions import Evictions, evictions
 from ..language.spec import Sliding, TimeInterval, Tumbling
 from ..plan import Plan, panes_only
 from ..scan.lateness import is_ordered_by_time, is_read_in_order, judge, no_watermarks
@@ -25,7 +26,6 @@ from ..scan.scan import setting_of
 from ..scan.signals import window_marks
 from ..sequences.marks import all_in_order, no_marks
 from ..sequences.sequence import merge, one_batch, order_of
-from ..setting import Clock
 from .carrying import carried, with_carry
 from .exchange import chunk_summary
 from .reading import behind_start, no_rows, nothing, read_columns, read_rows, sequences_of

@@ -6,9 +6,9 @@ from dataclasses import dataclass, replace
 
 import pyarrow as pa
 
+from ..kinds.context import Clock
 from ..plan import Plan
 from ..result_schema import MARK
-from ..setting import Clock
 from .ports import CarryFiles, Sink, Source
 from .shared import Shared
 from .standing import Start

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from ..batched import batched_panes
-from ..intervals import interval_panes
-from ..key_lifetimes import merged, segments
+from ..kinds.batched.panes import batched_panes
+from ..kinds.context import Setting
+from ..kinds.event_time.panes import interval_panes
+from ..kinds.eviction.key_lifetimes import merged, segments
+from ..kinds.sliding.panes import sliding_panes
+from ..kinds.tumbling.panes import tumbling_panes
 from ..language.spec import Batched, Sliding, TimeInterval, Tumbling, WindowSpec
 from ..panes.panes import Panes
 from ..sequences.marks import Marks, joined
 from ..sequences.sequence import Sequences
-from ..setting import Setting
-from ..sliding import sliding_panes
-from ..tumbling import tumbling_panes
 from .signals import Signals
 
 

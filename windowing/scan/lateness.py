@@ -11,11 +11,11 @@ import pyarrow as pa
 from ..clock.values import clock_values
 from ..clock.watermark import Lateness, Watermarks, highest, in_order, make_lateness, rises, watermarks_at
 from ..columns.numeric import Ints, Mask, Measures, combined, overflows
+from ..kinds.context import Clock
 from ..language.spec import TimeInterval
 from ..plan import Plan
 from ..sequences.marks import no_marks
 from ..sequences.sequence import order_of
-from ..setting import Clock
 
 
 @dataclass(frozen=True, slots=True)

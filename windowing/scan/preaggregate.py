@@ -17,11 +17,11 @@ from ..aggregates import in_two_steps, is_mergeable, split
 from ..clock.interval_grid import make_intervals
 from ..clock.values import clock_values
 from ..columns.numeric import Ints, combined
+from ..kinds.tumbling.boundaries import change_starts, ranges
+from ..kinds.tumbling.clock_windows import clock_grid
 from ..language.spec import Calendar, Time, TimeInterval, Tumbling
 from ..plan import Plan
 from ..sequences.sequence import Sequences, taken
-from ..starts import change_starts, ranges
-from ..timed import clock_grid
 from .scan import setting_of
 
 

@@ -12,16 +12,16 @@ from dataclasses import replace
 import numpy as np
 import pyarrow as pa
 
-from ..batched import batched_rest
 from ..columns.numeric import Ints, Mask, combined
-from ..intervals import interval_rest
-from ..key_lifetimes import Segments, segments
+from ..kinds.batched.panes import batched_rest
+from ..kinds.context import Setting
+from ..kinds.event_time.panes import interval_rest
+from ..kinds.eviction.key_lifetimes import Segments, segments
+from ..kinds.sliding.panes import evicted_at, held_rows, tripping
 from ..language.spec import Batched, Delta, Sliding, TimeInterval, Tumbling, WindowSpec
 from ..panes.membership import shown
 from ..panes.panes import AT_END, Panes
 from ..sequences.sequence import Sequences
-from ..setting import Setting
-from ..sliding import evicted_at, held_rows, tripping
 from ..state.window_state import Carry, Flags, Past, Registers, counted_anew, fresh, no_flags, taken_rows
 from .signals import Signals
 

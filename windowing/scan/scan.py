@@ -11,7 +11,9 @@ import pyarrow.compute as pc
 
 from ..clock.watermark import NO_LEVEL
 from ..columns.numeric import Ints, Mask, combined, measures
-from ..eviction import evictions
+from ..kinds.context import Clock, Setting
+from ..kinds.eviction.evictions import evictions
+from ..kinds.tumbling.clock_windows import empty_ticks
 from ..language.spec import Batched, Calendar, Sliding, Time, Tumbling
 from ..panes.membership import Contents, shown, take
 from ..panes.panes import AT_END, Bare, Panes, reason
@@ -19,9 +21,7 @@ from ..plan import Plan
 from ..result import mark_rows, result_tables, tick_rows, told_panes
 from ..sequences.marks import Marks, unoccupied
 from ..sequences.sequence import Sequences
-from ..setting import Clock, Setting
 from ..state.window_state import Carry, Past
-from ..timed import empty_ticks
 from .dispatch import panes_of
 from .emitted_panes import bare_before, numbered_on, seen_before, with_earlier
 from .retained_rows import carry_of

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ..clock.watermark import Watermarks
-from ..eviction import Evictions
+from ..kinds.eviction.evictions import Evictions
 from ..sequences.marks import Marks
 
 

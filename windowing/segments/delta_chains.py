@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from ..columns.numeric import Ints, Mask, Measures
-from ..sliding_kernels import driven_out, rises
+from ..kinds.sliding.kernels import driven_out, rises
 from ..support.jit import kernel
 
 MOST_BRANCHES = 1 << 12
@@ -55,7 +55,7 @@ def chains(values: Measures, amount: Any, sorted_by: bool) -> Chains:
     ``sorted_by``: whether rows are sorted by these values first of all, so that no start value above that of the first
     row can come in; what only such a one would take is left out then.
 
-    ``values``, ``amount``: as `windowing.sliding_kernels.comparable` and
+    ``values``, ``amount``: as `windowing.kinds.sliding.kernels.comparable` and
     `windowing.sequences.attribute_distance.measured` give them, no NaN among them.
     """
     if sorted_by:
@@ -77,7 +77,7 @@ def end_of(chains: Chains, value: Any) -> End | None:
 
 
 def have_risen(new: Measures, old: Any, amount: Any) -> Mask:
-    """Return which values rise above an old one, as `windowing.sliding_kernels.rises` says, in their shape.
+    """Return which values rise above an old one, as `windowing.kinds.sliding.kernels.rises` says, in their shape.
 
     The driver asks this, while no task runs: to load its first kernel would take it 0.2 s.
     """

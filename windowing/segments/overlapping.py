@@ -11,6 +11,9 @@ import numpy as np
 
 from ..clock.watermark import NO_LEVEL
 from ..columns.numeric import Ints, Mask
+from ..kinds.context import Clock
+from ..kinds.sliding.kernels import comparable, rises
+from ..kinds.sliding.panes import evicted_at
 from ..language.spec import Delta, Sliding, TimeInterval
 from ..plan import Plan
 from ..scan.lateness import is_ordered_by_time
@@ -20,9 +23,6 @@ from ..scan.signals import Signals
 from ..sequences.attribute_distance import measured
 from ..sequences.marks import epochs
 from ..sequences.sequence import Sequences
-from ..setting import Clock
-from ..sliding import evicted_at
-from ..sliding_kernels import comparable, rises
 from .delta_chains import chains
 from .summary import HELD, Entry, Follow, Held, Summary, chained, stands_at_end
 

@@ -10,13 +10,13 @@ import numpy as np
 import pyarrow as pa
 
 from ..columns.numeric import Ints, Mask
+from ..kinds.sliding.kernels import comparable
 from ..language.spec import Delta, Sliding, Tumbling
 from ..plan import Plan, panes_only
 from ..scan.scan import Bounds, Scanned, scan
 from ..scan.signals import Signals
 from ..sequences.attribute_distance import measured
 from ..sequences.sequence import Sequences, one_batch, taken
-from ..sliding_kernels import comparable
 from ..state.window_state import Flags, Past, fresh, no_flags
 from .delta_chains import End, follow
 from .overlapping import dead_at, lookback_entries, lookback_summary, still_held

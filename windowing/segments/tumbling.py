@@ -10,6 +10,8 @@ import numpy as np
 import pyarrow as pa
 
 from ..columns.numeric import measures
+from ..kinds.sliding.kernels import comparable
+from ..kinds.tumbling.panes import tumbling_panes
 from ..language.spec import Count, Delta, Gap, Punct, Tumbling
 from ..panes.membership import Ranges
 from ..panes.panes import AT_END
@@ -18,8 +20,6 @@ from ..scan.scan import setting_of
 from ..sequences.attribute_distance import measured
 from ..sequences.marks import Marks, epochs, no_marks
 from ..sequences.sequence import Sequences, one_batch
-from ..sliding_kernels import comparable
-from ..tumbling import tumbling_panes
 from .delta_chains import Chains, End, chains, have_risen
 from .summary import Entry, Fixed, Follow, Summary, chained, stands_at_end
 

@@ -36,6 +36,7 @@ from wincli.windowing.clock.values import clock_values
 from wincli.windowing.clock.watermark import in_order as watermarks_in_order
 from wincli.windowing.clock.watermark import make_lateness, watermarks_at
 from wincli.windowing.errors import ConfigError, DataError
+from wincli.windowing.kinds.context import Setting
 from wincli.windowing.language.options import Options
 from wincli.windowing.language.parser import parse_window
 from wincli.windowing.language.spec import Batched, TimeInterval, WindowSpec
@@ -48,7 +49,6 @@ from wincli.windowing.scan.dispatch import panes_of
 from wincli.windowing.scan.signals import Signals, advances, window_marks
 from wincli.windowing.sequences.marks import NO_FILE, Marks, in_order, no_marks
 from wincli.windowing.sequences.sequence import Sequences, build, one_batch
-from wincli.windowing.setting import Setting
 from wincli.windowing.stamps import stamps
 
 KINDS = [pa.int64(), pa.float64(), pa.decimal128(18, 3), pa.timestamp("us"), pa.timestamp("ns", "UTC"), pa.date32()]

@@ -25,14 +25,14 @@ from references import batched as reference_batched
 from references import windows as reference
 from support import strategies as my
 from support.places import CASES
-from wincli.windowing.batched import batched_grid, batched_panes
 from wincli.windowing.errors import DataError
+from wincli.windowing.kinds.batched.panes import batched_grid, batched_panes
+from wincli.windowing.kinds.context import Clock, Setting
 from wincli.windowing.language.parser import parse_window
 from wincli.windowing.language.spec import Batched
 from wincli.windowing.panes.membership import Contents, Lives, Ranges, entered, gathered, left, sizes
 from wincli.windowing.panes.panes import AT_END, BY_TICK, CLOSED_BY, Panes
 from wincli.windowing.sequences.sequence import Sequences, build, one_batch
-from wincli.windowing.setting import Clock, Setting
 
 CASES = CASES / "batched_windows.json"
 MANY = settings(max_examples=2 * settings().max_examples)

@@ -25,9 +25,9 @@ from references import eviction as reference_eviction
 from references import sliding as reference_sliding
 from references import windows as reference
 from support.places import CASES
+from wincli.windowing.kinds.tumbling.panes import delta_starts
 from wincli.windowing.language import spec
 from wincli.windowing.language.parser import parse_window
-from wincli.windowing.tumbling import delta_starts
 
 CASES = CASES / "spl_windows.json"
 TYPES = {

@@ -35,7 +35,7 @@ from wincli.windowing.clock.watermark import (
 )
 from wincli.windowing.columns.numeric import Ints, combined
 from wincli.windowing.errors import ConfigError, DataError
-from wincli.windowing.intervals import interval_panes
+from wincli.windowing.kinds.event_time.panes import interval_panes
 from wincli.windowing.language.parser import parse_window
 from wincli.windowing.language.spec import TimeInterval
 from wincli.windowing.panes.membership import Lives, contiguous, gathered

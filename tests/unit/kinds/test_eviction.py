@@ -25,17 +25,17 @@ from references import windows as reference
 from support import strategies as my
 from unit.kinds import test_conformance as conformance
 from wincli.windowing.errors import DataError
-from wincli.windowing.eviction import Evictions, evictions
-from wincli.windowing.key_lifetimes import Segments, merged, segments
+from wincli.windowing.kinds.context import Setting
+from wincli.windowing.kinds.eviction.evictions import Evictions, evictions
+from wincli.windowing.kinds.eviction.key_lifetimes import Segments, merged, segments
+from wincli.windowing.kinds.sliding.panes import sliding_panes
+from wincli.windowing.kinds.tumbling.panes import tumbling_panes
 from wincli.windowing.language import spec
 from wincli.windowing.language.parser import parse_window
 from wincli.windowing.panes.membership import gathered
 from wincli.windowing.panes.panes import AT_END, BY_TICK, CLOSED_BY, Panes
 from wincli.windowing.sequences.marks import NO_FILE, Marks, in_order
 from wincli.windowing.sequences.sequence import Sequences, build, one_batch
-from wincli.windowing.setting import Setting
-from wincli.windowing.sliding import sliding_panes
-from wincli.windowing.tumbling import tumbling_panes
 
 Evicting = spec.Tumbling | spec.Sliding
 CLOCKS = [

@@ -28,13 +28,13 @@ from references import windows as reference
 from support import strategies as my
 from support.places import CASES
 from wincli.windowing.errors import DataError
+from wincli.windowing.kinds.context import Setting
+from wincli.windowing.kinds.sliding.panes import evicted_at, sliding_panes
 from wincli.windowing.language import spec
 from wincli.windowing.language.parser import parse_window
 from wincli.windowing.panes.membership import Lives, Ranges, contiguous, gathered, sizes
 from wincli.windowing.panes.panes import AT_END, BY_TICK, CLOSED_BY, Panes
 from wincli.windowing.sequences.sequence import Sequences, build, one_batch
-from wincli.windowing.setting import Setting
-from wincli.windowing.sliding import evicted_at, sliding_panes
 
 POLICIES = ["count", "delta", "time"]
 PAIRS = [(evict, trigger) for evict in POLICIES for trigger in POLICIES]

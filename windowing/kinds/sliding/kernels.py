@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from .columns.numeric import Ints, Mask, Measures
-from .support.jit import kernel
+from ...columns.numeric import Ints, Mask, Measures
+from ...support.jit import kernel
 
 _LOWEST = np.int64(-(2**63))
 

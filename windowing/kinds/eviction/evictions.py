@@ -2,7 +2,7 @@
 
 That depends on all keys together, so it is decided in one pass over all rows in their total order, for which all that
 counts of a window is when it ends or how many rows it holds. After that the keys are each on their own again: see
-`windowing.key_lifetimes`.
+`windowing.kinds.eviction.key_lifetimes`.
 """
 
 from __future__ import annotations
@@ -14,22 +14,22 @@ from fractions import Fraction
 import numpy as np
 import pyarrow as pa
 
-from .clock.calendar_grid import CalendarGrid
-from .clock.tick_grid import Grid
-from .clock.values import clock_values, now
-from .columns.numeric import Ints, Mask, Measures, combined, scale_of
-from .errors import DataError
-from .eviction_kernels import BY_EVENT, STAYS, Rules, Times, Windows, evicted_by
-from .language.spec import Calendar, Count, Delta, Gap, PartitionEviction, Policy, Punct, Sliding, Time, Tumbling
-from .panes.membership import Ranges
-from .panes.panes import AT_END
-from .sequences.marks import NO_FILE, Marks, epochs, no_marks
-from .sequences.sequence import Sequences, arrange
-from .setting import Setting
-from .sliding import evicted_at, lost_at
-from .state.window_state import Past
-from .timed import clock_cell, clock_grid
-from .tumbling import tumbling_panes
+from ...clock.calendar_grid import CalendarGrid
+from ...clock.tick_grid import Grid
+from ...clock.values import clock_values, now
+from ...columns.numeric import Ints, Mask, Measures, combined, scale_of
+from ...errors import DataError
+from ...language.spec import Calendar, Count, Delta, Gap, PartitionEviction, Policy, Punct, Sliding, Time, Tumbling
+from ...panes.membership import Ranges
+from ...panes.panes import AT_END
+from ...sequences.marks import NO_FILE, Marks, epochs, no_marks
+from ...sequences.sequence import Sequences, arrange
+from ...state.window_state import Past
+from ..context import Setting
+from ..sliding.panes import evicted_at, lost_at
+from ..tumbling.clock_windows import clock_cell, clock_grid
+from ..tumbling.panes import tumbling_panes
+from .kernels import BY_EVENT, STAYS, Rules, Times, Windows, evicted_by
 
 _MOST = np.iinfo(np.int64).max
 _MOST_SECONDS = 2**62  # so that differences fit 64 bit

@@ -12,12 +12,12 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from .columns.numeric import Ints, Mask, combined
-from .eviction import Evictions
-from .language.spec import Count, Sliding, Tumbling
-from .panes.panes import AT_END, BY_TICK, Panes, reason
-from .sequences.sequence import Sequences, group_codes
-from .state.window_state import Past, Registers
+from ...columns.numeric import Ints, Mask, combined
+from ...language.spec import Count, Sliding, Tumbling
+from ...panes.panes import AT_END, BY_TICK, Panes, reason
+from ...sequences.sequence import Sequences, group_codes
+from ...state.window_state import Past, Registers
+from .evictions import Evictions
 
 _MOST = np.iinfo(np.int64).max
 

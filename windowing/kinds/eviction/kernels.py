@@ -13,8 +13,8 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from .columns.numeric import Ints
-from .support.jit import kernel
+from ...columns.numeric import Ints
+from ...support.jit import kernel
 
 STAYS = -1
 BY_EVENT = -2

@@ -10,16 +10,16 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .columns.numeric import Ints, Mask, Measures, combined
-from .language.spec import Calendar, Count, Delta, Gap, Punct, Time, Tumbling
-from .panes.panes import Panes
-from .sequences.attribute_distance import measured
-from .sequences.marks import Marks, epochs
-from .sequences.sequence import Sequences
-from .setting import Setting
-from .starts import change_starts, closed_by, panes_at, ranges
-from .support.jit import kernel
-from .timed import timed_panes
+from ...columns.numeric import Ints, Mask, Measures, combined
+from ...language.spec import Calendar, Count, Delta, Gap, Punct, Time, Tumbling
+from ...panes.panes import Panes
+from ...sequences.attribute_distance import measured
+from ...sequences.marks import Marks, epochs
+from ...sequences.sequence import Sequences
+from ...support.jit import kernel
+from ..context import Setting
+from .boundaries import change_starts, closed_by, panes_at, ranges
+from .clock_windows import timed_panes
 
 
 class Baselines(NamedTuple):

@@ -12,17 +12,17 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .clock.interval_grid import make_intervals
-from .clock.values import clock_values
-from .clock.watermark import NO_LEVEL, Watermarks
-from .columns.numeric import Ints, Mask, combined
-from .errors import DataError
-from .language.spec import TimeInterval
-from .panes.membership import Lives
-from .panes.panes import AT_END, TIMING, Outputs, Panes, reason
-from .sequences.marks import epochs
-from .sequences.sequence import Sequences
-from .support.jit import kernel
+from ...clock.interval_grid import make_intervals
+from ...clock.values import clock_values
+from ...clock.watermark import NO_LEVEL, Watermarks
+from ...columns.numeric import Ints, Mask, combined
+from ...errors import DataError
+from ...language.spec import TimeInterval
+from ...panes.membership import Lives
+from ...panes.panes import AT_END, TIMING, Outputs, Panes, reason
+from ...sequences.marks import epochs
+from ...sequences.sequence import Sequences
+from ...support.jit import kernel
 
 _MOST = 60_000_000
 _END, _LATE, _WATERMARK = (np.int8(reason(name)) for name in ("end", "late", "watermark"))

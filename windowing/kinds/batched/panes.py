@@ -2,7 +2,7 @@
 
 Every form of the clause is the same three steps. The clock, the lots or the mere arrivals say at which *moments* rows
 come and go; ``retain`` and ``with unique`` let some go sooner; the moments at which anybody sees a difference are the
-panes. What it takes to loop over rows is in `windowing.batched_kernels`.
+panes. What it takes to loop over rows is in `windowing.kinds.batched.kernels`.
 """
 
 from __future__ import annotations
@@ -15,15 +15,15 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from .batched_kernels import changing_ticks, displace_oldest, expiries, full_lots, hide_older, seen
-from .clock.tick_grid import Grid, make_grid
-from .clock.values import clock_values, now
-from .columns.numeric import Ints, Mask, Measures, combined
-from .language.spec import Batched
-from .panes.membership import Contents, Lives, Ranges, as_ranges
-from .panes.panes import AT_END, BY_TICK, Panes, reason
-from .sequences.sequence import Codes, Sequences, group_codes
-from .setting import Setting
+from ...clock.tick_grid import Grid, make_grid
+from ...clock.values import clock_values, now
+from ...columns.numeric import Ints, Mask, Measures, combined
+from ...language.spec import Batched
+from ...panes.membership import Contents, Lives, Ranges, as_ranges
+from ...panes.panes import AT_END, BY_TICK, Panes, reason
+from ...sequences.sequence import Codes, Sequences, group_codes
+from ..context import Setting
+from .kernels import changing_ticks, displace_oldest, expiries, full_lots, hide_older, seen
 
 
 @dataclass(frozen=True, slots=True)

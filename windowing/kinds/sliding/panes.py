@@ -15,19 +15,19 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from .clock.tick_grid import Grid
-from .clock.values import clock_values, now, time_grid
-from .columns.numeric import Ints, Mask, Measures, Scale, combined, measures, scale_of
-from .errors import DataError
-from .language.spec import Count, Delta, Sliding, SlidingPolicy, Time
-from .panes.membership import Lives, Ranges
-from .panes.panes import AT_END, BY_TICK, Bare, Panes, reason
-from .sequences.attribute_distance import amount_of, measured
-from .sequences.sequence import Sequences
-from .setting import Clock, Setting
-from .sliding_kernels import are_risen, comparable, driven_out, oldest_held
-from .state.window_state import Past
-from .tumbling import Baselines, delta_starts
+from ...clock.tick_grid import Grid
+from ...clock.values import clock_values, now, time_grid
+from ...columns.numeric import Ints, Mask, Measures, Scale, combined, measures, scale_of
+from ...errors import DataError
+from ...language.spec import Count, Delta, Sliding, SlidingPolicy, Time
+from ...panes.membership import Lives, Ranges
+from ...panes.panes import AT_END, BY_TICK, Bare, Panes, reason
+from ...sequences.attribute_distance import amount_of, measured
+from ...sequences.sequence import Sequences
+from ...state.window_state import Past
+from ..context import Clock, Setting
+from ..tumbling.panes import Baselines, delta_starts
+from .kernels import are_risen, comparable, driven_out, oldest_held
 
 _MOST_TICKS = 50_000_000
 _MOST_ROWS = 2**62  # of a window
