@@ -14,8 +14,8 @@ from ..readers.parquet import file_schema
 from ..windowing.engine.ports import Source
 from ..windowing.engine.work import FILES, NONE, STREAM
 from ..windowing.errors import ClockError, ConfigError
-from ..windowing.plan import Plan, make_plan, stream_of
-from ..windowing.result_schema import MARK
+from ..windowing.planning.plan import Plan, make_plan, stream_of
+from ..windowing.planning.result_schema import MARK
 from ..windowing.stream import StreamInfo
 from ..windowing.support.suggest import did_you_mean
 from ..writers import parquet

@@ -16,7 +16,7 @@ from ..readers.open import open_result
 from ..windowing.engine.ports import Part, Source
 from ..windowing.engine.run import Outcome
 from ..windowing.engine.work import Work
-from ..windowing.plan import stream_of
+from ..windowing.planning.plan import stream_of
 from ..writers.copy import copy_part
 from .asked import Asked
 from .naming import errors_about

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from ..windowing.emit.row_counts import rows_out
 from ..windowing.engine.ports import Counts
 from ..windowing.engine.work import FILES, NONE, STREAM
-from ..windowing.rows_out import rows_out
 from ..windowing.support.suggest import few
 from .asked import Asked
 from .messages import Messages

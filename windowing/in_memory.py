@@ -18,8 +18,8 @@ from .errors import ConfigError, DataError
 from .language.options import AtEnd, Emit, Empty, Options
 from .language.parser import parse_window
 from .language.spec import TimeInterval, WindowSpec
-from .order import OrderBy
-from .plan import Plan, make_plan
+from .planning.plan import Plan, make_plan
+from .planning.row_order import OrderBy
 from .scan.lateness import event_times, judge, watermarks_of
 from .scan.row_validation import kept_and_rejected, screen, with_late
 from .scan.scan import Bounds, empty_mark_rows, empty_tick_rows, scan

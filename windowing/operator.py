@@ -9,7 +9,7 @@
                     yield {"before": before["price"], "now": now["price"]}
 
 An operator is told what its window does, one call at a time, and each call may give rows to write. In which order the
-calls come is told in `windowing.replay`.
+calls come is told in `windowing.emit.operator_calls`.
 """
 
 from __future__ import annotations

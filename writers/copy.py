@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 from pyarrow import parquet
 
 from ..windowing.engine.ports import Part
-from ..windowing.result_schema import MARK
+from ..windowing.planning.result_schema import MARK
 from .faults import writing
 from .sink import FileSink
 

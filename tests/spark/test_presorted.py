@@ -20,7 +20,7 @@ from wincli.windowing.engine.session import Session
 from wincli.windowing.engine.slices import Sizes
 from wincli.windowing.engine.work import NONE, Work
 from wincli.windowing.language.parser import parse_aggregate, parse_window
-from wincli.windowing.plan import make_plan
+from wincli.windowing.planning.plan import make_plan
 from wincli.writers.sink import FileSink
 
 ROWS = 4_000

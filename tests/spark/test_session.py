@@ -300,7 +300,7 @@ import pyarrow as pa
 from pyspark.find_spark_home import _find_spark_home
 from wincli.windowing.engine.bare import BARE
 from wincli.windowing.language.parser import parse_window
-from wincli.windowing.plan import make_plan
+from wincli.windowing.planning.plan import make_plan
 
 def look(_):
     from numba.core.dispatcher import Dispatcher

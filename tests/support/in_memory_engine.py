@@ -28,7 +28,7 @@ from wincli.windowing.engine.standing import Standing, Start, leave
 from wincli.windowing.engine.two_passes import scan_in_two_passes
 from wincli.windowing.engine.verdict import decided, here
 from wincli.windowing.engine.work import FILES, Work
-from wincli.windowing.plan import Plan
+from wincli.windowing.planning.plan import Plan
 from wincli.windowing.scan.preaggregate import combined_plan
 from wincli.windowing.stream import StreamInfo
 

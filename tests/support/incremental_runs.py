@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from support.in_memory_engine import MemoryFiles, MemorySource, Result, run_in_memory
 from wincli.windowing.engine.standing import start_from
-from wincli.windowing.plan import Plan
+from wincli.windowing.planning.plan import Plan
 from wincli.windowing.stream import StreamInfo
 
 APART = 10**12

@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 
 from ..clock.watermark import Watermarks
 from ..columns.numeric import Ints, combined
-from ..plan import Plan
+from ..planning.plan import Plan
 from ..scan.scan import Bounds, Scanned
 from ..scan.signals import Signals
 from ..sequences.sequence import Sequences

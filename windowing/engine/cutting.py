@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 
 from ..kinds.context import Clock
-from ..plan import Plan
+from ..planning.plan import Plan
 from ..segments.delta_chains import End
 from ..segments.segment_scan import entries
 from ..segments.summary import Entry, Summary

@@ -13,7 +13,7 @@ from ..clock.values import clock_values
 from ..columns.numeric import Ints, combined
 from ..kinds.context import Clock
 from ..language.spec import TimeInterval, needs_clock
-from ..plan import Plan
+from ..planning.plan import Plan
 from ..scan.lateness import Judged, judge, no_watermarks, rows_summary
 from ..scan.preaggregate import combine
 from ..scan.row_validation import with_late

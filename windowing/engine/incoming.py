@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from ..columns.numeric import Ints, words
-from ..plan import Plan
+from ..planning.plan import Plan
 from ..sequences.marks import NO_FILE, Marks, no_marks, placed
 from .ports import Batch
 from .slices import Chunk

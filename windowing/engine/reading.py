@@ -9,8 +9,8 @@ import numpy as np
 import pyarrow as pa
 
 from ..columns.numeric import Ints, Mask
-from ..plan import panes_only
-from ..result_schema import MARK
+from ..planning.plan import panes_only
+from ..planning.result_schema import MARK
 from ..scan.preaggregate import cell_starts
 from ..scan.row_validation import Reasons, kept_and_rejected, screen
 from ..scan.signals import Signals, window_marks

@@ -9,8 +9,8 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
+from ..emit.row_counts import check_rows, check_written
 from ..errors import InputError
-from ..rows_out import check_rows, check_written
 from ..scan.preaggregate import combined_plan
 from ..segments.summary import can_be_cut
 from .carrying import carry_blobs_of

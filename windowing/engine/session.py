@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark import SparkContext
 
-    from ..plan import Plan
+    from ..planning.plan import Plan
 
 __all__ = ["Boot", "Progress", "Session", "boot", "guarded", "start"]
 

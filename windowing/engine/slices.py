@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from ..kinds.context import Clock
-from ..plan import Plan
+from ..planning.plan import Plan
 from .ports import Split
 
 _CELL = 8  # bytes of a value of a line

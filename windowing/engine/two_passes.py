@@ -15,7 +15,7 @@ from typing import Any
 import pyarrow as pa
 
 from ..errors import InputError
-from ..plan import panes_only
+from ..planning.plan import panes_only
 from ..segments.delta_chains import End
 from ..segments.segment_scan import chain_through, joined, summarise
 from ..segments.summary import Summary

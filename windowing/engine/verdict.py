@@ -19,7 +19,7 @@ from ..columns.numeric import Ints
 from ..kinds.context import Clock
 from ..kinds.eviction.evictions import Evictions, evictions
 from ..language.spec import Sliding, TimeInterval, Tumbling
-from ..plan import Plan, panes_only
+from ..planning.plan import Plan, panes_only
 from ..scan.lateness import is_ordered_by_time, is_read_in_order, judge, no_watermarks
 from ..scan.row_validation import with_late
 from ..scan.scan import setting_of

@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from ..aggregates import warm as warm_aggregates
 from ..language.spec import Delta, TimeInterval, Tumbling, needs_clock
-from ..plan import Plan, panes_only
+from ..planning.plan import Plan, panes_only
 from ..scan.lateness import judge, watermarks_of
 from ..scan.preaggregate import can_be_combined, combine, combined_plan
 from ..scan.scan import Bounds, scan

@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 import pyarrow as pa
 
 from ..kinds.context import Clock
-from ..plan import Plan
-from ..result_schema import MARK
+from ..planning.plan import Plan
+from ..planning.result_schema import MARK
 from .ports import CarryFiles, Sink, Source
 from .shared import Shared
 from .standing import Start

@@ -13,7 +13,7 @@ from ..clock.watermark import Lateness, Watermarks, highest, in_order, make_late
 from ..columns.numeric import Ints, Mask, Measures, combined, overflows
 from ..kinds.context import Clock
 from ..language.spec import TimeInterval
-from ..plan import Plan
+from ..planning.plan import Plan
 from ..sequences.marks import no_marks
 from ..sequences.sequence import order_of
 

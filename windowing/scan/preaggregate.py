@@ -20,7 +20,7 @@ from ..columns.numeric import Ints, combined
 from ..kinds.tumbling.boundaries import change_starts, ranges
 from ..kinds.tumbling.clock_windows import clock_grid
 from ..language.spec import Calendar, Time, TimeInterval, Tumbling
-from ..plan import Plan
+from ..planning.plan import Plan
 from ..sequences.sequence import Sequences, taken
 from .scan import setting_of
 

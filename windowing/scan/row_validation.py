@@ -8,10 +8,10 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from ..checks import measured
 from ..columns.numeric import Ints, Mask, combined, has_nan, measures, overflows
 from ..language.spec import attributes, needs_clock
-from ..plan import Plan
+from ..planning.plan import Plan
+from ..planning.validation import measured
 
 Reasons = npt.NDArray[np.object_]
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from ..columns.numeric import Ints, Mask, combined
 from ..panes.membership import Contents, Ranges, shown
-from ..plan import Plan
+from ..planning.plan import Plan
 from ..sequences.sequence import Sequences
 
 

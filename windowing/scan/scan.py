@@ -11,14 +11,14 @@ import pyarrow.compute as pc
 
 from ..clock.watermark import NO_LEVEL
 from ..columns.numeric import Ints, Mask, combined, measures
+from ..emit.result_tables import mark_rows, result_tables, tick_rows, told_panes
 from ..kinds.context import Clock, Setting
 from ..kinds.eviction.evictions import evictions
 from ..kinds.tumbling.clock_windows import empty_ticks
 from ..language.spec import Batched, Calendar, Sliding, Time, Tumbling
 from ..panes.membership import Contents, shown, take
 from ..panes.panes import AT_END, Bare, Panes, reason
-from ..plan import Plan
-from ..result import mark_rows, result_tables, tick_rows, told_panes
+from ..planning.plan import Plan
 from ..sequences.marks import Marks, unoccupied
 from ..sequences.sequence import Sequences
 from ..state.window_state import Carry, Past

@@ -15,7 +15,7 @@ from ..kinds.context import Clock
 from ..kinds.sliding.kernels import comparable, rises
 from ..kinds.sliding.panes import evicted_at
 from ..language.spec import Delta, Sliding, TimeInterval
-from ..plan import Plan
+from ..planning.plan import Plan
 from ..scan.lateness import is_ordered_by_time
 from ..scan.retained_rows import of_use
 from ..scan.scan import setting_of

@@ -12,7 +12,7 @@ import pyarrow as pa
 from ..columns.numeric import Ints, Mask
 from ..kinds.sliding.kernels import comparable
 from ..language.spec import Delta, Sliding, Tumbling
-from ..plan import Plan, panes_only
+from ..planning.plan import Plan, panes_only
 from ..scan.scan import Bounds, Scanned, scan
 from ..scan.signals import Signals
 from ..sequences.attribute_distance import measured

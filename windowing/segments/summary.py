@@ -17,7 +17,7 @@ from ..clock.values import clock_values
 from ..columns.numeric import Measures, combined
 from ..kinds.context import Clock
 from ..language.spec import Batched, Sliding, Tumbling, needs_clock
-from ..plan import Plan
+from ..planning.plan import Plan
 from ..scan.scan import looks_back
 from ..sequences.sequence import Sequences
 from .delta_chains import Chains, End, end_of

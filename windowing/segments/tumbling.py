@@ -15,7 +15,7 @@ from ..kinds.tumbling.panes import tumbling_panes
 from ..language.spec import Count, Delta, Gap, Punct, Tumbling
 from ..panes.membership import Ranges
 from ..panes.panes import AT_END
-from ..plan import Plan
+from ..planning.plan import Plan
 from ..scan.scan import setting_of
 from ..sequences.attribute_distance import measured
 from ..sequences.marks import Marks, epochs, no_marks

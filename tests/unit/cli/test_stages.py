@@ -33,7 +33,7 @@ from wincli.windowing.engine.work import Work
 from wincli.windowing.errors import ConfigError, DataError, WincliError
 from wincli.windowing.language.options import Options
 from wincli.windowing.language.parser import parse_aggregate, parse_window
-from wincli.windowing.plan import make_plan
+from wincli.windowing.planning.plan import make_plan
 from wincli.writers.journal import commit_all
 from wincli.writers.lock import Owner
 

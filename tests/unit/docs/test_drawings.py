@@ -15,10 +15,10 @@ import pytest
 import wincli.windowing.panes.panes
 from support.docs_pages import DOCS, PAGES, README, fences
 from support.drawings import Drawing, read
-from wincli.windowing import plan
 from wincli.windowing.language import spec
 from wincli.windowing.language.options import Options
 from wincli.windowing.language.parser import parse_window
+from wincli.windowing.planning import plan
 from wincli.windowing.scan.lateness import judge
 from wincli.windowing.scan.row_validation import screen, with_late
 from wincli.windowing.sequences.sequence import one_batch

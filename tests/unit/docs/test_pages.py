@@ -22,13 +22,13 @@ from wincli.conf.job import defaults
 from wincli.readers import formats
 from wincli.readers.files import COMPRESSIONS
 from wincli.readers.options import TYPE_NAMES
-from wincli.windowing import plan, result_schema
 from wincli.windowing.aggregates.table import TABLE
 from wincli.windowing.engine import standing
 from wincli.windowing.engine.ports import REJECT_FIELDS, Counts, InputFile, Part
 from wincli.windowing.language import calls, parser, policies, tokens
 from wincli.windowing.language.parser import parse_window
 from wincli.windowing.panes.panes import CLOSED_BY, TIMING
+from wincli.windowing.planning import plan, result_schema
 from wincli.windowing.scan import row_validation
 from wincli.windowing.state import state_tables
 from wincli.writers.manifest import build_manifest

@@ -35,6 +35,8 @@ from support.places import ROOT
 from wincli.windowing.clock.values import clock_values
 from wincli.windowing.clock.watermark import in_order as watermarks_in_order
 from wincli.windowing.clock.watermark import make_lateness, watermarks_at
+from wincli.windowing.emit.operator_calls import operator_batches
+from wincli.windowing.emit.stream_columns import stamps
 from wincli.windowing.errors import ConfigError, DataError
 from wincli.windowing.kinds.context import Setting
 from wincli.windowing.language.options import Options
@@ -43,13 +45,11 @@ from wincli.windowing.language.spec import Batched, TimeInterval, WindowSpec
 from wincli.windowing.operator import Operator, PaneInfo, load, output_fields
 from wincli.windowing.panes.membership import edge_rows
 from wincli.windowing.panes.panes import CLOSED_BY, TIMING, Panes, reason
-from wincli.windowing.plan import Plan, make_plan
-from wincli.windowing.replay import operator_batches
+from wincli.windowing.planning.plan import Plan, make_plan
 from wincli.windowing.scan.dispatch import panes_of
 from wincli.windowing.scan.signals import Signals, advances, window_marks
 from wincli.windowing.sequences.marks import NO_FILE, Marks, in_order, no_marks
 from wincli.windowing.sequences.sequence import Sequences, build, one_batch
-from wincli.windowing.stamps import stamps
 
 KINDS = [pa.int64(), pa.float64(), pa.decimal128(18, 3), pa.timestamp("us"), pa.timestamp("ns", "UTC"), pa.date32()]
 AMOUNTS = st.sampled_from(["0", "1", "2", "3", "7", "50"])

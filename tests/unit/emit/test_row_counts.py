@@ -12,11 +12,11 @@ from pyarrow import parquet
 
 from support.in_process import wincli_here
 from wincli import aggregate
+from wincli.windowing.emit.pane_rows import row_batches
+from wincli.windowing.emit.row_counts import rows_out
 from wincli.windowing.language.options import Options
 from wincli.windowing.language.parser import parse_window
-from wincli.windowing.pane_rows import row_batches
-from wincli.windowing.plan import make_plan
-from wincli.windowing.rows_out import rows_out
+from wincli.windowing.planning.plan import make_plan
 
 SCHEMA = pa.schema({"x": pa.int64(), "k": pa.int64()})
 COUNTED = [
@@ -90,7 +90,7 @@ def test_rows_that_only_panes_tell_are_counted_before_they_are_made(
     tmp_path: Path, window: str, more: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked = ("run", log(tmp_path, 1000), "out", "-w", window, *more, "--emit", "rows", "--max-rows-out")
-    monkeypatch.setattr("wincli.windowing.result.row_batches", made_of_few)
+    monkeypatch.setattr("wincli.windowing.emit.result_tables.row_batches", made_of_few)
     ran = wincli_here(*asked, "20000", cwd=tmp_path)
     assert ran.code == 4
     assert "rows and more, more than the 20,000 allowed" in ran.err

@@ -20,7 +20,7 @@ from wincli.windowing.engine.ports import Account, Counts, Part, Split
 from wincli.windowing.engine.slices import pack, row_width, slice_count
 from wincli.windowing.language.options import Options
 from wincli.windowing.language.parser import parse_aggregate, parse_window
-from wincli.windowing.plan import make_plan
+from wincli.windowing.planning.plan import make_plan
 from wincli.windowing.sequences.marks import NO_FILE, Marks, no_marks
 from wincli.windowing.sequences.sequence import build, one_batch
 

@@ -13,7 +13,7 @@ from support.incremental_runs import Nights
 from unit.engine.test_kinds import AGGREGATES, WINDOWS, Asked, cut_up, difference, logs, same, what_comes_out
 from wincli.windowing.language.options import Options
 from wincli.windowing.language.parser import parse_aggregate, parse_window
-from wincli.windowing.plan import make_plan, stream_of
+from wincli.windowing.planning.plan import make_plan, stream_of
 
 T, ARRIVAL = ["t"], "arrival"
 MORE: list[Asked] = [

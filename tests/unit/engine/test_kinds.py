@@ -15,7 +15,7 @@ import wincli
 from support.in_memory_engine import MemorySource, run_in_memory
 from wincli.windowing.language.options import Options
 from wincli.windowing.language.parser import parse_aggregate, parse_window
-from wincli.windowing.plan import make_plan
+from wincli.windowing.planning.plan import make_plan
 
 Asked = tuple[str, list[str] | str, dict[str, Any]]
 T, ARRIVAL = ["t"], "arrival"

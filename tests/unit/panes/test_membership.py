@@ -9,7 +9,7 @@ import pyarrow as pa
 from hypothesis import given
 from hypothesis import strategies as st
 
-from wincli.windowing.groups import grouped
+from wincli.windowing.emit.groups import grouped
 from wincli.windowing.panes.membership import (
     Contents,
     Lives,

@@ -15,7 +15,7 @@ from wincli.windowing.columns.numeric import words
 from wincli.windowing.engine.work import STREAM
 from wincli.windowing.language.options import Options
 from wincli.windowing.language.parser import parse_aggregate, parse_window
-from wincli.windowing.plan import Plan, make_plan, stream_of
+from wincli.windowing.planning.plan import Plan, make_plan, stream_of
 from wincli.windowing.stream import StreamInfo
 
 FIRST = ["count(3)", "delta(t, 3)", "time(4)", "punct(flag)", "punct()", "gap(t, 1)"]

@@ -22,7 +22,7 @@ from wincli.windowing.engine.work import Work
 from wincli.windowing.errors import DataError
 from wincli.windowing.language.options import Options
 from wincli.windowing.language.parser import parse_aggregate, parse_window
-from wincli.windowing.plan import Plan, make_plan
+from wincli.windowing.planning.plan import Plan, make_plan
 from wincli.windowing.scan.preaggregate import can_be_combined, combine, combined_plan
 from wincli.windowing.sequences.sequence import build
 

@@ -20,7 +20,7 @@ from wincli.windowing.engine.slices import Chunk
 from wincli.windowing.engine.work import Work
 from wincli.windowing.language.options import Options
 from wincli.windowing.language.parser import parse_aggregate, parse_window
-from wincli.windowing.plan import Plan, make_plan, stream_of
+from wincli.windowing.planning.plan import Plan, make_plan, stream_of
 from wincli.windowing.segments import summary
 from wincli.windowing.segments.delta_chains import chains, end_of, follow
 

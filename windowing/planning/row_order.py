@@ -9,10 +9,10 @@ from typing import Literal
 
 import pyarrow as pa
 
-from .columns.numeric import is_instant, is_measurable, is_sortable
-from .errors import ClockError, ConfigError
-from .language.spec import TimeInterval, WindowSpec, attributes, needs_clock
-from .support.suggest import did_you_mean
+from ..columns.numeric import is_instant, is_measurable, is_sortable
+from ..errors import ClockError, ConfigError
+from ..language.spec import TimeInterval, WindowSpec, attributes, needs_clock
+from ..support.suggest import did_you_mean
 
 _STAMP = re.compile(r"_(at|tie)(_\d+)?")  # of a result: when its panes came out
 OrderBy = Sequence[str] | Literal["arrival"] | None

@@ -9,11 +9,9 @@ from typing import Literal
 
 import pyarrow as pa
 
-from .aggregates import Bound, bind, columns_of
-from .checks import Explain, check_options, check_window, field_of, measured
-from .instants import bounds_type, instants_type
-from .language.options import Options, SortKey, sort_key
-from .language.spec import (
+from ..aggregates import Bound, bind, columns_of
+from ..language.options import Options, SortKey, sort_key
+from ..language.spec import (
     AggregateCall,
     Batched,
     Calendar,
@@ -27,10 +25,12 @@ from .language.spec import (
     WindowSpec,
     attributes,
 )
-from .operator import load, output_fields
-from .order import Order, OrderBy, choose_event_time, choose_order
+from ..operator import load, output_fields
+from ..stream import StreamInfo
 from .result_schema import FIXED, MARK, OUTPUTS, POS, ROW, STEP, TURN, head_fields, numbered, result_schema
-from .stream import StreamInfo
+from .row_order import Order, OrderBy, choose_event_time, choose_order
+from .time_types import bounds_type, instants_type
+from .validation import Explain, check_options, check_window, field_of, measured
 
 _MOST_LINES = 100  # a row: more would make slices too many
 Causes = Literal["rows", "ticks", "both"]

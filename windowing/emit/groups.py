@@ -16,9 +16,9 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from .columns.numeric import Ints
-from .panes.membership import Contents, Lives, Ranges, lives_of
-from .support.jit import kernel
+from ..columns.numeric import Ints
+from ..panes.membership import Contents, Lives, Ranges, lives_of
+from ..support.jit import kernel
 
 
 @dataclass(frozen=True, slots=True)

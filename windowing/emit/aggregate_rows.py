@@ -8,17 +8,17 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from .aggregates import Bound, Found, PaneFailed, PaneOverflow, compute
-from .columns.numeric import Ints, combined, words
-from .errors import DataError
+from ..aggregates import Bound, Found, PaneFailed, PaneOverflow, compute
+from ..columns.numeric import Ints, combined, words
+from ..errors import DataError
+from ..language.spec import Batched, Sliding, Tumbling
+from ..panes.membership import Contents, Ranges, batches, part, simplest
+from ..panes.panes import Panes
+from ..planning.plan import Plan
+from ..sequences.sequence import Sequences, group_codes
+from ..support.jit import kernel
 from .groups import grouped
-from .language.spec import Batched, Sliding, Tumbling
-from .panes.membership import Contents, Ranges, batches, part, simplest
-from .panes.panes import Panes
-from .plan import Plan
-from .sequences.sequence import Sequences, group_codes
-from .stamps import constant
-from .support.jit import kernel
+from .stream_columns import constant
 
 _LONG = {"collect", "collect_distinct", "string_join"}
 

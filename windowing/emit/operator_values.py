@@ -11,14 +11,14 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from .columns.numeric import Ints, combined
-from .errors import DataError
-from .operator import Given, Operator, PaneInfo, Row, output_fields, reason_of
-from .plan import Plan
-from .result_schema import FIXED, MARK, OUTPUTS, ROW, STEP
-from .sequences.marks import NO_FILE, Marks
-from .sequences.sequence import Sequences
-from .stamps import mark_stamps
+from ..columns.numeric import Ints, combined
+from ..errors import DataError
+from ..operator import Given, Operator, PaneInfo, Row, output_fields, reason_of
+from ..planning.plan import Plan
+from ..planning.result_schema import FIXED, MARK, OUTPUTS, ROW, STEP
+from ..sequences.marks import NO_FILE, Marks
+from ..sequences.sequence import Sequences
+from .stream_columns import mark_stamps
 
 MOST_LINES = 100_000
 _BLOCK = 4096  # rows that are Python values at a time, but for those that a window holds

@@ -1,6 +1,6 @@
 """The replay: what a window does, told to operators call by call in its exact order (``--operator``).
 
-Nothing is computed anew: when rows come and go follows from the panes (`windowing.replay_course`). Of each key,
+Nothing is computed anew: when rows come and go follows from the panes (`windowing.emit.row_lifetimes`). Of each key,
 
     at a row     the panes that come out before it; then evict the rows that it drives out, insert it
     at a pane    evict the rows that are gone by then, insert those that come with it (section 6), trigger,
@@ -17,15 +17,15 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from .columns.numeric import Ints
-from .errors import ConfigError
-from .operator import Given, Operator, Row, load, reason_of
-from .operator_lines import MOST_LINES, Lines, key_of, pane_infos, python_rows
-from .panes.panes import BY_TICK, Panes
-from .plan import Plan
-from .replay_course import Course, course_of
-from .sequences.marks import Marks
-from .sequences.sequence import Sequences
+from ..columns.numeric import Ints
+from ..errors import ConfigError
+from ..operator import Given, Operator, Row, load, reason_of
+from ..panes.panes import BY_TICK, Panes
+from ..planning.plan import Plan
+from ..sequences.marks import Marks
+from ..sequences.sequence import Sequences
+from .operator_values import MOST_LINES, Lines, key_of, pane_infos, python_rows
+from .row_lifetimes import Course, course_of
 
 
 def operator_batches(

@@ -6,11 +6,11 @@ from fractions import Fraction
 
 import pyarrow as pa
 
-from .clock.calendar_grid import calendar_type
-from .clock.interval_grid import make_intervals
-from .clock.values import clock_values, time_grid
-from .kinds.batched.panes import batched_grid
-from .language.spec import Batched, Calendar, Sliding, Time, TimeInterval, Tumbling, WindowSpec
+from ..clock.calendar_grid import calendar_type
+from ..clock.interval_grid import make_intervals
+from ..clock.values import clock_values, time_grid
+from ..kinds.batched.panes import batched_grid
+from ..language.spec import Batched, Calendar, Sliding, Time, TimeInterval, Tumbling, WindowSpec
 
 
 def bounds_type(spec: WindowSpec, clock: pa.DataType, origin: Fraction) -> pa.DataType | None:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 
 import pyarrow as pa
 
-from .errors import ConfigError
+from ..errors import ConfigError
 
 POS = "_pos"
 TURN = "_turn"

@@ -8,18 +8,18 @@ from dataclasses import replace
 import numpy as np
 import pyarrow as pa
 
-from .columns.numeric import Ints, combined
-from .lines import aggregate_lines
+from ..columns.numeric import Ints, combined
+from ..panes.membership import edge_rows, entered, left
+from ..panes.panes import CLOSED_BY, TIMING, Panes
+from ..planning.plan import Plan
+from ..planning.result_schema import POS, TURN
+from ..sequences.marks import Marks
+from ..sequences.sequence import Sequences
+from .aggregate_rows import aggregate_lines
+from .operator_calls import operator_batches
 from .pane_rows import row_batches
-from .panes.membership import edge_rows, entered, left
-from .panes.panes import CLOSED_BY, TIMING, Panes
-from .plan import Plan
-from .replay import operator_batches
-from .result_schema import POS, TURN
-from .rows_out import check_panes
-from .sequences.marks import Marks
-from .sequences.sequence import Sequences
-from .stamps import constant, mark_stamps, stamps
+from .row_counts import check_panes
+from .stream_columns import constant, mark_stamps, stamps
 
 _REPEATS = 8
 """Lines a key: with fewer, plain text is written faster than a dictionary (at 1 line four times), and smaller."""

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from .errors import DataError
-from .language.spec import Batched, Count, Sliding, Tumbling
-from .panes.membership import sizes
-from .panes.panes import Panes
-from .plan import Plan
+from ..errors import DataError
+from ..language.spec import Batched, Count, Sliding, Tumbling
+from ..panes.membership import sizes
+from ..panes.panes import Panes
+from ..planning.plan import Plan
 
 
 def may_multiply(plan: Plan) -> bool:

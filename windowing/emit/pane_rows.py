@@ -7,13 +7,13 @@ from collections.abc import Iterator
 import numpy as np
 import pyarrow as pa
 
-from .columns.numeric import Ints, combined, words
-from .language.options import SortKey
-from .panes.membership import batches, gathered
-from .panes.panes import Panes
-from .plan import Plan
-from .result_schema import ROW
-from .sequences.sequence import Sequences
+from ..columns.numeric import Ints, combined, words
+from ..language.options import SortKey
+from ..panes.membership import batches, gathered
+from ..panes.panes import Panes
+from ..planning.plan import Plan
+from ..planning.result_schema import ROW
+from ..sequences.sequence import Sequences
 
 
 def row_batches(plan: Plan, sequences: Sequences, panes: Panes, told: pa.Table) -> Iterator[pa.Table]:

@@ -10,16 +10,16 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow.compute as pc
 
-from .clock.interval_grid import Intervals, make_intervals
-from .clock.values import clock_values
-from .columns.numeric import Ints, Mask, combined
-from .kinds.sliding.panes import evicted_at
-from .language.spec import Batched, Sliding, TimeInterval, Tumbling
-from .panes.membership import Lives, Ranges, edge_rows, lives_of
-from .panes.panes import AT_END, Panes
-from .plan import Plan
-from .sequences.marks import Marks, epochs
-from .sequences.sequence import Sequences
+from ..clock.interval_grid import Intervals, make_intervals
+from ..clock.values import clock_values
+from ..columns.numeric import Ints, Mask, combined
+from ..kinds.sliding.panes import evicted_at
+from ..language.spec import Batched, Sliding, TimeInterval, Tumbling
+from ..panes.membership import Lives, Ranges, edge_rows, lives_of
+from ..panes.panes import AT_END, Panes
+from ..planning.plan import Plan
+from ..sequences.marks import Marks, epochs
+from ..sequences.sequence import Sequences
 
 _NEVER = -1
 

@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterator, Sequence
 
 import pyarrow as pa
 
-from .columns.numeric import is_measurable, is_sortable
-from .errors import ClockError, ConfigError
-from .language.options import Options, sort_key
-from .language.spec import (
+from ..columns.numeric import is_measurable, is_sortable
+from ..errors import ClockError, ConfigError
+from ..language.options import Options, sort_key
+from ..language.spec import (
     Batched,
     Calendar,
     Delta,
@@ -23,8 +23,8 @@ from .language.spec import (
     WindowSpec,
     attributes,
 )
-from .order import Order
-from .support.suggest import did_you_mean
+from ..support.suggest import did_you_mean
+from .row_order import Order
 
 Explain = Callable[[str], str | None]
 

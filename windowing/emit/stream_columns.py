@@ -6,13 +6,13 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from .columns.numeric import Ints
-from .instants import instants_of
-from .panes.panes import BY_TICK
-from .plan import Plan
-from .result_schema import POS, TURN, numbered
-from .sequences.marks import Marks
-from .sequences.sequence import Sequences
+from ..columns.numeric import Ints
+from ..panes.panes import BY_TICK
+from ..planning.plan import Plan
+from ..planning.result_schema import POS, TURN, numbered
+from ..planning.time_types import instants_of
+from ..sequences.marks import Marks
+from ..sequences.sequence import Sequences
 
 
 def stamps(plan: Plan, sequences: Sequences, marks: Marks, cause: Ints, at: pa.Array | None) -> list[pa.Array]:
