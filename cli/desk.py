@@ -8,7 +8,7 @@ import socket
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from ..windowing.engine.session import Boot, Progress
+from ..windowing.spark.boot import Boot, Progress
 from ..writers.lock import Owner
 from .messages import Messages
 

@@ -12,10 +12,10 @@ from typing import Literal
 
 from ..conf.job import PIPE
 from ..readers.options import Format
-from ..windowing.engine.masters import is_local
-from ..windowing.engine.setup import temporary_place
-from ..windowing.engine.temporary import new_folder
 from ..windowing.errors import ConfigError, InputError, OutputError
+from ..windowing.spark.masters import is_local
+from ..windowing.spark.setup import temporary_place
+from ..windowing.spark.temporary_folders import new_folder
 from ..writers.faults import reason
 from .asked import Asked
 

@@ -11,10 +11,10 @@ from ..readers.open import open_source
 from ..readers.source import FileSource
 from ..windowing.engine.ports import Counts, Part, Source, Split
 from ..windowing.engine.run import Outcome, run_window
-from ..windowing.engine.session import Session
 from ..windowing.engine.slices import Sizes
 from ..windowing.engine.work import Work
 from ..windowing.errors import DataError
+from ..windowing.spark.boot import Session
 from ..writers.journal import commit_all
 from .asked import Asked
 from .desk import Desk, owner

@@ -7,8 +7,8 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from ..windowing.engine.session import Progress
 from ..windowing.printable import shown
+from ..windowing.spark.boot import Progress
 from .messages import Messages
 
 _SECONDS_BETWEEN_LINES = 5.0

@@ -12,11 +12,11 @@ from typing import Any
 
 from ..conf.recorded import secrets_of
 from ..conf.spark import spark_settings
-from ..windowing.engine.bare import BARE, without_pandas
-from ..windowing.engine.limits import too_few_files
-from ..windowing.engine.masters import is_local
-from ..windowing.engine.seed import may_seed, prepare
-from ..windowing.engine.session import Boot, boot
+from ..windowing.spark.boot import Boot, boot
+from ..windowing.spark.masters import is_local
+from ..windowing.spark.open_files import too_few_files
+from ..windowing.spark.workers.fork_server import may_seed, prepare
+from ..windowing.spark.workers.no_pandas import BARE, without_pandas
 from ..windowing.support.module_path import with_working_folder
 from ..windowing.support.user_modules import search
 from .asked import Asked, read_job

@@ -4,13 +4,14 @@ Figures: whole processes on 2 cores and Java 17, a job of 1,000 rows on ``local[
 
     context ready   first result   process ended
              2.42           3.66            5.57   Spark as pyspark starts it
-             2.29           3.06            4.99   Java started directly (`windowing.engine.java`)
-             2.27           3.05            3.58   and killed in the end (`windowing.engine.session`)
+             2.29           3.06            4.99   Java started directly (`windowing.spark.java`)
+             2.27           3.05            3.58   and killed in the end (`windowing.spark.boot`)
              1.78           2.37            2.81   and -XX:TieredStopAtLevel=1
              1.57           2.49            3.03   all that stands here; the first result includes every import
 
-Classes from an archive (`windowing.engine.archive`) and workers that grow from the driver (`windowing.engine.seed`)
-take off more than all of these: on another day 4.5 -> 1.8 until the process has ended, 8.3 -> 3.3 of processor time.
+Classes from an archive (`windowing.spark.class_archive`) and workers that grow from the driver
+(`windowing.spark.workers.fork_server`) take off more than all of these: on another day 4.5 -> 1.8 until the process has
+ended, 8.3 -> 3.3 of processor time.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ import shlex
 from collections.abc import Mapping
 from pathlib import Path
 
-from ..windowing.engine.masters import is_local
+from ..windowing.spark.masters import is_local
 
 _LOGGING = Path(__file__).with_name("log4j2.properties")
 _GB = 1 << 30
@@ -29,7 +30,7 @@ ALWAYS: Mapping[str, str] = {
     "spark.app.name": "wincli",
     "spark.ui.showConsoleProgress": "false",  # progress is ours to draw
     "spark.python.worker.reuse": "true",  # workers keep their loaded kernels between tasks
-    "spark.python.daemon.module": "wincli.windowing.engine.daemon",  # workers start with everything imported
+    "spark.python.daemon.module": "wincli.windowing.spark.workers.daemon",  # workers start with everything imported
     "spark.buffer.size": "1048576",  # blobs go to and from Python in 1 MiB pieces, not 64 KiB: 7 % of an exchange
     "spark.rpc.message.maxSize": "512",  # MiB; a plan over very many files goes out with its tasks
     "spark.driver.maxResultSize": "2g",  # reports of tasks are small; this only stops a runaway

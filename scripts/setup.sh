@@ -3,7 +3,7 @@
 
 PY=.venv/bin/python
 RECENT='import sys; sys.exit(sys.version_info < (3, 11))'
-JAVA='import os; from wincli.windowing.engine.java import find_java; find_java(os.environ)'
+JAVA='import os; from wincli.windowing.spark.java import find_java; find_java(os.environ)'
 
 say() {
     printf '%s\n' "$*" >&2

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from wincli.conf.spark import spark_settings
-from wincli.windowing.engine.session import Session, start
+from wincli.windowing.spark.boot import Session, start
 
 MASTER = "local[2]"
 

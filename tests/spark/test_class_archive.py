@@ -10,13 +10,13 @@ from pathlib import Path
 
 from support.places import ROOT
 from wincli.conf.spark import spark_settings
-from wincli.windowing.engine.archive import SWITCH, archive_of
-from wincli.windowing.engine.java import find_java
+from wincli.windowing.spark.class_archive import SWITCH, archive_of
+from wincli.windowing.spark.java import find_java
 
 _USE = """
 from wincli.conf.spark import spark_settings
 from pathlib import Path
-from wincli.windowing.engine.session import start
+from wincli.windowing.spark.boot import start
 import psutil
 with start("local[2]", {}, spark_settings("local[2]", {})) as running:
     java = next(each for each in psutil.Process().children() if each.name() == "java")
@@ -39,7 +39,7 @@ def test_an_archive_is_made_by_a_spark_of_its_own_and_mapped_by_the_next(tmp_pat
     archive = archive_of(find_java(os.environ), settings, {**os.environ, **home, SWITCH: ""})
     assert archive is not None
     asked = {"folder": str(archive.folder), "key": archive.key, "ahead": archive.ahead, "settings": settings}
-    python("-m", "wincli.windowing.engine.training", told=json.dumps(asked), **{SWITCH: "off"})
+    python("-m", "wincli.windowing.spark.class_archive_training", told=json.dumps(asked), **{SWITCH: "off"})
     [size] = archive.sizes()
     assert size > 1 << 20
     name = archive.named(size).name

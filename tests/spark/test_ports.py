@@ -11,8 +11,8 @@ import psutil
 
 from support.knocking import GATEWAY, REFUSED, answer, is_loopback, listening, work
 from support.places import ROOT, TESTS
-from wincli.windowing.engine.masters import AUTHENTICATE
-from wincli.windowing.engine.session import Session
+from wincli.windowing.spark.boot import Session
+from wincli.windowing.spark.masters import AUTHENTICATE
 
 
 def test_one_who_does_not_know_the_secret_is_refused_at_every_port_of_a_local_master(session: Session) -> None:
@@ -34,7 +34,7 @@ import sys
 import psutil
 from wincli.conf.spark import spark_settings
 from support.knocking import answer, is_loopback, listening
-from wincli.windowing.engine.session import start
+from wincli.windowing.spark.boot import start
 
 master = "local-cluster[1,1,1024]"
 with start(master, {}, spark_settings(master, {})) as running:

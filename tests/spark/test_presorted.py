@@ -16,11 +16,11 @@ from support.in_memory_engine import MemorySource
 from support.spark_results import check_same_rows
 from wincli.windowing.engine.rejects import reject_schema
 from wincli.windowing.engine.run import Outcome, run_window
-from wincli.windowing.engine.session import Session
 from wincli.windowing.engine.slices import Sizes
 from wincli.windowing.engine.work import NONE, Work
 from wincli.windowing.language.parser import parse_aggregate, parse_window
 from wincli.windowing.planning.plan import make_plan
+from wincli.windowing.spark.boot import Session
 from wincli.writers.sink import FileSink
 
 ROWS = 4_000

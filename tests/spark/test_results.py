@@ -20,7 +20,7 @@ from pyspark.sql import types as t
 import wincli
 from references import windows as reference
 from support.processes import MASTER, Ran, Warm
-from wincli.windowing.engine.session import Session
+from wincli.windowing.spark.boot import Session
 
 ROWS = 3_000
 COLUMNS = ["user", "window", "window_start", "window_end", "closed_by", "n", "total", "high", "ids"]

@@ -18,9 +18,9 @@ import psutil
 import pytest
 
 from support.places import ROOT, TESTS
-from wincli.windowing.engine.session import Progress, Session, guarded
-from wincli.windowing.engine.shipping import PACKAGES
 from wincli.windowing.errors import DataError, SparkError
+from wincli.windowing.spark.boot import Progress, Session, guarded
+from wincli.windowing.spark.workers.code_archive import PACKAGES
 
 
 def double(x: int) -> int:
@@ -124,7 +124,7 @@ def test_workers_are_the_drivers_python_with_one_thread_and_all_loaded(session: 
 SCRIPT = """
 import os, signal, sys, time
 from wincli.conf.spark import spark_settings
-from wincli.windowing.engine.session import boot, start
+from wincli.windowing.spark.boot import boot, start
 from wincli.windowing.errors import WincliError
 
 def pid(_):
@@ -181,8 +181,8 @@ def test_workers_grow_from_a_fork_of_the_driver(tmp_path: Path) -> None:
             tmp_path,
             """
 from pathlib import Path
-from wincli.windowing.engine.bare import BARE, without_pandas
-from wincli.windowing.engine.seed import prepare
+from wincli.windowing.spark.workers.no_pandas import BARE, without_pandas
+from wincli.windowing.spark.workers.fork_server import prepare
 
 def look(_):
     import pyarrow, psutil
@@ -298,20 +298,16 @@ def test_code_travels_to_executors_elsewhere_and_kernels_are_loaded_there_and_no
     text = """
 import pyarrow as pa
 from pyspark.find_spark_home import _find_spark_home
-from wincli.windowing.engine.bare import BARE
+from wincli.windowing.spark.workers.no_pandas import BARE
 from wincli.windowing.language.parser import parse_window
 from wincli.windowing.planning.plan import make_plan
 
 def look(_):
-    from numba.core.dispatcher import Dispatcher
-    import psutil
-    import wincli.windowing
-    ours = [module for name, module in list(sys.modules.items()) if name.startswith("wincli.windowing.")]
-    kernels = [value.stats for module in ours for value in vars(module).values() if isinstance(value, Dispatcher)]
-    loaded, compiled = (sum(sum(s[i].values()) for s in kernels) for i in (1, 2))
-    code = wincli.windowing.__path__[0]
-    daemon = psutil.Process(os.getppid()).cmdline()
-    return code, loaded, compiled, "wincli.windowing.engine.daemon" in daemon, os.environ["PYTHONPATH"].split(":")
+    from numba.core.dispatcher import Dispatcher import psutil import wincli.windowing ours = [module for name, module
+    in list(sys.modules.items()) if name.startswith("wincli.windowing.")] kernels = [value.stats for module in ours for
+    value in vars(module).values() if isinstance(value, Dispatcher)] loaded, compiled = (sum(sum(s[i].values()) for s in
+    kernels) for i in (1, 2)) code = wincli.windowing.__path__[0] daemon = psutil.Process(os.getppid()).cmdline() return
+    code, loaded, compiled, "wincli.windowing.spark.workers.daemon" in daemon, os.environ["PYTHONPATH"].split(":")
 
 schema = pa.schema([("x", pa.int64())])
 plan = make_plan(parse_window("delta(x, 1)"), schema)

@@ -7,7 +7,7 @@ from pathlib import Path
 import chispa
 from pyspark.sql import SparkSession
 
-from wincli.windowing.engine.session import Session
+from wincli.windowing.spark.boot import Session
 
 
 def check_same_rows(session: Session, one: Path, other: Path) -> None:

@@ -16,8 +16,8 @@ from typing import Any
 import wincli.cli.progress
 import wincli.cli.run
 from wincli.cli.main import _main
-from wincli.windowing.engine.session import Session
 from wincli.windowing.engine.warm import warm
+from wincli.windowing.spark.boot import Session
 
 
 class Shared:

@@ -13,6 +13,7 @@ from ..emit.row_counts import check_rows, check_written
 from ..errors import InputError
 from ..scan.preaggregate import combined_plan
 from ..segments.summary import can_be_cut
+from ..spark.boot import Session, guarded
 from .carrying import carry_blobs_of
 from .cuts import Cuts, cut_points, slices_of
 from .exchange import blobs_of
@@ -23,7 +24,6 @@ from .ports import Counts, Part
 from .resuming import scan_pieces
 from .sampling import rows_together, samples_of, with_carried
 from .scanning import Report, empty_marks_of, scan_directly, scan_slice
-from .session import Session, guarded
 from .slices import Chunk, Sizes, lines_size, pack, row_width, slice_count
 from .standing import CarryPart, Standing, leave
 from .two_passes import scan_in_two_passes

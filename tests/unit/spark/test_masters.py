@@ -13,10 +13,10 @@ import pytest
 
 import wincli.cli.run
 from support.in_process import Here, wincli_here
-from wincli.windowing.engine.limits import NEEDED, allow_open_files
-from wincli.windowing.engine.masters import closed_to_others, cluster_environment, is_small_cluster
-from wincli.windowing.engine.setup import java_environment, make_setup, remove
 from wincli.windowing.errors import ConfigError, SparkError
+from wincli.windowing.spark.masters import closed_to_others, cluster_environment, is_small_cluster
+from wincli.windowing.spark.open_files import NEEDED, allow_open_files
+from wincli.windowing.spark.setup import java_environment, make_setup, remove
 from wincli.windowing.support.module_path import FOLDER, MORE, tell_workers
 
 CLUSTER = "local-cluster[2, 1, 1024]"

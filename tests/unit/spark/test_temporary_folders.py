@@ -11,12 +11,12 @@ from pathlib import Path
 
 import pytest
 
-from wincli.windowing.engine import temporary
-from wincli.windowing.engine.temporary import OWNER, PREFIX, WORKERS, new_folder, sweep
+from wincli.windowing.spark import temporary_folders
+from wincli.windowing.spark.temporary_folders import OWNER, PREFIX, WORKERS, new_folder, sweep
 
 HOLD = """
 import os, sys
-from wincli.windowing.engine.temporary import new_folder
+from wincli.windowing.spark.temporary_folders import new_folder
 held = new_folder(sys.argv[1])
 (held.path / "spark").mkdir()
 (held.path / "spark" / "blob").write_bytes(b"x")
@@ -50,7 +50,7 @@ def test_a_folder_stays_while_its_run_lives_and_is_swept_when_it_was_killed(
 def test_a_folder_stays_while_workers_of_its_run_live(tmp_path: Path, run: tuple[subprocess.Popen[str], Path]) -> None:
     process, folder = run
     lock = os.open(folder / WORKERS, os.O_RDWR | os.O_CREAT)
-    temporary.fcntl.flock(lock, temporary.fcntl.LOCK_SH)
+    temporary_folders.fcntl.flock(lock, temporary_folders.fcntl.LOCK_SH)
     process.kill()
     process.wait()
     sweep([str(tmp_path)])
@@ -63,7 +63,7 @@ def test_a_folder_stays_while_workers_of_its_run_live(tmp_path: Path, run: tuple
 def dead(parent: Path, **signed: str) -> Path:
     """A folder of a run that is gone; ``signed``: what differs in what it was signed with."""
     held = new_folder(str(parent))
-    (held.path / OWNER).write_text(json.dumps({**temporary._machine(), **signed}))
+    (held.path / OWNER).write_text(json.dumps({**temporary_folders._machine(), **signed}))
     (held.path / "file").touch()
     held.let_go()
     return held.path
@@ -116,7 +116,7 @@ def test_links_are_not_followed(tmp_path: Path) -> None:
 def test_folders_of_other_users_are_never_touched(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = dead(tmp_path)
     user = os.geteuid()
-    monkeypatch.setattr(temporary.os, "geteuid", lambda: user + 1)
+    monkeypatch.setattr(temporary_folders.os, "geteuid", lambda: user + 1)
     sweep([str(tmp_path)])
     assert (folder / "file").exists()
 
@@ -124,7 +124,7 @@ def test_folders_of_other_users_are_never_touched(tmp_path: Path, monkeypatch: p
 def test_a_folder_that_is_swept_before_it_is_signed_is_made_anew(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    taken, real = [], temporary._is_taken
+    taken, real = [], temporary_folders._is_taken
 
     def late(lock: int) -> bool:
         if not taken:
@@ -132,7 +132,7 @@ def test_a_folder_that_is_swept_before_it_is_signed_is_made_anew(
             sweep([str(tmp_path)])
         return real(lock)
 
-    monkeypatch.setattr(temporary, "_is_taken", late)
+    monkeypatch.setattr(temporary_folders, "_is_taken", late)
     held = new_folder(str(tmp_path))
     assert [path.name for path in tmp_path.iterdir()] == [held.path.name]
     sweep([str(tmp_path)])

@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from wincli.windowing.engine.archive import Archive
-from wincli.windowing.engine.setup import make_setup, remove
-from wincli.windowing.engine.training import make
 from wincli.windowing.errors import SparkError
+from wincli.windowing.spark.class_archive import Archive
+from wincli.windowing.spark.class_archive_training import make
+from wincli.windowing.spark.setup import make_setup, remove
 from wincli.windowing.support.trusted_folders import planted, way_in, way_in_beside
 
 STRANGER = 54321

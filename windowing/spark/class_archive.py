@@ -4,7 +4,8 @@ Half of the processor time that Java and Spark take to start goes into some 8,00
 that it only maps: class data sharing, from Java 25 on the ahead-of-time cache. A file is of one Java and one class
 path. Java itself looks whether it fits, and goes without it where it does not.
 
-A run that finds none leaves a process behind when it has ended well, which makes one: `windowing.engine.training`.
+A run that finds none leaves a process behind when it has ended well, which makes one:
+`windowing.spark.class_archive_training`.
 """
 
 from __future__ import annotations
@@ -99,7 +100,7 @@ def make_later(archive: Archive, settings: Mapping[str, str], environ: Mapping[s
     """
     env = {name: value for name, value in environ.items() if name not in (*CONF_FOLDERS, FOLDER)} | {SWITCH: "off"}
     process = subprocess.Popen(
-        [sys.executable, "-m", "wincli.windowing.engine.training"],
+        [sys.executable, "-m", "wincli.windowing.spark.class_archive_training"],
         env=env,
         stdin=subprocess.PIPE,
         stdout=subprocess.DEVNULL,

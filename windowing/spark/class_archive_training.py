@@ -15,8 +15,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 
 from ..errors import SparkError, WincliError
-from .archive import Archive
-from .session import Session, guarded, start
+from .boot import Session, guarded, start
+from .class_archive import Archive
 
 _MASTER = "local[2]"
 _PATIENCE = 300.0

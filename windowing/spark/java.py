@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ..errors import SparkError
-from .failures import in_words
+from .task_errors import in_words
 
 OLDEST = 17
 """The oldest Java that Spark 4 runs on."""
@@ -243,7 +243,7 @@ def arguments(options: str) -> str:
 def class_path(settings: Mapping[str, str], environ: Mapping[str, str]) -> str:
     """Extra entries, then Spark's jars, then the folders with the configuration of Spark and Hadoop.
 
-    Folders come last, for an archive of classes (`windowing.engine.archive`) fits what its own class path begins.
+    Folders come last, for an archive of classes (`windowing.spark.class_archive`) fits what its own class path begins.
     """
     extra = [settings[CLASS_PATH]] if CLASS_PATH in settings else []
     folders = [environ[name] for name in CONF_FOLDERS if environ.get(name)]

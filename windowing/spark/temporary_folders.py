@@ -26,7 +26,7 @@ OWNER = "owner.lock"
 """The file that a run holds: which machine it runs on is written in it."""
 
 WORKERS = "workers.lock"
-"""The file that workers on this machine hold for as long as they live (`windowing.engine.daemon`)."""
+"""The file that workers on this machine hold for as long as they live (`windowing.spark.workers.daemon`)."""
 
 _BOOT = Path("/proc/sys/kernel/random/boot_id")
 _UNSIGNED = 3600.0  # seconds after which an empty folder is not one that is just being made

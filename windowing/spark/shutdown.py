@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from ..errors import SparkError
 from .java import Gateway
-from .temporary import WORKERS
+from .temporary_folders import WORKERS
 
 if TYPE_CHECKING:
     from pyspark import SparkContext

@@ -1,10 +1,10 @@
 """The process that Spark forks its Python workers from, with everything loaded that a task needs.
 
-Spark starts it as ``python -m wincli.windowing.engine.daemon`` (the setting ``spark.python.daemon.module``). It lets
-the fork of the driver take its place that waits for this (`windowing.engine.seed`). Where there is none it imports
-once what every worker would import for itself, then hands over to Spark's own daemon. On other machines it also calls
-what the driver has written down for it (`windowing.engine.shipping`): kernels are loaded, or compiled, once for all
-workers.
+Spark starts it as ``python -m wincli.windowing.spark.workers.daemon`` (the setting ``spark.python.daemon.module``). It
+lets the fork of the driver take its place that waits for this (`windowing.spark.workers.fork_server`). Where there is
+none it imports once what every worker would import for itself, then hands over to Spark's own daemon. On other machines
+it also calls what the driver has written down for it (`windowing.spark.workers.code_archive`): kernels are loaded, or
+compiled, once for all workers.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ import pickle
 import sys
 from pathlib import Path
 
-from ..support.module_path import find_as_told
-from .bare import BARE, without_pandas
-from .seed import SEED, ask
+from ...support.module_path import find_as_told
+from .fork_server import SEED, ask
+from .no_pandas import BARE, without_pandas
 
 LOCK = "WINCLI_WORKER_LOCK"
 """Environment variable: a file that the daemon and its workers hold a shared lock on for as long as they live."""

@@ -12,13 +12,13 @@ from pathlib import Path
 from ..errors import SparkError
 from ..support.module_path import tell_workers
 from ..support.trusted_folders import way_in
-from .bare import BARE
-from .daemon import LOCK, ORDERED
 from .java import spark_home
 from .masters import closed_to_others, cluster_environment, is_local, is_small_cluster
-from .seed import SEED
-from .shipping import FOLDER, ORDERS
-from .temporary import WORKERS, Held, new_folder, sweep
+from .temporary_folders import WORKERS, Held, new_folder, sweep
+from .workers.code_archive import FOLDER, ORDERS
+from .workers.daemon import LOCK, ORDERED
+from .workers.fork_server import SEED
+from .workers.no_pandas import BARE
 
 _PATIENCE = 2.0
 _USUAL = ("/tmp", "/var/tmp")

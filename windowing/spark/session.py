@@ -9,13 +9,13 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
+from ..engine.shared import Shared
 from .background import Background
-from .ending import end_now, end_properly, ended, forget
-from .failures import SparkTraceError, explained, guarded
 from .java import Gateway
 from .masters import AUTHENTICATE
 from .setup import Setup, remove
-from .shared import Shared
+from .shutdown import end_now, end_properly, ended, forget
+from .task_errors import SparkTraceError, explained, guarded
 
 if TYPE_CHECKING:
     from pyspark import SparkContext

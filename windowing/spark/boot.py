@@ -17,18 +17,18 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from ..errors import SparkError
-from .archive import archive_of, make_later
 from .background import Background
-from .bare import BARE
-from .daemon import preload
-from .ending import ended, forget
-from .failures import SparkTraceError, explained, guarded
+from .class_archive import archive_of, make_later
 from .java import CLASS_PATH, Gateway, find_java, launch
-from .limits import allow_open_files
-from .running import Progress, Session
-from .seed import Seed, plant
+from .open_files import allow_open_files
+from .session import Progress, Session
 from .setup import Setup, java_environment, make_setup, remove, seed_place, worker_environment
-from .shipping import FOLDER, ship
+from .shutdown import ended, forget
+from .task_errors import SparkTraceError, explained, guarded
+from .workers.code_archive import FOLDER, ship
+from .workers.daemon import preload
+from .workers.fork_server import Seed, plant
+from .workers.no_pandas import BARE
 
 if TYPE_CHECKING:
     import pyarrow as pa
