@@ -20,7 +20,7 @@ import pyarrow as pa
 from ..conf.units import Unit
 from ..readers.joint import Share, count_behind, join
 from ..readers.source import FileSource
-from ..windowing.engine.work import FILES
+from ..windowing.engine.tasks.task import FILES
 from ..windowing.errors import ConfigError
 from ..writers.record import Loan, UnitRecord
 from ..writers.state import State

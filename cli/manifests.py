@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ..conf.recorded import recorded
-from ..windowing.engine.ports import InputFile
+from ..windowing.ports import InputFile
 from ..writers.manifest import build_manifest, stage_entry
 from ..writers.output import Output
 from .asked import Asked

@@ -12,11 +12,11 @@ from ..conf.recorded import recorded
 from ..conf.units import Unit
 from ..readers.joint import JointSource
 from ..readers.source import FileSource
-from ..windowing.engine.ports import InputFile
-from ..windowing.engine.standing import start_from
-from ..windowing.engine.work import Work
+from ..windowing.engine.tasks.snapshot import start_from
+from ..windowing.engine.tasks.task import Work
 from ..windowing.errors import ConfigError
 from ..windowing.language.spec import Sliding
+from ..windowing.ports import InputFile
 from ..writers.journal import Prepared, commit_together
 from ..writers.manifest import versions
 from ..writers.record import Loan, OpenWindows, StageRecord, UnitRecord

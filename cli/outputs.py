@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 
-from ..windowing.engine.rejects import reject_schema
+from ..windowing.engine.tasks.rejects import reject_schema
 from ..writers.lock import Owner
 from ..writers.output import Output, open_output
 from ..writers.overlap import refuse_each_other

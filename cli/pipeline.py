@@ -9,11 +9,11 @@ from dataclasses import replace
 
 from ..readers.open import open_source
 from ..readers.source import FileSource
-from ..windowing.engine.ports import Counts, Part, Source, Split
 from ..windowing.engine.run import Outcome, run_window
-from ..windowing.engine.slices import Sizes
-from ..windowing.engine.work import Work
+from ..windowing.engine.tasks.sizing import Sizes
+from ..windowing.engine.tasks.task import Work
 from ..windowing.errors import DataError
+from ..windowing.ports import Counts, Part, Source, Split
 from ..windowing.spark.boot import Session
 from ..writers.journal import commit_all
 from .asked import Asked

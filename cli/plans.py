@@ -11,11 +11,11 @@ from pyarrow import parquet as pq
 
 from ..conf.job import Stage
 from ..readers.parquet import file_schema
-from ..windowing.engine.ports import Source
-from ..windowing.engine.work import FILES, NONE, STREAM
+from ..windowing.engine.tasks.task import FILES, NONE, STREAM
 from ..windowing.errors import ClockError, ConfigError
 from ..windowing.planning.plan import Plan, make_plan, stream_of
 from ..windowing.planning.result_schema import MARK
+from ..windowing.ports import Source
 from ..windowing.stream import StreamInfo
 from ..windowing.support.suggest import did_you_mean
 from ..writers import parquet

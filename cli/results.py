@@ -9,7 +9,7 @@ from typing import Any
 from pyarrow import fs
 
 from ..conf.units import Unit
-from ..windowing.engine.ports import InputFile
+from ..windowing.ports import InputFile
 from ..writers.output import manifest_in
 from ..writers.place import SUCCESS, Place, locate
 from .repeats import same_inputs, same_job

@@ -9,8 +9,8 @@ from functools import partial
 
 from ..conf.recorded import paths_of, recorded
 from ..conf.units import Unit, check_kind, plain_unit, unit_at, units
-from ..windowing.engine.ports import InputFile
 from ..windowing.errors import InputError, WincliError
+from ..windowing.ports import InputFile
 from ..windowing.support.redaction import redacted_path
 from ..writers.record import UnitRecord
 from ..writers.state import State, open_state

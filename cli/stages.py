@@ -13,10 +13,10 @@ from typing import Any
 
 from ..readers.files import Located
 from ..readers.open import open_result
-from ..windowing.engine.ports import Part, Source
 from ..windowing.engine.run import Outcome
-from ..windowing.engine.work import Work
+from ..windowing.engine.tasks.task import Work
 from ..windowing.planning.plan import stream_of
+from ..windowing.ports import Part, Source
 from ..writers.copy import copy_part
 from .asked import Asked
 from .naming import errors_about

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from ..windowing.emit.row_counts import rows_out
-from ..windowing.engine.ports import Counts
-from ..windowing.engine.work import FILES, NONE, STREAM
+from ..windowing.engine.tasks.task import FILES, NONE, STREAM
+from ..windowing.ports import Counts
 from ..windowing.support.suggest import few
 from .asked import Asked
 from .messages import Messages

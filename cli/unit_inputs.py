@@ -9,8 +9,8 @@ from ..conf.units import Kind, Partitions, Unit, before_date, check_template, fi
 from ..readers.listing import Found, NoFilesError, list_files, list_folders
 from ..readers.options import ReadOptions
 from ..readers.stream import order_files
-from ..windowing.engine.ports import InputFile
 from ..windowing.errors import ConfigError, InputError
+from ..windowing.ports import InputFile
 from ..windowing.printable import printable
 from .asked import Asked
 from .repeats import absolute

@@ -10,8 +10,8 @@ from itertools import chain
 import numpy as np
 import pyarrow as pa
 
-from ..windowing.engine.ports import Split
 from ..windowing.errors import InputError
+from ..windowing.ports import Split
 from .csv_header import Header, read_header
 from .csv_parse import infer_csv, read_typed
 from .files import Located, has_changed, naming

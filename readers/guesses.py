@@ -14,8 +14,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ..windowing.engine.ports import Source
 from ..windowing.errors import SpecError
+from ..windowing.ports import Source
 from .casts import convert
 from .formats import compile_format, missing_part
 from .layouts import layouts_of

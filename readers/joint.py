@@ -15,8 +15,8 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from ..windowing.engine.ports import Batch, InputFile, Split
-from ..windowing.engine.standing import behind
+from ..windowing.engine.tasks.snapshot import behind
+from ..windowing.ports import Batch, InputFile, Split
 from ..windowing.sequences.sequence import one_batch
 from .source import FileSource
 from .types import Mask
@@ -39,7 +39,7 @@ class Share:
 
 @dataclass(frozen=True, slots=True)
 class JointSource:
-    """Implements `windowing.engine.ports.Source` over shares; made by `join`.
+    """Implements `windowing.ports.Source` over shares; made by `join`.
 
     Splits say how many rows stand in the files; `read` returns those of the share.
     """

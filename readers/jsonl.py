@@ -10,8 +10,8 @@ from functools import partial
 import numpy as np
 import pyarrow as pa
 
-from ..windowing.engine.ports import Split
 from ..windowing.errors import InputError
+from ..windowing.ports import Split
 from .files import BadContentError, Located, has_changed, naming
 from .json_lines import Lines, good_lines
 from .json_parse import infer_lines, infer_quickly, read_typed

@@ -9,8 +9,8 @@ from typing import Any, get_args
 
 import pyarrow as pa
 
-from ..windowing.engine.ports import InputFile, Part
 from ..windowing.errors import ConfigError, DamagedError, InputError
+from ..windowing.ports import InputFile, Part
 from ..windowing.stream import StreamInfo
 from ..windowing.support.suggest import did_you_mean
 from . import hive

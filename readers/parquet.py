@@ -12,8 +12,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from ..windowing.engine.ports import Split
 from ..windowing.errors import InputError
+from ..windowing.ports import Split
 from .casts import convert
 from .files import Located, has_changed, naming
 from .listing import Found

@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ..windowing.engine.ports import REJECT_FIELDS, Split
+from ..windowing.ports import REJECT_FIELDS, Split
 from .files import Located
 from .spans import Records
 from .types import ColumnType, Int64s, Mask

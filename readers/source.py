@@ -11,8 +11,8 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ..windowing.engine.ports import Batch, InputFile, Split
 from ..windowing.errors import InputError
+from ..windowing.ports import Batch, InputFile, Split
 from ..windowing.stream import StreamInfo
 from ..windowing.support.suggest import did_you_mean
 from .files import Located, check_all
@@ -28,7 +28,7 @@ _NUMBER_OR_TIME = (
 
 @dataclass(frozen=True, slots=True)
 class FileSource:
-    """Implements `windowing.engine.ports.Source` over files of one format.
+    """Implements `windowing.ports.Source` over files of one format.
 
     ``places`` and ``layouts``: by file, where it is and which columns it has. ``constants``: by file, the columns
     whose value its folder gives. ``formats``: the layouts of columns given as text in a format of their own.

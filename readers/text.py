@@ -8,8 +8,8 @@ from itertools import groupby
 
 import pyarrow as pa
 
-from ..windowing.engine.ports import Split
 from ..windowing.errors import InputError
+from ..windowing.ports import Split
 from .kinds import NOTHING, Kind, join, type_of
 from .listing import Found
 

@@ -9,8 +9,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import parquet
 
-from ..windowing.engine.ports import Part
 from ..windowing.planning.result_schema import MARK
+from ..windowing.ports import Part
 from .faults import writing
 from .sink import FileSink
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from ..windowing.engine.ports import Counts, InputFile, Part
+from ..windowing.ports import Counts, InputFile, Part
 from ..windowing.stream import StreamInfo
 from .schema import plain
 

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from ..windowing.engine.ports import Counts, InputFile, Part
 from ..windowing.errors import ConfigError, DamagedError
+from ..windowing.ports import Counts, InputFile, Part
 from ..windowing.support.checksum import CHECKSUM, read_object, sealed, unsealed
 
 FORMAT = 2

@@ -11,8 +11,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from pyarrow import fs
 
-from ..windowing.engine.ports import Part
 from ..windowing.errors import ConfigError
+from ..windowing.ports import Part
 from . import csv, jsonl, parquet, rejects, swap
 from .faults import writing
 from .place import REJECTED, new_token

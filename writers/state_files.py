@@ -14,8 +14,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import parquet
 
-from ..windowing.engine.ports import Part
 from ..windowing.errors import DamagedError
+from ..windowing.ports import Part
 from ..windowing.state.state_tables import POS
 from ..windowing.support.checksum import Checked, checksum
 from . import swap

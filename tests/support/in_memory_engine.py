@@ -13,22 +13,22 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from wincli.windowing.engine.carrying import carry_blobs_of
-from wincli.windowing.engine.cuts import PLACE, Cuts, slices_of
-from wincli.windowing.engine.exchange import blobs_of
-from wincli.windowing.engine.handover import Parcel, in_spark, received
-from wincli.windowing.engine.one_pass import scan_in_one_pass
-from wincli.windowing.engine.ports import Batch, Counts, InputFile, Part, Split
-from wincli.windowing.engine.rejects import reject_schema
-from wincli.windowing.engine.resuming import Each, scan_pieces
-from wincli.windowing.engine.scanning import Report, empty_marks_of, scan_directly, scan_slice
+from wincli.windowing.engine.exchange.block_transport import Parcel, in_spark, received
+from wincli.windowing.engine.exchange.global_pass import decided, here
+from wincli.windowing.engine.exchange.map_side import blobs_of
+from wincli.windowing.engine.exchange.range_cuts import PLACE, Cuts, slices_of
+from wincli.windowing.engine.exchange.state_blocks import carry_blobs_of
+from wincli.windowing.engine.presorted.single_pass import scan_in_one_pass
+from wincli.windowing.engine.presorted.two_pass import scan_in_two_passes
+from wincli.windowing.engine.scan.segment_scan import Each, scan_pieces
+from wincli.windowing.engine.scan.slice_scan import Report, empty_marks_of, scan_directly, scan_slice
 from wincli.windowing.engine.shared import Held
-from wincli.windowing.engine.slices import Chunk
-from wincli.windowing.engine.standing import Standing, Start, leave
-from wincli.windowing.engine.two_passes import scan_in_two_passes
-from wincli.windowing.engine.verdict import decided, here
-from wincli.windowing.engine.work import FILES, Work
+from wincli.windowing.engine.tasks.rejects import reject_schema
+from wincli.windowing.engine.tasks.sizing import Chunk
+from wincli.windowing.engine.tasks.snapshot import Standing, Start, leave
+from wincli.windowing.engine.tasks.task import FILES, Work
 from wincli.windowing.planning.plan import Plan
+from wincli.windowing.ports import Batch, Counts, InputFile, Part, Split
 from wincli.windowing.scan.preaggregate import combined_plan
 from wincli.windowing.stream import StreamInfo
 
@@ -123,7 +123,7 @@ class Result:
 
 @dataclass
 class MemoryFiles:
-    """What a stage leaves for the next run, as `windowing.engine.ports.CarryFiles`."""
+    """What a stage leaves for the next run, as `windowing.ports.CarryFiles`."""
 
     tables: dict[str, pa.Table] = field(default_factory=dict)
 
@@ -181,9 +181,10 @@ def run_in_memory(
 ) -> Result:
     """Exchange and scan, task after task. ``chunk_bounds``: where a new chunk begins among the splits.
 
-    ``cuts``: the first keys of the slices after the first, or as `windowing.engine.cuts.cut_points` gives them; None
-    for the short way of a single task. ``start``, ``carry``: what to go on from, and where to leave what is held.
-    ``in_order``: how to scan the chunks of rows that stand in order, without an exchange. ``combine``: rows, for it.
+    ``cuts``: the first keys of the slices after the first, or as `windowing.engine.exchange.range_cuts.cut_points`
+    gives them; None for the short way of a single task. ``start``, ``carry``: what to go on from, and where to leave
+    what is held. ``in_order``: how to scan the chunks of rows that stand in order, without an exchange. ``combine``:
+    rows, for it.
     """
     sink = MemorySink()
     work = Work(plan, source, sink, marks, start=start, carry=carry, combined=combined_plan(plan) if combine else None)

@@ -14,7 +14,7 @@ from unittest import mock
 import wincli.cli.run
 from support.processes import Ran
 from wincli.cli.main import _main
-from wincli.windowing.engine.warm import warm
+from wincli.windowing.engine.warmup import warm
 
 
 class Here:

@@ -10,7 +10,7 @@ from typing import Any
 import pyarrow as pa
 
 from support.in_memory_engine import MemoryFiles, MemorySource, Result, run_in_memory
-from wincli.windowing.engine.standing import start_from
+from wincli.windowing.engine.tasks.snapshot import start_from
 from wincli.windowing.planning.plan import Plan
 from wincli.windowing.stream import StreamInfo
 

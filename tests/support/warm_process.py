@@ -16,7 +16,7 @@ from typing import Any
 import wincli.cli.progress
 import wincli.cli.run
 from wincli.cli.main import _main
-from wincli.windowing.engine.warm import warm
+from wincli.windowing.engine.warmup import warm
 from wincli.windowing.spark.boot import Session
 
 

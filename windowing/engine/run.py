@@ -11,24 +11,24 @@ from typing import Any
 
 from ..emit.row_counts import check_rows, check_written
 from ..errors import InputError
+from ..ports import Counts, Part
 from ..scan.preaggregate import combined_plan
 from ..segments.summary import can_be_cut
 from ..spark.boot import Session, guarded
-from .carrying import carry_blobs_of
-from .cuts import Cuts, cut_points, slices_of
-from .exchange import blobs_of
-from .handover import Way, give_back, in_a_file, in_spark, received
-from .in_order import may_be_in_order
-from .one_pass import scan_in_one_pass
-from .ports import Counts, Part
-from .resuming import scan_pieces
-from .sampling import rows_together, samples_of, with_carried
-from .scanning import Report, empty_marks_of, scan_directly, scan_slice
-from .slices import Chunk, Sizes, lines_size, pack, row_width, slice_count
-from .standing import CarryPart, Standing, leave
-from .two_passes import scan_in_two_passes
-from .verdict import decided
-from .work import Work
+from .exchange.block_transport import Way, give_back, in_a_file, in_spark, received
+from .exchange.global_pass import decided
+from .exchange.map_side import blobs_of
+from .exchange.range_cuts import Cuts, cut_points, slices_of
+from .exchange.sampling import rows_together, samples_of, with_carried
+from .exchange.state_blocks import carry_blobs_of
+from .presorted.single_pass import scan_in_one_pass
+from .presorted.sorted_input import may_be_in_order
+from .presorted.two_pass import scan_in_two_passes
+from .scan.segment_scan import scan_pieces
+from .scan.slice_scan import Report, empty_marks_of, scan_directly, scan_slice
+from .tasks.sizing import Chunk, Sizes, lines_size, pack, row_width, slice_count
+from .tasks.snapshot import CarryPart, Standing, leave
+from .tasks.task import Work
 
 _WORTH_COMBINING = 4.0  # rows that go as one
 

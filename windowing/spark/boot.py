@@ -103,7 +103,7 @@ class Boot:
         On a cluster, executors do the same before their workers start, if this comes before `session`. Not where code
         of the user's runs: the plan may name a module that they are yet to get.
         """
-        warm = importlib.import_module("wincli.windowing.engine.warm").warm
+        warm = importlib.import_module("wincli.windowing.engine.warmup").warm
         if self._seed is None or not self._seed.do(warm, plan, schema):
             warm(plan, schema)
         if self._session is None and not self._setup.local and BARE in self._setup.environ:

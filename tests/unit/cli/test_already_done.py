@@ -17,8 +17,8 @@ from wincli.cli.ranges import RangeOutcome
 from wincli.cli.repeats import plain_run, same_inputs, same_job
 from wincli.cli.results import ResultRecord, ResultStage, is_done, may_replace, read_result, result_record
 from wincli.conf.units import Unit, unit_at
-from wincli.windowing.engine.ports import InputFile
 from wincli.windowing.errors import ConfigError
+from wincli.windowing.ports import InputFile
 
 A, B, C = (InputFile(f"in/{name}.csv", 4, "2026-11-01T00:00:00+00:00") for name in "abc")
 STAGE = {"name": "window", "window": "count(2)", "key": ["user"], "output": None}

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from wincli.cli.ranges import Chain, RangeOutcome, Steps, run_range
 from wincli.cli.unit_inputs import UnitInput
 from wincli.conf.units import Unit, unit_at
-from wincli.windowing.engine.ports import InputFile
 from wincli.windowing.errors import ConfigError, DataError, InputError, OutputError
+from wincli.windowing.ports import InputFile
 
 DAYS = 12
 

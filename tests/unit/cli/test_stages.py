@@ -28,8 +28,8 @@ from wincli.conf.job import Job, defaults
 from wincli.readers.open import open_source
 from wincli.readers.options import ReadOptions
 from wincli.windowing.engine.run import Outcome, run_window
-from wincli.windowing.engine.slices import Sizes
-from wincli.windowing.engine.work import Work
+from wincli.windowing.engine.tasks.sizing import Sizes
+from wincli.windowing.engine.tasks.task import Work
 from wincli.windowing.errors import ConfigError, DataError, WincliError
 from wincli.windowing.language.options import Options
 from wincli.windowing.language.parser import parse_aggregate, parse_window

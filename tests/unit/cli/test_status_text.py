@@ -16,8 +16,8 @@ from wincli.cli.accounts import Account, account_of, in_a_row, side_by_side
 from wincli.cli.messages import Messages
 from wincli.cli.status import status_command
 from wincli.conf.units import plain_unit, unit_at
-from wincli.windowing.engine.ports import InputFile
 from wincli.windowing.errors import ConfigError, InputError
+from wincli.windowing.ports import InputFile
 from wincli.writers.journal import commit_together
 from wincli.writers.lock import Owner
 from wincli.writers.record import OpenWindows, StageRecord, UnitRecord

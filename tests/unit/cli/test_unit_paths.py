@@ -18,10 +18,10 @@ from wincli.conf.job import Job, Stage, defaults
 from wincli.conf.units import Kind, Unit, units
 from wincli.readers.listing import list_folders
 from wincli.readers.options import ReadOptions
-from wincli.windowing.engine.ports import InputFile
 from wincli.windowing.errors import ConfigError, InputError
 from wincli.windowing.language.options import Options
 from wincli.windowing.language.parser import parse_window
+from wincli.windowing.ports import InputFile
 
 DAYS = units("2026-11-01", "2026-11-05", "day")
 MTIME = "1970-01-01T00:16:40+00:00"

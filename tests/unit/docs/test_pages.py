@@ -23,12 +23,12 @@ from wincli.readers import formats
 from wincli.readers.files import COMPRESSIONS
 from wincli.readers.options import TYPE_NAMES
 from wincli.windowing.aggregates.table import TABLE
-from wincli.windowing.engine import standing
-from wincli.windowing.engine.ports import REJECT_FIELDS, Counts, InputFile, Part
+from wincli.windowing.engine.tasks import snapshot
 from wincli.windowing.language import calls, parser, policies, tokens
 from wincli.windowing.language.parser import parse_window
 from wincli.windowing.panes.panes import CLOSED_BY, TIMING
 from wincli.windowing.planning import plan, result_schema
+from wincli.windowing.ports import REJECT_FIELDS, Counts, InputFile, Part
 from wincli.windowing.scan import row_validation
 from wincli.windowing.state import state_tables
 from wincli.writers.manifest import build_manifest
@@ -232,7 +232,7 @@ def test_every_column_of_a_state_is_told() -> None:
         "rows": [tables.POS, tables.RANK, tables.SHOWN, tables.LAST],
         "keys": [tables.ROWS, tables.BEGIN, tables.WINDOWS, tables.FULL, tables.BASELINE],
         "position": [],
-        "advances": [standing._POS, standing._LEVEL],
+        "advances": [snapshot._POS, snapshot._LEVEL],
     }
 
 

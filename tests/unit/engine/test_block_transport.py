@@ -9,8 +9,16 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from wincli.windowing.engine.blobs import Blob, read, write
-from wincli.windowing.engine.handover import Fill, Parcel, Place, give_back, in_a_file, in_spark, received
+from wincli.windowing.engine.exchange.block_transport import (
+    Fill,
+    Parcel,
+    Place,
+    give_back,
+    in_a_file,
+    in_spark,
+    received,
+)
+from wincli.windowing.engine.exchange.blocks import Blob, read, write
 from wincli.windowing.sequences.marks import no_marks
 from wincli.windowing.sequences.sequence import build
 

@@ -14,13 +14,13 @@ from hypothesis import strategies as st
 import wincli
 from support import strategies as my
 from support.in_memory_engine import MemorySource, run_in_memory
-from wincli.windowing.engine.blobs import Blob, read, write
-from wincli.windowing.engine.cuts import PLACE, Cuts, Samples, cut_points, slice_bounds, slice_places
-from wincli.windowing.engine.ports import Account, Counts, Part, Split
-from wincli.windowing.engine.slices import pack, row_width, slice_count
+from wincli.windowing.engine.exchange.blocks import Blob, read, write
+from wincli.windowing.engine.exchange.range_cuts import PLACE, Cuts, Samples, cut_points, slice_bounds, slice_places
+from wincli.windowing.engine.tasks.sizing import pack, row_width, slice_count
 from wincli.windowing.language.options import Options
 from wincli.windowing.language.parser import parse_aggregate, parse_window
 from wincli.windowing.planning.plan import make_plan
+from wincli.windowing.ports import Account, Counts, Part, Split
 from wincli.windowing.sequences.marks import NO_FILE, Marks, no_marks
 from wincli.windowing.sequences.sequence import build, one_batch
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from wincli.windowing.engine.relay import next_leg, shares
+from wincli.windowing.engine.presorted.task_relay import next_leg, shares
 
 
 def _add_one(folder: str) -> int | None:

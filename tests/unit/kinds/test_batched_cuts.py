@@ -24,7 +24,7 @@ from references.batched import Lot, batched, batched_groups
 from support.in_memory_engine import MemorySource, Result, run_in_memory
 from support.incremental_runs import Nights
 from unit.engine.test_kinds import as_files, cut_up
-from wincli.windowing.engine.cuts import PLACE, Cuts, Samples, cut_points
+from wincli.windowing.engine.exchange.range_cuts import PLACE, Cuts, Samples, cut_points
 from wincli.windowing.language.options import Options
 from wincli.windowing.language.parser import parse_aggregate, parse_window
 from wincli.windowing.language.spec import Batched

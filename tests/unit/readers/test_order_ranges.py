@@ -20,7 +20,7 @@ from wincli.readers.joint import Share, count_behind, join
 from wincli.readers.open import open_source
 from wincli.readers.options import ReadOptions
 from wincli.readers.source import FileSource
-from wincli.windowing.engine.slices import pack
+from wincli.windowing.engine.tasks.sizing import pack
 from wincli.windowing.errors import InputError
 from wincli.writers.record import Loan, UnitRecord
 

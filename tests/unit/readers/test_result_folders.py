@@ -11,8 +11,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from support.readers import column, read_all, source
-from wincli.windowing.engine.ports import StreamInfo
 from wincli.windowing.errors import DamagedError, InputError
+from wincli.windowing.ports import StreamInfo
 from wincli.windowing.stream import OWN
 from wincli.windowing.support.checksum import sealed
 

@@ -12,7 +12,7 @@ import pytest
 import wincli
 from support.in_memory_engine import MemorySource, run_in_memory
 from wincli.windowing.columns.numeric import words
-from wincli.windowing.engine.work import STREAM
+from wincli.windowing.engine.tasks.task import STREAM
 from wincli.windowing.language.options import Options
 from wincli.windowing.language.parser import parse_aggregate, parse_window
 from wincli.windowing.planning.plan import Plan, make_plan, stream_of

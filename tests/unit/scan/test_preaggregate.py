@@ -16,13 +16,13 @@ from hypothesis import strategies as st
 from support.in_memory_engine import MemorySink, MemorySource, Result, run_in_memory
 from unit.engine.test_kinds import Asked, as_files, difference, logs, same
 from unit.segments.test_segments import sliced
-from wincli.windowing.engine.ports import Split
-from wincli.windowing.engine.sampling import rows_together
-from wincli.windowing.engine.work import Work
+from wincli.windowing.engine.exchange.sampling import rows_together
+from wincli.windowing.engine.tasks.task import Work
 from wincli.windowing.errors import DataError
 from wincli.windowing.language.options import Options
 from wincli.windowing.language.parser import parse_aggregate, parse_window
 from wincli.windowing.planning.plan import Plan, make_plan
+from wincli.windowing.ports import Split
 from wincli.windowing.scan.preaggregate import can_be_combined, combine, combined_plan
 from wincli.windowing.sequences.sequence import build
 

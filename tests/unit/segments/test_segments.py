@@ -15,9 +15,9 @@ from hypothesis import strategies as st
 from support.in_memory_engine import MemorySink, MemorySource, in_one_pass, in_two_passes, run_in_memory
 from unit.engine.test_incremental_runs import MORE
 from unit.engine.test_kinds import AGGREGATES, WINDOWS, Asked, as_files, difference, logs, same, what_comes_out
-from wincli.windowing.engine.cuts import PLACE, Cuts, Samples, cut_points
-from wincli.windowing.engine.slices import Chunk
-from wincli.windowing.engine.work import Work
+from wincli.windowing.engine.exchange.range_cuts import PLACE, Cuts, Samples, cut_points
+from wincli.windowing.engine.tasks.sizing import Chunk
+from wincli.windowing.engine.tasks.task import Work
 from wincli.windowing.language.options import Options
 from wincli.windowing.language.parser import parse_aggregate, parse_window
 from wincli.windowing.planning.plan import Plan, make_plan, stream_of

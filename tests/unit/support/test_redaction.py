@@ -13,8 +13,8 @@ from wincli.conf.job_file import read_job_file
 from wincli.conf.making import make_job, pairs
 from wincli.conf.recorded import paths_of, recorded, secrets_of
 from wincli.readers.options import parse_schema
-from wincli.windowing.engine.ports import InputFile
 from wincli.windowing.errors import ConfigError
+from wincli.windowing.ports import InputFile
 from wincli.windowing.support.redaction import is_secret, redacted, redacted_path, restored, secret_values, without
 
 

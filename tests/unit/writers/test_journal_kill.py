@@ -23,7 +23,7 @@ CHILD = '''
 import gc, glob, json, os, pathlib, shutil, signal, sys
 from contextlib import ExitStack
 import pyarrow as pa
-from wincli.windowing.engine.ports import Part
+from wincli.windowing.ports import Part
 from wincli.writers import journal, output, swap
 from wincli.writers.lock import Owner
 from wincli.writers.output import open_output

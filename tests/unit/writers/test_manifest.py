@@ -8,7 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from wincli.windowing.engine.ports import Counts, InputFile, Part
+from wincli.windowing.ports import Counts, InputFile, Part
 from wincli.windowing.stream import StreamInfo
 from wincli.writers.manifest import build_manifest, versions
 

@@ -18,9 +18,9 @@ import pytest
 from pyarrow import parquet as pq
 
 from support.places import ROOT
-from wincli.windowing.engine.ports import Part, Sink
-from wincli.windowing.engine.rejects import reject_schema
+from wincli.windowing.engine.tasks.rejects import reject_schema
 from wincli.windowing.errors import ConfigError, OutputError
+from wincli.windowing.ports import Part, Sink
 from wincli.writers import swap
 from wincli.writers.lock import Owner
 from wincli.writers.output import Output, open_output

@@ -21,8 +21,8 @@ from hypothesis import strategies as st
 from pyarrow import parquet
 
 from support.places import ROOT
-from wincli.windowing.engine.ports import Part
 from wincli.windowing.errors import DamagedError, OutputError
+from wincli.windowing.ports import Part
 from wincli.windowing.support.checksum import Checked
 from wincli.writers.state_files import StageFiles, same_tables
 

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from wincli.windowing.engine.ports import InputFile, Part
 from wincli.windowing.errors import ConfigError, DamagedError
+from wincli.windowing.ports import InputFile, Part
 from wincli.windowing.support.checksum import checksum
 from wincli.writers.record import Loan, OpenWindows, StageRecord, UnitRecord, WrittenOutput
 

@@ -13,13 +13,13 @@ from typing import Any, TypeAlias
 import numpy as np
 import pyarrow as pa
 
-from ..kinds.context import Clock
-from ..planning.plan import Plan
-from ..segments.delta_chains import End
-from ..segments.segment_scan import entries
-from ..segments.summary import Entry, Summary
-from ..sequences.sequence import Sequences
-from .cuts import Cuts, same_key
+from ...kinds.context import Clock
+from ...planning.plan import Plan
+from ...segments.delta_chains import End
+from ...segments.segment_scan import entries
+from ...segments.summary import Entry, Summary
+from ...sequences.sequence import Sequences
+from ..exchange.range_cuts import Cuts, same_key
 
 FIRST, WHOLE, LAST = range(3)
 """Where in its slice a piece is, or what is between the two."""

@@ -14,12 +14,12 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ..clock.watermark import Watermarks
-from ..columns.numeric import Ints, Mask, combined, words
-from ..kinds.context import Clock
-from ..sequences.marks import NO_FILE, Marks
-from ..sequences.sequence import one_batch
-from .ports import CarryFiles, Part
+from ...clock.watermark import Watermarks
+from ...columns.numeric import Ints, Mask, combined, words
+from ...kinds.context import Clock
+from ...ports import CarryFiles, Part
+from ...sequences.marks import NO_FILE, Marks
+from ...sequences.sequence import one_batch
 
 _POS, _LEVEL = "__pos", "__level"
 _ADVANCES, _POSITION = "advances", "position"

@@ -14,28 +14,29 @@ from typing import Any
 
 import pyarrow as pa
 
-from ..errors import InputError
-from ..planning.plan import panes_only
-from ..segments.delta_chains import End
-from ..segments.segment_scan import chain_through, joined, summarise
-from ..segments.summary import Summary
-from ..sequences.sequence import Sequences
-from .blobs import part_of
-from .cutting import FIRST, Piece, Turn, turns_of
-from .exchange import read_chunk
-from .in_order import ends_of, follows, scan_chunk
-from .reading import no_signals, read_rows, sequences_of
-from .resuming import Each
-from .scanning import Report
-from .slices import Chunk
-from .work import Work
+from ...errors import InputError
+from ...planning.plan import panes_only
+from ...segments.delta_chains import End
+from ...segments.segment_scan import chain_through, joined, summarise
+from ...segments.summary import Summary
+from ...sequences.sequence import Sequences
+from ..exchange.blocks import part_of
+from ..exchange.map_side import read_chunk
+from ..exchange.read_chunk import no_signals, read_rows, sequences_of
+from ..scan.segment_plan import FIRST, Piece, Turn, turns_of
+from ..scan.segment_scan import Each
+from ..scan.slice_scan import Report
+from ..tasks.sizing import Chunk
+from ..tasks.task import Work
+from .sorted_input import ends_of, follows, scan_chunk
 
 
 @dataclass(frozen=True, slots=True)
 class Survey:
     """What the first pass tells of a chunk. ``in_order``: whether its rows stand in their total order.
 
-    ``ends``: as `windowing.engine.in_order.ends_of`, and ``summary``; None where it has no row that is kept.
+    ``ends``: as `windowing.engine.presorted.sorted_input.ends_of`, and ``summary``; None where it has no row that is
+    kept.
     """
 
     in_order: bool

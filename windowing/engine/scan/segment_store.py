@@ -8,14 +8,14 @@ from dataclasses import replace
 import numpy as np
 import pyarrow as pa
 
-from ..clock.watermark import Watermarks
-from ..columns.numeric import Ints
-from ..scan.signals import Signals, advances, window_marks
-from ..segments.segment_scan import summarise
-from ..sequences.marks import Marks
-from ..sequences.sequence import Sequences
-from .cutting import Piece, Told
-from .work import Work
+from ...clock.watermark import Watermarks
+from ...columns.numeric import Ints
+from ...scan.signals import Signals, advances, window_marks
+from ...segments.segment_scan import summarise
+from ...sequences.marks import Marks
+from ...sequences.sequence import Sequences
+from ..tasks.task import Work
+from .segment_plan import Piece, Told
 
 _SIGNALS, _LEVELS = "marks", "advances"
 

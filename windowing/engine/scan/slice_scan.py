@@ -9,29 +9,29 @@ from itertools import chain
 import numpy as np
 import pyarrow as pa
 
-from ..clock.watermark import NO_LEVEL, Watermarks
-from ..columns.numeric import Ints
-from ..kinds.context import Clock
-from ..language.spec import TimeInterval
-from ..scan.lateness import is_ordered_by_time, lateness_of, no_watermarks, watermarks_of
-from ..scan.scan import Bounds, Scanned, empty_mark_rows, empty_tick_rows, falls_of, scan
-from ..scan.signals import Signals, advances, window_marks
-from ..sequences.marks import Marks, all_in_order, no_marks
-from ..sequences.sequence import Sequences, merge
-from ..state.window_state import Carry
-from .blobs import Blob, part_of, read
-from .carrying import carried, decoded, is_carry, left_behind, with_carry
-from .cuts import Cuts
-from .cutting import FIRST, LAST, WHOLE, Told, part_number, sides
-from .exchange import Read, read_chunk
-from .keeping import keep_piece, keep_signals
-from .ports import Account, Counts, Part
-from .reading import no_rows, nothing
-from .shared import Held
-from .slices import Chunk
-from .standing import NOTHING_LEFT, Left
-from .verdict import decided, here
-from .work import Work
+from ...clock.watermark import NO_LEVEL, Watermarks
+from ...columns.numeric import Ints
+from ...kinds.context import Clock
+from ...language.spec import TimeInterval
+from ...ports import Account, Counts, Part
+from ...scan.lateness import is_ordered_by_time, lateness_of, no_watermarks, watermarks_of
+from ...scan.scan import Bounds, Scanned, empty_mark_rows, empty_tick_rows, falls_of, scan
+from ...scan.signals import Signals, advances, window_marks
+from ...sequences.marks import Marks, all_in_order, no_marks
+from ...sequences.sequence import Sequences, merge
+from ...state.window_state import Carry
+from ..exchange.blocks import Blob, part_of, read
+from ..exchange.global_pass import decided, here
+from ..exchange.map_side import Read, read_chunk
+from ..exchange.range_cuts import Cuts
+from ..exchange.read_chunk import no_rows, nothing
+from ..exchange.state_blocks import carried, decoded, is_carry, left_behind, with_carry
+from ..shared import Held
+from ..tasks.sizing import Chunk
+from ..tasks.snapshot import NOTHING_LEFT, Left
+from ..tasks.task import Work
+from .segment_plan import FIRST, LAST, WHOLE, Told, part_number, sides
+from .segment_store import keep_piece, keep_signals
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,29 +14,30 @@ from functools import partial
 
 import pyarrow as pa
 
-from ..errors import DataError
-from ..language.spec import Tumbling
-from ..segments.segment_scan import chain_through
-from ..segments.summary import Summary
-from ..segments.tumbling import Stand, entered, passed, tumbling_outline
-from ..sequences.sequence import Sequences
-from .blobs import part_of
-from .cutting import FIRST, Piece, Turn
-from .exchange import read_chunk
-from .in_order import ends_of, follows, scan_chunk
-from .keeping import keep_rows, kept_rows
-from .reading import no_signals
-from .relay import Leg, next_leg, shares
-from .resuming import Each
-from .scanning import Report
-from .slices import Chunk
-from .work import Work
+from ...errors import DataError
+from ...language.spec import Tumbling
+from ...segments.segment_scan import chain_through
+from ...segments.summary import Summary
+from ...segments.tumbling import Stand, entered, passed, tumbling_outline
+from ...sequences.sequence import Sequences
+from ..exchange.blocks import part_of
+from ..exchange.map_side import read_chunk
+from ..exchange.read_chunk import no_signals
+from ..scan.segment_plan import FIRST, Piece, Turn
+from ..scan.segment_scan import Each
+from ..scan.segment_store import keep_rows, kept_rows
+from ..scan.slice_scan import Report
+from ..tasks.sizing import Chunk
+from ..tasks.task import Work
+from .sorted_input import ends_of, follows, scan_chunk
+from .task_relay import Leg, next_leg, shares
 
 
 @dataclass(frozen=True, slots=True)
 class _Baton:
-    """Where the window stands behind a chunk. ``ends``: as `windowing.engine.in_order.ends_of`, of the last chunk that
-    has rows; None where none has."""
+    """Where the window stands behind a chunk. ``ends``: as `windowing.engine.presorted.sorted_input.ends_of`, of the
+    last chunk that has rows; None where none has.
+    """
 
     stand: Stand
     ends: pa.Table | None = None

@@ -6,12 +6,12 @@ from dataclasses import dataclass, replace
 
 import pyarrow as pa
 
-from ..kinds.context import Clock
-from ..planning.plan import Plan
-from ..planning.result_schema import MARK
-from .ports import CarryFiles, Sink, Source
-from .shared import Shared
-from .standing import Start
+from ...kinds.context import Clock
+from ...planning.plan import Plan
+from ...planning.result_schema import MARK
+from ...ports import CarryFiles, Sink, Source
+from ..shared import Shared
+from .snapshot import Start
 
 FILES = "files"
 NONE = "none"

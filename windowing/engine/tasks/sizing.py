@@ -12,9 +12,9 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
-from ..kinds.context import Clock
-from ..planning.plan import Plan
-from .ports import Split
+from ...kinds.context import Clock
+from ...planning.plan import Plan
+from ...ports import Split
 
 _CELL = 8  # bytes of a value of a line
 _LEAST_TEXT = 16  # offsets and a short text

@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from ..columns.numeric import Ints
-from ..scan.row_validation import Reasons, kept_and_rejected
-from .ports import REJECT_FIELDS, Account, Batch, Counts, Split
-from .slices import Chunk
-from .work import Work
+from ...columns.numeric import Ints
+from ...ports import REJECT_FIELDS, Account, Batch, Counts, Split
+from ...scan.row_validation import Reasons, kept_and_rejected
+from .sizing import Chunk
+from .task import Work
 
 _TOLD = ("reason", "file", "line", "detail", "text")
 _ROW = "row"

@@ -9,12 +9,12 @@ from typing import TypeVar
 import numpy as np
 import pyarrow as pa
 
-from ..scan.preaggregate import can_be_combined
-from ..spark.session import Session
-from .carrying import sampled_keys
-from .cuts import Samples
-from .reading import rows_a_cell, sample_rows
-from .work import Work
+from ...scan.preaggregate import can_be_combined
+from ...spark.session import Session
+from ..tasks.task import Work
+from .range_cuts import Samples
+from .read_chunk import rows_a_cell, sample_rows
+from .state_blocks import sampled_keys
 
 T = TypeVar("T")
 _SAMPLED_SPLITS = 16

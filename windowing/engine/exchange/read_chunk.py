@@ -8,20 +8,20 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pyarrow as pa
 
-from ..columns.numeric import Ints, Mask
-from ..planning.plan import panes_only
-from ..planning.result_schema import MARK
-from ..scan.preaggregate import cell_starts
-from ..scan.row_validation import Reasons, kept_and_rejected, screen
-from ..scan.signals import Signals, window_marks
-from ..sequences.marks import Marks, no_marks
-from ..sequences.sequence import Sequences, build, joined, one_batch
-from .cuts import PLACE
-from .incoming import incoming_marks
-from .ports import Batch, Split
-from .slices import Chunk
-from .standing import behind
-from .work import Work
+from ...columns.numeric import Ints, Mask
+from ...planning.plan import panes_only
+from ...planning.result_schema import MARK
+from ...ports import Batch, Split
+from ...scan.preaggregate import cell_starts
+from ...scan.row_validation import Reasons, kept_and_rejected, screen
+from ...scan.signals import Signals, window_marks
+from ...sequences.marks import Marks, no_marks
+from ...sequences.sequence import Sequences, build, joined, one_batch
+from ..tasks.sizing import Chunk
+from ..tasks.snapshot import behind
+from ..tasks.task import Work
+from .input_marks import incoming_marks
+from .range_cuts import PLACE
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,12 +8,12 @@ from itertools import pairwise
 import numpy as np
 import pyarrow as pa
 
-from ..columns.numeric import Ints, words
-from ..planning.plan import Plan
-from ..sequences.marks import NO_FILE, Marks, no_marks, placed
-from .ports import Batch
-from .slices import Chunk
-from .work import FILES, NONE, STREAM, Work
+from ...columns.numeric import Ints, words
+from ...planning.plan import Plan
+from ...ports import Batch
+from ...sequences.marks import NO_FILE, Marks, no_marks, placed
+from ..tasks.sizing import Chunk
+from ..tasks.task import FILES, NONE, STREAM, Work
 
 
 def incoming_marks(work: Work, chunk: Chunk, batches: Sequence[Batch], rows: pa.RecordBatch, pos: Ints) -> Marks:

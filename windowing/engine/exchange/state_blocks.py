@@ -11,19 +11,19 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ..clock.watermark import Watermarks
-from ..columns.numeric import Ints, combined
-from ..planning.plan import Plan
-from ..scan.scan import Bounds, Scanned
-from ..scan.signals import Signals
-from ..sequences.sequence import Sequences
-from ..state.state_tables import key_table, read_carry, row_schema, row_table
-from ..state.window_state import Carry, Past, concatenated, joined, merged, part_of
-from .blobs import HEAD
-from .cuts import Cuts, slice_bounds, slices_of
-from .handover import Fill
-from .standing import NOTHING_LEFT, CarryPart, Left, latest, still_of_use
-from .work import Work
+from ...clock.watermark import Watermarks
+from ...columns.numeric import Ints, combined
+from ...planning.plan import Plan
+from ...scan.scan import Bounds, Scanned
+from ...scan.signals import Signals
+from ...sequences.sequence import Sequences
+from ...state.state_tables import key_table, read_carry, row_schema, row_table
+from ...state.window_state import Carry, Past, concatenated, joined, merged, part_of
+from ..tasks.snapshot import NOTHING_LEFT, CarryPart, Left, latest, still_of_use
+from ..tasks.task import Work
+from .block_transport import Fill
+from .blocks import HEAD
+from .range_cuts import Cuts, slice_bounds, slices_of
 
 
 def read_part(work: Work, part: CarryPart) -> Carry:

@@ -14,24 +14,24 @@ from typing import Any, TypeAlias
 import numpy as np
 import pyarrow as pa
 
-from ..clock.watermark import Watermarks, after
-from ..columns.numeric import Ints
-from ..kinds.context import Clock
-from ..kinds.eviction.evictions import Evictions, evictions
-from ..language.spec import Sliding, TimeInterval, Tumbling
-from ..planning.plan import Plan, panes_only
-from ..scan.lateness import is_ordered_by_time, is_read_in_order, judge, no_watermarks
-from ..scan.row_validation import with_late
-from ..scan.scan import setting_of
-from ..scan.signals import window_marks
-from ..sequences.marks import all_in_order, no_marks
-from ..sequences.sequence import merge, one_batch, order_of
-from .carrying import carried, with_carry
-from .exchange import chunk_summary
-from .reading import behind_start, no_rows, nothing, read_columns, read_rows, sequences_of
-from .shared import Shared
-from .slices import Chunk
-from .work import Work
+from ...clock.watermark import Watermarks, after
+from ...columns.numeric import Ints
+from ...kinds.context import Clock
+from ...kinds.eviction.evictions import Evictions, evictions
+from ...language.spec import Sliding, TimeInterval, Tumbling
+from ...planning.plan import Plan, panes_only
+from ...scan.lateness import is_ordered_by_time, is_read_in_order, judge, no_watermarks
+from ...scan.row_validation import with_late
+from ...scan.scan import setting_of
+from ...scan.signals import window_marks
+from ...sequences.marks import all_in_order, no_marks
+from ...sequences.sequence import merge, one_batch, order_of
+from ..shared import Shared
+from ..tasks.sizing import Chunk
+from ..tasks.task import Work
+from .map_side import chunk_summary
+from .read_chunk import behind_start, no_rows, nothing, read_columns, read_rows, sequences_of
+from .state_blocks import carried, with_carry
 
 Each: TypeAlias = Callable[[str, Callable[[Any], Any], Iterable[Any]], list[Any]]
 

@@ -9,22 +9,22 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from ..columns.numeric import combined
-from ..language.spec import Delta, Sliding, TimeInterval
-from ..scan.scan import Bounds, falls_of
-from ..scan.signals import Signals
-from ..segments.delta_chains import End
-from ..segments.segment_scan import Before, begun_before, chain_through, count_piece, held_before, scan_piece
-from ..segments.summary import looks_into_pieces_before
-from ..sequences.sequence import Sequences, taken
-from .blobs import part_of
-from .cuts import Cuts
-from .cutting import Piece, Turn, chains_of, numbered, turns_of
-from .keeping import keep_numbers, kept_numbers, kept_piece, kept_signals
-from .ports import Counts
-from .reading import no_signals
-from .scanning import Report, bits_of, written
-from .work import Work
+from ...columns.numeric import combined
+from ...language.spec import Delta, Sliding, TimeInterval
+from ...ports import Counts
+from ...scan.scan import Bounds, falls_of
+from ...scan.signals import Signals
+from ...segments.delta_chains import End
+from ...segments.segment_scan import Before, begun_before, chain_through, count_piece, held_before, scan_piece
+from ...segments.summary import looks_into_pieces_before
+from ...sequences.sequence import Sequences, taken
+from ..exchange.blocks import part_of
+from ..exchange.range_cuts import Cuts
+from ..exchange.read_chunk import no_signals
+from ..tasks.task import Work
+from .segment_plan import Piece, Turn, chains_of, numbered, turns_of
+from .segment_store import keep_numbers, kept_numbers, kept_piece, kept_signals
+from .slice_scan import Report, bits_of, written
 
 Each: TypeAlias = Callable[[str, Callable[[Any], Any], Sequence[Any]], list[Any]]
 

@@ -14,10 +14,10 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from ..columns.numeric import Ints
-from ..sequences.marks import Marks
-from ..sequences.sequence import Sequences, one_batch
-from .ports import Account, Counts, Part
+from ...columns.numeric import Ints
+from ...ports import Account, Counts, Part
+from ...sequences.marks import Marks
+from ...sequences.sequence import Sequences, one_batch
 
 HEAD = b"head"
 """Metadata of the first table of a blob: what sort of blob it is."""

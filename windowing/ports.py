@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from ..stream import StreamInfo
+from .stream import StreamInfo
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,9 +9,9 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from ..columns.numeric import Ints, Mask, combined, words
-from ..sequences.key_search import first_places
-from ..sequences.sequence import Sequences, group_codes
+from ...columns.numeric import Ints, Mask, combined, words
+from ...sequences.key_search import first_places
+from ...sequences.sequence import Sequences, group_codes
 
 PLACE = "__place"
 """Name of the column of samples and cuts that holds arrival positions."""

@@ -9,24 +9,24 @@ from functools import partial
 import numpy as np
 import pyarrow as pa
 
-from ..clock.values import clock_values
-from ..columns.numeric import Ints, combined
-from ..kinds.context import Clock
-from ..language.spec import TimeInterval, needs_clock
-from ..planning.plan import Plan
-from ..scan.lateness import Judged, judge, no_watermarks, rows_summary
-from ..scan.preaggregate import combine
-from ..scan.row_validation import with_late
-from ..sequences.marks import Marks
-from ..sequences.sequence import Sequences
-from .blobs import Blob, part_of, write
-from .cuts import Cuts, slice_places, slices_of
-from .handover import Fill
-from .ports import Account, Counts
-from .reading import behind_start, read_columns, read_rows, sequences_of
-from .rejects import reject
-from .slices import Chunk
-from .work import Work
+from ...clock.values import clock_values
+from ...columns.numeric import Ints, combined
+from ...kinds.context import Clock
+from ...language.spec import TimeInterval, needs_clock
+from ...planning.plan import Plan
+from ...ports import Account, Counts
+from ...scan.lateness import Judged, judge, no_watermarks, rows_summary
+from ...scan.preaggregate import combine
+from ...scan.row_validation import with_late
+from ...sequences.marks import Marks
+from ...sequences.sequence import Sequences
+from ..tasks.rejects import reject
+from ..tasks.sizing import Chunk
+from ..tasks.task import Work
+from .block_transport import Fill
+from .blocks import Blob, part_of, write
+from .range_cuts import Cuts, slice_places, slices_of
+from .read_chunk import behind_start, read_columns, read_rows, sequences_of
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,18 +10,18 @@ from dataclasses import replace
 
 import pyarrow as pa
 
-from ..columns.numeric import combined
-from ..segments.segment_scan import begun_before
-from ..segments.summary import looks_into_pieces_before
-from ..sequences.sequence import Sequences, one_batch, order_of
-from .cuts import PLACE, Samples
-from .cutting import Turn
-from .exchange import Read
-from .reading import no_signals
-from .resuming import scan_rows
-from .scanning import Report
-from .standing import behind
-from .work import Work
+from ...columns.numeric import combined
+from ...segments.segment_scan import begun_before
+from ...segments.summary import looks_into_pieces_before
+from ...sequences.sequence import Sequences, one_batch, order_of
+from ..exchange.map_side import Read
+from ..exchange.range_cuts import PLACE, Samples
+from ..exchange.read_chunk import no_signals
+from ..scan.segment_plan import Turn
+from ..scan.segment_scan import scan_rows
+from ..scan.slice_scan import Report
+from ..tasks.snapshot import behind
+from ..tasks.task import Work
 
 
 def may_be_in_order(work: Work, samples: Samples) -> bool:
