@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from ..conf.job import Job, with_later_keys
-from ..readers.listing import MANIFEST, NoFilesError, list_files
+from ..readers.files.listing import MANIFEST, NoFilesError, list_files
 from ..windowing.errors import ConfigError, InputError
 from ..windowing.support.redaction import restored
 from ..writers.output import manifest_in

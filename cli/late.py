@@ -18,7 +18,7 @@ from itertools import pairwise
 import pyarrow as pa
 
 from ..conf.units import Unit
-from ..readers.joint import Share, count_behind, join
+from ..readers.merged_source import Share, count_behind, join
 from ..readers.source import FileSource
 from ..windowing.engine.tasks.task import FILES
 from ..windowing.errors import ConfigError

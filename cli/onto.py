@@ -10,7 +10,7 @@ from typing import Any
 
 from ..conf.recorded import recorded
 from ..conf.units import Unit
-from ..readers.joint import JointSource
+from ..readers.merged_source import JointSource
 from ..readers.source import FileSource
 from ..windowing.engine.tasks.snapshot import start_from
 from ..windowing.engine.tasks.task import Work

@@ -10,7 +10,7 @@ import pyarrow as pa
 from pyarrow import parquet as pq
 
 from ..conf.job import Stage
-from ..readers.parquet import file_schema
+from ..readers.formats.parquet import file_schema
 from ..windowing.engine.tasks.task import FILES, NONE, STREAM
 from ..windowing.errors import ClockError, ConfigError
 from ..windowing.planning.plan import Plan, make_plan, stream_of
@@ -146,7 +146,7 @@ def _adviser(asked: Asked, source: Source) -> Callable[[str | None], str | None]
     """Return what looks for a time in an input that seems to have none."""
 
     def advise(column: str | None) -> str | None:
-        from ..readers.guesses import advise  # noqa: PLC0415 - only where a run ends with an error
+        from ..readers.time_hints import advise  # noqa: PLC0415 - only where a run ends with an error
 
         return advise(source, column, asked.reading.schema)
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from ..readers.files import Located
+from ..readers.files.file import Located
 from ..readers.open import open_result
 from ..windowing.engine.run import Outcome
 from ..windowing.engine.tasks.task import Work

@@ -8,8 +8,8 @@ from typing import Any, Literal
 from urllib.parse import unquote
 
 from ..conf.units import Kind, Unit, kind_of, unit_at, unit_of
-from ..readers.files import naming
-from ..readers.listing import MANIFEST, Found, list_files
+from ..readers.files.file import naming
+from ..readers.files.listing import MANIFEST, Found, list_files
 from ..windowing.errors import DamagedError, InputError
 from ..windowing.support.checksum import read_object, unsealed
 from ..writers.lock import Owner, is_dead

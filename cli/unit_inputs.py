@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from ..conf.units import Kind, Partitions, Unit, before_date, check_template, fill, has_date, output_of, partitions
-from ..readers.listing import Found, NoFilesError, list_files, list_folders
+from ..readers.files.listing import Found, NoFilesError, list_files, list_folders
+from ..readers.files.result_folders import order_files
 from ..readers.options import ReadOptions
-from ..readers.stream import order_files
 from ..windowing.errors import ConfigError, InputError
 from ..windowing.ports import InputFile
 from ..windowing.printable import printable

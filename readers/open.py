@@ -13,17 +13,17 @@ from ..windowing.errors import ConfigError, DamagedError, InputError
 from ..windowing.ports import InputFile, Part
 from ..windowing.stream import StreamInfo
 from ..windowing.support.suggest import did_you_mean
-from . import hive
-from .files import COMPRESSIONS, Located
-from .listing import Found, list_files
+from . import folder_columns
+from .files.file import COMPRESSIONS, Located
+from .files.listing import Found, list_files
+from .files.result_folders import STREAM_COLUMN, Files, order_files
+from .formats.parquet import ParquetReader, plan_parquet
+from .formats.split_rows import FormatReader
+from .formats.text_splits import Plan, plan_text
 from .options import Format, ReadOptions
-from .parquet import ParquetReader, plan_parquet
-from .portions import FormatReader
+from .schema.types import ColumnType, column_type
+from .schema.unify import unify
 from .source import FileSource
-from .stream import STREAM_COLUMN, Files, order_files
-from .text import Plan, plan_text
-from .types import ColumnType, column_type
-from .unify import unify
 
 Each = Callable[[Callable[[Any], Any], Sequence[Any]], list[Any]]
 
@@ -155,11 +155,11 @@ def _plan_text(
     form: Format, files: Sequence[Found], options: ReadOptions, given: Mapping[str, ColumnType], each: Each
 ) -> tuple[FormatReader, Plan]:
     # numba loads only for text
-    from . import timestamps  # noqa: PLC0415
-    from .csv import CsvReader  # noqa: PLC0415
-    from .jsonl import JsonReader  # noqa: PLC0415
-    from .ranges import cut_files  # noqa: PLC0415
-    from .records import warm  # noqa: PLC0415
+    from .files.byte_ranges import cut_files  # noqa: PLC0415
+    from .formats.csv import CsvReader  # noqa: PLC0415
+    from .formats.jsonl import JsonReader  # noqa: PLC0415
+    from .text.record_bounds import warm  # noqa: PLC0415
+    from .values import timestamps  # noqa: PLC0415
 
     warm()
     if any(kind.format and kind.unix_digits is None for kind in given.values()):
@@ -205,7 +205,9 @@ def _source(
 
 def _constants(files: Files, given: Mapping[str, ColumnType]) -> dict[str, pa.Array]:
     """Return, by column, the value that each file has from its folders, or from the result it is of."""
-    columns = hive.folder_columns([(f.place.shown, hive.folder_values(f.below)) for f in files.files], given)
+    columns = folder_columns.folder_columns(
+        [(f.place.shown, folder_columns.folder_values(f.below)) for f in files.files], given
+    )
     if files.ordinals is not None:
         columns[STREAM_COLUMN] = pa.array(files.ordinals, pa.int64())
     return columns

@@ -11,7 +11,7 @@ from typing import Literal
 
 from ..windowing.errors import Span, SpecError
 from ..windowing.support.suggest import did_you_mean
-from .formats import DIRECTIVES, SHORTHANDS, UNIX, FormatError, compile_format, missing_part
+from .schema.timestamp_formats import DIRECTIVES, SHORTHANDS, UNIX, FormatError, compile_format, missing_part
 
 Format = Literal["parquet", "csv", "jsonl"]
 SchemaTypes = tuple[tuple[str, str], ...]

@@ -15,10 +15,10 @@ from ..windowing.errors import InputError
 from ..windowing.ports import Batch, InputFile, Split
 from ..windowing.stream import StreamInfo
 from ..windowing.support.suggest import did_you_mean
-from .files import Located, check_all
-from .parquet import ParquetReader
-from .portions import FormatReader, Portion, Request, rejects_table
-from .types import ColumnType
+from .files.file import Located, check_all
+from .formats.parquet import ParquetReader
+from .formats.split_rows import FormatReader, Portion, Request, rejects_table
+from .schema.types import ColumnType
 
 _NUMBER_OR_TIME = (
     r"^\s*([-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?|[-+]?(nan|NaN|inf|Infinity)"

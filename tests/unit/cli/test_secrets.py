@@ -17,8 +17,8 @@ import wincli.writers.journal
 from support.day_results import records
 from support.in_process import wincli_here
 from support.processes import Ran, rejected, write
-from wincli.readers import listing
-from wincli.readers.files import Located
+from wincli.readers.files import listing
+from wincli.readers.files.file import Located
 from wincli.windowing.support.redaction import redacted_path
 from wincli.writers import overlap, place
 

@@ -16,7 +16,7 @@ from wincli.cli.asked import Asked, AskedStage
 from wincli.cli.unit_inputs import UnitInput, find_input, find_places, unit_job
 from wincli.conf.job import Job, Stage, defaults
 from wincli.conf.units import Kind, Unit, units
-from wincli.readers.listing import list_folders
+from wincli.readers.files.listing import list_folders
 from wincli.readers.options import ReadOptions
 from wincli.windowing.errors import ConfigError, InputError
 from wincli.windowing.language.options import Options

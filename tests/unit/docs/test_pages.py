@@ -19,9 +19,9 @@ from support.docs_pages import DOCS, ROOT, fences, missing_from, rows_of, text_o
 from support.in_process import wincli_here
 from wincli.cli import main, messages
 from wincli.conf.job import defaults
-from wincli.readers import formats
-from wincli.readers.files import COMPRESSIONS
+from wincli.readers.files.file import COMPRESSIONS
 from wincli.readers.options import TYPE_NAMES
+from wincli.readers.schema import timestamp_formats
 from wincli.windowing.aggregates.table import TABLE
 from wincli.windowing.engine.tasks import snapshot
 from wincli.windowing.language import calls, parser, policies, tokens
@@ -185,7 +185,12 @@ def test_every_command_is_told() -> None:
 
 def test_every_type_and_directive_of_a_schema_is_told() -> None:
     assert missing_from("formats", list(TYPE_NAMES)) == []
-    assert missing_from("formats", [f"%{letter}" for letter in (*formats.DIRECTIVES, *formats.SHORTHANDS)]) == []
+    assert (
+        missing_from(
+            "formats", [f"%{letter}" for letter in (*timestamp_formats.DIRECTIVES, *timestamp_formats.SHORTHANDS)]
+        )
+        == []
+    )
     assert missing_from("formats", list(COMPRESSIONS)) == []
 
 

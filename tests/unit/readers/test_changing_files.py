@@ -13,9 +13,9 @@ import pytest
 from pyarrow import fs
 
 from support.readers import read_all, source
-from wincli.readers.files import Located, check_all
-from wincli.readers.joint import Share, join
-from wincli.readers.listing import list_files
+from wincli.readers.files.file import Located, check_all
+from wincli.readers.files.listing import list_files
+from wincli.readers.merged_source import Share, join
 from wincli.windowing.errors import InputError
 
 FORMS = ("csv", "csv.gz", "jsonl", "jsonl.gz", "parquet")

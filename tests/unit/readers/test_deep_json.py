@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from support.readers import read_all, source
-from wincli.readers.records import DEEPEST, are_deep, are_objects, locate_lines
+from wincli.readers.text.record_bounds import DEEPEST, are_deep, are_objects, locate_lines
 from wincli.windowing.errors import ConfigError
 from wincli.writers.sink import check_types
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from support.readers import column, source
-from wincli.readers.listing import list_files, list_folders
+from wincli.readers.files.listing import list_files, list_folders
 from wincli.windowing.errors import ConfigError, InputError
 from wincli.writers.overlap import refuse_overlap
 from wincli.writers.place import locate

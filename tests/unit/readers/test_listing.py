@@ -162,6 +162,6 @@ def test_a_file_that_may_not_be_read(tmp_path: Path, monkeypatch: pytest.MonkeyP
     def refuse(*_: object) -> None:
         raise PermissionError(13, "Permission denied")
 
-    monkeypatch.setattr("wincli.readers.files.Located.open_file", refuse)
+    monkeypatch.setattr("wincli.readers.files.file.Located.open_file", refuse)
     with pytest.raises(InputError, match=r"x\.csv may not be read: permission denied"):
         source(tmp_path)

@@ -7,7 +7,7 @@ import pyarrow as pa
 import pytest
 
 from wincli.readers.options import parse_schema
-from wincli.readers.types import arrow_type, column_type, plain
+from wincli.readers.schema.types import arrow_type, column_type, plain
 from wincli.windowing.errors import SpecError
 
 

@@ -16,7 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from wincli.cli.late import is_settled
-from wincli.readers.joint import Share, count_behind, join
+from wincli.readers.merged_source import Share, count_behind, join
 from wincli.readers.open import open_source
 from wincli.readers.options import ReadOptions
 from wincli.readers.source import FileSource

@@ -9,10 +9,10 @@ import pyarrow.parquet as pq
 import pytest
 
 from support.readers import column, read_all, source
+from wincli.readers.formats.split_rows import Request
 from wincli.readers.open import open_source
 from wincli.readers.options import ReadOptions
-from wincli.readers.portions import Request
-from wincli.readers.types import ColumnType
+from wincli.readers.schema.types import ColumnType
 from wincli.windowing.errors import InputError
 
 

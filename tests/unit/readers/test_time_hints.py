@@ -19,11 +19,11 @@ from hypothesis import strategies as st
 from support.places import ROOT
 from wincli.cli.asked import read_job
 from wincli.cli.plans import plan_stages
-from wincli.readers.guesses import advise
-from wincli.readers.layouts import layouts_of
 from wincli.readers.open import open_source
 from wincli.readers.options import ReadOptions, SchemaTypes, parse_schema
+from wincli.readers.schema.time_layouts import layouts_of
 from wincli.readers.source import FileSource
+from wincli.readers.time_hints import advise
 from wincli.windowing.errors import ConfigError
 
 UTC = dt.UTC
@@ -269,7 +269,7 @@ def test_nothing_is_looked_at_where_no_error_is_raised(tmp_path: Path) -> None:
         "from wincli.readers.open import open_source; from wincli.readers.options import ReadOptions\n"
         f"asked = read_job({{'window': 'time(60)', 'paths': [{str(path)!r}, 'out']}})\n"
         "plan_stages(asked, open_source(asked.job.input, ReadOptions(), lambda f, items: [f(i) for i in items]))\n"
-        "print('wincli.readers.guesses' in sys.modules, 'wincli.readers.layouts' in sys.modules)"
+        "print('wincli.readers.time_hints' in sys.modules, 'wincli.readers.schema.time_layouts' in sys.modules)"
     )
     root = ROOT
     ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=root)

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from wincli.readers.kinds import join, kind_of_texts, type_of
-from wincli.readers.unify import unify, widest
+from wincli.readers.schema.kinds import join, kind_of_texts, type_of
+from wincli.readers.schema.unify import unify, widest
 from wincli.windowing.errors import InputError
 
 TYPES = [

@@ -14,11 +14,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from wincli.readers.casts import convert
 from wincli.readers.open import open_source
 from wincli.readers.options import ReadOptions, parse_schema
+from wincli.readers.schema.types import column_type
 from wincli.readers.source import FileSource
-from wincli.readers.types import column_type
+from wincli.readers.values.casts import convert
 from wincli.windowing.errors import ConfigError, SpecError
 
 UTC_US, UTC_NS = pa.timestamp("us", "UTC"), pa.timestamp("ns", "UTC")

@@ -11,10 +11,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from wincli.readers.formats.split_rows import Misfits
 from wincli.readers.open import open_source
 from wincli.readers.options import ReadOptions, parse_schema
-from wincli.readers.portions import Misfits
-from wincli.readers.types import ColumnType
+from wincli.readers.schema.types import ColumnType
 from wincli.windowing.errors import SpecError
 
 

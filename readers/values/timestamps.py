@@ -7,8 +7,8 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ..windowing.support.jit import njit
-from .formats import (
+from ...windowing.support.jit import njit
+from ..schema.timestamp_formats import (
     AM_PM,
     DAY,
     DAY_NAME,
@@ -28,7 +28,7 @@ from .formats import (
     ZONE,
     compile_format,
 )
-from .types import ColumnType, Mask
+from ..schema.types import ColumnType, Mask
 
 _PER_SECOND = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
 _MONTHS = np.array(
@@ -52,9 +52,9 @@ _MOST[FRACTION], _MOST[DAY_OF_YEAR], _MOST[EPOCH] = 9, 3, 12
 def parse_column(column: pa.ChunkedArray, want: ColumnType) -> tuple[pa.ChunkedArray, Mask | None]:
     """Parse texts to the wanted timestamp or date, exactly; also return the mask of those that do not parse.
 
-    A text must match the whole format. Fields that the format lacks are those of 1900-01-01 00:00:00; a schema text
-    may lack only those that `readers.formats.missing_part` takes for a beginning. A two-digit year is 1969 to 2068.
-    Digits of ``%f`` below the unit of the type must be zero.
+    A text must match the whole format. Fields that the format lacks are those of 1900-01-01 00:00:00; a schema text may
+    lack only those that `readers.schema.timestamp_formats.missing_part` takes for a beginning. A two-digit year is 1969
+    to 2068. Digits of ``%f`` below the unit of the type must be zero.
     """
     texts = pc.cast(column, pa.string()).combine_chunks()
     is_date = pa.types.is_date(want.type)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ..windowing.support.surrogates import readable
-from .types import Int64s
+from ...windowing.support.surrogates import readable
+from ..schema.types import Int64s
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,8 +13,8 @@ from pathlib import Path
 
 from pyarrow import fs
 
-from ..windowing.printable import printable
-from .files import Located, naming, version_of
+from ...windowing.printable import printable
+from .file import Located, naming, version_of
 
 FILE = "a file"
 FOLDER = "a folder"

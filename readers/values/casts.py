@@ -14,9 +14,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from .texts import caster
-from .types import ColumnType, Mask
-from .unix import from_unix
+from ..schema.types import ColumnType, Mask
+from .text_casts import caster
+from .unix_times import from_unix
 
 _Column: TypeAlias = "pa.ChunkedArray | pa.Array"
 _Cast = Callable[[_Column], _Column]

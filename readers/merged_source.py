@@ -18,9 +18,9 @@ import pyarrow as pa
 from ..windowing.engine.tasks.snapshot import behind
 from ..windowing.ports import Batch, InputFile, Split
 from ..windowing.sequences.sequence import one_batch
+from .schema.types import Mask
+from .schema.unify import unify
 from .source import FileSource
-from .types import Mask
-from .unify import unify
 
 
 @dataclass(frozen=True, slots=True)

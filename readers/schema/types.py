@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from .formats import UNIX, has_zone
+from .timestamp_formats import UNIX, has_zone
 
 Int64s = npt.NDArray[np.int64]
 Mask = npt.NDArray[np.bool_]
@@ -54,7 +54,7 @@ _PLAIN = (
 class ColumnType:
     """The type of a column and, where it is read from values of a form of its own, that ``format``.
 
-    It is a layout of texts, or one of `readers.formats.UNIX`.
+    It is a layout of texts, or one of `readers.schema.timestamp_formats.UNIX`.
     """
 
     type: pa.DataType

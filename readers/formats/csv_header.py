@@ -9,10 +9,10 @@ from dataclasses import dataclass
 import pyarrow as pa
 import pyarrow.csv as pcsv
 
-from .files import BadContentError
-from .ranges import MAX_RECORD, bom_size
-from .records import Dialect, locate, tally
-from .spans import Records
+from ..files.byte_ranges import MAX_RECORD, bom_size
+from ..files.file import BadContentError
+from ..text.record_bounds import Dialect, locate, tally
+from ..text.records import Records
 
 _WINDOW = 64 << 10
 

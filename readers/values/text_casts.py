@@ -57,7 +57,7 @@ def _binary(texts: pa.StringArray, kind: pa.DataType) -> pa.Array:
 
 
 def _nested(texts: pa.StringArray, kind: pa.DataType) -> pa.Array:
-    from .json_lines import parse_lines  # noqa: PLC0415 - only where there is JSON
+    from ..text.json_lines import parse_lines  # noqa: PLC0415 - only where there is JSON
 
     if not len(texts):
         return pa.array([], kind)

@@ -8,10 +8,10 @@ from itertools import groupby
 
 import pyarrow as pa
 
-from ..windowing.errors import InputError
-from ..windowing.ports import Split
-from .kinds import NOTHING, Kind, join, type_of
-from .listing import Found
+from ...windowing.errors import InputError
+from ...windowing.ports import Split
+from ..files.listing import Found
+from ..schema.kinds import NOTHING, Kind, join, type_of
 
 
 @dataclass(frozen=True, slots=True)

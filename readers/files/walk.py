@@ -12,11 +12,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 
-from ..windowing.errors import InputError
-from ..windowing.printable import printable
+from ...windowing.errors import InputError
+from ...windowing.printable import printable
+from ..folder_columns import folder_values
 from .entries import FILE, FOLDER, LEADS_NOWHERE, NOT_ALLOWED, Entry, all_below, entries, entry_at
-from .files import Located
-from .hive import folder_values
+from .file import Located
 
 MANIFEST = "_wincli/manifest.json"
 _EFFECTIVE = os.access in os.supports_effective_ids

@@ -16,11 +16,11 @@ import pyarrow.compute as pc
 
 from ..windowing.errors import SpecError
 from ..windowing.ports import Source
-from .casts import convert
-from .formats import compile_format, missing_part
-from .layouts import layouts_of
 from .options import SchemaTypes, parse_schema
-from .types import Mask, column_type
+from .schema.time_layouts import layouts_of
+from .schema.timestamp_formats import compile_format, missing_part
+from .schema.types import Mask, column_type
+from .values.casts import convert
 
 _SAMPLED = 1000
 _ENOUGH = 0.5  # of the values have to read: the others may be what made a column text

@@ -14,12 +14,12 @@ from datetime import UTC, datetime
 import pyarrow as pa
 from pyarrow import fs
 
-from ..windowing.errors import InputError
-from ..windowing.printable import printable
-from ..windowing.support.redaction import redacted_path
-from ..windowing.support.suggest import few, nearest
+from ...windowing.errors import InputError
+from ...windowing.printable import printable
+from ...windowing.support.redaction import redacted_path
+from ...windowing.support.suggest import few, nearest
 from .entries import FILE, FOLDER, LEADS_NOWHERE, NOT_ALLOWED, entries
-from .files import Located
+from .file import Located
 from .walk import MANIFEST, Spot, check_values, is_hidden, matching, spot_at, walk
 
 __all__ = ["MANIFEST", "Found", "Listing", "NoFilesError", "list_files", "list_folders"]

@@ -9,9 +9,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.json as pjson
 
-from .records import DEEPEST, are_deep, are_objects, locate_lines
-from .spans import Records
-from .types import Int64s, Mask
+from ..schema.types import Int64s, Mask
+from .record_bounds import DEEPEST, are_deep, are_objects, locate_lines
+from .records import Records
 
 _MAX_BLOCK = 2**31 - 1
 _NO_COLUMN = "_wincli_no_column"

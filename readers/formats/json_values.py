@@ -7,8 +7,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from .json_lines import parse_lines
-from .kinds import BOOL, FLOAT, INT, NOTHING, TEXT, Kind, kind_of, kind_of_texts
+from ..schema.kinds import BOOL, FLOAT, INT, NOTHING, TEXT, Kind, kind_of, kind_of_texts
+from ..text.json_lines import parse_lines
 
 _INT64 = range(-(2**63), 2**63)
 

@@ -13,13 +13,13 @@ from typing import Any, TypeAlias
 import numpy as np
 import pyarrow as pa
 
-from .casts import convert
-from .infer import infer
-from .json_lines import Lines, is_utf8, parse_lines
+from ..schema.infer import infer
+from ..schema.kinds import NOTHING, Kind, join
+from ..schema.types import ColumnType
+from ..text.json_lines import Lines, is_utf8, parse_lines
+from ..values.casts import convert
 from .json_values import kinds_of_object, parse_object, texts_of
-from .kinds import NOTHING, Kind, join
-from .portions import Misfits, first_detail
-from .types import ColumnType
+from .split_rows import Misfits, first_detail
 
 _HEAD = 64 << 10
 _SMALL = 64

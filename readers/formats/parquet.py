@@ -12,14 +12,14 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from ..windowing.errors import InputError
-from ..windowing.ports import Split
-from .casts import convert
-from .files import Located, has_changed, naming
-from .listing import Found
-from .portions import Misfits, Portion, Reject, Request, drop_misfits, first_detail
-from .text import Plan
-from .types import Int64s, plain
+from ...windowing.errors import InputError
+from ...windowing.ports import Split
+from ..files.file import Located, has_changed, naming
+from ..files.listing import Found
+from ..schema.types import Int64s, plain
+from ..values.casts import convert
+from .split_rows import Misfits, Portion, Reject, Request, drop_misfits, first_detail
+from .text_splits import Plan
 
 _THREADS = 8
 _SHORT = 1 << 16  # bytes of a column that are read as a dictionary, whatever they hold

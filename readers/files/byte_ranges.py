@@ -11,8 +11,8 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
-from ..windowing.errors import InputError
-from .files import BadContentError, Located
+from ...windowing.errors import InputError
+from .file import BadContentError, Located
 from .listing import Found
 
 WHOLE = -1  # the end of a range that is read as a stream to the end of its file

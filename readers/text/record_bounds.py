@@ -11,9 +11,9 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from ..windowing.support.jit import njit
-from .spans import Records
-from .types import Int64s, Mask
+from ...windowing.support.jit import njit
+from ..schema.types import Int64s, Mask
+from .records import Records
 
 _LF, _CR, _QUOTE = 10, 13, 34
 _TAB, _SPACE, _OPEN, _CLOSE, _BACKSLASH = 9, 32, 123, 125, 92

@@ -10,17 +10,17 @@ from functools import partial
 import numpy as np
 import pyarrow as pa
 
-from ..windowing.errors import InputError
-from ..windowing.ports import Split
-from .files import BadContentError, Located, has_changed, naming
-from .json_lines import Lines, good_lines
+from ...windowing.errors import InputError
+from ...windowing.ports import Split
+from ..files.byte_ranges import WHOLE, Range, last_line_end, line_start, stream_pieces, without_bom
+from ..files.file import BadContentError, Located, has_changed, naming
+from ..schema.kinds import NOTHING, Kind, join
+from ..schema.types import Int64s
+from ..text.json_lines import Lines, good_lines
+from ..text.record_bounds import locate_lines
 from .json_parse import infer_lines, infer_quickly, read_typed
-from .kinds import NOTHING, Kind, join
-from .portions import Portion, Request, join_portions, text_rejects
-from .ranges import WHOLE, Range, last_line_end, line_start, stream_pieces, without_bom
-from .records import locate_lines
-from .text import Stretch
-from .types import Int64s
+from .split_rows import Portion, Request, join_portions, text_rejects
+from .text_splits import Stretch
 
 _STEP = 16 << 20
 _LOOKED_AT = 1 << 16

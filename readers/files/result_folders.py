@@ -8,12 +8,12 @@ from typing import Any
 
 import pyarrow as pa
 
-from ..windowing.errors import DamagedError, InputError
-from ..windowing.stream import OWN, StreamInfo
-from ..windowing.support.checksum import read_object, unsealed
-from .files import Located, naming
+from ...windowing.errors import DamagedError, InputError
+from ...windowing.stream import OWN, StreamInfo
+from ...windowing.support.checksum import read_object, unsealed
+from ..schema.types import arrow_type
+from .file import Located, naming
 from .listing import MANIFEST, Found, Listing
-from .types import arrow_type
 
 STREAM_COLUMN = "_stream"
 

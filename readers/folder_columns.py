@@ -10,8 +10,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ..windowing.errors import InputError
-from .casts import convert
-from .types import ColumnType
+from .schema.types import ColumnType
+from .values.casts import convert
 
 _NULL = "__HIVE_DEFAULT_PARTITION__"
 

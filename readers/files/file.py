@@ -13,7 +13,7 @@ from pathlib import PurePosixPath
 import pyarrow as pa
 from pyarrow import fs
 
-from ..windowing.errors import InputError
+from ...windowing.errors import InputError
 
 COMPRESSIONS = {".gz": "gzip", ".zst": "zstd", ".bz2": "bz2"}
 _THREADS = 8

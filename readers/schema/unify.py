@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 import pyarrow as pa
 
-from ..windowing.errors import InputError
+from ...windowing.errors import InputError
 
 _UNITS = ("s", "ms", "us", "ns")
 _DIGITS = {8: 3, 16: 5, 32: 10, 64: 19}  # decimal digits of an integer of so many bits

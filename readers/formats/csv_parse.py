@@ -8,13 +8,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv as pcsv
 
-from .casts import convert
-from .infer import infer
-from .kinds import INT, TEXT, Kind
-from .portions import Misfits
-from .records import Dialect, tally
-from .texts import caster
-from .types import ColumnType
+from ..schema.infer import infer
+from ..schema.kinds import INT, TEXT, Kind
+from ..schema.types import ColumnType
+from ..text.record_bounds import Dialect, tally
+from ..values.casts import convert
+from ..values.text_casts import caster
+from .split_rows import Misfits
 
 _TRUE = ["true", "True", "TRUE"]
 _FALSE = ["false", "False", "FALSE"]

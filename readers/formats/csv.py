@@ -10,18 +10,18 @@ from itertools import chain
 import numpy as np
 import pyarrow as pa
 
-from ..windowing.errors import InputError
-from ..windowing.ports import Split
+from ...windowing.errors import InputError
+from ...windowing.ports import Split
+from ..files.byte_ranges import WHOLE, Range, last_line_end, line_start, stream_pieces
+from ..files.file import Located, has_changed, naming
+from ..schema.kinds import Kind, join
+from ..schema.types import Int64s
+from ..text.record_bounds import Dialect, Tally, locate, tally
+from ..text.records import Records
 from .csv_header import Header, read_header
 from .csv_parse import infer_csv, read_typed
-from .files import Located, has_changed, naming
-from .kinds import Kind, join
-from .portions import Portion, Request, drop_misfits, first_detail, join_portions, text_rejects
-from .ranges import WHOLE, Range, last_line_end, line_start, stream_pieces
-from .records import Dialect, Tally, locate, tally
-from .spans import Records
-from .text import Stretch
-from .types import Int64s
+from .split_rows import Portion, Request, drop_misfits, first_detail, join_portions, text_rejects
+from .text_splits import Stretch
 
 _STEP = 16 << 20
 _NOTHING = Header((), 0, 0)

@@ -10,10 +10,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ..windowing.ports import REJECT_FIELDS, Split
-from .files import Located
-from .spans import Records
-from .types import ColumnType, Int64s, Mask
+from ...windowing.ports import REJECT_FIELDS, Split
+from ..files.file import Located
+from ..schema.types import ColumnType, Int64s, Mask
+from ..text.records import Records
 
 _LONGEST = 80
 
