@@ -11,9 +11,9 @@ from ..conf.job import Job, with_later_keys
 from ..readers.files.listing import MANIFEST, NoFilesError, list_files
 from ..windowing.errors import ConfigError, InputError
 from ..windowing.support.redaction import restored
-from ..writers.output import manifest_in
-from ..writers.place import locate
-from ..writers.record import UnitRecord, WrittenOutput
+from ..writers.folders.place import locate
+from ..writers.output.output import manifest_in
+from ..writers.state.unit_record import UnitRecord, WrittenOutput
 from .asked import Asked, AskedStage, asked_of
 from .repeats import absolute
 

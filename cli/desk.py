@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from ..windowing.spark.boot import Boot, Progress
-from ..writers.lock import Owner
+from ..writers.folders.lock import Owner
 from .messages import Messages
 
 

@@ -22,8 +22,8 @@ from ..readers.merged_source import Share, count_behind, join
 from ..readers.source import FileSource
 from ..windowing.engine.tasks.task import FILES
 from ..windowing.errors import ConfigError
-from ..writers.record import Loan, UnitRecord
-from ..writers.state import State
+from ..writers.state.state import State
+from ..writers.state.unit_record import Loan, UnitRecord
 from .asked import Asked
 from .desk import Desk
 from .lost import unit_is_gone

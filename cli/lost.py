@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from pyarrow import fs
 
 from ..windowing.errors import DamagedError, WincliError
-from ..writers.faults import reason
-from ..writers.output import is_vacant, manifest_in
-from ..writers.place import MANIFEST, Place, locate
-from ..writers.record import WrittenOutput
+from ..writers.folders.os_errors import reason
+from ..writers.folders.place import MANIFEST, Place, locate
+from ..writers.output.output import is_vacant, manifest_in
+from ..writers.state.unit_record import WrittenOutput
 from .results import lacks
 
 

@@ -7,8 +7,8 @@ from typing import Any
 
 from ..conf.recorded import recorded
 from ..windowing.ports import InputFile
-from ..writers.manifest import build_manifest, stage_entry
-from ..writers.output import Output
+from ..writers.output.manifest import build_manifest, stage_entry
+from ..writers.output.output import Output
 from .asked import Asked
 from .stages import RanStage
 

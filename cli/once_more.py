@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from ..windowing.errors import ConfigError
-from ..writers.record import UnitRecord
+from ..writers.state.unit_record import UnitRecord
 from .again import ending_as
 from .asked import Asked
 from .lost import Again, loss_of

@@ -17,12 +17,12 @@ from ..windowing.engine.tasks.task import Work
 from ..windowing.errors import ConfigError
 from ..windowing.language.spec import Sliding
 from ..windowing.ports import InputFile
-from ..writers.journal import Prepared, commit_together
-from ..writers.manifest import versions
-from ..writers.record import Loan, OpenWindows, StageRecord, UnitRecord
-from ..writers.state import State
-from ..writers.state_files import StageFiles, same_tables
-from ..writers.state_staging import StateStaging
+from ..writers.output.manifest import versions
+from ..writers.state.journal import Prepared, commit_together
+from ..writers.state.stage_files import StageFiles, same_tables
+from ..writers.state.staging import StateStaging
+from ..writers.state.state import State
+from ..writers.state.unit_record import Loan, OpenWindows, StageRecord, UnitRecord
 from .asked import Asked
 from .desk import now
 from .identity import differences, identity_of

@@ -7,10 +7,10 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 
 from ..windowing.engine.tasks.rejects import reject_schema
-from ..writers.lock import Owner
-from ..writers.output import Output, open_output
-from ..writers.overlap import refuse_each_other
-from ..writers.sink import FileSink
+from ..writers.folders.lock import Owner
+from ..writers.output.output import Output, open_output
+from ..writers.output.overlap import refuse_each_other
+from ..writers.output.sink import FileSink
 from .asked import Asked
 from .naming import errors_about
 from .plans import PlannedStage

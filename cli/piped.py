@@ -16,7 +16,7 @@ from ..windowing.errors import ConfigError, InputError, OutputError
 from ..windowing.spark.masters import is_local
 from ..windowing.spark.setup import temporary_place
 from ..windowing.spark.temporary_folders import new_folder
-from ..writers.faults import reason
+from ..writers.folders.os_errors import reason
 from .asked import Asked
 
 _CHUNK = 1 << 20
@@ -75,7 +75,7 @@ class Pipes:
         """
         if self.out is None:
             return True
-        from ..writers.whole import write_whole  # noqa: PLC0415 - loads pyarrow
+        from ..writers.output.single_stream import write_whole  # noqa: PLC0415 - loads pyarrow
 
         if self.format == "parquet" and os.isatty(self.out):
             raise ConfigError("a terminal cannot show Parquet", "send stdout to a file, or say --output-format csv")

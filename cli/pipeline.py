@@ -15,7 +15,7 @@ from ..windowing.engine.tasks.task import Work
 from ..windowing.errors import DataError
 from ..windowing.ports import Counts, Part, Source, Split
 from ..windowing.spark.boot import Session
-from ..writers.journal import commit_all
+from ..writers.state.journal import commit_all
 from .asked import Asked
 from .desk import Desk, owner
 from .manifests import manifests_of

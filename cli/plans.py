@@ -18,8 +18,8 @@ from ..windowing.planning.result_schema import MARK
 from ..windowing.ports import Source
 from ..windowing.stream import StreamInfo
 from ..windowing.support.suggest import did_you_mean
-from ..writers import parquet
-from ..writers.sink import check_types
+from ..writers.formats import parquet
+from ..writers.output.sink import check_types
 from .asked import Asked, AskedStage
 from .naming import errors_about
 

@@ -10,8 +10,8 @@ from pyarrow import fs
 
 from ..conf.units import Unit
 from ..windowing.ports import InputFile
-from ..writers.output import manifest_in
-from ..writers.place import SUCCESS, Place, locate
+from ..writers.folders.place import SUCCESS, Place, locate
+from ..writers.output.output import manifest_in
 from .repeats import same_inputs, same_job
 
 

@@ -12,8 +12,8 @@ from ..conf.units import Unit, check_kind, plain_unit, unit_at, units
 from ..windowing.errors import InputError, WincliError
 from ..windowing.ports import InputFile
 from ..windowing.support.redaction import redacted_path
-from ..writers.record import UnitRecord
-from ..writers.state import State, open_state
+from ..writers.state.state import State, open_state
+from ..writers.state.unit_record import UnitRecord
 from .accounts import sum_rejected
 from .again import ending_as, plain_again
 from .asked import Asked

@@ -17,7 +17,7 @@ from ..windowing.engine.run import Outcome
 from ..windowing.engine.tasks.task import Work
 from ..windowing.planning.plan import stream_of
 from ..windowing.ports import Part, Source
-from ..writers.copy import copy_part
+from ..writers.output.convert_part import copy_part
 from .asked import Asked
 from .naming import errors_about
 from .outputs import Route

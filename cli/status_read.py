@@ -12,10 +12,10 @@ from ..readers.files.file import naming
 from ..readers.files.listing import MANIFEST, Found, list_files
 from ..windowing.errors import DamagedError, InputError
 from ..windowing.support.checksum import read_object, unsealed
-from ..writers.lock import Owner, is_dead
-from ..writers.place import Place
-from ..writers.record import OpenWindows
-from ..writers.state import StateView, is_state, read_state
+from ..writers.folders.lock import Owner, is_dead
+from ..writers.folders.place import Place
+from ..writers.state.state import StateView, is_state, read_state
+from ..writers.state.unit_record import OpenWindows
 from .accounts import Account, account_of, in_a_row, side_by_side, sum_rejected
 from .lost import local_loss_of
 from .results import lacks

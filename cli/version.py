@@ -5,6 +5,6 @@ from __future__ import annotations
 
 def version_lines() -> list[str]:
     """Return one ``name version`` line for wincli, and for all that decides its results and speed."""
-    from ..writers.manifest import versions  # noqa: PLC0415 - loads pyarrow
+    from ..writers.output.manifest import versions  # noqa: PLC0415 - loads pyarrow
 
     return [f"{name} {version}" for name, version in versions().items()]

@@ -1,4 +1,4 @@
 """Writers of results and states: one file per format, one moment at which a result is there or not.
 
-`writers.output.open_output` and `writers.state.open_state` are the ways in.
+`writers.output.output.open_output` and `writers.state.state.open_state` are the ways in.
 """

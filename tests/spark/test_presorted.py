@@ -21,7 +21,7 @@ from wincli.windowing.engine.tasks.task import NONE, Work
 from wincli.windowing.language.parser import parse_aggregate, parse_window
 from wincli.windowing.planning.plan import make_plan
 from wincli.windowing.spark.boot import Session
-from wincli.writers.sink import FileSink
+from wincli.writers.output.sink import FileSink
 
 ROWS = 4_000
 CUT = Sizes(small=0, chunk=16 << 10, slice=16 << 10)

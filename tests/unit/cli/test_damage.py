@@ -15,7 +15,7 @@ from support.day_results import day, kept, records, span
 from support.in_process import wincli_here
 from support.processes import Ran, manifest, rows, write
 from unit.cli.test_backfills import SESSIONS, Log, Seen, changed, corrections
-from wincli.writers.state_staging import StateStaging
+from wincli.writers.state.staging import StateStaging
 
 
 @pytest.fixture

@@ -17,7 +17,7 @@ import wincli.cli.onto
 from support.day_results import day, records, span, total
 from support.in_process import wincli_here
 from support.processes import Ran, manifest, tree
-from wincli.writers.journal import commit_together
+from wincli.writers.state.journal import commit_together
 
 NIGHTS = 4
 WINDOWS = ["count(2)", "delta(ts, 3)", "time(4)", "sliding, time(5), time(2)", "within 4 every 2", "punct(flag)"]

@@ -21,9 +21,9 @@ from support.processes import Ran, manifest, rows
 from wincli.cli import piped
 from wincli.cli.asked import read_job
 from wincli.windowing.errors import WincliError
-from wincli.writers import csv as csv_parts
-from wincli.writers import parquet as parquet_parts
-from wincli.writers.whole import write_whole
+from wincli.writers.formats import csv as csv_parts
+from wincli.writers.formats import parquet as parquet_parts
+from wincli.writers.output.single_stream import write_whole
 
 CSV = "user,amount\na,1\nb,2\na,3\n"
 LINES = '{"user":"a","amount":1}\n{"user":"b","amount":2}\n{"user":"a","amount":3}\n'

@@ -13,14 +13,15 @@ from unittest import mock
 import pytest
 from pyarrow import fs
 
-import wincli.writers.journal
+import wincli.writers.state.journal
 from support.day_results import records
 from support.in_process import wincli_here
 from support.processes import Ran, rejected, write
 from wincli.readers.files import listing
 from wincli.readers.files.file import Located
 from wincli.windowing.support.redaction import redacted_path
-from wincli.writers import overlap, place
+from wincli.writers.folders import place
+from wincli.writers.output import overlap
 
 FIRST, SECOND = "hunter%2Ftwo", "swordfish"
 PLAIN = ("hunter/two", FIRST, SECOND, "AKIA1234", "confsecret")
@@ -103,7 +104,7 @@ def test_no_secret_is_told_or_left_and_all_goes_on_when_it_changes(store: Store)
     assert found["run-000001"]["inputs"][0]["path"] == "s3://***@bucket/a1.csv"
     assert found["run-000001"]["job"]["spark_conf"] == {"spark.hadoop.fs.s3a.secret.key": "***"}
     with (
-        mock.patch.object(wincli.writers.journal, "_swap", side_effect=KilledError),
+        mock.patch.object(wincli.writers.state.journal, "_swap", side_effect=KilledError),
         pytest.raises(KilledError),
     ):
         run(store, 3)
@@ -130,7 +131,7 @@ def test_no_secret_is_told_or_left_and_all_goes_on_when_it_changes(store: Store)
 def test_a_commit_that_was_killed_waits_for_who_names_its_secret(store: Store) -> None:
     folder = store.folder.parent
     with (
-        mock.patch.object(wincli.writers.journal, "_swap", side_effect=KilledError),
+        mock.patch.object(wincli.writers.state.journal, "_swap", side_effect=KilledError),
         pytest.raises(KilledError),
     ):
         run(store, 1)

@@ -34,8 +34,8 @@ from wincli.windowing.errors import ConfigError, DataError, WincliError
 from wincli.windowing.language.options import Options
 from wincli.windowing.language.parser import parse_aggregate, parse_window
 from wincli.windowing.planning.plan import make_plan
-from wincli.writers.journal import commit_all
-from wincli.writers.lock import Owner
+from wincli.writers.folders.lock import Owner
+from wincli.writers.state.journal import commit_all
 
 OWNER = Owner(1, "here", "2026-11-01T00:00:00+00:00")
 STAGE: tuple[str, ...] = (

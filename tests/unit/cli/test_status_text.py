@@ -18,10 +18,10 @@ from wincli.cli.status import status_command
 from wincli.conf.units import plain_unit, unit_at
 from wincli.windowing.errors import ConfigError, InputError
 from wincli.windowing.ports import InputFile
-from wincli.writers.journal import commit_together
-from wincli.writers.lock import Owner
-from wincli.writers.record import OpenWindows, StageRecord, UnitRecord
-from wincli.writers.state import open_state
+from wincli.writers.folders.lock import Owner
+from wincli.writers.state.journal import commit_together
+from wincli.writers.state.state import open_state
+from wincli.writers.state.unit_record import OpenWindows, StageRecord, UnitRecord
 
 ME = Owner(os.getpid(), os.uname().nodename, "2026-11-07T02:00:00+00:00")
 NO_OPEN = OpenWindows(0, 0, None)

@@ -31,8 +31,8 @@ from wincli.windowing.planning import plan, result_schema
 from wincli.windowing.ports import REJECT_FIELDS, Counts, InputFile, Part
 from wincli.windowing.scan import row_validation
 from wincli.windowing.state import state_tables
-from wincli.writers.manifest import build_manifest
-from wincli.writers.record import OpenWindows, StageRecord, UnitRecord
+from wincli.writers.output.manifest import build_manifest
+from wincli.writers.state.unit_record import OpenWindows, StageRecord, UnitRecord
 
 RUN: Any = typer.main.get_command(main.app).commands["run"]  # type: ignore[attr-defined]
 

@@ -22,7 +22,7 @@ from wincli.readers.options import ReadOptions
 from wincli.readers.source import FileSource
 from wincli.windowing.engine.tasks.sizing import pack
 from wincli.windowing.errors import InputError
-from wincli.writers.record import Loan, UnitRecord
+from wincli.writers.state.unit_record import Loan, UnitRecord
 
 
 def opened(*paths: Path, **options: Any) -> FileSource:

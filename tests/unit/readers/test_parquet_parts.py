@@ -10,7 +10,7 @@ from pyarrow import fs
 
 from wincli.readers.open import open_source
 from wincli.readers.options import ReadOptions
-from wincli.writers.sink import KEPT, FileSink
+from wincli.writers.output.sink import KEPT, FileSink
 
 
 def here(function: object, items: object) -> object:

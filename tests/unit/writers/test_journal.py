@@ -16,12 +16,14 @@ from pyarrow import fs
 
 from unit.writers.test_state_units import ME, SCHEMA, held, names, put, record_of, result, run_unit, tree, value_of
 from wincli.windowing.errors import ConfigError, OutputError
-from wincli.writers import journal, output, remote, swap
-from wincli.writers import place as places
-from wincli.writers.journal import commit_all, commit_together
-from wincli.writers.lock import Owner, hold
-from wincli.writers.output import open_output
-from wincli.writers.state import State, open_state, read_state
+from wincli.writers.folders import atomic_swap, object_store
+from wincli.writers.folders import place as places
+from wincli.writers.folders.lock import Owner, hold
+from wincli.writers.output import output
+from wincli.writers.output.output import open_output
+from wincli.writers.state import journal
+from wincli.writers.state.journal import commit_all, commit_together
+from wincli.writers.state.state import State, open_state, read_state
 
 
 def settled(folder: Path) -> int | None:
@@ -100,14 +102,14 @@ def test_a_disk_that_is_full_at_any_moment(tmp_path: Path, monkeypatch: pytest.M
 
 
 def failing_swap(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
-    replace = swap.replace
+    replace = atomic_swap.replace
 
     def refuse(out: Path, new: Path, old: Path) -> None:
         if out.name == name:
             raise OSError(errno.EXDEV, "cross-device")
         replace(out, new, old)
 
-    monkeypatch.setattr(swap, "replace", refuse)
+    monkeypatch.setattr(atomic_swap, "replace", refuse)
 
 
 def test_where_the_first_output_cannot_be_replaced_nothing_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -176,7 +178,7 @@ def stopping(*_: object) -> None:
 def test_what_is_not_kept_but_cannot_be_deleted_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     put(tmp_path / "state", 1, outs(tmp_path))
     with monkeypatch.context() as patch:
-        patch.setattr("wincli.writers.state_folder.shutil.rmtree", refuse_to_delete)
+        patch.setattr("wincli.writers.state.layout.shutil.rmtree", refuse_to_delete)
         with pytest.raises(
             OutputError, match=r"unit u0 is done, but what .*/state keeps no longer cannot be deleted: p"
         ):
@@ -282,7 +284,7 @@ def test_once_the_outputs_are_in_place_others_may_write_to_them(
 
     tokens: list[str] = []
     with monkeypatch.context() as patch, open_state(str(tmp_path / "state"), ME) as state:
-        patch.setattr("wincli.writers.state_staging.StateStaging.swap", between)
+        patch.setattr("wincli.writers.state.staging.StateStaging.swap", between)
         with pytest.raises(KeyboardInterrupt):
             run_noting(state, tokens, tmp_path)
     write(tmp_path / "b", 9)
@@ -339,7 +341,7 @@ def test_an_output_in_a_store_is_completed_file_by_file(
     tmp_path: Path, store: Path, monkeypatch: pytest.MonkeyPatch, moves: int
 ) -> None:
     put_in_store(tmp_path / "state", 1)
-    move = remote._move
+    move = object_store._move
     left = [moves]
 
     def some(system: fs.FileSystem, source: str, target: str, files: Any) -> None:
@@ -350,7 +352,7 @@ def test_an_output_in_a_store_is_completed_file_by_file(
             move(system, source, target, [name])
 
     with monkeypatch.context() as patch:
-        patch.setattr(remote, "_move", some)
+        patch.setattr(object_store, "_move", some)
         try:
             put_in_store(tmp_path / "state", 2)
         except _Killed:

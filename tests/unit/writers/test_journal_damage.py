@@ -14,11 +14,12 @@ from unit.writers.test_journal import outs, put_in_store, settled, stop, stoppin
 from unit.writers.test_state_units import ME, held, names, put, tree, value_of
 from wincli.windowing.errors import ConfigError, DamagedError, OutputError
 from wincli.windowing.support.checksum import sealed
-from wincli.writers import journal, place, remote, swap
-from wincli.writers.lock import Lock, Owner, hold_lock, is_dead, read_owner
-from wincli.writers.output import open_output
-from wincli.writers.state import open_state, read_state
-from wincli.writers.state_staging import StateStaging
+from wincli.writers.folders import atomic_swap, object_store, place
+from wincli.writers.folders.lock import Lock, Owner, hold_lock, is_dead, read_owner
+from wincli.writers.output.output import open_output
+from wincli.writers.state import journal
+from wincli.writers.state.staging import StateStaging
+from wincli.writers.state.state import open_state, read_state
 
 
 def flipped(bit: int) -> Callable[[bytes], bytes]:
@@ -96,7 +97,7 @@ def test_a_commit_whose_journal_is_damaged_is_completed(
 
 @pytest.mark.parametrize("where", STOPS)
 def test_also_where_folders_cannot_be_exchanged(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, where: str) -> None:
-    monkeypatch.setattr(swap, "exchange", lambda *_: False)
+    monkeypatch.setattr(atomic_swap, "exchange", lambda *_: False)
     put(tmp_path / "state", 1, outs(tmp_path))
     STOPS[where](monkeypatch, tmp_path)
     spoil(tmp_path / "state/.journal.json", "cut")
@@ -242,7 +243,7 @@ def test_a_mark_that_does_not_read_is_not_taken_over(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, content: bytes
 ) -> None:
     """Where there is no flock the mark is all that tells of another run."""
-    monkeypatch.setattr("wincli.writers.lock._acquire", lambda _: -1)
+    monkeypatch.setattr("wincli.writers.folders.lock._acquire", lambda _: -1)
     out = place.locate(str(tmp_path / "out"))
     Path(out.lock).write_bytes(content)
     said = (
@@ -264,14 +265,14 @@ __all__ = ["store"]  # a fixture
 
 def test_an_output_in_a_store_that_is_half_moved(tmp_path: Path, store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     put_in_store(tmp_path / "state", 1)
-    move = remote._move
+    move = object_store._move
 
     def first_only(system: Any, source: str, target: str, files: Any) -> None:
         move(system, source, target, files)
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr(remote, "_move", first_only)
+        patch.setattr(object_store, "_move", first_only)
         with pytest.raises(KeyboardInterrupt):
             put_in_store(tmp_path / "state", 2)
     spoil(tmp_path / "state/.journal.json", "cut")

@@ -25,11 +25,11 @@ from contextlib import ExitStack
 import pyarrow as pa
 from wincli.windowing.ports import Part
 from wincli.writers import journal, output, swap
-from wincli.writers.lock import Owner
-from wincli.writers.output import open_output
-from wincli.writers.record import OpenWindows, StageRecord, UnitRecord
-from wincli.writers.sink import check_types
-from wincli.writers.state import open_state
+from wincli.writers.folders.lock import Owner
+from wincli.writers.output.output import open_output
+from wincli.writers.state.unit_record import OpenWindows, StageRecord, UnitRecord
+from wincli.writers.output.sink import check_types
+from wincli.writers.state.state import open_state
 
 schema = pa.schema([("n", pa.int64())])
 os.fsync = lambda fd: None  # slow, and a kill loses nothing that the kernel has

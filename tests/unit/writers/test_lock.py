@@ -16,16 +16,16 @@ import pytest
 
 from support.places import ROOT
 from wincli.windowing.errors import OutputError
-from wincli.writers import lock
-from wincli.writers.lock import Owner, hold
-from wincli.writers.output import open_output
-from wincli.writers.place import locate
+from wincli.writers.folders import lock
+from wincli.writers.folders.lock import Owner, hold
+from wincli.writers.folders.place import locate
+from wincli.writers.output.output import open_output
 
 OWNER = Owner(4242, "box7", "2026-11-01T02:00:00Z")
 CHILD = """
 import sys
-from wincli.writers.lock import Owner
-from wincli.writers.output import open_output
+from wincli.writers.folders.lock import Owner
+from wincli.writers.output.output import open_output
 with open_output(sys.argv[1], "error", [], Owner(4242, "box7", "2026-11-01T02:00:00Z")):
     print("in", flush=True)
     sys.stdin.read()

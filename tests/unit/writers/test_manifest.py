@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from wincli.windowing.ports import Counts, InputFile, Part
 from wincli.windowing.stream import StreamInfo
-from wincli.writers.manifest import build_manifest, versions
+from wincli.writers.output.manifest import build_manifest, versions
 
 
 def manifest(**changes: Any) -> dict[str, Any]:

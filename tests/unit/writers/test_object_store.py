@@ -13,11 +13,11 @@ import pytest
 from pyarrow import fs
 
 from wincli.windowing.errors import ConfigError, OutputError
-from wincli.writers import place as places
-from wincli.writers import remote
-from wincli.writers.lock import Owner
-from wincli.writers.output import open_output
-from wincli.writers.place import locate
+from wincli.writers.folders import object_store
+from wincli.writers.folders import place as places
+from wincli.writers.folders.lock import Owner
+from wincli.writers.folders.place import locate
+from wincli.writers.output.output import open_output
 
 OWNER = Owner(os.getpid(), "here", "now")
 SCHEMA = pa.schema([("window", pa.int64())])
@@ -61,13 +61,13 @@ def test_a_result_comes_whole_and_is_replaced_whole(bucket: Path) -> None:
 def test_success_goes_first_and_comes_last(bucket: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     put(1, 2)
     moves: list[list[str]] = []
-    move = remote._move
+    move = object_store._move
 
     def spy(store: fs.FileSystem, source: str, target: str, names: Any) -> None:
         moves.append(tree(bucket / "out"))
         move(store, source, target, names)
 
-    monkeypatch.setattr(remote, "_move", spy)
+    monkeypatch.setattr(object_store, "_move", spy)
     put(3, mode="overwrite")
     assert moves[0] == ["_wincli/manifest.json"]
     assert "_SUCCESS" not in moves[-1]
@@ -78,7 +78,7 @@ def test_success_goes_first_and_comes_last(bucket: Path, monkeypatch: pytest.Mon
 def test_a_run_stopped_on_the_way_can_be_repeated(bucket: Path, stop_at: int, monkeypatch: pytest.MonkeyPatch) -> None:
     put(1, 2)
     calls = iter(range(9))
-    move = remote._move
+    move = object_store._move
 
     def stop(*args: Any) -> None:
         if next(calls) == stop_at:
@@ -86,7 +86,7 @@ def test_a_run_stopped_on_the_way_can_be_repeated(bucket: Path, stop_at: int, mo
         move(*args)
 
     with monkeypatch.context() as patch:
-        patch.setattr(remote, "_move", stop)
+        patch.setattr(object_store, "_move", stop)
         with pytest.raises(KeyboardInterrupt):
             put(3, mode="overwrite")
     assert "out/_SUCCESS" not in tree(bucket)

@@ -21,10 +21,10 @@ from support.places import ROOT
 from wincli.windowing.engine.tasks.rejects import reject_schema
 from wincli.windowing.errors import ConfigError, OutputError
 from wincli.windowing.ports import Part, Sink
-from wincli.writers import swap
-from wincli.writers.lock import Owner
-from wincli.writers.output import Output, open_output
-from wincli.writers.sink import ENCODERS
+from wincli.writers.folders import atomic_swap
+from wincli.writers.folders.lock import Owner
+from wincli.writers.output.output import Output, open_output
+from wincli.writers.output.sink import ENCODERS
 
 OWNER = Owner(os.getpid(), "here", "2026-11-01T00:00:00Z")
 SCHEMA = pa.schema([("user", pa.string()), ("window", pa.int64())])
@@ -197,7 +197,7 @@ def test_an_interrupt_is_not_hidden_by_a_failing_clean_up(tmp_path: Path, monkey
 
     def interrupted() -> None:
         with open_output(str(tmp_path / "out"), "error", [], OWNER):
-            monkeypatch.setattr(swap, "_remove", refuse)
+            monkeypatch.setattr(atomic_swap, "_remove", refuse)
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt) as caught:
@@ -312,7 +312,7 @@ def test_overwrite_replaces_the_whole_result(
     put(tmp_path / "out", 1, format="csv")
     (tmp_path / "out").chmod(0o700)
     if not can_exchange:
-        monkeypatch.setattr(swap, "exchange", lambda *_: False)
+        monkeypatch.setattr(atomic_swap, "exchange", lambda *_: False)
     put(tmp_path / "out", 2, mode="overwrite")
     assert tree(tmp_path) == ["out/_SUCCESS", "out/_wincli/manifest.json", "out/part-00000.parquet"]
     assert windows_in(tmp_path / "out") == [2]
@@ -324,13 +324,13 @@ def test_exchange_swaps_two_names_or_says_that_it_cannot(tmp_path: Path) -> None
     one.mkdir()
     other.mkdir()
     (one / "1").write_text("")
-    if swap.exchange(one, other):
+    if atomic_swap.exchange(one, other):
         assert tree(tmp_path) == ["other/1"]
     else:
         assert tree(tmp_path) == ["one/1"]
     if sys.platform == "linux":
         with pytest.raises(FileNotFoundError):
-            swap.exchange(one, tmp_path / "none")
+            atomic_swap.exchange(one, tmp_path / "none")
 
 
 @pytest.mark.parametrize("can_exchange", [True, False])
@@ -351,7 +351,7 @@ def test_a_swap_that_fails_leaves_the_old_result(
         return False
 
     monkeypatch.setattr(Path, "rename", fail)
-    monkeypatch.setattr(swap, "exchange", cannot)
+    monkeypatch.setattr(atomic_swap, "exchange", cannot)
     with pytest.raises(OutputError, match="nothing was written; write to a folder that can be renamed"):
         put(tmp_path / "out", 2, mode="overwrite")
     assert windows_in(tmp_path / "out") == [1]
@@ -434,8 +434,8 @@ CHILD = """
 import os, resource, sys
 import numpy as np, pyarrow as pa
 from wincli.windowing.errors import OutputError
-from wincli.writers.lock import Owner
-from wincli.writers.output import open_output
+from wincli.writers.folders.lock import Owner
+from wincli.writers.output.output import open_output
 
 schema = pa.schema([("x", pa.float64())])
 def run(format, out):

@@ -8,8 +8,8 @@ import pytest
 from pyarrow import fs
 
 from wincli.windowing.errors import ConfigError
-from wincli.writers.overlap import refuse_overlap
-from wincli.writers.place import Place, locate
+from wincli.writers.folders.place import Place, locate
+from wincli.writers.output.overlap import refuse_overlap
 
 
 @pytest.fixture

@@ -13,8 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pyarrow import parquet as pq
 
-from wincli.writers import parquet
-from wincli.writers.schema import plain
+from wincli.writers.formats import parquet
+from wincli.writers.formats.types import plain
 
 
 def written(path: Path, table: pa.Table, schema: pa.Schema | None = None) -> pa.Table:

@@ -24,7 +24,7 @@ from support.places import ROOT
 from wincli.windowing.errors import DamagedError, OutputError
 from wincli.windowing.ports import Part
 from wincli.windowing.support.checksum import Checked
-from wincli.writers.state_files import StageFiles, same_tables
+from wincli.writers.state.stage_files import StageFiles, same_tables
 
 TYPES: list[tuple[pa.DataType, object]] = [
     (pa.null(), None),

@@ -15,17 +15,17 @@ import pytest
 from support.places import ROOT
 from unit.writers.test_state_units import ME, names, put, result, tree, value_of
 from wincli.windowing.errors import ConfigError, OutputError
-from wincli.writers import swap
-from wincli.writers.lock import Owner, age, is_dead
-from wincli.writers.output import open_output
-from wincli.writers.state import is_state, open_state, read_state
+from wincli.writers.folders import atomic_swap
+from wincli.writers.folders.lock import Owner, age, is_dead
+from wincli.writers.output.output import open_output
+from wincli.writers.state.state import is_state, open_state, read_state
 
 CHILD = """
 import sys
 from contextlib import ExitStack
-from wincli.writers.lock import Owner
-from wincli.writers.output import open_output
-from wincli.writers.state import open_state
+from wincli.writers.folders.lock import Owner
+from wincli.writers.output.output import open_output
+from wincli.writers.state.state import open_state
 owner = Owner(4242, "box7", "2026-11-07T22:47:30+00:00")
 state, *outs = sys.argv[1:]
 with open_state(state, owner) as opened, ExitStack() as stack:
@@ -111,7 +111,7 @@ def test_what_cannot_be_removed_beside_an_output_is_told(tmp_path: Path, monkeyp
     def refuse(*_: object) -> None:
         raise PermissionError(errno.EACCES, "no")
 
-    monkeypatch.setattr(swap, "_remove", refuse)
+    monkeypatch.setattr(atomic_swap, "_remove", refuse)
     with open_state(str(tmp_path / "st"), ME) as state:
         said = f"could not remove what a killed run left beside {tmp_path}/out: permission denied"
         assert state.notes[1:] == (said,)

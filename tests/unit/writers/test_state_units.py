@@ -14,12 +14,12 @@ import pytest
 
 from wincli.windowing.errors import ConfigError, InputError, OutputError
 from wincli.windowing.support.checksum import sealed
-from wincli.writers.journal import commit_together
-from wincli.writers.lock import Owner
-from wincli.writers.output import Output, open_output
-from wincli.writers.record import OpenWindows, StageRecord, UnitRecord
-from wincli.writers.state import State, open_state
-from wincli.writers.state_staging import StateStaging
+from wincli.writers.folders.lock import Owner
+from wincli.writers.output.output import Output, open_output
+from wincli.writers.state.journal import commit_together
+from wincli.writers.state.staging import StateStaging
+from wincli.writers.state.state import State, open_state
+from wincli.writers.state.unit_record import OpenWindows, StageRecord, UnitRecord
 
 ME = Owner(os.getpid(), "here", "2026-11-08T02:00:00+00:00")
 SCHEMA = pa.schema([("n", pa.int64())])

@@ -21,9 +21,9 @@ CHILD = '''
 import json, os, pathlib, shutil, signal, sys, tempfile
 import pyarrow as pa
 from wincli.writers import swap
-from wincli.writers.lock import Owner
-from wincli.writers.output import open_output
-from wincli.writers.sink import check_types
+from wincli.writers.folders.lock import Owner
+from wincli.writers.output.output import open_output
+from wincli.writers.output.sink import check_types
 
 base, old, can_exchange, since = sys.argv[1], sys.argv[2] == "old", sys.argv[3] == "exchange", sys.argv[4]
 schema = pa.schema([("n", pa.int64())])
@@ -149,8 +149,8 @@ def test_killed_while_writing_the_first_result(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("complete", [True, False])
 def test_a_swap_killed_between_its_two_renames_goes_on_or_back(tmp_path: Path, complete: bool) -> None:
-    from wincli.writers.place import locate
-    from wincli.writers.swap import tidy
+    from wincli.writers.folders.atomic_swap import tidy
+    from wincli.writers.folders.place import locate
 
     place = locate(str(tmp_path / "out"))
     old, new = Path(place.beside("old", "0" * 12)), Path(place.beside("new", "0" * 12))

@@ -17,7 +17,7 @@ from pyarrow import csv as arrow_csv
 from pyarrow import json as arrow_json
 
 from wincli.windowing.errors import DataError
-from wincli.writers import csv, jsonl, text
+from wincli.writers.formats import csv, jsonl, text
 
 
 def as_csv(table: pa.Table) -> str:

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from wincli.windowing.errors import ConfigError, DamagedError
 from wincli.windowing.ports import InputFile, Part
 from wincli.windowing.support.checksum import checksum
-from wincli.writers.record import Loan, OpenWindows, StageRecord, UnitRecord, WrittenOutput
+from wincli.writers.state.unit_record import Loan, OpenWindows, StageRecord, UnitRecord, WrittenOutput
 
 TEXT = st.text(max_size=8)
 PLAIN = st.recursive(

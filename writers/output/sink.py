@@ -11,11 +11,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from pyarrow import fs
 
-from ..windowing.errors import ConfigError
-from ..windowing.ports import Part
-from . import csv, jsonl, parquet, rejects, swap
-from .faults import writing
-from .place import REJECTED, new_token
+from ...windowing.errors import ConfigError
+from ...windowing.ports import Part
+from ..folders import atomic_swap
+from ..folders.os_errors import writing
+from ..folders.place import REJECTED, new_token
+from ..formats import csv, jsonl, parquet, rejects
 
 Format = Literal["parquet", "csv", "jsonl"]
 Encoder = Callable[[Iterable[pa.Table], pa.Schema, "IO[bytes] | pa.NativeFile"], None]
@@ -141,7 +142,7 @@ def _write_local(path: Path, encode: Encoder, tables: Iterable[pa.Table], schema
         with pa.OSFile(str(attempt), "wb") as file:
             encode(tables, schema, file)
         if is_kept:
-            swap.sync(attempt)  # here, where it runs beside other tasks, and on the machine that wrote it
+            atomic_swap.sync(attempt)  # here, where it runs beside other tasks, and on the machine that wrote it
         attempt.replace(path)
     except BaseException:
         attempt.unlink(missing_ok=True)

@@ -14,9 +14,9 @@ from pathlib import Path
 
 from pyarrow import fs
 
-from ..windowing.errors import ConfigError, InputError
-from .faults import reason
-from .place import Place, locate, resolve
+from ...windowing.errors import ConfigError, InputError
+from ..folders.os_errors import reason
+from ..folders.place import Place, locate, resolve
 
 _REMEDY = "choose an output folder apart from the inputs"
 _REMEDY_EACH = "give each stage an output folder of its own"

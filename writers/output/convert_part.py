@@ -9,9 +9,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import parquet
 
-from ..windowing.planning.result_schema import MARK
-from ..windowing.ports import Part
-from .faults import writing
+from ...windowing.planning.result_schema import MARK
+from ...windowing.ports import Part
+from ..folders.os_errors import writing
 from .sink import FileSink
 
 _ROWS = 1 << 16  # at a time: a part may be larger than what a task should hold

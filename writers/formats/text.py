@@ -9,7 +9,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ..windowing.errors import DataError
+from ...windowing.errors import DataError
 
 _BATCH_ROWS = 1 << 16  # a dozen columns of these stay in the cache
 _BATCH_BYTES = 1 << 26  # far from the 2 GiB of text that one array may hold

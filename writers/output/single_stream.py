@@ -10,7 +10,7 @@ from typing import IO
 import pyarrow as pa
 from pyarrow import parquet as pq
 
-from . import parquet
+from ..formats import parquet
 from .sink import PART, Format
 
 _HEADER = 1 << 24  # bytes that the names of columns stay below

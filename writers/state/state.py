@@ -10,16 +10,14 @@ from typing import TypeVar
 
 from pyarrow import fs
 
-from ..windowing.errors import ConfigError, DamagedError, OutputError
-from ..windowing.printable import printable
-from .faults import writing
+from ...windowing.errors import ConfigError, DamagedError, OutputError
+from ...windowing.printable import printable
+from ..folders.lock import Lock, Owner, hold_lock, read_owner
+from ..folders.os_errors import writing
+from ..folders.place import Place, locate, new_token, resolve
+from ..output.output import make_folders
 from .journal_rebuild import read_or_rebuild
-from .lock import Lock, Owner, hold_lock, read_owner
-from .output import make_folders
-from .place import Place, locate, new_token, resolve
-from .record import UnitRecord, WrittenOutput
-from .state_files import StageFiles
-from .state_folder import (
+from .layout import (
     FORMAT,
     JOURNAL,
     LAST_ERROR,
@@ -35,8 +33,10 @@ from .state_folder import (
     refuse_content,
     remove,
 )
-from .state_recovery import recover
-from .state_staging import StateStaging
+from .recovery import recover
+from .stage_files import StageFiles
+from .staging import StateStaging
+from .unit_record import UnitRecord, WrittenOutput
 
 T = TypeVar("T")
 

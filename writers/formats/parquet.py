@@ -34,7 +34,7 @@ import numpy as np
 import pyarrow as pa
 from pyarrow import parquet
 
-from .schema import is_bytes, is_integral, plain
+from .types import is_bytes, is_integral, plain
 
 ROW_GROUP = 1 << 20  # rows; what the next stage reads in one go, and so the least it can share out
 _COMPRESSION = "snappy"

@@ -16,8 +16,8 @@ import pyarrow as pa
 from pyarrow import csv
 
 from .json_text import json_text
-from .schema import plain
 from .text import batches, check_years, hexadecimal, in_utc, is_binary
+from .types import plain
 
 
 def encode(tables: Iterable[pa.Table], schema: pa.Schema, file: IO[bytes] | pa.NativeFile) -> None:

@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from ..windowing.errors import OutputError
-from . import swap
-from .faults import writing
-from .record import StageRecord, UnitRecord, WrittenOutput
-from .sink import is_attempt
-from .state_files import StageFiles, is_part
-from .state_folder import RECORD, check_name, former, put, staged
+from ...windowing.errors import OutputError
+from ..folders import atomic_swap
+from ..folders.os_errors import writing
+from ..output.sink import is_attempt
+from .layout import RECORD, check_name, former, put, staged
+from .stage_files import StageFiles, is_part
+from .unit_record import StageRecord, UnitRecord, WrittenOutput
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +58,7 @@ class StateStaging:
             self._check_parts(stage, Path(self.stage(stage.name).folder))
         with writing(f"{self.shown}/{self.label}"):
             for stage in record.stages:
-                swap.sync(self.folder / stage.name)
+                atomic_swap.sync(self.folder / stage.name)
             put(self.folder / RECORD, record.to_json())
 
     def swap(self) -> None:
@@ -82,7 +82,7 @@ class StateStaging:
 
 def put_unit_in_place(root: Path, label: str, token: str) -> None:
     """Make the unit that the run ``token`` has written the unit ``label``. Raises `OSError`."""
-    swap.replace(root / label, staged(root, token), former(root, token))
+    atomic_swap.replace(root / label, staged(root, token), former(root, token))
 
 
 def is_unit_of(folder: Path, run: str) -> bool:

@@ -7,12 +7,12 @@ from pathlib import Path
 
 from pyarrow import fs
 
-from ..windowing.errors import DamagedError
+from ...windowing.errors import DamagedError
+from ..folders.place import SUCCESS, Place, locate
+from ..output.output import manifest_in
 from .journal import GIVE_UP, Journal, PromisedOutput, is_whole, read_journal
-from .output import manifest_in
-from .place import SUCCESS, Place, locate
-from .record import UnitRecord, WrittenOutput
-from .state_folder import JOURNAL, RECORD
+from .layout import JOURNAL, RECORD
+from .unit_record import UnitRecord, WrittenOutput
 
 
 def read_or_rebuild(root: Path) -> Journal | None:

@@ -18,10 +18,10 @@ from pathlib import Path
 import pyarrow as pa
 from pyarrow import fs
 
-from ..windowing.errors import ConfigError
-from ..windowing.printable import printable
-from ..windowing.support.redaction import redacted_path
-from .faults import writing
+from ...windowing.errors import ConfigError
+from ...windowing.printable import printable
+from ...windowing.support.redaction import redacted_path
+from .os_errors import writing
 
 MANIFEST = "_wincli/manifest.json"
 SUCCESS = "_SUCCESS"

@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from ..windowing.errors import ConfigError, DamagedError
-from ..windowing.ports import Counts, InputFile, Part
-from ..windowing.support.checksum import CHECKSUM, read_object, sealed, unsealed
+from ...windowing.errors import ConfigError, DamagedError
+from ...windowing.ports import Counts, InputFile, Part
+from ...windowing.support.checksum import CHECKSUM, read_object, sealed, unsealed
 
 FORMAT = 2
 """Goes up when a key of the record changes its meaning. 1 had no checksums."""

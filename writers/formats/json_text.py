@@ -9,9 +9,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ..windowing.support.surrogates import readable
-from .schema import is_list
+from ...windowing.support.surrogates import readable
 from .text import check_years, content, far_ticks, hexadecimal, in_utc, is_binary
+from .types import is_list
 
 
 def json_text(array: pa.Array, name: str, exact: bool = False) -> pa.StringArray:

@@ -12,13 +12,13 @@ from typing import Any, Literal
 import pyarrow as pa
 from pyarrow import fs
 
-from ..windowing.errors import ConfigError, OutputError
-from ..windowing.support.checksum import read_object, sealed, unsealed
-from . import remote, swap
-from .faults import reason, writing
-from .lock import Owner, hold
+from ...windowing.errors import ConfigError, OutputError
+from ...windowing.support.checksum import read_object, sealed, unsealed
+from ..folders import atomic_swap, object_store
+from ..folders.lock import Owner, hold
+from ..folders.os_errors import reason, writing
+from ..folders.place import MANIFEST, REJECTED, SUCCESS, Place, locate, new_token
 from .overlap import refuse_overlap
-from .place import MANIFEST, REJECTED, SUCCESS, Place, locate, new_token
 from .sink import FileSink, Format, check_types, is_attempt
 
 Mode = Literal["error", "overwrite"]
@@ -83,7 +83,7 @@ class Output:
 
     def _check_parts(self, parts: Sequence[Mapping[str, Any]]) -> None:
         store = self.place.fs
-        paths = {path.removeprefix(self.staging + "/"): path for path in remote.files(store, self.staging)}
+        paths = {path.removeprefix(self.staging + "/"): path for path in object_store.files(store, self.staging)}
         there = {name for name in paths if not is_attempt(name)}
         for killed in paths.keys() - there:
             store.delete_file(paths[killed])
@@ -100,13 +100,13 @@ class Output:
         with self.place.fs.open_output_stream(path) as file:
             file.write(content)
         if self.place.local:
-            swap.sync(Path(path))
+            atomic_swap.sync(Path(path))
 
     def _sync_folders(self) -> None:
         root = Path(self.staging)
         for folder in (root / REJECTED, (root / MANIFEST).parent, root):
             if folder.is_dir():
-                swap.sync(folder)
+                atomic_swap.sync(folder)
 
 
 @contextmanager
@@ -162,12 +162,12 @@ def _close(output: Output) -> None:
 
 def put_in_place(place: Place, token: str) -> None:
     """Make the staging folder with id ``token`` the output. Raises `OSError`."""
-    (swap.swap_in if place.local else remote.move_in)(place, token)
+    (atomic_swap.swap_in if place.local else object_store.move_in)(place, token)
 
 
 def tidy(place: Place) -> None:
     """Remove what runs of an output left beside it. Only for who holds its lock. Raises `OSError`."""
-    (swap if place.local else remote).tidy(place)
+    (swap if place.local else object_store).tidy(place)
 
 
 def manifest_in(place: Place, folder: str) -> dict[str, Any] | None:
@@ -234,5 +234,5 @@ def _refuse_content(place: Place, mode: Mode) -> None:
 def is_vacant(place: Place) -> bool:
     """Whether an output is absent, or an empty folder. Raises `OSError`."""
     if place.local:
-        return swap.is_vacant(Path(place.path))
+        return atomic_swap.is_vacant(Path(place.path))
     return not place.fs.get_file_info(fs.FileSelector(place.path, allow_not_found=True))

@@ -17,12 +17,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ..windowing.errors import ConfigError, DamagedError
-from ..windowing.support.checksum import read_object, sealed, unsealed
-from . import swap
-from .faults import reason
-from .place import new_token
-from .record import UnitRecord, WrittenOutput, newer
+from ...windowing.errors import ConfigError, DamagedError
+from ...windowing.support.checksum import read_object, sealed, unsealed
+from ..folders import atomic_swap
+from ..folders.os_errors import reason
+from ..folders.place import new_token
+from .unit_record import UnitRecord, WrittenOutput, newer
 
 FORMAT = 1
 """Of the folder; goes up when its layout changes."""
@@ -40,12 +40,12 @@ def put(path: Path, content: str) -> None:
     half = _half(path)
     try:
         half.write_text(content, encoding="utf-8")
-        swap.sync(half)
+        atomic_swap.sync(half)
         half.replace(path)
     except BaseException:
         half.unlink(missing_ok=True)
         raise
-    swap.sync(path.parent)
+    atomic_swap.sync(path.parent)
 
 
 def put_json(path: Path, told: Mapping[str, Any]) -> None:

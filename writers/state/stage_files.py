@@ -14,14 +14,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import parquet
 
-from ..windowing.errors import DamagedError
-from ..windowing.ports import Part
-from ..windowing.state.state_tables import POS
-from ..windowing.support.checksum import Checked, checksum
-from . import swap
-from .faults import reason, writing
-from .place import new_token
-from .schema import is_bytes
+from ...windowing.errors import DamagedError
+from ...windowing.ports import Part
+from ...windowing.state.state_tables import POS
+from ...windowing.support.checksum import Checked, checksum
+from ..folders import atomic_swap
+from ..folders.os_errors import reason, writing
+from ..folders.place import new_token
+from ..formats.types import is_bytes
 
 _COMPRESSION = "zstd"  # kept for many nights and read once
 _RESTORE = (
@@ -117,7 +117,7 @@ class StageFiles:
                 with attempt.open("wb") as file:
                     checked = Checked(file)
                     parquet.write_table(_writable(table), checked, compression=_COMPRESSION)
-                swap.sync(attempt)
+                atomic_swap.sync(attempt)
                 attempt.replace(path)
             except BaseException:
                 attempt.unlink(missing_ok=True)

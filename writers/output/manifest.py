@@ -10,9 +10,9 @@ from typing import Any
 
 import pyarrow as pa
 
-from ..windowing.ports import Counts, InputFile, Part
-from ..windowing.stream import StreamInfo
-from .schema import plain
+from ...windowing.ports import Counts, InputFile, Part
+from ...windowing.stream import StreamInfo
+from ..formats.types import plain
 
 FORMAT = 1
 """Goes up when a key of the manifest changes its meaning."""

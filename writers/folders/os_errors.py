@@ -6,7 +6,7 @@ import errno
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from ..windowing.errors import OutputError
+from ...windowing.errors import OutputError
 
 _REMEDIES = {
     errno.ENOSPC: "free some space there, or write to another disk",

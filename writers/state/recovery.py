@@ -9,18 +9,18 @@ from pathlib import Path
 
 from pyarrow import fs
 
-from ..windowing.errors import ConfigError, DamagedError, OutputError, WincliError
-from ..windowing.support.redaction import restored
-from . import remote
-from .faults import reason, writing
+from ...windowing.errors import ConfigError, DamagedError, OutputError, WincliError
+from ...windowing.support.redaction import restored
+from ..folders import object_store
+from ..folders.lock import Owner, hold
+from ..folders.os_errors import reason, writing
+from ..folders.place import SUCCESS, Place, locate
+from ..output.output import manifest_in, put_in_place, tidy
 from .journal import Journal, PromisedOutput, finish, is_whole, read_journal, strike
 from .journal_rebuild import rebuild
-from .lock import Owner, hold
-from .output import manifest_in, put_in_place, tidy
-from .place import SUCCESS, Place, locate
-from .record import WrittenOutput
-from .state_folder import RUNNING, former, read_records, read_running, remove, staged, sweep
-from .state_staging import is_unit_of, put_unit_in_place
+from .layout import RUNNING, former, read_records, read_running, remove, staged, sweep
+from .staging import is_unit_of, put_unit_in_place
+from .unit_record import WrittenOutput
 
 
 def recover(root: Path, shown: str, owner: Owner, named: Sequence[str] = ()) -> list[str]:
@@ -134,7 +134,7 @@ def _put_in_place(place: Place, output: PromisedOutput, run: str) -> None:
         put_in_place(place, output.token)
         return
     staging = place.beside("new", output.token)
-    for path in sorted(remote.files(place.fs, staging), key=lambda path: path.endswith(f"/{SUCCESS}")):
+    for path in sorted(object_store.files(place.fs, staging), key=lambda path: path.endswith(f"/{SUCCESS}")):
         target = place.path + path.removeprefix(staging)
         place.fs.create_dir(target.rpartition("/")[0], recursive=True)
         place.fs.move(path, target)

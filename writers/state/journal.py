@@ -13,13 +13,13 @@ from typing import Any
 
 from pyarrow import fs
 
-from ..windowing.errors import DamagedError, OutputError
-from .faults import reason, writing
-from .output import Output, manifest_in
-from .place import SUCCESS, Place, locate
-from .record import UnitRecord
-from .state_folder import JOURNAL, LAST_ERROR, former, prune, put_json, read_json, read_last_error, remove, staged
-from .state_staging import StateStaging
+from ...windowing.errors import DamagedError, OutputError
+from ..folders.os_errors import reason, writing
+from ..folders.place import SUCCESS, Place, locate
+from ..output.output import Output, manifest_in
+from .layout import JOURNAL, LAST_ERROR, former, prune, put_json, read_json, read_last_error, remove, staged
+from .staging import StateStaging
+from .unit_record import UnitRecord
 
 GIVE_UP = "delete it to give its unit up, look what is in the outputs of that, and run it again with --mode overwrite"
 """What one may do about a journal that is beyond repair."""

@@ -14,8 +14,8 @@ from pathlib import Path
 
 from pyarrow import fs
 
-from ..windowing.errors import OutputError
-from .faults import writing
+from ...windowing.errors import OutputError
+from .os_errors import writing
 from .place import Place
 
 _LONGEST = 1 << 12  # bytes of a lock file, far more than it has
