@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from ..conf.job import PIPE, Job, Stage
-from ..conf.job_file import read_job_file
-from ..conf.making import make_job, pairs
-from ..conf.values import origin_seconds
+from ..conf.job_builder import make_job, pairs
+from ..conf.job_files.parser import read_job_file
+from ..conf.option_values import origin_seconds
 from ..readers.options import ReadOptions, parse_schema
 from ..windowing.errors import ConfigError
 from ..windowing.language.aggregate_names import ALIASES

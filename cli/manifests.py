@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ..conf.recorded import recorded
+from ..conf.recorded_job import recorded
 from ..windowing.ports import InputFile
 from ..writers.output.manifest import build_manifest, stage_entry
 from ..writers.output.output import Output

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from ..conf.job import SHARED_KEYS, SINGLE_KEYS
-from ..conf.job_layers import ONLY
-from ..conf.mistakes import with_keys
+from ..conf.job_files.layers import ONLY
+from ..conf.problems import with_keys
 from ..windowing.errors import WincliError
 from .asked import Asked
 

@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from typing import Any
 
-from ..conf.recorded import recorded
+from ..conf.recorded_job import recorded
 from ..conf.units import Unit
 from ..readers.merged_source import JointSource
 from ..readers.source import FileSource

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from ..conf.recorded import secrets_of
+from ..conf.recorded_job import secrets_of
 from ..conf.spark import spark_settings
 from ..windowing.spark.boot import Boot, boot
 from ..windowing.spark.masters import is_local

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 
-from ..conf.recorded import paths_of, recorded
+from ..conf.recorded_job import paths_of, recorded
 from ..conf.units import Unit, check_kind, plain_unit, unit_at, units
 from ..windowing.errors import InputError, WincliError
 from ..windowing.ports import InputFile

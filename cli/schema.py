@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from ..conf.job_schema import file_schema
+from ..conf.job_files.schema import file_schema
 
 
 def schema_text() -> str:

@@ -1,7 +1,7 @@
 """The model of a job: everything a run can be asked to do.
 
-The descriptions are those that the JSON Schema of job files shows (`conf.job_schema`). What values may be is said in
-`conf.values`, how a job comes from flags and a job file in `conf.job_layers`.
+The descriptions are those that the JSON Schema of job files shows (`conf.job_files.schema`). What values may be is said
+in `conf.option_values`, how a job comes from flags and a job file in `conf.job_files.layers`.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any, Literal
 import yaml
 from pydantic import BaseModel, ConfigDict, Field
 
-from .values import Calls, Names, Origin, Seconds, Settings, Size, StageName, Texts, Types, Window
+from .option_values import Calls, Names, Origin, Seconds, Settings, Size, StageName, Texts, Types, Window
 
 
 def _key(text: str, **more: Any) -> Any:

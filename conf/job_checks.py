@@ -7,7 +7,7 @@ from typing import Any
 
 from ..windowing.errors import ConfigError
 from .job import PIPE
-from .mistakes import At, Mistake
+from .problems import At, Mistake
 from .units import has_date, units
 
 Values = Mapping[str, Any]

@@ -10,7 +10,7 @@ import pytest
 
 from wincli.cli.messages import Messages
 from wincli.cli.progress import show_progress
-from wincli.conf.mistakes import Mistake, told
+from wincli.conf.problems import Mistake, told
 from wincli.windowing.errors import ConfigError, Span, SpecError
 from wincli.windowing.printable import shown
 from wincli.windowing.spark.boot import Progress

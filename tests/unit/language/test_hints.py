@@ -10,8 +10,8 @@ import pytest
 from support.in_process import wincli_here
 from wincli.cli.asked import read_job
 from wincli.cli.variables import strange_variables
-from wincli.conf.paths import expanded
-from wincli.conf.values import names
+from wincli.conf.job_files.path_variables import expanded
+from wincli.conf.option_values import names
 from wincli.readers.options import parse_schema
 from wincli.windowing.errors import ConfigError, SpecError, WincliError
 from wincli.windowing.language.parser import parse_aggregate, parse_duration, parse_window

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from wincli.cli.repeats import same_inputs, same_job
-from wincli.conf.job_file import read_job_file
-from wincli.conf.making import make_job, pairs
-from wincli.conf.recorded import paths_of, recorded, secrets_of
+from wincli.conf.job_builder import make_job, pairs
+from wincli.conf.job_files.parser import read_job_file
+from wincli.conf.recorded_job import paths_of, recorded, secrets_of
 from wincli.readers.options import parse_schema
 from wincli.windowing.errors import ConfigError
 from wincli.windowing.ports import InputFile

@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 import re
 
-from ..windowing.errors import ConfigError
-from ..windowing.support.suggest import nearest
+from ...windowing.errors import ConfigError
+from ...windowing.support.suggest import nearest
 
 _VARIABLE = re.compile(r"\$\$|\$\{([^}]*)\}")
 

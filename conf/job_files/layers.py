@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from .job import PIPE, SHARED_KEYS, SINGLE_KEYS, defaults
+from ..job import PIPE, SHARED_KEYS, SINGLE_KEYS, defaults
 
 Values = Mapping[str, Any]
 _TO_STDOUT = {"output_format": "csv", "plain": True}  # who reads a pipe wants rows, and marks mean nothing there

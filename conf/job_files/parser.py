@@ -13,13 +13,13 @@ from typing import Any
 
 import yaml
 
-from ..windowing.errors import ConfigError
-from ..windowing.language.spec import column_text
-from ..windowing.support.suggest import nearest, short
-from .job import SHARED_KEYS, SINGLE_KEYS
-from .job_schema import file_schema, types_of
-from .mistakes import At, Mistake, place
-from .paths import expanded
+from ...windowing.errors import ConfigError
+from ...windowing.language.spec import column_text
+from ...windowing.support.suggest import nearest, short
+from ..job import SHARED_KEYS, SINGLE_KEYS
+from ..problems import At, Mistake, place
+from .path_variables import expanded
+from .schema import file_schema, types_of
 from .yaml_nodes import found, kind_of, read_root, text_of
 
 _WORDS = {

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from functools import cache
 from typing import Any
 
-from .job import SHARED_KEYS, SINGLE_KEYS, Job, Stage, defaults
+from ..job import SHARED_KEYS, SINGLE_KEYS, Job, Stage, defaults
 
 
 @cache

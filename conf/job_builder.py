@@ -14,9 +14,9 @@ from ..windowing.support.redaction import MASK, is_secret
 from ..windowing.support.suggest import did_you_mean, short
 from .job import SHARED_KEYS, SINGLE_KEYS, Job
 from .job_checks import check_together
-from .job_file import JobFile
-from .job_layers import layered
-from .mistakes import At, Mistake, option, place, told
+from .job_files.layers import layered
+from .job_files.parser import JobFile
+from .problems import At, Mistake, option, place, told
 
 _EXAMPLES = {
     "window": "SPEC, for example {} 'delta(ts, 60)'",

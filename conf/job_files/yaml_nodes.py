@@ -7,9 +7,9 @@ from pathlib import Path
 
 import yaml
 
-from ..windowing.errors import ConfigError
-from ..windowing.support.redaction import MASK
-from ..windowing.support.suggest import nearest, short
+from ...windowing.errors import ConfigError
+from ...windowing.support.redaction import MASK
+from ...windowing.support.suggest import nearest, short
 
 _DEPTH = 20
 _TAG = "tag:yaml.org,2002:"
