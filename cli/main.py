@@ -12,11 +12,11 @@ import typer
 from ..windowing.errors import ConfigError, WincliError
 from ..windowing.support.module_path import leave_out_working_folder
 from ..windowing.support.suggest import nearest, short
-from . import options
-from .help_page import GroupedCommand
-from .messages import CLOSED, OK, UNEXPECTED, USAGE, Messages, Stopped, exit_code
-from .stopping import stop_on_signals
-from .streams import ReaderGoneError, guard_streams
+from .arguments import options
+from .arguments.help_page import GroupedCommand
+from .console.messages import CLOSED, OK, UNEXPECTED, USAGE, Messages, Stopped, exit_code
+from .console.signals import stop_on_signals
+from .console.streams import ReaderGoneError, guard_streams
 
 app = typer.Typer(
     name="wincli",
@@ -115,7 +115,7 @@ def run(
     verbose: options.Verbose = 0,
 ) -> int:
     """Apply a window to the event logs in IN and write one row per pane to OUT; or run a job file."""
-    from .run import run_command  # noqa: PLC0415 - loads pyarrow, numba and Spark
+    from .commands.run import run_command  # noqa: PLC0415 - loads pyarrow, numba and Spark
 
     asked = {name: value for name, value in locals().items() if name not in ("run_command", "quiet", "verbose")}
     return run_command(asked, -1 if quiet else verbose)
@@ -124,7 +124,7 @@ def run(
 @app.command()
 def schema() -> None:
     """Print the JSON Schema of job files, for editors."""
-    from .schema import schema_text  # noqa: PLC0415 - loads pydantic and yaml
+    from .commands.schema import schema_text  # noqa: PLC0415 - loads pydantic and yaml
 
     typer.echo(schema_text())
 
@@ -135,7 +135,7 @@ def status(
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object, for machines.")] = False,
 ) -> None:
     """Print what a state, the outputs of a range, or one result came to."""
-    from .status import status_command  # noqa: PLC0415 - loads pyarrow
+    from .commands.status import status_command  # noqa: PLC0415 - loads pyarrow
 
     status_command(path, as_json, Messages())
 
@@ -143,7 +143,7 @@ def status(
 @app.command()
 def version() -> None:
     """Print the versions of wincli and of what it computes with."""
-    from .version import version_lines  # noqa: PLC0415
+    from .commands.version import version_lines  # noqa: PLC0415
 
     typer.echo("\n".join(version_lines()))
 

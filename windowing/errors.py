@@ -1,7 +1,7 @@
 """Every error a user can cause, by what kind of thing went wrong.
 
 A message says what happened and where; ``do`` says what to do about it. Which exit code and which
-words go before it belong to the command line (``cli/messages.py``); a library user catches `WincliError`.
+words go before it belong to the command line (``cli/console/messages.py``); a library user catches `WincliError`.
 """
 
 from __future__ import annotations

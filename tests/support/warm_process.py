@@ -13,8 +13,8 @@ import os
 import sys
 from typing import Any
 
-import wincli.cli.progress
-import wincli.cli.run
+import wincli.cli.commands.run
+import wincli.cli.console.progress
 from wincli.cli.main import _main
 from wincli.windowing.engine.warmup import warm
 from wincli.windowing.spark.boot import Session
@@ -26,7 +26,7 @@ class Shared:
     def __init__(self) -> None:
         self.boot: Any = None
         self.on: Any = None
-        self.start = wincli.cli.run._boot
+        self.start = wincli.cli.commands.run._boot
 
     def __call__(self, asked: Any, messages: Any) -> Shared:
         if self.on != (asked.job.master, asked.job.spark_conf):
@@ -76,8 +76,8 @@ def run(asked: dict[str, Any]) -> dict[str, Any]:
 
 def main() -> None:
     shared = Shared()
-    wincli.cli.run._boot = shared  # type: ignore[assignment]
-    wincli.cli.progress._SECONDS_BETWEEN_LINES = (
+    wincli.cli.commands.run._boot = shared  # type: ignore[assignment]
+    wincli.cli.console.progress._SECONDS_BETWEEN_LINES = (
         math.inf
     )  # what a command says must not hang on how busy this machine is
     try:

@@ -11,11 +11,18 @@ from typing import Any
 import pytest
 
 from unit.cli.test_backfill_steps import FakeRecord, FakeStage
-from wincli.cli.messages import Messages
-from wincli.cli.range_summary import tell_range
-from wincli.cli.ranges import RangeOutcome
-from wincli.cli.repeats import plain_run, same_inputs, same_job
-from wincli.cli.results import ResultRecord, ResultStage, is_done, may_replace, read_result, result_record
+from wincli.cli.backfill.finished_results import (
+    ResultRecord,
+    ResultStage,
+    is_done,
+    may_replace,
+    read_result,
+    result_record,
+)
+from wincli.cli.backfill.range_run import RangeOutcome
+from wincli.cli.backfill.range_summary import tell_range
+from wincli.cli.console.messages import Messages
+from wincli.cli.job.fingerprint import plain_run, same_inputs, same_job
 from wincli.conf.units import Unit, unit_at
 from wincli.windowing.errors import ConfigError
 from wincli.windowing.ports import InputFile

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from wincli.cli.ranges import Chain, RangeOutcome, Steps, run_range
-from wincli.cli.unit_inputs import UnitInput
+from wincli.cli.backfill.range_run import Chain, RangeOutcome, Steps, run_range
+from wincli.cli.backfill.unit_paths import UnitInput
 from wincli.conf.units import Unit, unit_at
 from wincli.windowing.errors import ConfigError, DataError, InputError, OutputError
 from wincli.windowing.ports import InputFile

@@ -8,8 +8,8 @@ import sys
 
 import pytest
 
-from wincli.cli.messages import Messages
-from wincli.cli.progress import show_progress
+from wincli.cli.console.messages import Messages
+from wincli.cli.console.progress import show_progress
 from wincli.conf.problems import Mistake, told
 from wincli.windowing.errors import ConfigError, Span, SpecError
 from wincli.windowing.printable import shown

@@ -18,8 +18,8 @@ from pyarrow import parquet
 
 from support.in_process import wincli_here
 from support.processes import Ran, manifest, rows
-from wincli.cli import piped
-from wincli.cli.asked import read_job
+from wincli.cli.commands import standard_streams
+from wincli.cli.job.request import read_job
 from wincli.windowing.errors import WincliError
 from wincli.writers.formats import csv as csv_parts
 from wincli.writers.formats import parquet as parquet_parts
@@ -190,15 +190,15 @@ def test_a_full_stdout_is_an_error(tmp_path: Path) -> None:
 
 def test_the_spool_is_nobody_elses_to_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     seen: list[int] = []
-    filled = piped.Pipes.filled
+    filled = standard_streams.Pipes.filled
 
-    def look(self: piped.Pipes, *args: object) -> object:
+    def look(self: standard_streams.Pipes, *args: object) -> object:
         found = filled(self, *args)  # type: ignore[arg-type]
         assert found.reading.stdin is not None
         seen.extend(stat.S_IMODE(Path(path).stat().st_mode) for path in (found.reading.stdin, self.folder))
         return found
 
-    monkeypatch.setattr(piped.Pipes, "filled", look)
+    monkeypatch.setattr(standard_streams.Pipes, "filled", look)
     assert run(tmp_path, *WINDOW, "-", "-", stdin=CSV.encode()).code == 0
     assert seen == [0o600, 0o700]
 

@@ -7,9 +7,9 @@ import json
 
 import pytest
 
-from wincli.cli import progress
-from wincli.cli.messages import Messages
-from wincli.cli.progress import show_progress
+from wincli.cli.console import progress
+from wincli.cli.console.messages import Messages
+from wincli.cli.console.progress import show_progress
 from wincli.windowing.spark.boot import Progress
 
 

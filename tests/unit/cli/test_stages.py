@@ -19,11 +19,11 @@ from hypothesis import strategies as st
 
 from support.in_memory_engine import MemorySource
 from support.processes import rejected
-from wincli.cli.asked import Asked, AskedStage
-from wincli.cli.manifests import manifests_of
-from wincli.cli.outputs import open_outputs, route_stages
-from wincli.cli.plans import PlannedStage, plan_stages, read_back
-from wincli.cli.stages import RanStage, run_stages
+from wincli.cli.job.manifests import manifests_of
+from wincli.cli.job.request import Asked, AskedStage
+from wincli.cli.job.stage_outputs import open_outputs, route_stages
+from wincli.cli.job.stage_plans import PlannedStage, plan_stages, read_back
+from wincli.cli.job.stage_runs import RanStage, run_stages
 from wincli.conf.job import Job, defaults
 from wincli.readers.open import open_source
 from wincli.readers.options import ReadOptions

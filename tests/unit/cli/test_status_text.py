@@ -12,9 +12,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from wincli.cli.accounts import Account, account_of, in_a_row, side_by_side
-from wincli.cli.messages import Messages
-from wincli.cli.status import status_command
+from wincli.cli.commands.status import status_command
+from wincli.cli.console.messages import Messages
+from wincli.cli.console.row_accounts import Account, account_of, in_a_row, side_by_side
 from wincli.conf.units import plain_unit, unit_at
 from wincli.windowing.errors import ConfigError, InputError
 from wincli.windowing.ports import InputFile

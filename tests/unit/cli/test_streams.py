@@ -58,7 +58,7 @@ def test_a_closed_stdout_is_an_error() -> None:
 
 
 def test_closed_streams_are_never_the_numbers_of_other_files() -> None:
-    look = "import os, sys; from wincli.cli.streams import guard_streams; guard_streams(); "
+    look = "import os, sys; from wincli.cli.console.streams import guard_streams; guard_streams(); "
     look += "file = os.open('/dev/zero', 0); print('lost', file=sys.stderr); os._exit(file)"
 
     def close() -> None:
@@ -72,7 +72,9 @@ def test_closed_streams_are_never_the_numbers_of_other_files() -> None:
 def test_a_stderr_that_does_not_block_is_waited_for() -> None:
     read, write = os.pipe()
     os.set_blocking(write, False)
-    script = "import sys; from wincli.cli.streams import *; guard_streams(); sys.stderr.write('x' * 300_000 + '.')"
+    script = (
+        "import sys; from wincli.cli.console.streams import *; guard_streams(); sys.stderr.write('x' * 300_000 + '.')"
+    )
     with subprocess.Popen([sys.executable, "-c", script], stderr=write) as process, os.fdopen(read, "rb") as reader:
         os.close(write)
         assert reader.read() == b"x" * 300_000 + b"."

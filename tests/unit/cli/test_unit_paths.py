@@ -12,8 +12,8 @@ import pyarrow as pa
 import pytest
 
 from support.readers import column, source
-from wincli.cli.asked import Asked, AskedStage
-from wincli.cli.unit_inputs import UnitInput, find_input, find_places, unit_job
+from wincli.cli.backfill.unit_paths import UnitInput, find_input, find_places, unit_job
+from wincli.cli.job.request import Asked, AskedStage
 from wincli.conf.job import Job, Stage, defaults
 from wincli.conf.units import Kind, Unit, units
 from wincli.readers.files.listing import list_folders

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from wincli.cli.asked import Asked, read_job
+from wincli.cli.job.request import Asked, read_job
 from wincli.conf.job import STAGE_KEYS, Job, Stage, defaults, with_later_keys
 from wincli.windowing.errors import ConfigError, SpecError, WincliError
 

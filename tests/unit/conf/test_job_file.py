@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from support.docs_pages import text_of
-from wincli.cli.asked import read_job
+from wincli.cli.job.request import read_job
 from wincli.conf.job_files.parser import read_job_file
 from wincli.windowing.errors import ConfigError, SpecError, WincliError
 

@@ -17,7 +17,7 @@ import typer
 import wincli
 from support.docs_pages import DOCS, PAGES, README, ROOT, fences, rows_of, text_of
 from wincli.cli import main
-from wincli.cli.asked import read_job
+from wincli.cli.job.request import read_job
 from wincli.conf.option_values import size
 from wincli.windowing import in_memory
 from wincli.windowing.aggregates.table import TABLE

@@ -17,7 +17,8 @@ import typer
 
 from support.docs_pages import DOCS, ROOT, fences, missing_from, rows_of, text_of
 from support.in_process import wincli_here
-from wincli.cli import main, messages
+from wincli.cli import main
+from wincli.cli.console import messages
 from wincli.conf.job import defaults
 from wincli.readers.files.file import COMPRESSIONS
 from wincli.readers.options import TYPE_NAMES

@@ -16,7 +16,7 @@ import typer
 
 from support.docs_pages import DOCS, fences
 from wincli.cli import main
-from wincli.cli.asked import read_job
+from wincli.cli.job.request import read_job
 from wincli.conf.units import units
 
 PAGE = DOCS["nights"]

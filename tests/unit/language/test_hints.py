@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from support.in_process import wincli_here
-from wincli.cli.asked import read_job
-from wincli.cli.variables import strange_variables
+from wincli.cli.arguments.environment import strange_variables
+from wincli.cli.job.request import read_job
 from wincli.conf.job_files.path_variables import expanded
 from wincli.conf.option_values import names
 from wincli.readers.options import parse_schema

@@ -15,7 +15,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from wincli.cli.late import is_settled
+from wincli.cli.backfill.late_rows import is_settled
 from wincli.readers.merged_source import Share, count_behind, join
 from wincli.readers.open import open_source
 from wincli.readers.options import ReadOptions

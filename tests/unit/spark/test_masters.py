@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-import wincli.cli.run
+import wincli.cli.commands.run
 from support.in_process import Here, wincli_here
 from wincli.windowing.errors import ConfigError, SparkError
 from wincli.windowing.spark.masters import closed_to_others, cluster_environment, is_small_cluster
@@ -116,7 +116,7 @@ def test_a_file_too_many_in_the_driver_is_told_as_that(tmp_path: Path, monkeypat
     def too_many(*_: object) -> None:
         raise OSError(errno.EMFILE, "Too many open files", "in/a.csv")
 
-    monkeypatch.setattr(wincli.cli.run, "_forks", too_many)
+    monkeypatch.setattr(wincli.cli.commands.run, "_forks", too_many)
     ran = wincli_here("run", "-w", "count(2)", "in", "out", cwd=tmp_path)
     assert ran.code == 5
     assert ran.err.startswith("wincli: error: too few files may be open at once: ")

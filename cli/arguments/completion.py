@@ -1,0 +1,105 @@
+"""What a shell may complete the value of an option with. Called for one tab key, so nothing heavy is loaded for it:
+pyarrow only for the columns of a Parquet file."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable, Iterator
+
+from typer import Context
+
+from ...windowing.language.aggregate_names import AGGREGATES
+from ...windowing.language.calls import names_of_calls
+from ...windowing.language.policies import EVICTIONS, POLICIES, SLIDING_POLICIES, UNITS
+from .column_names import columns_of
+
+_LAST_WORD = re.compile(r"(.*?)(\w*)", re.DOTALL)
+_CLAUSES = {"within": ["every ", "retain ", "with unique "], "retain": ["every ", "with unique "]}
+_SETTINGS = ("intervalDuration", "creationPeriod", "discardAge", "intervalOffset")
+_BEGINNINGS = ("sliding, ", "timeInterval, ", "within ", "retain ", "retain all", "partition by ")
+
+
+def columns(ctx: Context, incomplete: str) -> list[str]:
+    """Complete the last of several names of columns."""
+    head, comma, last = incomplete.rpartition(",")
+    return _shown(_matching(_columns(ctx), head + comma, last))
+
+
+def aggregates(ctx: Context, incomplete: str) -> list[str]:
+    """Complete the name of an aggregate, or the column that it takes."""
+    head, last = _split(incomplete)
+    if "(" in head:
+        return _shown(_matching(_columns(ctx), head, last))
+    return _shown(_matching([f"{name}(" for name in AGGREGATES], head, last))
+
+
+def windows(ctx: Context, incomplete: str) -> list[str]:
+    """Complete the next word of a window spec, or the column that a policy takes."""
+    head, last = _split(incomplete)
+    inside = head.rpartition("(")[2]
+    if "(" in head and ")" not in inside:
+        return _shown(_matching(_inside(ctx, head, inside), head, last))
+    return _shown(_matching(_next_words(head.strip().lower()), head, last))
+
+
+def _inside(ctx: Context, head: str, inside: str) -> Iterable[str]:
+    """What may stand at this place between the parentheses of a call."""
+    word = re.findall(r"\w+(?=\()", head)[-1:]
+    if inside.strip() or not word:
+        return ()
+    if word[0].lower() == "calendar":
+        return UNITS
+    return _columns(ctx) if word[0].lower() in ("delta", "gap", "punct") else ()
+
+
+def _next_words(head: str) -> Iterator[str]:
+    if not head:
+        yield from _calls(POLICIES)
+        yield from _BEGINNINGS
+    elif head.startswith("sliding"):
+        yield from _calls(SLIDING_POLICIES if head.count("(") < 2 else ())
+        yield from ["partitioned", *_calls(EVICTIONS if "(" in head else ())]
+    elif head.startswith("timeinterval"):
+        yield from [f"{name}(" for name in _SETTINGS if name.lower() not in head]
+    elif head.partition(" ")[0] in ("within", "retain", "partition"):
+        kind = head.partition(" ")[0]
+        yield from _CLAUSES.get(kind, ["within ", "retain ", "with unique "]) if " " in head else ()
+    else:
+        yield from ["partitioned", *_calls(EVICTIONS)]
+
+
+def _calls(words: Iterable[str]) -> list[str]:
+    named = names_of_calls()
+    return [f"{named[word]}(" for word in words]
+
+
+def _split(incomplete: str) -> tuple[str, str]:
+    """What stands, and the word at its end that is to be completed."""
+    found = _LAST_WORD.fullmatch(incomplete)
+    assert found is not None
+    return found[1], found[2]
+
+
+def _matching(words: Iterable[str], head: str, last: str) -> list[str]:
+    return [head + word for word in words if word.lower().startswith(last.lower())]
+
+
+def _columns(ctx: Context) -> list[str]:
+    """The columns of IN, where that has been typed before; what is typed behind the last option is no parameter yet."""
+    found = columns_of(ctx.params.get("paths") or ctx.args, ctx.params.get("delimiter"))
+    return [name for name in found if not set(name) & {",", '"', "\n"}]  # to be quoted once for wincli as well
+
+
+def _shown(values: list[str]) -> list[str]:
+    """Values as the shell is to get them: bash takes them as they are, and ends the word behind one that is alone."""
+    words, at = os.environ.get("COMP_WORDS", "").split("\n"), os.environ.get("COMP_CWORD", "")
+    if not at.isdigit() or "_TYPER_COMPLETE_ARGS" in os.environ:
+        return values
+    typed = words[int(at)] if int(at) < len(words) else ""
+    if not typed and any("(" in value for value in values):
+        values = [f'"{value}' for value in values]
+    elif not typed.startswith(("'", '"')):
+        values = [re.sub(r"([^\w,.=/])", r"\\\1", value) for value in values]
+    is_whole = len(values) != 1 or (values[0].count("(") == values[0].count(")") and not values[0].endswith(" "))
+    return values if is_whole else [*values, f"{values[0]}..."]

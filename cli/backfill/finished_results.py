@@ -1,0 +1,92 @@
+"""What is known of earlier runs without a state: the manifests of the results that they left."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from pyarrow import fs
+
+from ...conf.units import Unit
+from ...windowing.ports import InputFile
+from ...writers.folders.place import SUCCESS, Place, locate
+from ...writers.output.output import manifest_in
+from ..job.fingerprint import same_inputs, same_job
+
+
+@dataclass(frozen=True, slots=True)
+class ResultStage:
+    """What a stage of a result came to. ``windows``: of a result read back, the rows of the stage that is last."""
+
+    name: str
+    counts: Mapping[str, Any]
+    windows: int
+
+
+@dataclass(frozen=True, slots=True)
+class ResultRecord:
+    """A unit that was done without a state, as `cli.job.fingerprint.Record` says."""
+
+    label: str
+    ordinal: int
+    inputs: tuple[InputFile, ...]
+    stages: tuple[ResultStage, ...]
+    previous: None = None
+
+
+def read_result(output: str) -> dict[str, Any] | None:
+    """Return the manifest of a result; None where there is none, or not all that the manifest names."""
+    place = locate(output)
+    manifest = manifest_in(place, place.path)
+    return None if manifest is None or lacks(place, manifest) else manifest
+
+
+def lacks(place: Place, manifest: Mapping[str, Any]) -> str | None:
+    """Say what of a result is not there as its manifest says, by names and sizes; None where all is."""
+    try:
+        parts = [(str(part["name"]), int(part["bytes"])) for part in (*manifest["parts"], *manifest["rejects"])]
+    except (KeyError, TypeError, ValueError):
+        return "has a damaged manifest"
+    told = [(SUCCESS, 0), *parts]
+    for (name, nbytes), found in zip(told, _sizes(place, [name for name, _ in told]), strict=True):
+        if found is None:
+            return f"lacks {name}"
+        if found != nbytes:
+            return f"has {found:,} bytes in {name}, not {nbytes:,}"
+    return None
+
+
+def _sizes(place: Place, names: Sequence[str]) -> list[int | None]:
+    infos = place.fs.get_file_info([f"{place.path}/{name}" for name in names])
+    return [info.size if info.type == fs.FileType.File else None for info in infos]
+
+
+def is_done(outputs: Sequence[str], job: Mapping[str, Any], files: Iterable[InputFile]) -> bool:
+    """Whether all outputs hold what this job gives for these files, so that there is nothing to do."""
+    told = [read_result(output) for output in outputs]
+    files = list(files)
+    return all(each is not None and same_job(each["job"], job) and same_inputs(_inputs(each), files) for each in told)
+
+
+def may_replace(outputs: Sequence[str], job: Mapping[str, Any]) -> bool:
+    """Whether all that stands in the outputs, whole or not, is of this very job, which then may replace it."""
+    places = [locate(output) for output in outputs]
+    told = [manifest for place in places if (manifest := manifest_in(place, place.path))]
+    return bool(told) and all(same_job(manifest["job"], job) for manifest in told)
+
+
+def result_record(unit: Unit, outputs: Sequence[str], job: Mapping[str, Any]) -> ResultRecord | None:
+    """Return the record of a unit that this job did without a state; ``outputs``: its own, that of the job last."""
+    told = [read_result(output) for output in outputs]
+    last = told[-1]
+    if last is None or not all(each is not None and same_job(each["job"], job) for each in told):
+        return None
+    names = [stage["name"] for stage in last["job"]["stages"]]
+    counts = [*(stage["counts"] for stage in last["stages"]), last["counts"]]
+    stages = tuple(ResultStage(*each, last["rows_out"]) for each in zip(names, counts, strict=True))
+    return ResultRecord(unit.label, unit.ordinal, _inputs(last), stages)
+
+
+def _inputs(manifest: Mapping[str, Any]) -> tuple[InputFile, ...]:
+    return tuple(InputFile(**file) for file in manifest["inputs"])

@@ -1,0 +1,67 @@
+"""Outputs of finished units that are no longer what these wrote: deleted, whole or in part, or replaced."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from pyarrow import fs
+
+from ...windowing.errors import DamagedError, WincliError
+from ...writers.folders.os_errors import reason
+from ...writers.folders.place import MANIFEST, Place, locate
+from ...writers.output.output import is_vacant, manifest_in
+from ...writers.state.unit_record import WrittenOutput
+from .finished_results import lacks
+
+
+@dataclass(frozen=True, slots=True)
+class Again:
+    """Why a unit that has read these very files should be run again all the same.
+
+    ``why``: in words. ``is_free``: it may be, without a word from the user: what it gives replaces nothing.
+    """
+
+    why: str
+    is_free: bool
+
+
+def loss_of(outputs: Sequence[WrittenOutput], run: str) -> Again | None:
+    """Return what is no longer as the run with the id ``run`` wrote it, the first that there is; None where all is.
+
+    Looks at manifests, and at names and sizes of files.
+    """
+    return next((loss for output in outputs if (loss := _loss(output, run))), None)
+
+
+def local_loss_of(outputs: Sequence[WrittenOutput], run: str) -> Again | None:
+    """Return what `loss_of` does, of outputs on local file systems, at which one may look at any time."""
+    return loss_of([output for output in outputs if "://" not in output.path], run)
+
+
+def unit_is_gone(label: str, previous: str) -> DamagedError:
+    """Return the error for a unit that began from one of which the state has no record any more."""
+    what = f"{label} began from {previous}, which is no longer in the state"
+    return DamagedError(what, f"restore the folder {previous} of the state, or run {previous} again before it")
+
+
+def _loss(output: WrittenOutput, run: str) -> Again | None:
+    its = f"its output {output.shown}"
+    try:
+        return _loss_at(locate(output.path), its, run)
+    except (OSError, WincliError) as error:
+        why = reason(error) if isinstance(error, OSError) else error.what
+        return Again(f"{its} cannot be looked at ({why})", is_free=False)
+
+
+def _loss_at(place: Place, its: str, run: str) -> Again | None:
+    if is_vacant(place):
+        return Again(f"{its} is gone", is_free=True)
+    manifest = manifest_in(place, place.path)
+    if manifest is None:
+        is_ours = place.fs.get_file_info(f"{place.path}/{MANIFEST}").type == fs.FileType.File
+        return Again(f"{its} has {'a damaged' if is_ours else 'no'} manifest", is_free=is_ours)
+    if manifest.get("run") != run:
+        return Again(f"{its} holds another result", is_free=False)
+    missing = lacks(place, manifest)
+    return Again(f"{its} {missing}", is_free=True) if missing else None

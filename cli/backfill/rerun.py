@@ -1,0 +1,95 @@
+"""The jobs of units that are done, to run them again: as their records have them, over the files that they read."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from ...conf.job import Job, with_later_keys
+from ...readers.files.listing import MANIFEST, NoFilesError, list_files
+from ...windowing.errors import ConfigError, InputError
+from ...windowing.support.redaction import restored
+from ...writers.folders.place import locate
+from ...writers.output.output import manifest_in
+from ...writers.state.unit_record import UnitRecord, WrittenOutput
+from ..job.fingerprint import absolute
+from ..job.request import Asked, AskedStage, asked_of
+
+
+def plain_again(named: Sequence[str], record: UnitRecord) -> tuple[Asked, list[str]]:
+    """Return the job of a plain run, its outputs to be replaced, and the files that it read.
+
+    ``named``: paths that the command at work names, which have the secrets that records do not. Raises `InputError`
+    where a file is gone, `ConfigError` where an output holds something else by now, or a secret is missing.
+    """
+    outputs = [replace(output, path=restored(output.path, named)) for output in record.outputs]
+    for output in outputs:
+        _check_output(record, output)
+    files = [restored(file.path, named) for file in record.inputs]
+    inputs = [restored(path, named) for path in record.job["input"]]
+    bases = tuple(absolute(_fixed(path)) for path in inputs)
+    _check_files(record, files, bases)
+    *own, last = outputs
+    changed = {"input": inputs, "output": _named(last), "mode": "overwrite"}
+    asked = asked_of(Job.model_validate({**with_later_keys(record.job), **changed}))
+    others = iter(own)
+    stages = tuple(
+        replace(one, stage=one.stage.model_copy(update={"output": _named(next(others))})) if one.stage.output else one
+        for one in asked.stages[:-1]
+    )
+    stages = (*stages, asked.stages[-1])
+    job = asked.job.model_copy(update={"stages": tuple(one.stage for one in stages)})
+    return replace(asked, job=job, stages=stages, reading=replace(asked.reading, bases=bases)), files
+
+
+def ending_as(asked: Asked, record: UnitRecord) -> Asked:
+    """Return a job whose stages end as those of a record did: what follows has begun from such an end."""
+    ends = [stage["at_end"] for stage in record.job["stages"]]
+    stages = tuple(_ending(one, end) for one, end in zip(asked.stages, ends, strict=False))
+    stages = (*stages, *asked.stages[len(ends) :])
+    return replace(asked, job=asked.job.model_copy(update={"stages": tuple(s.stage for s in stages)}), stages=stages)
+
+
+def _ending(one: AskedStage, end: str) -> AskedStage:
+    stage = one.stage.model_copy(update={"at_end": end})
+    return replace(one, stage=stage, options=replace(one.options, at_end=stage.at_end))
+
+
+def _check_output(record: UnitRecord, output: WrittenOutput) -> None:
+    place = locate(output.path)
+    told = manifest_in(place, place.path)
+    if told is None or told.get("run") != record.run:
+        what = f"{record.label} has to be run again, and {output.shown} no longer holds its result"
+        raise ConfigError(what, "put that back, or reject late rows with --late reject")
+
+
+def _check_files(record: UnitRecord, files: Sequence[str], bases: Sequence[str]) -> None:
+    try:
+        list_files(files)
+    except NoFilesError as error:
+        what = f"{record.label} has to be run again, and its input is gone: {error.what}"
+        raise InputError(what, "put its files back where they were") from error
+    if not all(any(_is_below(path, base) for base in bases) for path in files):
+        what = f"{record.label} has to be run again, and {', '.join(record.job['input'])} is elsewhere from here"
+        raise ConfigError(what, "run this where that was run, or name inputs by paths from the root on")
+    for folder in {path.rpartition("/")[0] for path in files if "://" not in path}:
+        if Path(folder, MANIFEST).exists():
+            what = f"{record.label} has to be run again, and {folder} is a result that was read as a stream"
+            raise ConfigError(what, "reject late rows with --late reject")
+
+
+def _is_below(path: str, base: str) -> bool:
+    return path == base or path.startswith(f"{base.rstrip('/')}/")
+
+
+def _named(output: WrittenOutput) -> str:
+    """The path of an output as the user wrote it, if that still leads there."""
+    return output.shown if absolute(output.shown) == output.path else output.path
+
+
+def _fixed(path: str) -> str:
+    """The folder of a path before its first wildcard; a path without one as it is."""
+    magic = re.search(r"[*?\[]", path)
+    return path if magic is None else path[: path.rfind("/", 0, magic.start()) + 1] or "."

@@ -1,0 +1,135 @@
+"""What a unit of a range reads and writes: templates and partitions become paths, and paths become files."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from ...conf.units import Kind, Partitions, Unit, before_date, check_template, fill, has_date, output_of, partitions
+from ...readers.files.listing import Found, NoFilesError, list_files, list_folders
+from ...readers.files.result_folders import order_files
+from ...readers.options import ReadOptions
+from ...windowing.errors import ConfigError, InputError
+from ...windowing.ports import InputFile
+from ...windowing.printable import printable
+from ..job.fingerprint import absolute
+from ..job.request import Asked
+
+
+@dataclass(frozen=True, slots=True)
+class UnitInput:
+    """What one unit reads: ``paths``, the ``bases`` its folder columns count from, and the ``files`` found there."""
+
+    paths: tuple[str, ...]
+    bases: tuple[str, ...]
+    files: tuple[InputFile, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Places:
+    """Where the units of a job are. ``inputs``: each a template, or with its partitions.
+
+    ``name``: of the folders ``NAME=LABEL`` that outputs without ``{date}`` get. ``skip_unreadable``: as in the job.
+    """
+
+    inputs: tuple[tuple[str, Partitions | None], ...]
+    name: str
+    skip_unreadable: bool
+
+
+def find_places(asked: Asked, first: Unit, kind: Kind) -> Places:
+    """Look at inputs and outputs of a range, before any unit is.
+
+    Raises `ConfigError` where a path does not tell units from each other, `InputError` where nothing is there at all.
+    """
+    job = asked.job
+    for path in (*job.input, job.output, *(stage.output for stage in job.stages)):
+        if path is not None and has_date(path):
+            check_template(path, first, kind)
+    inputs = tuple((path, _partitions(path, kind, job.skip_unreadable)) for path in job.input)
+    return Places(inputs, next((found.name for _, found in inputs if found), "dt"), job.skip_unreadable)
+
+
+def _partitions(path: str, kind: Kind, skip_unreadable: bool) -> Partitions | None:
+    if has_date(path):
+        folder = before_date(path)
+        list_folders(folder, skip_unreadable=True)  # a range that is all gaps because of a slip would be no error
+        return None
+    folders = list_folders(path, skip_unreadable=skip_unreadable)
+    found = partitions(folders, kind, path)
+    if found is None and kind == "hour" and (days := partitions(folders, "day", path)):
+        example = f"{path}/{days.name}={{date:%Y-%m-%d}}/hour={{date:%H}}"
+        raise ConfigError(f"{path} is partitioned by days, and the range is of hours", f"say {example}, or --unit day")
+    if found is None:
+        what = f"{path} has no {{date}}, and holds no folders of {kind}s such as dt=2026-11-02"
+        raise ConfigError(what, f"write {{date}} where the {kind} stands in the path")
+    return found
+
+
+def find_input(places: Places, unit: Unit) -> UnitInput | None:
+    """Return what a unit reads, or None where it has no file: a gap.
+
+    Raises `InputError` where one of several inputs is there and another is not.
+    """
+    given = [(path, _paths(path, found, unit)) for path, found in places.inputs]
+    skip = places.skip_unreadable
+    files = {path: [file for below, base in paths for file in _listed(below, base, skip)] for path, paths in given}
+    there = [path for path, listed in files.items() if listed]
+    if not there:
+        return None
+    if missing := [path for path, listed in files.items() if not listed]:
+        what = f"{there[0]} has files for {unit.label}, and {missing[0]} has none"
+        raise InputError(what, "wait for them, or end the range before it")
+    paths = [each for _, several in given for each in several]
+    by_path = {file.place.path: file for listed in files.values() for file in listed}
+    return UnitInput(
+        tuple(path for path, _ in paths),
+        tuple(dict.fromkeys(base for _, base in paths)),
+        tuple(InputFile(_name(file), file.size, file.mtime) for file in by_path.values()),
+    )
+
+
+def _paths(given: str, found: Partitions | None, unit: Unit) -> list[tuple[str, str]]:
+    if found is None:
+        return [(fill(given, unit), before_date(given))]
+    return [(f"{given.rstrip('/')}/{folder}", given) for folder in found.folders.get(unit.label, ())]
+
+
+def _listed(path: str, base: str, skip_unreadable: bool) -> Sequence[Found]:
+    try:
+        listing = list_files([path], [base], skip_unreadable=skip_unreadable)
+    except NoFilesError:
+        return ()
+    if not listing.files:  # no gap: a result has a part, be it an empty one
+        raise InputError(f"{printable(path)} is a result that lacks its parts", "write the result again")
+    return order_files(listing, "name").files
+
+
+def _name(file: Found) -> str:
+    return printable(file.place.path) if file.place.is_local else absolute(file.place.shown)
+
+
+def list_inputs(paths: Sequence[str], reading: ReadOptions) -> tuple[InputFile, ...]:
+    """Return the files of inputs, their paths from the root on. Raises `InputError` where there are none."""
+    found = order_files(list_files(paths, reading.bases, skip_unreadable=reading.skip_unreadable), "name").files
+    return tuple(InputFile(_name(file), file.size, file.mtime) for file in found)
+
+
+def outputs_of(asked: Asked, places: Places, unit: Unit) -> tuple[str, ...]:
+    """Return the outputs of a unit, that of the job last."""
+    own = [stage.output for stage in asked.job.stages[:-1] if stage.output is not None]
+    return tuple(output_of(path, unit, places.name) for path in (*own, asked.job.output))
+
+
+def unit_job(asked: Asked, places: Places, unit: Unit, found: UnitInput) -> Asked:
+    """Return the job of one unit: its inputs, its outputs, and otherwise what was asked for."""
+    changed = {
+        index: stage.model_copy(update={"output": output_of(stage.output, unit, places.name)})
+        for index, stage in enumerate(asked.job.stages)
+        if stage.output is not None
+    }
+    stages = tuple(changed.get(index, stage) for index, stage in enumerate(asked.job.stages))
+    output = output_of(asked.job.output, unit, places.name)
+    job = asked.job.model_copy(update={"input": found.paths, "output": output, "stages": stages})
+    read = tuple(replace(one, stage=stage) for one, stage in zip(asked.stages, stages, strict=True))
+    return replace(asked, job=job, stages=read, reading=replace(asked.reading, bases=found.bases))

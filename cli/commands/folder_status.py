@@ -1,0 +1,204 @@
+"""What ``wincli status`` knows of a folder: the records of a state, or the manifests of results."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+from urllib.parse import unquote
+
+from ...conf.units import Kind, Unit, kind_of, unit_at, unit_of
+from ...readers.files.file import naming
+from ...readers.files.listing import MANIFEST, Found, list_files
+from ...windowing.errors import DamagedError, InputError
+from ...windowing.support.checksum import read_object, unsealed
+from ...writers.folders.lock import Owner, is_dead
+from ...writers.folders.place import Place
+from ...writers.state.state import StateView, is_state, read_state
+from ...writers.state.unit_record import OpenWindows
+from ..backfill.finished_results import lacks
+from ..backfill.lost_outputs import local_loss_of
+from ..console.row_accounts import Account, account_of, in_a_row, side_by_side, sum_rejected
+
+
+@dataclass(frozen=True, slots=True)
+class StageStatus:
+    """What one stage of a unit came to. ``windows``: of a record; ``open``: what it left open, None for a result."""
+
+    name: str
+    account: Account
+    open: OpenWindows | None
+
+
+@dataclass(frozen=True, slots=True)
+class UnitStatus:
+    """What one unit came to, in the order of its stages. ``out``: windows of a state's unit, rows of a result."""
+
+    label: str
+    finished: str | None
+    out: int
+    stages: tuple[StageStatus, ...]
+
+    @property
+    def rows_in(self) -> int:
+        """Rows that the first stage read."""
+        return self.stages[0].account.rows_in
+
+    @property
+    def held(self) -> int:
+        """Rows that wait in all stages."""
+        return sum(stage.account.held for stage in self.stages)
+
+    @property
+    def rejected(self) -> dict[str, int]:
+        """Rows that all stages rejected, by reason."""
+        return sum_rejected([stage.account.rejected for stage in self.stages])
+
+
+@dataclass(frozen=True, slots=True)
+class Status:
+    """What there is to tell of ``path``.
+
+    ``units``: oldest first. ``gaps``: missing between the first and the last. ``accounts``: of all units together, by
+    stage. ``at_work``: the run that holds the lock; ``to_complete``: the unit whose commit is under way, or was killed;
+    ``killed``: the unit that a killed run had begun. ``last_error``: when, unit, message. ``lost``: units of a state
+    whose local outputs are no longer as they were written, each with what became of them. ``damage``: what else is not
+    as it was written, a line each.
+    """
+
+    path: str
+    what: Literal["state", "range", "result"]
+    units: tuple[UnitStatus, ...]
+    gaps: tuple[Unit, ...]
+    accounts: Mapping[str, Account]
+    at_work: Owner | None = None
+    to_complete: str | None = None
+    killed: str | None = None
+    last_error: Mapping[str, str] | None = None
+    lost: Sequence[tuple[str, str]] = ()
+    damage: Sequence[str] = ()
+
+    @property
+    def last_stages(self) -> tuple[StageStatus, ...]:
+        """The stages of the newest unit."""
+        return self.units[-1].stages if self.units else ()
+
+
+def read_status(path: str, host: str) -> Status:
+    """Look at a state, at the outputs of a range below ``path``, or at a result; changes nothing.
+
+    ``host``: this machine, to tell dead runs from living ones. Raises `InputError` where it is none of these, or
+    damaged, `ConfigError` for a state of a newer wincli.
+    """
+    return _of_state(path, host) if is_state(path) else _of_results(path)
+
+
+def _of_state(path: str, host: str) -> Status:
+    view = read_state(path)
+    units = tuple(
+        UnitStatus(
+            record.label,
+            record.finished,
+            record.stages[-1].windows,
+            tuple(StageStatus(stage.name, account_of(stage.counts), stage.open) for stage in record.stages),
+        )
+        for record in view.records
+    )
+    owner = None if view.owner is None or is_dead(view.owner, host) else view.owner
+    kind = kind_of(view.records[0].label, view.records[0].ordinal) if view.records else None
+    return Status(
+        path,
+        "state",
+        units,
+        _gaps([record.ordinal for record in view.records], kind),
+        {name: in_a_row(accounts) for name, accounts in _by_stage(units).items()},
+        owner,
+        view.pending,
+        None if owner else view.running,
+        view.last_error,
+        _lost(view),
+        view.damage,
+    )
+
+
+def _lost(view: StateView) -> tuple[tuple[str, str], ...]:
+    """Units whose outputs are not what they wrote, but for one that is being replaced."""
+    looked_at = [record for record in view.records if record.label not in (view.pending, view.running)]
+    found = [(record.label, local_loss_of(record.outputs, record.run)) for record in looked_at]
+    return tuple((label, loss.why) for label, loss in found if loss)
+
+
+def _of_results(path: str) -> Status:
+    found = list_files([path], skip_unreadable=True).manifests
+    if not found:
+        raise InputError(f"{path} is no state and no result of wincli", "name the folder of --state, or of an output")
+    manifests = [(file, _content(file)) for file in found]
+    units = tuple(_read_unit(file, manifest) for file, manifest in manifests)
+    kind: Kind = manifests[0][1]["job"].get("unit", "day")
+    dated = [unit_of(unit.label, kind) for unit in units]
+    return Status(
+        path,
+        "result" if found[0].below == MANIFEST else "range",
+        units,
+        _gaps([unit.ordinal for unit in dated if unit], kind),
+        {name: side_by_side(accounts) for name, accounts in _by_stage(units).items()},
+        damage=[text for file, manifest in manifests if (text := _damage_of(file, manifest))],
+    )
+
+
+def _damage_of(file: Found, manifest: Mapping[str, Any]) -> str | None:
+    shown = file.place.shown.removesuffix(MANIFEST).rstrip("/") or "."
+    folder = Place(shown, file.place.fs, file.place.path.removesuffix(f"/{MANIFEST}"))
+    missing = lacks(folder, manifest)
+    return f"{shown} {missing}; write the result again" if missing else None
+
+
+def _read_unit(file: Found, manifest: Mapping[str, Any]) -> UnitStatus:
+    try:
+        return _unit_of_result(_label(file), manifest)
+    except (KeyError, TypeError, AttributeError, IndexError) as error:
+        raise _no_manifest(file.place.shown) from error
+
+
+def _no_manifest(shown: str) -> DamagedError:
+    return DamagedError(f"{shown} is no manifest of wincli", "write the result again")
+
+
+def _content(manifest: Found) -> dict[str, Any]:
+    shown = manifest.place.shown
+    with naming(shown), manifest.place.open_stream() as stream:
+        text = stream.read()
+    try:
+        return unsealed(read_object(text))
+    except ValueError as error:
+        raise _no_manifest(shown) from error
+
+
+def _label(manifest: Found) -> str:
+    """The label of a unit where the folder is named ``NAME=LABEL``, else the folder's name."""
+    folder = manifest.place.shown.removesuffix(MANIFEST).rstrip("/").rpartition("/")[2]
+    return unquote(folder.rpartition("=")[2])
+
+
+def _unit_of_result(label: str, manifest: Mapping[str, Any]) -> UnitStatus:
+    before = manifest.get("stages", ())
+    named = manifest["job"].get("stages")
+    name = named[len(before)]["name"] if named else "window"
+    told = [*((stage["name"], stage["counts"]) for stage in before), (name, manifest["counts"])]
+    stages = tuple(StageStatus(name, account_of(counts), None) for name, counts in told)
+    return UnitStatus(label, None, manifest["rows_out"], stages)
+
+
+def _gaps(ordinals: Sequence[int], kind: Kind | None) -> tuple[Unit, ...]:
+    if kind is None or not ordinals:
+        return ()
+    missing = set(range(min(ordinals), max(ordinals))) - set(ordinals)
+    return tuple(unit_at(ordinal, kind) for ordinal in sorted(missing))
+
+
+def _by_stage(units: Sequence[UnitStatus]) -> dict[str, list[Account]]:
+    found: dict[str, list[Account]] = {}
+    for unit in units:
+        for stage in unit.stages:
+            found.setdefault(stage.name, []).append(stage.account)
+    return found

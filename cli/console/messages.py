@@ -1,0 +1,135 @@
+"""The only writer to stderr: notes, errors and the closing summary, and the exit code of every error.
+
+Nothing gets out of here that could begin a line of its own or steer a terminal, and no secret
+(`windowing.support.redaction`).
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import traceback
+from dataclasses import dataclass
+from typing import Any, TextIO
+
+from ...windowing.errors import ConfigError, DataError, InputError, OutputError, SparkError, SpecError, WincliError
+from ...windowing.printable import shown, shown_lines
+from ...windowing.support.redaction import without
+
+OK = 0
+UNEXPECTED = 1
+USAGE = 2
+INPUT = 3
+DATA = 4
+SPARK = 5
+HUNG_UP = 129
+INTERRUPTED = 130
+QUIT = 131
+CLOSED = 141
+TERMINATED = 143
+
+_STOPPED = {HUNG_UP: "hung up", INTERRUPTED: "interrupted", QUIT: "quit", TERMINATED: "terminated"}
+
+_EXIT_CODES: tuple[tuple[type[WincliError], int], ...] = (
+    (SpecError, USAGE),
+    (ConfigError, USAGE),
+    (InputError, INPUT),
+    (OutputError, INPUT),
+    (DataError, DATA),
+    (SparkError, SPARK),
+)
+
+
+class Stopped(BaseException):
+    """A signal to stop arrived: ``code`` is the exit code. Not an `Exception`, as `KeyboardInterrupt` is none."""
+
+    def __init__(self, code: int) -> None:
+        super().__init__(code)
+        self.code = code
+
+
+def exit_code(error: BaseException) -> int:
+    """Return the exit code of an error (design section 1)."""
+    if isinstance(error, Stopped):
+        return error.code
+    return next((code for kind, code in _EXIT_CODES if isinstance(error, kind)), UNEXPECTED)
+
+
+@dataclass(frozen=True, slots=True)
+class Messages:
+    """Writes to stderr. ``level``: -1 errors only, 0 notes too, 1 details too, 2 stack traces of errors too.
+
+    ``secrets``: what is masked wherever it stands, besides what `windowing.support.redaction` knows by its form.
+    """
+
+    level: int = 0
+    as_json: bool = False
+    stream: TextIO | None = None
+    secrets: tuple[str, ...] = ()
+
+    def note(self, text: str, **fields: Any) -> None:
+        """Tell what was chosen or found."""
+        if self.level >= 0:
+            self._write("note", shown(text), fields)
+
+    def detail(self, text: str, **fields: Any) -> None:
+        """Tell what only ``-v`` asks for."""
+        if self.level >= 1:
+            self._write("detail", shown(text), fields)
+
+    def summary(self, text: str, **fields: Any) -> None:
+        """Tell what the run came to."""
+        if self.level >= 0:
+            self._write("summary", shown(text), fields)
+
+    def error(self, error: BaseException) -> None:
+        """Tell an error in one line (a spec error draws its caret below); with ``-vv`` where it came from."""
+        trace = "".join(traceback.format_exception(error)) if self.level >= 2 else ""
+        fields = {"exit_code": exit_code(error)} | ({"trace": trace} if trace and self.as_json else {})
+        self._write("error", _text(error), fields)
+        if trace and not self.as_json:
+            self._print(self.clean(trace.rstrip("\n")))
+
+    def java(self, line: str) -> None:
+        """Pass on a line that Java has said."""
+        if self.as_json:
+            self._write("java", shown(line), {})
+        else:
+            self._print(self.clean(shown(line)))
+
+    def clean(self, text: str) -> str:
+        """Return a text without secrets."""
+        return without(text, self.secrets)
+
+    def _write(self, kind: str, text: str, fields: dict[str, Any]) -> None:
+        text = self.clean(text)
+        if self.as_json:
+            self._print(_as_json({"level": kind, "message": text, **self._cleaned(fields)}))
+        else:
+            self._print(f"wincli: {text}" if kind == "summary" else f"wincli: {kind}: {text}")
+
+    def _cleaned(self, value: Any) -> Any:
+        """Fields without secrets, and without halves of pairs, which no JSON can hold; JSON escapes the rest."""
+        if isinstance(value, dict):
+            return {self._cleaned(key): self._cleaned(inner) for key, inner in value.items()}
+        if isinstance(value, list | tuple):
+            return [self._cleaned(inner) for inner in value]
+        return self.clean(value).encode("utf-8", "backslashreplace").decode() if isinstance(value, str) else value
+
+    def _print(self, text: str) -> None:
+        stream = self.stream or sys.stderr
+        if stream is not None:  # a process that has none has nobody who listens
+            print(shown_lines(text), file=stream, flush=True)
+
+
+def _as_json(value: dict[str, Any]) -> str:
+    return json.dumps(value, default=str).replace("\x7f", "\\u007f")  # it leaves this one control character as it is
+
+
+def _text(error: BaseException) -> str:
+    if isinstance(error, Stopped):
+        return f"{_STOPPED[error.code]}; nothing was written"
+    if isinstance(error, WincliError):
+        return str(error)
+    first = (str(error).splitlines() or [""])[0]
+    return f"unexpected {type(error).__name__}: {shown(first)}; run again with -vv and report what it prints"

@@ -1,0 +1,98 @@
+"""Progress of the tasks: a bar on a terminal, plain lines elsewhere, nothing where nobody wants it."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from ...windowing.printable import shown
+from ...windowing.spark.boot import Progress
+from .messages import Messages
+
+_SECONDS_BETWEEN_LINES = 5.0
+
+
+Tell = Callable[[Progress], None]
+
+
+@contextmanager
+def show_progress(mode: str, messages: Messages) -> Iterator[Tell]:
+    """Yield what to call with progress. ``mode``: ``auto`` (a bar if stderr is a terminal), ``plain`` or ``none``."""
+    if mode == "none" or messages.level < 0:
+        yield _silent
+    elif mode == "auto" and sys.stderr.isatty() and not messages.as_json:
+        with _bar() as progress:
+            yield progress
+    else:
+        yield _Lines(messages)
+
+
+def _silent(_: Progress) -> None:
+    return
+
+
+class _Lines:
+    """A line every few seconds, and only where something has changed: a job that is done sooner prints none."""
+
+    def __init__(self, messages: Messages) -> None:
+        self._messages = messages
+        self._last = time.monotonic()
+        self._told: tuple[str, int, int] | None = None
+        self._label, self._began, self._had = "", self._last, 0
+
+    def __call__(self, seen: Progress) -> None:
+        now = time.monotonic()
+        if seen.label != self._label:
+            self._label, self._began, self._had = seen.label, now, seen.done
+        what = (seen.label, seen.done, seen.total)
+        if what != self._told and now - self._last >= _SECONDS_BETWEEN_LINES:
+            self._last, self._told = now, what
+            self._tell(seen, _left(seen, self._had, now - self._began))
+
+    def _tell(self, seen: Progress, left: float | None) -> None:
+        """One line. The rows are those of the tasks that are done, taken as alike; so is the time left."""
+        rows = seen.rows * seen.done // seen.total if seen.rows and seen.total else None
+        words = [f"{seen.label}: {seen.done} of {seen.total} tasks"]
+        words += [] if rows is None else [f"about {rows:,} of {seen.rows:,} rows"]
+        words += [] if left is None else [f"about {_span(left)} left"]
+        self._messages.note(
+            ", ".join(words),
+            phase=seen.label,
+            done=seen.done,
+            total=seen.total,
+            rows=rows,
+            rows_total=seen.rows or None,
+            seconds_left=None if left is None else round(left, 1),
+        )
+
+
+def _left(seen: Progress, had: int, seconds: float) -> float | None:
+    """The seconds that are left if tasks take as long as those since then; None before one is done."""
+    done = seen.done - had
+    return seconds / done * (seen.total - seen.done) if done > 0 else None
+
+
+def _span(seconds: float) -> str:
+    """A time in two units at most: ``40 s``, ``3 min 20 s``, ``2 h 5 min``."""
+    whole = max(1, round(seconds))
+    if whole < 60:
+        return f"{whole} s"
+    return f"{whole // 60} min {whole % 60} s" if whole < 3600 else f"{whole // 3600} h {whole % 3600 // 60} min"
+
+
+@contextmanager
+def _bar() -> Iterator[Tell]:
+    from rich.console import Console  # noqa: PLC0415 - rich takes time to load, and --help needs none of it
+    from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn  # noqa: PLC0415
+    from rich.progress import Progress as Bar  # noqa: PLC0415
+
+    columns = (TextColumn("{task.description}", markup=False), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    with Bar(*columns, console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task("starting", total=None)
+
+        def tell(seen: Progress) -> None:
+            bar.update(task, description=shown(seen.label), completed=seen.done, total=seen.total)
+
+        yield tell

@@ -1,0 +1,124 @@
+"""What was done before: whether a run would read the same files for the same job once more."""
+
+from __future__ import annotations
+
+import os.path
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
+from typing import Any, Protocol, TypeVar
+
+from ...conf.job import default_stage
+from ...windowing.errors import ConfigError
+from ...windowing.ports import InputFile
+from ...windowing.printable import printable
+from ...windowing.support.redaction import redacted_path
+from ..console.counts import value_told
+
+_DECIDES = ("input_format", "schema", "multiline", "delimiter", "file_order", "state")
+_ONLY_WHERE = "output"
+AT_END = "at_end"
+
+
+class Stage(Protocol):
+    """What a stage of a unit came to; ``counts`` are those of the manifest, and ``carried``."""
+
+    @property
+    def name(self) -> str: ...  # noqa: D102
+    @property
+    def counts(self) -> Mapping[str, Any]: ...  # noqa: D102
+    @property
+    def windows(self) -> int: ...  # noqa: D102
+
+
+class Record(Protocol):
+    """A finished unit. ``previous``: label of the unit whose state it began from, None for none."""
+
+    @property
+    def label(self) -> str: ...  # noqa: D102
+    @property
+    def ordinal(self) -> int: ...  # noqa: D102
+    @property
+    def inputs(self) -> Sequence[InputFile]: ...  # noqa: D102
+    @property
+    def previous(self) -> str | None: ...  # noqa: D102
+    @property
+    def stages(self) -> Sequence[Stage]: ...  # noqa: D102
+
+
+R = TypeVar("R", bound=Record)
+
+
+def same_inputs(one: Iterable[InputFile], other: Iterable[InputFile]) -> bool:
+    """Whether these are the same files: paths, sizes and times. Relative paths are below the working folder."""
+    return set(map(_identity, one)) == set(map(_identity, other))
+
+
+def absolute(path: str) -> str:
+    """Return a local path from the root on, its links as they are; a URI as it is."""
+    return path if "://" in path else printable(os.path.abspath(path))  # noqa: PTH100 - Path.resolve would follow links
+
+
+def _identity(file: InputFile) -> tuple[str, int, str | None]:
+    return redacted_path(absolute(file.path)), file.size, file.mtime
+
+
+def same_job(was: Mapping[str, Any], now: Mapping[str, Any]) -> bool:
+    """Whether two jobs, as manifests hold them, give the same result for the same files in the same place."""
+    return not job_differences(was, now)
+
+
+def job_differences(was: Mapping[str, Any], now: Mapping[str, Any], but: str = _ONLY_WHERE) -> list[str]:
+    """Say what two jobs, as manifests hold them, ask for differently, of what decides a result; nothing if they agree.
+
+    What a job says of speed, messages, paths and ranges does not count, and what becomes of late rows is asked of each
+    unit; the code of user functions is not looked at. What a job of an older version does not say had its default.
+    ``but``: an option of stages that does not count, besides their outputs.
+    """
+    old, new = ([stage["name"] for stage in job.get("stages") or ()] for job in (was, now))
+    if old != new:
+        return [f"its stages are {value_told(old)}, not {value_told(new)}"]
+    found = list(_different({key: was.get(key) for key in _DECIDES}, {key: now.get(key) for key in _DECIDES}, {}))
+    for one, other in zip(was.get("stages") or (), now.get("stages") or (), strict=True):
+        which = f"stage {one['name']}: " if len(old) > 1 else ""
+        found += [which + text for text in _different(one, other, default_stage(), {_ONLY_WHERE, but})]
+    return found
+
+
+def _different(
+    was: Mapping[str, Any], now: Mapping[str, Any], default: Mapping[str, Any], but: Set[str] = frozenset()
+) -> Iterator[str]:
+    for key in dict.fromkeys([*now, *was]):
+        old, new = (job.get(key, default.get(key)) for job in (was, now))
+        if key not in but and old != new:
+            yield f"its {key} is {value_told(old)}, not {value_told(new)}"
+
+
+def new_end(was: Mapping[str, Any], now: Mapping[str, Any]) -> tuple[str, str, bool] | None:
+    """Return how the stages of a job ended, how they are to end, and whether that only lets out what they hold.
+
+    None where both are the same.
+    """
+    pairs = [
+        (one[AT_END], other[AT_END])
+        for one, other in zip(was["stages"], now["stages"], strict=False)
+        if one[AT_END] != other[AT_END]
+    ]
+    if not pairs:
+        return None
+    old, new = (", ".join(dict.fromkeys(ends)) for ends in zip(*pairs, strict=True))
+    return old, new, all(old == "hold" for old, _ in pairs)
+
+
+def plain_run(records: Sequence[R], files: Sequence[InputFile], is_same: Callable[[R], bool]) -> R | None:
+    """Decide on a plain run onto a state: return the newest record if the run would repeat it, None to run.
+
+    ``records``: of the state, ascending. ``is_same``: whether a record is of this job, with these outputs.
+    Raises `ConfigError` where a file was read by an earlier unit: its rows would be counted twice.
+    """
+    if records and same_inputs(records[-1].inputs, files) and is_same(records[-1]):
+        return records[-1]
+    read = {_identity(file): record.label for record in records for file in record.inputs}
+    for file in files:
+        if label := read.get(_identity(file)):
+            what = f"{file.path} was read by {label} of this state already"
+            raise ConfigError(what, "name only new files, or use {date} with --start and --end")
+    return None

@@ -1,0 +1,137 @@
+"""What was asked for: the options, read and checked as far as that goes without looking at any input."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from ...conf.job import PIPE, Job, Stage
+from ...conf.job_builder import make_job, pairs
+from ...conf.job_files.parser import read_job_file
+from ...conf.option_values import origin_seconds
+from ...readers.options import ReadOptions, parse_schema
+from ...windowing.errors import ConfigError
+from ...windowing.language.aggregate_names import ALIASES
+from ...windowing.language.aggregates import alias_of
+from ...windowing.language.options import Options
+from ...windowing.language.parser import parse_aggregate, parse_duration, parse_window
+from ...windowing.language.spec import AggregateCall, WindowSpec
+
+
+@dataclass(frozen=True, slots=True)
+class AskedStage:
+    """One stage of a job, read. ``calls``: None for ``count()``."""
+
+    stage: Stage
+    spec: WindowSpec
+    calls: tuple[AggregateCall, ...] | None
+    options: Options
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A job, read: nothing heavy was imported for it. ``stages``: as in the job. ``notes``: on how it was read.
+
+    ``stdout``: the folder that holds the result before it goes there, where OUT is stdout.
+    """
+
+    job: Job
+    stages: tuple[AskedStage, ...]
+    reading: ReadOptions
+    notes: tuple[str, ...] = ()
+    stdout: str | None = None
+
+    @property
+    def inputs(self) -> tuple[str, ...]:
+        """The paths to read."""
+        return self.job.input if self.reading.stdin is None else (self.reading.stdin,)
+
+    @property
+    def is_piped(self) -> bool:
+        """Whether stdin is read or stdout written: nothing then tells whether the same was done before."""
+        return PIPE in self.job.input or self.job.output == PIPE
+
+    @property
+    def runs_user_code(self) -> bool:
+        """Whether functions or operators of the user's own are called."""
+        calls = [call for stage in self.stages for call in stage.calls or ()]
+        return any(stage.options.operator for stage in self.stages) or any(":" in call.function for call in calls)
+
+
+def read_job(options: Mapping[str, Any]) -> Asked:
+    """Read the options of ``wincli run``; the first of ``paths`` may be a job file.
+
+    Raises `SpecError` and `ConfigError`: one error with all mistakes.
+    """
+    flags = dict(options)
+    path, named = _arguments(flags.pop("paths", None) or ())
+    flags["spark_conf"] = pairs(flags.get("spark_conf") or ())
+    asked = asked_of(make_job({**flags, **named}, read_job_file(path) if path else None, parse_schema))
+    return replace(asked, notes=_notes(asked.job))
+
+
+def _notes(job: Job) -> tuple[str, ...]:
+    """Names of other tools that are taken for ours, each once."""
+    called = [alias_of(text) for stage in job.stages for text in stage.agg]
+    names = dict.fromkeys(name for name in called if name is not None)
+    return tuple(f"{name} is called {ALIASES[name]} here, and so is its column" for name in names)
+
+
+def asked_of(job: Job) -> Asked:
+    """Read a job. Raises `SpecError` and `ConfigError` as `read_job` does."""
+    column_types = parse_schema(job.column_types) if job.column_types else ()
+    reading = ReadOptions(
+        job.input_format,
+        column_types,
+        job.multiline,
+        job.delimiter,
+        job.file_order,
+        job.split_size,
+        skip_unreadable=job.skip_unreadable,
+    )
+    return Asked(job, tuple(_stage(stage, job.max_rows_out) for stage in job.stages), reading)
+
+
+def _arguments(paths: Sequence[str]) -> tuple[str | None, dict[str, Any]]:
+    """Split ``[JOB.yaml] [IN].. [OUT]`` into the job file, which its name tells, and what is named besides.
+
+    Of several paths the last is OUT; a single one is IN, which a job file may have named OUT for.
+    """
+    has_file = bool(paths) and _is_job_file(paths[0])
+    named = list(paths[has_file:])
+    if late := next((path for path in named if _is_job_file(path)), None):
+        raise ConfigError(f"{late} is not the first path", "name the job file before IN and OUT")
+    if not has_file and len(named) < 2:
+        raise ConfigError(f"missing argument '{'OUT' if named else 'IN'}'", "see wincli --help")
+    output = {"output": named.pop()} if len(named) > 1 else {}
+    return paths[0] if has_file else None, {**({"input": named} if named else {}), **output}
+
+
+def _is_job_file(path: str) -> bool:
+    return path.lower().endswith((".yaml", ".yml"))
+
+
+def _stage(stage: Stage, max_rows: int) -> AskedStage:
+    calls = tuple(parse_aggregate(text) for text in stage.agg) or None
+    return AskedStage(stage, parse_window(stage.window), calls, _window_options(stage, max_rows))
+
+
+def _window_options(stage: Stage, max_rows: int) -> Options:
+    """What a stage asks of its window."""
+    return Options(
+        at_end=stage.at_end,
+        empty=stage.empty,
+        origin=origin_seconds(stage.origin),
+        partial=stage.partial,
+        group_by=stage.group_by,
+        emit=stage.emit,
+        sort_by=stage.sort_by,
+        event_time=stage.event_time,
+        lag=parse_duration(stage.lag),
+        min_gap=parse_duration(stage.min_gap),
+        emit_evicted=stage.emit_evicted,
+        operator=stage.operator,
+        plain=stage.plain,
+        max_rows=max_rows,
+    )

@@ -1,0 +1,77 @@
+"""The stages of a job, one after the other: each reads the rows and marks of the one before as they were emitted.
+
+A stage leaves Parquet parts in the staging folder of an output: of its own where that is written as Parquet with stream
+columns, so that nothing is written twice, else in a folder that is deleted as soon as the next stage has read it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+from ...readers.files.file import Located
+from ...readers.open import open_result
+from ...windowing.engine.run import Outcome
+from ...windowing.engine.tasks.task import Work
+from ...windowing.planning.plan import stream_of
+from ...windowing.ports import Part, Source
+from ...writers.output.convert_part import copy_part
+from .request import Asked
+from .stage_names import errors_about
+from .stage_outputs import Route
+from .stage_plans import PlannedStage
+
+Compute = Callable[[PlannedStage, Work], Outcome]
+"""Runs the window of a stage, given its work; what else belongs to a stage, such as a carry, is put in and taken out
+here."""
+Each = Callable[[str, Callable[[Any], Any], Sequence[Any]], list[Any]]
+"""Runs a function over items, in tasks or here; the text names it in the progress."""
+
+
+@dataclass(frozen=True, slots=True)
+class RanStage:
+    """What a stage came to. ``parts``: those of its output; none where it has no output of its own."""
+
+    stage: PlannedStage
+    route: Route
+    outcome: Outcome
+    parts: tuple[Part, ...]
+
+
+def run_stages(
+    asked: Asked, stages: Sequence[PlannedStage], routes: Sequence[Route], source: Source, compute: Compute, each: Each
+) -> Iterator[RanStage]:
+    """Run the stages, the first over ``source``; yield what each came to, before the next begins.
+
+    Nothing is committed. Raises what ``compute`` raises, naming the stage.
+    """
+    before: RanStage | None = None
+    for stage, route in zip(stages, routes, strict=True):
+        with errors_about(asked, stage.name):
+            reads = source if before is None else _stream(before, asked.job.split_size)
+            outcome = compute(stage, Work(stage.plan, reads, route.sink, stage.marks))
+            if before is not None:
+                before.route.sink.delete_between()
+            parts = _parts(route, outcome, each)
+        before = RanStage(stage, route, outcome, parts)
+        yield before
+
+
+def _stream(before: RanStage, split_size: int) -> Source:
+    """What a stage gave, as the input of the next."""
+    sink = before.route.sink
+    shown = f"stage {before.stage.name}" if sink.parts_in else sink.shown
+    folder = Located(sink.fs, f"{sink.staging}/{sink.parts_in}".rstrip("/"), shown)
+    return open_result(folder, before.outcome.parts, stream_of(before.stage.plan), split_size)
+
+
+def _parts(route: Route, outcome: Outcome, each: Each) -> tuple[Part, ...]:
+    """The parts of a stage's own output, written once more where that has another form than the next stage reads."""
+    if not route.is_own:
+        return ()
+    if route.copy is None:
+        return outcome.parts
+    copies = each(f"write {route.copy.format}", partial(copy_part, route.copy), outcome.parts)
+    return tuple(part for part in copies if part is not None) or (route.copy.write_part(0, []),)

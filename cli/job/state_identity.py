@@ -1,0 +1,55 @@
+"""What must be the same for one run to go on from the state of another: whatever decides which windows there are."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from ..console.counts import value_told
+from .stage_plans import PlannedStage
+
+_OPTIONS = ("empty", "origin", "partial", "group_by", "emit", "event_time", "lag", "min_gap", "emit_evicted")
+
+
+def identity_of(stage: PlannedStage) -> dict[str, Any]:
+    """Return the identity of a stage as plain JSON: its window, key, order, options, and the columns it needs."""
+    plan = stage.plan
+    options = {name: getattr(plan.options, name) for name in _OPTIONS}
+    return {
+        "window": str(plan.spec),
+        "key": list(plan.key),
+        "order": list(plan.order.columns),
+        **{name: _plain(value) for name, value in options.items()},
+        "columns": {name: str(stage.schema.field(name).type) for name in plan.columns},
+    }
+
+
+def differences(was: Mapping[str, Mapping[str, Any]], now: Mapping[str, Mapping[str, Any]]) -> list[str]:
+    """Say how the stages of two jobs differ, by name; nothing where they do not."""
+    if list(was) != list(now):
+        return [f"its stages are {', '.join(was)}, not {', '.join(now)}"]
+    which = {name: f"stage {name}: " if len(was) > 1 else "" for name in was}
+    return [which[name] + text for name in was for text in _different(was[name], now[name])]
+
+
+def _different(was: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[str]:
+    for key, value in now.items():
+        if key == "columns":
+            yield from _different_columns(was.get(key) or {}, value)
+        elif was.get(key) != value:
+            yield f"its {key} is {value_told(was.get(key))}, not {value_told(value)}"
+
+
+def _different_columns(was: Mapping[str, str], now: Mapping[str, str]) -> Iterator[str]:
+    for name, dtype in now.items():
+        if name not in was:
+            yield f"it does not hold column {name}"
+        elif was[name] != dtype:
+            yield f"it holds column {name} as {was[name]}, not {dtype}"
+
+
+def _plain(value: Any) -> Any:
+    """A value as JSON gives it back."""
+    if isinstance(value, tuple):
+        return [_plain(part) for part in value]
+    return value if value is None or isinstance(value, bool | str) else str(value)

@@ -1,0 +1,116 @@
+"""What a run tells: what was chosen before it, and what it came to."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from ...windowing.emit.row_counts import rows_out
+from ...windowing.engine.tasks.task import FILES, NONE, STREAM
+from ...windowing.ports import Counts
+from ...windowing.support.suggest import few
+from ..console.counts import by_reason, many
+from ..console.messages import Messages
+from .request import Asked
+from .stage_names import about, as_asked
+from .stage_plans import PlannedStage
+from .stage_runs import RanStage
+
+_WHERE = {FILES: "the end of each file", NONE: "nowhere", STREAM: "the result that is read"}
+
+
+def tell_choices(asked: Asked, stages: Sequence[PlannedStage], messages: Messages) -> None:
+    """Tell how the rows of each stage are ordered, and where its marks come from if it looks at any."""
+    for stage in stages:
+        plan, which = stage.plan, about(asked, stage.name)
+        if plan.pos is not None and not plan.order.columns:
+            read = "result that is read" if stage is stages[0] else "stage before"
+            messages.note(f"{which}rows stand in the order in which the {read} was emitted", order=plan.sort)
+        else:
+            messages.note(f"{which}rows are ordered by {plan.order}: {plan.order.why}", order=plan.order.columns)
+        if plan.takes_marks:
+            told = _WHERE.get(stage.marks, stage.marks.replace(":", " "))
+            where = "the stage before" if stage.marks == STREAM and stage is not stages[0] else told
+            messages.note(f"{which}window marks come from {where}", marks=stage.marks)
+
+
+def tell_skipped(skipped: Sequence[str], messages: Messages) -> None:
+    """Tell what of the input was passed over since it cannot be read."""
+    if skipped:
+        messages.note(f"passed over: {few(skipped)}", skipped=len(skipped))
+
+
+def tell_rows_out(stage: PlannedStage, rows: int, messages: Messages) -> None:
+    """Tell how many rows a window will write, where it gives rows several times and that is known beforehand."""
+    found = rows_out(stage.plan, rows)
+    if found is not None and found > rows:
+        messages.note(f"{stage.plan.spec} with --emit rows makes {found:,} rows of {rows:,}", rows_out=found)
+
+
+def tell_outcome(asked: Asked, ran: Sequence[RanStage], seconds: float, messages: Messages) -> None:
+    """Tell what the run noticed, what each of several stages came to, and the closing summary.
+
+    That has the rows that the first stage read, the windows that the last gave, and the rest of all stages together.
+    ``seconds``: what the whole run took.
+    """
+    for each in ran:
+        _tell_noticed(asked, each, messages)
+    if len(ran) > 1:
+        for each in ran:
+            _tell_stage(asked, each, messages)
+    rows, windows = ran[0].outcome.counts.rows_in, ran[-1].outcome.windows
+    counts = sum((each.outcome.counts for each in ran), Counts())
+    see = "" if len(ran) > 1 else "see _rejected" if asked.stdout is None else "which a folder as OUT would keep"
+    words = [*_account(rows, windows, counts, see), f"{seconds:.1f} s", f"{many(round(rows / seconds), 'row')}/s"]
+    output = asked.job.output if asked.stdout is None else "stdout"
+    messages.summary(
+        f"{', '.join(words)} -> {output}",
+        **_fields(rows, windows, counts),
+        seconds=round(seconds, 3),
+        output=output,
+    )
+
+
+def _tell_noticed(asked: Asked, ran: RanStage, messages: Messages) -> None:
+    outcome, which = ran.outcome, about(asked, ran.stage.name)
+    phases = ", ".join(f"{phase} {spent:.1f} s" for phase, spent in outcome.seconds.items())
+    messages.detail(f"{which}{outcome.chunks} chunks, {outcome.slices} slices; {phases}", phases=outcome.seconds)
+    if outcome.falls:
+        messages.note(
+            f"{which}the window's attribute goes down {many(outcome.falls, 'time')} in arrival order; "
+            + as_asked(asked, "if that is not meant, say --order-by COLUMN"),
+            falls=outcome.falls,
+        )
+
+
+def _tell_stage(asked: Asked, ran: RanStage, messages: Messages) -> None:
+    counts, windows, shown = ran.outcome.counts, ran.outcome.windows, ran.route.output.place.shown
+    shown = "stdout" if shown == asked.stdout else shown
+    see = "which a folder as OUT would keep" if shown == "stdout" else f"see {shown}/{ran.route.sink.rejects_in}"
+    text = about(asked, ran.stage.name) + ", ".join(_account(counts.rows_in, windows, counts, see))
+    output = shown if ran.route.is_own else None
+    fields = _fields(counts.rows_in, windows, counts)
+    messages.note(text + (f" -> {output}" if output else ""), stage=ran.stage.name, **fields, output=output)
+
+
+def _account(rows: int, windows: int, counts: Counts, see: str) -> list[str]:
+    """An account in words, of ``rows`` that came in and ``windows`` that came out; ``see``: where the rejects are."""
+    rejected = sum(counts.rejected.values())
+    words = [f"{many(rows, 'row')} in", f"{many(windows, 'window')} out"]
+    words += [f"{rejected:,} rejected" + (f" ({by_reason(counts.rejected)})" if rejected else "")]
+    words += [see] if rejected and see else []
+    words += [f"{counts.filtered:,} in no window"] if counts.filtered else []
+    words += [f"{counts.dropped_at_end:,} dropped at the end"] if counts.dropped_at_end else []
+    words += [f"{counts.held:,} held"] if counts.held else []
+    return words
+
+
+def _fields(rows: int, windows: int, counts: Counts) -> dict[str, Any]:
+    return {
+        "rows_in": rows,
+        "windows_out": windows,
+        "rejected": counts.rejected,
+        "filtered": counts.filtered,
+        "dropped_at_end": counts.dropped_at_end,
+        "held": counts.held,
+    }
