@@ -167,7 +167,7 @@ def put_in_place(place: Place, token: str) -> None:
 
 def tidy(place: Place) -> None:
     """Remove what runs of an output left beside it. Only for who holds its lock. Raises `OSError`."""
-    (swap if place.local else object_store).tidy(place)
+    (atomic_swap if place.local else object_store).tidy(place)
 
 
 def manifest_in(place: Place, folder: str) -> dict[str, Any] | None:
