@@ -9,8 +9,14 @@ from pathlib import Path
 from support.places import ROOT
 
 README = ROOT / "README.md"
-DOCS = {path.stem: path for path in sorted((ROOT / "docs").glob("*.md"))}
-PAGES = [README, ROOT / "CHANGELOG.md", ROOT / "ARCHITECTURE.md", *DOCS.values()]
+INDEX = ROOT / "docs" / "README.md"
+DOCS = {path.relative_to(INDEX.parent).with_suffix("").as_posix(): path for path in sorted(INDEX.parent.rglob("*.md"))}
+WINDOWS = [path for page, path in DOCS.items() if page.startswith("windows/")]
+PAGES = [*sorted(ROOT.glob("*.md")), *DOCS.values()]
+
+
+def place_of(path: Path) -> str:
+    return path.relative_to(ROOT).as_posix()
 
 
 def text_of(page: str) -> str:
