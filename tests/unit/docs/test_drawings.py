@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import re
 import typing
 from collections.abc import Iterator
 from itertools import groupby, product
@@ -12,23 +13,22 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-import wincli.windowing.panes.panes
-from support.docs_pages import DOCS, PAGES, README, fences
-from support.drawings import Drawing, read
-from wincli.windowing.language import spec
-from wincli.windowing.language.options import Options
-from wincli.windowing.language.parser import parse_window
-from wincli.windowing.planning import plan
-from wincli.windowing.scan.lateness import judge
-from wincli.windowing.scan.row_validation import screen, with_late
-from wincli.windowing.sequences.sequence import one_batch
+import windowing
+from tests.docs_pages import PAGES, README, WINDOWS, fences, place_of
+from tests.drawings import Drawing, read
+from windowing import plan, spec
+from windowing.judgement import judge
+from windowing.options import Options
+from windowing.parse import parse_window
+from windowing.screen import screen, with_late
+from windowing.sequence import one_batch
 
 SECONDS = ("lag", "min_gap", "origin")
 
 
 def drawings() -> list[Any]:
     """The place and the lines of each drawing in the docs."""
-    found = [(f"{path.name}:{at}", lines) for path in PAGES for at, lines in fences(path, "window")]
+    found = [(f"{place_of(path)}:{at}", lines) for path in PAGES for at, lines in fences(path, "window")]
     return [pytest.param(place, lines, id=f"{place} {lines[0].partition(':')[2].strip()}") for place, lines in found]
 
 
@@ -116,7 +116,7 @@ def rejects(drawing: Drawing, table: pa.Table) -> dict[str, str]:
 def specs(*pages: Any) -> Iterator[spec.WindowSpec]:
     for page in pages:
         for at, lines in fences(page, "window"):
-            yield parse_window(read(f"{page.name}:{at}", lines).spec)
+            yield parse_window(read(f"{place_of(page)}:{at}", lines).spec)
 
 
 def kinds(window: spec.WindowSpec) -> set[str]:
@@ -147,14 +147,13 @@ def all_kinds() -> set[str]:
     return tumbling | others | batched | {"with unique", "partition by"}
 
 
-@pytest.mark.parametrize("page", [README, DOCS["windows"]], ids=lambda page: page.name)
-def test_every_kind_is_drawn(page: Any) -> None:
-    assert set().union(*map(kinds, specs(page))) == all_kinds()
+def test_every_kind_is_drawn() -> None:
+    assert set().union(*map(kinds, specs(*WINDOWS))) == all_kinds()
 
 
 def test_every_pair_of_a_sliding_window_is_drawn() -> None:
     policies = typing.get_args(spec.SlidingPolicy)
-    drawn = {(type(w.evict), type(w.trigger)) for w in specs(DOCS["windows"]) if isinstance(w, spec.Sliding)}
+    drawn = {(type(w.evict), type(w.trigger)) for w in specs(*WINDOWS) if isinstance(w, spec.Sliding)}
     assert drawn == set(product(policies, policies))
 
 
@@ -162,6 +161,46 @@ def test_every_close_reason_is_drawn() -> None:
     drawn = [read(*drawing.values) for drawing in drawings()]
     reasons = {pane.told["closed_by"] for drawing in drawn for panes in drawing.panes.values() for pane in panes}
     assert reasons == set(wincli.windowing.panes.panes.panes.CLOSED_BY)
+
+
+# The table of the README
+
+
+def rows_of_the_readme() -> Drawing:
+    ((at, lines),) = fences(README, "rows")
+    return read(f"README.md:{at}", ["with: order=t hours=2026-10-24", *lines])
+
+
+def table_of_the_readme() -> list[Any]:
+    """The example and the panes of each row: ``[ab] []``."""
+    found = re.findall(r"^\|.*\| `([^`]*)` \| `(\[[^`]*\])` \|$", README.read_text(encoding="utf-8"), re.MULTILINE)
+    return [pytest.param(*row, id=row[0]) for row in found]
+
+
+@pytest.mark.parametrize(("example", "panes"), table_of_the_readme())
+def test_panes_in_the_table_of_the_readme(example: str, panes: str) -> None:
+    assert drawn_in_the_table(example) == panes
+
+
+def drawn_in_the_table(example: str) -> str:
+    drawing = rows_of_the_readme()
+    of_event_time = isinstance(parse_window(example), spec.TimeInterval)
+    drawing.options["order"] = "e" if of_event_time else "t"
+    result = windowing.aggregate(
+        table_of(drawing),
+        example,
+        order_by=None if of_event_time else ["t"],
+        event_time="e" if of_event_time else None,
+        aggregates=["letter=collect(letter)"],
+        marks=[sum(row < mark for row in drawing.rows) for mark in drawing.marks] if example == "punct()" else None,
+    )
+    return " ".join(f"[{''.join(letters or [])}]" for letters in result["letter"].to_pylist())
+
+
+def test_the_readme_shows_every_kind() -> None:
+    examples = [row.values[0] for row in table_of_the_readme()]
+    assert set().union(*(kinds(parse_window(example)) for example in examples)) == all_kinds()
+    assert len(re.findall(r"^\| \[.*docs/windows/", README.read_text(encoding="utf-8"), re.MULTILINE)) == len(examples)
 
 
 # The test is one

@@ -6,7 +6,7 @@ import doctest
 import inspect
 import re
 import shlex
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -14,14 +14,14 @@ import pyarrow as pa
 import pytest
 import typer
 
-import wincli
-from support.docs_pages import DOCS, PAGES, README, ROOT, fences, rows_of, text_of
-from wincli.cli import main
-from wincli.cli.job.request import read_job
-from wincli.conf.option_values import size
-from wincli.windowing import in_memory
-from wincli.windowing.aggregates.table import TABLE
-from wincli.windowing.language.parser import parse_window
+import windowing
+from cli import main
+from cli.asked import read_job
+from conf.values import size
+from tests.docs_pages import DOCS, INDEX, PAGES, README, ROOT, fences, place_of, rows_of, text_of
+from windowing import local
+from windowing.aggregates.table import TABLE
+from windowing.parse import parse_window
 
 RUN: Any = typer.main.get_command(main.app).commands["run"]  # type: ignore[attr-defined]
 
@@ -36,7 +36,7 @@ def commands() -> list[Any]:
         for language in ("sh", "console", "python"):
             for at, lines in fences(path, language):
                 whole = "\n".join(lines).replace("\\\n", " ")
-                found += [(f"{path.name}:{at}", line) for line in re.findall(r"^.*\bwincli run (?!-h).*$", whole, re.M)]
+                found += [(f"{place_of(path)}:{at}", line) for line in re.findall(r"^.*\bwincli run (?!-h).*$", whole, re.M)]
     found += [("help", line) for line in re.findall(r"^ +wincli run .*$", main._EXAMPLES, re.MULTILINE)]
     return [pytest.param(line.strip().removeprefix("$ "), id=place) for place, line in found]
 
@@ -114,23 +114,59 @@ def test_user_functions_of_the_docs_run(tmp_path: Path, monkeypatch: pytest.Monk
 # Links
 
 
+def prose(path: Path) -> str:
+    return re.sub(r"```.*?```", "", path.read_text(encoding="utf-8"), flags=re.DOTALL)
+
+
+def links(path: Path) -> Iterator[tuple[str, Path, str]]:
+    """The links of a page to files of the project: each as written, the file, and the anchor."""
+    for target in re.findall(r"\]\(([^)\s]+)\)", prose(path)):
+        if not re.match(r"[a-z]+:", target):
+            name, _, anchor = target.partition("#")
+            yield target, (path.parent / name).resolve() if name else path, anchor
+
+
 def anchors(path: Path) -> set[str]:
-    heads = re.findall(r"^#+ (.*)$", path.read_text(encoding="utf-8"), re.MULTILINE)
-    return {re.sub(r"[^\w\- ]", "", head.lower()).replace(" ", "-") for head in heads}
+    """Anchors of the headings, as GitHub makes them, and those that are written out."""
+    heads = re.findall(r"^#+ (.*)$", prose(path), re.MULTILINE)
+    written = re.findall(r'<a (?:id|name)="([^"]+)">', prose(path))
+    return {re.sub(r"[^\w\- ]", "", head.lower()).replace(" ", "-") for head in heads} | set(written)
 
 
-@pytest.mark.parametrize("path", PAGES, ids=lambda path: path.name)
+@pytest.mark.parametrize("path", PAGES, ids=place_of)
 def test_links_resolve(path: Path) -> None:
-    prose = re.sub(r"```.*?```", "", path.read_text(encoding="utf-8"), flags=re.DOTALL)
-    for target in re.findall(r"\]\(([^)\s]+)\)", prose):
-        if re.match(r"[a-z]+:", target):
-            continue
-        name, _, anchor = target.partition("#")
-        page = (path.parent / name).resolve() if name else path
+    for target, page, anchor in links(path):
         assert page.exists(), target
         assert not anchor or anchor in anchors(page), target
 
 
-@pytest.mark.parametrize("path", PAGES, ids=lambda path: path.name)
-def test_every_page_is_linked(path: Path) -> None:
-    assert path == README or re.search(rf"\]\([^)]*{path.name}", README.read_text(encoding="utf-8"))
+def test_headings_of_a_page_have_different_anchors() -> None:
+    for path in DOCS.values():
+        heads = re.findall(r"^#+ .*$", prose(path), re.MULTILINE)
+        assert len(heads) == len({head.lstrip("# ").lower() for head in heads}), path
+
+
+def linked_from(*starts: Path) -> set[Path]:
+    """The pages that somebody reaches who begins at some pages and follows links."""
+    reached: set[Path] = set()
+    waiting = list(starts)
+    while waiting:
+        page = waiting.pop()
+        if page in PAGES and page not in reached:
+            reached.add(page)
+            waiting += [linked for _, linked, _ in links(page)]
+    return reached
+
+
+def test_every_page_can_be_reached_from_the_readme() -> None:
+    assert set(PAGES) - linked_from(README) == set()
+
+
+def test_the_index_links_every_page_for_users() -> None:
+    linked = {page for _, page, _ in links(INDEX)}
+    for_users = {path for page, path in DOCS.items() if not page.startswith("decisions/")} - {INDEX}
+    assert for_users - linked == set()
+
+
+def test_the_readme_is_short() -> None:
+    assert len(README.read_text(encoding="utf-8").splitlines()) <= 200

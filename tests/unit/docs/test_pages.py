@@ -50,10 +50,10 @@ def words_of_the_language() -> list[str]:
 
 
 def test_every_word_of_the_language_stands_in_its_table() -> None:
-    assert {row[0] for row in rows_of("windows", "All words")} == set(words_of_the_language())
+    assert {row[0] for row in rows_of("windows/language", "All words")} == set(words_of_the_language())
 
 
-@pytest.mark.parametrize("row", rows_of("windows", "All words"), ids=lambda row: row[0])
+@pytest.mark.parametrize("row", rows_of("windows/language", "All words"), ids=lambda row: row[0])
 def test_word(row: list[str]) -> None:
     word, example, computed, meaning = row
     assert re.search(rf"\b{word}\b", example)
@@ -64,7 +64,7 @@ def test_word(row: list[str]) -> None:
 
 
 def test_units_and_weekdays_are_named() -> None:
-    assert missing_from("windows", [*filter(None, tokens.SECONDS), *policies.UNITS, *policies._WEEKDAYS]) == []
+    assert missing_from("windows/language", [*filter(None, tokens.SECONDS), *policy_calls.UNITS, *policy_calls._WEEKDAYS]) == []
 
 
 # Aggregates
@@ -226,7 +226,7 @@ def test_every_key_of_the_manifest_is_told() -> None:
 def told_of_a_state() -> dict[str, list[str]]:
     """The columns of each table, but for those that an input gives it its own names for."""
     told: dict[str, list[str]] = {}
-    for table, column, meaning in rows_of("nights", "What is in a state"):
+    for table, column, meaning in rows_of("state", "What is in a state"):
         assert meaning, "says nothing"
         told.setdefault(table, []).extend([column] if column.startswith("__") else [])
     return told
@@ -249,7 +249,7 @@ def test_tables_of_a_state_are_as_told(tmp_path: Path) -> None:
     """The job of the page and an event-time window leave these tables and columns, and DuckDB reads them as shown."""
     (tmp_path / "events" / "dt=2026-11-01").mkdir(parents=True)
     (tmp_path / "events" / "dt=2026-11-01" / "a.csv").write_text(LOG)
-    ((_, job),) = fences(DOCS["nights"], "yaml")
+    (_, job), *_ = fences(DOCS["backfill"], "yaml")
     (tmp_path / "nightly.yaml").write_text("\n".join(job))
     day = ("--start", "2026-11-01", "--end", "2026-11-02", "--progress", "none")
     panes = (
@@ -276,7 +276,7 @@ def test_tables_of_a_state_are_as_told(tmp_path: Path) -> None:
         "sessions position": ["ts"],
         "sessions rows": ["user", "ts", "amount", *told["rows"]],
     }
-    ((_, query),) = fences(DOCS["nights"], "sql")
+    ((_, query),) = fences(DOCS["state"], "sql")
     found_by_duckdb = duckdb.connect().execute("\n".join(query).replace("state/", f"{tmp_path}/state/")).fetchall()
     assert found_by_duckdb == [
         ("ann", 2, dt.datetime(2026, 11, 1, 23, 50)),
@@ -285,7 +285,7 @@ def test_tables_of_a_state_are_as_told(tmp_path: Path) -> None:
 
 
 def test_every_key_of_the_record_is_told() -> None:
-    below = text_of("nights").partition("`unit.json` is the record")[2]
+    below = text_of("state").partition("`unit.json` is the record")[2]
     assert re.findall(r"`(\w+)`", "".join(re.findall(r"^\| (`[^|]*) \|", below, re.MULTILINE))) == [
         *(field.name for field in fields(UnitRecord)),
         "checksum",

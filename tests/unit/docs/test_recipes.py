@@ -1,4 +1,4 @@
-"""The recipes of the README print what it says: the whole command, with Spark replaced by a loop in this process."""
+"""The recipes print what the docs say: the whole command, with Spark replaced by a loop in this process."""
 
 from __future__ import annotations
 
@@ -11,16 +11,17 @@ from pathlib import Path
 
 import pytest
 
-from support.docs_pages import README, ROOT, fences
-from support.in_process import wincli_here
+from tests.docs_pages import DOCS, README, ROOT, fences
+from tests.here import wincli_here
+
+
+PAGES_THAT_CAN_BE_REPEATED = [README, DOCS["recipes"], DOCS["backfill"]]
 
 
 def steps() -> Iterator[tuple[str, list[str]]]:
     """Each command of the recipes and the lines that it prints."""
-    text = README.read_text(encoding="utf-8")
-    first = text[: text.index("## Recipes")].count("\n")
-    for at, block in fences(README, "console"):
-        if at > first:
+    for page in PAGES_THAT_CAN_BE_REPEATED:
+        for _, block in fences(page, "console"):
             whole = "\n".join(block).replace("\\\n", " ")
             for step in re.split(r"^\$ ", whole, flags=re.MULTILINE)[1:]:
                 command, *lines = step.splitlines()
@@ -67,7 +68,7 @@ def show(command: str, lines: list[str]) -> bool:
 
 def test_recipes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    for _, job in fences(README, "yaml"):
+    for _, job in fences(DOCS["backfill"], "yaml"):
         Path(job[0].removeprefix("# ")).write_text("\n".join(job))
     compared = []
     for command, lines in steps():
@@ -79,4 +80,4 @@ def test_recipes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
             assert run_here(command) == untimed(lines)
         elif command.startswith(("cat", "head")) and show(command, lines):
             compared.append(command)
-    assert len(compared) == 13
+    assert len(compared) == 14

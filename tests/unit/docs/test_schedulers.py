@@ -19,7 +19,7 @@ from wincli.cli import main
 from wincli.cli.job.request import read_job
 from wincli.conf.units import units
 
-PAGE = DOCS["nights"]
+PAGE = DOCS["backfill"]
 RUN: Any = typer.main.get_command(main.app).commands["run"]  # type: ignore[attr-defined]
 WINCLI = "/srv/clicks/.venv/bin/wincli"
 STAND_IN = 'cd() { :; }\nwincli() { printf "%s\\0" "$@"; }\nexport -f wincli\n'
@@ -27,7 +27,7 @@ STAND_IN = 'cd() { :; }\nwincli() { printf "%s\\0" "$@"; }\nexport -f wincli\n'
 
 @pytest.fixture(autouse=True)
 def _job_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (block,) = (lines for _, lines in fences(PAGE, "yaml"))
+    block, *_ = (lines for _, lines in fences(PAGE, "yaml"))
     assert block[0] == "# nightly.yaml"
     (tmp_path / "nightly.yaml").write_text("\n".join(block))
     monkeypatch.chdir(tmp_path)
