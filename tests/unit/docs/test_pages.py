@@ -207,7 +207,7 @@ def test_every_column_of_a_result_and_of_the_rejects_is_told() -> None:
     stream = ["_at", "_at_2", result_schema.TURN, result_schema.POS, "_tie", result_schema.ROW, result_schema.MARK]
     assert missing_from("results", [*fixed, *stream, *TIMING]) == []
     assert missing_from("results", [column.name for column in REJECT_FIELDS]) == []
-    assert [row[0] for row in rows_of("results", "Why a pane came out")] == list(CLOSED_BY)
+    assert [row[0] for row in rows_of("results", "Why a pane was emitted")] == list(CLOSED_BY)
 
 
 def test_every_key_of_the_manifest_is_told() -> None:
