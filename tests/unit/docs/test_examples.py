@@ -36,7 +36,9 @@ def commands() -> list[Any]:
         for language in ("sh", "console", "python"):
             for at, lines in fences(path, language):
                 whole = "\n".join(lines).replace("\\\n", " ")
-                found += [(f"{place_of(path)}:{at}", line) for line in re.findall(r"^.*\bwincli run (?!-h).*$", whole, re.M)]
+                found += [
+                    (f"{place_of(path)}:{at}", line) for line in re.findall(r"^.*\bwincli run (?!-h).*$", whole, re.M)
+                ]
     found += [("help", line) for line in re.findall(r"^ +wincli run .*$", main._EXAMPLES, re.MULTILINE)]
     return [pytest.param(line.strip().removeprefix("$ "), id=place) for place, line in found]
 

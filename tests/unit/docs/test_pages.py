@@ -64,7 +64,10 @@ def test_word(row: list[str]) -> None:
 
 
 def test_units_and_weekdays_are_named() -> None:
-    assert missing_from("windows/language", [*filter(None, tokens.SECONDS), *policy_calls.UNITS, *policy_calls._WEEKDAYS]) == []
+    assert (
+        missing_from("windows/language", [*filter(None, tokens.SECONDS), *policy_calls.UNITS, *policy_calls._WEEKDAYS])
+        == []
+    )
 
 
 # Aggregates

@@ -14,7 +14,6 @@ import pytest
 from tests.docs_pages import DOCS, README, ROOT, fences
 from tests.here import wincli_here
 
-
 PAGES_THAT_CAN_BE_REPEATED = [README, DOCS["recipes"], DOCS["backfill"]]
 
 
