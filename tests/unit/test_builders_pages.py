@@ -1,0 +1,41 @@
+"""The pages for builders: decisions have one form and are listed, links resolve, and the paths that they name exist."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from tests.docs_pages import ROOT
+
+DECISIONS = ROOT / "docs" / "decisions"
+NUMBERED = sorted(DECISIONS.glob("[0-9]*.md"))
+PAGES = [
+    ROOT / "ARCHITECTURE.md",
+    ROOT / "CONTRIBUTING.md",
+    ROOT / "docs" / "glossary.md",
+    *sorted(DECISIONS.glob("*.md")),
+]
+HEADINGS = ["Context", "Decision", "Measurement"]
+
+
+@pytest.mark.parametrize("page", NUMBERED, ids=lambda page: page.stem)
+def test_decision_has_its_number_title_and_headings(page: Path) -> None:
+    title, *lines = page.read_text(encoding="utf-8").splitlines()
+    heads = [line.removeprefix("## ") for line in lines if line.startswith("## ")]
+    assert re.fullmatch(rf"# {page.stem[:3]}: .+", title)
+    assert heads in (HEADINGS, [*HEADINGS, "Consequences"])
+
+
+def test_decisions_are_numbered_without_a_gap_and_listed_in_order_by_their_titles() -> None:
+    listed = re.findall(r"^\| \[(\d+)\]\((.*?)\) \| (.*) \|$", (DECISIONS / "README.md").read_text(), re.MULTILINE)
+    titles = [page.read_text(encoding="utf-8").partition("\n")[0].partition(": ")[2] for page in NUMBERED]
+    numbers = [f"{number:03d}" for number in range(1, len(NUMBERED) + 1)]
+    assert listed == list(zip(numbers, [page.name for page in NUMBERED], titles, strict=True))
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_links_to_files_resolve(page: Path) -> None:
+    targets = re.findall(r"\]\(([^)#\s:]+)(?:#[^)]*)?\)", page.read_text(encoding="utf-8"))
+    assert [target for target in targets if not (page.parent / target).exists()] == []
