@@ -39,3 +39,11 @@ def test_decisions_are_numbered_without_a_gap_and_listed_in_order_by_their_title
 def test_links_to_files_resolve(page: Path) -> None:
     targets = re.findall(r"\]\(([^)#\s:]+)(?:#[^)]*)?\)", page.read_text(encoding="utf-8"))
     assert [target for target in targets if not (page.parent / target).exists()] == []
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_paths_that_a_page_names_exist(page: Path) -> None:
+    tops = "cli|conf|docs|readers|scripts|tests|windowing|writers"
+    named = re.findall(rf"`((?:{tops})/[\w./-]*)`", page.read_text(encoding="utf-8"))
+    own = [path for path in named if "NAME" not in path]  # NAME stands for what is to be added
+    assert [path for path in own if not ((ROOT / path).exists() or (ROOT / f"{path}.py").exists())] == []
