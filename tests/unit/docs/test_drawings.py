@@ -13,15 +13,17 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-import windowing
-from tests.docs_pages import PAGES, README, WINDOWS, fences, place_of
-from tests.drawings import Drawing, read
-from windowing import plan, spec
-from windowing.judgement import judge
-from windowing.options import Options
-from windowing.parse import parse_window
-from windowing.screen import screen, with_late
-from windowing.sequence import one_batch
+import wincli
+from support.docs_pages import PAGES, README, WINDOWS, fences, place_of
+from support.drawings import Drawing, read
+from wincli.windowing.language import spec
+from wincli.windowing.language.options import Options
+from wincli.windowing.language.parser import parse_window
+from wincli.windowing.panes.panes import CLOSED_BY
+from wincli.windowing.planning import plan
+from wincli.windowing.scan.lateness import judge
+from wincli.windowing.scan.row_validation import screen, with_late
+from wincli.windowing.sequences.sequence import one_batch
 
 SECONDS = ("lag", "min_gap", "origin")
 
@@ -160,7 +162,7 @@ def test_every_pair_of_a_sliding_window_is_drawn() -> None:
 def test_every_close_reason_is_drawn() -> None:
     drawn = [read(*drawing.values) for drawing in drawings()]
     reasons = {pane.told["closed_by"] for drawing in drawn for panes in drawing.panes.values() for pane in panes}
-    assert reasons == set(wincli.windowing.panes.panes.panes.CLOSED_BY)
+    assert reasons == set(CLOSED_BY)
 
 
 # The table of the README
@@ -186,7 +188,7 @@ def drawn_in_the_table(example: str) -> str:
     drawing = rows_of_the_readme()
     of_event_time = isinstance(parse_window(example), spec.TimeInterval)
     drawing.options["order"] = "e" if of_event_time else "t"
-    result = windowing.aggregate(
+    result = wincli.aggregate(
         table_of(drawing),
         example,
         order_by=None if of_event_time else ["t"],

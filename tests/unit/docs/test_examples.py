@@ -14,14 +14,14 @@ import pyarrow as pa
 import pytest
 import typer
 
-import windowing
-from cli import main
-from cli.asked import read_job
-from conf.values import size
-from tests.docs_pages import DOCS, INDEX, PAGES, README, ROOT, fences, place_of, rows_of, text_of
-from windowing import local
-from windowing.aggregates.table import TABLE
-from windowing.parse import parse_window
+import wincli
+from support.docs_pages import DOCS, INDEX, PAGES, README, ROOT, fences, place_of, rows_of, text_of
+from wincli.cli import main
+from wincli.cli.job.request import read_job
+from wincli.conf.option_values import size
+from wincli.windowing import in_memory
+from wincli.windowing.aggregates.table import TABLE
+from wincli.windowing.language.parser import parse_window
 
 RUN: Any = typer.main.get_command(main.app).commands["run"]  # type: ignore[attr-defined]
 

@@ -64,10 +64,7 @@ def test_word(row: list[str]) -> None:
 
 
 def test_units_and_weekdays_are_named() -> None:
-    assert (
-        missing_from("windows/language", [*filter(None, tokens.SECONDS), *policy_calls.UNITS, *policy_calls._WEEKDAYS])
-        == []
-    )
+    assert missing_from("windows/language", [*filter(None, tokens.SECONDS), *policies.UNITS, *policies._WEEKDAYS]) == []
 
 
 # Aggregates
@@ -199,7 +196,7 @@ def test_every_type_and_directive_of_a_schema_is_told() -> None:
 
 
 def test_every_reject_reason_is_told() -> None:
-    source = inspect.getsource(row_validation) + (ROOT / "readers" / "portions.py").read_text()
+    source = inspect.getsource(row_validation) + (ROOT / "readers" / "formats" / "split_rows.py").read_text()
     reasons = set(re.findall(r'"(null_\w+|nan_\w+|type_overflow|unparsable|late)"', source))
     assert {"null_order", "unparsable", "late"} < reasons
     assert {row[0] for row in rows_of("results", "Rejected rows")} == reasons

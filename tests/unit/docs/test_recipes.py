@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.docs_pages import DOCS, README, ROOT, fences
-from tests.here import wincli_here
+from support.docs_pages import DOCS, README, ROOT, fences
+from support.in_process import wincli_here
 
 PAGES_THAT_CAN_BE_REPEATED = [README, DOCS["recipes"], DOCS["backfill"]]
 

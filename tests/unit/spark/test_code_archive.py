@@ -152,7 +152,7 @@ def test_a_folder_that_cannot_be_written_is_done_without(tmp_path: Path, source:
 
 def test_orders_are_obeyed_and_their_failure_is_left_to_tasks(tmp_path: Path) -> None:
     orders = [(Path.touch, (tmp_path / "done",)), (int, ("x",)), (Path.touch, (tmp_path / "not done",))]
-    archive = zipfile.ZipFile(ship(tmp_path, orders, ["conf"]))
+    archive = zipfile.ZipFile(ship(tmp_path, orders, ["wincli.conf"]))
     assert pickle.loads(archive.read(ORDERS)) == tuple(orders)
     obey(Path(archive.extract(ORDERS, tmp_path)))
     obey(tmp_path / "no such file")

@@ -24,7 +24,9 @@ import gc, glob, json, os, pathlib, shutil, signal, sys
 from contextlib import ExitStack
 import pyarrow as pa
 from wincli.windowing.ports import Part
-from wincli.writers import journal, output, swap
+from wincli.writers.folders import atomic_swap as swap
+from wincli.writers.output import output
+from wincli.writers.state import journal
 from wincli.writers.folders.lock import Owner
 from wincli.writers.output.output import open_output
 from wincli.writers.state.unit_record import OpenWindows, StageRecord, UnitRecord
@@ -66,7 +68,7 @@ def files_of(folder):
 def trace_lines(at_line):
     """From now on call ``at_line`` with the number of each line that is come to, from 1."""
     passed = 0
-    files = ("shutil.py", *glob.glob("writers/*.py"))
+    files = ("shutil.py", *glob.glob("writers/**/*.py", recursive=True))
     def trace(frame, event, arg):
         nonlocal passed
         if not frame.f_code.co_filename.endswith(files):

@@ -20,7 +20,7 @@ from support.places import ROOT
 CHILD = '''
 import json, os, pathlib, shutil, signal, sys, tempfile
 import pyarrow as pa
-from wincli.writers import swap
+from wincli.writers.folders import atomic_swap as swap
 from wincli.writers.folders.lock import Owner
 from wincli.writers.output.output import open_output
 from wincli.writers.output.sink import check_types

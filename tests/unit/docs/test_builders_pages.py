@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.docs_pages import ROOT
+from support.docs_pages import ROOT
 
 DECISIONS = ROOT / "docs" / "decisions"
 NUMBERED = sorted(DECISIONS.glob("[0-9]*.md"))

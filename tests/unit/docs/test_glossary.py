@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from tests.docs_pages import ROOT
+from support.docs_pages import ROOT
 
 GLOSSARY = ROOT / "docs" / "glossary.md"
 SYSTEMS = ["SPL", "Apama", "Flink", "Spark", "SQL"]

@@ -6,7 +6,7 @@ import ast
 import re
 from collections.abc import Iterator
 
-from tests.docs_pages import ROOT
+from support.docs_pages import ROOT
 
 PAGE = ROOT / "docs" / "decisions" / "private-names.md"
 _PACKAGES = ("cli", "conf", "readers", "windowing", "writers")
