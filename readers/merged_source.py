@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from ..windowing.engine.tasks.snapshot import behind
+from ..windowing.columns.sort_keys import behind
 from ..windowing.ports import Batch, InputFile, Split
 from ..windowing.sequences.sequence import one_batch
 from .schema.types import Mask

@@ -13,7 +13,8 @@ import pyarrow as pa
 from .arguments import Calls, Names, Rows, as_calls, as_names, as_table
 from .clock.interval_grid import make_intervals
 from .clock.watermark import explicit
-from .columns.numeric import Ints, Mask, combined, scale_of
+from .columns.arrays import Ints, Mask, combined
+from .columns.numeric import scale_of
 from .errors import ConfigError, DataError
 from .language.options import AtEnd, Emit, Empty, Options
 from .language.parser import parse_window

@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import pyarrow as pa
 
-from ..columns.numeric import Ints
+from ..columns.arrays import Ints
 from ..language.spec import Column
 from ..panes.membership import Contents, Lives, Ranges, simplest
 from . import user

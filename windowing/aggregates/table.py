@@ -9,7 +9,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from ..columns.numeric import is_sortable
+from ..columns.sort_keys import is_sortable
 from .folds.inputs import Inputs
 from .functions import arithmetic, collection, selection
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pyarrow as pa
 
-from ..columns.numeric import Ints
+from ..columns.arrays import Ints
 from ..panes.membership import Contents, Lives, Ranges
 from .bind import Bound
 from .folds.exact_sums import parts_of

@@ -17,9 +17,9 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from ..columns.numeric import Ints, Measures, scale_of
+from ..columns.arrays import Clock, Ints, Measures
+from ..columns.numeric import scale_of
 from ..errors import ConfigError, DataError
-from ..kinds.context import Clock
 from ..language.spec import Calendar
 from ..support.jit import kernel
 from ..support.suggest import nearest

@@ -9,7 +9,8 @@ from fractions import Fraction
 import numpy as np
 import pyarrow as pa
 
-from ..columns.numeric import Ints, Measures, Scale, scale_of
+from ..columns.arrays import Ints, Measures
+from ..columns.numeric import Scale, scale_of
 from ..errors import ConfigError
 from ..language.spec import TimeInterval
 from .tick_grid import Grid, make_grid

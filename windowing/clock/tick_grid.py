@@ -16,7 +16,8 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from ..columns.numeric import Ints, Measures, scale_of
+from ..columns.arrays import Ints, Measures
+from ..columns.numeric import scale_of
 from ..errors import ConfigError, DataError
 
 _UNITS = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}

@@ -7,9 +7,9 @@ from fractions import Fraction
 import numpy as np
 import pyarrow as pa
 
-from ..columns.numeric import Measures, measures
+from ..columns.arrays import Clock, Measures
+from ..columns.numeric import measures
 from ..errors import DataError
-from ..kinds.context import Clock
 from ..sequences.sequence import Sequences
 from .tick_grid import Grid, make_grid, ticks_array
 

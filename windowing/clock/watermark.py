@@ -14,8 +14,8 @@ from fractions import Fraction
 import numpy as np
 import pyarrow as pa
 
-from ..columns.numeric import Ints, Mask, Measures, Scale
-from ..kinds.context import Clock
+from ..columns.arrays import Clock, Ints, Mask, Measures
+from ..columns.numeric import Scale
 from ..language.spec import TimeInterval
 from ..sequences.marks import NO_FILE, Marks
 from ..sequences.sequence import one_batch, order_of

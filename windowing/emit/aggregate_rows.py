@@ -9,7 +9,8 @@ import numpy as np
 import pyarrow as pa
 
 from ..aggregates import Bound, Found, PaneFailed, PaneOverflow, compute
-from ..columns.numeric import Ints, combined, words
+from ..columns.arrays import Ints, combined
+from ..columns.sort_keys import words
 from ..errors import DataError
 from ..language.spec import Batched, Sliding, Tumbling
 from ..panes.membership import Contents, Ranges, batches, part, simplest

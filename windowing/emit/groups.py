@@ -16,7 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from ..columns.numeric import Ints
+from ..columns.arrays import Ints
 from ..panes.membership import Contents, Lives, Ranges, lives_of
 from ..support.jit import kernel
 

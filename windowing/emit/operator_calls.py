@@ -17,7 +17,7 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from ..columns.numeric import Ints
+from ..columns.arrays import Ints
 from ..errors import ConfigError
 from ..operator import Given, Operator, Row, load, reason_of
 from ..panes.panes import BY_TICK, Panes

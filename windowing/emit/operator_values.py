@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ..columns.numeric import Ints, combined
+from ..columns.arrays import Ints, combined
 from ..errors import DataError
 from ..operator import Given, Operator, PaneInfo, Row, output_fields, reason_of
 from ..planning.plan import Plan

@@ -7,7 +7,8 @@ from collections.abc import Iterator
 import numpy as np
 import pyarrow as pa
 
-from ..columns.numeric import Ints, combined, words
+from ..columns.arrays import Ints, combined
+from ..columns.sort_keys import words
 from ..language.options import SortKey
 from ..panes.membership import batches, gathered
 from ..panes.panes import Panes

@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pyarrow as pa
 
-from ..columns.numeric import Ints, combined
+from ..columns.arrays import Ints, combined
 from ..panes.membership import edge_rows, entered, left
 from ..panes.panes import CLOSED_BY, TIMING, Panes
 from ..planning.plan import Plan

@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 
 from ..clock.interval_grid import Intervals, make_intervals
 from ..clock.values import clock_values
-from ..columns.numeric import Ints, Mask, combined
+from ..columns.arrays import Ints, Mask, combined
 from ..kinds.sliding.panes import evicted_at
 from ..language.spec import Batched, Sliding, TimeInterval, Tumbling
 from ..panes.membership import Lives, Ranges, edge_rows, lives_of

@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ..columns.numeric import Ints
+from ..columns.arrays import Ints
 from ..panes.panes import BY_TICK
 from ..planning.plan import Plan
 from ..planning.result_schema import POS, TURN, numbered

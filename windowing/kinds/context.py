@@ -5,10 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from fractions import Fraction
 
-from ..columns.numeric import Ints
+from ..columns.arrays import Clock, Ints
 from ..state.window_state import Past
-
-Clock = int | float
 
 
 @dataclass(frozen=True, slots=True)

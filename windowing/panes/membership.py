@@ -12,7 +12,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from ..columns.numeric import Ints, Mask
+from ..columns.arrays import Ints, Mask
 from .membership_kernels import covered, never_fall, painted, spread, to_lives, to_ranges
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..columns.numeric import Ints, Mask
+from ..columns.arrays import Ints, Mask
 from ..support.jit import kernel
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from ..columns.numeric import Ints
+from ..columns.arrays import Ints
 from .membership import Contents, take
 
 CLOSED_BY: tuple[str, ...] = (

@@ -9,7 +9,8 @@ from typing import Literal
 
 import pyarrow as pa
 
-from ..columns.numeric import is_instant, is_measurable, is_sortable
+from ..columns.numeric import is_instant, is_measurable
+from ..columns.sort_keys import is_sortable
 from ..errors import ClockError, ConfigError
 from ..language.spec import TimeInterval, WindowSpec, attributes, needs_clock
 from ..support.suggest import did_you_mean

@@ -6,7 +6,8 @@ from collections.abc import Callable, Iterator, Sequence
 
 import pyarrow as pa
 
-from ..columns.numeric import is_measurable, is_sortable
+from ..columns.numeric import is_measurable
+from ..columns.sort_keys import is_sortable
 from ..errors import ClockError, ConfigError
 from ..language.options import Options, sort_key
 from ..language.spec import (

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ..clock.values import instants_at
-from ..columns.numeric import Ints, Mask
+from ..columns.arrays import Ints, Mask
 from ..language.spec import Batched, Tumbling, WindowSpec
 from ..panes.membership import Lives, lives_of, sizes
 from ..panes.panes import BY_TICK, Bare, Panes

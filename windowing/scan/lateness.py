@@ -10,8 +10,8 @@ import pyarrow as pa
 
 from ..clock.values import clock_values
 from ..clock.watermark import Lateness, Watermarks, highest, in_order, make_lateness, rises, watermarks_at
-from ..columns.numeric import Ints, Mask, Measures, combined, overflows
-from ..kinds.context import Clock
+from ..columns.arrays import Clock, Ints, Mask, Measures, combined
+from ..columns.numeric import overflows
 from ..language.spec import TimeInterval
 from ..planning.plan import Plan
 from ..sequences.marks import no_marks

@@ -16,7 +16,7 @@ import pyarrow as pa
 from ..aggregates import in_two_steps, is_mergeable, split
 from ..clock.interval_grid import make_intervals
 from ..clock.values import clock_values
-from ..columns.numeric import Ints, combined
+from ..columns.arrays import Ints, combined
 from ..kinds.tumbling.boundaries import change_starts, ranges
 from ..kinds.tumbling.clock_windows import clock_grid
 from ..language.spec import Calendar, Time, TimeInterval, Tumbling

@@ -12,7 +12,7 @@ from dataclasses import replace
 import numpy as np
 import pyarrow as pa
 
-from ..columns.numeric import Ints, Mask, combined
+from ..columns.arrays import Ints, Mask, combined
 from ..kinds.batched.panes import batched_rest
 from ..kinds.context import Setting
 from ..kinds.event_time.panes import interval_rest

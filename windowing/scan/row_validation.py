@@ -8,7 +8,8 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from ..columns.numeric import Ints, Mask, combined, has_nan, measures, overflows
+from ..columns.arrays import Ints, Mask, combined
+from ..columns.numeric import has_nan, measures, overflows
 from ..language.spec import attributes, needs_clock
 from ..planning.plan import Plan
 from ..planning.validation import measured

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..columns.numeric import Ints, Mask, combined
+from ..columns.arrays import Ints, Mask, combined
 from ..panes.membership import Contents, Ranges, shown
 from ..planning.plan import Plan
 from ..sequences.sequence import Sequences

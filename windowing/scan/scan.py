@@ -10,9 +10,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ..clock.watermark import NO_LEVEL
-from ..columns.numeric import Ints, Mask, combined, measures
+from ..columns.arrays import Clock, Ints, Mask, combined
+from ..columns.numeric import measures
 from ..emit.result_tables import mark_rows, result_tables, tick_rows, told_panes
-from ..kinds.context import Clock, Setting
+from ..kinds.context import Setting
 from ..kinds.eviction.evictions import evictions
 from ..kinds.tumbling.clock_windows import empty_ticks
 from ..language.spec import Batched, Calendar, Sliding, Time, Tumbling

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from ..columns.numeric import Ints, Mask, Measures
+from ..columns.arrays import Ints, Mask, Measures
 from ..kinds.sliding.kernels import driven_out, rises
 from ..support.jit import kernel
 

@@ -10,8 +10,7 @@ from typing import Any
 import numpy as np
 
 from ..clock.watermark import NO_LEVEL
-from ..columns.numeric import Ints, Mask
-from ..kinds.context import Clock
+from ..columns.arrays import Clock, Ints, Mask
 from ..kinds.sliding.kernels import comparable, rises
 from ..kinds.sliding.panes import evicted_at
 from ..language.spec import Delta, Sliding, TimeInterval

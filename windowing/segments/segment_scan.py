@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from ..columns.numeric import Ints, Mask
+from ..columns.arrays import Ints, Mask
 from ..kinds.sliding.kernels import comparable
 from ..language.spec import Delta, Sliding, Tumbling
 from ..planning.plan import Plan, panes_only

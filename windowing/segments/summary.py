@@ -14,8 +14,7 @@ from typing import Any, TypeAlias
 import pyarrow as pa
 
 from ..clock.values import clock_values
-from ..columns.numeric import Measures, combined
-from ..kinds.context import Clock
+from ..columns.arrays import Clock, Measures, combined
 from ..language.spec import Batched, Sliding, Tumbling, needs_clock
 from ..planning.plan import Plan
 from ..scan.scan import looks_back

@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from ..columns.numeric import Measures, Scale, combined, measures, scale_of
+from ..columns.arrays import Measures, combined
+from ..columns.numeric import Scale, measures, scale_of
 from .sequence import Sequences
 
 

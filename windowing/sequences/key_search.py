@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 
-from ..columns.numeric import Ints, combined
+from ..columns.arrays import Ints, combined
 from .sequence import group_codes
 
 

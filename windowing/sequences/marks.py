@@ -13,7 +13,8 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from ..columns.numeric import Ints, words
+from ..columns.arrays import Ints
+from ..columns.sort_keys import words
 from ..support.jit import kernel
 from .sequence import Sequences, one_batch, order_of
 

@@ -16,8 +16,9 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ..columns.numeric import Ints, as_values, combined, distinct, hardly_repeats, sorted_rows, words
+from ..columns.arrays import Ints, combined
 from ..columns.radix_sort import radix_order, ranked_words
+from ..columns.sort_keys import as_values, distinct, hardly_repeats, sorted_rows, words
 from ..columns.text_sort import is_text, merged
 from .kernels import bounds_of, by_code, falls_and_ties, falls_and_ties_of, interleave
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from ..columns.numeric import combined
+from ..columns.arrays import combined
 from ..sequences.sequence import Sequences, group_codes, one_batch
 from .window_state import Carry, Flags, Registers
 

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from ..columns.numeric import Ints, Mask, combined
+from ..columns.arrays import Ints, Mask, combined
 from ..language.spec import Delta, Sliding, WindowSpec
 from ..sequences.sequence import Sequences, behind, group_codes, one_batch, taken
 

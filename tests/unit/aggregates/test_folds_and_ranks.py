@@ -27,7 +27,7 @@ from wincli.windowing.aggregates.folds.inputs import Ranked, own
 from wincli.windowing.aggregates.folds.values import frozen
 from wincli.windowing.aggregates.kernels.loops import Floats
 from wincli.windowing.aggregates.kernels.rank_tree import trie
-from wincli.windowing.columns.numeric import Ints, Mask
+from wincli.windowing.columns.arrays import Ints, Mask
 from wincli.windowing.language.spec import AggregateCall, Column
 from wincli.windowing.panes.membership import Contents, Lives, Ranges, gathered, lives_of, shown, simplest, take
 

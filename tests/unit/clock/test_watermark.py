@@ -26,7 +26,7 @@ from wincli.windowing.clock.watermark import (
     rises,
     watermarks_at,
 )
-from wincli.windowing.columns.numeric import Ints, Measures
+from wincli.windowing.columns.arrays import Ints, Measures
 from wincli.windowing.language.spec import TimeInterval
 from wincli.windowing.sequences.marks import NO_FILE, Marks
 

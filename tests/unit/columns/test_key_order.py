@@ -15,9 +15,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from support import strategies as my
-from wincli.windowing.columns import numeric
-from wincli.windowing.columns.numeric import distinct
+from wincli.windowing.columns.arrays import combined
 from wincli.windowing.columns.radix_sort import radix_order, ranked_words
+from wincli.windowing.columns.sort_keys import distinct
 from wincli.windowing.columns.text_sort import merged, ranked
 from wincli.windowing.sequences import sequence
 from wincli.windowing.sequences.key_search import first_places
@@ -111,7 +111,7 @@ def comparable(value: Any) -> Any:
 
 def comparables(column: pa.Array | pa.ChunkedArray) -> list[Any]:
     """The values of a column as `comparable`. Times as ticks, for Python's own do not go as far."""
-    array = numeric.combined(column)
+    array = combined(column)
     array = array.dictionary_decode() if pa.types.is_dictionary(array.type) else array
     if pa.types.is_temporal(array.type):
         array = array.view(pa.int32() if array.type.bit_width == 32 else pa.int64())

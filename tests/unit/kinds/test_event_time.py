@@ -33,7 +33,7 @@ from wincli.windowing.clock.watermark import (
     rises,
     watermarks_at,
 )
-from wincli.windowing.columns.numeric import Ints, combined
+from wincli.windowing.columns.arrays import Ints, combined
 from wincli.windowing.errors import ConfigError, DataError
 from wincli.windowing.kinds.event_time.panes import interval_panes
 from wincli.windowing.language.parser import parse_window

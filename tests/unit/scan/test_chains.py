@@ -11,7 +11,7 @@ import pytest
 
 import wincli
 from support.in_memory_engine import MemorySource, run_in_memory
-from wincli.windowing.columns.numeric import words
+from wincli.windowing.columns.sort_keys import words
 from wincli.windowing.engine.tasks.task import STREAM
 from wincli.windowing.language.options import Options
 from wincli.windowing.language.parser import parse_aggregate, parse_window

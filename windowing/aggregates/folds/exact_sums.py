@@ -11,7 +11,7 @@ import math
 
 import numpy as np
 
-from ...columns.numeric import Ints
+from ...columns.arrays import Ints
 from ...support.jit import kernel
 from ..kernels.loops import LIMB, Floats, sum_and_error
 from .values import frozen

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ...columns.numeric import Ints, Mask
+from ...columns.arrays import Ints, Mask
 from ...panes.membership import Lives, edge_rows, sizes
 from ...support.jit import kernel
 from .inputs import Ranked

@@ -17,7 +17,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from ...columns.numeric import Ints
+from ...columns.arrays import Ints
 from ...panes.membership import lives_of, take
 from ...support.jit import kernel
 from ..kernels.loops import Floats, longest

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from ...columns.numeric import Ints, Mask
+from ...columns.arrays import Ints, Mask
 from ...errors import DataError
 from ...panes.membership import Contents, Lives, Ranges, part, sizes
 from .values import frozen

@@ -12,7 +12,9 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ...columns.numeric import INT64_DIGITS, Ints, Mask, is_measurable, measures, sorted_codes
+from ...columns.arrays import Ints, Mask
+from ...columns.numeric import INT64_DIGITS, is_measurable, measures
+from ...columns.sort_keys import sorted_codes
 from ..kernels.loops import Codes, Floats, Numbers
 
 _SIGN = np.int64(-(2**63))

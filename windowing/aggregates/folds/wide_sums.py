@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from ...columns.numeric import Ints, Mask
+from ...columns.arrays import Ints, Mask
 from ...panes.membership import Contents
 from ...support.jit import kernel
 from ..kernels import loops, pane_deltas

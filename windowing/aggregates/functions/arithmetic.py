@@ -8,7 +8,7 @@ from fractions import Fraction
 import numpy as np
 import pyarrow as pa
 
-from ...columns.numeric import Ints, Mask
+from ...columns.arrays import Ints, Mask
 from ...panes.membership import sizes
 from ..folds.fold_states import PRODUCT
 from ..folds.folds import fold, rounded

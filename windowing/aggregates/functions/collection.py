@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ...columns.numeric import Ints, Mask
+from ...columns.arrays import Ints, Mask
 from ...panes.membership import Contents, Ranges, gathered
 from ..folds.inputs import Inputs, dense, is_apart, written
 from ..folds.values import codes

@@ -8,7 +8,7 @@ from itertools import pairwise
 import numpy as np
 import numpy.typing as npt
 
-from ...columns.numeric import Ints
+from ...columns.arrays import Ints
 from ...panes.membership import Contents, Ranges
 from ...support.jit import kernel
 from ..folds.inputs import own

@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ...columns.numeric import Ints
+from ...columns.arrays import Ints
 from ...panes.membership import Ranges, batches, part
 from ..folds.fold_states import SMALLEST
 from ..folds.folds import fold

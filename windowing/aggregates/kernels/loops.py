@@ -12,7 +12,7 @@ import math
 import numpy as np
 import numpy.typing as npt
 
-from ...columns.numeric import Ints
+from ...columns.arrays import Ints
 from ...support.jit import fused, kernel
 
 Floats = npt.NDArray[np.float64]

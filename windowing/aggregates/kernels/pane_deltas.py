@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ...columns.numeric import Ints
+from ...columns.arrays import Ints
 from ...panes.membership import Contents, Ranges
 from ...support.jit import kernel
 from .loops import LIMB, Codes, goes_on

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ...columns.numeric import Ints
+from ...columns.arrays import Ints
 from ...support.jit import kernel
 
 

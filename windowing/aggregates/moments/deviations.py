@@ -11,7 +11,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from ...columns.numeric import Ints
+from ...columns.arrays import Ints
 from ...support.jit import kernel
 from ..folds.fold_spans import pivot_place, spans_of
 from ..folds.folds import picked

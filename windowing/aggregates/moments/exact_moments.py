@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ...columns.numeric import Ints
+from ...columns.arrays import Ints
 from ...support.jit import kernel
 from ..kernels.loops import LIMB, Floats, sum_and_error
 from ..kernels.pane_deltas import Changes

@@ -16,7 +16,7 @@ from typing import TypeAlias
 import numpy as np
 import pyarrow as pa
 
-from ...columns.numeric import Ints, Mask
+from ...columns.arrays import Ints, Mask
 from ...panes.membership import Contents, Ranges, gathered, sizes, take
 from ...support.jit import kernel
 from ..folds.inputs import only, own

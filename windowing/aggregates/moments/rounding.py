@@ -10,7 +10,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from ...columns.numeric import Ints, Mask
+from ...columns.arrays import Ints, Mask
 from ...support.jit import kernel
 from ..folds.exact_sums import is_whole
 from ..kernels.loops import Floats, product_error

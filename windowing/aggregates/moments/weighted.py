@@ -6,7 +6,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from ...columns.numeric import Ints
+from ...columns.arrays import Ints
 from ...support.jit import kernel
 from ..folds.exact_sums import nearest_of
 from ..folds.fold_states import SUM

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from ...columns.numeric import Ints
+from ...columns.arrays import Ints
 from ...ports import Account, Counts, Part
 from ...sequences.marks import Marks
 from ...sequences.sequence import Sequences, one_batch

@@ -15,8 +15,7 @@ import numpy as np
 import pyarrow as pa
 
 from ...clock.watermark import Watermarks, after
-from ...columns.numeric import Ints
-from ...kinds.context import Clock
+from ...columns.arrays import Clock, Ints
 from ...kinds.eviction.evictions import Evictions, evictions
 from ...language.spec import Sliding, TimeInterval, Tumbling
 from ...planning.plan import Plan, panes_only

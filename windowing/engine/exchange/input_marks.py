@@ -8,7 +8,8 @@ from itertools import pairwise
 import numpy as np
 import pyarrow as pa
 
-from ...columns.numeric import Ints, words
+from ...columns.arrays import Ints
+from ...columns.sort_keys import words
 from ...planning.plan import Plan
 from ...ports import Batch
 from ...sequences.marks import NO_FILE, Marks, no_marks, placed

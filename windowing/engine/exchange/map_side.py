@@ -10,8 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from ...clock.values import clock_values
-from ...columns.numeric import Ints, combined
-from ...kinds.context import Clock
+from ...columns.arrays import Clock, Ints, combined
 from ...language.spec import TimeInterval, needs_clock
 from ...planning.plan import Plan
 from ...ports import Account, Counts

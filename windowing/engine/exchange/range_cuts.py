@@ -9,7 +9,8 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from ...columns.numeric import Ints, Mask, combined, words
+from ...columns.arrays import Ints, Mask, combined
+from ...columns.sort_keys import words
 from ...sequences.key_search import first_places
 from ...sequences.sequence import Sequences, group_codes
 

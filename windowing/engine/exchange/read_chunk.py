@@ -8,7 +8,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pyarrow as pa
 
-from ...columns.numeric import Ints, Mask
+from ...columns.arrays import Ints, Mask
+from ...columns.sort_keys import behind
 from ...planning.plan import panes_only
 from ...planning.result_schema import MARK
 from ...ports import Batch, Split
@@ -18,7 +19,6 @@ from ...scan.signals import Signals, window_marks
 from ...sequences.marks import Marks, no_marks
 from ...sequences.sequence import Sequences, build, joined, one_batch
 from ..tasks.sizing import Chunk
-from ..tasks.snapshot import behind
 from ..tasks.task import Work
 from .input_marks import incoming_marks
 from .range_cuts import PLACE

@@ -12,14 +12,15 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ...clock.watermark import Watermarks
-from ...columns.numeric import Ints, combined
+from ...columns.arrays import Ints, combined
+from ...columns.sort_keys import latest
 from ...planning.plan import Plan
 from ...scan.scan import Bounds, Scanned
 from ...scan.signals import Signals
 from ...sequences.sequence import Sequences
 from ...state.state_tables import key_table, read_carry, row_schema, row_table
 from ...state.window_state import Carry, Past, concatenated, joined, merged, part_of
-from ..tasks.snapshot import NOTHING_LEFT, CarryPart, Left, latest, still_of_use
+from ..tasks.snapshot import NOTHING_LEFT, CarryPart, Left, still_of_use
 from ..tasks.task import Work
 from .block_transport import Fill
 from .blocks import HEAD

@@ -10,7 +10,8 @@ from dataclasses import replace
 
 import pyarrow as pa
 
-from ...columns.numeric import combined
+from ...columns.arrays import combined
+from ...columns.sort_keys import behind
 from ...segments.segment_scan import begun_before
 from ...segments.summary import looks_into_pieces_before
 from ...sequences.sequence import Sequences, one_batch, order_of
@@ -20,7 +21,6 @@ from ..exchange.read_chunk import no_signals
 from ..scan.segment_plan import Turn
 from ..scan.segment_scan import scan_rows
 from ..scan.slice_scan import Report
-from ..tasks.snapshot import behind
 from ..tasks.task import Work
 
 

@@ -13,7 +13,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import pyarrow as pa
 
-from ...kinds.context import Clock
+from ...columns.arrays import Clock
 from ...planning.plan import Plan
 from ...segments.delta_chains import End
 from ...segments.segment_scan import entries

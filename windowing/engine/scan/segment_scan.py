@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from ...columns.numeric import combined
+from ...columns.arrays import combined
 from ...language.spec import Delta, Sliding, TimeInterval
 from ...ports import Counts
 from ...scan.scan import Bounds, falls_of

@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from ...clock.watermark import Watermarks
-from ...columns.numeric import Ints
+from ...columns.arrays import Ints
 from ...scan.signals import Signals, advances, window_marks
 from ...segments.segment_scan import summarise
 from ...sequences.marks import Marks

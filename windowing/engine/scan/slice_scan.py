@@ -10,8 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from ...clock.watermark import NO_LEVEL, Watermarks
-from ...columns.numeric import Ints
-from ...kinds.context import Clock
+from ...columns.arrays import Clock, Ints
 from ...language.spec import TimeInterval
 from ...ports import Account, Counts, Part
 from ...scan.lateness import is_ordered_by_time, lateness_of, no_watermarks, watermarks_of

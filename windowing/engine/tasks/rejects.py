@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from ...columns.numeric import Ints
+from ...columns.arrays import Ints
 from ...ports import REJECT_FIELDS, Account, Batch, Counts, Split
 from ...scan.row_validation import Reasons, kept_and_rejected
 from .sizing import Chunk

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
-from ...kinds.context import Clock
+from ...columns.arrays import Clock
 from ...planning.plan import Plan
 from ...ports import Split
 

@@ -12,11 +12,10 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from ...clock.watermark import Watermarks
-from ...columns.numeric import Ints, Mask, combined, words
-from ...kinds.context import Clock
+from ...columns.arrays import Clock, Ints, combined
+from ...columns.sort_keys import latest
 from ...ports import CarryFiles, Part
 from ...sequences.marks import NO_FILE, Marks
 from ...sequences.sequence import one_batch
@@ -128,29 +127,6 @@ def leave(files: CarryFiles, start: Start | None, left: Sequence[Left], stands: 
         sum(one.windows for one in left),
         str(min(oldest)) if oldest else None,
     )
-
-
-def latest(rows: pa.Table) -> pa.Table | None:
-    """Return the row whose values, the most significant column first, are the largest; None where there is no row."""
-    for name in rows.column_names:
-        column = combined(rows.column(name))
-        if not len(column):
-            return None
-        order = words(column)
-        rows = rows.filter(pa.array(order == order.max()))
-    return rows.slice(0, 1) if rows.num_columns and rows.num_rows else None
-
-
-def behind(rows: pa.RecordBatch, position: pa.Table) -> Mask:
-    """Return which rows sort before a position, (n,); a null is behind nothing."""
-    out, ties = np.zeros(rows.num_rows, np.bool_), np.ones(rows.num_rows, np.bool_)
-    for name in position.column_names:
-        column = combined(rows.column(name))
-        order = words(pa.concat_arrays([column, combined(position.column(name)).cast(column.type)]))
-        valid = pc.is_valid(column).to_numpy(zero_copy_only=False)
-        out |= ties & valid & (order[:-1] < order[-1])
-        ties &= valid & (order[:-1] == order[-1])
-    return out
 
 
 def still_of_use(watermarks: Watermarks, dead: int) -> Watermarks:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 import pyarrow as pa
 
-from ...kinds.context import Clock
+from ...columns.arrays import Clock
 from ...planning.plan import Plan
 from ...planning.result_schema import MARK
 from ...ports import CarryFiles, Sink, Source

@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from ...columns.numeric import Ints, Mask, Measures
+from ...columns.arrays import Ints, Mask, Measures
 from ...panes.panes import AT_END, BY_TICK
 from ...sequences.sequence import Codes
 from ...support.jit import kernel

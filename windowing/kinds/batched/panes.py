@@ -17,7 +17,7 @@ import pyarrow as pa
 
 from ...clock.tick_grid import Grid, make_grid
 from ...clock.values import clock_values, now
-from ...columns.numeric import Ints, Mask, Measures, combined
+from ...columns.arrays import Ints, Mask, Measures, combined
 from ...language.spec import Batched
 from ...panes.membership import Contents, Lives, Ranges, as_ranges
 from ...panes.panes import AT_END, BY_TICK, Panes, reason

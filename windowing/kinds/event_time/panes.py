@@ -15,7 +15,7 @@ import numpy as np
 from ...clock.interval_grid import make_intervals
 from ...clock.values import clock_values
 from ...clock.watermark import NO_LEVEL, Watermarks
-from ...columns.numeric import Ints, Mask, combined
+from ...columns.arrays import Ints, Mask, combined
 from ...errors import DataError
 from ...language.spec import TimeInterval
 from ...panes.membership import Lives

@@ -17,7 +17,8 @@ import pyarrow as pa
 from ...clock.calendar_grid import CalendarGrid
 from ...clock.tick_grid import Grid
 from ...clock.values import clock_values, now
-from ...columns.numeric import Ints, Mask, Measures, combined, scale_of
+from ...columns.arrays import Ints, Mask, Measures, combined
+from ...columns.numeric import scale_of
 from ...errors import DataError
 from ...language.spec import Calendar, Count, Delta, Gap, PartitionEviction, Policy, Punct, Sliding, Time, Tumbling
 from ...panes.membership import Ranges

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from ...columns.numeric import Ints
+from ...columns.arrays import Ints
 from ...support.jit import kernel
 
 STAYS = -1

@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ...columns.numeric import Ints, Mask, combined
+from ...columns.arrays import Ints, Mask, combined
 from ...language.spec import Count, Sliding, Tumbling
 from ...panes.panes import AT_END, BY_TICK, Panes, reason
 from ...sequences.sequence import Sequences, group_codes

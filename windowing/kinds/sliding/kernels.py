@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ...columns.numeric import Ints, Mask, Measures
+from ...columns.arrays import Ints, Mask, Measures
 from ...support.jit import kernel
 
 _LOWEST = np.int64(-(2**63))

@@ -17,7 +17,8 @@ import pyarrow as pa
 
 from ...clock.tick_grid import Grid
 from ...clock.values import clock_values, now, time_grid
-from ...columns.numeric import Ints, Mask, Measures, Scale, combined, measures, scale_of
+from ...columns.arrays import Clock, Ints, Mask, Measures, combined
+from ...columns.numeric import Scale, measures, scale_of
 from ...errors import DataError
 from ...language.spec import Count, Delta, Sliding, SlidingPolicy, Time
 from ...panes.membership import Lives, Ranges
@@ -25,7 +26,7 @@ from ...panes.panes import AT_END, BY_TICK, Bare, Panes, reason
 from ...sequences.attribute_distance import amount_of, measured
 from ...sequences.sequence import Sequences
 from ...state.window_state import Past
-from ..context import Clock, Setting
+from ..context import Setting
 from ..tumbling.panes import Baselines, delta_starts
 from .kernels import are_risen, comparable, driven_out, oldest_held
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from ...columns.numeric import Ints, Mask
+from ...columns.arrays import Ints, Mask
 from ...panes.membership import Ranges
 from ...panes.panes import AT_END, reason
 from ...sequences.sequence import Sequences

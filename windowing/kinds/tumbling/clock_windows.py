@@ -10,12 +10,12 @@ import pyarrow as pa
 from ...clock.calendar_grid import CalendarGrid, make_calendar_grid
 from ...clock.tick_grid import Grid
 from ...clock.values import clock_values, now, time_grid
-from ...columns.numeric import Ints, Mask, Measures, combined
+from ...columns.arrays import Clock, Ints, Mask, Measures, combined
 from ...errors import DataError
 from ...language.spec import Calendar, Time
 from ...panes.panes import BY_TICK, Panes
 from ...sequences.sequence import Sequences
-from ..context import Clock, Setting
+from ..context import Setting
 from .boundaries import change_starts, closed_by, panes_at, ranges
 
 AnyGrid: TypeAlias = Grid | CalendarGrid

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ...columns.numeric import Ints, Mask, Measures, combined
+from ...columns.arrays import Ints, Mask, Measures, combined
 from ...language.spec import Calendar, Count, Delta, Gap, Punct, Time, Tumbling
 from ...panes.panes import Panes
 from ...sequences.attribute_distance import measured

@@ -1,0 +1,60 @@
+"""The array types that the whole of ``windowing`` computes with, and how an Arrow column becomes one."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from ..errors import DataError
+
+Ints = npt.NDArray[np.int64]
+
+
+Mask = npt.NDArray[np.bool_]
+
+
+Measures = npt.NDArray[Any]  # int64 ticks, float64 or float32
+
+
+def combined(column: pa.Array | pa.ChunkedArray) -> pa.Array:
+    """Return a column as one contiguous array. Raises `DataError` where that is more than 2 GiB of text."""
+    if not isinstance(column, pa.ChunkedArray):
+        return column
+    if column.num_chunks == 1:
+        return column.chunk(0)
+    if pa.types.is_dictionary(column.type):
+        column = column.unify_dictionaries()
+    try:
+        return column.combine_chunks() if column.num_chunks else pa.array([], column.type)
+    except pa.ArrowInvalid as error:
+        raise DataError(
+            f"one task holds more than 2 GiB of one text column ({error})", "use a smaller --slice-size or --split-size"
+        ) from None
+
+
+Clock = int | float
+
+
+def view_of(column: pa.Array, dtype: Any) -> npt.NDArray[Any]:
+    """Zero-copy view of a fixed width column's values, nulls included; read-only, whether Arrow's buffer is or not.
+
+    Kernels are compiled for one or the other, and the plan's are warmed on a column that was not read from a blob.
+    """
+    buffer = column.buffers()[1]
+    empty = buffer is None or len(column) == 0
+    values = np.empty(0, dtype) if empty else np.frombuffer(buffer, dtype)[column.offset : column.offset + len(column)]
+    values.flags.writeable = False
+    return values
+
+
+SIGN_BIT = np.uint64(1 << 63)
+
+
+def decimal_words(column: pa.Array) -> Ints:
+    """Values of a decimal as pairs (low word, high word), little endian, of shape (n, 2)."""
+    wide = column if pa.types.is_decimal128(column.type) else column.cast(pa.decimal128(38, column.type.scale))
+    pairs = view_of(wide, np.dtype((np.int64, 2)))
+    return pairs.reshape(-1, 2)

@@ -1,0 +1,176 @@
+"""Any sortable column as int64 words in its own order, ranks, and rows sorted by them.
+
+Words serve sorting and nothing else: two values have the same word exactly where they are one value, and words compare
+as their values do. What has no such word in 64 bit (text, wide decimals) is ranked among the values at hand.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from .arrays import SIGN_BIT, Ints, Mask, combined, view_of
+from .numeric import is_measurable, measures, overflows
+from .radix_sort import ranks, sorted_words
+from .text_sort import is_text, ranked, sorted_texts
+
+_SAMPLED = 4096  # rows that tell whether hashing a column is worth its while
+
+
+def is_sortable(dtype: pa.DataType) -> bool:
+    """Whether values of a type have one order, so that they can be a key or an order column."""
+    types = pa.types
+    return bool(
+        is_measurable(dtype)
+        or types.is_boolean(dtype)
+        or types.is_decimal(dtype)
+        or types.is_null(dtype)
+        or types.is_string(dtype)
+        or types.is_large_string(dtype)
+        or types.is_binary(dtype)
+        or types.is_large_binary(dtype)
+        or types.is_fixed_size_binary(dtype)
+    )
+
+
+def words(column: pa.Array) -> Ints:
+    """Return int64 words of shape (n,) that sort as the values do; nulls last.
+
+    Words of types that are not 64 bit numbers are ranks: they compare within this column only.
+    """
+    dtype = column.type
+    if column.null_count:
+        return _words_with_nulls(column)
+    if pa.types.is_boolean(dtype):
+        return view_of(column.cast(pa.uint8()), np.uint8).astype(np.int64)
+    if pa.types.is_floating(dtype):
+        return _float_words(measures(column).astype(np.float64))
+    if is_measurable(dtype) and overflows(column) is None:
+        return measures(column)
+    return _ranks(column)
+
+
+def _words_with_nulls(column: pa.Array) -> Ints:
+    """Words of a column with nulls: ticks, and the largest int64 for null where no value has it; else ranks."""
+    floats = pa.types.is_floating(column.type)
+    if not (floats or pa.types.is_integer(column.type) or pa.types.is_temporal(column.type)):
+        return _ranks(column)
+    valid = column.is_valid().to_numpy(zero_copy_only=False)
+    own = _float_words(measures(column).astype(np.float64)) if floats else measures(column)
+    ticks = np.where(valid, own, np.iinfo(np.int64).min)
+    last = np.iinfo(np.int64).max
+    return _ranks(column) if ticks.max() == last else np.where(valid, ticks, last)
+
+
+def _float_words(values: npt.NDArray[np.float64]) -> Ints:
+    bits = np.where(np.isnan(values), np.nan, values + 0.0).view(np.int64)  # the two zeros are one value, so are NaNs
+    return np.where(bits < 0, bits ^ np.int64(0x7FFFFFFFFFFFFFFF), bits)
+
+
+def _ranks(column: pa.Array) -> Ints:
+    """Dense ranks of the values from 0, nulls after all of them."""
+    codes, values = distinct(column)
+    if not column.null_count:
+        return codes.astype(np.int64)
+    valid = column.is_valid().to_numpy(zero_copy_only=False)
+    return np.where(valid, codes, len(values))
+
+
+def distinct(column: pa.Array) -> tuple[npt.NDArray[Any], pa.Array]:
+    """Return for each row the rank of its value, and the different values in ascending order.
+
+    Codes in null places are arbitrary. The values come as `as_values` says, and may hold some that no row has. Where
+    nearly every row has a value of its own, rows are sorted by radix; else the values are hashed first.
+    """
+    column = as_values(column)
+    if hardly_repeats(column):
+        codes, picks = ranks(*sorted_rows(column))
+        return codes, column.take(pa.array(picks))
+    return sorted_codes(column if pa.types.is_dictionary(column.type) else column.dictionary_encode())
+
+
+def as_values(column: pa.Array) -> pa.Array:
+    """Return a column in the form in which `distinct` tells its values: small decimals as decimal128, small floats as
+    float32, with one zero and one NaN; plain where it is encoded in a dictionary that is longer than its rows."""
+    types = pa.types
+    if types.is_dictionary(column.type) and len(column.dictionary) > len(column):
+        column = column.dictionary_decode()
+    if types.is_decimal32(column.type) or types.is_decimal64(column.type):
+        column = column.cast(pa.decimal128(38, column.type.scale))
+    if not types.is_floating(column.type):
+        return column
+    wide = column.cast(pa.float32()) if types.is_float16(column.type) else column
+    wide = pc.add(wide, pa.scalar(0.0, wide.type))
+    return pc.if_else(pc.is_nan(wide), pa.scalar(float("nan"), wide.type), wide)  # NaNs have many bits
+
+
+def hardly_repeats(column: pa.Array) -> bool:
+    """Whether evenly spaced rows of a column, in the form of `as_values`, hold hardly a value twice.
+
+    Not for nulls, few rows, and types that have no words of their own.
+    """
+    is_number = is_measurable(column.type)
+    if column.null_count or len(column) < _SAMPLED or not (is_number or is_text(column.type)):
+        return False
+    sample = column.take(pa.array(np.linspace(0, len(column) - 1, _SAMPLED).astype(np.int64)))
+    return len(sample.unique()) > _SAMPLED * 63 // 64 and not (is_number and overflows(column) is not None)
+
+
+def sorted_rows(column: pa.Array) -> tuple[Ints, Mask]:
+    """Return the stable permutation that sorts rows, and which of them, so sorted, hold another value than the last.
+
+    For a column that `hardly_repeats`.
+    """
+    if is_text(column.type):
+        return sorted_texts(column)
+    return sorted_words(words(column).view(np.uint64) ^ SIGN_BIT)
+
+
+def sorted_codes(encoded: pa.DictionaryArray) -> tuple[Ints, pa.Array]:
+    """Return a dictionary array's codes renumbered so that they sort as the values do, and the sorted values.
+
+    Codes in null places are arbitrary. The values may hold some that no row has.
+    """
+    rank, values = _ranked_values(encoded.dictionary)
+    indices = encoded.indices
+    if indices.null_count:
+        indices = indices.fill_null(len(rank))
+    return np.append(rank, 0)[indices.to_numpy()], values
+
+
+def _ranked_values(values: pa.Array) -> tuple[Ints, pa.Array]:
+    """Where each value of a dictionary stands in ascending order, and the values in that order."""
+    if is_text(values.type) and not values.null_count:
+        codes, picks = ranked(values)
+        return codes.astype(np.int64), values.take(pa.array(picks))
+    ascending = pc.sort_indices(values)
+    rank = np.empty(len(values), np.int64)
+    rank[ascending.to_numpy()] = np.arange(len(values))
+    return rank, values.take(ascending)
+
+
+def latest(rows: pa.Table) -> pa.Table | None:
+    """Return the row whose values, the most significant column first, are the largest; None where there is no row."""
+    for name in rows.column_names:
+        column = combined(rows.column(name))
+        if not len(column):
+            return None
+        order = words(column)
+        rows = rows.filter(pa.array(order == order.max()))
+    return rows.slice(0, 1) if rows.num_columns and rows.num_rows else None
+
+
+def behind(rows: pa.RecordBatch, position: pa.Table) -> Mask:
+    """Return which rows sort before a position, (n,); a null is behind nothing."""
+    out, ties = np.zeros(rows.num_rows, np.bool_), np.ones(rows.num_rows, np.bool_)
+    for name in position.column_names:
+        column = combined(rows.column(name))
+        order = words(pa.concat_arrays([column, combined(position.column(name)).cast(column.type)]))
+        valid = pc.is_valid(column).to_numpy(zero_copy_only=False)
+        out |= ties & valid & (order[:-1] < order[-1])
+        ties &= valid & (order[:-1] == order[-1])
+    return out
