@@ -10,8 +10,7 @@ from typing import Any, get_args
 import pyarrow as pa
 
 from ..windowing.errors import ConfigError, DamagedError, InputError
-from ..windowing.ports import InputFile, Part
-from ..windowing.stream import StreamInfo
+from ..windowing.ports import InputFile, Part, StreamInfo
 from ..windowing.support.suggest import did_you_mean
 from . import folder_columns
 from .files.file import COMPRESSIONS, Located

@@ -12,8 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ..windowing.errors import InputError
-from ..windowing.ports import Batch, InputFile, Split
-from ..windowing.stream import StreamInfo
+from ..windowing.ports import Batch, InputFile, Split, StreamInfo
 from ..windowing.support.suggest import did_you_mean
 from .files.file import Located, check_all
 from .formats.parquet import ParquetReader

@@ -8,13 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Literal, Protocol
+from typing import Any, Literal, Protocol
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-
-from .stream import StreamInfo
 
 
 @dataclass(frozen=True, slots=True)
@@ -235,3 +233,38 @@ class Account:
 
     def __add__(self, other: Account) -> Account:
         return Account(self.counts + other.counts, self.rejects + other.rejects)
+
+
+OWN = ("window", "window_start", "window_end", "closed_by", "_at", "_pos", "_mark")
+"""What is a stage's own in every result, and in those that do not say."""
+
+
+@dataclass(frozen=True, slots=True)
+class StreamInfo:
+    """How the rows of a result, read back, stand in emission order.
+
+    Sorted by ``order`` (nulls last) they are in the order in which they were emitted: ``_at`` (and ``_at_2`` .. where
+    the stage before was ordered by several columns), ``_pos``, ``window``, its keys, its groups. ``at``: the leading
+    ones that are order values. ``own``: the columns that say what the stage did, and are none of its rows, keys or
+    aggregates.
+    """
+
+    order: tuple[str, ...]
+    at: tuple[str, ...]
+    own: tuple[str, ...] = OWN
+
+
+class Shared(Protocol):
+    """Anything that has the value: a Spark broadcast variable is one."""
+
+    @property
+    def value(self) -> Any:
+        """The value itself."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """A value at hand."""
+
+    value: Any

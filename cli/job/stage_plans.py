@@ -15,8 +15,7 @@ from ...windowing.engine.tasks.task import FILES, NONE, STREAM
 from ...windowing.errors import ClockError, ConfigError
 from ...windowing.planning.plan import Plan, make_plan, stream_of
 from ...windowing.planning.result_schema import MARK
-from ...windowing.ports import Source
-from ...windowing.stream import StreamInfo
+from ...windowing.ports import Source, StreamInfo
 from ...windowing.support.suggest import did_you_mean
 from ...writers.formats import parquet
 from ...writers.output.sink import check_types

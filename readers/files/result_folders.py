@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow as pa
 
 from ...windowing.errors import DamagedError, InputError
-from ...windowing.stream import OWN, StreamInfo
+from ...windowing.ports import OWN, StreamInfo
 from ...windowing.support.checksum import read_object, unsealed
 from ..schema.types import arrow_type
 from .file import Located, naming

@@ -22,15 +22,13 @@ from wincli.windowing.engine.presorted.single_pass import scan_in_one_pass
 from wincli.windowing.engine.presorted.two_pass import scan_in_two_passes
 from wincli.windowing.engine.scan.segment_scan import Each, scan_pieces
 from wincli.windowing.engine.scan.slice_scan import Report, empty_marks_of, scan_directly, scan_slice
-from wincli.windowing.engine.shared import Held
 from wincli.windowing.engine.tasks.rejects import reject_schema
 from wincli.windowing.engine.tasks.sizing import Chunk
 from wincli.windowing.engine.tasks.snapshot import Standing, Start, leave
 from wincli.windowing.engine.tasks.task import FILES, Work
 from wincli.windowing.planning.plan import Plan
-from wincli.windowing.ports import Batch, Counts, InputFile, Part, Split
+from wincli.windowing.ports import Batch, Counts, Held, InputFile, Part, Split, StreamInfo
 from wincli.windowing.scan.preaggregate import combined_plan
-from wincli.windowing.stream import StreamInfo
 
 
 @dataclass

@@ -12,7 +12,7 @@ import pyarrow as pa
 from support.in_memory_engine import MemoryFiles, MemorySource, Result, run_in_memory
 from wincli.windowing.engine.tasks.snapshot import start_from
 from wincli.windowing.planning.plan import Plan
-from wincli.windowing.stream import StreamInfo
+from wincli.windowing.ports import StreamInfo
 
 APART = 10**12
 """How far the arrival positions of nights are apart."""

@@ -10,6 +10,7 @@ import pyarrow as pa
 from ..columns.arrays import Clock, Measures
 from ..columns.numeric import measures
 from ..errors import DataError
+from ..language.spec import Batched
 from ..sequences.sequence import Sequences
 from .tick_grid import Grid, make_grid, ticks_array
 
@@ -41,3 +42,14 @@ def instants_at(clock: Clock, sequences: Sequences, dtype: pa.DataType) -> pa.Sc
     if pa.types.is_floating(kind):
         return pa.scalar(clock, pa.float64()).cast(dtype)
     return ticks_array(np.array([clock], np.int64), kind)[0].cast(dtype)
+
+
+def batched_grid(spec: Batched, dtype: pa.DataType, origin: Fraction) -> Grid:
+    """The grid of a window with ``within`` on a clock column of type ``dtype``, in whose type instants are told.
+
+    Its ticks are those of ``every``; without ``every`` nothing happens at ticks.
+    """
+    assert spec.within is not None
+    if spec.every is None:
+        return make_grid(dtype, spec.within, Fraction(0))
+    return make_grid(dtype, Fraction(spec.every), origin, spec.within)

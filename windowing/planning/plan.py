@@ -26,7 +26,7 @@ from ..language.spec import (
     attributes,
 )
 from ..operator import load, output_fields
-from ..stream import StreamInfo
+from ..ports import StreamInfo
 from .result_schema import FIXED, MARK, OUTPUTS, POS, ROW, STEP, TURN, head_fields, numbered, result_schema
 from .row_order import Order, OrderBy, choose_event_time, choose_order
 from .time_types import bounds_type, instants_type

@@ -8,8 +8,7 @@ import pyarrow as pa
 
 from ..clock.calendar_grid import calendar_type
 from ..clock.interval_grid import make_intervals
-from ..clock.values import clock_values, time_grid
-from ..kinds.batched.panes import batched_grid
+from ..clock.values import batched_grid, clock_values, time_grid
 from ..language.spec import Batched, Calendar, Sliding, Time, TimeInterval, Tumbling, WindowSpec
 
 

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-from ..engine.shared import Shared
+from ..ports import Shared
 from .background import Background
 from .java import Gateway
 from .masters import AUTHENTICATE

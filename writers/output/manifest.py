@@ -10,8 +10,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from ...windowing.ports import Counts, InputFile, Part
-from ...windowing.stream import StreamInfo
+from ...windowing.ports import Counts, InputFile, Part, StreamInfo
 from ..formats.types import plain
 
 FORMAT = 1

@@ -15,6 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from support import strategies as my
+from wincli.windowing.columns import sort_keys
 from wincli.windowing.columns.arrays import combined
 from wincli.windowing.columns.radix_sort import radix_order, ranked_words
 from wincli.windowing.columns.sort_keys import distinct
@@ -150,7 +151,7 @@ def test_rows_are_grouped_by_the_values_of_their_keys(data: st.DataObject, count
     keys = [data.draw(key_column(size)) for _ in range(count)]
     size = min(len(key) for key in keys)
     keys = [key.slice(0, size) for key in keys]
-    with patch.object(numeric, "_SAMPLED", sampled):
+    with patch.object(sort_keys, "_SAMPLED", sampled):
         codes, values = group_codes(keys)
     rows = [*zip(*map(comparables, keys), strict=True)]
     ascending = sorted(set(rows))
@@ -163,7 +164,7 @@ def test_rows_are_grouped_by_the_values_of_their_keys(data: st.DataObject, count
 def test_both_ways_to_the_distinct_values_give_the_same(data: st.DataObject, kind: pa.DataType) -> None:
     column = data.draw(my.column(kind, 30))
     hashed, values = distinct(column)
-    with patch.object(numeric, "_SAMPLED", 2):
+    with patch.object(sort_keys, "_SAMPLED", 2):
         sorted_by_radix, same_values = distinct(column)
     assert sorted_by_radix.tolist() == hashed.tolist()
     assert same_values.type == values.type
@@ -221,7 +222,7 @@ def test_parts_merge_into_what_is_built_of_all_rows(
 
     order = ["t"] if is_ordered else []
     starts = [0, *accumulate(map(len, parts))]
-    with patch.object(numeric, "_SAMPLED", 2):
+    with patch.object(sort_keys, "_SAMPLED", 2):
         built = [
             build(batch(rows), np.arange(start, start + len(rows)), ["k"], order, ["t"])
             for start, rows in zip(starts, parts, strict=False)
@@ -242,7 +243,7 @@ def test_rows_are_built_alike_whether_their_keys_are_hashed_or_not(data: st.Data
     times = sorted(times) if is_log else times
     rows = pa.RecordBatch.from_arrays([key, pa.array(times, pa.int64())], names=["k", "t"])
     hashed = build(rows, np.arange(len(key)), ["k"], ["t"], ["t"])
-    with patch.object(numeric, "_SAMPLED", 2):
+    with patch.object(sort_keys, "_SAMPLED", 2):
         sorted_by_radix = build(rows, np.arange(len(key)), ["k"], ["t"], ["t"])
     assert hashed.keys is not None
     assert sorted_by_radix.keys is not None

@@ -25,9 +25,10 @@ from references import batched as reference_batched
 from references import windows as reference
 from support import strategies as my
 from support.places import CASES
+from wincli.windowing.clock.values import batched_grid
 from wincli.windowing.columns.arrays import Clock
 from wincli.windowing.errors import DataError
-from wincli.windowing.kinds.batched.panes import batched_grid, batched_panes
+from wincli.windowing.kinds.batched.panes import batched_panes
 from wincli.windowing.kinds.context import Setting
 from wincli.windowing.language.parser import parse_window
 from wincli.windowing.language.spec import Batched

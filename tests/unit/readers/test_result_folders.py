@@ -12,8 +12,7 @@ import pytest
 
 from support.readers import column, read_all, source
 from wincli.windowing.errors import DamagedError, InputError
-from wincli.windowing.ports import StreamInfo
-from wincli.windowing.stream import OWN
+from wincli.windowing.ports import OWN, StreamInfo
 from wincli.windowing.support.checksum import sealed
 
 STREAM = {"order": ["_at", "_pos", "window", "k"], "at": ["_at"]}

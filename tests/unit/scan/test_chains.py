@@ -16,7 +16,7 @@ from wincli.windowing.engine.tasks.task import STREAM
 from wincli.windowing.language.options import Options
 from wincli.windowing.language.parser import parse_aggregate, parse_window
 from wincli.windowing.planning.plan import Plan, make_plan, stream_of
-from wincli.windowing.stream import StreamInfo
+from wincli.windowing.ports import StreamInfo
 
 FIRST = ["count(3)", "delta(t, 3)", "time(4)", "punct(flag)", "punct()", "gap(t, 1)"]
 FIRST += ["sliding, count(3), count(2)", "sliding, time(5), time(2)", "sliding, delta(t, 3), delta(x, 20)", "retain 2"]

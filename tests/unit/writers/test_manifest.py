@@ -8,8 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from wincli.windowing.ports import Counts, InputFile, Part
-from wincli.windowing.stream import StreamInfo
+from wincli.windowing.ports import Counts, InputFile, Part, StreamInfo
 from wincli.writers.output.manifest import build_manifest, versions
 
 

@@ -19,13 +19,13 @@ from ...columns.arrays import Clock, Ints
 from ...kinds.eviction.evictions import Evictions, evictions
 from ...language.spec import Sliding, TimeInterval, Tumbling
 from ...planning.plan import Plan, panes_only
+from ...ports import Shared
 from ...scan.lateness import is_ordered_by_time, is_read_in_order, judge, no_watermarks
 from ...scan.row_validation import with_late
 from ...scan.scan import setting_of
 from ...scan.signals import window_marks
 from ...sequences.marks import all_in_order, no_marks
 from ...sequences.sequence import merge, one_batch, order_of
-from ..shared import Shared
 from ..tasks.sizing import Chunk
 from ..tasks.task import Work
 from .map_side import chunk_summary

@@ -12,7 +12,7 @@ import pyarrow as pa
 from ...clock.watermark import NO_LEVEL, Watermarks
 from ...columns.arrays import Clock, Ints
 from ...language.spec import TimeInterval
-from ...ports import Account, Counts, Part
+from ...ports import Account, Counts, Held, Part
 from ...scan.lateness import is_ordered_by_time, lateness_of, no_watermarks, watermarks_of
 from ...scan.scan import Bounds, Scanned, empty_mark_rows, empty_tick_rows, falls_of, scan
 from ...scan.signals import Signals, advances, window_marks
@@ -25,7 +25,6 @@ from ..exchange.map_side import Read, read_chunk
 from ..exchange.range_cuts import Cuts
 from ..exchange.read_chunk import no_rows, nothing
 from ..exchange.state_blocks import carried, decoded, is_carry, left_behind, with_carry
-from ..shared import Held
 from ..tasks.sizing import Chunk
 from ..tasks.snapshot import NOTHING_LEFT, Left
 from ..tasks.task import Work

@@ -9,8 +9,7 @@ import pyarrow as pa
 from ...columns.arrays import Clock
 from ...planning.plan import Plan
 from ...planning.result_schema import MARK
-from ...ports import CarryFiles, Sink, Source
-from ..shared import Shared
+from ...ports import CarryFiles, Shared, Sink, Source
 from .snapshot import Start
 
 FILES = "files"

@@ -15,8 +15,8 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from ...clock.tick_grid import Grid, make_grid
-from ...clock.values import clock_values, now
+from ...clock.tick_grid import make_grid
+from ...clock.values import batched_grid, clock_values, now
 from ...columns.arrays import Ints, Mask, Measures, combined
 from ...language.spec import Batched
 from ...panes.membership import Contents, Lives, Ranges, as_ranges
@@ -80,17 +80,6 @@ def batched_rest(spec: Batched, sequences: Sequences, setting: Setting) -> Mask:
         lots[moments.enter[stays]] = True
         stays = lots[moments.enter]
     return stays
-
-
-def batched_grid(spec: Batched, dtype: pa.DataType, origin: Fraction) -> Grid:
-    """The grid of a window with ``within`` on a clock column of type ``dtype``, in whose type instants are told.
-
-    Its ticks are those of ``every``; without ``every`` nothing happens at ticks.
-    """
-    assert spec.within is not None
-    if spec.every is None:
-        return make_grid(dtype, spec.within, Fraction(0))
-    return make_grid(dtype, Fraction(spec.every), origin, spec.within)
 
 
 def _moments(spec: Batched, sequences: Sequences, setting: Setting) -> Moments:
