@@ -95,9 +95,11 @@ def distinct(column: pa.Array) -> tuple[npt.NDArray[Any], pa.Array]:
 
 def as_values(column: pa.Array) -> pa.Array:
     """Return a column in the form in which `distinct` tells its values: small decimals as decimal128, small floats as
-    float32, with one zero and one NaN; plain where it is encoded in a dictionary that is longer than its rows."""
+    float32, with one zero and one NaN. A dictionary of floats, or one that is longer than its rows, is decoded."""
     types = pa.types
-    if types.is_dictionary(column.type) and len(column.dictionary) > len(column):
+    if types.is_dictionary(column.type) and (
+        len(column.dictionary) > len(column) or types.is_floating(column.type.value_type)  # 0.0 and -0.0 are two there
+    ):
         column = column.dictionary_decode()
     if types.is_decimal32(column.type) or types.is_decimal64(column.type):
         column = column.cast(pa.decimal128(38, column.type.scale))

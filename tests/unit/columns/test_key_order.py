@@ -160,6 +160,13 @@ def test_rows_are_grouped_by_the_values_of_their_keys(data: st.DataObject, count
     assert [*zip(*map(comparables, values.columns), strict=True)] == ascending
 
 
+@pytest.mark.parametrize("kind", [pa.float16(), pa.float32(), pa.float64()], ids=str)
+def test_a_dictionary_of_floats_has_one_zero_and_one_nan(kind: pa.DataType) -> None:
+    many = np.array([1.5, 0.0, -0.0, np.nan, -np.nan], kind.to_pandas_dtype())
+    key = pa.DictionaryArray.from_arrays(pa.array([0, 1, 2, 3, 4, 2, 1], pa.int32()), pa.array(many, from_pandas=False))
+    assert group_codes([key])[0].tolist() == [1, 0, 0, 2, 2, 0, 0]
+
+
 @given(st.data(), st.sampled_from([kind for kind in my.SORTABLE if not pa.types.is_decimal256(kind)]))
 def test_both_ways_to_the_distinct_values_give_the_same(data: st.DataObject, kind: pa.DataType) -> None:
     column = data.draw(my.column(kind, 30))
