@@ -6,13 +6,17 @@ engine nothing of file formats. Everything here is pickled into Spark tasks.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, Protocol, TypeAlias, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+
+T = TypeVar("T")
+R = TypeVar("R")
 
 
 @dataclass(frozen=True, slots=True)
@@ -252,6 +256,49 @@ class StreamInfo:
     order: tuple[str, ...]
     at: tuple[str, ...]
     own: tuple[str, ...] = OWN
+
+
+RunTasks: TypeAlias = Callable[[str, Callable[[Any], Any], Iterable[Any]], list[Any]]
+"""`Executor.map`, for what needs no more of it: a label, a function over items, the items; what it gives, in order."""
+
+
+class Executor(Protocol):
+    """What runs tasks: Spark (`windowing.spark.session`). Functions and items are pickled on their way to tasks.
+
+    What a task raises arrives on the driver as itself, where it is a `WincliError`.
+    """
+
+    @property
+    def parallelism(self) -> int:
+        """How many tasks run at a time."""
+        ...
+
+    def map(self, label: str, function: Callable[[T], R], items: Iterable[T]) -> list[R]:
+        """Run a function over items, in tasks; return what it gives, in the order of the items."""
+        ...
+
+    def shuffle(
+        self,
+        label: str,
+        send: Callable[[Iterator[T]], Iterator[tuple[int, Any]]],
+        receive: Callable[[int, Iterator[tuple[int, Any]]], Iterator[R]],
+        items: Sequence[T],
+        partitions: int,
+    ) -> list[R]:
+        """Run ``send`` over each item; bring what it yields to its partition, and run ``receive`` over each of these.
+
+        ``send`` yields pairs of a partition's number, ``[0, partitions)``, and what is for it; ``receive`` gets that
+        number and its pairs, in no order. Returns what all of these yield, by partition.
+        """
+        ...
+
+    def broadcast(self, value: Any) -> Shared:
+        """Give a value to all tasks, once."""
+        ...
+
+    def shared_folders(self) -> AbstractContextManager[tuple[str, ...]]:
+        """Make folders that all tasks see, and remove them at the end; none where tasks run on several machines."""
+        ...
 
 
 class Shared(Protocol):

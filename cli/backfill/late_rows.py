@@ -97,7 +97,7 @@ def _late_rows(
     if not known or not source.splits:
         return {}
     count = partial(count_behind, source, [bound for _, bound in known])
-    told = late.desk.spark.session().each("late rows", count, source.splits)
+    told = late.desk.spark.session().map("late rows", count, source.splits)
     before = [0, *(sum(counts) for counts in zip(*told, strict=True))]
     each = zip(known, pairwise(before), strict=True)
     rows = {record.label: high - low for (record, _), (low, high) in each if high > low}

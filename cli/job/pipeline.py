@@ -12,6 +12,7 @@ from ...readers.source import FileSource
 from ...windowing.engine.run import Outcome, run_window
 from ...windowing.engine.tasks.sizing import Sizes
 from ...windowing.engine.tasks.task import Work
+from ...windowing.engine.warmup import warm
 from ...windowing.errors import DataError
 from ...windowing.ports import Counts, Part, Source, Split
 from ...windowing.spark.boot import Session
@@ -52,7 +53,7 @@ def run_job(asked: Asked, desk: Desk, onto: Onto | None = None) -> list[RanStage
                 tell_rows_out(stages[0], _rows_of(source.splits), desk.messages)
                 desk.told.add("choices")
             for stage in stages:  # while Java starts
-                desk.spark.warm(stage.plan, stage.schema)
+                desk.spark.warm(warm, stage.plan, stage.schema)
             tell_skipped(source.skipped, desk.messages)
             ran = _run(asked, stages, routes, source, desk, onto)
             source.check_unchanged()
@@ -61,7 +62,7 @@ def run_job(asked: Asked, desk: Desk, onto: Onto | None = None) -> list[RanStage
             if onto is None:
                 commit_all(manifests)
             else:
-                onto.commit(asked, source.files, ran, manifests, seconds, desk.spark.session().each)
+                onto.commit(asked, source.files, ran, manifests, seconds, desk.spark.session().map)
         except BaseException:
             desk.spark.close()
             raise
@@ -73,7 +74,7 @@ def open_input(asked: Asked, desk: Desk, files: Sequence[str] | None = None) -> 
     return open_source(
         asked.inputs if files is None else files,
         asked.reading,
-        lambda f, items: desk.spark.session().each("read types", f, items),
+        lambda f, items: desk.spark.session().map("read types", f, items),
     )
 
 
@@ -102,7 +103,7 @@ def _run(
     def compute(stage: PlannedStage, work: Work) -> Outcome:
         return run_window(work if onto is None else onto.going_on(stage, work), session, sizes)
 
-    for each in run_stages(asked, stages, routes, source, compute, lambda *work: session().each(*work)):
+    for each in run_stages(asked, stages, routes, source, compute, lambda *work: session().map(*work)):
         ran.append(each)
         _check_rejects(asked, ran)
     return ran

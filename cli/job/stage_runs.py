@@ -9,14 +9,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
 
 from ...readers.files.file import Located
 from ...readers.open import open_result
 from ...windowing.engine.run import Outcome
 from ...windowing.engine.tasks.task import Work
 from ...windowing.planning.plan import stream_of
-from ...windowing.ports import Part, Source
+from ...windowing.ports import Part, RunTasks, Source
 from ...writers.output.convert_part import copy_part
 from .request import Asked
 from .stage_names import errors_about
@@ -26,8 +25,6 @@ from .stage_plans import PlannedStage
 Compute = Callable[[PlannedStage, Work], Outcome]
 """Runs the window of a stage, given its work; what else belongs to a stage, such as a carry, is put in and taken out
 here."""
-Each = Callable[[str, Callable[[Any], Any], Sequence[Any]], list[Any]]
-"""Runs a function over items, in tasks or here; the text names it in the progress."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +38,12 @@ class RanStage:
 
 
 def run_stages(
-    asked: Asked, stages: Sequence[PlannedStage], routes: Sequence[Route], source: Source, compute: Compute, each: Each
+    asked: Asked,
+    stages: Sequence[PlannedStage],
+    routes: Sequence[Route],
+    source: Source,
+    compute: Compute,
+    each: RunTasks,
 ) -> Iterator[RanStage]:
     """Run the stages, the first over ``source``; yield what each came to, before the next begins.
 
@@ -67,7 +69,7 @@ def _stream(before: RanStage, split_size: int) -> Source:
     return open_result(folder, before.outcome.parts, stream_of(before.stage.plan), split_size)
 
 
-def _parts(route: Route, outcome: Outcome, each: Each) -> tuple[Part, ...]:
+def _parts(route: Route, outcome: Outcome, each: RunTasks) -> tuple[Part, ...]:
     """The parts of a stage's own output, written once more where that has another form than the next stage reads."""
     if not route.is_own:
         return ()

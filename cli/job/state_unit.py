@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
 from functools import partial
-from typing import Any
 
 from ...conf.recorded_job import recorded
 from ...conf.units import Unit
@@ -16,7 +15,7 @@ from ...windowing.engine.tasks.snapshot import start_from
 from ...windowing.engine.tasks.task import Work
 from ...windowing.errors import ConfigError
 from ...windowing.language.spec import Sliding
-from ...windowing.ports import InputFile
+from ...windowing.ports import InputFile, RunTasks
 from ...writers.output.manifest import versions
 from ...writers.state.journal import Prepared, commit_together
 from ...writers.state.stage_files import StageFiles, same_tables
@@ -32,8 +31,6 @@ from .state_identity import differences, identity_of
 
 APART = 10**12
 """How far the arrival positions of units are apart, so that those of one never depend on the rows of another."""
-
-Each = Callable[[str, Callable[[Any], Any], Sequence[Any]], list[Any]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +104,7 @@ class Onto:
         ran: Sequence[RanStage],
         outputs: Prepared,
         seconds: Mapping[str, float],
-        each: Each,
+        each: RunTasks,
     ) -> None:
         """Commit outputs and state at once. ``each`` runs a function over items in tasks."""
         staging = self._staging
@@ -147,7 +144,7 @@ class Onto:
         assert self._staging is not None
         return self._staging.stage(name)
 
-    def _is_as_before(self, former: UnitRecord, stages: Sequence[StageRecord], each: Each) -> bool:
+    def _is_as_before(self, former: UnitRecord, stages: Sequence[StageRecord], each: RunTasks) -> bool:
         """Whether the unit leaves what it left when it was run before."""
         told = [(stage.name, stage.registers) for stage in stages]
         if told != [(stage.name, stage.registers) for stage in former.stages]:

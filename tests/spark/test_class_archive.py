@@ -21,7 +21,7 @@ import psutil
 with start("local[2]", {}, spark_settings("local[2]", {})) as running:
     java = next(each for each in psutil.Process().children() if each.name() == "java")
     files = {Path(each.path).name for each in java.memory_maps() if each.path.endswith(".jsa")}
-    print(len(running.each("use", len, ["ab"])), sorted(files))
+    print(len(running.map("use", len, ["ab"])), sorted(files))
 """
 
 

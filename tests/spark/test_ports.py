@@ -16,7 +16,7 @@ from wincli.windowing.spark.masters import AUTHENTICATE
 
 
 def test_one_who_does_not_know_the_secret_is_refused_at_every_port_of_a_local_master(session: Session) -> None:
-    assert session.each("start a worker", len, ["ab"]) == [2]
+    assert session.map("start a worker", len, ["ab"]) == [2]
     assert not session.is_open
     driver = psutil.Process()
     java = psutil.Process(session._gateway.process.pid)
@@ -38,7 +38,7 @@ from wincli.windowing.spark.boot import start
 
 master = "local-cluster[1,1,1024]"
 with start(master, {}, spark_settings(master, {})) as running:
-    running.each("start a worker", len, ["ab"])
+    running.map("start a worker", len, ["ab"])
     secret = running._setup.settings["spark.authenticate.secret"]
     processes = psutil.Process().children(recursive=True)
     print(len(secret), running.is_open, any(secret in word for each in processes for word in each.cmdline()))

@@ -45,13 +45,13 @@ def sleep(x: float) -> float:
 
 
 def test_each_keeps_the_order_of_its_items(session: Session) -> None:
-    assert session.each("double", double, range(100)) == [2 * x for x in range(100)]
-    assert session.each("double", double, []) == []
+    assert session.map("double", double, range(100)) == [2 * x for x in range(100)]
+    assert session.map("double", double, []) == []
 
 
 def test_an_error_of_ours_comes_back_as_itself(session: Session) -> None:
     with pytest.raises(DataError) as caught:
-        session.each("overflow", overflow, [7])
+        session.map("overflow", overflow, [7])
     assert (caught.value.what, caught.value.do) == ("sum of column 'é7' overflows", "cast it")
 
 
@@ -66,15 +66,15 @@ def test_an_error_of_ours_comes_back_through_a_shuffle(session: Session) -> None
 
 def test_any_other_error_is_told_by_its_last_line(session: Session) -> None:
     with pytest.raises(SparkError) as caught:
-        session.each("divide", divide, [0])
+        session.map("divide", divide, [0])
     assert caught.value.what == "Spark failed: ZeroDivisionError: division by zero"
     assert "Traceback" in str(caught.value.__cause__)
 
 
 def test_a_killed_worker_is_told_in_words(session: Session) -> None:
     with pytest.raises(SparkError, match="a Python worker was killed or crashed"):
-        session.each("die", die, [0])
-    assert session.each("double", double, [1]) == [2]
+        session.map("die", die, [0])
+    assert session.map("double", double, [1]) == [2]
 
 
 def test_an_interrupt_cancels_and_the_session_goes_on(session: Session) -> None:
@@ -86,18 +86,18 @@ def test_an_interrupt_cancels_and_the_session_goes_on(session: Session) -> None:
     started = time.monotonic()
     try:
         with pytest.raises(KeyboardInterrupt):
-            session.each("sleep", sleep, [30.0])
+            session.map("sleep", sleep, [30.0])
     finally:
         signal.signal(signal.SIGALRM, before)
     assert time.monotonic() - started < 10
-    assert session.each("double", double, [1]) == [2]
+    assert session.map("double", double, [1]) == [2]
 
 
 def test_progress_counts_tasks(session: Session) -> None:
     seen: list[Progress] = []
     session.on_progress = seen.append
     try:
-        session.each("naps", sleep, [0.3] * 8)
+        session.map("naps", sleep, [0.3] * 8)
     finally:
         session.on_progress = None
     assert {(each.label, each.total, each.stage, each.stages) for each in seen} == {("naps", 8, 1, 1)}
@@ -114,7 +114,7 @@ def look(_: int) -> tuple[str, int, int, int, list[str], bool]:
 
 
 def test_workers_are_the_drivers_python_with_one_thread_and_all_loaded(session: Session) -> None:
-    executable, threads, arrow_threads, pid, path, loaded = session.each("look", look, [0])[0]
+    executable, threads, arrow_threads, pid, path, loaded = session.map("look", look, [0])[0]
     assert executable == sys.executable
     assert (threads, arrow_threads, loaded) == (1, 1, True)
     assert str(TESTS) in path
@@ -161,7 +161,7 @@ def test_nothing_is_left_when_a_session_is_closed(tmp_path: Path) -> None:
             tmp_path,
             """
 running = session()
-running.each("pid", pid, range(4))
+running.map("pid", pid, range(4))
 there = pids(running)
 running.close()
 import psutil
@@ -196,7 +196,7 @@ prepare(settings)
 without_pandas()
 starting = boot("local[2]", {}, settings, environ={**os.environ, BARE: "1"})
 starting.plant()
-found = starting.session().each("look", look, range(4))
+found = starting.session().map("look", look, range(4))
 there = pids(starting)
 starting.close()
 import psutil
@@ -229,7 +229,7 @@ running = session()
 signal.signal(signal.SIGALRM, interrupt)
 signal.setitimer(signal.ITIMER_REAL, 0.2, 0.2)
 try:
-    running.each("write", write, [0])
+    running.map("write", write, [0])
 except KeyboardInterrupt:
     running.close()
     last = open("still-there").read()
@@ -262,7 +262,7 @@ first.close()
 print(os.listdir(os.environ["TMPDIR"]))
 for _ in range(2):
     with session(conf={"spark.local.dir": os.environ["TMPDIR"]}) as running:
-        print(len(running.each("pid", pid, [1])), running.parallelism)
+        print(len(running.map("pid", pid, [1])), running.parallelism)
 print(os.listdir(os.environ["TMPDIR"]))
 """,
         )
@@ -290,7 +290,7 @@ def test_what_cannot_start_says_why(tmp_path: Path) -> None:
 
 
 def test_the_bundled_java_runs_spark(tmp_path: Path) -> None:
-    text = "with session() as running:\n    print(len(set(running.each('pid', pid, range(8)))) > 0)\n"
+    text = "with session() as running:\n    print(len(set(running.map('pid', pid, range(8)))) > 0)\n"
     assert told(script(tmp_path, text, PATH="/nowhere", JAVA_HOME="")) == "True\n"
 
 
@@ -301,22 +301,28 @@ from pyspark.find_spark_home import _find_spark_home
 from wincli.windowing.spark.workers.no_pandas import BARE
 from wincli.windowing.language.parser import parse_window
 from wincli.windowing.planning.plan import make_plan
+from wincli.windowing.engine.warmup import warm
 
 def look(_):
-    from numba.core.dispatcher import Dispatcher import psutil import wincli.windowing ours = [module for name, module
-    in list(sys.modules.items()) if name.startswith("wincli.windowing.")] kernels = [value.stats for module in ours for
-    value in vars(module).values() if isinstance(value, Dispatcher)] loaded, compiled = (sum(sum(s[i].values()) for s in
-    kernels) for i in (1, 2)) code = wincli.windowing.__path__[0] daemon = psutil.Process(os.getppid()).cmdline() return
-    code, loaded, compiled, "wincli.windowing.spark.workers.daemon" in daemon, os.environ["PYTHONPATH"].split(":")
+    from numba.core.dispatcher import Dispatcher
+    import psutil
+    import wincli.windowing
+    ours = [module for name, module in list(sys.modules.items()) if name.startswith("wincli.windowing.")]
+    kernels = [value.stats for module in ours for value in vars(module).values() if isinstance(value, Dispatcher)]
+    loaded, compiled = (sum(sum(s[i].values()) for s in kernels) for i in (1, 2))
+    code = wincli.windowing.__path__[0]
+    daemon = psutil.Process(os.getppid()).cmdline()
+    ours = "wincli.windowing.spark.workers.daemon" in daemon
+    return code, loaded, compiled, ours, os.environ["PYTHONPATH"].split(":")
 
 schema = pa.schema([("x", pa.int64())])
 plan = make_plan(parse_window("delta(x, 1)"), schema)
 master = "local-cluster[1,1,1024]"
 conf = {"spark.pyspark.python": sys.executable, "spark.executorEnv.PYTHONPATH": "/users/own"}
 with boot(master, conf, spark_settings(master, conf), environ={**os.environ, BARE: "1"}) as starting:
-    starting.warm(plan, schema)
+    starting.warm(warm, plan, schema)
     running = starting.session()
-    ((code, loaded, compiled, is_ours, path),) = running.each("look", look, [0])
+    ((code, loaded, compiled, is_ours, path),) = running.map("look", look, [0])
     print(code.split("/")[-3:], loaded > 0, compiled, is_ours, "wincli-code" in path, "/users/own" in path)
     print(os.path.exists(os.path.join(_find_spark_home(), "work", running.context.applicationId)))
 print(os.listdir(os.environ["TMPDIR"]))

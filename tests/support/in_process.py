@@ -14,7 +14,6 @@ from unittest import mock
 import wincli.cli.commands.run
 from support.processes import Ran
 from wincli.cli.main import _main
-from wincli.windowing.engine.warmup import warm
 
 
 class Here:
@@ -33,15 +32,15 @@ class Here:
 
     def connect(self) -> None: ...
 
-    def warm(self, plan: Any, schema: Any) -> None:
-        warm(plan, schema)
+    def warm(self, call: Callable[..., object], *arguments: Any) -> None:
+        call(*arguments)
 
     def close(self) -> None: ...
 
     def session(self) -> Here:
         return self
 
-    def each(self, _: str, function: Callable[[Any], Any], items: Iterable[Any]) -> list[Any]:
+    def map(self, _: str, function: Callable[[Any], Any], items: Iterable[Any]) -> list[Any]:
         return [function(item) for item in items]
 
 

@@ -11,10 +11,9 @@ from typing import Any
 
 from ..emit.row_counts import check_rows, check_written
 from ..errors import InputError
-from ..ports import Counts, Part
+from ..ports import Counts, Executor, Part
 from ..scan.preaggregate import combined_plan
 from ..segments.summary import can_be_cut
-from ..spark.boot import Session, guarded
 from .exchange.block_transport import Way, give_back, in_a_file, in_spark, received
 from .exchange.global_pass import decided
 from .exchange.map_side import blobs_of
@@ -51,7 +50,7 @@ class Outcome:
     standing: Standing | None = None
 
 
-def run_window(work: Work, session: Callable[[], Session], sizes: Sizes) -> Outcome:
+def run_window(work: Work, session: Callable[[], Executor], sizes: Sizes) -> Outcome:
     """Compute one window over one source and write its parts into the sink.
 
     ``session`` waits for Spark; it is not called before Spark is needed. Raises what the tasks raise: `InputError`,
@@ -65,7 +64,7 @@ def run_window(work: Work, session: Callable[[], Session], sizes: Sizes) -> Outc
     chunks = pack(work.source.splits, width, sizes.chunk)
     clock = _Stopwatch()
     if size <= sizes.small:
-        reports = session().each("scan", partial(scan_directly, work), [tuple(chunks)])
+        reports = session().map("scan", partial(scan_directly, work), [tuple(chunks)])
         return _outcome(work, reports, len(chunks), 1, clock.lap("scan"))
     may_cut_keys = can_be_cut(work.plan) and work.start is None and work.carry is None
     samples = samples_of(work, session, may_cut_keys)
@@ -80,14 +79,14 @@ def run_window(work: Work, session: Callable[[], Session], sizes: Sizes) -> Outc
             return _outcome(work, told, len(chunks), len(chunks), clock.lap("scan"))
         together = rows_together(work, session)
     samples = with_carried(work, samples, rows)
-    work, decided_chunks = decided(work, chunks, spark.each, spark.broadcast)
+    work, decided_chunks = decided(work, chunks, spark.map, spark.broadcast)
     if together >= _WORTH_COMBINING:
         work, size, rows = replace(work, combined=combined_plan(work.plan)), int(size / together), int(rows / together)
     count = slice_count(size + lines_size(work.plan, rows), sizes.slice, spark.parallelism)
     cuts = cut_points(samples, work.plan.key, count, may_cut_keys)
     reports = _exchange(work, spark, decided_chunks, cuts)
     if cuts is not None and any(report.pieces for report in reports):
-        reports += scan_pieces(work.scanning, cuts, reports, spark.each)
+        reports += scan_pieces(work.scanning, cuts, reports, spark.map)
         work.sink.forget()
     return _outcome(work, reports, len(chunks), slices_of(cuts), clock.lap("scan"))
 
@@ -106,30 +105,23 @@ class _Stopwatch:
         return dict(self._laps)
 
 
-def _scan_in_order(work: Work, chunks: Sequence[Chunk], session: Session) -> list[Report] | None:
-    with session.folders() as folders:
+def _scan_in_order(work: Work, chunks: Sequence[Chunk], session: Executor) -> list[Report] | None:
+    with session.shared_folders() as folders:
         if folders:
-            return scan_in_one_pass(work, chunks, session.each, folders[0], session.parallelism)
+            return scan_in_one_pass(work, chunks, session.map, folders[0], session.parallelism)
     if not work.source.columnar:  # looking ahead would cost as much as all that it saves
         return None
-    return scan_in_two_passes(work, chunks, session.each)
+    return scan_in_two_passes(work, chunks, session.map)
 
 
-def _exchange(work: Work, session: Session, chunks: Sequence[Chunk], cuts: Cuts | None) -> list[Report]:
+def _exchange(work: Work, session: Executor, chunks: Sequence[Chunk], cuts: Cuts | None) -> list[Report]:
     slices = slices_of(cuts)
-    receive = guarded(partial(_scan_partition, work.scanning, cuts))
     items: list[Chunk | CarryPart] = [*chunks, *(work.start.parts if work.start is not None else ())]
-
-    def collected(way: Way) -> list[Report]:
-        send = guarded(partial(_blobs_of_all, work, cuts, way))
-        blobs = session.context.parallelize(items, len(items)).mapPartitions(send)
-        found = blobs.partitionBy(slices, _identity).mapPartitionsWithIndex(receive).collect()
-        return [pickle.loads(report) for report in found]
-
-    with session.folders() as folders:
+    with session.shared_folders() as folders:
         way = partial(in_a_file, folders) if folders else in_spark
-        # All that speaks to Java is done in there, so that its end is told as such.
-        return session.run("exchange and scan", partial(collected, way))
+        send, receive = partial(_blobs_of_all, work, cuts, way), partial(_scan_partition, work.scanning, cuts)
+        reports = session.shuffle("exchange and scan", send, receive, items, slices)
+    return [pickle.loads(report) for report in reports]
 
 
 def _blobs_of_all(work: Work, cuts: Cuts | None, way: Way, items: Any) -> Any:
@@ -142,10 +134,6 @@ def _scan_partition(work: Work, cuts: Cuts | None, index: int, pairs: Any) -> An
     parcels = [parcel for _, parcel in pairs]
     yield pickle.dumps(scan_slice(work, index, cuts, received(parcels)))  # a report may hold views of blobs
     give_back(parcels)
-
-
-def _identity(index: int) -> int:
-    return index
 
 
 def _outcome(work: Work, reports: Sequence[Report], chunks: int, slices: int, seconds: dict[str, float]) -> Outcome:

@@ -7,7 +7,6 @@ that the main thread is free for signals. On one machine nothing in Java or the 
 from __future__ import annotations
 
 import contextlib
-import importlib
 import logging
 import os
 import socket
@@ -31,10 +30,8 @@ from .workers.fork_server import Seed, plant
 from .workers.no_pandas import BARE
 
 if TYPE_CHECKING:
-    import pyarrow as pa
     from pyspark import SparkContext
 
-    from ..planning.plan import Plan
 
 __all__ = ["Boot", "Progress", "Session", "boot", "guarded", "start"]
 
@@ -97,17 +94,16 @@ class Boot:
                 self._heard = Background(partial(_pass_on, self._gateway, self._hear))
             self._work = Background(lambda: Session(_connect(self._gateway, setup), self._gateway, setup))
 
-    def warm(self, plan: Plan, schema: pa.Schema) -> None:
-        """Load, or compile, what a plan needs: in the seed where one waits, without waiting for that.
+    def warm(self, warm: Callable[..., object], *arguments: Any) -> None:
+        """Make a call that loads or compiles what tasks need: in the seed where one waits, without waiting for that.
 
         On a cluster, executors do the same before their workers start, if this comes before `session`. Not where code
-        of the user's runs: the plan may name a module that they are yet to get.
+        of the user's runs: it may be in a module that they are yet to get.
         """
-        warm = importlib.import_module("wincli.windowing.engine.warmup").warm
-        if self._seed is None or not self._seed.do(warm, plan, schema):
-            warm(plan, schema)
+        if self._seed is None or not self._seed.do(warm, *arguments):
+            warm(*arguments)
         if self._session is None and not self._setup.local and BARE in self._setup.environ:
-            self._orders.append((warm, (plan, schema)))
+            self._orders.append((warm, arguments))
 
     def session(self) -> Session:
         """Wait until Spark is up. Raises `SparkError` where it does not come up; then everything is cleaned away."""

@@ -86,7 +86,7 @@ def exercise(session: Session) -> None:
     """Do with Spark what runs do: tasks without and with an exchange, a broadcast, a look at the progress."""
     session.on_progress = lambda _: None
     session.broadcast(b"")
-    session.each("train", _same, range(4))
+    session.map("train", _same, range(4))
 
     def exchanged() -> object:
         pairs = session.context.parallelize([(0, b"0"), (1, b"1")], 2).mapPartitions(guarded(_all))

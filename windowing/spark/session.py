@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import itertools
 import tempfile
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
@@ -89,7 +89,7 @@ class Session:
             raise self._reason(work.error) from SparkTraceError(str(work.error))
         return work.result()
 
-    def each(self, label: str, function: Callable[[T], R], items: Iterable[T]) -> list[R]:
+    def map(self, label: str, function: Callable[[T], R], items: Iterable[T]) -> list[R]:
         """Run a function over items, in tasks; the results in order."""
         given = list(items)
         if not given:
@@ -98,12 +98,32 @@ class Session:
         work = guarded(_Each(function))
         return self.run(label, lambda: self.context.parallelize(given, pieces).mapPartitions(work).collect())
 
+    def shuffle(
+        self,
+        label: str,
+        send: Callable[[Iterator[T]], Iterator[tuple[int, Any]]],
+        receive: Callable[[int, Iterator[tuple[int, Any]]], Iterator[R]],
+        items: Sequence[T],
+        partitions: int,
+    ) -> list[R]:
+        """Run ``send`` over each item; bring what it yields to its partition, and run ``receive`` over each of these.
+
+        ``send`` yields pairs of a partition's number, ``[0, partitions)``, and what is for it; ``receive`` gets that
+        number and its pairs, in no order. Returns what all of these yield, by partition.
+        """
+
+        def moved() -> list[R]:
+            sent = self.context.parallelize(items, len(items)).mapPartitions(guarded(send))
+            return sent.partitionBy(partitions, _identity).mapPartitionsWithIndex(guarded(receive)).collect()
+
+        return self.run(label, moved)
+
     def broadcast(self, value: Any) -> Shared:
         """Give a value to all tasks. Raises as `run` does."""
         return self.run("broadcast", lambda: self.context.broadcast(value))
 
     @contextlib.contextmanager
-    def folders(self) -> Iterator[tuple[str, ...]]:
+    def shared_folders(self) -> Iterator[tuple[str, ...]]:
         """Make folders that all tasks see, one on each disk that Spark may use; remove them. None on a cluster."""
         with contextlib.ExitStack() as stack:
             made = (tempfile.TemporaryDirectory(dir=disk, ignore_cleanup_errors=True) for disk in self._setup.scratch)
@@ -166,6 +186,10 @@ class Session:
         if not isinstance(error, Exception):
             return error
         return ended(self._gateway, 0.2) or explained(error, self._setup.settings)
+
+
+def _identity(index: int) -> int:
+    return index
 
 
 class _Each(Generic[T, R]):

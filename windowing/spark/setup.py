@@ -16,8 +16,7 @@ from .java import spark_home
 from .masters import closed_to_others, cluster_environment, is_local, is_small_cluster
 from .temporary_folders import WORKERS, Held, new_folder, sweep
 from .workers.code_archive import FOLDER, ORDERS
-from .workers.daemon import LOCK, ORDERED
-from .workers.fork_server import SEED
+from .workers.environment import LOCK, ORDERED, SEED
 from .workers.no_pandas import BARE
 
 _PATIENCE = 2.0

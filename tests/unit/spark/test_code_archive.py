@@ -20,7 +20,8 @@ import pytest
 
 from wincli.windowing.spark.setup import Setup, worker_environment
 from wincli.windowing.spark.workers.code_archive import FOLDER, ORDERS, ship
-from wincli.windowing.spark.workers.daemon import ORDERED, obey
+from wincli.windowing.spark.workers.daemon import obey
+from wincli.windowing.spark.workers.environment import ORDERED
 from wincli.windowing.spark.workers.no_pandas import BARE
 
 KERNEL = """

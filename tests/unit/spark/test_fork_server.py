@@ -14,8 +14,8 @@ from pathlib import Path
 import psutil
 import pytest
 
-from wincli.windowing.spark.workers.daemon import LOCK
-from wincli.windowing.spark.workers.fork_server import SEED, ask, may_seed
+from wincli.windowing.spark.workers.environment import LOCK, SEED
+from wincli.windowing.spark.workers.fork_server import ask, may_seed
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="there are seeds on Linux alone")
 

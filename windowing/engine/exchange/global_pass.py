@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import accumulate
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -19,7 +19,7 @@ from ...columns.arrays import Clock, Ints
 from ...kinds.eviction.evictions import Evictions, evictions
 from ...language.spec import Sliding, TimeInterval, Tumbling
 from ...planning.plan import Plan, panes_only
-from ...ports import Shared
+from ...ports import RunTasks, Shared
 from ...scan.lateness import is_ordered_by_time, is_read_in_order, judge, no_watermarks
 from ...scan.row_validation import with_late
 from ...scan.scan import setting_of
@@ -31,8 +31,6 @@ from ..tasks.task import Work
 from .map_side import chunk_summary
 from .read_chunk import behind_start, no_rows, nothing, read_columns, read_rows, sequences_of
 from .state_blocks import carried, with_carry
-
-Each: TypeAlias = Callable[[str, Callable[[Any], Any], Iterable[Any]], list[Any]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +45,7 @@ class Verdict:
 
 
 def decided(
-    work: Work, chunks: Sequence[Chunk], each: Each, share: Callable[[Verdict], Shared]
+    work: Work, chunks: Sequence[Chunk], each: RunTasks, share: Callable[[Verdict], Shared]
 ) -> tuple[Work, Sequence[Chunk]]:
     """Decide first what keys cannot decide apart; return the work and its chunks that know it.
 

@@ -9,8 +9,8 @@ from typing import TypeVar
 import numpy as np
 import pyarrow as pa
 
+from ...ports import Executor
 from ...scan.preaggregate import can_be_combined
-from ...spark.session import Session
 from ..tasks.task import Work
 from .range_cuts import Samples
 from .read_chunk import rows_a_cell, sample_rows
@@ -21,7 +21,7 @@ _SAMPLED_SPLITS = 16
 _SAMPLED_ROWS = 4000
 
 
-def samples_of(work: Work, session: Callable[[], Session], with_order: bool) -> Samples:
+def samples_of(work: Work, session: Callable[[], Executor], with_order: bool) -> Samples:
     """Evenly spaced rows of evenly spaced splits; none where there is no key, and no order to cut.
 
     The driver reads them itself, while Spark starts, where the format lets it read a few columns alone.
@@ -31,12 +31,12 @@ def samples_of(work: Work, session: Callable[[], Session], with_order: bool) -> 
         return Samples(pa.table({}), np.empty(0))
     sample = partial(sample_rows, work, _SAMPLED_ROWS, with_order)
     picked = _spread(splits)
-    found = [sample(split) for split in picked] if work.source.columnar else session().each("sample", sample, picked)
+    found = [sample(split) for split in picked] if work.source.columnar else session().map("sample", sample, picked)
     rows = pa.concat_tables(found)
     return Samples(rows, np.ones(rows.num_rows))
 
 
-def rows_together(work: Work, session: Callable[[], Session]) -> float:
+def rows_together(work: Work, session: Callable[[], Executor]) -> float:
     """About how many rows go as one, where rows can be combined: fewer than in a whole chunk, if anything."""
     if work.start is not None or work.carry is not None or not can_be_combined(work.plan, work.source.schema):
         return 1.0
@@ -44,7 +44,7 @@ def rows_together(work: Work, session: Callable[[], Session]) -> float:
     middle = splits[len(splits) // 2]
     if work.source.columnar:
         return rows_a_cell(work, middle)
-    (found,) = session().each("sample", partial(rows_a_cell, work), [middle])
+    (found,) = session().map("sample", partial(rows_a_cell, work), [middle])
     return found
 
 

@@ -16,6 +16,7 @@ import pyarrow as pa
 
 from ...errors import DataError
 from ...language.spec import Tumbling
+from ...ports import RunTasks
 from ...segments.segment_scan import chain_through
 from ...segments.summary import Summary
 from ...segments.tumbling import Stand, entered, passed, tumbling_outline
@@ -24,7 +25,6 @@ from ..exchange.blocks import part_of
 from ..exchange.map_side import read_chunk
 from ..exchange.read_chunk import no_signals
 from ..scan.segment_plan import FIRST, Piece, Turn
-from ..scan.segment_scan import Each
 from ..scan.segment_store import keep_rows, kept_rows
 from ..scan.slice_scan import Report
 from ..tasks.sizing import Chunk
@@ -43,7 +43,9 @@ class _Baton:
     ends: pa.Table | None = None
 
 
-def scan_in_one_pass(work: Work, chunks: Sequence[Chunk], each: Each, folder: str, cores: int) -> list[Report] | None:
+def scan_in_one_pass(
+    work: Work, chunks: Sequence[Chunk], each: RunTasks, folder: str, cores: int
+) -> list[Report] | None:
     """Scan chunks one by one, each on from the one before; None where their rows do not stand in order.
 
     ``folder``: an empty one that all tasks see and can lock files in. ``cores``: how many tasks run at a time.

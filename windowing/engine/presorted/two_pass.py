@@ -16,6 +16,7 @@ import pyarrow as pa
 
 from ...errors import InputError
 from ...planning.plan import panes_only
+from ...ports import RunTasks
 from ...segments.delta_chains import End
 from ...segments.segment_scan import chain_through, joined, summarise
 from ...segments.summary import Summary
@@ -24,7 +25,6 @@ from ..exchange.blocks import part_of
 from ..exchange.map_side import read_chunk
 from ..exchange.read_chunk import no_signals, read_rows, sequences_of
 from ..scan.segment_plan import FIRST, Piece, Turn, turns_of
-from ..scan.segment_scan import Each
 from ..scan.slice_scan import Report
 from ..tasks.sizing import Chunk
 from ..tasks.task import Work
@@ -44,7 +44,7 @@ class Survey:
     summary: Summary | None = None
 
 
-def scan_in_two_passes(work: Work, chunks: Sequence[Chunk], each: Each) -> list[Report] | None:
+def scan_in_two_passes(work: Work, chunks: Sequence[Chunk], each: RunTasks) -> list[Report] | None:
     """Scan chunks one by one, each on from the one before; None where their rows do not stand in order."""
     surveys: list[Survey] = each("look ahead", partial(survey, work), chunks)
     if not _are_in_order(surveys):

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 
 from ...columns.arrays import combined
 from ...language.spec import Delta, Sliding, TimeInterval
-from ...ports import Counts
+from ...ports import Counts, RunTasks
 from ...scan.scan import Bounds, falls_of
 from ...scan.signals import Signals
 from ...segments.delta_chains import End
@@ -26,10 +26,8 @@ from .segment_plan import Piece, Turn, chains_of, numbered, turns_of
 from .segment_store import keep_numbers, kept_numbers, kept_piece, kept_signals
 from .slice_scan import Report, bits_of, written
 
-Each: TypeAlias = Callable[[str, Callable[[Any], Any], Sequence[Any]], list[Any]]
 
-
-def scan_pieces(work: Work, cuts: Cuts, reports: Sequence[Report], each: Each) -> list[Report]:
+def scan_pieces(work: Work, cuts: Cuts, reports: Sequence[Report], each: RunTasks) -> list[Report]:
     """Scan what the slices have kept. ``each`` runs a function over items, in tasks or here."""
     pieces = [piece for report in reports for piece in report.pieces]
     clock = max((report.clock for report in reports if report.clock is not None), default=None)

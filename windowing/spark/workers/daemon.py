@@ -10,7 +10,6 @@ compiled, once for all workers.
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import gc
 import importlib
 import os
@@ -19,23 +18,10 @@ import sys
 from pathlib import Path
 
 from ...support.module_path import find_as_told
-from .fork_server import SEED, ask
+from .environment import ENVIRONMENT, LOCK, ORDERED, SEED, hold
+from .fork_server import ask
 from .no_pandas import BARE, without_pandas
 
-LOCK = "WINCLI_WORKER_LOCK"
-"""Environment variable: a file that the daemon and its workers hold a shared lock on for as long as they live."""
-
-ORDERED = "WINCLI_WORKER_ORDERS"
-"""Environment variable: a file with calls, pickled, to be made before workers fork. For executors elsewhere."""
-
-# One task is one thread: Spark runs a task per core. A thread of jemalloc's own would not live through a fork.
-ENVIRONMENT = {
-    "OMP_NUM_THREADS": "1",
-    "OPENBLAS_NUM_THREADS": "1",
-    "MKL_NUM_THREADS": "1",
-    "NUMBA_NUM_THREADS": "1",
-    "JE_ARROW_MALLOC_CONF": "background_thread:false",
-}
 _MODULES = (
     "pyspark.worker",
     "numpy",
@@ -76,13 +62,6 @@ def obey(path: Path) -> None:
     with contextlib.suppress(Exception):
         for call, arguments in pickle.loads(path.read_bytes()):
             call(*arguments)
-
-
-def hold() -> None:
-    """Share the lock of `LOCK`; forked workers inherit it, and it is free again when the last of them is gone."""
-    if path := os.environ.get(LOCK):
-        handle = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
-        fcntl.flock(handle, fcntl.LOCK_SH)
 
 
 if __name__ == "__main__":

@@ -30,9 +30,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NoReturn
 
-SEED = "WINCLI_WORKER_SEED"
-"""Environment variable: the socket where a seed waits to be asked to be the daemon."""
-
 _WORKERS = "spark.executorEnv."
 _OTHERS = (_WORKERS, "spark.python.", "spark.pyspark.")  # settings with which a worker is not a fork of the driver
 _MALLOC = {"MALLOC_TRIM_THRESHOLD_": -1, "MALLOC_TOP_PAD_": -2, "MALLOC_MMAP_THRESHOLD_": -3}  # glibc's malloc.h
@@ -182,7 +179,7 @@ def _asked(listener: socket.socket, orders: socket.socket) -> socket.socket | No
 
 def _be_daemon(line: socket.socket) -> None:
     """Be Spark's daemon, with the environment and the files of the one that asks."""
-    from .daemon import hold  # noqa: PLC0415 - it imports this module
+    from .environment import hold  # noqa: PLC0415 - it imports this module
 
     _, files, _, _ = socket.recv_fds(line, 1, 3)
     for number, file in enumerate(files):
