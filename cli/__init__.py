@@ -1,1 +1,1 @@
-"""The command line. One file per command; `messages` is the only writer to stderr."""
+"""The command line. `main` is the entry; `console.messages` is the only writer to stderr."""

@@ -1,1 +1,4 @@
-"""What a run is asked to do (`job`), its defaults, and the settings Spark is started with (`spark`)."""
+"""The job model and its defaults, units of time, and Spark's settings with their reasons.
+
+The way in is `job_builder`; `job.Job` is the value.
+"""

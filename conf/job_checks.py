@@ -7,8 +7,9 @@ from typing import Any
 
 from ..windowing.errors import ConfigError
 from .job import PIPE
+from .path_templates import has_date
 from .problems import At, Mistake
-from .units import has_date, units
+from .units import units
 
 Values = Mapping[str, Any]
 

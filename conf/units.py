@@ -8,17 +8,16 @@ from __future__ import annotations
 
 import datetime as dt
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import groupby
 from typing import Literal
-from urllib.parse import unquote
 
 from ..windowing.errors import ConfigError
 
 Kind = Literal["hour", "day", "week"]
 
-_STEPS: dict[Kind, dt.timedelta] = {
+STEPS: dict[Kind, dt.timedelta] = {
     "hour": dt.timedelta(hours=1),
     "day": dt.timedelta(days=1),
     "week": dt.timedelta(weeks=1),
@@ -26,11 +25,8 @@ _STEPS: dict[Kind, dt.timedelta] = {
 _EPOCH = dt.datetime(1970, 1, 1)
 _ZEROS: dict[Kind, dt.datetime] = {"hour": _EPOCH, "day": _EPOCH, "week": dt.datetime(1969, 12, 29)}
 _END = dt.datetime(3000, 1, 1)  # ordinal * 10**12 has to fit into 64 bits
-_LABELS = {"hour": r"\d{4}-\d\d-\d\dT\d\d", "day": r"\d{4}-\d\d-\d\d", "week": r"\d{4}-\d\d-\d\d"}
+LABELS = {"hour": r"\d{4}-\d\d-\d\dT\d\d", "day": r"\d{4}-\d\d-\d\d", "week": r"\d{4}-\d\d-\d\d"}
 _EXAMPLES = {"hour": "2026-11-01T05", "day": "2026-11-01", "week": "2026-11-02, a Monday"}
-_DATE = re.compile(r"\{date(?::([^{}]+))?\}")
-_ALIKE_FOR = dt.timedelta(days=10227)  # 28 years, after which weekdays and dates come together again
-_PROBES = 10_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,17 +55,17 @@ def units(start: str, end: str, kind: Kind) -> tuple[Unit, ...]:
 
 def unit_at(ordinal: int, kind: Kind) -> Unit:
     """Return the hour, day or week with this ordinal."""
-    start = _ZEROS[kind] + ordinal * _STEPS[kind]
+    start = _ZEROS[kind] + ordinal * STEPS[kind]
     label = start.isoformat(timespec="hours") if kind == "hour" else start.date().isoformat()
-    return Unit(label, ordinal, start, start + _STEPS[kind])
+    return Unit(label, ordinal, start, start + STEPS[kind])
 
 
 def unit_of(label: str, kind: Kind) -> Unit | None:
     """Return the unit with this label, None where it is none of that kind."""
-    instant = _instant(label)
+    instant = instant_of(label)
     if instant is None or not _ZEROS[kind] <= instant < _END:
         return None
-    unit = unit_at((instant - _ZEROS[kind]) // _STEPS[kind], kind)
+    unit = unit_at((instant - _ZEROS[kind]) // STEPS[kind], kind)
     return unit if unit.label == label else None
 
 
@@ -106,10 +102,10 @@ def compact(found: Iterable[Unit]) -> str:
 
 
 def _ordinal(text: str, kind: Kind, option: str) -> int:
-    instant = _instant(text)
+    instant = instant_of(text)
     if instant is None or not _ZEROS[kind] <= instant < _END:
         raise ConfigError(f"{option} {text!r} is no {kind} of the years 1970 to 2999", f"write {_EXAMPLES[kind]}")
-    ordinal, rest = divmod(instant - _ZEROS[kind], _STEPS[kind])
+    ordinal, rest = divmod(instant - _ZEROS[kind], STEPS[kind])
     if not rest:
         return ordinal
     if kind == "week" and instant.time() == dt.time():
@@ -119,7 +115,8 @@ def _ordinal(text: str, kind: Kind, option: str) -> int:
     raise ConfigError(f"{option} {text!r} is no {kind}", f"write {_EXAMPLES[kind]}, or choose another --unit")
 
 
-def _instant(text: str) -> dt.datetime | None:
+def instant_of(text: str) -> dt.datetime | None:
+    """Return the local date, or date and hour, that a text is; None where it is neither."""
     try:
         instant = dt.datetime.fromisoformat(text)
     except ValueError:
@@ -128,70 +125,3 @@ def _instant(text: str) -> dt.datetime | None:
 
 
 # Paths
-
-
-def has_date(path: str) -> bool:
-    """Whether a path is a template: ``{date}`` or ``{date:%Y/%m/%d}`` stand in it."""
-    return _DATE.search(path) is not None
-
-
-def fill(path: str, unit: Unit) -> str:
-    """Put a unit into a template: its label, or its start in a layout of ``strftime``."""
-    start = unit.start
-    return _DATE.sub(lambda found: start.strftime(found[1]) if found[1] and start else unit.label, path)
-
-
-def before_date(path: str) -> str:
-    """Return the folder of a template that is the same for all units, ``.`` where there is none."""
-    found = _DATE.search(path)
-    folder, slash, _ = path[: found.start() if found else len(path)].rpartition("/")
-    return folder or slash or "."
-
-
-def check_template(path: str, first: Unit, kind: Kind) -> None:
-    """Raise `ConfigError` where two units, from ``first`` on, would have the same path."""
-    there = fill(path, first)
-    for other in _others(first, kind):
-        if fill(path, other) == there:
-            what = f"{path} is {there} for {first.label} and for {other.label}"
-            raise ConfigError(what, "write {date}, or a layout that tells every " + kind)
-
-
-def _others(first: Unit, kind: Kind) -> Iterator[Unit]:
-    """Units that a layout may fail to tell from the first: those that come next, and the one of 28 years on."""
-    alike = first.ordinal + _ALIKE_FOR // _STEPS[kind]
-    yield from (unit_at(ordinal, kind) for ordinal in range(first.ordinal + 1, min(alike, first.ordinal + _PROBES)))
-    yield unit_at(alike, kind)
-
-
-def output_of(path: str, unit: Unit, name: str) -> str:
-    """Return where the output of a unit goes: the template, filled, else the folder ``NAME=LABEL`` below the path."""
-    return fill(path, unit) if has_date(path) else f"{path.rstrip('/')}/{name}={unit.label}"
-
-
-@dataclass(frozen=True, slots=True)
-class Partitions:
-    """Folders ``NAME=VALUE`` of one name, as their names are written, by their decoded values."""
-
-    name: str
-    folders: Mapping[str, tuple[str, ...]]
-
-
-def partitions(names: Sequence[str], kind: Kind, path: str) -> Partitions | None:
-    """Find, among the folders below ``path``, those that are partitions by units; None where there are none.
-
-    Raises `ConfigError` where folders of several names are, or where they are days and weeks were asked for.
-    """
-    found: dict[str, dict[str, tuple[str, ...]]] = {}
-    for folder in names:
-        name, equals, value = folder.partition("=")
-        label = unquote(value)
-        if equals and name and re.fullmatch(_LABELS[kind], label) and (instant := _instant(label)):
-            if kind == "week" and instant.weekday():
-                raise ConfigError(f"{path}/{folder} is no week: {label} is a {instant:%A}", "say --unit day")
-            folders = found.setdefault(name, {})
-            folders[label] = (*folders.get(label, ()), folder)
-    if len(found) > 1:
-        one, other = sorted(found)[:2]
-        raise ConfigError(f"{path} holds folders {one}= and {other}=", f"say which: {path}/{one}={{date}}")
-    return next((Partitions(name, folders) for name, folders in found.items()), None)

@@ -1,4 +1,4 @@
-"""Readers of event logs: one file per format, one contract, `windowing.ports.Source`.
+"""Inputs: paths and options to a `windowing.ports.Source`.
 
-`readers.open.open_source` is the way in; `readers.options` is light enough to be imported by a command line's help.
+The way in is `open.open_source`; `options` is light enough for a command line's help.
 """

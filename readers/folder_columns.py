@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from urllib.parse import unquote
 
 import numpy as np
 import pyarrow as pa
@@ -12,18 +11,6 @@ import pyarrow.compute as pc
 from ..windowing.errors import InputError
 from .schema.types import ColumnType
 from .values.casts import convert
-
-_NULL = "__HIVE_DEFAULT_PARTITION__"
-
-
-def folder_values(below: str) -> dict[str, str | None]:
-    """Return the ``k=v`` folders of a path below its given folder, decoded; the last name is the file's."""
-    values: dict[str, str | None] = {}
-    for name in below.split("/")[:-1]:
-        key, equals, value = name.partition("=")
-        if equals and key:
-            values[unquote(key)] = None if value == _NULL else unquote(value)
-    return values
 
 
 def folder_columns(

@@ -12,10 +12,11 @@ import pyarrow as pa
 from ..windowing.errors import ConfigError, DamagedError, InputError
 from ..windowing.ports import InputFile, Part, StreamInfo
 from ..windowing.support.suggest import did_you_mean
-from . import folder_columns
 from .files.file import COMPRESSIONS, Located
+from .files.folder_values import folder_values
 from .files.listing import Found, list_files
 from .files.result_folders import STREAM_COLUMN, Files, order_files
+from .folder_columns import folder_columns
 from .formats.parquet import ParquetReader, plan_parquet
 from .formats.split_rows import FormatReader
 from .formats.text_splits import Plan, plan_text
@@ -204,9 +205,7 @@ def _source(
 
 def _constants(files: Files, given: Mapping[str, ColumnType]) -> dict[str, pa.Array]:
     """Return, by column, the value that each file has from its folders, or from the result it is of."""
-    columns = folder_columns.folder_columns(
-        [(f.place.shown, folder_columns.folder_values(f.below)) for f in files.files], given
-    )
+    columns = folder_columns([(f.place.shown, folder_values(f.below)) for f in files.files], given)
     if files.ordinals is not None:
         columns[STREAM_COLUMN] = pa.array(files.ordinals, pa.int64())
     return columns

@@ -1,4 +1,4 @@
-"""Writers of results and states: one file per format, one moment at which a result is there or not.
+"""Outputs and states: written apart, then visible all at once or not at all.
 
-`writers.output.output.open_output` and `writers.state.state.open_state` are the ways in.
+The ways in are `output.output.open_output` and `state.state.open_state`.
 """

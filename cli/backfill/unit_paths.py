@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from ...conf.units import Kind, Partitions, Unit, before_date, check_template, fill, has_date, output_of, partitions
+from ...conf.path_templates import Partitions, before_date, check_template, fill, has_date, output_of, partitions
+from ...conf.units import Kind, Unit
 from ...readers.files.listing import Found, NoFilesError, list_files, list_folders
 from ...readers.files.result_folders import order_files
 from ...readers.options import ReadOptions

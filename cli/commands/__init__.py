@@ -1,1 +1,1 @@
-"""TO BE SAID."""
+"""One module for each command; each is imported when its command is called."""

@@ -1,1 +1,1 @@
-"""TO BE SAID."""
+"""Files: found, opened, divided into byte ranges; results of wincli as inputs."""

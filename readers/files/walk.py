@@ -14,9 +14,9 @@ from fnmatch import fnmatchcase
 
 from ...windowing.errors import InputError
 from ...windowing.printable import printable
-from ..folder_columns import folder_values
 from .entries import FILE, FOLDER, LEADS_NOWHERE, NOT_ALLOWED, Entry, all_below, entries, entry_at
 from .file import Located
+from .folder_values import folder_values
 
 MANIFEST = "_wincli/manifest.json"
 _EFFECTIVE = os.access in os.supports_effective_ids

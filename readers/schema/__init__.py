@@ -1,1 +1,1 @@
-"""TO BE SAID."""
+"""Types of columns: declared, inferred from text, unified over files; layouts of times."""

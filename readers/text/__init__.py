@@ -1,1 +1,1 @@
-"""TO BE SAID."""
+"""Where records begin and end in the bytes of a text file."""

@@ -1,1 +1,1 @@
-"""TO BE SAID."""
+"""Texts and numbers to typed values, column by column, with the rows that do not fit."""

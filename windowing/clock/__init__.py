@@ -1,1 +1,1 @@
-"""TO BE SAID."""
+"""Time: the clock column as numbers, grids of ticks, local days and intervals, and the watermark."""

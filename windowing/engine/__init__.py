@@ -1,1 +1,4 @@
-"""The Spark pipeline: sample, exchange, scan. Readers and writers are handed in (`ports`)."""
+"""The distributed run of one window, over an `Executor` that it is handed: it imports no Spark.
+
+The ways in are `run.run_window` and `warmup.warm`.
+"""

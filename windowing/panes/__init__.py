@@ -1,1 +1,1 @@
-"""TO BE SAID."""
+"""What every kind of window returns: panes, and which rows each shows."""

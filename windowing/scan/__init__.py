@@ -1,1 +1,4 @@
-"""TO BE SAID."""
+"""One scan: validate rows, compute panes, leave out what an earlier run emitted, emit, keep what the next run needs.
+
+The way in is `scan.scan`.
+"""

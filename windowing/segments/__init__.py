@@ -1,1 +1,4 @@
-"""TO BE SAID."""
+"""One sequence scanned in segments: summarise each, compose the summaries, scan each from its entry state.
+
+This is a parallel prefix scan; `engine.scan` and `engine.presorted` run it.
+"""

@@ -1,1 +1,1 @@
-"""TO BE SAID."""
+"""The rows of each key in their one total order, and the window marks between them."""

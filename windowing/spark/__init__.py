@@ -1,1 +1,4 @@
-"""TO BE SAID."""
+"""Spark as an `Executor`: Java, the session, its errors and its end. The one package that imports pyspark.
+
+The ways in are `boot.boot`, which starts Spark beside the driver's own work, and `session`.
+"""

@@ -1,1 +1,1 @@
-"""TO BE SAID."""
+"""What windows keep between runs, as values and as Arrow tables."""

@@ -1,1 +1,4 @@
-"""TO BE SAID."""
+"""One encoder for each format of a result, and the one of rejects.
+
+`writers.output.sink` chooses among them; they know no folders.
+"""

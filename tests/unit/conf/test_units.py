@@ -10,23 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from wincli.conf.units import (
-    Kind,
-    Partitions,
-    Unit,
-    before_date,
-    check_kind,
-    check_template,
-    compact,
-    fill,
-    has_date,
-    kind_of,
-    output_of,
-    partitions,
-    plain_unit,
-    unit_at,
-    units,
-)
+from wincli.conf.path_templates import Partitions, before_date, check_template, fill, has_date, output_of, partitions
+from wincli.conf.units import Kind, Unit, check_kind, compact, kind_of, plain_unit, unit_at, units
 from wincli.windowing.errors import ConfigError
 
 KINDS: tuple[Kind, ...] = ("hour", "day", "week")

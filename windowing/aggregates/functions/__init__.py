@@ -1,1 +1,1 @@
-"""TO BE SAID."""
+"""One function for each aggregate, over inputs and panes; `aggregates.table` lists them."""

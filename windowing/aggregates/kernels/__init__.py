@@ -1,1 +1,1 @@
-"""TO BE SAID."""
+"""Compiled loops of aggregates. They know arrays and nothing else."""

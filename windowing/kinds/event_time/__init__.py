@@ -1,1 +1,1 @@
-"""TO BE SAID."""
+"""Event-time windows: intervals that a watermark completes (semantics section 5)."""

@@ -1,1 +1,1 @@
-"""TO BE SAID."""
+"""Tumbling windows: each row is in one window (semantics section 2)."""
