@@ -1,4 +1,4 @@
-"""Units of a range: hours, days and weeks with their labels and ordinals, and paths that name one.
+"""Units of a range: hours, days and weeks with their labels and ordinals.
 
 A unit is what one run adds to a state, or one output of a range. Times are local to the data: a label is compared with
 names of folders and files and says nothing of a zone.
@@ -122,6 +122,3 @@ def instant_of(text: str) -> dt.datetime | None:
     except ValueError:
         return None
     return instant if instant.tzinfo is None and re.match(r"\d{4}-\d\d-\d\d", text) else None
-
-
-# Paths

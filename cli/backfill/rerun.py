@@ -10,8 +10,7 @@ from pathlib import Path
 from ...conf.job import Job, with_later_keys
 from ...readers.files.listing import MANIFEST, NoFilesError, list_files
 from ...windowing.errors import ConfigError, InputError
-from ...windowing.support.redaction import restored
-from ...writers.folders.place import locate
+from ...writers.folders.place import locate, restored
 from ...writers.output.output import manifest_in
 from ...writers.state.unit_record import UnitRecord, WrittenOutput
 from ..job.fingerprint import absolute

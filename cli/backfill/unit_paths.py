@@ -10,9 +10,8 @@ from ...conf.units import Kind, Unit
 from ...readers.files.listing import Found, NoFilesError, list_files, list_folders
 from ...readers.files.result_folders import order_files
 from ...readers.options import ReadOptions
-from ...windowing.errors import ConfigError, InputError
+from ...windowing.errors import ConfigError, InputError, printable
 from ...windowing.ports import InputFile
-from ...windowing.printable import printable
 from ..job.fingerprint import absolute
 from ..job.request import Asked
 

@@ -12,7 +12,7 @@ from typing import Any
 import typer
 
 from ...conf.units import compact
-from ...windowing.printable import shown
+from ...windowing.errors import shown
 from ...windowing.support.redaction import redacted, redacted_path
 from ..console.counts import by_reason, many
 from ..console.messages import Messages

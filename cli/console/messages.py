@@ -12,8 +12,17 @@ import traceback
 from dataclasses import dataclass
 from typing import Any, TextIO
 
-from ...windowing.errors import ConfigError, DataError, InputError, OutputError, SparkError, SpecError, WincliError
-from ...windowing.printable import shown, shown_lines
+from ...windowing.errors import (
+    ConfigError,
+    DataError,
+    InputError,
+    OutputError,
+    SparkError,
+    SpecError,
+    WincliError,
+    shown,
+    shown_lines,
+)
 from ...windowing.support.redaction import without
 
 OK = 0

@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from ...windowing.printable import shown
+from ...windowing.errors import shown
 from ...windowing.spark.boot import Progress
 from .messages import Messages
 

@@ -7,9 +7,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from typing import Any, Protocol, TypeVar
 
 from ...conf.job import default_stage
-from ...windowing.errors import ConfigError
+from ...windowing.errors import ConfigError, printable
 from ...windowing.ports import InputFile
-from ...windowing.printable import printable
 from ...windowing.support.redaction import redacted_path
 from ..console.counts import value_told
 

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from pyarrow import fs
 
-from ...windowing.printable import printable
+from ...windowing.errors import printable
 from .file import Located, naming, version_of
 
 FILE = "a file"

@@ -14,8 +14,7 @@ from datetime import UTC, datetime
 import pyarrow as pa
 from pyarrow import fs
 
-from ...windowing.errors import InputError
-from ...windowing.printable import printable
+from ...windowing.errors import InputError, printable
 from ...windowing.support.redaction import redacted_path
 from ...windowing.support.suggest import few, nearest
 from .entries import FILE, FOLDER, LEADS_NOWHERE, NOT_ALLOWED, entries

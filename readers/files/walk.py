@@ -12,8 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 
-from ...windowing.errors import InputError
-from ...windowing.printable import printable
+from ...windowing.errors import InputError, printable
 from .entries import FILE, FOLDER, LEADS_NOWHERE, NOT_ALLOWED, Entry, all_below, entries, entry_at
 from .file import Located
 from .folder_values import folder_values

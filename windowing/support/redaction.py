@@ -12,8 +12,6 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 from urllib.parse import unquote
 
-from ..errors import ConfigError
-
 MASK = "***"
 """What stands where a secret was."""
 
@@ -77,24 +75,16 @@ def without(text: str, values: Iterable[str]) -> str:
     return text
 
 
-def restored(path: str, named: Iterable[str]) -> str:
-    """Return a recorded path with its secrets, taken from what a run names: URIs of the same place.
-
-    Raises `ConfigError` where none of them is.
-    """
-    if "://" not in path or MASK not in path:
-        return path
+def with_secrets_of(path: str, other: str) -> str | None:
+    """Return a redacted path with its secrets, taken from another URI of the same place; None where it has not all."""
+    if "://" not in other:
+        return None
     scheme, authority, rest = _split(path)
-    for other in named:
-        if "://" not in other:
-            continue
-        its_scheme, its_authority, its_rest = _split(other)
-        if (its_scheme, _authority(scheme, its_authority)) == (scheme, authority):
-            whole = f"{scheme}://{its_authority}{_with_parameters(rest, its_rest)}"
-            if MASK not in whole:
-                return whole
-    what = f"{path} is recorded without its secrets, and this run names no path of that place"
-    raise ConfigError(what, "name it as the run did that wrote this, or keep secrets in the environment")
+    its_scheme, its_authority, its_rest = _split(other)
+    if (its_scheme, _authority(scheme, its_authority)) != (scheme, authority):
+        return None
+    whole = f"{scheme}://{its_authority}{_with_parameters(rest, its_rest)}"
+    return None if MASK in whole else whole
 
 
 def _stands_out(value: str) -> bool:

@@ -12,15 +12,15 @@ import os
 import posixpath
 import re
 import secrets
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
 import pyarrow as pa
 from pyarrow import fs
 
-from ...windowing.errors import ConfigError
-from ...windowing.printable import printable
-from ...windowing.support.redaction import redacted_path
+from ...windowing.errors import ConfigError, printable
+from ...windowing.support.redaction import MASK, redacted_path, with_secrets_of
 from .os_errors import writing
 
 MANIFEST = "_wincli/manifest.json"
@@ -117,3 +117,17 @@ def resolve(path: str) -> tuple[fs.FileSystem, str]:
     if isinstance(system, fs.LocalFileSystem):
         return system, os.path.realpath(inner)
     return system, inner.rstrip("/")
+
+
+def restored(path: str, named: Iterable[str]) -> str:
+    """Return a recorded path with its secrets, taken from what a run names: URIs of the same place.
+
+    Raises `ConfigError` where none of them is.
+    """
+    if "://" not in path or MASK not in path:
+        return path
+    for other in named:
+        if (whole := with_secrets_of(path, other)) is not None:
+            return whole
+    what = f"{path} is recorded without its secrets, and this run names no path of that place"
+    raise ConfigError(what, "name it as the run did that wrote this, or keep secrets in the environment")

@@ -10,11 +10,10 @@ from pathlib import Path
 from pyarrow import fs
 
 from ...windowing.errors import ConfigError, DamagedError, OutputError, WincliError
-from ...windowing.support.redaction import restored
 from ..folders import object_store
 from ..folders.lock import Owner, hold
 from ..folders.os_errors import reason, writing
-from ..folders.place import SUCCESS, Place, locate
+from ..folders.place import SUCCESS, Place, locate, restored
 from ..output.output import manifest_in, put_in_place, tidy
 from .journal import Journal, PromisedOutput, finish, is_whole, read_journal, strike
 from .journal_rebuild import rebuild

@@ -10,8 +10,7 @@ from typing import TypeVar
 
 from pyarrow import fs
 
-from ...windowing.errors import ConfigError, DamagedError, OutputError
-from ...windowing.printable import printable
+from ...windowing.errors import ConfigError, DamagedError, OutputError, printable
 from ..folders.lock import Lock, Owner, hold_lock, read_owner
 from ..folders.os_errors import writing
 from ..folders.place import Place, locate, new_token, resolve

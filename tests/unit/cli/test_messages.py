@@ -11,8 +11,7 @@ import pytest
 from wincli.cli.console.messages import Messages
 from wincli.cli.console.progress import show_progress
 from wincli.conf.problems import Mistake, told
-from wincli.windowing.errors import ConfigError, Span, SpecError
-from wincli.windowing.printable import shown
+from wincli.windowing.errors import ConfigError, Span, SpecError, shown
 from wincli.windowing.spark.boot import Progress
 
 FORGED = "a\nwincli: error: forged\x1b[31m\r\x07\x7f\x9b\u2028\u202e\u2066\udcff\ud800é"
