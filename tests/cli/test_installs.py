@@ -81,6 +81,6 @@ def test_an_install_has_one_name_and_every_package_and_data_file(site: Path) -> 
     kept = {
         str(path.relative_to(site / "wincli"))
         for path in (site / "wincli").rglob("*")
-        if path.is_file() and path.suffix != ".pyc"
+        if path.is_file() and "__pycache__" not in path.parts
     }
     assert kept == set(listed.stdout.split())
