@@ -20,14 +20,14 @@ from wincli.windowing.engine.exchange.range_cuts import PLACE, Cuts, slices_of
 from wincli.windowing.engine.exchange.state_blocks import carry_blobs_of
 from wincli.windowing.engine.presorted.single_pass import scan_in_one_pass
 from wincli.windowing.engine.presorted.two_pass import scan_in_two_passes
-from wincli.windowing.engine.scan.segment_scan import Each, scan_pieces
+from wincli.windowing.engine.scan.segment_scan import scan_pieces
 from wincli.windowing.engine.scan.slice_scan import Report, empty_marks_of, scan_directly, scan_slice
 from wincli.windowing.engine.tasks.rejects import reject_schema
 from wincli.windowing.engine.tasks.sizing import Chunk
 from wincli.windowing.engine.tasks.snapshot import Standing, Start, leave
 from wincli.windowing.engine.tasks.task import FILES, Work
 from wincli.windowing.planning.plan import Plan
-from wincli.windowing.ports import Batch, Counts, Held, InputFile, Part, Split, StreamInfo
+from wincli.windowing.ports import Batch, Counts, Held, InputFile, Part, RunTasks, Split, StreamInfo
 from wincli.windowing.scan.preaggregate import combined_plan
 
 
@@ -160,7 +160,7 @@ def in_two_passes(work: Work, chunks: Sequence[Chunk]) -> list[Report] | None:
     return scan_in_two_passes(work, chunks, here)
 
 
-def in_one_pass(work: Work, chunks: Sequence[Chunk], each: Each = here) -> list[Report] | None:
+def in_one_pass(work: Work, chunks: Sequence[Chunk], each: RunTasks = here) -> list[Report] | None:
     """Scan chunks that stand in order in one pass, one after the other."""
     with tempfile.TemporaryDirectory() as folder:
         return scan_in_one_pass(work, chunks, each, folder, 2)

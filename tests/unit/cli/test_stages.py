@@ -57,7 +57,7 @@ STAGE += ("output_format", "plain")
 class Here:
     """What a session is to a small input: a place to run tasks, this one."""
 
-    def each(self, _: str, function: Callable[[Any], Any], items: Iterable[Any]) -> list[Any]:
+    def map(self, _: str, function: Callable[[Any], Any], items: Iterable[Any]) -> list[Any]:
         return [function(item) for item in items]
 
 
