@@ -51,8 +51,8 @@ Exit codes: 0 ok, 1 unexpected, 2 usage or spec, 3 files, 4 data, 5 Java or Spar
 """
 
 
-def _tell_version(ctx: typer.Context, asked: bool) -> None:
-    if asked and not ctx.resilient_parsing:
+def _print_version(ctx: typer.Context, is_wanted: bool) -> None:
+    if is_wanted and not ctx.resilient_parsing:
         version()
         raise typer.Exit
 
@@ -60,7 +60,7 @@ def _tell_version(ctx: typer.Context, asked: bool) -> None:
 @app.callback()
 def _root(
     version: Annotated[
-        bool, typer.Option("--version", help="Print the versions and exit.", callback=_tell_version, is_eager=True)
+        bool, typer.Option("--version", help="Print the versions and exit.", callback=_print_version, is_eager=True)
     ] = False,
 ) -> None:
     """Exact stream windows over historical event logs: files in, windows out, on Spark."""
@@ -161,7 +161,7 @@ def main() -> NoReturn:
 def _main(arguments: list[str]) -> int:
     messages = _early_messages(arguments)
     try:
-        code = _called(arguments, messages)
+        code = _call_app(arguments, messages)
         sys.stdout.flush()
     except (Stopped, WincliError) as error:
         messages.error(error)
@@ -176,7 +176,7 @@ def _main(arguments: list[str]) -> int:
     return code if isinstance(code, int) else OK
 
 
-def _called(arguments: list[str], messages: Messages) -> Any:
+def _call_app(arguments: list[str], messages: Messages) -> Any:
     try:
         return app(args=arguments, prog_name="wincli", standalone_mode=False)
     except Exception as error:

@@ -15,7 +15,7 @@ from .job import SHARED_KEYS, SINGLE_KEYS, Job
 from .job_checks import check_together
 from .job_files.layers import layered
 from .job_files.parser import JobFile
-from .problems import At, Mistake, option, place, told
+from .problems import Location, Problem, as_error, location, option
 
 _EXAMPLES = {
     "window": "SPEC, for example {} 'delta(ts, 60)'",
@@ -36,12 +36,12 @@ def make_job(flags: Mapping[str, Any], file: JobFile | None, read_types: Callabl
     job, unfit = _validated(options)
     found = [*_no_utf8(options), *_beside_stages(given, said), *unfit, *_types(options, read_types)]
     found += check_together(options, said.get("stages", ()))
-    mistakes = list(file.mistakes) if file else []
-    for mistake in _placed(found, given, file):
-        if not _is_told(mistake.at, mistakes):
+    mistakes = list(file.problems) if file else []
+    for mistake in _with_lines(found, given, file):
+        if not _is_reported(mistake.at, mistakes):
             mistakes.append(mistake)
     if mistakes:
-        raise told(mistakes, file.path if file else None)
+        raise as_error(mistakes, file.path if file else None)
     assert job is not None, "what is not valid is a mistake"
     return job
 
@@ -58,16 +58,16 @@ def pairs(texts: Iterable[str]) -> dict[str, str]:
     return settings
 
 
-def _no_utf8(options: Mapping[str, Any]) -> Iterator[Mistake]:
+def _no_utf8(options: Mapping[str, Any]) -> Iterator[Problem]:
     """Texts with bytes that are no UTF-8: no manifest can hold them."""
     for name, value in options.items():
         for at, text in _texts((name,), value):
             if text != (told := printable(text)):
                 do = "rename it, or name the folder that it is in" if name == "input" else "write it in UTF-8"
-                yield Mistake(at, None, ConfigError(f"{told} is no UTF-8", do))
+                yield Problem(at, None, ConfigError(f"{told} is no UTF-8", do))
 
 
-def _texts(at: At, value: Any) -> Iterator[tuple[At, str]]:
+def _texts(at: Location, value: Any) -> Iterator[tuple[Location, str]]:
     if isinstance(value, str):
         yield at, value
     elif isinstance(value, Mapping):
@@ -78,11 +78,11 @@ def _texts(at: At, value: Any) -> Iterator[tuple[At, str]]:
             yield from _texts((*at, index) if isinstance(inner, Mapping) else at, inner)
 
 
-def _validated(options: Mapping[str, Any]) -> tuple[Job | None, list[Mistake]]:
+def _validated(options: Mapping[str, Any]) -> tuple[Job | None, list[Problem]]:
     try:
         return Job.model_validate(options), []
     except ValidationError as error:
-        return None, [Mistake(tuple(each["loc"]), None, *_error(each)) for each in error.errors()]
+        return None, [Problem(tuple(each["loc"]), None, *_error(each)) for each in error.errors()]
 
 
 def _error(found: Mapping[str, Any]) -> tuple[WincliError, bool]:
@@ -100,34 +100,34 @@ def _error(found: Mapping[str, Any]) -> tuple[WincliError, bool]:
     return ConfigError(f"cannot be {told}", found["msg"][:1].lower() + found["msg"][1:]), True
 
 
-def _types(options: Mapping[str, Any], read_types: Callable[[str], object]) -> Iterator[Mistake]:
+def _types(options: Mapping[str, Any], read_types: Callable[[str], object]) -> Iterator[Problem]:
     if options.get("schema"):
         try:
             read_types(options["schema"])
         except WincliError as error:
-            yield Mistake(("schema",), None, error)
+            yield Problem(("schema",), None, error)
 
 
-def _beside_stages(flags: Mapping[str, Any], said: Mapping[str, Any]) -> Iterator[Mistake]:
+def _beside_stages(flags: Mapping[str, Any], said: Mapping[str, Any]) -> Iterator[Problem]:
     for key in SINGLE_KEYS if "stages" in said else ():
         if key in flags and key not in SHARED_KEYS:
             do = f"leave it out (and WINCLI_{key.upper()}), or change the file"
-            yield Mistake((key,), None, ConfigError("is of a single window, and the job file has stages", do))
+            yield Problem((key,), None, ConfigError("is of a single window, and the job file has stages", do))
 
 
 # Places
 
 
-def _placed(found: Iterable[Mistake], flags: Mapping[str, Any], file: JobFile | None) -> Iterator[Mistake]:
+def _with_lines(found: Iterable[Problem], flags: Mapping[str, Any], file: JobFile | None) -> Iterator[Problem]:
     """Say of each mistake which line of the file it is in, if no flag is to blame."""
     for mistake in found:
-        at = _said_at(mistake.at, flags, file)
+        at = _location_in_file(mistake.at, flags, file)
         key = at[2] if at[0] == "stages" and len(at) > 2 else at[0]
         line = file.line(at) if file and key not in flags else None
-        yield Mistake(at, line, *_shown(mistake, at, is_flag=line is None))
+        yield Problem(at, line, *_shown(mistake, at, is_flag=line is None))
 
 
-def _said_at(at: At, flags: Mapping[str, Any], file: JobFile | None) -> At:
+def _location_in_file(at: Location, flags: Mapping[str, Any], file: JobFile | None) -> Location:
     """Where the user said it: at the top, if there are no stages or if they say nothing of it themselves."""
     if at[0] != "stages" or len(at) < 3:
         return at
@@ -136,16 +136,16 @@ def _said_at(at: At, flags: Mapping[str, Any], file: JobFile | None) -> At:
     return at[2:] if "stages" not in (file.values if file else {}) or at[2] in flags or is_shared else at
 
 
-def _shown(mistake: Mistake, at: At, is_flag: bool) -> tuple[WincliError, bool]:
+def _shown(mistake: Problem, at: Location, is_flag: bool) -> tuple[WincliError, bool]:
     """Say how to give what is missing."""
     key = str(at[-1])
     if mistake.named or key not in _EXAMPLES or mistake.error.do:
         return mistake.error, mistake.named
     how = option(key) if is_flag else f"{key}:"
-    where = f" in {place(at[:-1])}" if len(at) > 1 else ""
+    where = f" in {location(at[:-1])}" if len(at) > 1 else ""
     return ConfigError(f"{mistake.error.what}{where}", f"say {how} {_EXAMPLES[key].format(how)}"), False
 
 
-def _is_told(at: At, mistakes: Iterable[Mistake]) -> bool:
+def _is_reported(at: Location, mistakes: Iterable[Problem]) -> bool:
     """Whether a place, or what it stands in, has a mistake already: what else is wrong there comes of that."""
     return any(each.at == at[: len(each.at)] for each in mistakes)

@@ -8,13 +8,13 @@ from typing import Any
 from ..windowing.errors import ConfigError
 from .job import PIPE
 from .path_templates import has_date
-from .problems import At, Mistake
+from .problems import Location, Problem
 from .units import units
 
 Values = Mapping[str, Any]
 
 
-def check_together(job: Values, said: Sequence[Values]) -> Iterator[Mistake]:
+def check_together(job: Values, said: Sequence[Values]) -> Iterator[Problem]:
     """Yield what does not go together in the values of a job, which need not be right by themselves.
 
     ``said``: of each stage, what the job file says in it. Lines are left to the caller.
@@ -26,43 +26,43 @@ def check_together(job: Values, said: Sequence[Values]) -> Iterator[Mistake]:
     yield from _range(job)
     yield from _paths(job, said)
     if job.get("late") == "redo" and not job.get("state"):
-        yield _mistake(("late",), "redo runs again from a state, and there is none", "name a state, or say reject")
+        yield _problem(("late",), "redo runs again from a state, and there is none", "name a state, or say reject")
 
 
-def _mistake(at: At, what: str, do: str) -> Mistake:
-    return Mistake(at, None, ConfigError(what, do))
+def _problem(at: Location, what: str, do: str) -> Problem:
+    return Problem(at, None, ConfigError(what, do))
 
 
-def _stage(at: At, stage: Values, job: Values) -> Iterator[Mistake]:
+def _stage(at: Location, stage: Values, job: Values) -> Iterator[Problem]:
     state = job.get("state")
     if stage.get("at_end") == "hold" and not state:
         what = "hold keeps open windows in a state, and there is none"
-        yield _mistake((*at, "at_end"), what, "name a state, or say flush or drop")
+        yield _problem((*at, "at_end"), what, "name a state, or say flush or drop")
     if stage.get("operator") and state:
         what = "keeps what only it knows, so it does not go with a state"
-        yield _mistake((*at, "operator"), what, "leave one of them out")
+        yield _problem((*at, "operator"), what, "leave one of them out")
 
 
-def _names(names: Sequence[Any]) -> Iterator[Mistake]:
+def _names(names: Sequence[Any]) -> Iterator[Problem]:
     for index, name in enumerate(names):
         if name in names[:index]:
             at = ("stages", index, "name")
-            yield _mistake(at, f"{name!r} is the name of stages[{names.index(name)}], too", "name each stage apart")
+            yield _problem(at, f"{name!r} is the name of stages[{names.index(name)}], too", "name each stage apart")
 
 
-def _outputs(said: Sequence[Values]) -> Iterator[Mistake]:
+def _outputs(said: Sequence[Values]) -> Iterator[Problem]:
     for index, stage in enumerate(said):
         at = ("stages", index)
         is_last = index == len(said) - 1
         if is_last and "output" in stage:
             what = "is that of the last stage, which is written to the output of the job"
-            yield _mistake((*at, "output"), what, "say it beside stages, or as OUT")
+            yield _problem((*at, "output"), what, "say it beside stages, or as OUT")
         for key in ("output_format", "plain"):
             if key in stage and "output" not in stage and not is_last:
-                yield _mistake((*at, key), "is of no use, for the stage is not written", "say its output, too")
+                yield _problem((*at, key), "is of no use, for the stage is not written", "say its output, too")
 
 
-def _paths(job: Values, said: Sequence[Values]) -> Iterator[Mistake]:
+def _paths(job: Values, said: Sequence[Values]) -> Iterator[Problem]:
     """What stands for stdin and stdout is of one run; what stands for a unit is of a range."""
     given = job.get("input") or ()
     inputs = [given] if isinstance(given, str) else list(given)
@@ -70,33 +70,33 @@ def _paths(job: Values, said: Sequence[Values]) -> Iterator[Mistake]:
     for at, path in [*((("input",), path) for path in inputs), (("output",), job.get("output")), *outputs]:
         if path and has_date(path) and not (job.get("start") or job.get("end")):
             what = f"{path} is a template for units of a range, and there is no range"
-            yield _mistake(at, what, "say start and end, or write the date itself")
+            yield _problem(at, what, "say start and end, or write the date itself")
         if path == PIPE:
             yield from _pipe(at, job, len(inputs))
 
 
-def _pipe(at: At, job: Values, inputs: int) -> Iterator[Mistake]:
+def _pipe(at: Location, job: Values, inputs: int) -> Iterator[Problem]:
     name = "stdin" if at == ("input",) else "stdout"
     if at[0] == "stages":
-        yield _mistake(at, "- is stdout, which only the output of the job can be", "name a folder")
+        yield _problem(at, "- is stdout, which only the output of the job can be", "name a folder")
     elif at == ("input",) and inputs > 1:
-        yield _mistake(at, "- is stdin, which is read alone", "name files only, or pipe all in: cat FILES |")
+        yield _problem(at, "- is stdin, which is read alone", "name files only, or pipe all in: cat FILES |")
     elif job.get("state") or job.get("start"):
         other = "state" if job.get("state") else "range"
-        yield _mistake(at, f"- is {name}, which is there once and does not go with a {other}", "name files and folders")
+        yield _problem(at, f"- is {name}, which is there once and does not go with a {other}", "name files and folders")
 
 
-def _range(job: Values) -> Iterator[Mistake]:
+def _range(job: Values) -> Iterator[Problem]:
     start, end = job.get("start"), job.get("end")
     half = "a range is half open: start is the first of it, end the first after it"
     if start and not end:
-        yield _mistake(("start",), "needs an end", half)
+        yield _problem(("start",), "needs an end", half)
     if end and not start:
-        yield _mistake(("end",), "needs a start", half)
+        yield _problem(("end",), "needs a start", half)
     if job.get("redo") and not start and not end:
-        yield _mistake(("redo",), "runs units of a range again, and there is no range", "say start and end")
+        yield _problem(("redo",), "runs units of a range again, and there is no range", "say start and end")
     if start and end and job.get("unit") in ("hour", "day", "week"):
         try:
             units(start, end, job["unit"])
         except ConfigError as error:
-            yield Mistake(("end" if error.what.startswith("--end") else "start",), None, error, named=False)
+            yield Problem(("end" if error.what.startswith("--end") else "start",), None, error, named=False)

@@ -111,7 +111,7 @@ def converted_by(read: Callable[[Any], Any]) -> Callable[[Any], Any]:
     return convert
 
 
-def _written(*types: str) -> WithJsonSchema:
+def _json_type(*types: str) -> WithJsonSchema:
     """How a job file writes a value: types of JSON Schema. What lists and mappings hold is text."""
     inner = {"array": {"items": {"type": "string"}}, "object": {"additionalProperties": {"type": "string"}}}
     more = {word: value for name in types for word, value in inner.get(name, {}).items()}
@@ -120,16 +120,16 @@ def _written(*types: str) -> WithJsonSchema:
 
 Window = Annotated[str, AfterValidator(checked_by(parse_window))]
 Call = Annotated[str, AfterValidator(checked_by(parse_aggregate))]
-Calls = Annotated[tuple[Call, ...], BeforeValidator(_texts), _written("string", "array", "object")]
-Texts = Annotated[tuple[str, ...], BeforeValidator(_texts), _written("string", "array"), Field(min_length=1)]
-Names = Annotated[tuple[str, ...], BeforeValidator(converted_by(names)), _written("string", "array")]
-Origin = Annotated[str, AfterValidator(checked_by(origin_seconds)), _written("string", "number")]
-Seconds = Annotated[str, AfterValidator(checked_by(_duration)), _written("string", "number")]
-Size = Annotated[int, BeforeValidator(converted_by(size)), _written("string", "integer")]
+Calls = Annotated[tuple[Call, ...], BeforeValidator(_texts), _json_type("string", "array", "object")]
+Texts = Annotated[tuple[str, ...], BeforeValidator(_texts), _json_type("string", "array"), Field(min_length=1)]
+Names = Annotated[tuple[str, ...], BeforeValidator(converted_by(names)), _json_type("string", "array")]
+Origin = Annotated[str, AfterValidator(checked_by(origin_seconds)), _json_type("string", "number")]
+Seconds = Annotated[str, AfterValidator(checked_by(_duration)), _json_type("string", "number")]
+Size = Annotated[int, BeforeValidator(converted_by(size)), _json_type("string", "integer")]
 StageName = Annotated[
     str, AfterValidator(checked_by(_name)), WithJsonSchema({"type": "string", "pattern": f"^{_NAME.pattern}$"})
 ]
-Types = Annotated[str, _written("string", "object")]
+Types = Annotated[str, _json_type("string", "object")]
 Settings = Annotated[
     dict[str, str],
     WithJsonSchema({"type": "object", "additionalProperties": {"type": ["string", "number", "boolean"]}}),

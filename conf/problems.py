@@ -9,24 +9,24 @@ from dataclasses import dataclass
 from ..windowing.errors import ConfigError, MistakesError, SpecError, WincliError
 from .job import SINGLE_KEYS
 
-At = tuple[str | int, ...]
+Location = tuple[str | int, ...]
 """Where something is said in a job file: ``("stages", 1, "agg", 0)``."""
 
 
 @dataclass(frozen=True, slots=True)
-class Mistake:
+class Problem:
     """One mistake: ``line`` is that of the job file, or None for what a flag says.
 
     ``named``: the words of ``error`` go behind the name of what stands ``at``.
     """
 
-    at: At
+    at: Location
     line: int | None
     error: WincliError
     named: bool = True
 
 
-def place(at: At) -> str:
+def location(at: Location) -> str:
     """Write a place as messages do: ``stages[1].agg[0]``."""
     return "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in at).lstrip(".")
 
@@ -46,7 +46,7 @@ def with_keys(advice: str, keys: Container[str]) -> str:
     return re.sub(r"--(?:no-)?([a-z][a-z-]*)", key, advice)
 
 
-def told(mistakes: Sequence[Mistake], path: str | None) -> WincliError:
+def as_error(mistakes: Sequence[Problem], path: str | None) -> WincliError:
     """Make one error of at least one mistake: those of the job file ``path`` by line, then those of flags."""
     in_file = sorted((each for each in mistakes if each.line is not None), key=lambda each: each.line or 0)
     errors = [_of_file(each, path) for each in in_file] + [_of_flag(each) for each in mistakes if each.line is None]
@@ -56,16 +56,16 @@ def told(mistakes: Sequence[Mistake], path: str | None) -> WincliError:
     return MistakesError(f"{whose} has {len(errors)} mistakes", "mend them", errors)
 
 
-def _of_file(mistake: Mistake, path: str | None) -> WincliError:
+def _of_file(mistake: Problem, path: str | None) -> WincliError:
     error = mistake.error
-    name = f"{path}:{mistake.line}: " + (place(mistake.at) if mistake.named else "")
+    name = f"{path}:{mistake.line}: " + (location(mistake.at) if mistake.named else "")
     do = error.do and with_keys(error.do, SINGLE_KEYS)
     if isinstance(error, SpecError):
         return SpecError(f"{name}: {error.what}", error.source, error.span, do)
     return ConfigError(f"{name} {error.what}" if mistake.named else name + error.what, do)
 
 
-def _of_flag(mistake: Mistake) -> WincliError:
+def _of_flag(mistake: Problem) -> WincliError:
     """A spec error draws its caret, which shows what was said, so it needs no name."""
     error = mistake.error
     if isinstance(error, SpecError) or not mistake.named:

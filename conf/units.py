@@ -69,7 +69,7 @@ def unit_of(label: str, kind: Kind) -> Unit | None:
     return unit if unit.label == label else None
 
 
-def plain_unit(last: int | None) -> Unit:
+def unit_of_plain_run(last: int | None) -> Unit:
     """Return the unit of a plain run onto a state whose last ordinal is ``last``, None for a new state."""
     ordinal = 0 if last is None else last + 1
     return Unit(f"run-{ordinal + 1:06d}", ordinal, None, None)

@@ -24,7 +24,7 @@ from .source import FileSource
 
 
 @dataclass(frozen=True, slots=True)
-class Share:
+class SourceRange:
     """The rows of ``source`` from the order values ``after`` on and before those of ``before``.
 
     Both are one row of order columns, or None for no bound. Without ``before`` rows that have no place in the order and
@@ -38,7 +38,7 @@ class Share:
 
 
 @dataclass(frozen=True, slots=True)
-class JointSource:
+class MergedSource:
     """Implements `windowing.ports.Source` over shares; made by `join`.
 
     Splits say how many rows stand in the files; `read` returns those of the share.
@@ -47,23 +47,23 @@ class JointSource:
     schema: pa.Schema
     files: tuple[InputFile, ...]
     splits: tuple[Split, ...]
-    shares: tuple[Share, ...]
+    ranges: tuple[SourceRange, ...]
     stream: None = None
 
     @property
     def columnar(self) -> bool:
         """Whether a few columns of a split can be read without going through all of its bytes."""
-        return all(share.source.columnar for share in self.shares)
+        return all(share.source.columnar for share in self.ranges)
 
     def read(self, split: Split, columns: Sequence[str], dictionary: Sequence[str] = ()) -> Batch:
         """Read ``columns`` of the rows of one split that are of its share, as `FileSource.read` does."""
-        share, own = self._own(split)
+        share, own = self._origin(split)
         bounds = [bound for bound in (share.after, share.before) if bound is not None]
         if not bounds:
             return share.source.read(own, columns, dictionary)
         order = bounds[0].column_names
         batch = share.source.read(own, list(dict.fromkeys([*columns, *order])), dictionary)
-        kept = _kept(share, batch.rows.select(order))
+        kept = _in_range(share, batch.rows.select(order))
         rows = batch.rows.select(list(columns)).filter(pa.array(kept))
         elsewhere = len(kept) - rows.num_rows
         if share.before is None or batch.rejects is None:
@@ -73,11 +73,11 @@ class JointSource:
     @property
     def skipped(self) -> tuple[str, ...]:
         """What was passed over since it cannot be read, and why."""
-        return tuple(dict.fromkeys(text for share in self.shares for text in share.source.skipped))
+        return tuple(dict.fromkeys(text for share in self.ranges for text in share.source.skipped))
 
     def check_unchanged(self) -> None:
         """Raise `InputError` naming a file that is not what it was when it was listed."""
-        for share in self.shares:
+        for share in self.ranges:
             share.source.check_unchanged()
 
     def parts_of(self, split: Split) -> Sequence[Split]:
@@ -86,22 +86,22 @@ class JointSource:
 
     def explain_type(self, column: str) -> str | None:
         """Say which value made a column text, or None."""
-        told = (share.source.explain_type(column) for share in self.shares)
+        told = (share.source.explain_type(column) for share in self.ranges)
         return next((text for text in told if text is not None), None)
 
     def line_numbers(self, split: Split, pos: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
         """1-based line (text formats) or row (Parquet) in its file of the given arrival positions of a split."""
-        share, own = self._own(split)
+        share, own = self._origin(split)
         return share.source.line_numbers(own, pos)
 
-    def _own(self, split: Split) -> tuple[Share, Split]:
+    def _origin(self, split: Split) -> tuple[SourceRange, Split]:
         """The share that a split is of, and the split as that knows it, its positions as here."""
-        firsts = [0, *accumulate(len(share.source.files) for share in self.shares[:-1])]
+        firsts = [0, *accumulate(len(share.source.files) for share in self.ranges[:-1])]
         which = bisect_right(firsts, split.file) - 1
-        return self.shares[which], replace(split, file=split.file - firsts[which])
+        return self.ranges[which], replace(split, file=split.file - firsts[which])
 
 
-def join(shares: Sequence[Share]) -> JointSource:
+def merge(shares: Sequence[SourceRange]) -> MergedSource:
     """Put shares behind one another; their shifts ascend.
 
     Raises `InputError` where a column is of different types that no type holds together.
@@ -116,10 +116,10 @@ def join(shares: Sequence[Share]) -> JointSource:
             splits.append(moved)
         first += len(share.source.files)
     typed = tuple(replace(share, source=replace(share.source, schema=schema)) for share in shares)
-    return JointSource(schema, tuple(file for share in typed for file in share.source.files), tuple(splits), typed)
+    return MergedSource(schema, tuple(file for share in typed for file in share.source.files), tuple(splits), typed)
 
 
-def count_behind(source: FileSource, bounds: Sequence[pa.Table], split: Split) -> list[int]:
+def count_before(source: FileSource, bounds: Sequence[pa.Table], split: Split) -> list[int]:
     """Count the rows of a split that sort before each of ascending ``bounds``, one row of order columns each."""
     rows = one_batch(source.read(split, bounds[0].column_names).rows)
     counts = []
@@ -129,7 +129,7 @@ def count_behind(source: FileSource, bounds: Sequence[pa.Table], split: Split) -
     return counts[::-1]
 
 
-def _kept(share: Share, order: pa.Table) -> Mask:
+def _in_range(share: SourceRange, order: pa.Table) -> Mask:
     rows = one_batch(pa.table([_plain(column) for column in order.columns], names=order.column_names))
     kept: Mask = np.ones(rows.num_rows, np.bool_)
     if share.after is not None:

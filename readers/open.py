@@ -14,12 +14,12 @@ from ..windowing.ports import InputFile, Part, StreamInfo
 from ..windowing.support.suggest import did_you_mean
 from .files.file import COMPRESSIONS, Located
 from .files.folder_values import folder_values
-from .files.listing import Found, list_files
+from .files.listing import ListedFile, list_files
 from .files.result_folders import STREAM_COLUMN, Files, order_files
 from .folder_columns import folder_columns
 from .formats.parquet import ParquetReader, plan_parquet
 from .formats.split_rows import FormatReader
-from .formats.text_splits import Plan, plan_text
+from .formats.text_splits import TextPlan, plan_text
 from .options import Format, ReadOptions
 from .schema.types import ColumnType, column_type
 from .schema.unify import unify
@@ -73,7 +73,7 @@ def open_result(folder: Located, parts: Sequence[Part], stream: StreamInfo, spli
     """
     names = [(part, PurePosixPath(part.name).name) for part in parts]
     found = [
-        Found(Located(folder.fs, f"{folder.path}/{name}", f"{folder.shown}/{name}"), part.nbytes, None, name)
+        ListedFile(Located(folder.fs, f"{folder.path}/{name}", f"{folder.shown}/{name}"), part.nbytes, None, name)
         for part, name in names
     ]
     files = Files(
@@ -88,7 +88,7 @@ def open_result(folder: Located, parts: Sequence[Part], stream: StreamInfo, spli
     return _source(files, ParquetReader(), plan, {}, ReadOptions())
 
 
-def _check_rows(files: Files, plan: Plan) -> None:
+def _check_rows(files: Files, plan: TextPlan) -> None:
     """Raise `DamagedError` where a part of a result has other rows than its manifest says."""
     found = [0] * len(files.files)
     for split in plan.splits:
@@ -115,11 +115,11 @@ def _check(options: ReadOptions) -> None:
         raise ConfigError("a split has at least one byte", "leave split_bytes at its default")
 
 
-def _format(files: Sequence[Found], options: ReadOptions) -> Format:
+def _format(files: Sequence[ListedFile], options: ReadOptions) -> Format:
     """Return the one format of all files. Raises `InputError` naming a file, or two, that leave it open."""
     if options.format in get_args(Format):
         return options.format  # type: ignore[return-value]
-    first: dict[Format, Found] = {}
+    first: dict[Format, ListedFile] = {}
     for file in files:
         form = _by_name(file.place.path)
         if form is None:
@@ -144,16 +144,16 @@ def _by_name(path: str) -> Format | None:
 
 
 def _plan(
-    form: Format, files: Sequence[Found], options: ReadOptions, given: Mapping[str, ColumnType], each: Each
-) -> tuple[FormatReader, Plan]:
+    form: Format, files: Sequence[ListedFile], options: ReadOptions, given: Mapping[str, ColumnType], each: Each
+) -> tuple[FormatReader, TextPlan]:
     if form == "parquet":
         return ParquetReader(), plan_parquet(files, options.split_bytes)
     return _plan_text(form, files, options, given, each)
 
 
 def _plan_text(
-    form: Format, files: Sequence[Found], options: ReadOptions, given: Mapping[str, ColumnType], each: Each
-) -> tuple[FormatReader, Plan]:
+    form: Format, files: Sequence[ListedFile], options: ReadOptions, given: Mapping[str, ColumnType], each: Each
+) -> tuple[FormatReader, TextPlan]:
     # numba loads only for text
     from .files.byte_ranges import cut_files  # noqa: PLC0415
     from .formats.csv import CsvReader  # noqa: PLC0415
@@ -175,7 +175,7 @@ def _plan_text(
 
 
 def _source(
-    files: Files, reader: FormatReader, plan: Plan, given: Mapping[str, ColumnType], options: ReadOptions
+    files: Files, reader: FormatReader, plan: TextPlan, given: Mapping[str, ColumnType], options: ReadOptions
 ) -> FileSource:
     found = files.files
     constants = _constants(files, given)
@@ -211,12 +211,12 @@ def _constants(files: Files, given: Mapping[str, ColumnType]) -> dict[str, pa.Ar
     return columns
 
 
-def _all_of(found: Sequence[Found]) -> str:
+def _all_of(found: Sequence[ListedFile]) -> str:
     shown = found[0].place.shown
     return f"{shown} has" if len(found) == 1 else f"{shown} and the {len(found) - 1} files after it have"
 
 
-def _check_counts(found: Sequence[Found], layouts: Sequence[pa.Schema], given: Mapping[str, ColumnType]) -> None:
+def _check_counts(found: Sequence[ListedFile], layouts: Sequence[pa.Schema], given: Mapping[str, ColumnType]) -> None:
     """Raise `ConfigError` where whole numbers are to be times, and nobody says what they count."""
     for name, kind in given.items():
         if kind.format is not None or not (pa.types.is_timestamp(kind.type) or pa.types.is_date(kind.type)):

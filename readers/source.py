@@ -16,7 +16,7 @@ from ..windowing.ports import Batch, InputFile, Split, StreamInfo
 from ..windowing.support.suggest import did_you_mean
 from .files.file import Located, check_all
 from .formats.parquet import ParquetReader
-from .formats.split_rows import FormatReader, Portion, Request, rejects_table
+from .formats.split_rows import FormatReader, ReadRequest, SplitRows, rejects_table
 from .schema.types import ColumnType
 
 _NUMBER_OR_TIME = (
@@ -62,7 +62,7 @@ class FileSource:
         constants, layout = self.constants[split.file], self.layouts[split.file]
         want = {name: self._type(name) for name in columns if name in layout and name not in constants}
         encoded = [name for name in dictionary if name in columns and _is_text(self.schema.field(name).type)]
-        portion = self.reader.read(self.places[split.file], split, Request(layout, want, tuple(encoded)))
+        portion = self.reader.read(self.places[split.file], split, ReadRequest(layout, want, tuple(encoded)))
         table = self._shaped(portion, columns, constants, encoded)
         rejects = rejects_table(self.files[split.file].path, portion.rejects)
         pos = portion.offsets
@@ -111,7 +111,7 @@ class FileSource:
         return ColumnType(self.schema.field(name).type, self.formats.get(name))
 
     def _shaped(
-        self, portion: Portion, columns: Sequence[str], constants: Mapping[str, Any], encoded: Sequence[str]
+        self, portion: SplitRows, columns: Sequence[str], constants: Mapping[str, Any], encoded: Sequence[str]
     ) -> pa.Table:
         """Return the columns in order, with what the file itself has not: constants, and nulls."""
         rows = len(portion.offsets)

@@ -124,7 +124,7 @@ def _guess(name: str, texts: pa.StringArray) -> Guess | None:
         return Guess(name, texts[0].as_py(), (unix,))
     layouts = list(dict.fromkeys(layout for text in _some(texts) for layout in layouts_of(text)))
     lacks = [missing_part(compile_format(layout)) for layout in layouts]
-    whole = [layout for layout, lack in zip(layouts, lacks, strict=True) if lack is None and _can_be_said(layout)]
+    whole = [layout for layout, lack in zip(layouts, lacks, strict=True) if lack is None and _is_sayable(layout)]
     found = _readable(texts, (("date",), ("timestamp", "timestamp_ns"), ("timestamptz",), *map(_types, whole)))
     if found is not None:
         first, kinds = found
@@ -133,7 +133,7 @@ def _guess(name: str, texts: pa.StringArray) -> Guess | None:
     return None if partial is None else Guess(name, texts[0].as_py(), (), "date" if partial[0] == "date" else "year")
 
 
-def _can_be_said(layout: str) -> bool:
+def _is_sayable(layout: str) -> bool:
     """Whether a schema text with a layout reads back: what looks like the end of a type must not stand inside."""
     try:
         return parse_schema(f"x:timestamp({layout}), y:int")[0] == ("x", f"timestamp({layout})")

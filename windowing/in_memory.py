@@ -21,11 +21,11 @@ from .language.parser import parse_window
 from .language.spec import TimeInterval, WindowSpec
 from .planning.plan import Plan, make_plan
 from .planning.row_order import OrderBy
-from .scan.lateness import event_times, judge, watermarks_of
-from .scan.row_validation import kept_and_rejected, screen, with_late
-from .scan.scan import Bounds, empty_mark_rows, empty_tick_rows, scan
-from .scan.signals import Signals, advances, window_marks
-from .sequences.marks import NO_FILE, Marks, in_order, no_marks, placed
+from .scan.lateness import assess, event_times, merged_watermarks
+from .scan.row_validation import add_late, split_by_reason, validate_rows
+from .scan.scan import RunExtent, empty_mark_rows, empty_tick_rows, scan
+from .scan.signals import Signals, watermark_signals, window_marks
+from .sequences.marks import NO_FILE, Marks, in_order, no_marks, with_place
 from .sequences.sequence import build, one_batch
 from .support.suggest import did_you_mean
 
@@ -99,10 +99,10 @@ def aggregate(
     plan = make_plan(spec, table.schema, as_names(key, "key"), order, calls, options)
     rows = one_batch(table.select(list(plan.columns)))
     signals, late = _signals(table, rows, plan, marks, watermarks)
-    rows, pos = _kept(plan, rows, late, rejected)
+    rows, pos = _valid_rows(plan, rows, late, rejected)
     sequences = build(rows, pos, plan.key, plan.sort, plan.values)
     now, then = (_clock_measure(plan, table.schema, instant) for instant in (clock, since))
-    bounds = Bounds(now, then)
+    bounds = RunExtent(now, then)
     scanned = scan(plan, sequences, signals, bounds)
     tables = list(scanned.tables)
     if plan.takes_marks and not plain:
@@ -124,22 +124,22 @@ def _signals(
         return window_marks(in_order(_marks(table, rows, plan, marks))), np.zeros(len(table), np.bool_)
     pos = np.arange(table.num_rows)
     if watermarks is None:
-        judged = judge(plan, None, rows, pos)
-        return advances(watermarks_of(plan, [judged.watermarks])), judged.late
+        judged = assess(plan, None, rows, pos)
+        return watermark_signals(merged_watermarks(plan, [judged.watermarks])), judged.late
     values, places = event_times(plan, rows)
     intervals = make_intervals(table.schema.field(plan.clock).type, plan.spec)
     events = [(position, Fraction(seconds)) for position, seconds in watermarks]
     found, behind = explicit(events, intervals, plan.spec.discard_age, values, places)
     late = np.zeros(len(table), np.bool_)
     late[places] = behind
-    return advances(found), late
+    return watermark_signals(found), late
 
 
-def _kept(plan: Plan, rows: pa.RecordBatch, late: Mask, rejected: str) -> tuple[pa.RecordBatch, Ints]:
-    reasons = with_late(screen(plan, rows), late)
+def _valid_rows(plan: Plan, rows: pa.RecordBatch, late: Mask, rejected: str) -> tuple[pa.RecordBatch, Ints]:
+    reasons = add_late(validate_rows(plan, rows), late)
     if reasons is None:
         return rows, np.arange(len(late))
-    kept, bad = kept_and_rejected(reasons)
+    kept, bad = split_by_reason(reasons)
     if rejected == "error":
         raise DataError(f"{len(bad)} rows have no place in the window: row {bad[0]} is {reasons[bad[0]]}", "mend them")
     return rows.take(pa.array(kept)), kept
@@ -153,7 +153,7 @@ def _marks(table: pa.Table, rows: pa.RecordBatch, plan: Plan, marks: str | Seque
         raise ConfigError(f"marks must be from 0 to {table.num_rows}, the number of rows", "leave the others out")
     order = rows.select(list(plan.sort))
     at = order.take(pa.array(after, mask=after < 0)) if plan.sort else order
-    return placed(Marks(at, after, np.full(len(after), NO_FILE)), plan.order.columns)
+    return with_place(Marks(at, after, np.full(len(after), NO_FILE)), plan.order.columns)
 
 
 def _true_rows(table: pa.Table, name: str) -> Ints:

@@ -153,20 +153,20 @@ class Sink(Protocol):
         """Write the rejected rows of task ``index``."""
         ...
 
-    def keep(self, name: str, rows: pa.RecordBatch) -> None:
+    def write_scratch(self, name: str, rows: pa.RecordBatch) -> None:
         """Keep rows for other tasks of this run, until `forget`. Keeping them again replaces them (a retried task)."""
         ...
 
-    def kept(self, name: str) -> pa.RecordBatch:
+    def read_scratch(self, name: str) -> pa.RecordBatch:
         """Return the rows kept under a name; on one machine they stay on disk until they are looked at."""
         ...
 
-    def forget(self) -> None:
+    def drop_scratch(self) -> None:
         """Delete all that was kept."""
         ...
 
 
-class CarryFiles(Protocol):
+class StateFiles(Protocol):
     """Where a stage keeps what its windows hold: rows and keys by task, and a few small tables. Must pickle."""
 
     def write_rows(self, index: int, table: pa.Table) -> Part:
@@ -229,14 +229,14 @@ class Counts:
 
 
 @dataclass(frozen=True, slots=True)
-class Account:
+class ChunkAccount:
     """What the map side knows of the rows of a chunk: their ``counts`` and the parts that hold its ``rejects``."""
 
     counts: Counts = field(default_factory=Counts)
     rejects: tuple[Part, ...] = ()
 
-    def __add__(self, other: Account) -> Account:
-        return Account(self.counts + other.counts, self.rejects + other.rejects)
+    def __add__(self, other: ChunkAccount) -> ChunkAccount:
+        return ChunkAccount(self.counts + other.counts, self.rejects + other.rejects)
 
 
 OWN = ("window", "window_start", "window_end", "closed_by", "_at", "_pos", "_mark")
@@ -292,7 +292,7 @@ class Executor(Protocol):
         """
         ...
 
-    def broadcast(self, value: Any) -> Shared:
+    def broadcast(self, value: Any) -> Broadcast:
         """Give a value to all tasks, once."""
         ...
 
@@ -301,7 +301,7 @@ class Executor(Protocol):
         ...
 
 
-class Shared(Protocol):
+class Broadcast(Protocol):
     """Anything that has the value: a Spark broadcast variable is one."""
 
     @property

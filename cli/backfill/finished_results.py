@@ -26,7 +26,7 @@ class ResultStage:
 
 @dataclass(frozen=True, slots=True)
 class ResultRecord:
-    """A unit that was done without a state, as `cli.job.fingerprint.Record` says."""
+    """A unit that was done without a state, as `cli.job.fingerprint.UnitSummary` says."""
 
     label: str
     ordinal: int
@@ -39,10 +39,10 @@ def read_result(output: str) -> dict[str, Any] | None:
     """Return the manifest of a result; None where there is none, or not all that the manifest names."""
     place = locate(output)
     manifest = manifest_in(place, place.path)
-    return None if manifest is None or lacks(place, manifest) else manifest
+    return None if manifest is None or missing_parts(place, manifest) else manifest
 
 
-def lacks(place: Place, manifest: Mapping[str, Any]) -> str | None:
+def missing_parts(place: Place, manifest: Mapping[str, Any]) -> str | None:
     """Say what of a result is not there as its manifest says, by names and sizes; None where all is."""
     try:
         parts = [(str(part["name"]), int(part["bytes"])) for part in (*manifest["parts"], *manifest["rejects"])]

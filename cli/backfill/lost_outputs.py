@@ -12,21 +12,21 @@ from ...writers.folders.os_errors import reason
 from ...writers.folders.place import MANIFEST, Place, locate
 from ...writers.output.output import is_vacant, manifest_in
 from ...writers.state.unit_record import WrittenOutput
-from .finished_results import lacks
+from .finished_results import missing_parts
 
 
 @dataclass(frozen=True, slots=True)
-class Again:
+class RerunReason:
     """Why a unit that has read these very files should be run again all the same.
 
     ``why``: in words. ``is_free``: it may be, without a word from the user: what it gives replaces nothing.
     """
 
-    why: str
+    text: str
     is_free: bool
 
 
-def loss_of(outputs: Sequence[WrittenOutput], run: str) -> Again | None:
+def loss_of(outputs: Sequence[WrittenOutput], run: str) -> RerunReason | None:
     """Return what is no longer as the run with the id ``run`` wrote it, the first that there is; None where all is.
 
     Looks at manifests, and at names and sizes of files.
@@ -34,34 +34,34 @@ def loss_of(outputs: Sequence[WrittenOutput], run: str) -> Again | None:
     return next((loss for output in outputs if (loss := _loss(output, run))), None)
 
 
-def local_loss_of(outputs: Sequence[WrittenOutput], run: str) -> Again | None:
+def local_loss_of(outputs: Sequence[WrittenOutput], run: str) -> RerunReason | None:
     """Return what `loss_of` does, of outputs on local file systems, at which one may look at any time."""
     return loss_of([output for output in outputs if "://" not in output.path], run)
 
 
-def unit_is_gone(label: str, previous: str) -> DamagedError:
+def missing_unit_error(label: str, previous: str) -> DamagedError:
     """Return the error for a unit that began from one of which the state has no record any more."""
     what = f"{label} began from {previous}, which is no longer in the state"
     return DamagedError(what, f"restore the folder {previous} of the state, or run {previous} again before it")
 
 
-def _loss(output: WrittenOutput, run: str) -> Again | None:
+def _loss(output: WrittenOutput, run: str) -> RerunReason | None:
     its = f"its output {output.shown}"
     try:
         return _loss_at(locate(output.path), its, run)
     except (OSError, WincliError) as error:
         why = reason(error) if isinstance(error, OSError) else error.what
-        return Again(f"{its} cannot be looked at ({why})", is_free=False)
+        return RerunReason(f"{its} cannot be looked at ({why})", is_free=False)
 
 
-def _loss_at(place: Place, its: str, run: str) -> Again | None:
+def _loss_at(place: Place, its: str, run: str) -> RerunReason | None:
     if is_vacant(place):
-        return Again(f"{its} is gone", is_free=True)
+        return RerunReason(f"{its} is gone", is_free=True)
     manifest = manifest_in(place, place.path)
     if manifest is None:
         is_ours = place.fs.get_file_info(f"{place.path}/{MANIFEST}").type == fs.FileType.File
-        return Again(f"{its} has {'a damaged' if is_ours else 'no'} manifest", is_free=is_ours)
+        return RerunReason(f"{its} has {'a damaged' if is_ours else 'no'} manifest", is_free=is_ours)
     if manifest.get("run") != run:
-        return Again(f"{its} holds another result", is_free=False)
-    missing = lacks(place, manifest)
-    return Again(f"{its} {missing}", is_free=True) if missing else None
+        return RerunReason(f"{its} holds another result", is_free=False)
+    missing = missing_parts(place, manifest)
+    return RerunReason(f"{its} {missing}", is_free=True) if missing else None

@@ -15,12 +15,12 @@ from typing import Generic
 from ...conf.units import Kind, Unit, check_kind, compact, unit_at
 from ...windowing.errors import ConfigError, InputError, WincliError
 from ..job.fingerprint import R, same_inputs
-from .lost_outputs import Again, unit_is_gone
+from .lost_outputs import RerunReason, missing_unit_error
 from .unit_paths import UnitInput
 
 
 @dataclass(frozen=True, slots=True)
-class Chain(Generic[R]):
+class StateChain(Generic[R]):
     """What a range asks of a state.
 
     ``has_data(label)``: whether the state that a unit left is still kept. ``same(label, record)``: whether the state
@@ -29,11 +29,11 @@ class Chain(Generic[R]):
     """
 
     has_data: Callable[[str], bool]
-    same: Callable[[str | None, R], bool]
+    starts_from: Callable[[str | None, R], bool]
 
 
 @dataclass(frozen=True, slots=True)
-class Steps(Generic[R]):
+class BackfillSteps(Generic[R]):
     """What a range is done with.
 
     ``find(unit)``: what a unit reads, None for nothing. ``run_unit(unit, input, previous)``: runs and commits a unit
@@ -46,14 +46,14 @@ class Steps(Generic[R]):
 
     find: Callable[[Unit], UnitInput | None]
     run_unit: Callable[[Unit, UnitInput, str | None], R]
-    tell: Callable[[str], None]
-    chain: Chain[R] | None = None
-    settle: Callable[[Unit, UnitInput, str | None], Iterable[R]] | None = None
-    again: Callable[[R], Again | None] | None = None
+    note: Callable[[str], None]
+    chain: StateChain[R] | None = None
+    reprocess: Callable[[Unit, UnitInput, str | None], Iterable[R]] | None = None
+    why_rerun: Callable[[R], RerunReason | None] | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class RangeOutcome(Generic[R]):
+class BackfillOutcome(Generic[R]):
     """What a range came to, each in ascending order.
 
     ``done``: the records of the units that were run, and ``again``: those of them that had been done before.
@@ -63,16 +63,16 @@ class RangeOutcome(Generic[R]):
     """
 
     done: tuple[R, ...]
-    again: tuple[Unit, ...]
+    rerun: tuple[Unit, ...]
     skipped: tuple[Unit, ...]
     gaps: tuple[Unit, ...]
     reached: Unit | None
-    beyond: tuple[Unit, ...]
+    unaffected: tuple[Unit, ...]
 
 
-def run_range(
-    units: Sequence[Unit], kind: Kind, records: Sequence[R], steps: Steps[R], redo: bool = False
-) -> RangeOutcome[R]:
+def run_backfill(
+    units: Sequence[Unit], kind: Kind, records: Sequence[R], steps: BackfillSteps[R], redo: bool = False
+) -> BackfillOutcome[R]:
     """Run those units of a range that have to be run, oldest first; with a state, those after them that it takes, too.
 
     ``records``: of all units that were done before. ``redo``: run units of the range again that are done.
@@ -94,7 +94,7 @@ def run_range(
             unit, record = unit_at(ordinal, kind), known.get(ordinal)
             if record is not None:
                 _check_before(record, steps, labels)
-            found = _due(unit, record, before, steps, ordinal in asked, redo)
+            found = _needs_run(unit, record, before, steps, ordinal in asked, redo)
             if found:
                 record = _run(unit, found, before, steps, kind, records, ran)
                 labels.add(unit.label)
@@ -103,18 +103,18 @@ def run_range(
             before = record or before
     except BaseException:
         if ran:
-            steps.tell(f"done before that, and kept: {compact(unit_at(ordinal, kind) for ordinal in ran)}")
+            steps.note(f"done before that, and kept: {compact(unit_at(ordinal, kind) for ordinal in ran)}")
         raise
     return _outcome(asked, known, ran, gaps, kind)
 
 
-def _due(
-    unit: Unit, record: R | None, before: R | None, steps: Steps[R], is_asked: bool, redo: bool
+def _needs_run(
+    unit: Unit, record: R | None, before: R | None, steps: BackfillSteps[R], is_asked: bool, redo: bool
 ) -> UnitInput | None:
     """Return what a unit has to read, or None where it does not have to be run."""
     if record is None:
         return _find(unit, steps)
-    stale = steps.chain is not None and not steps.chain.same(before.label if before else None, record)
+    stale = steps.chain is not None and not steps.chain.starts_from(before.label if before else None, record)
     if not stale and not is_asked:
         return None
     found = _find(unit, steps)
@@ -124,21 +124,23 @@ def _due(
         why = "as asked for"
     elif found is not None and not same_inputs(found.files, record.inputs):
         why = "its input is not what it was"
-    elif again := steps.again(record) if steps.again else None:
-        if stays := _why_it_stays(again, found, before, steps):
-            steps.tell(f"{unit.label} is done, but {again.why}{stays}")
+    elif again := steps.why_rerun(record) if steps.why_rerun else None:
+        if stays := _why_not_rerun(again, found, before, steps):
+            steps.note(f"{unit.label} is done, but {again.text}{stays}")
             return None
-        why = again.why
+        why = again.text
     else:
         return None
     if found is None:
         what = f"{unit.label} has to be run again ({why}), and its input is gone"
         raise InputError(what, "put its files back where they were")
-    steps.tell(f"{unit.label} is run again: {why}")
+    steps.note(f"{unit.label} is run again: {why}")
     return found
 
 
-def _why_it_stays(again: Again, found: UnitInput | None, before: R | None, steps: Steps[R]) -> str | None:
+def _why_not_rerun(
+    again: RerunReason, found: UnitInput | None, before: R | None, steps: BackfillSteps[R]
+) -> str | None:
     """Say why a unit is not run again, or None. Where it cannot be, that must not stop the units after it."""
     if not again.is_free:
         return "; --redo runs it again and replaces that"
@@ -148,14 +150,14 @@ def _why_it_stays(again: Again, found: UnitInput | None, before: R | None, steps
     return None if is_kept else ", and the state before it is no longer kept"
 
 
-def _check_before(record: R, steps: Steps[R], labels: Set[str]) -> None:
+def _check_before(record: R, steps: BackfillSteps[R], labels: Set[str]) -> None:
     """Raise `DamagedError` where the unit that a unit began from is gone: to go on without it would lose its rows."""
     if steps.chain and record.previous is not None and record.previous not in labels:
-        raise unit_is_gone(record.label, record.previous)
+        raise missing_unit_error(record.label, record.previous)
 
 
-def _find(unit: Unit, steps: Steps[R]) -> UnitInput | None:
-    with _about(unit):
+def _find(unit: Unit, steps: BackfillSteps[R]) -> UnitInput | None:
+    with _naming_unit(unit):
         return steps.find(unit)
 
 
@@ -163,7 +165,7 @@ def _run(
     unit: Unit,
     found: UnitInput,
     before: R | None,
-    steps: Steps[R],
+    steps: BackfillSteps[R],
     kind: Kind,
     records: Sequence[R],
     ran: dict[int, R],
@@ -171,15 +173,17 @@ def _run(
     """Run a unit, after the units before it that take rows of it; note in ``ran`` what was run."""
     previous = before.label if before and steps.chain else None
     if steps.chain and previous and not steps.chain.has_data(previous):
-        raise _not_kept(unit, previous, steps.chain, kind, records)
-    with _about(unit):
-        for record in steps.settle(unit, found, previous) if steps.settle else ():
+        raise _state_not_retained(unit, previous, steps.chain, kind, records)
+    with _naming_unit(unit):
+        for record in steps.reprocess(unit, found, previous) if steps.reprocess else ():
             ran[record.ordinal] = record
         ran[unit.ordinal] = steps.run_unit(unit, found, previous)
     return ran[unit.ordinal]
 
 
-def _not_kept(unit: Unit, previous: str, chain: Chain[R], kind: Kind, records: Sequence[R]) -> ConfigError:
+def _state_not_retained(
+    unit: Unit, previous: str, chain: StateChain[R], kind: Kind, records: Sequence[R]
+) -> ConfigError:
     kept = next((record.ordinal for record in records if chain.has_data(record.label)), None)
     later = f"start with {unit_at(kept + 1, kind).label} or later, or " if kept is not None else ""
     return ConfigError(
@@ -189,7 +193,7 @@ def _not_kept(unit: Unit, previous: str, chain: Chain[R], kind: Kind, records: S
 
 
 @contextmanager
-def _about(unit: Unit) -> Iterator[None]:
+def _naming_unit(unit: Unit) -> Iterator[None]:
     """Let every `WincliError` of the body say which unit it is of."""
     try:
         yield
@@ -200,13 +204,13 @@ def _about(unit: Unit) -> Iterator[None]:
 
 def _outcome(
     asked: set[int], known: dict[int, R], ran: dict[int, R], gaps: Sequence[Unit], kind: Kind
-) -> RangeOutcome[R]:
+) -> BackfillOutcome[R]:
     reached = max((ordinal for ordinal in ran if ordinal <= max(known, default=-1)), default=None)
 
     def as_units(ordinals: set[int]) -> tuple[Unit, ...]:
         return tuple(unit_at(ordinal, kind) for ordinal in sorted(ordinals))
 
-    return RangeOutcome(
+    return BackfillOutcome(
         tuple(record for _, record in sorted(ran.items())),
         as_units(ran.keys() & known.keys()),
         as_units(asked & known.keys() - ran.keys()),

@@ -5,14 +5,16 @@ from __future__ import annotations
 from typing import Any
 
 from ...conf.units import Unit, compact
-from ..console.counts import by_reason, many
+from ..console.counts import count_of, reason_counts
 from ..console.messages import Messages
 from ..console.row_accounts import sum_rejected
 from ..job.fingerprint import R
-from .range_run import RangeOutcome
+from .range_run import BackfillOutcome
 
 
-def tell_range(outcome: RangeOutcome[R], output: str, has_state: bool, seconds: float, messages: Messages) -> None:
+def report_backfill(
+    outcome: BackfillOutcome[R], output: str, has_state: bool, seconds: float, messages: Messages
+) -> None:
     """Tell what was skipped and missing, how far a correction reached, and the closing summary of all units together.
 
     ``output``: as the user wrote it. ``seconds``: what the whole range took.
@@ -23,28 +25,30 @@ def tell_range(outcome: RangeOutcome[R], output: str, has_state: bool, seconds: 
     if outcome.gaps:
         messages.note(f"no input, passed over: {compact(outcome.gaps)}", gaps=_labels(outcome.gaps))
     if outcome.reached and has_state:
-        stays = "stays as it was" if len(outcome.beyond) == 1 else "stay as they were"
-        beyond = f"{compact(outcome.beyond)} {stays}" if outcome.beyond else "no unit was done after it"
+        stays = "stays as it was" if len(outcome.unaffected) == 1 else "stay as they were"
+        beyond = f"{compact(outcome.unaffected)} {stays}" if outcome.unaffected else "no unit was done after it"
         messages.note(f"the correction reached {outcome.reached.label}; {beyond}", reached=outcome.reached.label)
     if not outcome.done:
         messages.summary(f"nothing to do -> {output}", **_fields(outcome), output=output)
         return
     fields = _fields(outcome)
-    words = [f"{many(len(outcome.done), 'unit')} done" + (f" ({len(outcome.again):,} again)" if outcome.again else "")]
+    words = [
+        f"{count_of(len(outcome.done), 'unit')} done" + (f" ({len(outcome.rerun):,} again)" if outcome.rerun else "")
+    ]
     words += [f"{len(outcome.skipped):,} skipped"] if outcome.skipped else []
-    words += [many(len(outcome.gaps), "gap")] if outcome.gaps else []
-    words += [f"{many(fields['rows_in'], 'row')} in", f"{many(fields['windows_out'], 'window')} out"]
+    words += [count_of(len(outcome.gaps), "gap")] if outcome.gaps else []
+    words += [f"{count_of(fields['rows_in'], 'row')} in", f"{count_of(fields['windows_out'], 'window')} out"]
     lost = fields["rejected"]
-    words += [f"{sum(lost.values()):,} rejected" + (f" ({by_reason(lost)})" if lost else "")]
-    words += [f"{seconds:.1f} s", f"{many(round(fields['rows_in'] / seconds), 'row')}/s"]
+    words += [f"{sum(lost.values()):,} rejected" + (f" ({reason_counts(lost)})" if lost else "")]
+    words += [f"{seconds:.1f} s", f"{count_of(round(fields['rows_in'] / seconds), 'row')}/s"]
     messages.summary(f"{', '.join(words)} -> {output}", **fields, seconds=round(seconds, 3), output=output)
 
 
-def _fields(outcome: RangeOutcome[R]) -> dict[str, Any]:
+def _fields(outcome: BackfillOutcome[R]) -> dict[str, Any]:
     """The sums over the units that were run: rows of their first stages, windows of their last, rejects of all."""
     return {
         "units": [record.label for record in outcome.done],
-        "again": _labels(outcome.again),
+        "again": _labels(outcome.rerun),
         "skipped": _labels(outcome.skipped),
         "gaps": _labels(outcome.gaps),
         "reached": outcome.reached.label if outcome.reached else None,

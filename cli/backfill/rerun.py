@@ -14,10 +14,10 @@ from ...writers.folders.place import locate, restored
 from ...writers.output.output import manifest_in
 from ...writers.state.unit_record import UnitRecord, WrittenOutput
 from ..job.fingerprint import absolute
-from ..job.request import Asked, AskedStage, asked_of
+from ..job.request import JobRequest, StageRequest, request_of
 
 
-def plain_again(named: Sequence[str], record: UnitRecord) -> tuple[Asked, list[str]]:
+def rerun_request(named: Sequence[str], record: UnitRecord) -> tuple[JobRequest, list[str]]:
     """Return the job of a plain run, its outputs to be replaced, and the files that it read.
 
     ``named``: paths that the command at work names, which have the secrets that records do not. Raises `InputError`
@@ -32,7 +32,7 @@ def plain_again(named: Sequence[str], record: UnitRecord) -> tuple[Asked, list[s
     _check_files(record, files, bases)
     *own, last = outputs
     changed = {"input": inputs, "output": _named(last), "mode": "overwrite"}
-    asked = asked_of(Job.model_validate({**with_later_keys(record.job), **changed}))
+    asked = request_of(Job.model_validate({**with_later_keys(record.job), **changed}))
     others = iter(own)
     stages = tuple(
         replace(one, stage=one.stage.model_copy(update={"output": _named(next(others))})) if one.stage.output else one
@@ -43,7 +43,7 @@ def plain_again(named: Sequence[str], record: UnitRecord) -> tuple[Asked, list[s
     return replace(asked, job=job, stages=stages, reading=replace(asked.reading, bases=bases)), files
 
 
-def ending_as(asked: Asked, record: UnitRecord) -> Asked:
+def with_same_end(asked: JobRequest, record: UnitRecord) -> JobRequest:
     """Return a job whose stages end as those of a record did: what follows has begun from such an end."""
     ends = [stage["at_end"] for stage in record.job["stages"]]
     stages = tuple(_ending(one, end) for one, end in zip(asked.stages, ends, strict=False))
@@ -51,7 +51,7 @@ def ending_as(asked: Asked, record: UnitRecord) -> Asked:
     return replace(asked, job=asked.job.model_copy(update={"stages": tuple(s.stage for s in stages)}), stages=stages)
 
 
-def _ending(one: AskedStage, end: str) -> AskedStage:
+def _ending(one: StageRequest, end: str) -> StageRequest:
     stage = one.stage.model_copy(update={"at_end": end})
     return replace(one, stage=stage, options=replace(one.options, at_end=stage.at_end))
 

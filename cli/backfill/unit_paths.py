@@ -7,13 +7,13 @@ from dataclasses import dataclass, replace
 
 from ...conf.path_templates import Partitions, before_date, check_template, fill, has_date, output_of, partitions
 from ...conf.units import Kind, Unit
-from ...readers.files.listing import Found, NoFilesError, list_files, list_folders
+from ...readers.files.listing import ListedFile, NoFilesError, list_files, list_folders
 from ...readers.files.result_folders import order_files
 from ...readers.options import ReadOptions
 from ...windowing.errors import ConfigError, InputError, printable
 from ...windowing.ports import InputFile
 from ..job.fingerprint import absolute
-from ..job.request import Asked
+from ..job.request import JobRequest
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +26,7 @@ class UnitInput:
 
 
 @dataclass(frozen=True, slots=True)
-class Places:
+class InputPaths:
     """Where the units of a job are. ``inputs``: each a template, or with its partitions.
 
     ``name``: of the folders ``NAME=LABEL`` that outputs without ``{date}`` get. ``skip_unreadable``: as in the job.
@@ -37,7 +37,7 @@ class Places:
     skip_unreadable: bool
 
 
-def find_places(asked: Asked, first: Unit, kind: Kind) -> Places:
+def find_input_paths(asked: JobRequest, first: Unit, kind: Kind) -> InputPaths:
     """Look at inputs and outputs of a range, before any unit is.
 
     Raises `ConfigError` where a path does not tell units from each other, `InputError` where nothing is there at all.
@@ -47,7 +47,7 @@ def find_places(asked: Asked, first: Unit, kind: Kind) -> Places:
         if path is not None and has_date(path):
             check_template(path, first, kind)
     inputs = tuple((path, _partitions(path, kind, job.skip_unreadable)) for path in job.input)
-    return Places(inputs, next((found.name for _, found in inputs if found), "dt"), job.skip_unreadable)
+    return InputPaths(inputs, next((found.name for _, found in inputs if found), "dt"), job.skip_unreadable)
 
 
 def _partitions(path: str, kind: Kind, skip_unreadable: bool) -> Partitions | None:
@@ -66,14 +66,14 @@ def _partitions(path: str, kind: Kind, skip_unreadable: bool) -> Partitions | No
     return found
 
 
-def find_input(places: Places, unit: Unit) -> UnitInput | None:
+def find_input(places: InputPaths, unit: Unit) -> UnitInput | None:
     """Return what a unit reads, or None where it has no file: a gap.
 
     Raises `InputError` where one of several inputs is there and another is not.
     """
     given = [(path, _paths(path, found, unit)) for path, found in places.inputs]
     skip = places.skip_unreadable
-    files = {path: [file for below, base in paths for file in _listed(below, base, skip)] for path, paths in given}
+    files = {path: [file for below, base in paths for file in _list_files(below, base, skip)] for path, paths in given}
     there = [path for path, listed in files.items() if listed]
     if not there:
         return None
@@ -95,7 +95,7 @@ def _paths(given: str, found: Partitions | None, unit: Unit) -> list[tuple[str, 
     return [(f"{given.rstrip('/')}/{folder}", given) for folder in found.folders.get(unit.label, ())]
 
 
-def _listed(path: str, base: str, skip_unreadable: bool) -> Sequence[Found]:
+def _list_files(path: str, base: str, skip_unreadable: bool) -> Sequence[ListedFile]:
     try:
         listing = list_files([path], [base], skip_unreadable=skip_unreadable)
     except NoFilesError:
@@ -105,7 +105,7 @@ def _listed(path: str, base: str, skip_unreadable: bool) -> Sequence[Found]:
     return order_files(listing, "name").files
 
 
-def _name(file: Found) -> str:
+def _name(file: ListedFile) -> str:
     return printable(file.place.path) if file.place.is_local else absolute(file.place.shown)
 
 
@@ -115,13 +115,13 @@ def list_inputs(paths: Sequence[str], reading: ReadOptions) -> tuple[InputFile, 
     return tuple(InputFile(_name(file), file.size, file.mtime) for file in found)
 
 
-def outputs_of(asked: Asked, places: Places, unit: Unit) -> tuple[str, ...]:
+def outputs_of(asked: JobRequest, places: InputPaths, unit: Unit) -> tuple[str, ...]:
     """Return the outputs of a unit, that of the job last."""
     own = [stage.output for stage in asked.job.stages[:-1] if stage.output is not None]
     return tuple(output_of(path, unit, places.name) for path in (*own, asked.job.output))
 
 
-def unit_job(asked: Asked, places: Places, unit: Unit, found: UnitInput) -> Asked:
+def unit_job(asked: JobRequest, places: InputPaths, unit: Unit, found: UnitInput) -> JobRequest:
     """Return the job of one unit: its inputs, its outputs, and otherwise what was asked for."""
     changed = {
         index: stage.model_copy(update={"output": output_of(stage.output, unit, places.name)})

@@ -8,17 +8,17 @@ from typing import Any, Literal
 from urllib.parse import unquote
 
 from ...conf.units import Kind, Unit, kind_of, unit_at, unit_of
-from ...readers.files.file import naming
-from ...readers.files.listing import MANIFEST, Found, list_files
+from ...readers.files.file import input_errors
+from ...readers.files.listing import MANIFEST, ListedFile, list_files
 from ...windowing.errors import DamagedError, InputError
-from ...windowing.support.checksum import read_object, unsealed
+from ...windowing.support.checksum import read_object, unseal
 from ...writers.folders.lock import Owner, is_dead
 from ...writers.folders.place import Place
 from ...writers.state.state import StateView, is_state, read_state
 from ...writers.state.unit_record import OpenWindows
-from ..backfill.finished_results import lacks
+from ..backfill.finished_results import missing_parts
 from ..backfill.lost_outputs import local_loss_of
-from ..console.row_accounts import Account, account_of, in_a_row, side_by_side, sum_rejected
+from ..console.row_accounts import RowAccount, account_of, sum_consecutive, sum_independent, sum_rejected
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +26,7 @@ class StageStatus:
     """What one stage of a unit came to. ``windows``: of a record; ``open``: what it left open, None for a result."""
 
     name: str
-    account: Account
+    account: RowAccount
     open: OpenWindows | None
 
 
@@ -70,7 +70,7 @@ class Status:
     what: Literal["state", "range", "result"]
     units: tuple[UnitStatus, ...]
     gaps: tuple[Unit, ...]
-    accounts: Mapping[str, Account]
+    accounts: Mapping[str, RowAccount]
     at_work: Owner | None = None
     to_complete: str | None = None
     killed: str | None = None
@@ -111,7 +111,7 @@ def _of_state(path: str, host: str) -> Status:
         "state",
         units,
         _gaps([record.ordinal for record in view.records], kind),
-        {name: in_a_row(accounts) for name, accounts in _by_stage(units).items()},
+        {name: sum_consecutive(accounts) for name, accounts in _by_stage(units).items()},
         owner,
         view.pending,
         None if owner else view.running,
@@ -125,7 +125,7 @@ def _lost(view: StateView) -> tuple[tuple[str, str], ...]:
     """Units whose outputs are not what they wrote, but for one that is being replaced."""
     looked_at = [record for record in view.records if record.label not in (view.pending, view.running)]
     found = [(record.label, local_loss_of(record.outputs, record.run)) for record in looked_at]
-    return tuple((label, loss.why) for label, loss in found if loss)
+    return tuple((label, loss.text) for label, loss in found if loss)
 
 
 def _of_results(path: str) -> Status:
@@ -141,19 +141,19 @@ def _of_results(path: str) -> Status:
         "result" if found[0].below == MANIFEST else "range",
         units,
         _gaps([unit.ordinal for unit in dated if unit], kind),
-        {name: side_by_side(accounts) for name, accounts in _by_stage(units).items()},
+        {name: sum_independent(accounts) for name, accounts in _by_stage(units).items()},
         damage=[text for file, manifest in manifests if (text := _damage_of(file, manifest))],
     )
 
 
-def _damage_of(file: Found, manifest: Mapping[str, Any]) -> str | None:
+def _damage_of(file: ListedFile, manifest: Mapping[str, Any]) -> str | None:
     shown = file.place.shown.removesuffix(MANIFEST).rstrip("/") or "."
     folder = Place(shown, file.place.fs, file.place.path.removesuffix(f"/{MANIFEST}"))
-    missing = lacks(folder, manifest)
+    missing = missing_parts(folder, manifest)
     return f"{shown} {missing}; write the result again" if missing else None
 
 
-def _read_unit(file: Found, manifest: Mapping[str, Any]) -> UnitStatus:
+def _read_unit(file: ListedFile, manifest: Mapping[str, Any]) -> UnitStatus:
     try:
         return _unit_of_result(_label(file), manifest)
     except (KeyError, TypeError, AttributeError, IndexError) as error:
@@ -164,17 +164,17 @@ def _no_manifest(shown: str) -> DamagedError:
     return DamagedError(f"{shown} is no manifest of wincli", "write the result again")
 
 
-def _content(manifest: Found) -> dict[str, Any]:
+def _content(manifest: ListedFile) -> dict[str, Any]:
     shown = manifest.place.shown
-    with naming(shown), manifest.place.open_stream() as stream:
+    with input_errors(shown), manifest.place.open_stream() as stream:
         text = stream.read()
     try:
-        return unsealed(read_object(text))
+        return unseal(read_object(text))
     except ValueError as error:
         raise _no_manifest(shown) from error
 
 
-def _label(manifest: Found) -> str:
+def _label(manifest: ListedFile) -> str:
     """The label of a unit where the folder is named ``NAME=LABEL``, else the folder's name."""
     folder = manifest.place.shown.removesuffix(MANIFEST).rstrip("/").rpartition("/")[2]
     return unquote(folder.rpartition("=")[2])
@@ -196,8 +196,8 @@ def _gaps(ordinals: Sequence[int], kind: Kind | None) -> tuple[Unit, ...]:
     return tuple(unit_at(ordinal, kind) for ordinal in sorted(missing))
 
 
-def _by_stage(units: Sequence[UnitStatus]) -> dict[str, list[Account]]:
-    found: dict[str, list[Account]] = {}
+def _by_stage(units: Sequence[UnitStatus]) -> dict[str, list[RowAccount]]:
+    found: dict[str, list[RowAccount]] = {}
     for unit in units:
         for stage in unit.stages:
             found.setdefault(stage.name, []).append(stage.account)

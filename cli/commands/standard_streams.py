@@ -17,7 +17,7 @@ from ...windowing.spark.masters import is_local
 from ...windowing.spark.setup import temporary_place
 from ...windowing.spark.temporary_folders import new_folder
 from ...writers.folders.os_errors import reason
-from ..job.request import Asked
+from ..job.request import JobRequest
 
 _CHUNK = 1 << 20
 _ENOUGH = 1 << 10  # bytes that tell the format: a pipe may give them one by one
@@ -34,7 +34,7 @@ class Pipes:
     out: int | None
     format: Format
 
-    def filled(self, asked: Asked, note: Callable[[str], None]) -> Asked:
+    def filled(self, asked: JobRequest, note: Callable[[str], None]) -> JobRequest:
         """Return the job over a file that holds all of stdin, where that is what it reads; wait for the end of it.
 
         Raises `InputError` where stdin is empty or closed, or is compressed.
@@ -90,7 +90,7 @@ class Pipes:
 
 
 @contextmanager
-def piped(asked: Asked) -> Iterator[Pipes]:
+def piped(asked: JobRequest) -> Iterator[Pipes]:
     """Make what stands for stdin and stdout, as far as a job has them, and remove it.
 
     Until the end whatever else is printed to stdout goes to stderr. Raises `ConfigError` where tasks would run on
@@ -112,15 +112,15 @@ def piped(asked: Asked) -> Iterator[Pipes]:
         if job.output != PIPE:
             yield Pipes(held.path, None, "csv")
         else:
-            with _kept_stdout() as out:
+            with _reserve_stdout() as out:
                 yield Pipes(held.path, out, asked.stages[-1].stage.output_format)
     finally:
         held.remove()
-        held.let_go()
+        held.release()
 
 
 @contextmanager
-def _kept_stdout() -> Iterator[int]:
+def _reserve_stdout() -> Iterator[int]:
     """Keep stdout for the result: all that prints there meanwhile, here and in what is started here, gets stderr."""
     kept = os.dup(1)
     os.dup2(2, 1)

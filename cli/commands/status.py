@@ -14,9 +14,9 @@ import typer
 from ...conf.units import compact
 from ...windowing.errors import shown
 from ...windowing.support.redaction import redacted, redacted_path
-from ..console.counts import by_reason, many
+from ..console.counts import count_of, reason_counts
 from ..console.messages import Messages
-from ..console.row_accounts import Account
+from ..console.row_accounts import RowAccount
 from .folder_status import Status, UnitStatus, read_status
 
 
@@ -75,7 +75,7 @@ def _as_json(status: Status) -> dict[str, Any]:
 _OUT = {"state": "windows_out", "range": "rows_out", "result": "rows_out"}
 
 
-def _account_as_json(account: Account) -> dict[str, Any]:
+def _account_as_json(account: RowAccount) -> dict[str, Any]:
     told = asdict(account)
     del told["joined"]
     return {**told, "balanced": account.balanced}
@@ -84,7 +84,7 @@ def _account_as_json(account: Account) -> dict[str, Any]:
 def _lines(status: Status) -> list[str]:
     units = status.units
     span = f", {units[0].label}" + (f"..{units[-1].label}" if len(units) > 1 else "") if units else ""
-    lines = [f"{status.path}: {many(len(units), 'unit')}{span}"] if status.what != "result" else []
+    lines = [f"{status.path}: {count_of(len(units), 'unit')}{span}"] if status.what != "result" else []
     head = ("unit", "rows in", _OUT[status.what].replace("_", " "), "held", "rejected")
     lines += _table([head, *map(_cells, units)]) if units else []
     lines += [f"gaps: {compact(status.gaps)}"] if status.gaps else []
@@ -92,7 +92,7 @@ def _lines(status: Status) -> list[str]:
     for stage in status.last_stages:
         if stage.open and stage.open.windows:
             oldest = f", the oldest from {stage.open.oldest}" if stage.open.oldest else ""
-            words = f"{many(stage.open.windows, 'window')} of {many(stage.open.keys, 'key')}{oldest}"
+            words = f"{count_of(stage.open.windows, 'window')} of {count_of(stage.open.keys, 'key')}{oldest}"
             lines.append(f"open{f' in stage {stage.name}' if several else ''}: {words}")
     for name, account in status.accounts.items():
         which = f"account of stage {name}" if len(status.accounts) > 1 else "account"
@@ -115,7 +115,7 @@ def _few(labels: Sequence[str]) -> str:
 
 
 def _cells(unit: UnitStatus) -> tuple[str, ...]:
-    return unit.label, f"{unit.rows_in:,}", f"{unit.out:,}", f"{unit.held:,}", by_reason(unit.rejected) or "0"
+    return unit.label, f"{unit.rows_in:,}", f"{unit.out:,}", f"{unit.held:,}", reason_counts(unit.rejected) or "0"
 
 
 def _table(rows: list[tuple[str, ...]]) -> list[str]:
@@ -129,12 +129,12 @@ def _table(rows: list[tuple[str, ...]]) -> list[str]:
     return ["  ".join(cells).rstrip() for cells in aligned]
 
 
-def _account(account: Account) -> str:
+def _account(account: RowAccount) -> str:
     rejected = sum(account.rejected.values())
     words = [f"{account.windowed:,} windowed", f"{account.filtered:,} in no window", f"{rejected:,} rejected"]
     words += [f"{account.dropped_at_end:,} dropped at the end", f"{account.held:,} held"]
     carried = f" + {account.carried:,} carried" if account.carried else ""
-    return f"{many(account.rows_in, 'row')} in{carried} = {' + '.join(words)}"
+    return f"{count_of(account.rows_in, 'row')} in{carried} = {' + '.join(words)}"
 
 
 def _events(status: Status) -> list[str]:

@@ -6,18 +6,18 @@ from collections.abc import Mapping
 from typing import Any
 
 
-def many(count: int, thing: str) -> str:
+def count_of(count: int, thing: str) -> str:
     """``1 row``, ``1,234 rows``."""
     return f"{count:,} {thing}" + ("" if count == 1 else "s")
 
 
-def value_told(value: Any) -> str:
+def option_text(value: Any) -> str:
     """The value of an option, as plain JSON has it: ``none``, ``a, b``, ``count(2)``."""
     if isinstance(value, list | tuple):
         return ", ".join(map(str, value)) or "none"
     return "none" if value is None else str(value)
 
 
-def by_reason(rejected: Mapping[str, int]) -> str:
+def reason_counts(rejected: Mapping[str, int]) -> str:
     """``late 3, null_key 1``."""
     return ", ".join(f"{reason} {count:,}" for reason, count in sorted(rejected.items()))

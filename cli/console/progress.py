@@ -14,11 +14,11 @@ from .messages import Messages
 _SECONDS_BETWEEN_LINES = 5.0
 
 
-Tell = Callable[[Progress], None]
+Show = Callable[[Progress], None]
 
 
 @contextmanager
-def show_progress(mode: str, messages: Messages) -> Iterator[Tell]:
+def show_progress(mode: str, messages: Messages) -> Iterator[Show]:
     """Yield what to call with progress. ``mode``: ``auto`` (a bar if stderr is a terminal), ``plain`` or ``none``."""
     if mode == "none" or messages.level < 0:
         yield _silent
@@ -39,7 +39,7 @@ class _Lines:
     def __init__(self, messages: Messages) -> None:
         self._messages = messages
         self._last = time.monotonic()
-        self._told: tuple[str, int, int] | None = None
+        self._written: tuple[str, int, int] | None = None
         self._label, self._began, self._had = "", self._last, 0
 
     def __call__(self, seen: Progress) -> None:
@@ -47,11 +47,11 @@ class _Lines:
         if seen.label != self._label:
             self._label, self._began, self._had = seen.label, now, seen.done
         what = (seen.label, seen.done, seen.total)
-        if what != self._told and now - self._last >= _SECONDS_BETWEEN_LINES:
-            self._last, self._told = now, what
-            self._tell(seen, _left(seen, self._had, now - self._began))
+        if what != self._written and now - self._last >= _SECONDS_BETWEEN_LINES:
+            self._last, self._written = now, what
+            self._write(seen, _left(seen, self._had, now - self._began))
 
-    def _tell(self, seen: Progress, left: float | None) -> None:
+    def _write(self, seen: Progress, left: float | None) -> None:
         """One line. The rows are those of the tasks that are done, taken as alike; so is the time left."""
         rows = seen.rows * seen.done // seen.total if seen.rows and seen.total else None
         words = [f"{seen.label}: {seen.done} of {seen.total} tasks"]
@@ -83,7 +83,7 @@ def _span(seconds: float) -> str:
 
 
 @contextmanager
-def _bar() -> Iterator[Tell]:
+def _bar() -> Iterator[Show]:
     from rich.console import Console  # noqa: PLC0415 - rich takes time to load, and --help needs none of it
     from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn  # noqa: PLC0415
     from rich.progress import Progress as Bar  # noqa: PLC0415
@@ -92,7 +92,7 @@ def _bar() -> Iterator[Tell]:
     with Bar(*columns, console=Console(stderr=True), transient=True) as bar:
         task = bar.add_task("starting", total=None)
 
-        def tell(seen: Progress) -> None:
+        def show(seen: Progress) -> None:
             bar.update(task, description=shown(seen.label), completed=seen.done, total=seen.total)
 
-        yield tell
+        yield show

@@ -9,7 +9,7 @@ from typing import Any
 
 
 @dataclass(frozen=True, slots=True)
-class Account:
+class RowAccount:
     """``rows_in + carried = windowed + filtered + rejected + dropped_at_end + held`` of one stage.
 
     ``carried``: rows that the unit before held; ``held``: those that wait for the next. ``joined``: whether each of
@@ -32,9 +32,9 @@ class Account:
         return self.joined and self.rows_in + self.carried == out
 
 
-def account_of(counts: Mapping[str, Any]) -> Account:
+def account_of(counts: Mapping[str, Any]) -> RowAccount:
     """Read the counts of a record or a manifest; results of wincli 0.2 and before carry nothing."""
-    return Account(
+    return RowAccount(
         counts["rows_in"],
         counts.get("carried", 0),
         counts["windowed"],
@@ -52,9 +52,9 @@ def sum_rejected(counts: Sequence[Mapping[str, int]]) -> dict[str, int]:
     }
 
 
-def in_a_row(accounts: Sequence[Account]) -> Account:
+def sum_consecutive(accounts: Sequence[RowAccount]) -> RowAccount:
     """Sum the accounts of units that follow each other on one state, at least one: what passes between them cancels."""
-    return Account(
+    return RowAccount(
         sum(each.rows_in for each in accounts),
         accounts[0].carried,
         sum(each.windowed for each in accounts),
@@ -66,9 +66,9 @@ def in_a_row(accounts: Sequence[Account]) -> Account:
     )
 
 
-def side_by_side(accounts: Sequence[Account]) -> Account:
+def sum_independent(accounts: Sequence[RowAccount]) -> RowAccount:
     """Sum the accounts of units that know nothing of each other."""
-    return Account(
+    return RowAccount(
         sum(each.rows_in for each in accounts),
         sum(each.carried for each in accounts),
         sum(each.windowed for each in accounts),

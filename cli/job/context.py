@@ -8,23 +8,23 @@ import socket
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from ...windowing.spark.boot import Boot, Progress
+from ...windowing.spark.boot import Progress, SparkBoot
 from ...writers.folders.lock import Owner
 from ..console.messages import Messages
 
 
 @dataclass(frozen=True, slots=True)
-class Desk:
+class RunContext:
     """Spark, which is starting; the progress; where to tell things; when the command began (`time.perf_counter`).
 
     ``told``: what is told of the first unit only, and has been.
     """
 
-    spark: Boot
+    spark: SparkBoot
     show: Callable[[Progress], None]
     messages: Messages
     started: float
-    told: set[str] = field(default_factory=set)
+    announced: set[str] = field(default_factory=set)
 
 
 def owner() -> Owner:

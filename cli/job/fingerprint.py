@@ -10,14 +10,14 @@ from ...conf.job import default_stage
 from ...windowing.errors import ConfigError, printable
 from ...windowing.ports import InputFile
 from ...windowing.support.redaction import redacted_path
-from ..console.counts import value_told
+from ..console.counts import option_text
 
-_DECIDES = ("input_format", "schema", "multiline", "delimiter", "file_order", "state")
-_ONLY_WHERE = "output"
+_RESULT_DEFINING = ("input_format", "schema", "multiline", "delimiter", "file_order", "state")
+_LOCATION_KEY = "output"
 AT_END = "at_end"
 
 
-class Stage(Protocol):
+class StageSummary(Protocol):
     """What a stage of a unit came to; ``counts`` are those of the manifest, and ``carried``."""
 
     @property
@@ -28,7 +28,7 @@ class Stage(Protocol):
     def windows(self) -> int: ...  # noqa: D102
 
 
-class Record(Protocol):
+class UnitSummary(Protocol):
     """A finished unit. ``previous``: label of the unit whose state it began from, None for none."""
 
     @property
@@ -40,10 +40,10 @@ class Record(Protocol):
     @property
     def previous(self) -> str | None: ...  # noqa: D102
     @property
-    def stages(self) -> Sequence[Stage]: ...  # noqa: D102
+    def stages(self) -> Sequence[StageSummary]: ...  # noqa: D102
 
 
-R = TypeVar("R", bound=Record)
+R = TypeVar("R", bound=UnitSummary)
 
 
 def same_inputs(one: Iterable[InputFile], other: Iterable[InputFile]) -> bool:
@@ -65,7 +65,7 @@ def same_job(was: Mapping[str, Any], now: Mapping[str, Any]) -> bool:
     return not job_differences(was, now)
 
 
-def job_differences(was: Mapping[str, Any], now: Mapping[str, Any], but: str = _ONLY_WHERE) -> list[str]:
+def job_differences(was: Mapping[str, Any], now: Mapping[str, Any], but: str = _LOCATION_KEY) -> list[str]:
     """Say what two jobs, as manifests hold them, ask for differently, of what decides a result; nothing if they agree.
 
     What a job says of speed, messages, paths and ranges does not count, and what becomes of late rows is asked of each
@@ -74,11 +74,13 @@ def job_differences(was: Mapping[str, Any], now: Mapping[str, Any], but: str = _
     """
     old, new = ([stage["name"] for stage in job.get("stages") or ()] for job in (was, now))
     if old != new:
-        return [f"its stages are {value_told(old)}, not {value_told(new)}"]
-    found = list(_different({key: was.get(key) for key in _DECIDES}, {key: now.get(key) for key in _DECIDES}, {}))
+        return [f"its stages are {option_text(old)}, not {option_text(new)}"]
+    found = list(
+        _different({key: was.get(key) for key in _RESULT_DEFINING}, {key: now.get(key) for key in _RESULT_DEFINING}, {})
+    )
     for one, other in zip(was.get("stages") or (), now.get("stages") or (), strict=True):
         which = f"stage {one['name']}: " if len(old) > 1 else ""
-        found += [which + text for text in _different(one, other, default_stage(), {_ONLY_WHERE, but})]
+        found += [which + text for text in _different(one, other, default_stage(), {_LOCATION_KEY, but})]
     return found
 
 
@@ -88,7 +90,7 @@ def _different(
     for key in dict.fromkeys([*now, *was]):
         old, new = (job.get(key, default.get(key)) for job in (was, now))
         if key not in but and old != new:
-            yield f"its {key} is {value_told(old)}, not {value_told(new)}"
+            yield f"its {key} is {option_text(old)}, not {option_text(new)}"
 
 
 def new_end(was: Mapping[str, Any], now: Mapping[str, Any]) -> tuple[str, str, bool] | None:
@@ -107,7 +109,7 @@ def new_end(was: Mapping[str, Any], now: Mapping[str, Any]) -> tuple[str, str, b
     return old, new, all(old == "hold" for old, _ in pairs)
 
 
-def plain_run(records: Sequence[R], files: Sequence[InputFile], is_same: Callable[[R], bool]) -> R | None:
+def already_done(records: Sequence[R], files: Sequence[InputFile], is_same: Callable[[R], bool]) -> R | None:
     """Decide on a plain run onto a state: return the newest record if the run would repeat it, None to run.
 
     ``records``: of the state, ascending. ``is_same``: whether a record is of this job, with these outputs.

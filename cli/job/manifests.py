@@ -9,14 +9,14 @@ from ...conf.recorded_job import recorded
 from ...windowing.ports import InputFile
 from ...writers.output.manifest import build_manifest, stage_entry
 from ...writers.output.output import Output
-from .request import Asked
-from .stage_runs import RanStage
+from .request import JobRequest
+from .stage_runs import StageRun
 
 
 def manifests_of(
-    asked: Asked,
+    asked: JobRequest,
     inputs: Sequence[InputFile],
-    ran: Sequence[RanStage],
+    ran: Sequence[StageRun],
     seconds: Mapping[str, float],
     skipped: int = 0,
 ) -> list[tuple[Output, dict[str, Any]]]:
@@ -26,14 +26,14 @@ def manifests_of(
     input was passed over.
     """
     return [
-        (stage.route.output, _manifest(asked, inputs, ran[: at + 1], seconds, skipped))
+        (stage.stage_output.output, _manifest(asked, inputs, ran[: at + 1], seconds, skipped))
         for at, stage in enumerate(ran)
-        if stage.route.is_own
+        if stage.stage_output.is_own
     ]
 
 
 def _manifest(
-    asked: Asked, inputs: Sequence[InputFile], ran: Sequence[RanStage], seconds: Mapping[str, float], skipped: int
+    asked: JobRequest, inputs: Sequence[InputFile], ran: Sequence[StageRun], seconds: Mapping[str, float], skipped: int
 ) -> dict[str, Any]:
     """The manifest of the last of some stages. The rejects are all that are in its folder."""
     *before, last = ran
@@ -48,14 +48,19 @@ def _manifest(
         skipped=skipped,
         counts=outcome.counts,
         parts=last.parts,
-        rejects=[part for each in ran if each.route.output is last.route.output for part in each.outcome.rejects],
+        rejects=[
+            part
+            for each in ran
+            if each.stage_output.output is last.stage_output.output
+            for part in each.outcome.rejects
+        ],
         seconds={**outcome.seconds, **seconds},
         stream=stage.stream,
         stages=[_entry(each) for each in before],
     )
 
 
-def _entry(ran: RanStage) -> dict[str, Any]:
+def _entry(ran: StageRun) -> dict[str, Any]:
     plan = ran.stage.plan
     return stage_entry(
         name=ran.stage.name,
@@ -63,5 +68,5 @@ def _entry(ran: RanStage) -> dict[str, Any]:
         order=plan.order.columns,
         order_why=plan.order.why,
         counts=ran.outcome.counts,
-        output=ran.route.output.place.shown if ran.route.is_own else None,
+        output=ran.stage_output.output.place.shown if ran.stage_output.is_own else None,
     )

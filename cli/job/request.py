@@ -20,7 +20,7 @@ from ...windowing.language.spec import AggregateCall, WindowSpec
 
 
 @dataclass(frozen=True, slots=True)
-class AskedStage:
+class StageRequest:
     """One stage of a job, read. ``calls``: None for ``count()``."""
 
     stage: Stage
@@ -30,14 +30,14 @@ class AskedStage:
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class JobRequest:
     """A job, read: nothing heavy was imported for it. ``stages``: as in the job. ``notes``: on how it was read.
 
     ``stdout``: the folder that holds the result before it goes there, where OUT is stdout.
     """
 
     job: Job
-    stages: tuple[AskedStage, ...]
+    stages: tuple[StageRequest, ...]
     reading: ReadOptions
     notes: tuple[str, ...] = ()
     stdout: str | None = None
@@ -59,7 +59,7 @@ class Asked:
         return any(stage.options.operator for stage in self.stages) or any(":" in call.function for call in calls)
 
 
-def read_job(options: Mapping[str, Any]) -> Asked:
+def parse_request(options: Mapping[str, Any]) -> JobRequest:
     """Read the options of ``wincli run``; the first of ``paths`` may be a job file.
 
     Raises `SpecError` and `ConfigError`: one error with all mistakes.
@@ -67,7 +67,7 @@ def read_job(options: Mapping[str, Any]) -> Asked:
     flags = dict(options)
     path, named = _arguments(flags.pop("paths", None) or ())
     flags["spark_conf"] = pairs(flags.get("spark_conf") or ())
-    asked = asked_of(make_job({**flags, **named}, read_job_file(path) if path else None, parse_schema))
+    asked = request_of(make_job({**flags, **named}, read_job_file(path) if path else None, parse_schema))
     return replace(asked, notes=_notes(asked.job))
 
 
@@ -78,8 +78,8 @@ def _notes(job: Job) -> tuple[str, ...]:
     return tuple(f"{name} is called {ALIASES[name]} here, and so is its column" for name in names)
 
 
-def asked_of(job: Job) -> Asked:
-    """Read a job. Raises `SpecError` and `ConfigError` as `read_job` does."""
+def request_of(job: Job) -> JobRequest:
+    """Read a job. Raises `SpecError` and `ConfigError` as `parse_request` does."""
     column_types = parse_schema(job.column_types) if job.column_types else ()
     reading = ReadOptions(
         job.input_format,
@@ -90,7 +90,7 @@ def asked_of(job: Job) -> Asked:
         job.split_size,
         skip_unreadable=job.skip_unreadable,
     )
-    return Asked(job, tuple(_stage(stage, job.max_rows_out) for stage in job.stages), reading)
+    return JobRequest(job, tuple(_stage(stage, job.max_rows_out) for stage in job.stages), reading)
 
 
 def _arguments(paths: Sequence[str]) -> tuple[str | None, dict[str, Any]]:
@@ -112,9 +112,9 @@ def _is_job_file(path: str) -> bool:
     return path.lower().endswith((".yaml", ".yml"))
 
 
-def _stage(stage: Stage, max_rows: int) -> AskedStage:
+def _stage(stage: Stage, max_rows: int) -> StageRequest:
     calls = tuple(parse_aggregate(text) for text in stage.agg) or None
-    return AskedStage(stage, parse_window(stage.window), calls, _window_options(stage, max_rows))
+    return StageRequest(stage, parse_window(stage.window), calls, _window_options(stage, max_rows))
 
 
 def _window_options(stage: Stage, max_rows: int) -> Options:

@@ -11,13 +11,13 @@ from ...writers.folders.lock import Owner
 from ...writers.output.output import Output, open_output
 from ...writers.output.overlap import refuse_each_other
 from ...writers.output.sink import FileSink
-from .request import Asked
-from .stage_names import errors_about
-from .stage_plans import PlannedStage
+from .request import JobRequest
+from .stage_names import naming_stage
+from .stage_plans import StagePlan
 
 
 @dataclass(frozen=True, slots=True)
-class Route:
+class StageOutput:
     """Where the rows of a stage go: into the staging folder of ``output``, its own where ``is_own``, or the job's.
 
     ``sink``: what the tasks of its window write with. ``copy``: what the parts are written once more with, where the
@@ -31,7 +31,7 @@ class Route:
 
 
 @contextmanager
-def open_outputs(asked: Asked, owner: Owner) -> Iterator[tuple[Output | None, ...]]:
+def open_outputs(asked: JobRequest, owner: Owner) -> Iterator[tuple[Output | None, ...]]:
     """Lock and open every output of a job, by stage: None for a stage that has none; the last has that of the job.
 
     Those that are not committed when the context ends leave no trace. Raises `ConfigError`, nothing touched, where
@@ -46,25 +46,27 @@ def open_outputs(asked: Asked, owner: Owner) -> Iterator[tuple[Output | None, ..
         )
 
 
-def route_stages(asked: Asked, stages: Sequence[PlannedStage], outputs: Sequence[Output | None]) -> tuple[Route, ...]:
+def plan_outputs(
+    asked: JobRequest, stages: Sequence[StagePlan], outputs: Sequence[Output | None]
+) -> tuple[StageOutput, ...]:
     """Decide where the rows of each stage go. Raises `ConfigError` where a format cannot hold a column."""
     home = outputs[-1]
     assert home is not None
     routes = []
     for stage, own in zip(stages, outputs, strict=True):
-        with errors_about(asked, stage.name):
-            routes.append(_route(stage, own, home, is_last=own is home))
+        with naming_stage(asked, stage.name):
+            routes.append(_plan_output(stage, own, home, is_last=own is home))
     return tuple(routes)
 
 
-def _route(stage: PlannedStage, own: Output | None, home: Output, is_last: bool) -> Route:
+def _plan_output(stage: StagePlan, own: Output | None, home: Output, is_last: bool) -> StageOutput:
     rejects = reject_schema(stage.schema)
     if own is None:
-        sink = home.sink("parquet", stage.plan.schema, rejects).before(stage.name)
-        return Route(home, is_own=False, sink=sink, copy=None)
-    asked = stage.asked.stage
+        sink = home.sink("parquet", stage.plan.schema, rejects).without_output(stage.name)
+        return StageOutput(home, is_own=False, sink=sink, copy=None)
+    asked = stage.request.stage
     sink = own.sink(asked.output_format, stage.result, rejects)
     if is_last or (asked.output_format == "parquet" and not asked.plain):
-        return Route(own, is_own=True, sink=sink, copy=None)
-    between = own.sink("parquet", stage.plan.schema, rejects).between(stage.name)
-    return Route(own, is_own=True, sink=between, copy=sink)
+        return StageOutput(own, is_own=True, sink=sink, copy=None)
+    between = own.sink("parquet", stage.plan.schema, rejects).for_next_stage(stage.name)
+    return StageOutput(own, is_own=True, sink=between, copy=sink)

@@ -19,22 +19,23 @@ from ...windowing.ports import Source, StreamInfo
 from ...windowing.support.suggest import did_you_mean
 from ...writers.formats import parquet
 from ...writers.output.sink import check_types
-from .request import Asked, AskedStage
-from .stage_names import errors_about
+from .request import JobRequest, StageRequest
+from .stage_names import naming_stage
 
 _DEEPEST = 60
 """How many levels a column may nest: Arrow sends 63, and an aggregate or a blob adds some."""
 
 
 @dataclass(frozen=True, slots=True)
-class PlannedStage:
+class StagePlan:
     """A stage bound to its input, whose columns are ``schema``.
 
     ``plan``: of what is computed, which has stream columns wherever another stage reads it. ``result``: the columns
-    that are written, without them where the stage is to be plain. ``marks``: where window marks come from (see `Work`).
+    that are written, without them where the stage is to be plain. ``marks``: where window marks come from (see
+    `TaskContext`).
     """
 
-    asked: AskedStage
+    request: StageRequest
     schema: pa.Schema
     plan: Plan
     result: pa.Schema
@@ -43,12 +44,12 @@ class PlannedStage:
     @property
     def name(self) -> str:
         """How messages and the state call it."""
-        return self.asked.stage.name
+        return self.request.stage.name
 
     @property
     def stream(self) -> StreamInfo | None:
         """How what is written is a stream again; None where it is plain."""
-        return None if self.asked.options.plain else stream_of(self.plan)
+        return None if self.request.options.plain else stream_of(self.plan)
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,24 +63,26 @@ class _Input:
     is_stage: bool
 
 
-def plan_stages(asked: Asked, source: Source) -> tuple[PlannedStage, ...]:
+def plan_stages(asked: JobRequest, source: Source) -> tuple[StagePlan, ...]:
     """Plan all stages of a job: the first over ``source``, each other over the result of the one before.
 
     Raises `ConfigError` naming the stage where a window, its key, options or marks do not fit its input, or where a
     column of its result cannot be handed on.
     """
     reads = _Input(source.schema, source.stream, source.explain_type, _adviser(asked, source), is_stage=False)
-    planned: list[PlannedStage] = []
+    planned: list[StagePlan] = []
     for stage in asked.stages:
-        with errors_about(asked, stage.stage.name):
+        with naming_stage(asked, stage.stage.name):
             planned.append(_plan_stage(stage, reads, is_last=stage is asked.stages[-1]))
             if len(planned) < len(asked.stages):
                 plan = planned[-1].plan
-                reads = _Input(read_back(plan.schema), stream_of(plan), _unexplained, _unexplained, is_stage=True)
+                reads = _Input(
+                    schema_after_parquet(plan.schema), stream_of(plan), _unexplained, _unexplained, is_stage=True
+                )
     return tuple(planned)
 
 
-def read_back(schema: pa.Schema) -> pa.Schema:
+def schema_after_parquet(schema: pa.Schema) -> pa.Schema:
     """Return the columns that a reader finds in Parquet parts written with ``schema``: the format lacks some types.
 
     Raises `ConfigError` naming a column that it cannot hold at all.
@@ -90,7 +93,7 @@ def read_back(schema: pa.Schema) -> pa.Schema:
     return file_schema(pq.ParquetFile(pa.BufferReader(written.getvalue())))
 
 
-def _plan_stage(asked: AskedStage, reads: _Input, is_last: bool) -> PlannedStage:
+def _plan_stage(asked: StageRequest, reads: _Input, is_last: bool) -> StagePlan:
     stage = asked.stage
     order_by: Any = "arrival" if stage.order_by == ("arrival",) else stage.order_by
     options = asked.options if is_last else replace(asked.options, plain=False)
@@ -101,7 +104,7 @@ def _plan_stage(asked: AskedStage, reads: _Input, is_last: bool) -> PlannedStage
     except ClockError as error:
         raise ConfigError(error.what, reads.advise(error.column) or error.do) from error
     _check_levels(plan, reads.schema)
-    return PlannedStage(asked, reads.schema, plan, _written(plan, stage.plain), _marks(stage, reads, plan))
+    return StagePlan(asked, reads.schema, plan, _result_schema(plan, stage.plain), _marks(stage, reads, plan))
 
 
 def _check_levels(plan: Plan, schema: pa.Schema) -> None:
@@ -118,8 +121,8 @@ def _levels(kind: pa.DataType) -> int:
     return 1 + max((_levels(kind.field(at).type) for at in range(kind.num_fields)), default=0)
 
 
-def _written(plan: Plan, plain: bool) -> pa.Schema:
-    left_out = {*plan.stamp_names, *plan.place_names, MARK} if plain and not plan.options.plain else set()
+def _result_schema(plan: Plan, plain: bool) -> pa.Schema:
+    left_out = {*plan.stream_names, *plan.place_names, MARK} if plain and not plan.options.plain else set()
     return pa.schema([field for field in plan.schema if field.name not in left_out])
 
 
@@ -141,7 +144,7 @@ def _marks(stage: Stage, reads: _Input, plan: Plan) -> str:
     return f"column:{stage.marks}"
 
 
-def _adviser(asked: Asked, source: Source) -> Callable[[str | None], str | None]:
+def _adviser(asked: JobRequest, source: Source) -> Callable[[str | None], str | None]:
     """Return what looks for a time in an input that seems to have none."""
 
     def advise(column: str | None) -> str | None:

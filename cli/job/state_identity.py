@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from ..console.counts import value_told
-from .stage_plans import PlannedStage
+from ..console.counts import option_text
+from .stage_plans import StagePlan
 
 _OPTIONS = ("empty", "origin", "partial", "group_by", "emit", "event_time", "lag", "min_gap", "emit_evicted")
 
 
-def identity_of(stage: PlannedStage) -> dict[str, Any]:
+def state_identity(stage: StagePlan) -> dict[str, Any]:
     """Return the identity of a stage as plain JSON: its window, key, order, options, and the columns it needs."""
     plan = stage.plan
     options = {name: getattr(plan.options, name) for name in _OPTIONS}
@@ -24,7 +24,7 @@ def identity_of(stage: PlannedStage) -> dict[str, Any]:
     }
 
 
-def differences(was: Mapping[str, Mapping[str, Any]], now: Mapping[str, Mapping[str, Any]]) -> list[str]:
+def identity_changes(was: Mapping[str, Mapping[str, Any]], now: Mapping[str, Mapping[str, Any]]) -> list[str]:
     """Say how the stages of two jobs differ, by name; nothing where they do not."""
     if list(was) != list(now):
         return [f"its stages are {', '.join(was)}, not {', '.join(now)}"]
@@ -37,7 +37,7 @@ def _different(was: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[str]:
         if key == "columns":
             yield from _different_columns(was.get(key) or {}, value)
         elif was.get(key) != value:
-            yield f"its {key} is {value_told(was.get(key))}, not {value_told(value)}"
+            yield f"its {key} is {option_text(was.get(key))}, not {option_text(value)}"
 
 
 def _different_columns(was: Mapping[str, str], now: Mapping[str, str]) -> Iterator[str]:

@@ -9,20 +9,20 @@ from ...windowing.emit.row_counts import rows_out
 from ...windowing.engine.tasks.task import FILES, NONE, STREAM
 from ...windowing.ports import Counts
 from ...windowing.support.suggest import few
-from ..console.counts import by_reason, many
+from ..console.counts import count_of, reason_counts
 from ..console.messages import Messages
-from .request import Asked
-from .stage_names import about, as_asked
-from .stage_plans import PlannedStage
-from .stage_runs import RanStage
+from .request import JobRequest
+from .stage_names import stage_prefix, with_stage_keys
+from .stage_plans import StagePlan
+from .stage_runs import StageRun
 
 _WHERE = {FILES: "the end of each file", NONE: "nowhere", STREAM: "the result that is read"}
 
 
-def tell_choices(asked: Asked, stages: Sequence[PlannedStage], messages: Messages) -> None:
+def report_choices(asked: JobRequest, stages: Sequence[StagePlan], messages: Messages) -> None:
     """Tell how the rows of each stage are ordered, and where its marks come from if it looks at any."""
     for stage in stages:
-        plan, which = stage.plan, about(asked, stage.name)
+        plan, which = stage.plan, stage_prefix(asked, stage.name)
         if plan.pos is not None and not plan.order.columns:
             read = "result that is read" if stage is stages[0] else "stage before"
             messages.note(f"{which}rows stand in the order in which the {read} was emitted", order=plan.sort)
@@ -34,34 +34,34 @@ def tell_choices(asked: Asked, stages: Sequence[PlannedStage], messages: Message
             messages.note(f"{which}window marks come from {where}", marks=stage.marks)
 
 
-def tell_skipped(skipped: Sequence[str], messages: Messages) -> None:
+def report_skipped(skipped: Sequence[str], messages: Messages) -> None:
     """Tell what of the input was passed over since it cannot be read."""
     if skipped:
         messages.note(f"passed over: {few(skipped)}", skipped=len(skipped))
 
 
-def tell_rows_out(stage: PlannedStage, rows: int, messages: Messages) -> None:
+def report_rows_out(stage: StagePlan, rows: int, messages: Messages) -> None:
     """Tell how many rows a window will write, where it gives rows several times and that is known beforehand."""
     found = rows_out(stage.plan, rows)
     if found is not None and found > rows:
         messages.note(f"{stage.plan.spec} with --emit rows makes {found:,} rows of {rows:,}", rows_out=found)
 
 
-def tell_outcome(asked: Asked, ran: Sequence[RanStage], seconds: float, messages: Messages) -> None:
+def report_outcome(asked: JobRequest, ran: Sequence[StageRun], seconds: float, messages: Messages) -> None:
     """Tell what the run noticed, what each of several stages came to, and the closing summary.
 
     That has the rows that the first stage read, the windows that the last gave, and the rest of all stages together.
     ``seconds``: what the whole run took.
     """
     for each in ran:
-        _tell_noticed(asked, each, messages)
+        _report_findings(asked, each, messages)
     if len(ran) > 1:
         for each in ran:
-            _tell_stage(asked, each, messages)
+            _report_stage(asked, each, messages)
     rows, windows = ran[0].outcome.counts.rows_in, ran[-1].outcome.windows
     counts = sum((each.outcome.counts for each in ran), Counts())
     see = "" if len(ran) > 1 else "see _rejected" if asked.stdout is None else "which a folder as OUT would keep"
-    words = [*_account(rows, windows, counts, see), f"{seconds:.1f} s", f"{many(round(rows / seconds), 'row')}/s"]
+    words = [*_account(rows, windows, counts, see), f"{seconds:.1f} s", f"{count_of(round(rows / seconds), 'row')}/s"]
     output = asked.job.output if asked.stdout is None else "stdout"
     messages.summary(
         f"{', '.join(words)} -> {output}",
@@ -71,24 +71,24 @@ def tell_outcome(asked: Asked, ran: Sequence[RanStage], seconds: float, messages
     )
 
 
-def _tell_noticed(asked: Asked, ran: RanStage, messages: Messages) -> None:
-    outcome, which = ran.outcome, about(asked, ran.stage.name)
+def _report_findings(asked: JobRequest, ran: StageRun, messages: Messages) -> None:
+    outcome, which = ran.outcome, stage_prefix(asked, ran.stage.name)
     phases = ", ".join(f"{phase} {spent:.1f} s" for phase, spent in outcome.seconds.items())
     messages.detail(f"{which}{outcome.chunks} chunks, {outcome.slices} slices; {phases}", phases=outcome.seconds)
     if outcome.falls:
         messages.note(
-            f"{which}the window's attribute goes down {many(outcome.falls, 'time')} in arrival order; "
-            + as_asked(asked, "if that is not meant, say --order-by COLUMN"),
+            f"{which}the window's attribute goes down {count_of(outcome.falls, 'time')} in arrival order; "
+            + with_stage_keys(asked, "if that is not meant, say --order-by COLUMN"),
             falls=outcome.falls,
         )
 
 
-def _tell_stage(asked: Asked, ran: RanStage, messages: Messages) -> None:
-    counts, windows, shown = ran.outcome.counts, ran.outcome.windows, ran.route.output.place.shown
+def _report_stage(asked: JobRequest, ran: StageRun, messages: Messages) -> None:
+    counts, windows, shown = ran.outcome.counts, ran.outcome.windows, ran.stage_output.output.place.shown
     shown = "stdout" if shown == asked.stdout else shown
-    see = "which a folder as OUT would keep" if shown == "stdout" else f"see {shown}/{ran.route.sink.rejects_in}"
-    text = about(asked, ran.stage.name) + ", ".join(_account(counts.rows_in, windows, counts, see))
-    output = shown if ran.route.is_own else None
+    see = "which a folder as OUT would keep" if shown == "stdout" else f"see {shown}/{ran.stage_output.sink.rejects_in}"
+    text = stage_prefix(asked, ran.stage.name) + ", ".join(_account(counts.rows_in, windows, counts, see))
+    output = shown if ran.stage_output.is_own else None
     fields = _fields(counts.rows_in, windows, counts)
     messages.note(text + (f" -> {output}" if output else ""), stage=ran.stage.name, **fields, output=output)
 
@@ -96,8 +96,8 @@ def _tell_stage(asked: Asked, ran: RanStage, messages: Messages) -> None:
 def _account(rows: int, windows: int, counts: Counts, see: str) -> list[str]:
     """An account in words, of ``rows`` that came in and ``windows`` that came out; ``see``: where the rejects are."""
     rejected = sum(counts.rejected.values())
-    words = [f"{many(rows, 'row')} in", f"{many(windows, 'window')} out"]
-    words += [f"{rejected:,} rejected" + (f" ({by_reason(counts.rejected)})" if rejected else "")]
+    words = [f"{count_of(rows, 'row')} in", f"{count_of(windows, 'window')} out"]
+    words += [f"{rejected:,} rejected" + (f" ({reason_counts(counts.rejected)})" if rejected else "")]
     words += [see] if rejected and see else []
     words += [f"{counts.filtered:,} in no window"] if counts.filtered else []
     words += [f"{counts.dropped_at_end:,} dropped at the end"] if counts.dropped_at_end else []

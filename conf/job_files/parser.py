@@ -17,12 +17,12 @@ from ...windowing.errors import ConfigError
 from ...windowing.language.spec import column_text
 from ...windowing.support.suggest import nearest, short
 from ..job import SHARED_KEYS, SINGLE_KEYS
-from ..problems import At, Mistake, place
+from ..problems import Location, Problem, location
 from .path_variables import expanded
 from .schema import file_schema, types_of
-from .yaml_nodes import found, kind_of, read_root, text_of
+from .yaml_nodes import describe, kind_of, read_root, text_of
 
-_WORDS = {
+_TYPE_NAMES = {
     "string": "text",
     "array": "a list of texts",
     "object": "a mapping",
@@ -31,7 +31,7 @@ _WORDS = {
     "boolean": "true or false",
 }
 _PATHS = ("input", "output", "state")
-_MEANT = {  # what people write who think of other tools
+_SYNONYMS = {  # what people write who think of other tools
     "aggregate": "agg", "aggregates": "agg", "aggregations": "agg", "columns": "schema", "types": "schema",
     "keys": "key", "partition_by": "key", "order": "order_by", "sort": "sort_by", "group": "group_by",
     "in": "input", "inputs": "input", "source": "input", "out": "output", "outputs": "output", "spec": "window",
@@ -48,10 +48,10 @@ class JobFile:
 
     path: str
     values: dict[str, Any] = field(default_factory=dict)
-    lines: dict[At, int] = field(default_factory=dict)
-    mistakes: list[Mistake] = field(default_factory=list)
+    lines: dict[Location, int] = field(default_factory=dict)
+    problems: list[Problem] = field(default_factory=list)
 
-    def line(self, at: At) -> int:
+    def line(self, at: Location) -> int:
         """Return the line of what stands at a place, or of what it stands in."""
         return next((self.lines[at[:count]] for count in range(len(at), 0, -1) if at[:count] in self.lines), 1)
 
@@ -71,44 +71,46 @@ def read_job_file(path: str) -> JobFile:
     return file
 
 
-def _keys(root: yaml.MappingNode, at: At, known: Mapping[str, Any], file: JobFile) -> Iterator[tuple[str, yaml.Node]]:
+def _keys(
+    root: yaml.MappingNode, at: Location, known: Mapping[str, Any], file: JobFile
+) -> Iterator[tuple[str, yaml.Node]]:
     """Yield the known keys of a mapping, each once."""
     seen: dict[str, int] = {}
     for key_node, node in root.value:
         key, line = str(key_node.value), key_node.start_mark.line + 1
         if key in seen:
             error = ConfigError(f"key {key!r} stands in line {seen[key]}, too", "say it once")
-            file.mistakes.append(Mistake((*at, key), line, error, named=False))
+            file.problems.append(Problem((*at, key), line, error, named=False))
         elif key not in known:
-            file.mistakes.append(Mistake((*at, key), line, _unknown(key, at, known), named=False))
+            file.problems.append(Problem((*at, key), line, _unknown(key, at, known), named=False))
         else:
             yield key, node
         seen.setdefault(key, line)
 
 
-def _unknown(key: str, at: At, known: Mapping[str, Any]) -> ConfigError:
-    where = f" in {place(at)}" if at else ""
+def _unknown(key: str, at: Location, known: Mapping[str, Any]) -> ConfigError:
+    where = f" in {location(at)}" if at else ""
     if at and key in file_schema()["properties"]:
         return ConfigError(f"key {key!r}{where} is of the whole job", "say it beside stages")
-    near = nearest(key, [*known, *_MEANT])
-    meant = _MEANT.get(near, near) if near else None
+    near = nearest(key, [*known, *_SYNONYMS])
+    meant = _SYNONYMS.get(near, near) if near else None
     do = f"did you mean {meant!r}?" if meant in known else "wincli schema tells all keys"
     return ConfigError(f"unknown key {key!r}{where}", do)
 
 
 def _stages(node: yaml.Node, keys: Mapping[str, Any], file: JobFile) -> list[dict[str, Any]]:
     if not isinstance(node, yaml.SequenceNode) or not node.value:
-        what = "is empty" if isinstance(node, yaml.SequenceNode) else f"must be a list of windows, not {found(node)}"
+        what = "is empty" if isinstance(node, yaml.SequenceNode) else f"must be a list of windows, not {describe(node)}"
         _wrong(("stages",), node, file, what, "write each as - window: SPEC")
         return []
     return [_stage(("stages", index), each, keys, file) for index, each in enumerate(node.value)]
 
 
-def _stage(at: At, node: yaml.Node, keys: Mapping[str, Any], file: JobFile) -> dict[str, Any]:
+def _stage(at: Location, node: yaml.Node, keys: Mapping[str, Any], file: JobFile) -> dict[str, Any]:
     values: dict[str, Any] = {}
     file.lines[at] = node.start_mark.line + 1
     if not isinstance(node, yaml.MappingNode):
-        _wrong(at, node, file, f"must be keys and values, not {found(node)}", "write it as - window: SPEC")
+        _wrong(at, node, file, f"must be keys and values, not {describe(node)}", "write it as - window: SPEC")
         return values
     for key, value in _keys(node, at, keys, file):
         file.lines[(*at, key)] = value.start_mark.line + 1
@@ -122,13 +124,13 @@ def _check_beside(file: JobFile) -> None:
         if (key,) in file.lines and key not in SHARED_KEYS:
             file.values.pop(key, None)
             error = ConfigError(f"key {key!r} is of a single window, and there are stages", "say it in a stage")
-            file.mistakes.append(Mistake((key,), file.lines[(key,)], error, named=False))
+            file.problems.append(Problem((key,), file.lines[(key,)], error, named=False))
 
 
 # Values
 
 
-def _put(values: dict[str, Any], at: At, node: yaml.Node, schema: Mapping[str, Any], file: JobFile) -> None:
+def _put(values: dict[str, Any], at: Location, node: yaml.Node, schema: Mapping[str, Any], file: JobFile) -> None:
     """Put the value of a key where it belongs if it is of a type that the key may have."""
     types = types_of(schema)
     value: Any = None
@@ -140,27 +142,27 @@ def _put(values: dict[str, Any], at: At, node: yaml.Node, schema: Mapping[str, A
         value = _mapping(at, node, types_of(schema["additionalProperties"]), file)
     else:
         do = _quotes(types) if node.flow_style else None  # {date} or [a] may be meant as text
-        _wrong(at, node, file, f"must be {_of(types)}, not {found(node)}", do)
+        _wrong(at, node, file, f"must be {_of(types)}, not {describe(node)}", do)
     if value is not None:
         values[str(at[-1])] = value
 
 
-def _item(at: At, node: yaml.Node, types: tuple[str, ...], file: JobFile) -> Any:
+def _item(at: Location, node: yaml.Node, types: tuple[str, ...], file: JobFile) -> Any:
     file.lines[at] = node.start_mark.line + 1
     if not isinstance(node, yaml.ScalarNode):
-        _wrong(at, node, file, f"must be {_of(types)}, not {found(node)}", None)
+        _wrong(at, node, file, f"must be {_of(types)}, not {describe(node)}", None)
         return ""
     got = _scalar(at, node, types, file)
     return "" if got is None else got
 
 
-def _scalar(at: At, node: yaml.ScalarNode, types: tuple[str, ...], file: JobFile) -> Any:
+def _scalar(at: Location, node: yaml.ScalarNode, types: tuple[str, ...], file: JobFile) -> Any:
     """Return text, a whole number or a boolean, or None after a mistake. A number stays text where texts may stand."""
     kind = kind_of(node)
     if kind == "null":
         _wrong(at, node, file, "has no value", "give it one, or leave it out")
     elif kind not in types and not (kind == "integer" and "number" in types):
-        told = found(node, at[0] == "spark_conf")
+        told = describe(node, at[0] == "spark_conf")
         _wrong(at, node, file, f"must be {_of(types)}, not {told}", _quotes(types))
     elif kind == "boolean":
         return yaml.SafeLoader.bool_values[node.value.lower()]
@@ -175,7 +177,7 @@ def _scalar(at: At, node: yaml.ScalarNode, types: tuple[str, ...], file: JobFile
     return None
 
 
-def _text(at: At, node: yaml.ScalarNode, file: JobFile) -> str | None:
+def _text(at: Location, node: yaml.ScalarNode, file: JobFile) -> str | None:
     """The text as it stands, of a path with what the home folder and variables are put in."""
     key = next(step for step in reversed(at) if isinstance(step, str))
     if key not in _PATHS:
@@ -191,7 +193,7 @@ def _quotes(types: tuple[str, ...]) -> str | None:
     return "put it in quotes" if "string" in types else None
 
 
-def _mapping(at: At, node: yaml.MappingNode, types: tuple[str, ...], file: JobFile) -> Any:
+def _mapping(at: Location, node: yaml.MappingNode, types: tuple[str, ...], file: JobFile) -> Any:
     """Aggregates and column types as the texts that flags give; settings of Spark as texts by name."""
     known = {str(key.value): None for key, _ in node.value}
     items = list(_keys(node, at, known, file))
@@ -208,9 +210,9 @@ def _column(name: str) -> str:
     return '"' + name.replace('"', '""') + '"' if re.search(r'[,:"]|^\s|\s$', name) else name
 
 
-def _wrong(at: At, node: yaml.Node, file: JobFile, what: str, do: str | None) -> None:
-    file.mistakes.append(Mistake(at, node.start_mark.line + 1, ConfigError(what, do)))
+def _wrong(at: Location, node: yaml.Node, file: JobFile, what: str, do: str | None) -> None:
+    file.problems.append(Problem(at, node.start_mark.line + 1, ConfigError(what, do)))
 
 
 def _of(types: tuple[str, ...]) -> str:
-    return " or ".join(_WORDS[each] for each in types)
+    return " or ".join(_TYPE_NAMES[each] for each in types)

@@ -14,12 +14,17 @@ from ...windowing.support.suggest import nearest, short
 _DEPTH = 20
 _TAG = "tag:yaml.org,2002:"
 _KINDS = {"str": "string", "timestamp": "string", "int": "integer", "float": "number", "bool": "boolean"}
-_FOUND = {"string": "the text", "integer": "the number", "number": "the number", "boolean": "the yes-or-no value"}
+_SCALAR_NAMES = {
+    "string": "the text",
+    "integer": "the number",
+    "number": "the number",
+    "boolean": "the yes-or-no value",
+}
 
 
 def read_root(path: str) -> yaml.MappingNode:
     """Read the keys and values of a file. Raises `ConfigError` with the line where there are none."""
-    root = _parsed(path, _text(path))
+    root = _parse(path, _text(path))
     _refuse_cut(path, root)
     if not isinstance(root, yaml.MappingNode):
         line = root.start_mark.line + 1
@@ -40,7 +45,7 @@ def text_of(node: yaml.ScalarNode) -> str:
     return str(node.value).rstrip("\n").replace("\n", " ") if "\n" in node.value else str(node.value)
 
 
-def found(node: yaml.Node, is_secret: bool = False) -> str:
+def describe(node: yaml.Node, is_secret: bool = False) -> str:
     """Return words for what stands there, as in ``must be text, not ...``; a text that may be secret is not told."""
     if isinstance(node, yaml.SequenceNode):
         return "a list"
@@ -48,7 +53,7 @@ def found(node: yaml.Node, is_secret: bool = False) -> str:
         return "a mapping"
     kind = kind_of(node)
     value = MASK if is_secret else short(node.value)
-    return "nothing" if kind == "null" else f"{_FOUND.get(kind, kind)} {value}"
+    return "nothing" if kind == "null" else f"{_SCALAR_NAMES.get(kind, kind)} {value}"
 
 
 def _text(path: str) -> str:
@@ -63,7 +68,7 @@ def _text(path: str) -> str:
         raise ConfigError(f"job file {path} cannot be read: {error.strerror}", do) from None
 
 
-def _parsed(path: str, text: str) -> yaml.Node:
+def _parse(path: str, text: str) -> yaml.Node:
     try:
         root = yaml.compose(text, Loader=yaml.SafeLoader)
     except yaml.MarkedYAMLError as error:

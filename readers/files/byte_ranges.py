@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from ...windowing.errors import InputError
 from .file import BadContentError, Located
-from .listing import Found
+from .listing import ListedFile
 
 WHOLE = -1  # the end of a range that is read as a stream to the end of its file
 MAX_RECORD = 256 << 20
@@ -32,7 +32,7 @@ class Range:
     stop: int
 
 
-def cut_files(files: Sequence[Found], split_bytes: int, as_stream: Callable[[Located], bool]) -> list[Range]:
+def cut_files(files: Sequence[ListedFile], split_bytes: int, as_stream: Callable[[Located], bool]) -> list[Range]:
     """Cut each file into ranges of ``split_bytes``; files that are read as streams, and empty ones, are one range."""
     ranges: list[Range] = []
     for index, file in enumerate(files):

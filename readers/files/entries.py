@@ -14,7 +14,7 @@ from pathlib import Path
 from pyarrow import fs
 
 from ...windowing.errors import printable
-from .file import Located, naming, version_of
+from .file import Located, input_errors, version_of
 
 FILE = "a file"
 FOLDER = "a folder"
@@ -50,7 +50,7 @@ class Entry:
 def entry_at(place: Located) -> Entry | None:
     """Return what stands at a path, links followed; None where nothing does. Raises `InputError`."""
     name = place.path.rpartition("/")[2]
-    with naming(place.shown):
+    with input_errors(place.shown):
         if not place.is_local:
             info = place.fs.get_file_info(place.path)
             return None if info.type == fs.FileType.NotFound else _of_store(info)
@@ -66,7 +66,7 @@ def entry_at(place: Located) -> Entry | None:
 
 def entries(place: Located) -> list[Entry]:
     """Return what stands right in a folder, sorted by name. Raises `InputError`."""
-    with naming(place.shown):
+    with input_errors(place.shown):
         if not place.is_local:
             selector = fs.FileSelector(place.path, recursive=False, allow_not_found=True)
             found = [_of_store(info) for info in place.fs.get_file_info(selector)]
@@ -77,7 +77,7 @@ def entries(place: Located) -> list[Entry]:
 
 def all_below(place: Located) -> Iterator[tuple[str, Entry]]:
     """Yield what stands anywhere below a folder of a store, each with its path below. Raises `InputError`."""
-    with naming(place.shown):
+    with input_errors(place.shown):
         infos = place.fs.get_file_info(fs.FileSelector(place.path, recursive=True))
     for info in infos:
         yield info.path[len(place.path) :].lstrip("/"), _of_store(info)
@@ -89,7 +89,7 @@ def _scanned(place: Located) -> Iterator[Entry]:
             try:
                 yield _of_name(found)
             except OSError:
-                with naming(f"{place.shown.rstrip('/')}/{printable(found.name)}"):
+                with input_errors(f"{place.shown.rstrip('/')}/{printable(found.name)}"):
                     raise
 
 

@@ -56,7 +56,7 @@ class Located:
     def check(self) -> None:
         """Raise `InputError` where size or time of the file are not those that were listed, or it is gone."""
         if self.size is not None:
-            with naming(self.shown):
+            with input_errors(self.shown):
                 self._compare(*self._version())
 
     @property
@@ -130,11 +130,11 @@ def _check_folder(files: Sequence[Located]) -> None:
     if len(files) <= _FEW or any(file.fs != first.fs for file in files):
         _check_each(files)
         return
-    with naming(first.shown):
+    with input_errors(first.shown):
         selector = fs.FileSelector(first.path.rpartition("/")[0], allow_not_found=True)
         there = {info.path: info for info in first.fs.get_file_info(selector)}
     for file in files:
-        with naming(file.shown):
+        with input_errors(file.shown):
             if file.path not in there:
                 raise FileNotFoundError(file.path)
             file._compare(*version_of(there[file.path]))
@@ -150,7 +150,7 @@ class BadContentError(Exception):
 
 
 @contextmanager
-def naming(file: str, what: str = "") -> Iterator[None]:
+def input_errors(file: str, what: str = "") -> Iterator[None]:
     """Turn errors of the operating system and of Arrow into an `InputError` that names ``file``."""
     try:
         yield

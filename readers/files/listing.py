@@ -21,13 +21,13 @@ from .entries import FILE, FOLDER, LEADS_NOWHERE, NOT_ALLOWED, entries
 from .file import Located
 from .walk import MANIFEST, Spot, check_values, is_hidden, matching, spot_at, walk
 
-__all__ = ["MANIFEST", "Found", "Listing", "NoFilesError", "list_files", "list_folders"]
+__all__ = ["MANIFEST", "ListedFile", "Listing", "NoFilesError", "list_files", "list_folders"]
 
 _MAGIC = re.compile(r"[*?\[]")
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class ListedFile:
     """A listed file: its size in bytes, its time (ISO 8601, UTC), and ``below``.
 
     ``below`` is its path under the base it is in, else under the given folder, or under the part of a glob before the
@@ -47,8 +47,8 @@ class Listing:
     ``skipped``: what was passed over since it cannot be read, and why.
     """
 
-    files: tuple[Found, ...]
-    manifests: tuple[Found, ...]
+    files: tuple[ListedFile, ...]
+    manifests: tuple[ListedFile, ...]
     skipped: tuple[str, ...] = ()
 
 
@@ -79,9 +79,13 @@ def list_files(paths: Sequence[str], bases: Sequence[str] = (), *, skip_unreadab
             raise _unreadable(list(odd.values()))
         if len(good) == before:
             raise NoFilesError(f"{printable(path)} holds no files", "names that begin with _ or . are passed over")
-    spots = _once(good)
-    files = tuple(_based(_found(spot), roots) for spot in spots if not _is_manifest(spot))
-    return Listing(files, tuple(_based(_found(spot), roots) for spot in spots if _is_manifest(spot)), (*odd.values(),))
+    spots = _distinct_files(good)
+    files = tuple(_relative_to_base(_listed_file(spot), roots) for spot in spots if not _is_manifest(spot))
+    return Listing(
+        files,
+        tuple(_relative_to_base(_listed_file(spot), roots) for spot in spots if _is_manifest(spot)),
+        (*odd.values(),),
+    )
 
 
 def list_folders(path: str, *, skip_unreadable: bool = False) -> tuple[str, ...]:
@@ -122,7 +126,7 @@ def _is_manifest(spot: Spot) -> bool:
     return spot.below.endswith(MANIFEST)
 
 
-def _once(spots: Iterable[Spot]) -> list[Spot]:
+def _distinct_files(spots: Iterable[Spot]) -> list[Spot]:
     """Return each real file once, under its own path where there is one, by path.
 
     Raises `InputError` for a file that has two names of its own: nobody can tell whether its rows should count twice.
@@ -155,7 +159,7 @@ def _refuse_twins(by_real: Mapping[str, Spot]) -> None:
             raise InputError(what, "name one of them, or make the other a copy")
 
 
-def _based(found: Found, bases: Sequence[Located]) -> Found:
+def _relative_to_base(found: ListedFile, bases: Sequence[Located]) -> ListedFile:
     for base in bases:
         head = f"{base.path.rstrip('/')}/"
         if found.place.path.startswith(head) and base.fs.equals(found.place.fs):
@@ -166,14 +170,14 @@ def _based(found: Found, bases: Sequence[Located]) -> Found:
 def _under(path: str) -> Iterator[Spot]:
     """Yield what lies under a path or glob and is no folder."""
     if _MAGIC.search(path) and "://" in path:  # a wildcard is no part of an address
-        yield from _matched(path)
+        yield from _match_glob(path)
         return
     root = _root(path)
     spot = spot_at(root)
     if spot is not None:
         yield from walk(spot if spot.entry.kind == FOLDER else replace(spot, below=root.path.rpartition("/")[2]))
     elif _MAGIC.search(path):
-        yield from _matched(path)
+        yield from _match_glob(path)
     else:
         raise _missing(path, root)
 
@@ -190,13 +194,13 @@ def _root(path: str) -> Located:
     return Located(filesystem, inner.rstrip("/") or inner, redacted_path(path))
 
 
-def _found(spot: Spot) -> Found:
+def _listed_file(spot: Spot) -> ListedFile:
     entry = spot.entry
     mtime = None if entry.mtime_ns is None else datetime.fromtimestamp(entry.mtime_ns / 1e9, UTC).isoformat()
-    return Found(spot.place, entry.size, mtime, spot.below)
+    return ListedFile(spot.place, entry.size, mtime, spot.below)
 
 
-def _matched(pattern: str) -> Iterator[Spot]:
+def _match_glob(pattern: str) -> Iterator[Spot]:
     """Yield what a glob matches, name by name; a folder that matches stands for all below it."""
     magic = _MAGIC.search(pattern)
     start = pattern.rfind("/", 0, magic.start() if magic else 0) + 1

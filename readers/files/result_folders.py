@@ -10,10 +10,10 @@ import pyarrow as pa
 
 from ...windowing.errors import DamagedError, InputError
 from ...windowing.ports import OWN, StreamInfo
-from ...windowing.support.checksum import read_object, unsealed
+from ...windowing.support.checksum import read_object, unseal
 from ..schema.types import arrow_type
-from .file import Located, naming
-from .listing import MANIFEST, Found, Listing
+from .file import Located, input_errors
+from .listing import MANIFEST, ListedFile, Listing
 
 STREAM_COLUMN = "_stream"
 
@@ -26,7 +26,7 @@ class Result:
     """
 
     shown: str
-    files: tuple[Found, ...]
+    files: tuple[ListedFile, ...]
     rows: tuple[int, ...]
     types: Mapping[str, pa.DataType]
     stream: StreamInfo | None
@@ -39,7 +39,7 @@ class Files:
     ``rows``: how many those of results have, by path.
     """
 
-    files: tuple[Found, ...]
+    files: tuple[ListedFile, ...]
     ordinals: tuple[int, ...] | None
     types: Mapping[str, pa.DataType]
     stream: StreamInfo | None
@@ -76,12 +76,12 @@ def _agreed(told: Sequence[Mapping[str, pa.DataType]]) -> dict[str, pa.DataType]
     return {name: kinds.pop() for name, kinds in every.items() if len(kinds) == 1}
 
 
-def _sorted(files: Sequence[Found], order: str) -> tuple[Found, ...]:
+def _sorted(files: Sequence[ListedFile], order: str) -> tuple[ListedFile, ...]:
     by_time = order == "mtime"
     return tuple(sorted(files, key=lambda f: (f.mtime or "" if by_time else "", f.place.path)))
 
 
-def _check_agree(results: Sequence[Result], others: Sequence[Found]) -> None:
+def _check_agree(results: Sequence[Result], others: Sequence[ListedFile]) -> None:
     first = results[0]
     for other in results[1:]:
         if other.stream != first.stream:
@@ -94,7 +94,7 @@ def _check_agree(results: Sequence[Result], others: Sequence[Found]) -> None:
         )
 
 
-def _result(manifest: Found, listing: Listing) -> Result:
+def _result(manifest: ListedFile, listing: Listing) -> Result:
     """Read one manifest. Raises `InputError` where it does not read, or names a part that is not there as it says."""
     shown = manifest.place.shown.removesuffix(MANIFEST).rstrip("/")
     folder = manifest.place.path.removesuffix(MANIFEST)
@@ -117,10 +117,10 @@ def _result(manifest: Found, listing: Listing) -> Result:
 
 
 def _content(place: Located) -> dict[str, Any]:
-    with naming(place.shown), place.open_stream() as stream:
+    with input_errors(place.shown), place.open_stream() as stream:
         text = stream.read()
     try:
-        return unsealed(read_object(text))
+        return unseal(read_object(text))
     except ValueError as error:
         raise _unreadable(place, str(error)) from error
 

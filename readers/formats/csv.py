@@ -13,15 +13,15 @@ import pyarrow as pa
 from ...windowing.errors import InputError
 from ...windowing.ports import Split
 from ..files.byte_ranges import WHOLE, Range, last_line_end, line_start, stream_pieces
-from ..files.file import Located, has_changed, naming
+from ..files.file import Located, has_changed, input_errors
 from ..schema.kinds import Kind, join
 from ..schema.types import Int64s
 from ..text.record_bounds import Dialect, Tally, locate, tally
 from ..text.records import Records
 from .csv_header import Header, read_header
 from .csv_parse import infer_csv, read_typed
-from .split_rows import Portion, Request, drop_misfits, first_detail, join_portions, text_rejects
-from .text_splits import Stretch
+from .split_rows import ReadRequest, SplitRows, concatenate_splits, drop_type_errors, first_detail, text_rejects
+from .text_splits import ScannedRange
 
 _STEP = 16 << 20
 _NOTHING = Header((), 0, 0)
@@ -45,15 +45,15 @@ class CsvReader:
         tabs = self.delimiter == "," and name.lower().endswith(".tsv")
         return Dialect("\t" if tabs else self.delimiter, self.multiline)
 
-    def scan(self, piece: Range) -> Stretch | InputError:
+    def scan(self, piece: Range) -> ScannedRange | InputError:
         """Count the records of a range and find the kinds of its columns. Errors are returned, not raised."""
         try:
-            with naming(piece.place.shown):
+            with input_errors(piece.place.shown):
                 return self._scan_stream(piece) if piece.stop == WHOLE else self._scan_range(piece)
         except InputError as error:
             return error
 
-    def _scan_range(self, piece: Range) -> Stretch:
+    def _scan_range(self, piece: Range) -> ScannedRange:
         dialect = self.dialect(piece.place)
         with piece.place.open_file() as file:
             size = file.size()
@@ -63,9 +63,9 @@ class CsvReader:
             )
             data = file.read_at(stop - start, start)
         counts, kinds = self._survey(data, dialect, header.names)
-        return _stretch(piece.file, (start, stop), header, len(data), counts, kinds)
+        return _scanned_range(piece.file, (start, stop), header, len(data), counts, kinds)
 
-    def _scan_stream(self, piece: Range) -> Stretch:
+    def _scan_stream(self, piece: Range) -> ScannedRange:
         dialect = self.dialect(piece.place)
         counts, kinds, nbytes = Tally(0, 0, 0, -1, 0), dict[str, Kind](), 0
         with piece.place.open_stream() as stream:
@@ -75,7 +75,7 @@ class CsvReader:
                 counts = _added(counts, more)
                 kinds = {name: join(kinds.get(name, 0), kind) for name, kind in found.items()} or kinds
                 nbytes += len(data)
-        return _stretch(piece.file, (0, WHOLE), header, nbytes, counts, kinds)
+        return _scanned_range(piece.file, (0, WHOLE), header, nbytes, counts, kinds)
 
     def _survey(self, data: bytes, dialect: Dialect, names: Sequence[str]) -> tuple[Tally, dict[str, Kind]]:
         counts = tally(data, dialect, len(names))
@@ -85,26 +85,26 @@ class CsvReader:
         clean = _well_formed(data, locate(data, dialect), len(names))[0] if counts.wrong else data
         return counts, infer_csv(clean, dialect, names, wanted)
 
-    def read(self, place: Located, split: Split, request: Request) -> Portion:
+    def read(self, place: Located, split: Split, request: ReadRequest) -> SplitRows:
         """Read the wanted columns of a split; rows that do not parse, or have too many or few fields, are rejects."""
         if not request.types and not split.place[3]:
-            return Portion(pa.table({}), np.arange(split.rows, dtype=np.int64))
+            return SplitRows(pa.table({}), np.arange(split.rows, dtype=np.int64))
         dialect, base, line = self.dialect(place), 0, split.place[2]
-        portions: list[tuple[int, Portion]] = []
-        with naming(place.shown):
+        portions: list[tuple[int, SplitRows]] = []
+        with input_errors(place.shown):
             for data in self._pieces(place, split):
                 counts = tally(data, dialect, len(request.names))
                 portions.append((base, _read_piece(data, counts, line, dialect, request)))
                 base, line = base + counts.rows, line + counts.lines
         if base != split.rows:
             raise has_changed(place.shown)
-        return join_portions(portions, request.schema)
+        return concatenate_splits(portions, request.schema)
 
     def lines(self, place: Located, split: Split, offsets: Int64s) -> Int64s:
         """Return the lines that the records at ``offsets`` of a split begin in."""
         dialect, base, line = self.dialect(place), 0, split.place[2]
         found: list[Int64s] = [np.empty(0, np.int64)]
-        with naming(place.shown):
+        with input_errors(place.shown):
             for data in self._pieces(place, split):
                 records = locate(data, dialect)
                 rows = len(records.lines)
@@ -156,7 +156,7 @@ def _well_formed(data: bytes, records: Records, width: int) -> tuple[bytes, Int6
     return records.without(data, np.flatnonzero(~right)), np.flatnonzero(right)
 
 
-def _read_piece(data: bytes, counts: Tally, line: int, dialect: Dialect, request: Request) -> Portion:
+def _read_piece(data: bytes, counts: Tally, line: int, dialect: Dialect, request: ReadRequest) -> SplitRows:
     """Read one piece whose first line is ``line``."""
     width = len(request.names)
     records = locate(data, dialect) if counts.wrong else None
@@ -167,17 +167,19 @@ def _read_piece(data: bytes, counts: Tally, line: int, dialect: Dialect, request
         for row in np.flatnonzero(records.fields != width):
             details[int(row)] = f"{records.fields[row]} fields where the header has {width}"
     table, misfits = read_typed(piece, dialect, request.names, request.types)
-    table, bad = drop_misfits(table, misfits)
+    table, bad = drop_type_errors(table, misfits)
     if bad is not None:
         details |= {int(rows[at]): first_detail(misfits, int(at)) for at in np.flatnonzero(bad)}
         rows = rows[~bad]
-    return Portion(table, rows, text_rejects(data, records or locate(data, dialect), line, details) if details else ())
+    return SplitRows(
+        table, rows, text_rejects(data, records or locate(data, dialect), line, details) if details else ()
+    )
 
 
-def _stretch(
+def _scanned_range(
     file: int, place: tuple[int, int], header: Header, nbytes: int, counts: Tally, kinds: dict[str, Kind]
-) -> Stretch:
-    return Stretch(
+) -> ScannedRange:
+    return ScannedRange(
         file, *place, counts.rows, counts.wrong, counts.lines, header.lines, nbytes, counts.torn, header.names, kinds
     )
 

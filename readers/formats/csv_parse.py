@@ -14,7 +14,7 @@ from ..schema.types import ColumnType
 from ..text.record_bounds import Dialect, tally
 from ..values.casts import convert
 from ..values.text_casts import caster
-from .split_rows import Misfits
+from .split_rows import TypeErrors
 
 _TRUE = ["true", "True", "TRUE"]
 _FALSE = ["false", "False", "FALSE"]
@@ -78,7 +78,7 @@ def infer_csv(data: bytes, dialect: Dialect, names: Sequence[str], wanted: Seque
 
 def read_typed(
     data: bytes, dialect: Dialect, names: Sequence[str], want: Mapping[str, ColumnType]
-) -> tuple[pa.Table, list[Misfits]]:
+) -> tuple[pa.Table, list[TypeErrors]]:
     """Parse to exactly the wanted types; rows whose values do not fit are in the misfits, and null in the table."""
     if not want:
         return pa.table({}), []
@@ -93,7 +93,7 @@ def read_typed(
             column = pc.if_else(pc.equal(column, ""), pa.scalar(None, pa.string()), column)
         columns[name], mask = convert(column, kind)
         if mask is not None:
-            misfits.append(Misfits(name, kind, column, mask))
+            misfits.append(TypeErrors(name, kind, column, mask))
     return pa.table(columns), misfits
 
 
@@ -103,7 +103,7 @@ def _may_be_empty(kind: pa.DataType) -> bool:
 
 def _quick(data: bytes, dialect: Dialect, names: Sequence[str], want: Mapping[str, ColumnType]) -> pa.Table:
     """Parse straight to the types; where that fails, perhaps only because of numbers in empty quotes, once more."""
-    types = {name: _parsed_as(kind) for name, kind in want.items()}
+    types = {name: _parse_as(kind) for name, kind in want.items()}
     try:
         return parse_csv(data, dialect, names, types, list(want))
     except pa.ArrowInvalid:
@@ -118,7 +118,7 @@ def _quick(data: bytes, dialect: Dialect, names: Sequence[str], want: Mapping[st
         return table
 
 
-def _parsed_as(kind: ColumnType) -> pa.DataType:
+def _parse_as(kind: ColumnType) -> pa.DataType:
     """Return what the parser is asked for: text where it does not know the type or the format."""
     if kind.format is not None or caster(kind.type) is not None:
         return pa.string()

@@ -16,23 +16,23 @@ import pyarrow as pa
 from ..schema.infer import infer
 from ..schema.kinds import NOTHING, Kind, join
 from ..schema.types import ColumnType
-from ..text.json_lines import Lines, is_utf8, parse_lines
+from ..text.json_lines import JsonLines, is_utf8, parse_lines
 from ..values.casts import convert
 from .json_values import kinds_of_object, parse_object, texts_of
-from .split_rows import Misfits, first_detail
+from .split_rows import TypeErrors, first_detail
 
 _HEAD = 64 << 10
 _SMALL = 64
 
-_Block: TypeAlias = "tuple[int, pa.Table, list[Misfits]]"
+_Block: TypeAlias = "tuple[int, pa.Table, list[TypeErrors]]"
 
 
-def infer_lines(lines: Lines) -> dict[str, Kind]:
+def infer_lines(lines: JsonLines) -> dict[str, Kind]:
     """Return the kinds of all columns, in order of first appearance. Every line must be an object."""
     return _infer_block(lines, 0, len(lines)) if len(lines) else {}
 
 
-def infer_quickly(lines: Lines) -> dict[str, Kind] | None:
+def infer_quickly(lines: JsonLines) -> dict[str, Kind] | None:
     """Return the same at once, None where a line is no object or a column holds several kinds of values."""
     if not (len(lines) and is_utf8(lines.data) and lines.are_objects().all()):
         return None
@@ -42,17 +42,17 @@ def infer_quickly(lines: Lines) -> dict[str, Kind] | None:
         return None
 
 
-def _infer_block(lines: Lines, start: int, stop: int) -> dict[str, Kind]:
+def _infer_block(lines: JsonLines, start: int, stop: int) -> dict[str, Kind]:
     try:
         return _infer_whole(lines, start, stop)
     except pa.ArrowInvalid:
         if stop - start <= _SMALL:
-            return reduce(_joined, [kinds_of_object(row) for row in _objects(lines, start, stop)], {})
+            return reduce(_join_kinds, [kinds_of_object(row) for row in _objects(lines, start, stop)], {})
     half = (start + stop) // 2
-    return _joined(_infer_block(lines, start, half), _infer_block(lines, half, stop))
+    return _join_kinds(_infer_block(lines, start, half), _infer_block(lines, half, stop))
 
 
-def _infer_whole(lines: Lines, start: int, stop: int) -> dict[str, Kind]:
+def _infer_whole(lines: JsonLines, start: int, stop: int) -> dict[str, Kind]:
     beginning = int(np.searchsorted(lines.records.stops[start:stop], lines.records.starts[start] + _HEAD))
 
     def parse(
@@ -71,11 +71,11 @@ def _infer_whole(lines: Lines, start: int, stop: int) -> dict[str, Kind]:
     return infer(parse)
 
 
-def _joined(a: dict[str, Kind], b: dict[str, Kind]) -> dict[str, Kind]:
+def _join_kinds(a: dict[str, Kind], b: dict[str, Kind]) -> dict[str, Kind]:
     return {name: join(a.get(name, NOTHING), b.get(name, NOTHING)) for name in {**a, **b}}
 
 
-def read_typed(lines: Lines, want: Mapping[str, ColumnType]) -> tuple[pa.Table, dict[int, str]]:
+def read_typed(lines: JsonLines, want: Mapping[str, ColumnType]) -> tuple[pa.Table, dict[int, str]]:
     """Parse to exactly the wanted types; rows with a value that does not fit are named with what is wrong."""
     blocks = _read_block(lines, 0, len(lines), want) if len(lines) and want else []
     bad = {
@@ -88,7 +88,7 @@ def read_typed(lines: Lines, want: Mapping[str, ColumnType]) -> tuple[pa.Table, 
     return pa.concat_tables([table for _, table, _ in blocks] or [empty]), bad
 
 
-def _read_block(lines: Lines, start: int, stop: int, want: Mapping[str, ColumnType]) -> list[_Block]:
+def _read_block(lines: JsonLines, start: int, stop: int, want: Mapping[str, ColumnType]) -> list[_Block]:
     try:
         raw = _quick(lines, start, stop, want)
     except pa.ArrowInvalid:
@@ -100,18 +100,18 @@ def _read_block(lines: Lines, start: int, stop: int, want: Mapping[str, ColumnTy
     for name, kind in want.items():
         columns[name], mask = convert(raw[name], kind)
         if mask is not None:
-            misfits.append(Misfits(name, kind, raw[name], mask))
+            misfits.append(TypeErrors(name, kind, raw[name], mask))
     return [(start, pa.table(columns), misfits)]
 
 
-def _quick(lines: Lines, start: int, stop: int, want: Mapping[str, ColumnType]) -> pa.Table:
-    table = parse_lines(lines.block(start, stop), {name: _parsed_as(kind) for name, kind in want.items()}, others=False)
+def _quick(lines: JsonLines, start: int, stop: int, want: Mapping[str, ColumnType]) -> pa.Table:
+    table = parse_lines(lines.block(start, stop), {name: _parse_as(kind) for name, kind in want.items()}, others=False)
     if len(table) != stop - start:
         raise pa.ArrowInvalid("lines that are not one object each")
     return table
 
 
-def _parsed_as(kind: ColumnType) -> pa.DataType:
+def _parse_as(kind: ColumnType) -> pa.DataType:
     """Return what the parser is asked for: text for times, whose zones it would pass over."""
     if pa.types.is_duration(kind.type):
         return pa.int64()
@@ -121,10 +121,10 @@ def _parsed_as(kind: ColumnType) -> pa.DataType:
     return pa.string() if any(matches(kind.type) for matches in texts) else kind.type
 
 
-def _slow(lines: Lines, start: int, stop: int, want: Mapping[str, ColumnType]) -> dict[str, pa.ChunkedArray]:
+def _slow(lines: JsonLines, start: int, stop: int, want: Mapping[str, ColumnType]) -> dict[str, pa.ChunkedArray]:
     rows = _objects(lines, start, stop)
     return {name: texts_of([row.get(name) for row in rows]) for name in want}
 
 
-def _objects(lines: Lines, start: int, stop: int) -> list[dict[str, Any]]:
+def _objects(lines: JsonLines, start: int, stop: int) -> list[dict[str, Any]]:
     return [parse_object(lines.block(row, row + 1).decode(errors="replace")) for row in range(start, stop)]

@@ -13,14 +13,14 @@ import pyarrow as pa
 from ...windowing.errors import InputError
 from ...windowing.ports import Split
 from ..files.byte_ranges import WHOLE, Range, last_line_end, line_start, stream_pieces, without_bom
-from ..files.file import BadContentError, Located, has_changed, naming
+from ..files.file import BadContentError, Located, has_changed, input_errors
 from ..schema.kinds import NOTHING, Kind, join
 from ..schema.types import Int64s
-from ..text.json_lines import Lines, good_lines
+from ..text.json_lines import JsonLines, good_lines
 from ..text.record_bounds import locate_lines
 from .json_parse import infer_lines, infer_quickly, read_typed
-from .split_rows import Portion, Request, join_portions, text_rejects
-from .text_splits import Stretch
+from .split_rows import ReadRequest, SplitRows, concatenate_splits, text_rejects
+from .text_splits import ScannedRange
 
 _STEP = 16 << 20
 _LOOKED_AT = 1 << 16
@@ -35,34 +35,34 @@ class JsonReader:
         """Whether a file is read from start to end in one split."""
         return place.compression is not None
 
-    def scan(self, piece: Range) -> Stretch | InputError:
+    def scan(self, piece: Range) -> ScannedRange | InputError:
         """Count the lines of a range and find the kinds of its columns. Errors are returned, not raised."""
         try:
-            with naming(piece.place.shown):
+            with input_errors(piece.place.shown):
                 return _scan(piece)
         except InputError as error:
             return error
 
-    def read(self, place: Located, split: Split, request: Request) -> Portion:
+    def read(self, place: Located, split: Split, request: ReadRequest) -> SplitRows:
         """Read the wanted columns of a split; lines that are no object, or do not fit the types, are rejects."""
         torn, base, line = split.place[3], 0, split.place[2]
         if not request.types and not torn:
-            return Portion(pa.table({}), np.arange(split.rows, dtype=np.int64))
-        portions: list[tuple[int, Portion]] = []
-        with naming(place.shown):
+            return SplitRows(pa.table({}), np.arange(split.rows, dtype=np.int64))
+        portions: list[tuple[int, SplitRows]] = []
+        with input_errors(place.shown):
             for data in _pieces(place, *split.place[:2]):
                 portion, rows, line_ends = _read_piece(data, line, request, torn > 0)
                 portions.append((base, portion))
                 base, line = base + rows, line + line_ends
         if base != split.rows:
             raise has_changed(place.shown)
-        return join_portions(portions, request.schema)
+        return concatenate_splits(portions, request.schema)
 
     def lines(self, place: Located, split: Split, offsets: Int64s) -> Int64s:
         """Return the lines in the file of the rows at ``offsets`` of a split."""
         base, line = 0, split.place[2]
         found: list[Int64s] = [np.empty(0, np.int64)]
-        with naming(place.shown):
+        with input_errors(place.shown):
             for data in _pieces(place, *split.place[:2]):
                 records, line_ends = locate_lines(data)
                 rows = len(records.lines)
@@ -72,7 +72,7 @@ class JsonReader:
         return np.concatenate(found)
 
 
-def _scan(piece: Range) -> Stretch:
+def _scan(piece: Range) -> ScannedRange:
     start, stop = _bounds(piece)
     rows, bad, lines, nbytes, kinds = 0, 0, 0, 0, dict[str, Kind]()
     for data in _pieces(piece.place, start, stop):
@@ -82,7 +82,7 @@ def _scan(piece: Range) -> Stretch:
             raise BadContentError(what, "convert it, or pipe it through jq -c '.[]'")
         rows, bad, lines, nbytes = rows + count, bad + torn, lines + line_ends, nbytes + len(data)
         kinds = {name: join(kinds.get(name, NOTHING), found.get(name, NOTHING)) for name in {**kinds, **found}}
-    return Stretch(piece.file, start, stop, rows, bad, lines, nbytes=nbytes, kinds=kinds)
+    return ScannedRange(piece.file, start, stop, rows, bad, lines, nbytes=nbytes, kinds=kinds)
 
 
 def _is_array(data: bytes, rows: int) -> bool:
@@ -106,18 +106,18 @@ def _bounds(piece: Range) -> tuple[int, int]:
 def _survey(data: bytes) -> tuple[int, int, int, dict[str, Kind]]:
     """Return the rows of a piece, how many of them are no objects, its line ends, and the kinds of its columns."""
     records, line_ends = locate_lines(data)
-    quick = infer_quickly(Lines(data, records))
+    quick = infer_quickly(JsonLines(data, records))
     if quick is not None:
         return len(records.starts), 0, line_ends, quick
-    lines, torn = good_lines(Lines(data, records))
+    lines, torn = good_lines(JsonLines(data, records))
     return len(records.starts), len(torn), line_ends, infer_lines(lines)
 
 
-def _read_piece(data: bytes, line: int, request: Request, torn: bool) -> tuple[Portion, int, int]:
+def _read_piece(data: bytes, line: int, request: ReadRequest, torn: bool) -> tuple[SplitRows, int, int]:
     """Return what one piece holds, its rows, and its line ends; ``torn``: some of its lines are no objects."""
     records, line_ends = locate_lines(data)
     total = len(records.starts)
-    lines = Lines(data, records)
+    lines = JsonLines(data, records)
     all_lines, no_objects = lines, np.empty(0, np.int64)
     if torn or not lines.are_objects().all():
         lines, no_objects = good_lines(lines)
@@ -130,7 +130,7 @@ def _read_piece(data: bytes, line: int, request: Request, torn: bool) -> tuple[P
         kept = np.ones(len(rows), np.bool_)
         kept[list(misfits)] = False
         table, rows = table.filter(pa.array(kept)), rows[kept]
-    return Portion(table, rows, rejects), total, line_ends
+    return SplitRows(table, rows, rejects), total, line_ends
 
 
 def _pieces(place: Located, start: int, stop: int) -> Iterator[bytes]:

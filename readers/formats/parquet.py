@@ -14,12 +14,12 @@ import pyarrow.parquet as pq
 
 from ...windowing.errors import InputError
 from ...windowing.ports import Split
-from ..files.file import Located, has_changed, naming
-from ..files.listing import Found
+from ..files.file import Located, has_changed, input_errors
+from ..files.listing import ListedFile
 from ..schema.types import Int64s, plain
 from ..values.casts import convert
-from .split_rows import Misfits, Portion, Reject, Request, drop_misfits, first_detail
-from .text_splits import Plan
+from .split_rows import ReadRequest, Reject, SplitRows, TypeErrors, drop_type_errors, first_detail
+from .text_splits import TextPlan
 
 _THREADS = 8
 _SHORT = 1 << 16  # bytes of a column that are read as a dictionary, whatever they hold
@@ -33,7 +33,7 @@ class Footer:
     groups: tuple[tuple[int, int], ...]
 
 
-def plan_parquet(files: Sequence[Found], split_bytes: int) -> Plan:
+def plan_parquet(files: Sequence[ListedFile], split_bytes: int) -> TextPlan:
     """Read all footers and cut the files. Raises `InputError` naming the first file that is no whole Parquet."""
     with ThreadPoolExecutor(_THREADS) as pool:
         footers = list(pool.map(lambda file: _footer(file.place), files))
@@ -43,11 +43,11 @@ def plan_parquet(files: Sequence[Found], split_bytes: int) -> Plan:
         splits += _splits(footer, index, len(splits), base, split_bytes)
         base += sum(rows for rows, _ in footer.groups)
     shared: dict[pa.Schema, pa.Schema] = {}
-    return Plan(tuple(splits), tuple(shared.setdefault(f.schema, f.schema) for f in footers))
+    return TextPlan(tuple(splits), tuple(shared.setdefault(f.schema, f.schema) for f in footers))
 
 
 def _footer(place: Located) -> Footer:
-    with naming(place.shown, " as Parquet"), _open(place) as file:
+    with input_errors(place.shown, " as Parquet"), _open(place) as file:
         groups = tuple(
             (group.num_rows, group.total_byte_size)
             for group in map(file.metadata.row_group, range(file.num_row_groups))
@@ -110,14 +110,14 @@ class ParquetReader:
     Of the text columns to be dictionary encoded those come plain that are stored so, since hardly a value repeats.
     """
 
-    def read(self, place: Located, split: Split, request: Request) -> Portion:
+    def read(self, place: Located, split: Split, request: ReadRequest) -> SplitRows:
         """Read the wanted columns; a row with a value that cannot be cast to the type asked for is a reject."""
         rows = np.arange(split.rows, dtype=np.int64)
         want = request.types
         if not want:
-            return Portion(pa.table({}), rows)
+            return SplitRows(pa.table({}), rows)
         groups, texts = list(split.place[1:]), [name for name in request.dictionary if name in want]
-        with naming(place.shown, " as Parquet"), _open_for(place, groups, texts) as file:
+        with input_errors(place.shown, " as Parquet"), _open_for(place, groups, texts) as file:
             raw = file.read_row_groups(groups, columns=list(want), use_threads=False)
         if len(raw) != split.rows:
             raise has_changed(place.shown)
@@ -130,19 +130,19 @@ class ParquetReader:
             column = _plain_column(raw[name])
             columns[name], mask = convert(column, kind)
             if mask is not None:
-                misfits.append(Misfits(name, kind, column, mask))
-        table, bad = drop_misfits(pa.table(columns), misfits)
+                misfits.append(TypeErrors(name, kind, column, mask))
+        table, bad = drop_type_errors(pa.table(columns), misfits)
         if bad is None:
-            return Portion(table, rows)
+            return SplitRows(table, rows)
         first = split.place[0] + 1
         rejects = tuple(
             Reject(int(at), first + int(at), first_detail(misfits, int(at)), None) for at in np.flatnonzero(bad)
         )
-        return Portion(table, rows[~bad], rejects)
+        return SplitRows(table, rows[~bad], rejects)
 
     def row_groups(self, place: Located, split: Split) -> list[Split]:
         """Return each row group of a split as a split of its own."""
-        with naming(place.shown, " as Parquet"), _open(place) as file:
+        with input_errors(place.shown, " as Parquet"), _open(place) as file:
             counts = [file.metadata.row_group(group).num_rows for group in split.place[1:]]
         befores = [0, *accumulate(counts)]
         return [

@@ -29,7 +29,7 @@ class Reject:
 
 
 @dataclass(frozen=True, slots=True)
-class Misfits:
+class TypeErrors:
     """The rows of a column whose value is not of its type: ``mask`` over the rows of ``column`` as it was read."""
 
     name: str
@@ -55,7 +55,7 @@ def _shown(value: pa.Scalar) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Portion:
+class SplitRows:
     """The good rows of a split, with the offset of each in the split, and the rejected ones."""
 
     table: pa.Table
@@ -64,7 +64,7 @@ class Portion:
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
+class ReadRequest:
     """What to read of a file whose columns are ``names``: the types by column, and those to be dictionary encoded."""
 
     names: tuple[str, ...]
@@ -80,7 +80,7 @@ class Request:
 class FormatReader(Protocol):
     """What a file format is to the rest. Must pickle."""
 
-    def read(self, place: Located, split: Split, request: Request) -> Portion:
+    def read(self, place: Located, split: Split, request: ReadRequest) -> SplitRows:
         """Read the columns asked for, in that order."""
         ...
 
@@ -89,7 +89,7 @@ class FormatReader(Protocol):
         ...
 
 
-def drop_misfits(table: pa.Table, misfits: Sequence[Misfits]) -> tuple[pa.Table, Mask | None]:
+def drop_type_errors(table: pa.Table, misfits: Sequence[TypeErrors]) -> tuple[pa.Table, Mask | None]:
     """Return the rows of ``table`` without misfits, and the mask of the rows that have one, None if there is none."""
     if not misfits:
         return table, None
@@ -97,7 +97,7 @@ def drop_misfits(table: pa.Table, misfits: Sequence[Misfits]) -> tuple[pa.Table,
     return table.filter(pa.array(~bad)), bad
 
 
-def first_detail(misfits: Sequence[Misfits], row: int) -> str:
+def first_detail(misfits: Sequence[TypeErrors], row: int) -> str:
     """Return what is wrong with the first column of ``row`` that is."""
     return next(m.detail(row) for m in misfits if m.mask[row])
 
@@ -126,9 +126,9 @@ def rejects_table(file: str, rejects: Sequence[Reject]) -> pa.Table | None:
     )
 
 
-def join_portions(portions: Sequence[tuple[int, Portion]], empty: pa.Schema) -> Portion:
+def concatenate_splits(portions: Sequence[tuple[int, SplitRows]], empty: pa.Schema) -> SplitRows:
     """Put portions behind one another, each with the offset of its first row."""
     tables = [p.table for _, p in portions] or [empty.empty_table()]
     offsets = [p.offsets + base for base, p in portions] or [np.empty(0, np.int64)]
     rejects = tuple(Reject(r.offset + base, r.line, r.detail, r.text) for base, p in portions for r in p.rejects)
-    return Portion(pa.concat_tables(tables), np.concatenate(offsets), rejects)
+    return SplitRows(pa.concat_tables(tables), np.concatenate(offsets), rejects)

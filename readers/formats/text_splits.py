@@ -10,12 +10,12 @@ import pyarrow as pa
 
 from ...windowing.errors import InputError
 from ...windowing.ports import Split
-from ..files.listing import Found
+from ..files.listing import ListedFile
 from ..schema.kinds import NOTHING, Kind, join, type_of
 
 
 @dataclass(frozen=True, slots=True)
-class Stretch:
+class ScannedRange:
     """What the scan of one range found.
 
     ``[start, stop)``: its bytes, moved to line starts. ``rows``: its records, ``bad`` of them cannot be read.
@@ -37,7 +37,7 @@ class Stretch:
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class TextPlan:
     """The splits of all files, the schema of each file, and where a column turned out to be text.
 
     ``text_at``: by column, the index of the first split whose values left it no type but string.
@@ -49,11 +49,11 @@ class Plan:
 
 
 def plan_text(
-    files: Sequence[Found],
-    scanned: Iterable[Stretch | InputError],
+    files: Sequence[ListedFile],
+    scanned: Iterable[ScannedRange | InputError],
     typed: Mapping[str, pa.DataType],
     torn: tuple[str, str],
-) -> Plan:
+) -> TextPlan:
     """Turn stretches, in order, to splits.
 
     Raises the first `InputError` among them, and one for a torn quote in the words of ``torn``: what, and what to do.
@@ -73,17 +73,17 @@ def plan_text(
         layouts.append(schemas.setdefault(tuple((f.name, str(f.type)) for f in schema), schema))
         splits += added
         base += sum(split.rows for split in added)
-    return Plan(tuple(splits), tuple(layouts), text_at)
+    return TextPlan(tuple(splits), tuple(layouts), text_at)
 
 
-def _checked(scanned: Iterable[Stretch | InputError]) -> Iterable[Stretch]:
+def _checked(scanned: Iterable[ScannedRange | InputError]) -> Iterable[ScannedRange]:
     for stretch in scanned:
         if isinstance(stretch, InputError):
             raise stretch
         yield stretch
 
 
-def _check_torn(file: Found, stretches: Sequence[Stretch], words: tuple[str, str]) -> None:
+def _check_torn(file: ListedFile, stretches: Sequence[ScannedRange], words: tuple[str, str]) -> None:
     line = 1 + stretches[0].before
     for stretch in stretches:
         if stretch.torn >= 0:
@@ -91,7 +91,7 @@ def _check_torn(file: Found, stretches: Sequence[Stretch], words: tuple[str, str
         line += stretch.lines
 
 
-def _splits(stretches: Sequence[Stretch], file: int, index: int, base: int) -> list[Split]:
+def _splits(stretches: Sequence[ScannedRange], file: int, index: int, base: int) -> list[Split]:
     """Return the splits of one file: a range without records is none, but a file has at least one."""
     line = 1 + stretches[0].before
     splits: list[Split] = []
@@ -109,7 +109,10 @@ def _splits(stretches: Sequence[Stretch], file: int, index: int, base: int) -> l
 
 
 def _kinds(
-    stretches: Sequence[Stretch], splits: Sequence[Split], typed: Mapping[str, pa.DataType], text_at: dict[str, int]
+    stretches: Sequence[ScannedRange],
+    splits: Sequence[Split],
+    typed: Mapping[str, pa.DataType],
+    text_at: dict[str, int],
 ) -> dict[str, Kind]:
     """Return the kinds of the columns of one file, in order of first appearance."""
     kinds: dict[str, Kind] = dict.fromkeys(stretches[0].names, NOTHING)

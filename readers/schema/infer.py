@@ -35,15 +35,15 @@ def infer(parse: Parse) -> dict[str, Kind]:
     try:
         return _by_head(parse)
     except pa.ArrowInvalid:
-        return _settled(_first_look(parse({}), ()), parse, head=False)
+        return _settle_types(_first_look(parse({}), ()), parse, head=False)
 
 
 def _by_head(parse: Parse) -> dict[str, Kind]:
-    guess = _settled(_first_look(parse({}, head=True), ()), parse, head=True)
+    guess = _settle_types(_first_look(parse({}, head=True), ()), parse, head=True)
     texts = [name for name, kind in guess.items() if kind == TEXT]
     hints = {name: hint for name, kind in guess.items() if (hint := _hint(kind)) is not None}
     look = _first_look(parse(hints, drop=texts), [name for name in hints if hints[name] == pa.string()])
-    return {**guess, **_settled({**look, **dict.fromkeys(texts, TEXT)}, parse, head=False)}
+    return {**guess, **_settle_types({**look, **dict.fromkeys(texts, TEXT)}, parse, head=False)}
 
 
 def _hint(kind: Kind) -> pa.DataType | None:
@@ -60,7 +60,7 @@ def _first_look(table: pa.Table, texts: Collection[str]) -> dict[str, Kind | Non
     }
 
 
-def _settled(kinds: Mapping[str, Kind | None], parse: Parse, *, head: bool) -> dict[str, Kind]:
+def _settle_types(kinds: Mapping[str, Kind | None], parse: Parse, *, head: bool) -> dict[str, Kind]:
     unsure = [name for name, kind in kinds.items() if kind is None]
     texts = parse(dict.fromkeys(unsure, pa.string()), others=False, head=head) if unsure else pa.table({})
     return {name: kind_of_texts(texts[name]) if kind is None else kind for name, kind in kinds.items()}

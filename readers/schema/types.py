@@ -111,11 +111,11 @@ def arrow_type(text: str) -> pa.DataType | None:
         return make(int(match[2]), int(match[3]))
     if match := re.fullmatch(r"list<[^:]+: (.+)>", text):
         item = arrow_type(match[1])
-        return None if item is None or _is_told_by_scalars_only(item) else pa.list_(item)
+        return None if item is None or _is_read_as_column_only(item) else pa.list_(item)
     return None
 
 
-def _is_told_by_scalars_only(kind: pa.DataType) -> bool:
+def _is_read_as_column_only(kind: pa.DataType) -> bool:
     """Whether the JSON readers take a type as a column but not inside a list."""
     types = pa.types
     return bool(types.is_date(kind) or types.is_time(kind) or types.is_duration(kind) or types.is_binary(kind))

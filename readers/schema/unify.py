@@ -26,11 +26,11 @@ def unify(schemas: Sequence[tuple[str, pa.Schema]], given: Mapping[str, pa.DataT
             continue
         seen.add(id(schema))
         for column in schema:
-            types[column.name] = _joined(column, file, types.get(column.name), given.get(column.name))
+            types[column.name] = _join_types(column, file, types.get(column.name), given.get(column.name))
     return pa.schema([(name, kind) for name, (kind, _) in types.items()])
 
 
-def _joined(
+def _join_types(
     column: pa.Field, file: str, known: tuple[pa.DataType, str] | None, given: pa.DataType | None
 ) -> tuple[pa.DataType, str]:
     if given is not None:

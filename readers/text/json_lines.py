@@ -19,7 +19,7 @@ _TOO_DEEP = f"the line nests more than {DEEPEST} levels"
 
 
 @dataclass(frozen=True, slots=True)
-class Lines:
+class JsonLines:
     """Lines of JSON, none of them blank, and where each is."""
 
     data: bytes
@@ -43,17 +43,17 @@ class Lines:
         some = Records(records.starts[rows], records.stops[rows], records.lines[rows], records.fields[rows])
         return [_TOO_DEEP if deep else "the line is not one JSON object" for deep in are_deep(self.data, some)]
 
-    def without(self, rows: Int64s) -> Lines:
+    def without(self, rows: Int64s) -> JsonLines:
         """Return the lines but for some, ascending."""
         data = self.records.without(self.data, rows)
-        return Lines(data, locate_lines(data)[0])
+        return JsonLines(data, locate_lines(data)[0])
 
     def block(self, start: int, stop: int) -> bytes:
         """Return the bytes of lines ``[start, stop)``."""
         return self.data[self.records.starts[start] : self.records.stops[stop - 1]]
 
 
-def good_lines(lines: Lines) -> tuple[Lines, Int64s]:
+def good_lines(lines: JsonLines) -> tuple[JsonLines, Int64s]:
     """Return the lines that are one JSON object each, and the rows of the others, ascending, among all."""
     braced = lines.are_objects()
     others = np.flatnonzero(~braced)
@@ -64,7 +64,7 @@ def good_lines(lines: Lines) -> tuple[Lines, Int64s]:
     return rest.without(torn), np.union1d(others, np.flatnonzero(braced)[torn])
 
 
-def _halve(lines: Lines, start: int, stop: int, bad: list[int]) -> None:
+def _halve(lines: JsonLines, start: int, stop: int, bad: list[int]) -> None:
     if start == stop or _is_rows(lines.block(start, stop), stop - start):
         return
     if stop - start == 1:

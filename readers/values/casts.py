@@ -49,7 +49,7 @@ def convert(column: pa.ChunkedArray, want: ColumnType) -> tuple[pa.ChunkedArray,
     try:
         return cast(prepared), None
     except pa.ArrowInvalid:
-        bad = _misfits(prepared, want, cast)
+        bad = _type_errors(prepared, want, cast)
     except pa.ArrowNotImplementedError:  # no value of the one type is a value of the other
         bad = _numpy(pc.is_valid(prepared))
         return pa.chunked_array([pa.nulls(len(column), want.type)]), bad if bad.any() else None
@@ -80,7 +80,7 @@ def _cast(column: _Column, kind: pa.DataType) -> _Column:
     return pc.cast(column, kind)
 
 
-def _misfits(column: pa.ChunkedArray, want: ColumnType, cast: _Cast) -> Mask:
+def _type_errors(column: pa.ChunkedArray, want: ColumnType, cast: _Cast) -> Mask:
     whole = column.combine_chunks()
     bad = np.zeros(len(whole), np.bool_)
     if pa.types.is_string(whole.type):

@@ -7,12 +7,12 @@ from collections.abc import Iterator
 import pytest
 
 from wincli.conf.spark import spark_settings
-from wincli.windowing.spark.boot import Session, start
+from wincli.windowing.spark.boot import SparkExecutor, start
 
 MASTER = "local[2]"
 
 
 @pytest.fixture(scope="session")
-def session() -> Iterator[Session]:
+def session() -> Iterator[SparkExecutor]:
     with start(MASTER, {}, spark_settings(MASTER, {})) as running:
         yield running

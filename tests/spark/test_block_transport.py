@@ -16,10 +16,10 @@ from support.spark_results import check_same_rows
 from wincli.windowing.engine.run import Outcome, run_window
 from wincli.windowing.engine.tasks.rejects import reject_schema
 from wincli.windowing.engine.tasks.sizing import Sizes
-from wincli.windowing.engine.tasks.task import NONE, Work
+from wincli.windowing.engine.tasks.task import NONE, TaskContext
 from wincli.windowing.language.parser import parse_aggregate, parse_window
 from wincli.windowing.planning.plan import Plan, make_plan
-from wincli.windowing.spark.boot import Session
+from wincli.windowing.spark.boot import SparkExecutor
 from wincli.writers.output.sink import FileSink
 
 ROWS = 4_000
@@ -34,7 +34,7 @@ def log() -> pa.Table:
 
 
 @pytest.fixture
-def run(log: pa.Table, session: Session, tmp_path: Path) -> Callable[[str], Outcome]:
+def run(log: pa.Table, session: SparkExecutor, tmp_path: Path) -> Callable[[str], Outcome]:
     plan = make_plan(parse_window("delta(t, 60)"), log.schema, ["k"], ["t"], [parse_aggregate("sum(x)")])
 
     def run(name: str) -> Outcome:
@@ -44,10 +44,12 @@ def run(log: pa.Table, session: Session, tmp_path: Path) -> Callable[[str], Outc
     return run
 
 
-def _work(plan: Plan, log: pa.Table, out: Path) -> Work:
+def _work(plan: Plan, log: pa.Table, out: Path) -> TaskContext:
     source = MemorySource([log], [list(range(0, ROWS, 250))])
     rejects = reject_schema(source.schema)
-    return Work(plan, source, FileSink(fs.LocalFileSystem(), str(out), str(out), "parquet", plan.schema, rejects), NONE)
+    return TaskContext(
+        plan, source, FileSink(fs.LocalFileSystem(), str(out), str(out), "parquet", plan.schema, rejects), NONE
+    )
 
 
 def _watched(seen: list[Path], folders: Callable[[], AbstractContextManager[tuple[str, ...]]]) -> Callable[[], object]:
@@ -61,7 +63,7 @@ def _watched(seen: list[Path], folders: Callable[[], AbstractContextManager[tupl
 
 
 def test_both_ways_give_the_same_result(
-    run: Callable[[str], Outcome], session: Session, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    run: Callable[[str], Outcome], session: SparkExecutor, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     seen: list[Path] = []
     monkeypatch.setattr(session, "folders", _watched(seen, session.folders))

@@ -17,10 +17,10 @@ from support.spark_results import check_same_rows
 from wincli.windowing.engine.run import Outcome, run_window
 from wincli.windowing.engine.tasks.rejects import reject_schema
 from wincli.windowing.engine.tasks.sizing import Sizes
-from wincli.windowing.engine.tasks.task import NONE, Work
+from wincli.windowing.engine.tasks.task import NONE, TaskContext
 from wincli.windowing.language.parser import parse_aggregate, parse_window
 from wincli.windowing.planning.plan import make_plan
-from wincli.windowing.spark.boot import Session
+from wincli.windowing.spark.boot import SparkExecutor
 from wincli.writers.output.sink import FileSink
 
 ROWS = 4_000
@@ -39,14 +39,14 @@ def log() -> pa.Table:
 
 
 @pytest.fixture(params=["delta(t, 600)", "delta(t, 60000)", "gap(t, 900)", "count(1500)"])
-def run(request: pytest.FixtureRequest, session: Session, tmp_path: Path) -> Run:
+def run(request: pytest.FixtureRequest, session: SparkExecutor, tmp_path: Path) -> Run:
     def run(log: pa.Table, name: str, sizes: Sizes) -> Outcome:
         (tmp_path / name).mkdir()
         aggregates = [parse_aggregate("sum(x)"), parse_aggregate("count()")]
         plan = make_plan(parse_window(request.param), log.schema, [], ["t"], aggregates)
         source, out = MemorySource([log], [list(range(0, ROWS, 250))]), str(tmp_path / name)
         sink = FileSink(fs.LocalFileSystem(), out, out, "parquet", plan.schema, reject_schema(source.schema))
-        return run_window(Work(plan, source, sink, NONE), lambda: session, sizes)
+        return run_window(TaskContext(plan, source, sink, NONE), lambda: session, sizes)
 
     return run
 
@@ -56,7 +56,7 @@ def _parts(folder: Path) -> list[str]:
 
 
 def test_one_pass_and_two_write_the_same_parts(
-    run: Run, log: pa.Table, session: Session, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    run: Run, log: pa.Table, session: SparkExecutor, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     whole, once = run(log, "whole", WHOLE), run(log, "once", CUT)
     monkeypatch.setattr(session, "folders", lambda: nullcontext(()))
@@ -73,7 +73,7 @@ def test_one_pass_and_two_write_the_same_parts(
 
 @pytest.mark.parametrize("late", [ROWS - 2, ROWS - 100, 2100], ids=["at the end", "in the last chunk", "in the middle"])
 def test_one_row_out_of_order_undoes_the_one_pass(
-    run: Run, log: pa.Table, session: Session, tmp_path: Path, late: int
+    run: Run, log: pa.Table, session: SparkExecutor, tmp_path: Path, late: int
 ) -> None:
     """No sample sees it. The chunks before it are scanned and written by then."""
     rows = pa.concat_tables([log.slice(0, late), log.slice(1000, 1), log.slice(late)]).slice(0, ROWS)

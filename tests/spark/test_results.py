@@ -20,7 +20,7 @@ from pyspark.sql import types as t
 import wincli
 from references import windows as reference
 from support.processes import MASTER, Ran, Warm
-from wincli.windowing.spark.boot import Session
+from wincli.windowing.spark.boot import SparkExecutor
 
 ROWS = 3_000
 COLUMNS = ["user", "window", "window_start", "window_end", "closed_by", "n", "total", "high", "ids"]
@@ -59,7 +59,7 @@ KINDS: dict[str, tuple[list[str], dict[str, Any]]] = {
 
 
 @pytest.fixture(scope="module")
-def sql(session: Session) -> Iterator[SparkSession]:
+def sql(session: SparkExecutor) -> Iterator[SparkSession]:
     """Spark SQL over the Spark that the other tests use."""
     spark = SparkSession(session.context)
     yield spark

@@ -19,7 +19,7 @@ import pytest
 
 from support.places import ROOT, TESTS
 from wincli.windowing.errors import DataError, SparkError
-from wincli.windowing.spark.boot import Progress, Session, guarded
+from wincli.windowing.spark.boot import Progress, SparkExecutor, guarded
 from wincli.windowing.spark.workers.code_archive import PACKAGES
 
 
@@ -44,18 +44,18 @@ def sleep(x: float) -> float:
     return x
 
 
-def test_each_keeps_the_order_of_its_items(session: Session) -> None:
+def test_each_keeps_the_order_of_its_items(session: SparkExecutor) -> None:
     assert session.map("double", double, range(100)) == [2 * x for x in range(100)]
     assert session.map("double", double, []) == []
 
 
-def test_an_error_of_ours_comes_back_as_itself(session: Session) -> None:
+def test_an_error_of_ours_comes_back_as_itself(session: SparkExecutor) -> None:
     with pytest.raises(DataError) as caught:
         session.map("overflow", overflow, [7])
     assert (caught.value.what, caught.value.do) == ("sum of column 'é7' overflows", "cast it")
 
 
-def test_an_error_of_ours_comes_back_through_a_shuffle(session: Session) -> None:
+def test_an_error_of_ours_comes_back_through_a_shuffle(session: SparkExecutor) -> None:
     def fail(index: int, items: Iterator[object]) -> Iterator[object]:
         raise DataError(f"slice {index}", None)
 
@@ -64,20 +64,20 @@ def test_an_error_of_ours_comes_back_through_a_shuffle(session: Session) -> None
         session.run("fail", pairs.mapPartitionsWithIndex(guarded(fail)).collect)
 
 
-def test_any_other_error_is_told_by_its_last_line(session: Session) -> None:
+def test_any_other_error_is_told_by_its_last_line(session: SparkExecutor) -> None:
     with pytest.raises(SparkError) as caught:
         session.map("divide", divide, [0])
     assert caught.value.what == "Spark failed: ZeroDivisionError: division by zero"
     assert "Traceback" in str(caught.value.__cause__)
 
 
-def test_a_killed_worker_is_told_in_words(session: Session) -> None:
+def test_a_killed_worker_is_told_in_words(session: SparkExecutor) -> None:
     with pytest.raises(SparkError, match="a Python worker was killed or crashed"):
         session.map("die", die, [0])
     assert session.map("double", double, [1]) == [2]
 
 
-def test_an_interrupt_cancels_and_the_session_goes_on(session: Session) -> None:
+def test_an_interrupt_cancels_and_the_session_goes_on(session: SparkExecutor) -> None:
     def interrupt(*_: object) -> None:
         raise KeyboardInterrupt
 
@@ -93,7 +93,7 @@ def test_an_interrupt_cancels_and_the_session_goes_on(session: Session) -> None:
     assert session.map("double", double, [1]) == [2]
 
 
-def test_progress_counts_tasks(session: Session) -> None:
+def test_progress_counts_tasks(session: SparkExecutor) -> None:
     seen: list[Progress] = []
     session.on_progress = seen.append
     try:
@@ -113,7 +113,7 @@ def look(_: int) -> tuple[str, int, int, int, list[str], bool]:
     return sys.executable, threads, pyarrow.cpu_count(), os.getpid(), sys.path, loaded
 
 
-def test_workers_are_the_drivers_python_with_one_thread_and_all_loaded(session: Session) -> None:
+def test_workers_are_the_drivers_python_with_one_thread_and_all_loaded(session: SparkExecutor) -> None:
     executable, threads, arrow_threads, pid, path, loaded = session.map("look", look, [0])[0]
     assert executable == sys.executable
     assert (threads, arrow_threads, loaded) == (1, 1, True)
@@ -181,7 +181,7 @@ def test_workers_grow_from_a_fork_of_the_driver(tmp_path: Path) -> None:
             tmp_path,
             """
 from pathlib import Path
-from wincli.windowing.spark.workers.no_pandas import BARE, without_pandas
+from wincli.windowing.spark.workers.no_pandas import NO_PANDAS, block_pandas
 from wincli.windowing.spark.workers.fork_server import prepare
 
 def look(_):
@@ -193,8 +193,8 @@ def look(_):
 
 settings = spark_settings("local[2]", {})
 prepare(settings)
-without_pandas()
-starting = boot("local[2]", {}, settings, environ={**os.environ, BARE: "1"})
+block_pandas()
+starting = boot("local[2]", {}, settings, environ={**os.environ, NO_PANDAS: "1"})
 starting.plant()
 found = starting.session().map("look", look, range(4))
 there = pids(starting)
@@ -298,7 +298,7 @@ def test_code_travels_to_executors_elsewhere_and_kernels_are_loaded_there_and_no
     text = """
 import pyarrow as pa
 from pyspark.find_spark_home import _find_spark_home
-from wincli.windowing.spark.workers.no_pandas import BARE
+from wincli.windowing.spark.workers.no_pandas import NO_PANDAS
 from wincli.windowing.language.parser import parse_window
 from wincli.windowing.planning.plan import make_plan
 from wincli.windowing.engine.warmup import warm
@@ -319,7 +319,7 @@ schema = pa.schema([("x", pa.int64())])
 plan = make_plan(parse_window("delta(x, 1)"), schema)
 master = "local-cluster[1,1,1024]"
 conf = {"spark.pyspark.python": sys.executable, "spark.executorEnv.PYTHONPATH": "/users/own"}
-with boot(master, conf, spark_settings(master, conf), environ={**os.environ, BARE: "1"}) as starting:
+with boot(master, conf, spark_settings(master, conf), environ={**os.environ, NO_PANDAS: "1"}) as starting:
     starting.warm(warm, plan, schema)
     running = starting.session()
     ((code, loaded, compiled, is_ours, path),) = running.map("look", look, [0])

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from references.aggregates import TooWideError, expected
 from wincli.windowing.aggregates import PaneOverflow, bind, compute
 from wincli.windowing.language.spec import AggregateCall, Column
-from wincli.windowing.panes.membership import Contents, gathered
+from wincli.windowing.panes.membership import Membership, gathered
 
 EXACT = {"sum", "mean", "wavg", "var", "stddev", "var_pop", "stddev_pop"}
 """Aggregates whose floats are the ones nearest to the exact values."""
@@ -90,13 +90,13 @@ def batch(draw: st.DrawFn, size: int, *kinds: tuple[pa.DataType, st.SearchStrate
     return pa.RecordBatch.from_arrays(arrays, names=[f"c{i}" for i in range(len(kinds))])
 
 
-def rows_of(contents: Contents) -> list[list[int]]:
+def rows_of(contents: Membership) -> list[list[int]]:
     """The rows of each pane, in order."""
     rows, bounds = gathered(contents, 0, len(contents))
     return [rows[lo:hi].tolist() for lo, hi in pairwise(bounds)]
 
 
-def run(function: str, rows: pa.RecordBatch, literals: list[Any], contents: Contents) -> list[Any]:
+def run(function: str, rows: pa.RecordBatch, literals: list[Any], contents: Membership) -> list[Any]:
     bound = bind(call(function, *map(Column, rows.schema.names), *literals), rows.schema)
     result = compute(bound, rows, contents)
     assert result.type == bound.type
@@ -105,7 +105,7 @@ def run(function: str, rows: pa.RecordBatch, literals: list[Any], contents: Cont
     return list(result.to_pylist())
 
 
-def check(function: str, rows: pa.RecordBatch, contents: Contents, literals: Sequence[Any] = ()) -> None:
+def check(function: str, rows: pa.RecordBatch, contents: Membership, literals: Sequence[Any] = ()) -> None:
     literals, panes = list(literals), rows_of(contents)
     columns = [column.to_pylist() for column in rows.columns]
     plain = [int(v) if isinstance(v, Fraction) and function == "nth" else v for v in literals]

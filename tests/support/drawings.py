@@ -93,7 +93,7 @@ def _one_pane(drawing: Drawing, key: str | None, line: str) -> Pane:
     for at, (letter, of) in drawing.rows.items():
         if letters and start < at < stop and of == key:
             assert line[at] in (letter, "."), f"{drawing}: nothing says whether the pane shows {letter}"
-    return Pane(letters, _told(found[2].split()))
+    return Pane(letters, _describe(found[2].split()))
 
 
 def _check_letters(drawing: Drawing, line: str) -> None:
@@ -102,7 +102,7 @@ def _check_letters(drawing: Drawing, line: str) -> None:
         assert letter == found[0], f"{drawing}: {found[0]} stands under {letter}"
 
 
-def _told(words: list[str]) -> dict[str, str]:
+def _describe(words: list[str]) -> dict[str, str]:
     """What stands behind a pane: ``closed_by``, then in any order bounds, ``@`` when, timing and index."""
     told = {"closed_by": words[0]}
     for word in words[1:]:

@@ -13,22 +13,22 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from wincli.windowing.engine.exchange.block_transport import Parcel, in_spark, received
-from wincli.windowing.engine.exchange.global_pass import decided, here
-from wincli.windowing.engine.exchange.map_side import blobs_of
-from wincli.windowing.engine.exchange.range_cuts import PLACE, Cuts, slices_of
-from wincli.windowing.engine.exchange.state_blocks import carry_blobs_of
+from wincli.windowing.engine.exchange.block_transport import BlockRef, open_blocks, through_shuffle
+from wincli.windowing.engine.exchange.global_pass import run_global_pass, run_locally
+from wincli.windowing.engine.exchange.map_side import blocks_of
+from wincli.windowing.engine.exchange.range_cuts import PLACE, SliceBounds, slices_of
+from wincli.windowing.engine.exchange.state_blocks import state_blocks
 from wincli.windowing.engine.presorted.single_pass import scan_in_one_pass
 from wincli.windowing.engine.presorted.two_pass import scan_in_two_passes
-from wincli.windowing.engine.scan.segment_scan import scan_pieces
-from wincli.windowing.engine.scan.slice_scan import Report, empty_marks_of, scan_directly, scan_slice
+from wincli.windowing.engine.scan.segment_scan import scan_segments
+from wincli.windowing.engine.scan.slice_scan import TaskReport, empty_marks_of, scan_directly, scan_slice
 from wincli.windowing.engine.tasks.rejects import reject_schema
 from wincli.windowing.engine.tasks.sizing import Chunk
-from wincli.windowing.engine.tasks.snapshot import Standing, Start, leave
-from wincli.windowing.engine.tasks.task import FILES, Work
+from wincli.windowing.engine.tasks.snapshot import RestorePoint, RunSnapshot, write_snapshot
+from wincli.windowing.engine.tasks.task import FILES, TaskContext
 from wincli.windowing.planning.plan import Plan
 from wincli.windowing.ports import Batch, Counts, Held, InputFile, Part, RunTasks, Split, StreamInfo
-from wincli.windowing.scan.preaggregate import combined_plan
+from wincli.windowing.scan.preaggregate import preaggregated_plan
 
 
 @dataclass
@@ -100,13 +100,13 @@ class MemorySink:
         self.rejects[index] = rows
         return Part(f"_rejected/rejects-{index:05d}.ndjson", rows.num_rows, 0)
 
-    def keep(self, name: str, rows: pa.RecordBatch) -> None:
+    def write_scratch(self, name: str, rows: pa.RecordBatch) -> None:
         self.pieces[name] = rows
 
-    def kept(self, name: str) -> pa.RecordBatch:
+    def read_scratch(self, name: str) -> pa.RecordBatch:
         return self.pieces[name]
 
-    def forget(self) -> None:
+    def drop_scratch(self) -> None:
         self.pieces.clear()
 
 
@@ -115,13 +115,13 @@ class Result:
     table: pa.Table
     rejects: pa.Table
     counts: Counts
-    standing: Standing | None = None
+    snapshot: RunSnapshot | None = None
     falls: int = 0
 
 
 @dataclass
 class MemoryFiles:
-    """What a stage leaves for the next run, as `windowing.ports.CarryFiles`."""
+    """What a stage leaves for the next run, as `windowing.ports.StateFiles`."""
 
     tables: dict[str, pa.Table] = field(default_factory=dict)
 
@@ -146,21 +146,21 @@ class MemoryFiles:
         return self.tables[part.name]
 
 
-def between_keys(keys: pa.Table) -> Cuts | None:
+def between_keys(keys: pa.Table) -> SliceBounds | None:
     """Cuts before keys, none inside one."""
     places = pa.table({PLACE: np.zeros(keys.num_rows, np.int64)})
-    return Cuts(keys, places, np.zeros(keys.num_rows, np.bool_)) if keys.num_rows else None
+    return SliceBounds(keys, places, np.zeros(keys.num_rows, np.bool_)) if keys.num_rows else None
 
 
-InOrder: TypeAlias = Callable[[Work, Sequence[Chunk]], list[Report] | None]
+InOrder: TypeAlias = Callable[[TaskContext, Sequence[Chunk]], list[TaskReport] | None]
 
 
-def in_two_passes(work: Work, chunks: Sequence[Chunk]) -> list[Report] | None:
+def in_two_passes(work: TaskContext, chunks: Sequence[Chunk]) -> list[TaskReport] | None:
     """Scan chunks that stand in order in two passes."""
-    return scan_in_two_passes(work, chunks, here)
+    return scan_in_two_passes(work, chunks, run_locally)
 
 
-def in_one_pass(work: Work, chunks: Sequence[Chunk], each: RunTasks = here) -> list[Report] | None:
+def in_one_pass(work: TaskContext, chunks: Sequence[Chunk], each: RunTasks = run_locally) -> list[TaskReport] | None:
     """Scan chunks that stand in order in one pass, one after the other."""
     with tempfile.TemporaryDirectory() as folder:
         return scan_in_one_pass(work, chunks, each, folder, 2)
@@ -170,22 +170,30 @@ def run_in_memory(
     plan: Plan,
     source: MemorySource,
     chunk_bounds: Sequence[int],
-    cuts: pa.Table | Cuts | None,
+    cuts: pa.Table | SliceBounds | None,
     marks: str = FILES,
-    start: Start | None = None,
+    start: RestorePoint | None = None,
     carry: MemoryFiles | None = None,
     in_order: InOrder | None = None,
     combine: bool = False,
 ) -> Result:
     """Exchange and scan, task after task. ``chunk_bounds``: where a new chunk begins among the splits.
 
-    ``cuts``: the first keys of the slices after the first, or as `windowing.engine.exchange.range_cuts.cut_points`
+    ``cuts``: the first keys of the slices after the first, or as `windowing.engine.exchange.range_cuts.choose_bounds`
     gives them; None for the short way of a single task. ``start``, ``carry``: what to go on from, and where to leave
     what is held. ``in_order``: how to scan the chunks of rows that stand in order, without an exchange. ``combine``:
     rows, for it.
     """
     sink = MemorySink()
-    work = Work(plan, source, sink, marks, start=start, carry=carry, combined=combined_plan(plan) if combine else None)
+    work = TaskContext(
+        plan,
+        source,
+        sink,
+        marks,
+        restore_point=start,
+        state_files=carry,
+        scan_plan=preaggregated_plan(plan) if combine else None,
+    )
     edges = sorted({0, len(source.splits), *(b for b in chunk_bounds if b < len(source.splits))})
     groups = [source.splits[low:high] for low, high in pairwise(edges)]
     chunks = [Chunk(i, group[0].base, tuple(group)) for i, group in enumerate(groups)]
@@ -196,26 +204,26 @@ def run_in_memory(
     elif cuts is None:
         reports = [scan_directly(work, chunks)]
     else:
-        cuts = cuts if isinstance(cuts, Cuts) else between_keys(cuts)
+        cuts = cuts if isinstance(cuts, SliceBounds) else between_keys(cuts)
         slices = slices_of(cuts)
-        work, known = decided(work, chunks, here, Held)
-        blobs: dict[int, list[Parcel]] = defaultdict(list)
+        work, known = run_global_pass(work, chunks, run_locally, Held)
+        blobs: dict[int, list[BlockRef]] = defaultdict(list)
         for chunk in reversed(known):  # blobs arrive in any order
-            for index, blob in in_spark(blobs_of(work, cuts, chunk)):
+            for index, blob in through_shuffle(blocks_of(work, cuts, chunk)):
                 blobs[index].append(blob)
         for part in start.parts if start is not None else ():
-            for index, blob in in_spark(carry_blobs_of(work, cuts, part)):
+            for index, blob in through_shuffle(state_blocks(work, cuts, part)):
                 blobs[index].append(blob)
-        reports = [scan_slice(work.scanning, i, cuts, received(blobs[i])) for i in range(slices)]
-        if cuts is not None and any(report.pieces for report in reports):
-            reports += scan_pieces(work.scanning, cuts, reports, here)
+        reports = [scan_slice(work.for_scan, i, cuts, open_blocks(blobs[i])) for i in range(slices)]
+        if cuts is not None and any(report.segments for report in reports):
+            reports += scan_segments(work.for_scan, cuts, reports, run_locally)
         if slices > 1 and plan.takes_marks:
             sink.write_part(3 * slices, [empty_marks_of(work, reports)])
     parts = [sink.parts[i].cast(plan.schema) for i in sorted(sink.parts)]
     empty = reject_schema(source.schema).empty_table()
     rejects = pa.concat_tables([empty, *(sink.rejects[i] for i in sorted(sink.rejects))])
     table = pa.concat_tables([plan.schema.empty_table(), *parts])
-    stands = next((report.stands for report in reports if report.stands is not None), work.stands)
-    standing = None if carry is None else leave(carry, start, [report.left for report in reports], stands)
+    stands = next((report.watermark for report in reports if report.watermark is not None), work.watermark)
+    standing = None if carry is None else write_snapshot(carry, start, [report.snapshot for report in reports], stands)
     falls = sum(report.falls for report in reports)
     return Result(table, rejects, sum((r.counts for r in reports), Counts()), standing, falls)

@@ -10,7 +10,7 @@ from typing import Any
 import pyarrow as pa
 
 from support.in_memory_engine import MemoryFiles, MemorySource, Result, run_in_memory
-from wincli.windowing.engine.tasks.snapshot import start_from
+from wincli.windowing.engine.tasks.snapshot import restore
 from wincli.windowing.planning.plan import Plan
 from wincli.windowing.ports import StreamInfo
 
@@ -19,7 +19,7 @@ APART = 10**12
 
 
 @dataclass
-class Nights:
+class IncrementalRuns:
     """Run night after night. ``counts`` and ``starts``: the account, and the first row, of each."""
 
     plan: Plan
@@ -29,7 +29,7 @@ class Nights:
     files: MemoryFiles | None = None
     registers: dict[str, Any] = field(default_factory=dict)
 
-    def night(
+    def run(
         self,
         tables: Sequence[pa.Table],
         splits: Sequence[Sequence[int]],
@@ -42,15 +42,15 @@ class Nights:
         plan = replace(self.plan, options=replace(self.plan.options, at_end=at_end))
         base = len(self.results) * APART
         source = MemorySource(tables, splits, stream, first=base)
-        start = None if self.files is None else start_from(self.files, self.registers)
+        start = None if self.files is None else restore(self.files, self.registers)
         self.files = MemoryFiles()
         result = run_in_memory(plan, source, chunks, slices, self.marks, start, self.files)
-        assert result.standing is not None
+        assert result.snapshot is not None
         assert result.counts.balanced
         assert min(result.counts.windowed, result.counts.filtered, result.counts.held) >= 0
         if self.results:
             assert result.counts.carried == self.results[-1].counts.held
-        self.registers = json.loads(json.dumps(result.standing.registers))
+        self.registers = json.loads(json.dumps(result.snapshot.registers))
         self.results.append(result)
         self.starts.append(self.starts[-1] + sum(len(table) for table in tables))
 

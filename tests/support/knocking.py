@@ -43,12 +43,12 @@ def message(port: int) -> str:
     """What Spark answers to a message for an endpoint of its RPC: a Java object, read where it takes such messages."""
     endpoint = _text("endpoint-verifier")  # every RPC has it
     body = b"\0" + b"\1" + _text(HOST) + struct.pack(">i", port) + endpoint + b"\xac\xed\0\5t" + _text("hello")
-    return _told(port, _frame(b"\3" + struct.pack(">qi", 7, len(body)) + body))
+    return _answer_to(port, _frame(b"\3" + struct.pack(">qi", 7, len(body)) + body))
 
 
 def call(port: int) -> str:
     """What the gateway of Java answers to a call of a static method."""
-    return _told(port, b"c\nz:java.lang.System\ngetProperty\nsuser.name\ne\n")
+    return _answer_to(port, b"c\nz:java.lang.System\ngetProperty\nsuser.name\ne\n")
 
 
 def work(port: int) -> bytes:
@@ -79,7 +79,7 @@ def _frame(content: bytes) -> bytes:
     return struct.pack(">q", 8 + len(content)) + content
 
 
-def _told(port: int, sent: bytes) -> str:
+def _answer_to(port: int, sent: bytes) -> str:
     with socket.create_connection((HOST, port), timeout=_SECONDS) as line:
         line.sendall(sent)
         try:

@@ -19,7 +19,7 @@ from support.places import ROOT, TESTS
 
 WINCLI = Path(sys.executable).with_name("wincli")
 MASTER = "local[2]"
-TOLD = {"_reason": "reason", "_file": "file", "_row": "line", "_detail": "detail", "_text": "text"}
+REASON_COLUMNS = {"_reason": "reason", "_file": "file", "_row": "line", "_detail": "detail", "_text": "text"}
 _SUMMARY = re.compile(r"^wincli: (.*), \d+\.\d s, [\d,]+ rows?/s -> (.*)$", re.MULTILINE)
 
 
@@ -118,11 +118,13 @@ def rows(out: Path, *columns: str) -> list[Any]:
 
 
 def rejected(out: Path, *columns: str, folder: str = "_rejected") -> list[tuple[Any, ...]]:
-    """The rejected rows of a result: what ``TOLD`` names is told of each, other names are columns of the row."""
+    """The rejected rows of a result: what ``REASON_COLUMNS`` names is told of each, other names are columns of the
+    row."""
     files = sorted((out / folder).glob("rejects-*.ndjson"))
     read = [json.loads(line) for path in files for line in path.read_text().split("\n") if line]
     return [
-        tuple(row[TOLD[name]] if name in TOLD else (row["row"] or {}).get(name) for name in columns) for row in read
+        tuple(row[REASON_COLUMNS[name]] if name in REASON_COLUMNS else (row["row"] or {}).get(name) for name in columns)
+        for row in read
     ]
 
 

@@ -7,10 +7,10 @@ from pathlib import Path
 import chispa
 from pyspark.sql import SparkSession
 
-from wincli.windowing.spark.boot import Session
+from wincli.windowing.spark.boot import SparkExecutor
 
 
-def check_same_rows(session: Session, one: Path, other: Path) -> None:
+def check_same_rows(session: SparkExecutor, one: Path, other: Path) -> None:
     """Assert that the parts in two folders hold the same rows, in any order."""
     sql = SparkSession(session.context)
     try:

@@ -17,11 +17,11 @@ import wincli.cli.commands.run
 import wincli.cli.console.progress
 from wincli.cli.main import _main
 from wincli.windowing.engine.warmup import warm
-from wincli.windowing.spark.boot import Session
+from wincli.windowing.spark.boot import SparkExecutor
 
 
 class Shared:
-    """Stands where a command has its `Boot`: its Spark is still there when the command has closed it."""
+    """Stands where a command has its `SparkBoot`: its Spark is still there when the command has closed it."""
 
     def __init__(self) -> None:
         self.boot: Any = None
@@ -40,12 +40,12 @@ class Shared:
     def __exit__(self, *_: object) -> None:
         self.session().on_progress = None
 
-    def session(self) -> Session:
+    def session(self) -> SparkExecutor:
         return self.boot.session()
 
     notes: tuple[str, ...] = ()
 
-    def plant(self) -> None: ...
+    def start_fork_server(self) -> None: ...
 
     def connect(self) -> None: ...
 

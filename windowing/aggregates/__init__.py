@@ -1,22 +1,22 @@
 """Aggregates of panes (semantics section 9): `bind` a call to a schema, then `compute` it over ranges of rows."""
 
 from .bind import Bound, bind, columns_of
-from .compute import Found, compute, split, warm
+from .compute import Results, compute, split, warm
 from .folds.inputs import PaneFailed, PaneOverflow
 from .table import TABLE, Aggregate
-from .two_phase import in_two_steps, is_mergeable
+from .two_phase import in_two_phases, is_mergeable
 
 __all__ = [
     "TABLE",
     "Aggregate",
     "Bound",
-    "Found",
     "PaneFailed",
     "PaneOverflow",
+    "Results",
     "bind",
     "columns_of",
     "compute",
-    "in_two_steps",
+    "in_two_phases",
     "is_mergeable",
     "split",
     "warm",

@@ -11,33 +11,33 @@ import pyarrow as pa
 
 from ..columns.arrays import Ints
 from ..language.spec import Column
-from ..panes.membership import Contents, Lives, Ranges, simplest
+from ..panes.membership import Membership, Memberships, Ranges, as_simplest
 from . import user
 from .bind import Bound
-from .folds.inputs import Inputs, Ranked, own
+from .folds.inputs import Inputs, Ranked, entries_of
 from .folds.values import plain
 from .table import TABLE
 from .two_phase import STEPS
 
 _ONE, _TWO = np.array([0]), np.array([2])
 _BOUNDS = np.array([0, 2])
-_FORMS: tuple[Contents, ...] = (
+_FORMS: tuple[Membership, ...] = (
     Ranges(_ONE, _TWO, _ONE, True),
     Ranges(_ONE, _TWO, _ONE, False),
-    Lives(np.array([0, 1]), np.array([0, 1]), np.array([2, 2]), _BOUNDS, _BOUNDS),
-    Lives(np.array([0, 1]), np.array([1, 0]), np.array([2, 1]), _BOUNDS, _BOUNDS),
+    Memberships(np.array([0, 1]), np.array([0, 1]), np.array([2, 2]), _BOUNDS, _BOUNDS),
+    Memberships(np.array([0, 1]), np.array([1, 0]), np.array([2, 1]), _BOUNDS, _BOUNDS),
 )
 """Panes of every form over two rows, first those that are apart; only the last are no ranges of neighbours."""
 _RANKS = np.array([0, 2])
 """Of these rows: what shows both has a hole, what shows one has none, so that each kernel has something to do."""
 
 
-Found: TypeAlias = dict[tuple[str, ...], dict[str, Any]]
+Results: TypeAlias = dict[tuple[str, ...], dict[str, Any]]
 """What calls over the same panes of the same rows have found that others can use, by the columns that they read."""
 
 
 def compute(
-    bound: Bound, rows: pa.RecordBatch, contents: Contents, rank: Ints | None = None, found: Found | None = None
+    bound: Bound, rows: pa.RecordBatch, contents: Membership, rank: Ints | None = None, found: Results | None = None
 ) -> pa.Array:
     """Return the value of one call for each pane, of length P and type ``bound.type`` (semantics section 9).
 
@@ -49,12 +49,12 @@ def compute(
     Nulls are skipped; a pane without values is null, counts are 0. Raises `PaneOverflow` where an integer or decimal
     does not fit, and `PaneFailed` (a `DataError`) for a user function.
     """
-    return _computer(bound)(_inputs(bound, rows, simplest(contents), rank, {} if found is None else found))
+    return _computer(bound)(_inputs(bound, rows, as_simplest(contents), rank, {} if found is None else found))
 
 
 def split(bound: Bound, rows: pa.RecordBatch, panes: Ranges) -> list[pa.Array]:
     """Return what the first of two steps leaves of each pane, for a call that `is_mergeable`: the columns of
-    `in_two_steps`. ``panes``: apart."""
+    `in_two_phases`. ``panes``: apart."""
     return STEPS[bound.call.function].split(_inputs(bound, rows, panes, None, {}))
 
 
@@ -71,7 +71,7 @@ def warm(bounds: Sequence[Bound], schema: pa.Schema, overlapping: bool = True) -
             compute(bound, rows, form, _RANKS)
 
 
-def _inputs(bound: Bound, rows: pa.RecordBatch, contents: Contents, rank: Ints | None, found: Found) -> Inputs:
+def _inputs(bound: Bound, rows: pa.RecordBatch, contents: Membership, rank: Ints | None, found: Results) -> Inputs:
     arguments = bound.call.arguments
     names = tuple(a.name for a in arguments if isinstance(a, Column))
     read = bound.columns if bound.is_second_step else names
@@ -79,14 +79,14 @@ def _inputs(bound: Bound, rows: pa.RecordBatch, contents: Contents, rank: Ints |
         columns=tuple(_of_entries(plain(rows.column(name)), contents) for name in read),
         names=names,
         literals=tuple(a for a in arguments if not isinstance(a, Column)),
-        ranked=Ranked(own(contents), rank, contents.row),
+        ranked=Ranked(entries_of(contents), rank, contents.row),
         type=bound.type,
         call=bound.text,
-        known=found.setdefault(tuple(read), {}),
+        cache=found.setdefault(tuple(read), {}),
     )
 
 
-def _of_entries(column: pa.Array, contents: Contents) -> pa.Array:
+def _of_entries(column: pa.Array, contents: Membership) -> pa.Array:
     return column if contents.row is None else column.take(pa.array(contents.row))
 
 

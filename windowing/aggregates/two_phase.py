@@ -13,23 +13,23 @@ import numpy as np
 import pyarrow as pa
 
 from ..columns.arrays import Ints
-from ..panes.membership import Contents, Lives, Ranges
+from ..panes.membership import Membership, Memberships, Ranges
 from .bind import Bound
 from .folds.exact_sums import parts_of
-from .folds.inputs import Dense, Inputs, Ranked, dense, masked, own
+from .folds.inputs import Dense, Inputs, Ranked, dense, entries_of, masked
 from .folds.values import floats, plain_type
 from .folds.wide_sums import as_int64, as_wide, exact_sums
 from .functions import collection, selection
 from .functions.arithmetic import exact_means, exact_totals, float_means
 from .moments.exact_moments import MEAN
 from .moments.float_sums import float_sums, sums_and_lacks
-from .moments.quotients import Wanted
+from .moments.quotients import Quotients
 
 _WIDE = pa.decimal128(38, 0)  # has room for 2**63 integers of 64 bit
 
 
 @dataclass(frozen=True, slots=True)
-class TwoSteps:
+class TwoPhase:
     """``split``: the first step, over panes that are apart: as many arrays as ``columns``. ``merge``: the second, whose
     inputs have these as their columns."""
 
@@ -45,22 +45,22 @@ def is_mergeable(bound: Bound, schema: pa.Schema) -> bool:
     return bound.call.function in STEPS and not (summed and pa.types.is_decimal256(types[0]))
 
 
-def in_two_steps(bound: Bound, prefix: str) -> Bound:
+def in_two_phases(bound: Bound, prefix: str) -> Bound:
     """Return a call that `compute` makes the second step of, over columns whose names begin with ``prefix``."""
     names = tuple(f"{prefix}_{i}" for i in range(STEPS[bound.call.function].columns))
     return replace(bound, columns=names, is_second_step=True)
 
 
-def _each(compute: Callable[[Inputs], pa.Array]) -> TwoSteps:
+def _each(compute: Callable[[Inputs], pa.Array]) -> TwoPhase:
     """What is the same of some rows as of what some rows have left."""
-    return TwoSteps(1, lambda inputs: [compute(inputs)], compute)
+    return TwoPhase(1, lambda inputs: [compute(inputs)], compute)
 
 
 def _split_count(inputs: Inputs) -> list[pa.Array]:
     return [collection.counts(inputs)]
 
 
-def _merged_counts(inputs: Inputs) -> pa.Array:
+def _merge_counts(inputs: Inputs) -> pa.Array:
     totals, _ = as_int64(exact_sums(dense(inputs)))
     return pa.array(totals)
 
@@ -80,7 +80,7 @@ def _split_mean(inputs: Inputs) -> list[pa.Array]:
     return [*_split_sum(inputs), *_split_count(inputs)]
 
 
-def _merged_sums(inputs: Inputs) -> pa.Array:
+def _merge_sums(inputs: Inputs) -> pa.Array:
     those = dense(inputs)
     column = those.columns[0]
     if pa.types.is_list(column.type):
@@ -89,7 +89,7 @@ def _merged_sums(inputs: Inputs) -> pa.Array:
     return exact_totals(inputs, those)
 
 
-def _merged_means(inputs: Inputs) -> pa.Array:
+def _merge_means(inputs: Inputs) -> pa.Array:
     those = dense(inputs)
     column, counts = those.columns
     sizes, _ = as_int64(exact_sums(replace(those, columns=(counts,))))
@@ -97,29 +97,29 @@ def _merged_means(inputs: Inputs) -> pa.Array:
         return exact_means(inputs, those, sizes)
     items, contents = _items(column, those)
     totals = sums_and_lacks(floats(items), contents, Ranked(contents))
-    return float_means(inputs, Wanted(MEAN, items, items, contents, sizes), totals)
+    return float_means(inputs, Quotients(MEAN, items, items, contents, sizes), totals)
 
 
-def _items(lists: pa.Array, those: Dense) -> tuple[pa.Array, Contents]:
+def _items(lists: pa.Array, those: Dense) -> tuple[pa.Array, Membership]:
     """The items of lists, and panes over them."""
     lengths = lists.value_lengths().to_numpy(zero_copy_only=False)
     first = np.append(0, np.cumsum(lengths, dtype=np.int64))
-    return lists.flatten(), own(_of_items(those.contents, first))
+    return lists.flatten(), entries_of(_of_items(those.membership, first))
 
 
-def _of_items(contents: Contents, first: Ints) -> Contents:
+def _of_items(contents: Membership, first: Ints) -> Membership:
     """Panes over the items of lists, given those over the lists, and where each list begins among all items."""
     if isinstance(contents, Ranges):
-        return Ranges(first[contents.lo], first[contents.hi], first[contents.base], contents.apart)
+        return Ranges(first[contents.lo], first[contents.hi], first[contents.base], contents.disjoint)
     repeats = np.diff(first)
     enter, leave = np.repeat(contents.enter, repeats), np.repeat(contents.leave, repeats)
-    return Lives(np.arange(first[-1]), enter, leave, first[contents.first_entry], contents.first_pane)
+    return Memberships(np.arange(first[-1]), enter, leave, first[contents.first_entry], contents.first_pane)
 
 
-STEPS: dict[str, TwoSteps] = {
-    "count": TwoSteps(1, _split_count, _merged_counts),
-    "sum": TwoSteps(1, _split_sum, _merged_sums),
-    "mean": TwoSteps(2, _split_mean, _merged_means),
+STEPS: dict[str, TwoPhase] = {
+    "count": TwoPhase(1, _split_count, _merge_counts),
+    "sum": TwoPhase(1, _split_sum, _merge_sums),
+    "mean": TwoPhase(2, _split_mean, _merge_means),
     "min": _each(selection.extremes(False)),
     "max": _each(selection.extremes(True)),
     "bool_and": _each(selection.extremes(False)),

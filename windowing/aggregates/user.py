@@ -26,7 +26,7 @@ import pyarrow as pa
 
 from ..errors import ConfigError
 from ..support.user_modules import import_own
-from .folds.inputs import Inputs, PaneFailed, dense, written
+from .folds.inputs import Inputs, PaneFailed, as_ranges, dense
 
 Function = Callable[..., Any]
 
@@ -93,7 +93,7 @@ def calls(function: Function, is_column: Sequence[bool]) -> Callable[[Inputs], p
     """Return what computes a user function; ``is_column``: which of its arguments are columns, the rest literals."""
 
     def compute(inputs: Inputs) -> pa.Array:
-        those = written(dense(inputs))
+        those = as_ranges(dense(inputs))
         columns = [_exposed(column) for column in those.columns]
         bounds = zip(those.ranges.lo.tolist(), those.ranges.hi.tolist(), strict=True)
         literals = [parameter(literal) for literal in inputs.literals]

@@ -53,7 +53,7 @@ class Grid:
 
     def bounds(self, cells: Ints) -> pa.Array:
         """Return the lower bounds of cells, in the grid's type."""
-        return self.told(self._ticks(cells))
+        return self.to_arrow(self._ticks(cells))
 
     def instants(self, values: Measures) -> Measures:
         """Return measures of the clock column as instants, of shape (n,). Raises `DataError` as `cells` does."""
@@ -83,7 +83,7 @@ class Grid:
             )
         return moved
 
-    def told(self, instants: Measures) -> pa.Array:
+    def to_arrow(self, instants: Measures) -> pa.Array:
         """Return instants in the grid's type."""
         if not self.exact:
             return pa.array(instants, pa.float64())

@@ -28,7 +28,7 @@ _MOST_TICKS = 2**64 - 1
 
 
 @dataclass(frozen=True, slots=True)
-class Course:
+class WatermarkPath:
     """The watermark while n rows come, told in readings (see `Lateness`).
 
     ``before``: (n,), where it stands before each row; of no meaning where it is not ``known``, which is before the
@@ -39,7 +39,7 @@ class Course:
     before: Measures
     known: Mask
     advances: Mask
-    stands: Clock | None
+    final: Clock | None
 
 
 def highest(readings: Measures) -> Clock | None:
@@ -70,35 +70,35 @@ class Lateness:
 
     def readings(self, values: Measures) -> Measures:
         """Return the watermark that each row alone would announce, of shape (n,)."""
-        return values if self._per_second is not None else _moved(values, *_float_pair(-self.lag))
+        return values if self._per_second is not None else _moved_by(values, *_float_pair(-self.lag))
 
-    def advance(self, values: Measures, stands: Clock | None) -> Course:
+    def advance(self, values: Measures, stands: Clock | None) -> WatermarkPath:
         """Let rows raise the watermark from where it ``stands``, a reading; None: there was no row yet."""
         readings = self.readings(values)
         if not len(readings):
             nothing = np.empty(0, np.bool_)
-            return Course(readings, nothing, nothing, stands)
+            return WatermarkPath(readings, nothing, nothing, stands)
         announced = self._announced(readings, readings[0] if stands is None else stands)
         known, advances = np.ones(len(readings), np.bool_), announced[1:] > announced[:-1]
         if stands is None:
             known[0], advances[0] = False, True
-        return Course(announced[:-1], known, advances, announced[-1].item())
+        return WatermarkPath(announced[:-1], known, advances, announced[-1].item())
 
-    def beyond_repair(self, values: Measures, course: Course) -> Mask:
+    def beyond_repair(self, values: Measures, course: WatermarkPath) -> Mask:
         """Return the rows older than the watermark before them less the discard age, which are rejected as ``late``."""
         if self._per_second is None:
-            return course.known & (values < _moved(course.before, *_float_pair(-self.age)))
+            return course.known & (values < _moved_by(course.before, *_float_pair(-self.age)))
         ticks = min(math.floor((self.lag + self.age) * self._per_second), _MOST_TICKS)
         # the difference of two int64 may need 64 unsigned bits: it wraps into them exactly
         behind = (course.before - values).view(np.uint64)
         return course.known & (course.before > values) & (behind > np.uint64(ticks))
 
-    def dead(self, stands: Clock) -> int:
+    def last_closed(self, stands: Clock) -> int:
         """Return the last pane that no row is early enough for any more, where the watermark ``stands``, a reading."""
         dtype = np.int64 if self._per_second is not None else np.float64
         reading = np.array([stands], dtype)
         if self._per_second is None:
-            return int(self.intervals.level(_moved(reading, *_float_pair(-self.age)))[0])
+            return int(self.intervals.level(_moved_by(reading, *_float_pair(-self.age)))[0])
         return int(self.intervals.level(reading, self.lag + self.age)[0])
 
     def in_no_pane(self, values: Measures) -> Mask:
@@ -106,7 +106,7 @@ class Lateness:
         first, last = self.intervals.holding(values)
         return first > last
 
-    def listed(self, values: Measures, course: Course) -> tuple[Ints, Ints]:
+    def list_advances(self, values: Measures, course: WatermarkPath) -> tuple[Ints, Ints]:
         """Return the advances of a chunk that `Watermarks` lists: their places among the rows, and their levels.
 
         These are the advances at which the level rises, the first one after each row that is late for a pane, and the
@@ -119,7 +119,7 @@ class Lateness:
         wanted[following[following < len(places)]] = True
         return places[wanted], level[wanted]
 
-    def listed_in_order(self, values: Measures) -> tuple[Ints, Ints]:
+    def list_advances_in_order(self, values: Measures) -> tuple[Ints, Ints]:
         """Return the same where event time orders the rows and nothing is late: the first row of each level."""
         ascending = np.argsort(values, kind="stable")
         level = self._level(self.readings(values[ascending]))
@@ -142,7 +142,7 @@ class Lateness:
         short = min(math.ceil(self.min_gap * self._per_second) - 1, _MOST_TICKS)
         return _announced_ints(readings, start, np.uint64(short))
 
-    def _late(self, values: Measures, course: Course) -> Ints:
+    def _late(self, values: Measures, course: WatermarkPath) -> Ints:
         """Places of the rows that are late for some pane, but not beyond repair."""
         places = np.flatnonzero(course.known & ~self.beyond_repair(values, course) & (values < course.before))
         first, last = self.intervals.holding(values[places])
@@ -239,7 +239,7 @@ def _nearest_sum(value: float, near: float, rest: float) -> float:
 
 
 @kernel
-def _moved(values: Measures, near: float, rest: float) -> Measures:
+def _moved_by(values: Measures, near: float, rest: float) -> Measures:
     out = np.empty(len(values), np.float64)
     for i in range(len(values)):
         out[i] = _nearest_sum(np.float64(values[i]), near, rest)

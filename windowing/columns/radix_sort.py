@@ -21,20 +21,20 @@ Mask = npt.NDArray[np.bool_]
 _MOST_BITS = 9  # of a pass: more places to write to at a time than the core keeps the pages of are slower
 
 
-def sorted_at_once(size: int) -> int:
+def bits_sorted_at_once(size: int) -> int:
     """Return how many bits so many words may differ in to be sorted in one go: places take the others."""
     return 64 - size.bit_length()
 
 
 def radix_order(words: Words) -> Ints:
     """Return the stable permutation that sorts words, int64 (n,)."""
-    return sorted_words(words)[0]
+    return sort_words(words)[0]
 
 
-def sorted_words(words: Words) -> tuple[Ints, Mask]:
+def sort_words(words: Words) -> tuple[Ints, Mask]:
     """Return the stable permutation that sorts words, and which of them, so sorted, are others than the one before."""
     varying = int(_varying(words))
-    room = sorted_at_once(len(words))
+    room = bits_sorted_at_once(len(words))
     low = 0
     while low.bit_count() < room and low != varying:
         low |= (varying ^ low) & -(varying ^ low)
@@ -52,7 +52,7 @@ def changes(values: npt.NDArray[Any]) -> Mask:
 
 def ranked_words(words: Words) -> tuple[Codes, Ints]:
     """Return the rank of each word among the different ones, int32 (n,), and for each rank where it stands first."""
-    return ranks(*sorted_words(words))
+    return ranks(*sort_words(words))
 
 
 @kernel

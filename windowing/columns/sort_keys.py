@@ -15,8 +15,8 @@ import pyarrow.compute as pc
 
 from .arrays import SIGN_BIT, Ints, Mask, combined, view_of
 from .numeric import is_measurable, measures, overflows
-from .radix_sort import ranks, sorted_words
-from .text_sort import is_text, ranked, sorted_texts
+from .radix_sort import ranks, sort_words
+from .text_sort import is_text, ranked, sort_texts
 
 _SAMPLED = 4096  # rows that tell whether hashing a column is worth its while
 
@@ -37,36 +37,36 @@ def is_sortable(dtype: pa.DataType) -> bool:
     )
 
 
-def words(column: pa.Array) -> Ints:
+def sort_keys(column: pa.Array) -> Ints:
     """Return int64 words of shape (n,) that sort as the values do; nulls last.
 
     Words of types that are not 64 bit numbers are ranks: they compare within this column only.
     """
     dtype = column.type
     if column.null_count:
-        return _words_with_nulls(column)
+        return _sort_keys_with_nulls(column)
     if pa.types.is_boolean(dtype):
         return view_of(column.cast(pa.uint8()), np.uint8).astype(np.int64)
     if pa.types.is_floating(dtype):
-        return _float_words(measures(column).astype(np.float64))
+        return _float_keys(measures(column).astype(np.float64))
     if is_measurable(dtype) and overflows(column) is None:
         return measures(column)
     return _ranks(column)
 
 
-def _words_with_nulls(column: pa.Array) -> Ints:
+def _sort_keys_with_nulls(column: pa.Array) -> Ints:
     """Words of a column with nulls: ticks, and the largest int64 for null where no value has it; else ranks."""
     floats = pa.types.is_floating(column.type)
     if not (floats or pa.types.is_integer(column.type) or pa.types.is_temporal(column.type)):
         return _ranks(column)
     valid = column.is_valid().to_numpy(zero_copy_only=False)
-    own = _float_words(measures(column).astype(np.float64)) if floats else measures(column)
+    own = _float_keys(measures(column).astype(np.float64)) if floats else measures(column)
     ticks = np.where(valid, own, np.iinfo(np.int64).min)
     last = np.iinfo(np.int64).max
     return _ranks(column) if ticks.max() == last else np.where(valid, ticks, last)
 
 
-def _float_words(values: npt.NDArray[np.float64]) -> Ints:
+def _float_keys(values: npt.NDArray[np.float64]) -> Ints:
     bits = np.where(np.isnan(values), np.nan, values + 0.0).view(np.int64)  # the two zeros are one value, so are NaNs
     return np.where(bits < 0, bits ^ np.int64(0x7FFFFFFFFFFFFFFF), bits)
 
@@ -88,9 +88,9 @@ def distinct(column: pa.Array) -> tuple[npt.NDArray[Any], pa.Array]:
     """
     column = as_values(column)
     if hardly_repeats(column):
-        codes, picks = ranks(*sorted_rows(column))
+        codes, picks = ranks(*sort_rows(column))
         return codes, column.take(pa.array(picks))
-    return sorted_codes(column if pa.types.is_dictionary(column.type) else column.dictionary_encode())
+    return sort_codes(column if pa.types.is_dictionary(column.type) else column.dictionary_encode())
 
 
 def as_values(column: pa.Array) -> pa.Array:
@@ -122,17 +122,17 @@ def hardly_repeats(column: pa.Array) -> bool:
     return len(sample.unique()) > _SAMPLED * 63 // 64 and not (is_number and overflows(column) is not None)
 
 
-def sorted_rows(column: pa.Array) -> tuple[Ints, Mask]:
+def sort_rows(column: pa.Array) -> tuple[Ints, Mask]:
     """Return the stable permutation that sorts rows, and which of them, so sorted, hold another value than the last.
 
     For a column that `hardly_repeats`.
     """
     if is_text(column.type):
-        return sorted_texts(column)
-    return sorted_words(words(column).view(np.uint64) ^ SIGN_BIT)
+        return sort_texts(column)
+    return sort_words(sort_keys(column).view(np.uint64) ^ SIGN_BIT)
 
 
-def sorted_codes(encoded: pa.DictionaryArray) -> tuple[Ints, pa.Array]:
+def sort_codes(encoded: pa.DictionaryArray) -> tuple[Ints, pa.Array]:
     """Return a dictionary array's codes renumbered so that they sort as the values do, and the sorted values.
 
     Codes in null places are arbitrary. The values may hold some that no row has.
@@ -155,13 +155,13 @@ def _ranked_values(values: pa.Array) -> tuple[Ints, pa.Array]:
     return rank, values.take(ascending)
 
 
-def latest(rows: pa.Table) -> pa.Table | None:
+def last_in_order(rows: pa.Table) -> pa.Table | None:
     """Return the row whose values, the most significant column first, are the largest; None where there is no row."""
     for name in rows.column_names:
         column = combined(rows.column(name))
         if not len(column):
             return None
-        order = words(column)
+        order = sort_keys(column)
         rows = rows.filter(pa.array(order == order.max()))
     return rows.slice(0, 1) if rows.num_columns and rows.num_rows else None
 
@@ -171,7 +171,7 @@ def behind(rows: pa.RecordBatch, position: pa.Table) -> Mask:
     out, ties = np.zeros(rows.num_rows, np.bool_), np.ones(rows.num_rows, np.bool_)
     for name in position.column_names:
         column = combined(rows.column(name))
-        order = words(pa.concat_arrays([column, combined(position.column(name)).cast(column.type)]))
+        order = sort_keys(pa.concat_arrays([column, combined(position.column(name)).cast(column.type)]))
         valid = pc.is_valid(column).to_numpy(zero_copy_only=False)
         out |= ties & valid & (order[:-1] < order[-1])
         ties &= valid & (order[:-1] == order[-1])

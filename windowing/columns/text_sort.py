@@ -13,7 +13,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from ..support.jit import kernel
-from .radix_sort import Codes, Ints, Mask, Words, changes, radix_order, ranks, sorted_at_once, sorted_words
+from .radix_sort import Codes, Ints, Mask, Words, bits_sorted_at_once, changes, radix_order, ranks, sort_words
 
 Bytes = npt.NDArray[np.uint8]
 Table = npt.NDArray[np.uint64]
@@ -33,10 +33,10 @@ def ranked(texts: pa.Array) -> tuple[Codes, Ints]:
 
     ``texts`` are as `is_text` says, none of them null.
     """
-    return ranks(*sorted_texts(texts))
+    return ranks(*sort_texts(texts))
 
 
-def sorted_texts(texts: pa.Array) -> tuple[Ints, Mask]:
+def sort_texts(texts: pa.Array) -> tuple[Ints, Mask]:
     """Return the stable permutation that sorts texts, and which of them, so sorted, are others than the one before.
 
     ``texts`` are as `is_text` says, none of them null.
@@ -52,7 +52,7 @@ def sorted_texts(texts: pa.Array) -> tuple[Ints, Mask]:
     return order, begins
 
 
-def merged(texts: pa.Array, bounds: Ints) -> tuple[Codes, Ints]:
+def merge_runs(texts: pa.Array, bounds: Ints) -> tuple[Codes, Ints]:
     """Return what `ranked` does, of texts that stand in runs, each run ascending and without duplicates.
 
     ``bounds``: int64 (R+1,), run r is ``[bounds[r], bounds[r+1])``. Of equal texts, any may be the one returned.
@@ -88,9 +88,9 @@ def _sort_groups(
     places, groups = _members(first, stop)
     rows = order[places]
     at, end = _spans(offsets, rows, groups, depths)
-    table = _table(_seen(data, at, end), sorted_at_once(len(rows)))
+    table = _table(_bytes_in_use(data, at, end), bits_sorted_at_once(len(rows)))
     words = _words(data, at, end, table)
-    by_word, others = sorted_words(words)
+    by_word, others = sort_words(words)
     if len(first) > 1:
         by_word = by_word[radix_order(groups[by_word].view(np.uint64))]
         others = changes(words[by_word]) | changes(groups)
@@ -138,7 +138,7 @@ def _spans(offsets: Ints, rows: Ints, groups: Ints, depths: Ints) -> tuple[Ints,
 
 
 @kernel
-def _seen(data: Bytes, at: Ints, end: Ints) -> Mask:
+def _bytes_in_use(data: Bytes, at: Ints, end: Ints) -> Mask:
     """Which bytes stand in each place behind ``at`` in any text, (`_PLACES`, 257): 0 for its end, else byte + 1."""
     seen = np.zeros((_PLACES, 257), np.bool_)
     for i in range(len(at)):
@@ -217,7 +217,7 @@ def _split(
 def _merge(offsets: Ints, data: Bytes, bounds: Ints, depth: int) -> tuple[Codes, Ints]:
     """Merge runs two by two until there is one. ``depth``: how many bytes all texts share."""
     rows, at, end = np.arange(len(offsets) - 1), offsets[:-1] + depth, offsets[1:].copy()
-    table = _table(_seen(data, at, end), 64)
+    table = _table(_bytes_in_use(data, at, end), 64)
     words = _words(data, at, end, table)
     told = depth + len(table)
     is_all = np.max(end - at) <= len(table)

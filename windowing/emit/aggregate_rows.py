@@ -8,12 +8,12 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from ..aggregates import Bound, Found, PaneFailed, PaneOverflow, compute
+from ..aggregates import Bound, PaneFailed, PaneOverflow, Results, compute
 from ..columns.arrays import Ints, combined
-from ..columns.sort_keys import words
+from ..columns.sort_keys import sort_keys
 from ..errors import DataError
 from ..language.spec import Batched, Sliding, Tumbling
-from ..panes.membership import Contents, Ranges, batches, part, simplest
+from ..panes.membership import Membership, Ranges, as_simplest, batches, part
 from ..panes.panes import Panes
 from ..planning.plan import Plan
 from ..sequences.sequence import Sequences, group_codes
@@ -25,7 +25,7 @@ _LONG = {"collect", "collect_distinct", "string_join"}
 
 
 @dataclass(frozen=True, slots=True)
-class Lines:
+class AggregateRows:
     """Q lines in the order that suits ``contents``: ``pane`` int64 (Q,) of each, and the columns of its group.
 
     ``rank``: int64 (n,), of the rows, see `compute`; None where ``contents`` say it. ``order``: int64 (Q,), which line
@@ -35,13 +35,13 @@ class Lines:
 
     pane: Ints
     groups: list[pa.Array]
-    contents: Contents
+    membership: Membership
     rank: Ints | None
     order: Ints | None
     last: pa.Array
 
 
-def aggregate_lines(plan: Plan, sequences: Sequences, panes: Panes, told: pa.Table) -> Iterator[pa.Table]:
+def aggregate_rows(plan: Plan, sequences: Sequences, panes: Panes, told: pa.Table) -> Iterator[pa.Table]:
     """Yield one line a pane and group: the columns ``told`` of the panes, groups, aggregates and marks."""
     lines = _lines(plan, sequences, panes)
     head = told if len(lines.pane) == len(panes) and not lines.groups else told.take(pa.array(lines.pane))
@@ -49,9 +49,9 @@ def aggregate_lines(plan: Plan, sequences: Sequences, panes: Panes, told: pa.Tab
         head = head.append_column(name, column)
     where = _Where(sequences, panes, lines.pane)
     short = [bound for bound in plan.aggregates if not _is_long(bound)]
-    found: Found = {}
+    found: Results = {}
     for bound in short:
-        values = _aggregate(plan, bound, sequences, lines.contents, where, 0, lines.rank, found)
+        values = _aggregate(plan, bound, sequences, lines.membership, where, 0, lines.rank, found)
         head = head.append_column(bound.name, values)
     if not plan.options.plain:
         head = head.append_column("_mark", lines.last)
@@ -65,10 +65,12 @@ def aggregate_lines(plan: Plan, sequences: Sequences, panes: Panes, told: pa.Tab
         yield pa.concat_tables(tables).take(pa.array(lines.order))
 
 
-def _with_long(plan: Plan, sequences: Sequences, lines: Lines, head: pa.Table, where: _Where) -> Iterator[pa.Table]:
+def _with_long(
+    plan: Plan, sequences: Sequences, lines: AggregateRows, head: pa.Table, where: _Where
+) -> Iterator[pa.Table]:
     """Add the aggregates whose values are as long as their panes: a bounded number of rows at a time."""
-    for first, stop in batches(lines.contents):
-        table, contents = head.slice(first, stop - first), part(lines.contents, first, stop)
+    for first, stop in batches(lines.membership):
+        table, contents = head.slice(first, stop - first), part(lines.membership, first, stop)
         for bound in plan.aggregates:
             if _is_long(bound):
                 table = table.append_column(bound.name, _aggregate(plan, bound, sequences, contents, where, first))
@@ -80,26 +82,26 @@ def _is_long(bound: Bound) -> bool:
     return bound.call.function in _LONG or ":" in bound.call.function
 
 
-def _lines(plan: Plan, sequences: Sequences, panes: Panes) -> Lines:
-    pane, groups, contents, code = np.arange(len(panes)), [], panes.contents, None
+def _lines(plan: Plan, sequences: Sequences, panes: Panes) -> AggregateRows:
+    pane, groups, contents, code = np.arange(len(panes)), [], panes.membership, None
     if plan.options.group_by:
         codes, values = group_codes([combined(sequences.rows.column(name)) for name in plan.options.group_by])
         touched = isinstance(plan.spec, Batched)
-        found = grouped(panes.contents, codes.astype(np.int64), values, touched)
-        pane, code, contents = found.pane, found.group, found.contents
+        found = grouped(panes.membership, codes.astype(np.int64), values, touched)
+        pane, code, contents = found.pane, found.group, found.membership
         groups = [combined(column).take(pa.array(code)) for column in values.columns]
     order = _order(panes) if code is None else _order_of_groups(panes, pane, code)
-    contents = simplest(contents)
+    contents = as_simplest(contents)
     rank = None if plan.options.group_by else _rank(plan, sequences, contents)
-    return Lines(pane, groups, contents, rank, order, _last(pane, order))
+    return AggregateRows(pane, groups, contents, rank, order, _last(pane, order))
 
 
-def _rank(plan: Plan, sequences: Sequences, contents: Contents) -> Ints | None:
+def _rank(plan: Plan, sequences: Sequences, contents: Membership) -> Ints | None:
     """`Lines.rank` of panes over the rows of their keys."""
     if sequences.rank is not None:
         return sequences.rank
     begin_anew = isinstance(plan.spec, Tumbling | Sliding) and plan.spec.eviction is not None
-    if isinstance(contents, Ranges) and (contents.apart or (contents.row is None and not begin_anew)):
+    if isinstance(contents, Ranges) and (contents.disjoint or (contents.row is None and not begin_anew)):
         return None
     return np.arange(len(sequences)) - np.repeat(sequences.bounds[:-1], np.diff(sequences.bounds))
 
@@ -153,11 +155,11 @@ def _aggregate(
     plan: Plan,
     bound: Bound,
     sequences: Sequences,
-    contents: Contents,
+    contents: Membership,
     where: _Where,
     first: int,
     rank: Ints | None = None,
-    found: Found | None = None,
+    found: Results | None = None,
 ) -> pa.Array:
     """Values of one call for the lines of ``contents``, of which line ``first`` is the first.
 
@@ -191,4 +193,4 @@ def _cell_text(cell: pa.Array) -> str:
     try:
         return str(cell.cast(pa.string())[0].as_py())
     except (pa.ArrowNotImplementedError, pa.ArrowInvalid):
-        return str(words(cell)[0])
+        return str(sort_keys(cell)[0])

@@ -17,7 +17,7 @@ import numpy as np
 import pyarrow as pa
 
 from ..columns.arrays import Ints
-from ..panes.membership import Contents, Lives, Ranges, lives_of
+from ..panes.membership import Membership, Memberships, Ranges, memberships_of
 from ..support.jit import kernel
 
 
@@ -32,18 +32,18 @@ class Grouped:
     pane: Ints
     group: Ints
     values: pa.Table
-    contents: Contents
+    membership: Membership
 
 
-def grouped(contents: Contents, codes: Ints, values: pa.Table, touched: bool) -> Grouped:
+def grouped(contents: Membership, codes: Ints, values: pa.Table, touched: bool) -> Grouped:
     """Take panes apart by the group ``codes`` of all rows, int64 (n,).
 
     ``touched``: a pane gives only the groups of rows that it is the first to show or the first not to show any more,
     those that are empty now included (semantics section 6); else each group that it shows a row of.
     """
-    if isinstance(contents, Ranges) and contents.apart:
+    if isinstance(contents, Ranges) and contents.disjoint:
         return _apart(contents, codes, values)
-    lives = lives_of(contents)
+    lives = memberships_of(contents)
     sequence = np.repeat(np.arange(len(lives.first_entry) - 1), np.diff(lives.first_entry))
     group = codes[lives.row]
     order = np.lexsort([group, sequence])
@@ -53,7 +53,7 @@ def grouped(contents: Contents, codes: Ints, values: pa.Table, touched: bool) ->
     pane, first_pane = (_touched if touched else _shown)(enter, leave, bounds, ends)
     own_enter, own_leave = _renumbered(enter, leave, bounds, pane, first_pane)
     of_group = np.repeat(group[order][starts], np.diff(first_pane))
-    return Grouped(pane, of_group, values, Lives(lives.row[order], own_enter, own_leave, bounds, first_pane))
+    return Grouped(pane, of_group, values, Memberships(lives.row[order], own_enter, own_leave, bounds, first_pane))
 
 
 def _apart(contents: Ranges, codes: Ints, values: pa.Table) -> Grouped:

@@ -24,8 +24,8 @@ from ..panes.panes import BY_TICK, Panes
 from ..planning.plan import Plan
 from ..sequences.marks import Marks
 from ..sequences.sequence import Sequences
-from .operator_values import MOST_LINES, Lines, key_of, pane_infos, python_rows
-from .row_lifetimes import Course, course_of
+from .operator_values import MOST_ROWS, OperatorRows, key_of, pane_infos, python_rows
+from .row_lifetimes import RowLifetimes, row_lifetimes
 
 
 def operator_batches(
@@ -45,12 +45,12 @@ def operator_batches(
     """
     assert plan.options.operator is not None
     operator = load(plan.options.operator)
-    scene = _Scene(sequences, marks, panes, course_of(plan, sequences, marks, panes))
-    lines = Lines(plan, operator, sequences, told)
+    scene = _Scene(sequences, marks, panes, row_lifetimes(plan, sequences, marks, panes))
+    lines = OperatorRows(plan, operator, sequences, told)
     first = np.searchsorted(panes.key, np.arange(len(sequences.bounds)))
     for key in range(len(sequences.bounds) - 1):
         for _ in _Window(key, first[key : key + 2], operator, scene, lines).steps():
-            if len(lines) >= MOST_LINES:
+            if len(lines) >= MOST_ROWS:
                 yield from lines.tables()
     yield from lines.tables()
 
@@ -62,7 +62,7 @@ class _Scene:
     sequences: Sequences
     marks: Marks
     panes: Panes
-    course: Course
+    lifetimes: RowLifetimes
 
     def stamp(self, cause: int, pane: int) -> int | str | None:
         """What tells stamps apart within a key: the position of a row, or of that before a mark; the pane of a tick."""
@@ -73,7 +73,7 @@ class _Scene:
 
 
 @dataclass(frozen=True, slots=True)
-class _Held:
+class _WindowRow:
     """A row in the window, and the runs of panes ``[enter, leave)`` that show it."""
 
     row: Row
@@ -86,24 +86,24 @@ class _Held:
 class _Window:
     """The window of one key and its operator. ``panes``: the bounds of the key's panes."""
 
-    def __init__(self, key: int, panes: Ints, kind: type[Operator], scene: _Scene, lines: Lines) -> None:
-        course, sequences, named = scene.course, scene.sequences, key_of(scene.sequences, key)
+    def __init__(self, key: int, panes: Ints, kind: type[Operator], scene: _Scene, lines: OperatorRows) -> None:
+        course, sequences, named = scene.lifetimes, scene.sequences, key_of(scene.sequences, key)
         begin, end = sequences.bounds[key : key + 2]
         self.key, self.scene, self.lines = key, scene, lines
         self.order = course.order[slice(*panes)]
         self.stepping = np.flatnonzero(course.stepping[begin:end]) + begin
         entering = course.entering.items[slice(*course.entering.first[panes])]
         self.coming = python_rows(named, sequences.rows, np.concatenate([self.stepping, entering]))
-        self.infos = pane_infos(lines.plan, lines.told, self.order)
+        self.infos = pane_infos(lines.plan, lines.emitted, self.order)
         self.operator = _made(kind, named)
-        self.held: dict[int, _Held] = {}
+        self.held: dict[int, _WindowRow] = {}
         self.stamp: int | str | None = None
         self.step = 0
         self.place = 0
 
     def steps(self) -> Iterator[None]:
         """Do one step after the other: each row after the panes that come out before it."""
-        place, ahead = self.scene.course.place[self.order], 0
+        place, ahead = self.scene.lifetimes.place[self.order], 0
         for row in self.stepping.tolist():
             behind = int(np.searchsorted(place, row, side="right"))
             for pane in self.order[ahead:behind].tolist():
@@ -117,14 +117,14 @@ class _Window:
             yield
 
     def _at_row(self, row: int) -> None:
-        self._stands_at(row, -1)
-        self._evict([gone for gone in self.scene.course.driven.at(row) if gone in self.held], -1, row)
+        self._place_of(row, -1)
+        self._evict([gone for gone in self.scene.lifetimes.driven.at(row) if gone in self.held], -1, row)
         self._insert(row, -1, row)
 
     def _at_pane(self, pane: int) -> None:
-        course = self.scene.course
-        self._stands_at(int(self.scene.panes.cause[pane]), pane)
-        if course.unseen_go:
+        course = self.scene.lifetimes
+        self._place_of(int(self.scene.panes.cause[pane]), pane)
+        if course.drops_unseen:
             self._evict([row for row in sorted(self.held) if not self.held[row].is_in(pane)], pane, -1)
         for row in course.entering.at(pane):
             self._insert(row, pane, -1)
@@ -134,15 +134,15 @@ class _Window:
         self.step, self.place = self.step + 2, 0
         self._evict(course.leaving.at(pane), pane, -1)
 
-    def _stands_at(self, cause: int, pane: int) -> None:
+    def _place_of(self, cause: int, pane: int) -> None:
         stamp = self.scene.stamp(cause, pane)
         if stamp != self.stamp:
             self.stamp, self.step, self.place = stamp, 0, 0
 
     def _insert(self, row: int, at_pane: int, at_row: int) -> None:
-        course, mine = self.scene.course, next(self.coming)
-        runs = [(int(course.lives.enter[i]), int(course.lives.leave[i])) for i in course.entries.at(row)]
-        self.held[row] = _Held(mine, runs)
+        course, mine = self.scene.lifetimes, next(self.coming)
+        runs = [(int(course.memberships.enter[i]), int(course.memberships.leave[i])) for i in course.entries.at(row)]
+        self.held[row] = _WindowRow(mine, runs)
         self._write("insert", at_pane, at_row, lambda: self.operator.insert(mine))
 
     def _evict(self, rows: list[int], at_pane: int, at_row: int) -> None:

@@ -18,9 +18,9 @@ from ..planning.plan import Plan
 from ..planning.result_schema import FIXED, MARK, OUTPUTS, ROW, STEP
 from ..sequences.marks import NO_FILE, Marks
 from ..sequences.sequence import Sequences
-from .stream_columns import mark_stamps
+from .stream_columns import mark_columns
 
-MOST_LINES = 100_000
+MOST_ROWS = 100_000
 _BLOCK = 4096  # rows that are Python values at a time, but for those that a window holds
 _UNFIT = (pa.ArrowException, OverflowError, TypeError, ValueError)
 
@@ -91,13 +91,13 @@ class _Line(NamedTuple):
 
 
 @dataclass(slots=True)
-class Lines:
+class OperatorRows:
     """The lines that operators have given and that are not in a table yet."""
 
     plan: Plan
     operator: type[Operator]
     sequences: Sequences
-    told: pa.Table
+    emitted: pa.Table
     lines: list[_Line] = field(init=False, default_factory=list)
     cells: dict[str, list[Any]] = field(init=False)
 
@@ -137,8 +137,8 @@ class Lines:
         """Yield the lines as tables and forget them."""
         if self.lines:
             table = self._table()
-            for first in range(0, len(table), MOST_LINES):
-                yield table.slice(first, MOST_LINES)
+            for first in range(0, len(table), MOST_ROWS):
+                yield table.slice(first, MOST_ROWS)
         self.lines.clear()
         for values in self.cells.values():
             values.clear()
@@ -146,7 +146,7 @@ class Lines:
     def where(self, key: int, pane: int, row: int) -> str:
         """Say which pane or row of which key it is, for messages."""
         spot = (
-            f"in window {self.told.column(len(self.plan.key))[pane]}"
+            f"in window {self.emitted.column(len(self.plan.key))[pane]}"
             if row < 0
             else f"at row {self.sequences.pos[row]}"
         )
@@ -182,9 +182,9 @@ class Lines:
         columns: dict[str, Any] = {}
         for name in self.plan.key:
             assert self.sequences.keys is not None
-            columns[name] = _taken(self.sequences.keys.column(name), key)
+            columns[name] = _take_or_null(self.sequences.keys.column(name), key)
         for i in _pane_columns(self.plan):
-            columns[self.told.column_names[i]] = _taken(self.told.column(i), pane)
+            columns[self.emitted.column_names[i]] = _take_or_null(self.emitted.column(i), pane)
         if not self.plan.options.plain:
             columns |= self._stamps(np.array(at_pane), np.array(at_row))
         for column in output_fields(self.operator):
@@ -201,12 +201,12 @@ class Lines:
         rows = self.sequences.rows.select(list(self.plan.sort))
         rows = rows.take(pa.array(picks)) if rows.num_columns else rows
         behind = Marks(rows, self.sequences.pos[picks], np.full(len(picks), NO_FILE))
-        stamps = zip(self.plan.stamp_names, mark_stamps(self.plan, behind), strict=True)
+        stamps = zip(self.plan.stream_names, mark_columns(self.plan, behind), strict=True)
         own = np.where(of_row, np.cumsum(of_row) - 1, -1)
         out = {}
         for name, column in stamps:
-            by_pane = _taken(self.told.column(name), at_pane)
-            by_row = _taken(column.cast(by_pane.type, safe=False), own)
+            by_pane = _take_or_null(self.emitted.column(name), at_pane)
+            by_row = _take_or_null(column.cast(by_pane.type, safe=False), own)
             out[name] = pc.if_else(pa.array(of_row), by_row, by_pane)
         return out
 
@@ -223,7 +223,7 @@ class Lines:
         raise DataError(f"{self.operator.__name__} gave {column.name}={values[bad]!r:.60} {where}, not {column.type}")
 
 
-def _taken(column: pa.Array | pa.ChunkedArray, picks: Ints | Sequence[int]) -> pa.Array:
+def _take_or_null(column: pa.Array | pa.ChunkedArray, picks: Ints | Sequence[int]) -> pa.Array:
     """Values at some places, null at -1."""
     places = np.asarray(picks, np.int64)
     return combined(column).take(pa.array(places, mask=places < 0))

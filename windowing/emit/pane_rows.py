@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 
 from ..columns.arrays import Ints, combined
-from ..columns.sort_keys import words
+from ..columns.sort_keys import sort_keys
 from ..language.options import SortKey
 from ..panes.membership import batches, gathered
 from ..panes.panes import Panes
@@ -24,8 +24,8 @@ def row_batches(plan: Plan, sequences: Sequences, panes: Panes, told: pa.Table) 
     """
     plain = plan.options.plain
     sort_words = [_sort_words(sequences, key) for key in plan.sort_rows]
-    for first, stop in batches(panes.contents):
-        rows, bounds = gathered(panes.contents, first, stop)
+    for first, stop in batches(panes.membership):
+        rows, bounds = gathered(panes.membership, first, stop)
         counts = np.diff(bounds)
         pane = np.repeat(np.arange(first, stop), counts)
         if sort_words:
@@ -44,7 +44,7 @@ def row_batches(plan: Plan, sequences: Sequences, panes: Panes, told: pa.Table) 
 def _sort_words(sequences: Sequences, key: SortKey) -> list[Ints]:
     """Keys for lexsort, the least significant first: nulls last both ways."""
     column = combined(sequences.rows.column(key.name))
-    ascending = words(column)
+    ascending = sort_keys(column)
     null = column.is_null().to_numpy(zero_copy_only=False)
     return [~ascending if key.descending else ascending, null]
 

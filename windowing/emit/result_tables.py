@@ -9,17 +9,17 @@ import numpy as np
 import pyarrow as pa
 
 from ..columns.arrays import Ints, combined
-from ..panes.membership import edge_rows, entered, left
+from ..panes.membership import edge_rows, entered_rows, left_rows
 from ..panes.panes import CLOSED_BY, TIMING, Panes
 from ..planning.plan import Plan
 from ..planning.result_schema import POS, TURN
 from ..sequences.marks import Marks
 from ..sequences.sequence import Sequences
-from .aggregate_rows import aggregate_lines
+from .aggregate_rows import aggregate_rows
 from .operator_calls import operator_batches
 from .pane_rows import row_batches
 from .row_counts import check_panes
-from .stream_columns import constant, mark_stamps, stamps
+from .stream_columns import constant, mark_columns, stream_columns
 
 _REPEATS = 8
 """Lines a key: with fewer, plain text is written faster than a dictionary (at 1 line four times), and smaller."""
@@ -30,26 +30,27 @@ _TIMING = pa.array(TIMING, pa.string())
 def result_tables(plan: Plan, sequences: Sequences, marks: Marks, panes: Panes) -> Iterator[pa.Table]:
     """Yield the result in the plan's columns, a bounded number of rows at a time; texts may be dictionary arrays.
 
-    ``panes``: as `told_panes` returns them. They stand by key, then window number, then group; marks without a row come
-    last. Raises `DataError` where an exact aggregate overflows, naming key and window, or where rows would be more than
+    ``panes``: as `emitted_panes` returns them. They stand by key, then window number, then group; marks without a row
+    come last. Raises `DataError` where an exact aggregate overflows, naming key and window, or where rows would be more
+    than
     ``max_rows``: before any of them is made.
     """
     check_panes(plan, panes)
     head = _head(sequences, panes)
     if not plan.options.plain:
-        head += stamps(plan, sequences, marks, panes.cause, panes.at)
+        head += stream_columns(plan, sequences, marks, panes.cause, panes.at)
     told = pa.Table.from_arrays(head, names=_head_names(plan))
     if plan.options.operator is not None:
         parts = operator_batches(plan, sequences, marks, panes, told)
     else:
-        parts = (row_batches if plan.gives_rows else aggregate_lines)(plan, sequences, panes, told)
+        parts = (row_batches if plan.emits_rows else aggregate_rows)(plan, sequences, panes, told)
     for part in parts:
         yield part.select(plan.schema.names)
     if not plan.options.plain:
-        yield from _bare_marks(plan, sequences, marks, panes)
+        yield from _mark_only_rows(plan, sequences, marks, panes)
 
 
-def told_panes(plan: Plan, sequences: Sequences, panes: Panes) -> Panes:
+def emitted_panes(plan: Plan, sequences: Sequences, panes: Panes) -> Panes:
     """Return panes as the result tells them: with bounds, and as lots with ``--emit entered`` or ``left``."""
     start, end = _bounds(plan, sequences, panes)
     return _lots(plan, replace(panes, start=start, end=end))
@@ -57,7 +58,7 @@ def told_panes(plan: Plan, sequences: Sequences, panes: Panes) -> Panes:
 
 def mark_rows(plan: Plan, marks: Marks, picks: Ints) -> pa.Table:
     """Return mark-only rows for the marks at ``picks``."""
-    return _only_marks(plan, _by_name(plan, mark_stamps(plan, marks.take(picks))))
+    return _only_marks(plan, _by_name(plan, mark_columns(plan, marks.take(picks))))
 
 
 def tick_rows(plan: Plan, ticks: pa.Array) -> pa.Table:
@@ -67,7 +68,7 @@ def tick_rows(plan: Plan, ticks: pa.Array) -> pa.Table:
 
 
 def _by_name(plan: Plan, stamped: list[pa.Array]) -> dict[str, pa.Array]:
-    return dict(zip(plan.stamp_names, stamped, strict=True))
+    return dict(zip(plan.stream_names, stamped, strict=True))
 
 
 def _only_marks(plan: Plan, stamped: dict[str, pa.Array]) -> pa.Table:
@@ -78,23 +79,25 @@ def _only_marks(plan: Plan, stamped: dict[str, pa.Array]) -> pa.Table:
     return pa.Table.from_arrays(arrays, names=plan.schema.names)
 
 
-def _bare_marks(plan: Plan, sequences: Sequences, marks: Marks, panes: Panes) -> Iterator[pa.Table]:
-    if panes.bare is not None and len(panes.bare.cause):
-        yield _only_marks(plan, _by_name(plan, stamps(plan, sequences, marks, panes.bare.cause, panes.bare.at)))
+def _mark_only_rows(plan: Plan, sequences: Sequences, marks: Marks, panes: Panes) -> Iterator[pa.Table]:
+    if panes.marks_only is not None and len(panes.marks_only.cause):
+        yield _only_marks(
+            plan, _by_name(plan, stream_columns(plan, sequences, marks, panes.marks_only.cause, panes.marks_only.at))
+        )
 
 
 def _lots(plan: Plan, panes: Panes) -> Panes:
     """With ``--emit entered`` or ``left``: what came in or went instead of what is there; no lot, no pane."""
     if plan.options.emit not in {"entered", "left"}:
         return panes
-    lots = (entered if plan.options.emit == "entered" else left)(panes.contents)
-    return replace(panes, contents=lots).take(np.flatnonzero(lots.lo < lots.hi))
+    lots = (entered_rows if plan.options.emit == "entered" else left_rows)(panes.membership)
+    return replace(panes, membership=lots).take(np.flatnonzero(lots.lo < lots.hi))
 
 
 def _head_names(plan: Plan) -> list[str]:
     names = [*plan.key, "window", "window_start", "window_end", "closed_by"]
     names += ["timing", "index"] if plan.options.event_time else []
-    return names if plan.options.plain else [*names, *plan.stamp_names]
+    return names if plan.options.plain else [*names, *plan.stream_names]
 
 
 def _head(sequences: Sequences, panes: Panes) -> list[pa.Array]:
@@ -129,5 +132,5 @@ def _bounds(plan: Plan, sequences: Sequences, panes: Panes) -> tuple[pa.Array, p
     if not plan.sort:
         return pa.nulls(len(panes), pa.int64()), pa.nulls(len(panes), pa.int64())
     column = sequences.rows.column(plan.at[0])
-    first, last = (column.take(pa.array(edge, mask=edge < 0)) for edge in edge_rows(panes.contents))
+    first, last = (column.take(pa.array(edge, mask=edge < 0)) for edge in edge_rows(panes.membership))
     return first, last

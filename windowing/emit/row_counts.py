@@ -42,7 +42,7 @@ def check_rows(plan: Plan, rows: int) -> None:
 def check_panes(plan: Plan, panes: Panes) -> None:
     """Raise `DataError` where panes that are to be written row by row hold more rows than may be."""
     if plan.options.max_rows is not None and may_multiply(plan):
-        found = int(sizes(panes.contents).sum())
+        found = int(sizes(panes.membership).sum())
         if _is_too_many(plan, found):
             raise _error(plan, f"would write {found:,} rows and more")
 

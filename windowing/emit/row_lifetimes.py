@@ -15,7 +15,7 @@ from ..clock.values import clock_values
 from ..columns.arrays import Ints, Mask, combined
 from ..kinds.sliding.panes import evicted_at
 from ..language.spec import Batched, Sliding, TimeInterval, Tumbling
-from ..panes.membership import Lives, Ranges, edge_rows, lives_of
+from ..panes.membership import Memberships, Ranges, edge_rows, memberships_of
 from ..panes.panes import AT_END, Panes
 from ..planning.plan import Plan
 from ..sequences.marks import Marks, epochs
@@ -38,7 +38,7 @@ class Lists:
 
 
 @dataclass(frozen=True, slots=True)
-class Course:
+class RowLifetimes:
     """When the n rows come and go, and P panes between them.
 
     ``order``: int64 (P,), the panes by key and number. ``place``: int64 (P,), the place of each pane. ``stepping``:
@@ -54,56 +54,56 @@ class Course:
     driven: Lists
     entering: Lists
     leaving: Lists
-    unseen_go: bool
-    lives: Lives
+    drops_unseen: bool
+    memberships: Memberships
     entries: Lists
 
 
-def course_of(plan: Plan, sequences: Sequences, marks: Marks, panes: Panes) -> Course:
+def row_lifetimes(plan: Plan, sequences: Sequences, marks: Marks, panes: Panes) -> RowLifetimes:
     """Return when the rows of a window come and go. ``marks``: what causes of panes from n on count."""
     n = len(sequences)
-    lives = lives_of(panes.contents)
+    lives = memberships_of(panes.membership)
     order = np.lexsort([panes.number, panes.key])
     place, stepping, unseen_go = np.empty(0, np.int64), np.ones(n, np.bool_), False
     driven, entering, leaving = np.full(n, _NEVER), np.full(n, _NEVER), np.full(n, _NEVER)
     match plan.spec:
         case Tumbling():
-            place = _behind_rows(panes)
+            place = _after_rows(panes)
             leaving[lives.row] = np.where(panes.cause[lives.enter] == AT_END, _NEVER, lives.enter)
         case Sliding():
-            place, unseen_go = _behind_rows(panes), True
+            place, unseen_go = _after_rows(panes), True
             driven = evicted_at(plan.spec, sequences)
             stepping = driven != np.arange(n)  # count(0) holds nothing
         case TimeInterval():
-            place = _behind_marks(sequences, marks, panes)
+            place = _after_marks(sequences, marks, panes)
             leaving = _after_last(panes, order, lives, n)
             assert plan.options.event_time is not None
-            intervals, first, last = _held(plan.options.event_time, plan.spec, sequences)
+            intervals, first, last = _interval_bounds(plan.options.event_time, plan.spec, sequences)
             stepping = first <= last
             if plan.options.at_end == "drop":
-                leaving[_awaited(intervals, first, last, sequences, panes, place)] = _NEVER
+                leaving[_not_yet_emitted(intervals, first, last, sequences, panes, place)] = _NEVER
         case Batched():
             place, stepping, unseen_go = sequences.bounds[panes.key], np.zeros(n, np.bool_), True
             entering[lives.row] = lives.enter
-    lists = _listed(driven, n), _listed(entering, len(panes)), _listed(leaving, len(panes))
-    return Course(order, place, stepping, *lists, unseen_go, lives, _listed(lives.row, n))
+    lists = _lists_by_number(driven, n), _lists_by_number(entering, len(panes)), _lists_by_number(leaving, len(panes))
+    return RowLifetimes(order, place, stepping, *lists, unseen_go, lives, _lists_by_number(lives.row, n))
 
 
-def _listed(numbers: Ints, count: int) -> Lists:
+def _lists_by_number(numbers: Ints, count: int) -> Lists:
     """List the places of numbers below ``count``; `_NEVER` and others are in no list."""
     items = np.flatnonzero((numbers >= 0) & (numbers < count))
     items = items[np.argsort(numbers[items], kind="stable")]
     return Lists(items, np.searchsorted(numbers[items], np.arange(count + 1)))
 
 
-def _behind_rows(panes: Panes) -> Ints:
+def _after_rows(panes: Panes) -> Ints:
     """Places right behind the newest row of each pane: a window that is not empty holds the newest row there is."""
-    if isinstance(panes.contents, Ranges):
-        return panes.contents.hi
-    return edge_rows(panes.contents)[1] + 1
+    if isinstance(panes.membership, Ranges):
+        return panes.membership.hi
+    return edge_rows(panes.membership)[1] + 1
 
 
-def _behind_marks(sequences: Sequences, marks: Marks, panes: Panes) -> Ints:
+def _after_marks(sequences: Sequences, marks: Marks, panes: Panes) -> Ints:
     """Places of the marks that brought panes out, and of the end."""
     epoch = epochs(sequences, marks)
     first = np.searchsorted(panes.key, np.arange(len(sequences.bounds)))
@@ -116,7 +116,7 @@ def _behind_marks(sequences: Sequences, marks: Marks, panes: Panes) -> Ints:
     return place
 
 
-def _after_last(panes: Panes, order: Ints, lives: Lives, rows: int) -> Ints:
+def _after_last(panes: Panes, order: Ints, lives: Memberships, rows: int) -> Ints:
     """For each row the last pane to come out that shows it; `_NEVER` where there is none or the end brought it out."""
     rank = np.empty(len(order) + 1, np.int64)
     rank[order], rank[-1] = np.arange(len(order)), _NEVER
@@ -128,14 +128,14 @@ def _after_last(panes: Panes, order: Ints, lives: Lives, rows: int) -> Ints:
     return np.where(np.append(panes.cause, AT_END)[pane] == AT_END, _NEVER, pane)
 
 
-def _held(name: str, spec: TimeInterval, sequences: Sequences) -> tuple[Intervals, Ints, Ints]:
+def _interval_bounds(name: str, spec: TimeInterval, sequences: Sequences) -> tuple[Intervals, Ints, Ints]:
     """The intervals, and the first and the last that hold each row: the first is the greater one where none does."""
     column = combined(sequences.rows.column(name))
     intervals = make_intervals(column.type, spec)
     return intervals, *intervals.holding(clock_values(column, name))
 
 
-def _awaited(
+def _not_yet_emitted(
     intervals: Intervals, first: Ints, last: Ints, sequences: Sequences, panes: Panes, place: Ints
 ) -> list[int]:
     """The rows of intervals that got rows since they last came out: the end would show them, were it not dropped."""

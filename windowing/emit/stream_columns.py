@@ -10,32 +10,32 @@ from ..columns.arrays import Ints
 from ..panes.panes import BY_TICK
 from ..planning.plan import Plan
 from ..planning.result_schema import POS, TURN, numbered
-from ..planning.time_types import instants_of
+from ..planning.time_types import to_tick_type
 from ..sequences.marks import Marks
 from ..sequences.sequence import Sequences
 
 
-def stamps(plan: Plan, sequences: Sequences, marks: Marks, cause: Ints, at: pa.Array | None) -> list[pa.Array]:
-    """Return the columns of `Plan.stamp_names` for what was brought out by ``cause``, or by the clock ``at``.
+def stream_columns(plan: Plan, sequences: Sequences, marks: Marks, cause: Ints, at: pa.Array | None) -> list[pa.Array]:
+    """Return the columns of `Plan.stream_names` for what was brought out by ``cause``, or by the clock ``at``.
 
     Of the row or mark where one caused it; the instant, and -1 for the position, where the clock did; else null.
     """
-    ticks = _tick_stamps(cause, at) if at is not None else {}
+    ticks = _tick_columns(cause, at) if at is not None else {}
     if plan.causes == "ticks":
-        return [ticks[name] for name in plan.stamp_names]
+        return [ticks[name] for name in plan.stream_names]
     picks = pa.array(cause, mask=cause < 0)
-    both = zip(_row_stamps(plan, sequences.rows, sequences.pos), mark_stamps(plan, marks), strict=True)
-    found = [_joined(rows, behind).take(picks) for rows, behind in both]
+    both = zip(_row_columns(plan, sequences.rows, sequences.pos), mark_columns(plan, marks), strict=True)
+    found = [_concatenate(rows, behind).take(picks) for rows, behind in both]
     by_tick = pa.array(cause == BY_TICK)
     return [
         pc.if_else(by_tick, ticks[name], column) if name in ticks else column
-        for name, column in zip(plan.stamp_names, found, strict=True)
+        for name, column in zip(plan.stream_names, found, strict=True)
     ]
 
 
-def mark_stamps(plan: Plan, marks: Marks) -> list[pa.Array]:
-    """Return the columns of `Plan.stamp_names` of marks."""
-    return _row_stamps(plan, marks.rows, marks.pos)
+def mark_columns(plan: Plan, marks: Marks) -> list[pa.Array]:
+    """Return the columns of `Plan.stream_names` of marks."""
+    return _row_columns(plan, marks.rows, marks.pos)
 
 
 def constant(text: str, size: int) -> pa.Array:
@@ -43,19 +43,19 @@ def constant(text: str, size: int) -> pa.Array:
     return pa.DictionaryArray.from_arrays(pa.array(np.zeros(size, np.int8)), pa.array([text]))
 
 
-def _row_stamps(plan: Plan, rows: pa.RecordBatch, pos: Ints) -> list[pa.Array]:
-    """The columns of `Plan.stamp_names` of rows that hold the sort columns."""
+def _row_columns(plan: Plan, rows: pa.RecordBatch, pos: Ints) -> list[pa.Array]:
+    """The columns of `Plan.stream_names` of rows that hold the sort columns."""
     columns = {numbered("_at", i): rows.column(name) for i, name in enumerate(plan.at)}
     if plan.causes == "both":
-        columns["_at"] = instants_of(plan.spec, columns["_at"], plan.at[0], plan.options.origin)
+        columns["_at"] = to_tick_type(plan.spec, columns["_at"], plan.at[0], plan.options.origin)
     columns = columns or {"_at": pa.nulls(len(pos), pa.int64())}
     columns[POS] = pa.array(pos) if plan.pos is None else rows.column(plan.pos)
     columns[TURN] = pa.array(np.ones(len(pos), np.int8))
     columns |= {numbered("_tie", i): rows.column(name) for i, name in enumerate(plan.ties)}
-    return [columns[name] for name in plan.stamp_names]
+    return [columns[name] for name in plan.stream_names]
 
 
-def _tick_stamps(cause: Ints, at: pa.Array) -> dict[str, pa.Array]:
+def _tick_columns(cause: Ints, at: pa.Array) -> dict[str, pa.Array]:
     by_tick = pa.array(cause == BY_TICK)
     nothing = pa.scalar(None, pa.int64())
     return {
@@ -65,5 +65,5 @@ def _tick_stamps(cause: Ints, at: pa.Array) -> dict[str, pa.Array]:
     }
 
 
-def _joined(rows: pa.Array, marks: pa.Array) -> pa.Array:
+def _concatenate(rows: pa.Array, marks: pa.Array) -> pa.Array:
     return pa.concat_arrays([rows, marks]) if len(marks) else rows

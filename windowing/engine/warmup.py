@@ -12,11 +12,11 @@ import pyarrow as pa
 from ..aggregates import warm as warm_aggregates
 from ..language.spec import Delta, TimeInterval, Tumbling, needs_clock
 from ..planning.plan import Plan, panes_only
-from ..scan.lateness import judge, watermarks_of
-from ..scan.preaggregate import can_be_combined, combine, combined_plan
-from ..scan.scan import Bounds, scan
-from ..scan.signals import advances, window_marks
-from ..segments.segment_scan import chain_through, entries, summarise
+from ..scan.lateness import assess, merged_watermarks
+from ..scan.preaggregate import can_preaggregate, preaggregate, preaggregated_plan
+from ..scan.scan import RunExtent, scan
+from ..scan.signals import watermark_signals, window_marks
+from ..segments.segment_scan import entry_states, exit_through, summarise
 from ..segments.summary import can_be_cut
 from ..sequences.marks import no_marks
 from ..sequences.sequence import Sequences, build, merge
@@ -33,19 +33,19 @@ def warm(plan: Plan, schema: pa.Schema) -> None:
     merged = merge([sequences, sequences])
     signals = window_marks(no_marks(merged.rows, plan.sort))
     if isinstance(plan.spec, TimeInterval):
-        signals = advances(watermarks_of(plan, [judge(plan, None, merged.rows, merged.pos).watermarks]))
+        signals = watermark_signals(merged_watermarks(plan, [assess(plan, None, merged.rows, merged.pos).watermarks]))
     if can_be_cut(plan):
         whole = Sequences(None, np.array([0, len(merged)]), merged.rows, merged.pos, merged.order)
-        entries(plan, [summarise(plan, whole, signals)[0]] * 2, lambda _, value: chain_through(plan, whole, value))
+        entry_states(plan, [summarise(plan, whole, signals)[0]] * 2, lambda _, value: exit_through(plan, whole, value))
         if isinstance(plan.spec, Tumbling) and isinstance(plan.spec.policy, Delta):
-            chain_through(plan, whole, None)
-    scanned = scan(bare, merged, signals, Bounds(1 if needs_clock(plan.spec) else None))
+            exit_through(plan, whole, None)
+    scanned = scan(bare, merged, signals, RunExtent(1 if needs_clock(plan.spec) else None))
     deque(scanned.tables, maxlen=0)
     warm_aggregates(plan.aggregates, schema, not isinstance(plan.spec, Tumbling))
-    if can_be_combined(plan, schema):
-        then = combined_plan(plan)
-        combined = merge([combine(plan, then, part) for part in (sequences, sequences)])
-        deque(scan(then, combined, signals, Bounds(1 if needs_clock(plan.spec) else None)).tables, maxlen=0)
+    if can_preaggregate(plan, schema):
+        then = preaggregated_plan(plan)
+        combined = merge([preaggregate(plan, then, part) for part in (sequences, sequences)])
+        deque(scan(then, combined, signals, RunExtent(1 if needs_clock(plan.spec) else None)).tables, maxlen=0)
 
 
 def _without_aggregates(plan: Plan) -> Plan:

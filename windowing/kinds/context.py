@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from ..columns.arrays import Clock, Ints
-from ..state.window_state import Past
+from ..state.window_state import RestoredState
 
 
 @dataclass(frozen=True, slots=True)
-class Setting:
+class WindowContext:
     """Options and the clock, as the kinds of windows see them.
 
     ``clock``: where the one clock stands, in measures of the clock column; None: at the largest value here.
@@ -32,4 +32,4 @@ class Setting:
     emit_evicted: bool = False
     last_tick: Ints | None = None
     hold: bool = False
-    past: Past | None = None
+    restored: RestoredState | None = None

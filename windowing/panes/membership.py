@@ -13,7 +13,7 @@ from typing import TypeAlias
 import numpy as np
 
 from ..columns.arrays import Ints, Mask
-from .membership_kernels import covered, never_fall, painted, spread, to_lives, to_ranges
+from .membership_kernels import covered, never_fall, painted, spread, to_memberships, to_ranges
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +30,7 @@ class Ranges:
     lo: Ints
     hi: Ints
     base: Ints
-    apart: bool
+    disjoint: bool
     row: Ints | None = None
 
     def __len__(self) -> int:
@@ -38,7 +38,7 @@ class Ranges:
 
 
 @dataclass(frozen=True, slots=True)
-class Lives:
+class Memberships:
     """Panes whose rows need not be neighbours: each entry is a row, and the run of panes that shows it.
 
     ``row``: int64 (E,), sequence after sequence, in each in the order in which a pane's rows are seen; a row may have
@@ -57,10 +57,10 @@ class Lives:
         return int(self.first_pane[-1])
 
 
-Contents: TypeAlias = Ranges | Lives
+Membership: TypeAlias = Ranges | Memberships
 
 
-def sizes(contents: Contents) -> Ints:
+def sizes(contents: Membership) -> Ints:
     """Rows of each pane, int64 (P,)."""
     if isinstance(contents, Ranges):
         return contents.hi - contents.lo
@@ -69,10 +69,10 @@ def sizes(contents: Contents) -> Ints:
     return np.cumsum(changes[:count])
 
 
-def shown(contents: Contents, rows: int) -> Mask:
+def shown(contents: Membership, rows: int) -> Mask:
     """Return which of ``rows`` rows at least one pane shows."""
     out = np.zeros(rows, np.bool_)
-    if isinstance(contents, Lives):
+    if isinstance(contents, Memberships):
         out[contents.row] = True
         return out
     entries = rows if contents.row is None else len(contents.row)
@@ -83,9 +83,9 @@ def shown(contents: Contents, rows: int) -> Mask:
     return out
 
 
-def edge_rows(contents: Contents) -> tuple[Ints, Ints]:
+def edge_rows(contents: Membership) -> tuple[Ints, Ints]:
     """Return the first and the last row of each pane, int64 (P,); -1 for an empty one."""
-    if isinstance(contents, Lives):
+    if isinstance(contents, Memberships):
         first, last = painted(contents.enter, contents.leave, len(contents))
     else:
         empty = contents.lo == contents.hi
@@ -96,17 +96,17 @@ def edge_rows(contents: Contents) -> tuple[Ints, Ints]:
     return row[first], row[last]
 
 
-def gathered(contents: Contents, first: int, stop: int) -> tuple[Ints, Ints]:
+def gathered(contents: Membership, first: int, stop: int) -> tuple[Ints, Ints]:
     """Return the rows of the panes ``[first, stop)`` one pane after the other, and the bounds of each, int64."""
-    if isinstance(contents, Lives):
-        return _gathered_lives(contents, first, stop)
+    if isinstance(contents, Memberships):
+        return _gathered_memberships(contents, first, stop)
     counts = (contents.hi - contents.lo)[first:stop]
     bounds = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
     entries = np.repeat(contents.lo[first:stop] - bounds[:-1], counts) + np.arange(bounds[-1])
     return (entries if contents.row is None else contents.row[entries]), bounds
 
 
-def _gathered_lives(lives: Lives, first: int, stop: int) -> tuple[Ints, Ints]:
+def _gathered_memberships(lives: Memberships, first: int, stop: int) -> tuple[Ints, Ints]:
     low = np.searchsorted(lives.first_pane, first, side="right") - 1
     high = np.searchsorted(lives.first_pane, stop, side="left")
     mine = slice(lives.first_entry[low], lives.first_entry[high])
@@ -117,68 +117,68 @@ def _gathered_lives(lives: Lives, first: int, stop: int) -> tuple[Ints, Ints]:
     return lives.row[mine][spread(enter, leave, bounds)], bounds
 
 
-def take(contents: Contents, picks: Ints) -> Contents:
+def take(contents: Membership, picks: Ints) -> Membership:
     """Return only the panes at ``picks``, which ascend."""
     if isinstance(contents, Ranges):
-        return Ranges(contents.lo[picks], contents.hi[picks], contents.base[picks], contents.apart, contents.row)
+        return Ranges(contents.lo[picks], contents.hi[picks], contents.base[picks], contents.disjoint, contents.row)
     enter, leave = np.searchsorted(picks, contents.enter), np.searchsorted(picks, contents.leave)
     alive = enter < leave
     before = np.concatenate([[0], np.cumsum(alive)])
     first_pane = np.searchsorted(picks, contents.first_pane)
-    return Lives(contents.row[alive], enter[alive], leave[alive], before[contents.first_entry], first_pane)
+    return Memberships(contents.row[alive], enter[alive], leave[alive], before[contents.first_entry], first_pane)
 
 
-def lives_of(contents: Contents) -> Lives:
+def memberships_of(contents: Membership) -> Memberships:
     """Return the same panes as lives."""
-    if isinstance(contents, Lives):
+    if isinstance(contents, Memberships):
         return contents
     starts = np.flatnonzero(np.diff(contents.base, prepend=-1)) if len(contents) else np.empty(0, np.int64)
     first_pane = np.append(starts, len(contents))
     ends = contents.hi[first_pane[1:] - 1] if len(starts) else np.empty(0, np.int64)
-    entry, enter, leave, first_entry = to_lives(contents.lo, contents.hi, first_pane, contents.base[starts], ends)
+    entry, enter, leave, first_entry = to_memberships(contents.lo, contents.hi, first_pane, contents.base[starts], ends)
     row = entry if contents.row is None else contents.row[entry]
-    return Lives(row, enter, leave, first_entry, first_pane)
+    return Memberships(row, enter, leave, first_entry, first_pane)
 
 
-def contiguous(lives: Lives) -> Mask:
+def contiguous(lives: Memberships) -> Mask:
     """Return for each sequence whether its panes are ranges of neighbouring entries: neither enter nor leave falls."""
     return never_fall(lives.enter, lives.leave, lives.first_entry)
 
 
-def simplest(contents: Contents) -> Contents:
+def as_simplest(contents: Membership) -> Membership:
     """Return the same panes as ranges, where no sequence needs lives."""
-    return as_ranges(contents) if isinstance(contents, Lives) and contiguous(contents).all() else contents
+    return as_ranges(contents) if isinstance(contents, Memberships) and contiguous(contents).all() else contents
 
 
-def as_ranges(lives: Lives) -> Ranges:
+def as_ranges(lives: Memberships) -> Ranges:
     """Return lives as ranges over their entries. Only for `contiguous` sequences; others come out wrong."""
     lo, hi, base = to_ranges(lives.enter, lives.leave, lives.first_entry, lives.first_pane)
     return Ranges(lo, hi, base, False, lives.row)
 
 
-def entered(contents: Contents) -> Ranges:
+def entered_rows(contents: Membership) -> Ranges:
     """Return as panes the lots of rows that each pane shows and the one before it of its sequence did not."""
-    lives = lives_of(contents)
+    lives = memberships_of(contents)
     return _lots(lives, lives.enter, np.ones(len(lives.row), np.bool_))
 
 
-def left(contents: Contents) -> Ranges:
+def left_rows(contents: Membership) -> Ranges:
     """Return as panes the lots of rows that each pane no longer shows and the one before it of its sequence did."""
-    lives = lives_of(contents)
+    lives = memberships_of(contents)
     ends = np.repeat(lives.first_pane[1:], np.diff(lives.first_entry))
     return _lots(lives, lives.leave, lives.leave < ends)
 
 
-def part(contents: Contents, first: int, stop: int) -> Ranges:
+def part(contents: Membership, first: int, stop: int) -> Ranges:
     """Return the panes ``[first, stop)`` as ranges; of lives the rows are written down, so let them be few."""
     if isinstance(contents, Ranges):
         lo, hi, base = (a[first:stop] for a in (contents.lo, contents.hi, contents.base))
-        return Ranges(lo, hi, base, contents.apart, contents.row)
+        return Ranges(lo, hi, base, contents.disjoint, contents.row)
     rows, bounds = gathered(contents, first, stop)
     return Ranges(bounds[:-1], bounds[1:], bounds[:-1], True, rows)
 
 
-def batches(contents: Contents, rows: int = 1 << 21) -> Iterator[tuple[int, int]]:
+def batches(contents: Membership, rows: int = 1 << 21) -> Iterator[tuple[int, int]]:
     """Cut the panes into runs ``(first, stop)`` that hold about ``rows`` rows together, or are of one pane."""
     reached = np.cumsum(sizes(contents))
     first = 0
@@ -189,7 +189,7 @@ def batches(contents: Contents, rows: int = 1 << 21) -> Iterator[tuple[int, int]
         first = stop
 
 
-def _lots(lives: Lives, pane: Ints, chosen: Mask) -> Ranges:
+def _lots(lives: Memberships, pane: Ints, chosen: Mask) -> Ranges:
     """Entries put together by the pane they are told at, in order."""
     entries = np.flatnonzero(chosen)
     entries = entries[np.argsort(pane[entries], kind="stable")]

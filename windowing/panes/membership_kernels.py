@@ -66,7 +66,7 @@ def spread(enter: Ints, leave: Ints, bounds: Ints) -> Ints:
 
 
 @kernel
-def to_lives(lo: Ints, hi: Ints, first_pane: Ints, begins: Ints, ends: Ints) -> tuple[Ints, Ints, Ints, Ints]:
+def to_memberships(lo: Ints, hi: Ints, first_pane: Ints, begins: Ints, ends: Ints) -> tuple[Ints, Ints, Ints, Ints]:
     """Entry, enter, leave of all entries in some range, and the bounds of the sequences among them."""
     total = 0
     for s in range(len(begins)):

@@ -9,7 +9,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from ..columns.arrays import Ints
-from .membership import Contents, take
+from .membership import Membership, take
 
 CLOSED_BY: tuple[str, ...] = (
     "count", "delta", "gap", "time", "punct", "trigger", "watermark", "late", "batch", "expiry", "evicted", "end",
@@ -31,7 +31,7 @@ def reason(name: str) -> int:
 
 
 @dataclass(frozen=True, slots=True)
-class Bare:
+class MarkOnly:
     """Marks that come out without a row. ``cause`` and ``at``: as in `Panes`."""
 
     cause: Ints
@@ -65,13 +65,13 @@ class Panes:
 
     key: Ints
     number: Ints
-    contents: Contents
+    membership: Membership
     cause: Ints
     closed_by: npt.NDArray[np.int8]
     start: pa.Array | None = None
     end: pa.Array | None = None
     at: pa.Array | None = None
-    bare: Bare | None = None
+    marks_only: MarkOnly | None = None
     outputs: Outputs | None = None
 
     def __len__(self) -> int:
@@ -85,7 +85,7 @@ class Panes:
             self,
             key=self.key[picks],
             number=self.number[picks],
-            contents=take(self.contents, picks),
+            membership=take(self.membership, picks),
             cause=self.cause[picks],
             closed_by=self.closed_by[picks],
             start=start,

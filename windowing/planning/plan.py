@@ -30,7 +30,7 @@ from ..ports import StreamInfo
 from .result_schema import FIXED, MARK, OUTPUTS, POS, ROW, STEP, TURN, head_fields, numbered, result_schema
 from .row_order import Order, OrderBy, choose_event_time, choose_order
 from .time_types import bounds_type, instants_type
-from .validation import Explain, check_options, check_window, field_of, measured
+from .validation import Explain, check_amount, check_options, check_window, field_of
 
 _MOST_LINES = 100  # a row: more would make slices too many
 Causes = Literal["rows", "ticks", "both"]
@@ -82,7 +82,7 @@ class Plan:
         return self.sort[:1] == (attribute,)
 
     @property
-    def gives_rows(self) -> bool:
+    def emits_rows(self) -> bool:
         """Whether panes give rows, and not one line (or one a group) of aggregates."""
         return self.options.emit != "aggregates" or self.options.operator is not None
 
@@ -98,7 +98,7 @@ class Plan:
         return tuple(numbered("_at", i) for i in range(count))
 
     @property
-    def lines_per_row(self) -> Fraction:
+    def rows_out_per_row(self) -> Fraction:
         """About how many lines a row brings out, where that may be many: a hint of what a task will hold."""
         match self.spec:
             case TimeInterval(duration, period) | Sliding(Time(duration), Time(period)):
@@ -111,21 +111,21 @@ class Plan:
                 return Fraction(0)
 
     @property
-    def takes_turns(self) -> bool:
+    def needs_turn_column(self) -> bool:
         """Whether ``_at`` and ``_pos`` alone do not put what the clock brings out before the rows of its instant."""
         return self.causes == "both" and (len(self.at) > 1 or bool(self.ties))
 
     @property
-    def stamp_names(self) -> tuple[str, ...]:
+    def stream_names(self) -> tuple[str, ...]:
         """Names of the result's columns that say what brought a pane out."""
-        turn = (TURN,) if self.takes_turns else ()
+        turn = (TURN,) if self.needs_turn_column else ()
         ties = tuple(numbered("_tie", i) for i in range(len(self.ties)))
         return (*self.at_names[:1], *turn, *self.at_names[1:], POS, *ties)
 
     @property
     def place_names(self) -> tuple[str, ...]:
         """Names of the result's columns that say where a row stands in what a pane, or an operator, gives."""
-        return (STEP, ROW) if self.options.operator else (ROW,) if self.gives_rows else ()
+        return (STEP, ROW) if self.options.operator else (ROW,) if self.emits_rows else ()
 
     @property
     def takes_marks(self) -> bool:
@@ -142,7 +142,7 @@ class Plan:
         """The attribute whose falls are worth a note: a number that a tumbling window compares in arrival order."""
         if not isinstance(self.spec, Tumbling) or self.order.columns:
             return None
-        return next(iter(measured(self.spec)), None)
+        return next(iter(check_amount(self.spec)), None)
 
 
 def causes_of(spec: WindowSpec) -> Causes:
@@ -202,20 +202,20 @@ def stream_of(plan: Plan) -> StreamInfo:
     """How the result of a plan is read back as a stream: in the order of the rows that caused its panes."""
     if plan.ties:
         own = (*plan.at, plan.pos, *plan.ties)
-        names = dict(zip(own, (n for n in plan.stamp_names if n != TURN), strict=True))
+        names = dict(zip(own, (n for n in plan.stream_names if n != TURN), strict=True))
         first, *others = (names[column] for column in plan.sort)
-        order = (first, *([TURN] if plan.takes_turns else []), *others)
+        order = (first, *([TURN] if plan.needs_turn_column else []), *others)
     else:
-        order = plan.stamp_names
-    step, row = ((STEP,) if plan.options.operator else ()), ((ROW,) if plan.gives_rows else ())
-    told = (*FIXED, *(OUTPUTS if plan.options.event_time else ()), *plan.stamp_names, *plan.place_names, MARK)
+        order = plan.stream_names
+    step, row = ((STEP,) if plan.options.operator else ()), ((ROW,) if plan.emits_rows else ())
+    told = (*FIXED, *(OUTPUTS if plan.options.event_time else ()), *plan.stream_names, *plan.place_names, MARK)
     return StreamInfo((*order, *step, "window", *plan.key, *plan.options.group_by, *row), plan.at_names, told)
 
 
 def panes_only(plan: Plan) -> Plan:
     """Return the plan of the same window, of whose panes nothing comes out but what they are."""
     options = replace(plan.options, emit="aggregates", group_by=(), sort_by=(), operator=None)
-    kept = {*plan.key, *FIXED, *(OUTPUTS if options.event_time else ()), *plan.stamp_names, MARK}
+    kept = {*plan.key, *FIXED, *(OUTPUTS if options.event_time else ()), *plan.stream_names, MARK}
     head = [field for field in plan.schema if field.name in kept]
     return replace(plan, aggregates=(), rows=(), sort_rows=(), options=options, schema=pa.schema(head))
 
@@ -255,6 +255,6 @@ def _result_schema(plan: Plan, schema: pa.Schema) -> pa.Schema:
     types["_at"] = instants_type(plan.spec, clock, origin) or first
     types |= {POS: pa.int64(), TURN: pa.int8()}
     types |= {numbered("_tie", i): schema.field(name).type for i, name in enumerate(plan.ties)}
-    stamps = [pa.field(name, types[name]) for name in plan.stamp_names]
+    stamps = [pa.field(name, types[name]) for name in plan.stream_names]
     outputs = isinstance(plan.spec, TimeInterval)
     return result_schema(head_fields(head, bounds, outputs), values, stamps, plan.place_names, plan.options.plain)

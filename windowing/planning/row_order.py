@@ -37,7 +37,7 @@ def choose_order(spec: WindowSpec, schema: pa.Schema, order_by: OrderBy) -> Orde
     only such column, where the window needs a clock; else arrival. Raises `ConfigError` for columns that are not
     there or do not sort, and for a clock that nothing tells.
     """
-    order = _given(schema, order_by) if order_by is not None else _default(spec, schema)
+    order = _explicit_order(schema, order_by) if order_by is not None else _default(spec, schema)
     if needs_clock(spec):
         _check_clock(spec, schema, order)
     return order
@@ -59,7 +59,7 @@ def choose_event_time(spec: WindowSpec, schema: pa.Schema, asked: str | None) ->
     return asked
 
 
-def _given(schema: pa.Schema, order_by: Sequence[str] | str) -> Order:
+def _explicit_order(schema: pa.Schema, order_by: Sequence[str] | str) -> Order:
     if order_by == "arrival":
         return Order((), "asked for")
     if isinstance(order_by, str):

@@ -18,7 +18,7 @@ def bounds_type(spec: WindowSpec, clock: pa.DataType, origin: Fraction) -> pa.Da
         case Tumbling(Time(seconds)):
             return time_grid(clock, seconds, origin).type
         case Tumbling(Calendar()):
-            return calendar_type(_known(clock))
+            return calendar_type(_or_integers(clock))
         case TimeInterval():
             return make_intervals(clock, spec).type
         case Batched(within) if within is not None:
@@ -36,7 +36,7 @@ def instants_type(spec: WindowSpec, clock: pa.DataType, origin: Fraction) -> pa.
     return None
 
 
-def instants_of(spec: WindowSpec, column: pa.Array, name: str, origin: Fraction) -> pa.Array:
+def to_tick_type(spec: WindowSpec, column: pa.Array, name: str, origin: Fraction) -> pa.Array:
     """Return clock values in the `instants_type` of a window, each the same instant to the bit as bounds tell it."""
     match spec:
         case Tumbling(Time(seconds)) | Sliding(_, Time(seconds)):
@@ -45,9 +45,9 @@ def instants_of(spec: WindowSpec, column: pa.Array, name: str, origin: Fraction)
             grid = batched_grid(spec, column.type, origin)
         case _:
             return column.cast(instants_type(spec, column.type, origin) or column.type)
-    return grid.told(grid.instants(clock_values(column, name)))
+    return grid.to_arrow(grid.instants(clock_values(column, name)))
 
 
-def _known(dtype: pa.DataType) -> pa.DataType:
+def _or_integers(dtype: pa.DataType) -> pa.DataType:
     """The type of a column; whole numbers where it has no value."""
     return pa.int64() if pa.types.is_null(dtype) else dtype

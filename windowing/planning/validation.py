@@ -41,7 +41,7 @@ def policies(spec: WindowSpec) -> tuple[Policy, ...]:
             return ()
 
 
-def measured(spec: WindowSpec) -> tuple[str, ...]:
+def check_amount(spec: WindowSpec) -> tuple[str, ...]:
     """Return the attributes whose distances a window looks at, each once."""
     names = [policy.attribute for policy in policies(spec) if isinstance(policy, Delta | Gap)]
     return tuple(dict.fromkeys(names))

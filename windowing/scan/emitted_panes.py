@@ -15,37 +15,37 @@ import pyarrow.compute as pc
 from ..clock.values import instants_at
 from ..columns.arrays import Ints, Mask
 from ..language.spec import Batched, Tumbling, WindowSpec
-from ..panes.membership import Lives, lives_of, sizes
-from ..panes.panes import BY_TICK, Bare, Panes
+from ..panes.membership import Memberships, memberships_of, sizes
+from ..panes.panes import BY_TICK, MarkOnly, Panes
 from ..sequences.sequence import Sequences
-from ..state.window_state import Past
+from ..state.window_state import RestoredState
 
 
-def seen_before(spec: WindowSpec, panes: Panes, past: Past, sequences: Sequences) -> Mask:
+def already_emitted(spec: WindowSpec, panes: Panes, past: RestoredState, sequences: Sequences) -> Mask:
     """Return which panes came out in an earlier run, (P,): caused by carried rows, old signals, or ticks up to then.
 
     Empty windows that tumble come out once the next row of their key is there, so they are new.
     """
     before = _caused_before(spec, panes.cause, panes.at, past, sequences)
-    return before & (sizes(panes.contents) > 0) if isinstance(spec, Tumbling) else before
+    return before & (sizes(panes.membership) > 0) if isinstance(spec, Tumbling) else before
 
 
-def bare_before(spec: WindowSpec, bare: Bare, past: Past, sequences: Sequences) -> Mask:
+def marks_already_emitted(spec: WindowSpec, bare: MarkOnly, past: RestoredState, sequences: Sequences) -> Mask:
     """Return which marks without rows came out in an earlier run, of any shape."""
     return _caused_before(spec, bare.cause, bare.at, past, sequences)
 
 
-def numbered_on(panes: Panes, first: Ints) -> Panes:
+def renumbered(panes: Panes, first: Ints) -> Panes:
     """Return panes with numbers that count on from ``first``, int64 (K,)."""
     return replace(panes, number=panes.number + first[panes.key])
 
 
-def with_earlier(panes: Panes, last: Mask, sequences: Sequences) -> Panes:
+def with_previous_pane(panes: Panes, last: Mask, sequences: Sequences) -> Panes:
     """Put before each key's panes the one of which all that is known are the rows that it showed, ``last``, (n,).
 
     It has a number below 0. Keys that have no panes get none.
     """
-    lives = lives_of(panes.contents)
+    lives = memberships_of(panes.membership)
     key = panes.key[np.minimum(lives.first_pane[:-1], max(len(panes) - 1, 0))] if len(panes) else panes.key[:0]
     is_there = np.diff(lives.first_pane) > 0
     key = np.where(is_there, key, -1) if len(panes) else np.full(len(is_there), -1)
@@ -63,7 +63,7 @@ def with_earlier(panes: Panes, last: Mask, sequences: Sequences) -> Panes:
         panes,
         key=panes.key[source],
         number=number,
-        contents=Lives(row, enter, leave, first_entry, first_pane),
+        membership=Memberships(row, enter, leave, first_entry, first_pane),
         cause=panes.cause[source],
         closed_by=panes.closed_by[source],
         start=start,
@@ -73,7 +73,7 @@ def with_earlier(panes: Panes, last: Mask, sequences: Sequences) -> Panes:
 
 
 def _with_rows(
-    lives: Lives,
+    lives: Memberships,
     enter: Ints,
     leave: Ints,
     per_entry: Ints,
@@ -102,7 +102,9 @@ def _with_rows(
     return row[ascending], enter[ascending], leave[ascending], first_entry
 
 
-def _caused_before(spec: WindowSpec, cause: Ints, at: pa.Array | None, past: Past, sequences: Sequences) -> Mask:
+def _caused_before(
+    spec: WindowSpec, cause: Ints, at: pa.Array | None, past: RestoredState, sequences: Sequences
+) -> Mask:
     rows = len(sequences)
     carried = np.append(~past.is_new(sequences.bounds), False)
     out = carried[np.where((cause >= 0) & (cause < rows), cause, rows)]

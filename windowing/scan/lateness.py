@@ -19,7 +19,7 @@ from ..sequences.sequence import order_of
 
 
 @dataclass(frozen=True, slots=True)
-class Judged:
+class LatenessResult:
     """What the watermark makes of some rows: which are ``late`` beyond repair, and the advances it lists.
 
     ``stands``: where it stands after them, a reading; None: no row has come, or rows come by event time.
@@ -27,7 +27,7 @@ class Judged:
 
     late: Mask
     watermarks: Watermarks
-    stands: Clock | None = None
+    watermark: Clock | None = None
 
 
 def is_read_in_order(plan: Plan) -> bool:
@@ -60,7 +60,7 @@ def rows_summary(plan: Plan, rows: pa.RecordBatch | pa.Table) -> Clock | None:
     return highest(lateness_of(plan, rows).readings(values))
 
 
-def judge(plan: Plan, announced: Clock | None, rows: pa.RecordBatch, pos: Ints) -> Judged:
+def assess(plan: Plan, announced: Clock | None, rows: pa.RecordBatch, pos: Ints) -> LatenessResult:
     """Let rows, as they were read, raise the watermark, and see which are late."""
     lateness = lateness_of(plan, rows)
     stands = None
@@ -69,17 +69,17 @@ def judge(plan: Plan, announced: Clock | None, rows: pa.RecordBatch, pos: Ints) 
     if is_ordered_by_time(plan):
         ascending = order_of([rows.column(name).take(pa.array(places)) for name in plan.sort])
         values, places = values[ascending], places[ascending]
-        listed, level = lateness.listed_in_order(values)
+        listed, level = lateness.list_advances_in_order(values)
     else:
         course = lateness.advance(values, announced)
         late[places] = lateness.beyond_repair(values, course)
-        listed, level = lateness.listed(values, course)
-        stands = course.stands
+        listed, level = lateness.list_advances(values, course)
+        stands = course.final
     order = rows.select(list(plan.sort))
-    return Judged(late, watermarks_at(order, pos, places[listed], level), stands)
+    return LatenessResult(late, watermarks_at(order, pos, places[listed], level), stands)
 
 
-def watermarks_of(plan: Plan, parts: Sequence[Watermarks]) -> Watermarks:
+def merged_watermarks(plan: Plan, parts: Sequence[Watermarks]) -> Watermarks:
     """Put the advances that parts of the rows list in order; where nothing is late, only those that count."""
     found = in_order(parts)
     return rises(found) if is_ordered_by_time(plan) else found

@@ -12,12 +12,12 @@ from ..columns.arrays import Ints, Mask, combined
 from ..columns.numeric import has_nan, measures, overflows
 from ..language.spec import attributes, needs_clock
 from ..planning.plan import Plan
-from ..planning.validation import measured
+from ..planning.validation import check_amount
 
 Reasons = npt.NDArray[np.object_]
 
 
-def screen(plan: Plan, rows: pa.RecordBatch) -> npt.NDArray[np.object_] | None:
+def validate_rows(plan: Plan, rows: pa.RecordBatch) -> npt.NDArray[np.object_] | None:
     """Return the reject reason of each row (None: kept), or None where all rows are kept.
 
     The first that applies of ``null_order``, ``null_key`` (null or NaN), ``null_attribute``, ``nan_attribute`` and
@@ -31,7 +31,7 @@ def screen(plan: Plan, rows: pa.RecordBatch) -> npt.NDArray[np.object_] | None:
     return reasons
 
 
-def with_late(reasons: Reasons | None, late: Mask) -> Reasons | None:
+def add_late(reasons: Reasons | None, late: Mask) -> Reasons | None:
     """Return reject reasons with those of rows that are late, too. What a row lacks is told before its being late."""
     if not late.any():
         return reasons
@@ -40,7 +40,7 @@ def with_late(reasons: Reasons | None, late: Mask) -> Reasons | None:
     return reasons
 
 
-def kept_and_rejected(reasons: npt.NDArray[np.object_]) -> tuple[Ints, Ints]:
+def split_by_reason(reasons: npt.NDArray[np.object_]) -> tuple[Ints, Ints]:
     """Return the places of the rows that `screen` keeps, and of those it turns away."""
     kept = reasons == None  # noqa: E711 - element by element
     return np.flatnonzero(kept), np.flatnonzero(~kept)
@@ -59,7 +59,7 @@ def _faults(plan: Plan, rows: pa.RecordBatch) -> Iterator[tuple[str, Mask]]:
         column = combined(rows.column(name))
         yield from _null("null_attribute", column)
         yield from _nan("nan_attribute", column)
-    for name in dict.fromkeys([*clock, *measured(plan.spec)]):
+    for name in dict.fromkeys([*clock, *check_amount(plan.spec)]):
         over = overflows(combined(rows.column(name)))
         if over is not None:
             yield "type_overflow", over

@@ -12,26 +12,26 @@ import pyarrow.compute as pc
 from ..clock.watermark import NO_LEVEL
 from ..columns.arrays import Clock, Ints, Mask, combined
 from ..columns.numeric import measures
-from ..emit.result_tables import mark_rows, result_tables, tick_rows, told_panes
-from ..kinds.context import Setting
+from ..emit.result_tables import emitted_panes, mark_rows, result_tables, tick_rows
+from ..kinds.context import WindowContext
 from ..kinds.eviction.evictions import evictions
 from ..kinds.tumbling.clock_windows import empty_ticks
 from ..language.spec import Batched, Calendar, Sliding, Time, Tumbling
-from ..panes.membership import Contents, shown, take
-from ..panes.panes import AT_END, Bare, Panes, reason
+from ..panes.membership import Membership, shown, take
+from ..panes.panes import AT_END, MarkOnly, Panes, reason
 from ..planning.plan import Plan
 from ..sequences.marks import Marks, unoccupied
 from ..sequences.sequence import Sequences
-from ..state.window_state import Carry, Past
+from ..state.window_state import RestoredState, WindowState
 from .dispatch import panes_of
-from .emitted_panes import bare_before, numbered_on, seen_before, with_earlier
-from .retained_rows import carry_of
-from .row_weights import weights_of
+from .emitted_panes import already_emitted, marks_already_emitted, renumbered, with_previous_pane
+from .retained_rows import snapshot
+from .row_weights import row_weights
 from .signals import Signals
 
 
 @dataclass(frozen=True, slots=True)
-class Scanned:
+class ScanResult:
     """What a scan found: the ``tables`` of the result, to be gone through once, and the account of its rows.
 
     ``windowed``: rows that some pane shows, and none of a run before did; ``dropped``: that only the end would have
@@ -49,11 +49,11 @@ class Scanned:
     filtered: int
     held: int
     by_mark: Ints
-    carry: Carry | None
+    state: WindowState | None
 
 
 @dataclass(frozen=True, slots=True)
-class Bounds:
+class RunExtent:
     """Where the rows of a run begin and end in time, as all keys have it.
 
     ``clock``: where the one clock stands at the end, in measures of the clock column; None: at the largest value of the
@@ -63,17 +63,21 @@ class Bounds:
 
     clock: Clock | None = None
     since: Clock | None = None
-    dead: int = NO_LEVEL
-    keeps: bool = False
+    last_closed: int = NO_LEVEL
+    is_continued: bool = False
 
 
-ALONE = Bounds()
+WHOLE_INPUT = RunExtent()
 """One run over everything."""
 
 
 def scan(
-    plan: Plan, sequences: Sequences, signals: Signals, bounds: Bounds = ALONE, past: Past | None = None
-) -> Scanned:
+    plan: Plan,
+    sequences: Sequences,
+    signals: Signals,
+    bounds: RunExtent = WHOLE_INPUT,
+    past: RestoredState | None = None,
+) -> ScanResult:
     """Compute all panes of some sequences and what comes out of them.
 
     ``past``: what of them has been seen before; None: nothing. Mark-only rows of ``punct()`` and ``--empty mark`` are
@@ -81,33 +85,37 @@ def scan(
     together.
     """
     options = plan.options
-    setting = replace(setting_of(plan), clock=bounds.clock, since=bounds.since, past=past)
+    setting = replace(context_of(plan), clock=bounds.clock, since=bounds.since, restored=past)
     signals = _with_evictions(plan, sequences, signals, setting)
     panes, marks = panes_of(plan.spec, sequences, signals, setting)
     rows = len(sequences)
-    is_new = np.ones(len(panes), np.bool_) if past is None else ~seen_before(plan.spec, panes, past, sequences)
+    is_new = np.ones(len(panes), np.bool_) if past is None else ~already_emitted(plan.spec, panes, past, sequences)
     is_end = panes.closed_by == reason("end")
     told = np.flatnonzero(is_new if options.at_end == "flush" else is_new & ~is_end)
     carry = None
-    if bounds.keeps:
-        carry = carry_of(plan.spec, looks_back(plan), sequences, signals, setting, panes, told, bounds.dead)
-    told_contents = panes.contents if len(told) == len(panes) else take(panes.contents, told)
-    account = _account(plan, sequences, panes.contents, is_new, told_contents, past, carry)
-    panes = replace(_told(plan, sequences, panes, told, past), bare=_told_bare(plan, sequences, panes.bare, past))
+    if bounds.is_continued:
+        carry = snapshot(
+            plan.spec, compares_with_previous_pane(plan), sequences, signals, setting, panes, told, bounds.last_closed
+        )
+    told_contents = panes.membership if len(told) == len(panes) else take(panes.membership, told)
+    account = _row_account(plan, sequences, panes.membership, is_new, told_contents, past, carry)
+    panes = replace(
+        _emitted(plan, sequences, panes, told, past), marks_only=_emitted_marks(plan, sequences, panes.marks_only, past)
+    )
     windows = len(panes) if past is None else int(np.count_nonzero(panes.number >= 0))
     tables = result_tables(plan, sequences, marks, panes)
     if windows < len(panes):
-        tables = _without_earlier(tables)
+        tables = _without_previous_pane(tables)
     by_mark = panes.cause[panes.cause >= rows] - rows
     by_mark = by_mark[by_mark < len(signals)]
     still_open = int(np.count_nonzero(is_end)) if options.at_end == "hold" else 0
-    return Scanned(tables, windows, still_open, *account, by_mark, carry)
+    return ScanResult(tables, windows, still_open, *account, by_mark, carry)
 
 
-def setting_of(plan: Plan) -> Setting:
+def context_of(plan: Plan) -> WindowContext:
     """What a scan is told of its options."""
     options = plan.options
-    return Setting(
+    return WindowContext(
         origin=options.origin,
         empty=options.empty,
         partial=options.partial,
@@ -117,7 +125,7 @@ def setting_of(plan: Plan) -> Setting:
     )
 
 
-def _with_evictions(plan: Plan, sequences: Sequences, signals: Signals, setting: Setting) -> Signals:
+def _with_evictions(plan: Plan, sequences: Sequences, signals: Signals, setting: WindowContext) -> Signals:
     """Decide which keys are evicted, unless that was done for all keys together."""
     spec = plan.spec
     if signals.evictions is not None or not isinstance(spec, Tumbling | Sliding) or spec.eviction is None:
@@ -125,66 +133,70 @@ def _with_evictions(plan: Plan, sequences: Sequences, signals: Signals, setting:
     return replace(signals, evictions=evictions(spec, sequences, signals.marks, setting))
 
 
-def _told(plan: Plan, sequences: Sequences, panes: Panes, told: Ints, past: Past | None) -> Panes:
+def _emitted(plan: Plan, sequences: Sequences, panes: Panes, told: Ints, past: RestoredState | None) -> Panes:
     """The panes that come out, numbered on from those of the run before."""
     if past is None:
-        return told_panes(plan, sequences, panes if len(told) == len(panes) else panes.take(told))
-    before = np.bincount(panes.key, minlength=len(past.held)) - np.bincount(panes.key[told], minlength=len(past.held))
-    ends = np.bincount(panes.key[panes.closed_by == reason("end")], minlength=len(past.held))
+        return emitted_panes(plan, sequences, panes if len(told) == len(panes) else panes.take(told))
+    before = np.bincount(panes.key, minlength=len(past.restored_rows)) - np.bincount(
+        panes.key[told], minlength=len(past.restored_rows)
+    )
+    ends = np.bincount(panes.key[panes.closed_by == reason("end")], minlength=len(past.restored_rows))
     before -= ends if plan.options.at_end != "flush" else 0
-    panes = numbered_on(panes.take(told), past.registers.windows - before)
-    if looks_back(plan):
-        panes = with_earlier(panes, past.flags.last, sequences)
-    return told_panes(plan, sequences, panes)
+    panes = renumbered(panes.take(told), past.key_state.windows - before)
+    if compares_with_previous_pane(plan):
+        panes = with_previous_pane(panes, past.row_state.last, sequences)
+    return emitted_panes(plan, sequences, panes)
 
 
-def looks_back(plan: Plan) -> bool:
+def compares_with_previous_pane(plan: Plan) -> bool:
     """Whether what a pane gives depends on what the pane before it of its key showed."""
     changes = isinstance(plan.spec, Batched) and bool(plan.options.group_by)
     return changes or plan.options.emit in {"entered", "left"}
 
 
-def _without_earlier(tables: Iterator[pa.Table]) -> Iterator[pa.Table]:
-    """Leave out what comes of the panes that `with_earlier` puts before others."""
+def _without_previous_pane(tables: Iterator[pa.Table]) -> Iterator[pa.Table]:
+    """Leave out what comes of the panes that `with_previous_pane` puts before others."""
     for table in tables:
         yield table.filter(pc.greater_equal(table.column("window"), 0).fill_null(True))
 
 
-def _told_bare(plan: Plan, sequences: Sequences, bare: Bare | None, past: Past | None) -> Bare | None:
+def _emitted_marks(
+    plan: Plan, sequences: Sequences, bare: MarkOnly | None, past: RestoredState | None
+) -> MarkOnly | None:
     """The marks without rows that come out."""
     if bare is None:
         return None
     told = np.ones(len(bare.cause), np.bool_)
     if past is not None:
-        told &= ~bare_before(plan.spec, bare, past, sequences)
+        told &= ~marks_already_emitted(plan.spec, bare, past, sequences)
     if plan.options.at_end != "flush":
         told &= bare.cause != AT_END
     picks = np.flatnonzero(told)
-    return Bare(bare.cause[picks], None if bare.at is None else bare.at.take(pa.array(picks)))
+    return MarkOnly(bare.cause[picks], None if bare.at is None else bare.at.take(pa.array(picks)))
 
 
-def _account(
+def _row_account(
     plan: Plan,
     sequences: Sequences,
-    contents: Contents,
+    contents: Membership,
     is_new: Mask,
-    told: Contents,
-    past: Past | None,
-    carry: Carry | None,
+    told: Membership,
+    past: RestoredState | None,
+    carry: WindowState | None,
 ) -> tuple[int, int, int, int]:
     """Rows windowed, dropped at the end, filtered and held.
 
     ``contents``: of all panes. Those that are not new are a guess at what came before, and may be none.
     """
-    at_end, weights = plan.options.at_end, weights_of(plan, sequences)
+    at_end, weights = plan.options.at_end, row_weights(plan, sequences)
     if past is None and at_end != "hold":
         placed = weights.shown(contents)
         windowed = weights.shown(told) if at_end == "drop" else placed
         return windowed, placed - windowed, weights.total - placed, 0
     rows = weights.rows
-    before = np.zeros(rows, np.bool_) if past is None else past.flags.shown
+    before = np.zeros(rows, np.bool_) if past is None else past.row_state.shown
     windowed = weights.of(shown(told, rows) & ~before)
-    held = 0 if carry is None else weights_of(plan, carry.sequences).of(~carry.flags.shown)
+    held = 0 if carry is None else row_weights(plan, carry.sequences).of(~carry.row_state.shown)
     dropped = 0
     if at_end == "drop":
         placed_now = shown(take(contents, np.flatnonzero(is_new)), rows)
@@ -197,11 +209,11 @@ def empty_mark_rows(plan: Plan, marks: Marks, by_mark: Ints) -> pa.Table:
     return mark_rows(plan, marks, unoccupied(by_mark, len(marks)))
 
 
-def empty_tick_rows(plan: Plan, sequences: Sequences, bounds: Bounds = ALONE) -> pa.Table:
+def empty_tick_rows(plan: Plan, sequences: Sequences, bounds: RunExtent = WHOLE_INPUT) -> pa.Table:
     """Return mark-only rows for ticks that found no key with rows (``--empty mark``)."""
     assert isinstance(plan.spec, Tumbling)
     assert isinstance(plan.spec.policy, Time | Calendar)
-    setting = Setting(bounds.clock, bounds.since, origin=plan.options.origin)
+    setting = WindowContext(bounds.clock, bounds.since, origin=plan.options.origin)
     return tick_rows(plan, empty_ticks(plan.spec.policy, sequences, setting))
 
 

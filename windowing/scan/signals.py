@@ -29,6 +29,6 @@ def window_marks(marks: Marks, evictions: Evictions | None = None) -> Signals:
     return Signals(marks, None, evictions)
 
 
-def advances(watermarks: Watermarks) -> Signals:
+def watermark_signals(watermarks: Watermarks) -> Signals:
     """Signals that are advances of the watermark, in order."""
     return Signals(watermarks.marks, watermarks)

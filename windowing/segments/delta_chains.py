@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from ..columns.arrays import Ints, Mask, Measures
-from ..kinds.sliding.kernels import driven_out, rises
+from ..kinds.sliding.kernels import evicted_by_delta, rises
 from ..support.jit import kernel
 
 MOST_BRANCHES = 1 << 12
@@ -22,7 +22,7 @@ _NEAR = 4  # rows that are looked at one by one
 
 
 @dataclass(frozen=True, slots=True)
-class End:
+class Exit:
     """How a chain ends. ``starts``: how many windows start in the piece; ``last``: at which row the last one does, and
     its ``value``; -1 and of any value where none does."""
 
@@ -32,7 +32,7 @@ class End:
 
 
 @dataclass(frozen=True, slots=True)
-class Chains:
+class DeltaTransitions:
     """Branches by the start value that a piece is entered with.
 
     ``limit``: (B,), ascending: a start value takes the first branch whose limit rises above it by more than ``amount``,
@@ -45,35 +45,35 @@ class Chains:
     starts: Ints
     last: Ints
     value: Measures
-    fresh: End
-    whole: bool
+    fresh: Exit
+    is_complete: bool
 
 
-def chains(values: Measures, amount: Any, sorted_by: bool) -> Chains:
+def delta_transitions(values: Measures, amount: Any, sorted_by: bool) -> DeltaTransitions:
     """Return the chains of a piece that is not empty, of which `MOST_BRANCHES` are told.
 
     ``sorted_by``: whether rows are sorted by these values first of all, so that no start value above that of the first
     row can come in; what only such a one would take is left out then.
 
     ``values``, ``amount``: as `windowing.kinds.sliding.kernels.comparable` and
-    `windowing.sequences.attribute_distance.measured` give them, no NaN among them.
+    `windowing.sequences.attribute_distance.measures_and_amount` give them, no NaN among them.
     """
     if sorted_by:
         branches, last, starts = _rising_branches(values, amount)
     else:
-        branches, last, starts = _branches(values, *_ends(driven_out(np.array([0, len(values)]), values, amount)))
-    fresh = End(int(starts[0]), int(last[0]), values[last[0]])
+        branches, last, starts = _branches(values, *_ends(evicted_by_delta(np.array([0, len(values)]), values, amount)))
+    fresh = Exit(int(starts[0]), int(last[0]), values[last[0]])
     told, last, starts = branches[:MOST_BRANCHES], last[:MOST_BRANCHES], starts[:MOST_BRANCHES]
-    return Chains(amount, values[told], starts, last, values[last], fresh, len(told) == len(branches))
+    return DeltaTransitions(amount, values[told], starts, last, values[last], fresh, len(told) == len(branches))
 
 
-def end_of(chains: Chains, value: Any) -> End | None:
+def exit_for(chains: DeltaTransitions, value: Any) -> Exit | None:
     """Return how the chain ends that ``value`` takes; None where that was left out."""
     risen = np.flatnonzero(have_risen(chains.limit, value, chains.amount))
     if not len(risen):
-        return End(0, -1, value) if chains.whole else None
+        return Exit(0, -1, value) if chains.is_complete else None
     taken = risen[0]
-    return End(int(chains.starts[taken]), int(chains.last[taken]), chains.value[taken])
+    return Exit(int(chains.starts[taken]), int(chains.last[taken]), chains.value[taken])
 
 
 def have_risen(new: Measures, old: Any, amount: Any) -> Mask:
@@ -85,16 +85,16 @@ def have_risen(new: Measures, old: Any, amount: Any) -> Mask:
         return np.asarray((new >= old) & (new - old > amount))
 
 
-def follow(values: Measures, value: Any, amount: Any, sorted_by: bool) -> End:
+def run_through(values: Measures, value: Any, amount: Any, sorted_by: bool) -> Exit:
     """Return how the chain of a start value ends, None: that of the first row, without any branches.
 
     ``sorted_by``: whether values never fall, so that most of them need not be looked at.
     """
     if value is None:
-        end = follow(values, values[0], amount, sorted_by)
-        return End(end.starts + 1, max(end.last, 0), end.value)
-    starts, last = (_followed_rising if sorted_by else _followed)(values, value, amount)
-    return End(int(starts), int(last), values[last] if last >= 0 else value)
+        end = run_through(values, values[0], amount, sorted_by)
+        return Exit(end.starts + 1, max(end.last, 0), end.value)
+    starts, last = (_run_through_rising if sorted_by else _run_through)(values, value, amount)
+    return Exit(int(starts), int(last), values[last] if last >= 0 else value)
 
 
 @kernel
@@ -192,7 +192,7 @@ def _first_risen(values: Measures, low: int, high: int, value: Any, amount: Any)
 
 
 @kernel
-def _followed(values: Measures, value: Any, amount: Any) -> tuple[int, int]:
+def _run_through(values: Measures, value: Any, amount: Any) -> tuple[int, int]:
     starts, last = 0, -1
     for i in range(len(values)):
         if rises(values[i], value, amount):
@@ -203,7 +203,7 @@ def _followed(values: Measures, value: Any, amount: Any) -> tuple[int, int]:
 
 
 @kernel
-def _followed_rising(values: Measures, value: Any, amount: Any) -> tuple[int, int]:
+def _run_through_rising(values: Measures, value: Any, amount: Any) -> tuple[int, int]:
     starts, last = 0, -1
     place = _next_risen(values, 0, value, amount)
     while place < len(values):

@@ -13,18 +13,18 @@ from ..columns.arrays import Ints, Mask
 from ..kinds.sliding.kernels import comparable
 from ..language.spec import Delta, Sliding, Tumbling
 from ..planning.plan import Plan, panes_only
-from ..scan.scan import Bounds, Scanned, scan
+from ..scan.scan import RunExtent, ScanResult, scan
 from ..scan.signals import Signals
-from ..sequences.attribute_distance import measured
-from ..sequences.sequence import Sequences, one_batch, taken
-from ..state.window_state import Flags, Past, fresh, no_flags
-from .delta_chains import End, follow
-from .overlapping import dead_at, lookback_entries, lookback_summary, still_held
-from .summary import Entry, Follow, Summary
+from ..sequences.attribute_distance import measures_and_amount
+from ..sequences.sequence import Sequences, one_batch, take_rows
+from ..state.window_state import RestoredState, RowState, fresh, no_row_state
+from .delta_chains import Exit, run_through
+from .overlapping import last_closed_at, lookback_entries, lookback_summary, still_retained
+from .summary import EntryState, RunThrough, SegmentSummary
 from .tumbling import tumbling_entries, tumbling_summary
 
 
-def summarise(plan: Plan, piece: Sequences, signals: Signals) -> tuple[Summary, Ints]:
+def summarise(plan: Plan, piece: Sequences, signals: Signals) -> tuple[SegmentSummary, Ints]:
     """Summarise a piece of one key that is not empty.
 
     Also return which of its rows pieces behind it may show, as far as these rows tell: int64, ascending; empty where
@@ -35,24 +35,24 @@ def summarise(plan: Plan, piece: Sequences, signals: Signals) -> tuple[Summary, 
     return lookback_summary(plan, piece, signals)
 
 
-def entries(plan: Plan, pieces: Sequence[Summary], follow: Follow) -> list[Entry]:
+def entry_states(plan: Plan, pieces: Sequence[SegmentSummary], follow: RunThrough) -> list[EntryState]:
     """Compose the summaries of the pieces of one key, in order."""
     if isinstance(plan.spec, Tumbling):
         return tumbling_entries(plan, pieces, follow)
     return lookback_entries(pieces, follow)
 
 
-def chain_through(plan: Plan, piece: Sequences, value: Any) -> End:
+def exit_through(plan: Plan, piece: Sequences, value: Any) -> Exit:
     """Follow the chain of a start value of a ``delta`` through a piece, None: that of its first row."""
     assert isinstance(plan.spec, Tumbling | Sliding)
     policy = plan.spec.policy if isinstance(plan.spec, Tumbling) else plan.spec.trigger
     assert isinstance(policy, Delta)
-    values, too_much = measured(piece, policy.attribute, policy.amount)
-    return follow(comparable(values), value, too_much, plan.is_sorted_by(policy.attribute))
+    values, too_much = measures_and_amount(piece, policy.attribute, policy.amount)
+    return run_through(comparable(values), value, too_much, plan.is_sorted_by(policy.attribute))
 
 
 @dataclass(frozen=True, slots=True)
-class Before:
+class EarlierRows:
     """What a piece sees of those before it: ``rows`` of its key, in order.
 
     ``rank``: int64, how many rows of the key came before each. ``shown``: which of them a pane has shown.
@@ -61,46 +61,54 @@ class Before:
 
     rows: Sequences
     rank: Ints
-    shown: Mask
+    row_state: Mask
     baseline: pa.Array | None = None
 
 
-def scan_piece(
-    plan: Plan, entry: Entry, before: Before, piece: Sequences, signals: Signals, bounds: Bounds, is_last: bool
-) -> Scanned:
+def scan_segment(
+    plan: Plan,
+    entry: EntryState,
+    before: EarlierRows,
+    piece: Sequences,
+    signals: Signals,
+    bounds: RunExtent,
+    is_last: bool,
+) -> ScanResult:
     """Scan a piece. ``signals``: those that stand before the piece behind it. ``bounds``: as of the whole run.
 
     Where it is not the last one, rows that pieces behind it may show are left to these, and in no account.
     """
-    if not entry.tells:
-        return Scanned(iter(()), 0, 0, 0, 0, 0, 0, np.empty(0, np.int64), None)
-    rows, past = _joined(plan, entry, before, piece)
+    if not entry.emits:
+        return ScanResult(iter(()), 0, 0, 0, 0, 0, 0, np.empty(0, np.int64), None)
+    rows, past = _restore(plan, entry, before, piece)
     if not is_last:
         plan = replace(plan, options=replace(plan.options, at_end="hold"))
-        bounds = replace(bounds, clock=None, keeps=True, dead=dead_at(plan, signals, len(signals)))
-    scanned = scan(plan, rows, signals, replace(bounds, since=entry.since), past)
+        bounds = replace(bounds, clock=None, is_continued=True, last_closed=last_closed_at(plan, signals, len(signals)))
+    scanned = scan(plan, rows, signals, replace(bounds, since=entry.clock), past)
     return replace(scanned, held=0)
 
 
-def count_piece(plan: Plan, entry: Entry, before: Before, piece: Sequences, signals: Signals) -> tuple[int, Ints]:
+def count_segment(
+    plan: Plan, entry: EntryState, before: EarlierRows, piece: Sequences, signals: Signals
+) -> tuple[int, Ints]:
     """Return how many windows come out in a piece that is not the last, and which rows that pieces behind it may show
     it has shown: their arrival positions, int64."""
-    scanned = scan_piece(panes_only(plan), entry, before, piece, signals, Bounds(), False)
-    assert scanned.carry is not None
-    return scanned.windows, scanned.carry.sequences.pos[scanned.carry.flags.shown]
+    scanned = scan_segment(panes_only(plan), entry, before, piece, signals, RunExtent(), False)
+    assert scanned.state is not None
+    return scanned.windows, scanned.state.sequences.pos[scanned.state.row_state.shown]
 
 
-def held_before(
-    plan: Plan, entry: Entry, parts: Sequence[Sequences], rank: Ints, signals: Signals, piece: Sequences
-) -> Before:
+def retained_before(
+    plan: Plan, entry: EntryState, parts: Sequence[Sequences], rank: Ints, signals: Signals, piece: Sequences
+) -> EarlierRows:
     """Return what is still held where a piece begins, of all that the pieces before it hold each; none of it shown."""
-    rows = joined([*parts, _none_of(piece)])
-    picks = np.flatnonzero(still_held(plan, rows, entry.since, dead_at(plan, signals, entry.signals)))
-    held = replace(rows, bounds=np.array([0, len(picks)]), rows=taken(rows.rows, picks), pos=rows.pos[picks])
-    return Before(held, rank[picks], np.zeros(len(picks), np.bool_))
+    rows = concatenate([*parts, _none_of(piece)])
+    picks = np.flatnonzero(still_retained(plan, rows, entry.clock, last_closed_at(plan, signals, entry.signals)))
+    held = replace(rows, bounds=np.array([0, len(picks)]), rows=take_rows(rows.rows, picks), pos=rows.pos[picks])
+    return EarlierRows(held, rank[picks], np.zeros(len(picks), np.bool_))
 
 
-def joined(parts: Sequence[Sequences]) -> Sequences:
+def concatenate(parts: Sequence[Sequences]) -> Sequences:
     """Return rows of one key as one sequence."""
     filled = [part for part in parts if len(part)]
     if len(filled) < 2:
@@ -110,20 +118,20 @@ def joined(parts: Sequence[Sequences]) -> Sequences:
     return replace(parts[-1], bounds=np.array([0, len(pos)]), rows=rows, pos=pos)
 
 
-def begun_before(parts: Sequence[Sequences], piece: Sequences) -> Before:
+def open_before(parts: Sequence[Sequences], piece: Sequences) -> EarlierRows:
     """Return the rows of the tumbling window that is open where a piece begins."""
-    rows = joined([*parts, _none_of(piece)])
-    return Before(rows, np.arange(len(rows)), np.zeros(len(rows), np.bool_))
+    rows = concatenate([*parts, _none_of(piece)])
+    return EarlierRows(rows, np.arange(len(rows)), np.zeros(len(rows), np.bool_))
 
 
 def _none_of(piece: Sequences) -> Sequences:
     return replace(piece, bounds=np.zeros(2, np.int64), rows=piece.rows.slice(0, 0), pos=piece.pos[:0])
 
 
-def _joined(plan: Plan, entry: Entry, before: Before, piece: Sequences) -> tuple[Sequences, Past]:
+def _restore(plan: Plan, entry: EntryState, before: EarlierRows, piece: Sequences) -> tuple[Sequences, RestoredState]:
     held, registers = len(before.rows), fresh(plan.spec, piece.rows, 1)
-    rows = joined([before.rows, piece])
-    flags = Flags(np.append(before.shown, np.zeros(len(piece), np.bool_)), no_flags(len(rows)).last)
+    rows = concatenate([before.rows, piece])
+    flags = RowState(np.append(before.row_state, np.zeros(len(piece), np.bool_)), no_row_state(len(rows)).last)
     count = held
     if not isinstance(plan.spec, Tumbling):  # no window that tumbles looks at ranks
         count = entry.rows
@@ -132,4 +140,4 @@ def _joined(plan: Plan, entry: Entry, before: Before, piece: Sequences) -> tuple
         registers = replace(registers, baseline=before.baseline)
     windows, full = np.array([entry.windows]), np.array([entry.full])
     registers = replace(registers, rows=np.array([count]), windows=windows, full=full)
-    return rows, Past(np.array([held]), registers, flags, entry.signals, entry.since)
+    return rows, RestoredState(np.array([held]), registers, flags, entry.signals, entry.clock)

@@ -17,13 +17,13 @@ from ..clock.values import clock_values
 from ..columns.arrays import Clock, Measures, combined
 from ..language.spec import Batched, Sliding, Tumbling, needs_clock
 from ..planning.plan import Plan
-from ..scan.scan import looks_back
+from ..scan.scan import compares_with_previous_pane
 from ..sequences.sequence import Sequences
-from .delta_chains import Chains, End, end_of
+from .delta_chains import DeltaTransitions, Exit, exit_for
 
 
 @dataclass(frozen=True, slots=True)
-class Fixed:
+class BoundarySummary:
     """How windows start in a piece where the row before a row decides whether one starts at it.
 
     ``starts``: how many start behind the first row; ``last``: where the last of all starts, 0 if that is the first row.
@@ -41,14 +41,14 @@ class Fixed:
 
 
 @dataclass(frozen=True, slots=True)
-class Held:
+class RetentionSummary:
     """Of a window that shows rows of pieces before: ``rows`` is how many are of use at the end of the piece, as far as
     its own rows tell. ``trigger``: the chains of a ``delta`` trigger. ``low``, ``high``: the least and the largest
     value that an eviction by ``delta`` compares, ``evicts``: whether one row of the piece evicts another, and
     ``amount``: what it has to rise by."""
 
     rows: int
-    trigger: Chains | None = None
+    trigger: DeltaTransitions | None = None
     low: Any = None
     high: Any = None
     evicts: bool = False
@@ -56,21 +56,21 @@ class Held:
 
 
 @dataclass(frozen=True, slots=True)
-class Summary:
+class SegmentSummary:
     """What is told of a piece of ``rows`` rows, at least one. ``window``: how windows start in it or what they hold,
     nothing for a tumbling ``count``. ``epochs``: how many signals stand before its first row and its last. ``watched``:
     the watched attribute of these two rows, where falls are counted. ``stands``: where the clock stands at its end, for
     windows that look at it."""
 
     rows: int
-    window: Fixed | Chains | Held | None
+    window: BoundarySummary | DeltaTransitions | RetentionSummary | None
     epochs: tuple[int, int] = (0, 0)
     watched: tuple[Any, Any] | None = None
-    stands: Clock | None = None
+    clock: Clock | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class EntryState:
     """Where a piece begins. ``windows``: how many have come out before. ``rows``: how many rows its key has before.
     ``tells``: whether anything comes out in it; ``before``: if so, pieces, and of each the first row that the windows
     may show here, -1 for those held at its end. ``falls``: whether the watched attribute falls between the piece before
@@ -82,25 +82,25 @@ class Entry:
     rows: int
     before: tuple[tuple[int, int], ...] = ()
     falls: bool = False
-    tells: bool = True
+    emits: bool = True
     full: bool = False
     baseline: tuple[int, int] | None = None
-    since: Clock | None = None
+    clock: Clock | None = None
     signals: int = 0
 
 
-Follow: TypeAlias = Callable[[int, Any], End]
+RunThrough: TypeAlias = Callable[[int, Any], Exit]
 """Follows the chain of a start value, None: that of the first row, through a piece, where its summary does not tell."""
 
-HELD = -1
+RETAINED = -1
 
 
 def can_be_cut(plan: Plan) -> bool:
     """Whether keys may be cut into pieces: else each stays whole."""
     spec, options = plan.spec, plan.options
-    if options.operator is not None or looks_back(plan) or options.empty == "mark":
+    if options.operator is not None or compares_with_previous_pane(plan) or options.empty == "mark":
         return False
-    if options.group_by and looks_into_pieces_before(plan):  # floats of groups in panes that overlap have no law
+    if options.group_by and shows_earlier_segments(plan):  # floats of groups in panes that overlap have no law
         return False
     match spec:
         case Tumbling():
@@ -112,12 +112,12 @@ def can_be_cut(plan: Plan) -> bool:
     return True
 
 
-def looks_into_pieces_before(plan: Plan) -> bool:
+def shows_earlier_segments(plan: Plan) -> bool:
     """Whether windows show rows of pieces before, so that their numbers are known only once all have been counted."""
     return not isinstance(plan.spec, Tumbling)
 
 
-def chained(chains: Chains | None, value: Any, follow: Follow, index: int) -> End:
+def exit_of(chains: DeltaTransitions | None, value: Any, follow: RunThrough, index: int) -> Exit:
     """Return how the chain that ``value`` takes through piece ``index`` ends; None: the chain of its first row.
 
     ``chains``: those that are told of the piece, None: none.
@@ -126,10 +126,10 @@ def chained(chains: Chains | None, value: Any, follow: Follow, index: int) -> En
         return follow(index, value)
     if value is None:
         return chains.fresh
-    return end_of(chains, value) or follow(index, value)
+    return exit_for(chains, value) or follow(index, value)
 
 
-def stands_at_end(plan: Plan, piece: Sequences) -> Clock | None:
+def clock_at_end(plan: Plan, piece: Sequences) -> Clock | None:
     """Return where the clock stands at the end of a piece, in measures; None where the window does not look at it."""
     if plan.clock is None or not needs_clock(plan.spec):
         return None

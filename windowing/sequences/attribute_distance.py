@@ -12,14 +12,15 @@ from ..columns.numeric import Scale, measures, scale_of
 from .sequence import Sequences
 
 
-def measured(sequences: Sequences, attribute: str, amount: Fraction) -> tuple[Measures, Any]:
-    """Return the attribute's measures, int64 or floats of shape (n,), and the amount as `amount_of` gives it."""
+def measures_and_amount(sequences: Sequences, attribute: str, amount: Fraction) -> tuple[Measures, Any]:
+    """Return the attribute's measures, int64 or floats of shape (n,), and the amount as `amount_in_measure` gives
+    it."""
     column = combined(sequences.rows.column(attribute))
     values = measures(column)
-    return values, amount_of(values, scale_of(column.type), amount)
+    return values, amount_in_measure(values, scale_of(column.type), amount)
 
 
-def amount_of(values: Measures, scale: Scale, amount: Fraction) -> Any:
+def amount_in_measure(values: Measures, scale: Scale, amount: Fraction) -> Any:
     """Return an amount in the measure of values: for int64 as uint64, whose bits their differences fill and no more."""
     if scale.per_second is None:
         with np.errstate(over="ignore"):  # an amount beyond 32 bit is infinite, and never exceeded either

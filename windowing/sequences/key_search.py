@@ -9,7 +9,7 @@ from ..columns.arrays import Ints, combined
 from .sequence import group_codes
 
 
-def first_places(keys: pa.Table, wanted: pa.Table) -> Ints:
+def lower_bounds(keys: pa.Table, wanted: pa.Table) -> Ints:
     """Return how many of ascending distinct ``keys`` are smaller than each of the ``wanted`` ones: int64 (wanted,).
 
     Looked up among every so many keys first, and then among those between two of these.

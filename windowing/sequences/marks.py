@@ -14,7 +14,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from ..columns.arrays import Ints
-from ..columns.sort_keys import words
+from ..columns.sort_keys import sort_keys
 from ..support.jit import kernel
 from .sequence import Sequences, one_batch, order_of
 
@@ -48,7 +48,7 @@ def no_marks(rows: pa.RecordBatch, order: Sequence[str]) -> Marks:
     return Marks(rows.select(list(order)).slice(0, 0), nothing, nothing)
 
 
-def joined(first: Marks, second: Marks) -> Marks:
+def concatenate(first: Marks, second: Marks) -> Marks:
     """Return two sets of marks, one behind the other."""
     pairs = zip(first.rows.columns, second.rows.columns, strict=True)
     arrays = [pa.concat_arrays([a.cast(b.type) if len(a) == 0 else a, b]) for a, b in pairs]
@@ -56,7 +56,7 @@ def joined(first: Marks, second: Marks) -> Marks:
     return Marks(rows, *(np.concatenate([getattr(first, n), getattr(second, n)]) for n in ("pos", "file")))
 
 
-def placed(marks: Marks, order: Sequence[str]) -> Marks:
+def with_place(marks: Marks, order: Sequence[str]) -> Marks:
     """Leave out marks on rows that hold null in an order column: such a row has no place, nor has its mark."""
     missing = np.zeros(len(marks), np.bool_)
     for name in order:
@@ -115,7 +115,7 @@ def _stacked_words(columns: Sequence[pa.Array], pos: Ints, marks: Marks) -> npt.
     both = zip(columns, marks.rows.columns, strict=True)
     stacked = np.empty((len(columns) + 1, len(pos) + len(marks)), np.int64)
     for i, (mine, theirs) in enumerate(both):
-        stacked[i] = words(pa.concat_arrays([mine, theirs]))
+        stacked[i] = sort_keys(pa.concat_arrays([mine, theirs]))
     stacked[-1] = np.concatenate([pos, marks.pos])
     stacked[:, len(pos) :][:, marks.pos < 0] = np.iinfo(np.int64).min
     return stacked

@@ -18,8 +18,8 @@ import pyarrow.compute as pc
 
 from ..columns.arrays import Ints, combined
 from ..columns.radix_sort import radix_order, ranked_words
-from ..columns.sort_keys import as_values, distinct, hardly_repeats, sorted_rows, words
-from ..columns.text_sort import is_text, merged
+from ..columns.sort_keys import as_values, distinct, hardly_repeats, sort_keys, sort_rows
+from ..columns.text_sort import is_text, merge_runs
 from .kernels import bounds_of, by_code, falls_and_ties, falls_and_ties_of, interleave
 
 Codes = npt.NDArray[np.int32]
@@ -82,14 +82,14 @@ def merge(parts: Sequence[Sequences]) -> Sequences:
     columns = [rows.column(name) for name in order]
     row_codes = None if codes is None else np.repeat(codes, runs)
     permutation: Ints | None
-    if codes is not None and _stands(row_codes, len(bounds) - 1, columns):
+    if codes is not None and _is_in_order(row_codes, len(bounds) - 1, columns):
         permutation = interleave(codes, runs, bounds[:-1].copy(), len(pos))
     else:
         permutation = arrange(row_codes, bounds, columns)
     return Sequences(keys, bounds, _take(rows, permutation), _take_ints(pos, permutation), order)
 
 
-def behind(first: Sequences, then: Sequences) -> tuple[Sequences, Ints]:
+def append(first: Sequences, then: Sequences) -> tuple[Sequences, Ints]:
     """Put the rows of ``then`` behind those of ``first``, key by key, whatever their order columns say.
 
     Keys of ``first`` may be without rows; those that are so in both are left out. Also return for each row which it is
@@ -104,10 +104,10 @@ def behind(first: Sequences, then: Sequences) -> tuple[Sequences, Ints]:
         picks = interleave(codes, runs, bounds[:-1].copy(), len(pos))
         there = np.flatnonzero(np.diff(bounds))
         keys, bounds = keys.take(pa.array(there)), np.append(bounds[there], bounds[-1])
-    return Sequences(keys, bounds, taken(rows, picks), pos[picks], then.order), picks
+    return Sequences(keys, bounds, take_rows(rows, picks), pos[picks], then.order), picks
 
 
-def taken(rows: pa.RecordBatch, picks: Ints) -> pa.RecordBatch:
+def take_rows(rows: pa.RecordBatch, picks: Ints) -> pa.RecordBatch:
     """Return the rows at some places; a batch without columns has none."""
     # Places are ours and in range: looking whether they are would be a third of the time.
     return pc.take(rows, pa.array(picks), boundscheck=False) if rows.num_columns else rows
@@ -118,7 +118,7 @@ def one_batch(table: pa.Table) -> pa.RecordBatch:
     return pa.RecordBatch.from_arrays([combined(column) for column in table.columns], names=table.column_names)
 
 
-def joined(tables: Sequence[pa.Table]) -> pa.RecordBatch:
+def concatenate(tables: Sequence[pa.Table]) -> pa.RecordBatch:
     """Return tables of the same columns behind one another; a column is dictionary encoded where it is so in all."""
     types = [{field.type for field in fields} for fields in zip(*(table.schema for table in tables), strict=True)]
     plain = [next((kind for kind in kinds if not pa.types.is_dictionary(kind)), None) for kinds in types]
@@ -133,7 +133,7 @@ def arrange(codes: Codes | None, bounds: Ints, columns: Sequence[pa.Array]) -> I
 
     ``codes``: the key of each row, or None for one key; ``bounds`` are the K+1 bounds of their counts.
     """
-    permutation = None if _stands(codes, len(bounds) - 1, columns) else order_of(columns)
+    permutation = None if _is_in_order(codes, len(bounds) - 1, columns) else order_of(columns)
     if codes is None or len(bounds) <= 2:
         return permutation
     if permutation is None:
@@ -146,7 +146,7 @@ def order_of(columns: Sequence[pa.Array]) -> Ints:
 
     The further columns are looked at only where the first one ties.
     """
-    first = words(columns[0])
+    first = sort_keys(columns[0])
     permutation = _order_of_words(first)
     if len(columns) == 1 or len(first) < 2:
         return permutation
@@ -154,7 +154,7 @@ def order_of(columns: Sequence[pa.Array]) -> Ints:
     ties = ordered[1:] == ordered[:-1]
     places = np.flatnonzero(np.append(ties, False) | np.append(False, ties))
     rows = permutation[places]
-    further = [words(column.take(pa.array(rows))) for column in columns[1:]]
+    further = [sort_keys(column.take(pa.array(rows))) for column in columns[1:]]
     permutation[places] = rows[np.lexsort([*reversed(further), ordered[places]])]
     return permutation
 
@@ -188,9 +188,9 @@ def _by_keys_alone(rows: pa.RecordBatch, key: Sequence[str], columns: Sequence[p
     None for any others.
     """
     column = as_values(combined(rows.column(key[0]))) if len(key) == 1 else None
-    if column is None or not hardly_repeats(column) or not _stands(None, 1, columns):
+    if column is None or not hardly_repeats(column) or not _is_in_order(None, 1, columns):
         return None
-    permutation, begins = sorted_rows(column)
+    permutation, begins = sort_rows(column)
     starts = np.flatnonzero(begins)
     keys = pa.table([column.take(pa.array(permutation[starts]))], names=list(key))
     return permutation, keys, np.append(starts, rows.num_rows)
@@ -220,7 +220,7 @@ def _ranked_keys(tables: Sequence[pa.Table]) -> tuple[Codes, pa.Table]:
     every = pa.concat_tables(tables)
     columns = [combined(column) for column in every.columns]
     if len(columns) == 1 and is_text(columns[0].type) and not columns[0].null_count:
-        codes, picks = merged(columns[0], _bounds([table.num_rows for table in tables]))
+        codes, picks = merge_runs(columns[0], _bounds([table.num_rows for table in tables]))
         return codes, pa.table([columns[0].take(pa.array(picks))], names=every.column_names)
     codes, keys = group_codes(columns)
     return codes, keys.rename_columns(every.column_names)
@@ -249,11 +249,11 @@ def _dense(codes: Ints) -> tuple[Codes, Ints]:
     return dense, codes[picks]
 
 
-def _stands(codes: Codes | None, key_count: int, columns: Sequence[pa.Array]) -> bool:
+def _is_in_order(codes: Codes | None, key_count: int, columns: Sequence[pa.Array]) -> bool:
     """Whether each key's rows, as they stand, are in the order of the columns. May err on the side of sorting."""
     if not columns:
         return True
-    first = words(columns[0])
+    first = sort_keys(columns[0])
     falls, ties = falls_and_ties(first)  # of all rows, as logs stand; then no key need be looked at
     if codes is not None and (falls or (ties and len(columns) > 1)):
         falls, ties = falls_and_ties_of(codes, first, key_count)
@@ -261,7 +261,7 @@ def _stands(codes: Codes | None, key_count: int, columns: Sequence[pa.Array]) ->
 
 
 def _take(rows: pa.RecordBatch, permutation: Ints | None) -> pa.RecordBatch:
-    return rows if permutation is None else taken(rows, permutation)
+    return rows if permutation is None else take_rows(rows, permutation)
 
 
 def _take_ints(values: Ints, permutation: Ints | None) -> Ints:

@@ -1,6 +1,6 @@
 """A Spark session: started beside the driver's own work, watched while it runs, ended without a trace.
 
-`boot` returns while Java is still starting; `Boot.session` waits for it. Actions run in a thread of their own, so
+`boot` returns while Java is still starting; `SparkBoot.session` waits for it. Actions run in a thread of their own, so
 that the main thread is free for signals. On one machine nothing in Java or the workers outlives ``close``.
 """
 
@@ -20,27 +20,27 @@ from .background import Background
 from .class_archive import archive_of, make_later
 from .java import CLASS_PATH, Gateway, find_java, launch
 from .open_files import allow_open_files
-from .session import Progress, Session
-from .setup import Setup, java_environment, make_setup, remove, seed_place, worker_environment
-from .shutdown import ended, forget
-from .task_errors import SparkTraceError, explained, guarded
+from .session import Progress, SparkExecutor
+from .setup import Setup, fork_server_socket, java_environment, make_setup, remove, worker_environment
+from .shutdown import reset_pyspark, why_ended
+from .task_errors import SparkTraceError, guarded, to_wincli_error
 from .workers.code_archive import FOLDER, ship
 from .workers.daemon import preload
-from .workers.fork_server import Seed, plant
-from .workers.no_pandas import BARE
+from .workers.fork_server import ForkServer, start_fork_server
+from .workers.no_pandas import NO_PANDAS
 
 if TYPE_CHECKING:
     from pyspark import SparkContext
 
 
-__all__ = ["Boot", "Progress", "Session", "boot", "guarded", "start"]
+__all__ = ["Progress", "SparkBoot", "SparkExecutor", "boot", "guarded", "start"]
 
 _PATIENCE = 2.0
 
 Hear: TypeAlias = Callable[[str], None]
 
 
-class Boot:
+class SparkBoot:
     """A Spark that is starting. `session` waits for it; `close` ends it, started or not.
 
     Used as a context, it sees to the archive of Java's classes once it has ended well on this machine: ``plain``, the
@@ -60,12 +60,12 @@ class Boot:
         except BaseException:
             remove(setup)
             raise
-        self._seed: Seed | None = None
+        self._seed: ForkServer | None = None
         self._orders: list[tuple[Callable[..., object], Any]] = []
-        self._work: Background[Session] | None = None
-        self._session: Session | None = None
+        self._work: Background[SparkExecutor] | None = None
+        self._session: SparkExecutor | None = None
 
-    def __enter__(self) -> Boot:
+    def __enter__(self) -> SparkBoot:
         return self
 
     def __exit__(self, kind: object, *_: object) -> None:
@@ -81,10 +81,10 @@ class Boot:
         told = f"Java's classes are not kept between runs, for {why}; make it yours alone (chown, chmod go-w)"
         return [*self._setup.notes, *([told] if why else [])]
 
-    def plant(self) -> None:
+    def start_fork_server(self) -> None:
         """Let workers grow from a fork of this process, which must have one thread and nothing open that matters."""
         preload()
-        self._seed = plant(seed_place(self._setup))
+        self._seed = start_fork_server(fork_server_socket(self._setup))
 
     def connect(self) -> None:
         """Begin to wait for Java, and to hear what it says, in the background."""
@@ -92,7 +92,7 @@ class Boot:
             setup = self._setup
             if self._hear is not None:
                 self._heard = Background(partial(_pass_on, self._gateway, self._hear))
-            self._work = Background(lambda: Session(_connect(self._gateway, setup), self._gateway, setup))
+            self._work = Background(lambda: SparkExecutor(_connect(self._gateway, setup), self._gateway, setup))
 
     def warm(self, warm: Callable[..., object], *arguments: Any) -> None:
         """Make a call that loads or compiles what tasks need: in the seed where one waits, without waiting for that.
@@ -102,10 +102,10 @@ class Boot:
         """
         if self._seed is None or not self._seed.do(warm, *arguments):
             warm(*arguments)
-        if self._session is None and not self._setup.local and BARE in self._setup.environ:
+        if self._session is None and not self._setup.local and NO_PANDAS in self._setup.environ:
             self._orders.append((warm, arguments))
 
-    def session(self) -> Session:
+    def session(self) -> SparkExecutor:
         """Wait until Spark is up. Raises `SparkError` where it does not come up; then everything is cleaned away."""
         if self._session is None:
             self.connect()
@@ -113,7 +113,7 @@ class Boot:
             self._work.finished(None)
             if self._work.error is not None:
                 cause = SparkTraceError(str(self._work.error))
-                reason = explained(self._work.error, self._setup.settings)
+                reason = to_wincli_error(self._work.error, self._setup.settings)
                 self.close()
                 raise reason from cause
             self._session = self._work.result()
@@ -142,7 +142,7 @@ class Boot:
             self._gateway.kill()
             if work is not None:
                 work.finished(_PATIENCE)
-            forget()
+            reset_pyspark()
             remove(self._setup)
         if seed is not None:
             seed.end()
@@ -156,7 +156,7 @@ def boot(
     settings: Mapping[str, str],
     hear: Hear | None = None,
     environ: Mapping[str, str] | None = None,
-) -> Boot:
+) -> SparkBoot:
     """Start Spark on ``master`` and return at once. ``spark_conf``, the user's, goes over ``settings``.
 
     Raises `SparkError` where there is no Java, or too few files may be open, and `ConfigError` where others could speak
@@ -166,11 +166,11 @@ def boot(
     allow_open_files()
     env = os.environ if environ is None else environ
     plain = {name: value for name, value in settings.items() if name not in spark_conf or name == CLASS_PATH}
-    return Boot(make_setup(master, {**settings, **spark_conf}, env), hear, plain)
+    return SparkBoot(make_setup(master, {**settings, **spark_conf}, env), hear, plain)
 
 
-def start(master: str, spark_conf: Mapping[str, str], settings: Mapping[str, str]) -> Session:
-    """Start Spark and wait for it: `boot` and `Boot.session` in one."""
+def start(master: str, spark_conf: Mapping[str, str], settings: Mapping[str, str]) -> SparkExecutor:
+    """Start Spark and wait for it: `boot` and `SparkBoot.session` in one."""
     return boot(master, spark_conf, settings).session()
 
 
@@ -187,7 +187,7 @@ def _connect(gateway: Gateway, setup: Setup) -> SparkContext:
     try:
         context = _context(*address)
     except Exception as error:
-        raise (ended(gateway, 0.2) or error) from error
+        raise (why_ended(gateway, 0.2) or error) from error
     context._accumulatorServer.handle_error = lambda *_: None  # it would print that Java hung up, whenever Java ends
     context.pythonExec = sys.executable if setup.local else _other_python(setup)
     return context

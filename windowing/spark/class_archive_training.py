@@ -15,12 +15,12 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 
 from ..errors import SparkError, WincliError
-from .boot import Session, guarded, start
+from .boot import SparkExecutor, guarded, start
 from .class_archive import Archive
 
 _MASTER = "local[2]"
 _PATIENCE = 300.0
-_KEPT = 3
+_MOST_ARCHIVES = 3
 _MAKING = "making-"
 
 
@@ -82,7 +82,7 @@ def train(archive: Archive, target: Path, settings: Mapping[str, str]) -> None:
         raise SparkError(f"Java ended with exit code {code} when it was to write its classes down", None)
 
 
-def exercise(session: Session) -> None:
+def exercise(session: SparkExecutor) -> None:
     """Do with Spark what runs do: tasks without and with an exchange, a broadcast, a look at the progress."""
     session.on_progress = lambda _: None
     session.broadcast(b"")
@@ -110,7 +110,11 @@ def _tidy(archive: Archive) -> None:
     whole = [
         (max(state.st_atime, state.st_mtime), path) for path, state in found if state.st_size and path not in short
     ]
-    for path in (*archive.folder.glob(f"{_MAKING}*.jsa*"), *short, *(path for _, path in sorted(whole)[:-_KEPT])):
+    for path in (
+        *archive.folder.glob(f"{_MAKING}*.jsa*"),
+        *short,
+        *(path for _, path in sorted(whole)[:-_MOST_ARCHIVES]),
+    ):
         path.unlink(missing_ok=True)
 
 

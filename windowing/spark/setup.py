@@ -10,14 +10,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ..errors import SparkError
-from ..support.module_path import tell_workers
+from ..support.module_path import pass_path_to_workers
 from ..support.trusted_folders import way_in
 from .java import spark_home
 from .masters import closed_to_others, cluster_environment, is_local, is_small_cluster
-from .temporary_folders import WORKERS, Held, new_folder, sweep
+from .temporary_folders import WORKERS, LockedFolder, new_folder, remove_leftovers
 from .workers.code_archive import FOLDER, ORDERS
-from .workers.environment import LOCK, ORDERED, SEED
-from .workers.no_pandas import BARE
+from .workers.environment import FORK_SERVER, LOCK, WORKER_CALLS
+from .workers.no_pandas import NO_PANDAS
 
 _PATIENCE = 2.0
 _USUAL = ("/tmp", "/var/tmp")
@@ -37,7 +37,7 @@ class Setup:
     folder: Path
     scratch: tuple[Path, ...]
     notes: tuple[str, ...] = ()
-    held: tuple[Held, ...] = ()
+    locked: tuple[LockedFolder, ...] = ()
 
     @property
     def local(self) -> bool:
@@ -59,8 +59,8 @@ def make_setup(master: str, settings: Mapping[str, str], environ: Mapping[str, s
     env, merged = dict(environ), {**settings, "spark.master": master, **closed_to_others(master, settings)}
     place, notes = temporary_place()
     named = _disks(merged, env) if is_local(master) else []
-    sweep([place, *named])
-    held: list[Held] = []
+    remove_leftovers([place, *named])
+    held: list[LockedFolder] = []
     try:
         for parent in (place, *named):
             held.append(new_folder(parent))
@@ -87,7 +87,7 @@ def _disks(settings: Mapping[str, str], environ: dict[str, str]) -> list[str]:
     return parents
 
 
-def _scratch(folder: Path, own: Sequence[Held]) -> tuple[Path, ...]:
+def _scratch(folder: Path, own: Sequence[LockedFolder]) -> tuple[Path, ...]:
     """Folders of our own for Spark's blocks: one in each that the user named, for Spark would leave its files there."""
     if own:
         return tuple(held.path for held in own)
@@ -122,7 +122,7 @@ def java_environment(setup: Setup) -> dict[str, str]:
     if not setup.on_this_machine:
         env.setdefault("SPARK_HOME", str(spark_home(env)))
         return env
-    tell_workers(env)
+    pass_path_to_workers(env)
     home = env.pop("SPARK_HOME", None)  # with it the workers would import pyspark from a zip: 0.6 s each
     if home is not None:
         env.setdefault("SPARK_CONF_DIR", str(Path(home) / "conf"))
@@ -130,7 +130,7 @@ def java_environment(setup: Setup) -> dict[str, str]:
         cluster_environment(env, spark_home(setup.environ), setup.folder)
         return env
     env[LOCK] = str(setup.folder / WORKERS)
-    env[SEED] = str(seed_place(setup))
+    env[FORK_SERVER] = str(fork_server_socket(setup))
     return env
 
 
@@ -140,11 +140,11 @@ def worker_environment(setup: Setup, asked: Mapping[str, str]) -> dict[str, str]
     Our code comes before what is on the path there. Paths are seen from where executors, and so their workers, run.
     """
     path = [FOLDER, *filter(None, [asked.get("PYTHONPATH")])]
-    bare = {BARE: setup.environ[BARE]} if BARE in setup.environ else {}
-    return {"PYTHONPATH": os.pathsep.join(path), ORDERED: f"{FOLDER}/{ORDERS}", **bare}
+    bare = {NO_PANDAS: setup.environ[NO_PANDAS]} if NO_PANDAS in setup.environ else {}
+    return {"PYTHONPATH": os.pathsep.join(path), WORKER_CALLS: f"{FOLDER}/{ORDERS}", **bare}
 
 
-def seed_place(setup: Setup) -> Path:
+def fork_server_socket(setup: Setup) -> Path:
     """Where a seed waits for Java to start a daemon, if there is one."""
     return setup.folder / "seed"
 
@@ -154,14 +154,14 @@ def remove(setup: Setup) -> None:
 
     A Java that is just being ended by a signal of its own may still write into one, so that it cannot be removed yet.
     """
-    _remove(setup.held, _PATIENCE)
+    _remove(setup.locked, _PATIENCE)
 
 
-def _remove(held: Sequence[Held], seconds: float) -> None:
+def _remove(held: Sequence[LockedFolder], seconds: float) -> None:
     patience = time.monotonic() + seconds
     for folder in reversed(held):
         folder.remove()
         while folder.path.exists() and time.monotonic() < patience:
             time.sleep(_POLL)
             folder.remove()
-        folder.let_go()
+        folder.release()

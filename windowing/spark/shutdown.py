@@ -21,7 +21,7 @@ _PATIENCE = 2.0
 _OUT_OF_MEMORY = (52, 3, -9)  # Spark's exit code for it, Java's, and the kernel's kill
 
 
-def ended(gateway: Gateway, seconds: float) -> SparkError | None:
+def why_ended(gateway: Gateway, seconds: float) -> SparkError | None:
     """The error to tell if Java has ended, or ends within ``seconds``, else None."""
     deadline = time.monotonic() + seconds
     while gateway.process.poll() is None:
@@ -37,7 +37,7 @@ def ended(gateway: Gateway, seconds: float) -> SparkError | None:
     return SparkError(f"Java ended unexpectedly (exit code {gateway.process.returncode})", "see all with -vv")
 
 
-def end_now(context: SparkContext, gateway: Gateway) -> None:
+def kill(context: SparkContext, gateway: Gateway) -> None:
     """Kill Java: an orderly stop takes a second more, and all results are on disk or here."""
     server = context._accumulatorServer
     server.server_shutdown = True
@@ -57,7 +57,7 @@ def _wait_for_workers(lock: Path) -> None:
             time.sleep(0.005)
 
 
-def end_properly(context: SparkContext, gateway: Gateway, patience: float = _PATIENCE) -> int:
+def stop(context: SparkContext, gateway: Gateway, patience: float = _PATIENCE) -> int:
     """Stop Spark on its cluster, then Java, which is killed where it takes longer; return Java's exit code."""
     context.stop()
     if gateway.process.stdin is not None:
@@ -68,7 +68,7 @@ def end_properly(context: SparkContext, gateway: Gateway, patience: float = _PAT
     return gateway.process.returncode
 
 
-def forget() -> None:
+def reset_pyspark() -> None:
     """Let pyspark start anew in this process."""
     from pyspark import SparkContext  # noqa: PLC0415
 

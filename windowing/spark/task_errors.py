@@ -34,12 +34,12 @@ def guarded(function: Callable[..., Any]) -> Callable[..., Iterator[Any]]:
         try:
             yield from function(*args)
         except WincliError as error:
-            raise TaskError(packed(error)) from None
+            raise TaskError(encode_error(error)) from None
 
     return inner
 
 
-def packed(error: WincliError) -> str:
+def encode_error(error: WincliError) -> str:
     """The text from which `unpacked` makes the same error again."""
     fields: dict[str, Any] = {"kind": type(error).__name__, "what": error.what, "do": error.do}
     if isinstance(error, SpecError):
@@ -47,7 +47,7 @@ def packed(error: WincliError) -> str:
     return _BEGIN + json.dumps(fields) + _END
 
 
-def unpacked(text: str) -> WincliError | None:
+def decode_error(text: str) -> WincliError | None:
     """The first error packed anywhere in ``text``, or None."""
     match = re.search(f"{re.escape(_BEGIN)}(.*?){re.escape(_END)}", text)
     if match is None:
@@ -59,15 +59,15 @@ def unpacked(text: str) -> WincliError | None:
     return kind(fields["what"], fields["do"])
 
 
-def explained(error: BaseException, settings: Mapping[str, str]) -> WincliError:
+def to_wincli_error(error: BaseException, settings: Mapping[str, str]) -> WincliError:
     """The error to raise for whatever Spark raised: the task's own, or a `SparkError` in plain words."""
     if isinstance(error, WincliError):
         return error
     text = str(error)
-    return unpacked(text) or in_words(text, settings)
+    return decode_error(text) or message_of(text, settings)
 
 
-def in_words(text: str, settings: Mapping[str, str]) -> SparkError:
+def message_of(text: str, settings: Mapping[str, str]) -> SparkError:
     """What a stack trace, or Java's log, comes to in one line; ``settings`` are the ones Spark runs with."""
     told = {"master": settings.get("spark.master", ""), "memory": settings.get("spark.driver.memory", "1g")}
     for pattern, what, do in _CAUSES:

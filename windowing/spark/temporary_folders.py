@@ -33,7 +33,7 @@ _UNSIGNED = 3600.0  # seconds after which an empty folder is not one that is jus
 
 
 @dataclass(frozen=True, slots=True)
-class Held:
+class LockedFolder:
     """A folder of this process's; ``lock``: the descriptor that holds it."""
 
     path: Path
@@ -45,24 +45,24 @@ class Held:
             _empty(folder)
             shutil.rmtree(self.path)
 
-    def let_go(self) -> None:
+    def release(self) -> None:
         """Let go of what is left of it."""
         with contextlib.suppress(OSError):
             os.close(self.lock)
 
 
-def new_folder(parent: str | None = None) -> Held:
+def new_folder(parent: str | None = None) -> LockedFolder:
     """A new temporary folder that only this user can enter, held by this process. Raises `OSError`."""
     while True:
         path = Path(tempfile.mkdtemp(prefix=PREFIX, dir=parent))
         lock = os.open(path / OWNER, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600)
         if _is_taken(lock) and _is_at(lock, path / OWNER):
             os.write(lock, json.dumps(_machine()).encode())
-            return Held(path, lock)
+            return LockedFolder(path, lock)
         os.close(lock)  # somebody who sweeps was faster
 
 
-def sweep(parents: Iterable[str | None]) -> None:
+def remove_leftovers(parents: Iterable[str | None]) -> None:
     """Remove the temporary folders of this user's runs that are gone; what cannot be removed stays."""
     for parent in dict.fromkeys(parent or tempfile.gettempdir() for parent in parents):
         with contextlib.suppress(OSError), _opened(parent) as folder:

@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from ..columns.arrays import combined
 from ..sequences.sequence import Sequences, group_codes, one_batch
-from .window_state import Carry, Flags, Registers
+from .window_state import KeyState, RowState, WindowState
 
 POS, RANK, SHOWN, LAST = "__pos", "__rank", "__shown", "__last"
 """Columns of a carry's rows, behind those of the input."""
@@ -18,18 +18,18 @@ ROWS, BEGIN, WINDOWS, FULL, BASELINE = "__rows", "__begin", "__windows", "__full
 """Columns of a carry's keys, behind those of the key."""
 
 
-def key_table(carry: Carry) -> pa.Table:
+def key_table(carry: WindowState) -> pa.Table:
     """Return a carry's keys and registers, one line a key; one line where there is no key."""
-    registers = carry.registers
+    registers = carry.key_state
     columns = [registers.rows, registers.begin, registers.windows, registers.full, registers.baseline]
     keys = carry.sequences.keys
     own = {} if keys is None else dict(zip(keys.column_names, keys.columns, strict=True))
     return _table(own, dict(zip((ROWS, BEGIN, WINDOWS, FULL, BASELINE), columns, strict=True)))
 
 
-def row_table(carry: Carry) -> pa.Table:
+def row_table(carry: WindowState) -> pa.Table:
     """Return a carry's rows by key and order: the key, the columns that the window needs, and what is known of them."""
-    sequences, flags = carry.sequences, carry.flags
+    sequences, flags = carry.sequences, carry.row_state
     of_key = pa.array(np.repeat(np.arange(len(sequences.bounds) - 1), np.diff(sequences.bounds)))
     own = dict(zip(sequences.rows.schema.names, sequences.rows.columns, strict=True))
     if sequences.keys is not None:
@@ -46,13 +46,13 @@ def row_schema(keys: pa.Table, schema: pa.Schema, key: Sequence[str], values: Se
     return pa.schema([*own, (POS, pa.int64()), (RANK, pa.int64()), *flags])
 
 
-def read_carry(
+def read_state(
     keys: pa.Table, rows: pa.Table, key: Sequence[str], order: Sequence[str], values: Sequence[str]
-) -> Carry:
+) -> WindowState:
     """Return the carry that `key_table` and `row_table` have written; names as in `sequences.sequence.build`."""
     known: list[Any] = [_numpy(keys, name) for name in (ROWS, BEGIN, WINDOWS, FULL)]
-    registers = Registers(*[*known, combined(keys.column(BASELINE))])
-    flags = Flags(*(_numpy(rows, name) for name in (SHOWN, LAST)))
+    registers = KeyState(*[*known, combined(keys.column(BASELINE))])
+    flags = RowState(*(_numpy(rows, name) for name in (SHOWN, LAST)))
     distinct = keys.select(list(key)) if key else None
     counts = np.array([rows.num_rows])
     if distinct is not None:
@@ -62,7 +62,7 @@ def read_carry(
     bounds = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
     values = one_batch(rows.select(list(values)))
     sequences = Sequences(distinct, bounds, values, _numpy(rows, POS), tuple(order), _numpy(rows, RANK))
-    return Carry(sequences, registers, flags)
+    return WindowState(sequences, registers, flags)
 
 
 def _table(own: Mapping[str, Any], more: Mapping[str, Any]) -> pa.Table:

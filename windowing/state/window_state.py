@@ -16,11 +16,11 @@ import pyarrow as pa
 
 from ..columns.arrays import Ints, Mask, combined
 from ..language.spec import Delta, Sliding, WindowSpec
-from ..sequences.sequence import Sequences, behind, group_codes, one_batch, taken
+from ..sequences.sequence import Sequences, append, group_codes, one_batch, take_rows
 
 
 @dataclass(frozen=True, slots=True)
-class Registers:
+class KeyState:
     """What a window knows of each of K keys that its rows do not tell.
 
     ``rows``: int64 (K,), rows of the key so far. ``begin``: int64 (K,), how many of them came before the last partition
@@ -35,36 +35,36 @@ class Registers:
     full: Mask
     baseline: pa.Array
 
-    def take(self, picks: Ints) -> Registers:
+    def take(self, picks: Ints) -> KeyState:
         """Return those of some keys."""
         baseline = self.baseline.take(pa.array(picks))
-        return Registers(self.rows[picks], self.begin[picks], self.windows[picks], self.full[picks], baseline)
+        return KeyState(self.rows[picks], self.begin[picks], self.windows[picks], self.full[picks], baseline)
 
 
 @dataclass(frozen=True, slots=True)
-class Flags:
+class RowState:
     """What is known of each of n rows. ``shown``: whether a pane showed it. ``last``: whether the last pane of its key
     showed it (for ``--emit entered`` and ``left``)."""
 
     shown: Mask
     last: Mask
 
-    def take(self, picks: Ints) -> Flags:
+    def take(self, picks: Ints) -> RowState:
         """Return those of some rows."""
-        return Flags(self.shown[picks], self.last[picks])
+        return RowState(self.shown[picks], self.last[picks])
 
 
 @dataclass(frozen=True, slots=True)
-class Carry:
+class WindowState:
     """The carry of some keys. ``sequences``: all of these keys, with or without rows; its rows have a ``rank``."""
 
     sequences: Sequences
-    registers: Registers
-    flags: Flags
+    key_state: KeyState
+    row_state: RowState
 
 
 @dataclass(frozen=True, slots=True)
-class Past:
+class RestoredState:
     """A carry, seen from sequences that hold its rows first and new ones behind them.
 
     ``held``: int64 (K,), how many rows at the front of each sequence were carried. ``registers``: of the K keys, at the
@@ -72,60 +72,60 @@ class Past:
     stand in order, have been seen by the run before. ``since``: where the clock stood at its end, None: nowhere.
     """
 
-    held: Ints
-    registers: Registers
-    flags: Flags
+    restored_rows: Ints
+    key_state: KeyState
+    row_state: RowState
     signals: int = 0
     since: int | float | None = None
 
     def is_new(self, bounds: Ints) -> Mask:
         """Return which rows were not carried, (n,); ``bounds``: of the sequences."""
         new = np.ones(bounds[-1], np.bool_)
-        before = np.cumsum(self.held) - self.held
-        new[np.repeat(bounds[:-1] - before, self.held) + np.arange(self.held.sum())] = False
+        before = np.cumsum(self.restored_rows) - self.restored_rows
+        new[np.repeat(bounds[:-1] - before, self.restored_rows) + np.arange(self.restored_rows.sum())] = False
         return new
 
     @property
     def ahead(self) -> Ints:
         """Rows of each key's present window that came before the first one here, int64 (K,)."""
-        return self.registers.rows - self.registers.begin - self.held
+        return self.key_state.rows - self.key_state.begin - self.restored_rows
 
 
-def fresh(spec: WindowSpec, rows: pa.RecordBatch, keys: int) -> Registers:
+def fresh(spec: WindowSpec, rows: pa.RecordBatch, keys: int) -> KeyState:
     """Registers of keys that nothing is known of; ``rows`` tell the types."""
     nothing = np.zeros(keys, np.int64)
-    return Registers(nothing, nothing, nothing, np.zeros(keys, np.bool_), pa.nulls(keys, baseline_type(spec, rows)))
+    return KeyState(nothing, nothing, nothing, np.zeros(keys, np.bool_), pa.nulls(keys, baseline_type(spec, rows)))
 
 
-def no_flags(rows: int) -> Flags:
+def no_row_state(rows: int) -> RowState:
     """Flags of new rows."""
     nothing = np.zeros(rows, np.bool_)
-    return Flags(nothing, nothing)
+    return RowState(nothing, nothing)
 
 
 def baseline_type(spec: WindowSpec, rows: pa.RecordBatch) -> pa.DataType:
-    """Type of `Registers.baseline`."""
+    """Type of `KeyState.baseline`."""
     if isinstance(spec, Sliding) and isinstance(spec.trigger, Delta):
         return rows.schema.field(spec.trigger.attribute).type
     return pa.null()
 
 
-def joined(spec: WindowSpec, carry: Carry, new: Sequences) -> tuple[Sequences, Past, Carry]:
+def restore(spec: WindowSpec, carry: WindowState, new: Sequences) -> tuple[Sequences, RestoredState, WindowState]:
     """Put new rows behind those carried.
 
     Also return what is left of the carry: keys that have neither, whose registers go on as they are.
     """
-    sequences, picks = behind(carry.sequences, new)
+    sequences, picks = append(carry.sequences, new)
     carried = len(carry.sequences)
     known = _places_in(carry.sequences.keys, sequences)
-    padded = _with_fresh(carry.registers, fresh(spec, new.rows, 1))
-    registers = padded.take(np.where(known < 0, len(carry.registers.rows), known))
+    padded = _with_fresh(carry.key_state, fresh(spec, new.rows, 1))
+    registers = padded.take(np.where(known < 0, len(carry.key_state.rows), known))
     held = np.zeros(len(sequences.bounds) - 1, np.int64)
     there = known >= 0
     held[there] = np.diff(carry.sequences.bounds)[known[there]]
-    more = no_flags(len(new))
+    more = no_row_state(len(new))
     flags: list[Any] = [
-        np.concatenate([getattr(carry.flags, f.name), getattr(more, f.name)])[picks] for f in fields(Flags)
+        np.concatenate([getattr(carry.row_state, f.name), getattr(more, f.name)])[picks] for f in fields(RowState)
     ]
     assert carry.sequences.rank is not None
     per_key = np.diff(sequences.bounds)
@@ -133,15 +133,15 @@ def joined(spec: WindowSpec, carry: Carry, new: Sequences) -> tuple[Sequences, P
     rank = place + np.repeat(registers.rows - held, per_key)
     rank[picks < carried] = carry.sequences.rank
     sequences = Sequences(sequences.keys, sequences.bounds, sequences.rows, sequences.pos, sequences.order, rank)
-    return sequences, Past(held, registers, Flags(*flags)), _idle(carry, known)
+    return sequences, RestoredState(held, registers, RowState(*flags)), _idle(carry, known)
 
 
-def part_of(carry: Carry, first: int, stop: int) -> Carry:
+def part_of(carry: WindowState, first: int, stop: int) -> WindowState:
     """Return the carry of the keys ``[first, stop)``."""
     return take_keys(carry, np.arange(first, stop))
 
 
-def concatenated(carries: Sequence[Carry]) -> Carry:
+def concatenate(carries: Sequence[WindowState]) -> WindowState:
     """Return the carries of different keys as one; ``carries`` stand by key, and so do theirs."""
     if len(carries) == 1:
         return carries[0]
@@ -151,33 +151,35 @@ def concatenated(carries: Sequence[Carry]) -> Carry:
     bounds = np.concatenate([[0], *(part.bounds[1:] + start for part, start in zip(parts, starts, strict=False))])
     rows = one_batch(pa.Table.from_batches([part.rows for part in parts]))
     pos, rank = (np.concatenate([getattr(part, name) for part in parts]) for name in ("pos", "rank"))
-    told: list[Any] = [np.concatenate([getattr(c.registers, f.name) for c in carries]) for f in fields(Registers)[:-1]]
-    baseline = pa.concat_arrays([carry.registers.baseline for carry in carries])
-    flags: list[Any] = [np.concatenate([getattr(carry.flags, f.name) for carry in carries]) for f in fields(Flags)]
+    told: list[Any] = [np.concatenate([getattr(c.key_state, f.name) for c in carries]) for f in fields(KeyState)[:-1]]
+    baseline = pa.concat_arrays([carry.key_state.baseline for carry in carries])
+    flags: list[Any] = [
+        np.concatenate([getattr(carry.row_state, f.name) for carry in carries]) for f in fields(RowState)
+    ]
     distinct = pa.concat_tables(keys) if keys else None
-    return Carry(
-        Sequences(distinct, bounds, rows, pos, parts[0].order, rank), Registers(*[*told, baseline]), Flags(*flags)
+    return WindowState(
+        Sequences(distinct, bounds, rows, pos, parts[0].order, rank), KeyState(*[*told, baseline]), RowState(*flags)
     )
 
 
-def merged(one: Carry, other: Carry) -> Carry:
+def merge(one: WindowState, other: WindowState) -> WindowState:
     """Return the carries of different keys as one, by key."""
-    both = concatenated([one, other])
+    both = concatenate([one, other])
     if both.sequences.keys is None:
-        return one if len(one.registers.rows) else other
+        return one if len(one.key_state.rows) else other
     return take_keys(both, _ascending(both.sequences.keys))
 
 
-def counted_anew(carry: Carry) -> Carry:
+def with_row_counts(carry: WindowState) -> WindowState:
     """Return a carry whose keys have had no rows but those that are in it."""
     sequences = carry.sequences
     counts = np.diff(sequences.bounds)
     rank = np.arange(len(sequences)) - np.repeat(sequences.bounds[:-1], counts)
-    registers = replace(carry.registers, rows=counts, begin=np.zeros_like(counts))
-    return replace(carry, sequences=replace(sequences, rank=rank), registers=registers)
+    registers = replace(carry.key_state, rows=counts, begin=np.zeros_like(counts))
+    return replace(carry, sequences=replace(sequences, rank=rank), key_state=registers)
 
 
-def take_keys(carry: Carry, picks: Ints) -> Carry:
+def take_keys(carry: WindowState, picks: Ints) -> WindowState:
     """Return the carry of some of its keys, in that order."""
     sequences = carry.sequences
     counts = np.diff(sequences.bounds)[picks]
@@ -188,15 +190,15 @@ def take_keys(carry: Carry, picks: Ints) -> Carry:
     kept = Sequences(
         keys,
         bounds,
-        taken(sequences.rows, rows),
+        take_rows(sequences.rows, rows),
         sequences.pos[rows],
         sequences.order,
         sequences.rank[rows],
     )
-    return Carry(kept, carry.registers.take(picks), carry.flags.take(rows))
+    return WindowState(kept, carry.key_state.take(picks), carry.row_state.take(rows))
 
 
-def taken_rows(carry: Carry, picks: Ints) -> Carry:
+def take_state_rows(carry: WindowState, picks: Ints) -> WindowState:
     """Return the carry with only the rows at ``picks``, which ascend; those without a rank get their places."""
     sequences = carry.sequences
     if sequences.rank is None:
@@ -204,9 +206,9 @@ def taken_rows(carry: Carry, picks: Ints) -> Carry:
     else:
         rank = sequences.rank[picks]
     bounds = np.searchsorted(picks, sequences.bounds)
-    rows, pos = taken(sequences.rows, picks), sequences.pos[picks]
+    rows, pos = take_rows(sequences.rows, picks), sequences.pos[picks]
     kept = Sequences(sequences.keys, bounds, rows, pos, sequences.order, rank)
-    return Carry(kept, carry.registers, carry.flags.take(picks))
+    return WindowState(kept, carry.key_state, carry.row_state.take(picks))
 
 
 def _ascending(keys: pa.Table) -> Ints:
@@ -225,15 +227,15 @@ def _places_in(keys: pa.Table | None, sequences: Sequences) -> Ints:
     return place[codes[keys.num_rows :]]
 
 
-def _with_fresh(registers: Registers, new: Registers) -> Registers:
+def _with_fresh(registers: KeyState, new: KeyState) -> KeyState:
     """The same with those of a new key behind them."""
-    told: list[Any] = [np.append(getattr(registers, f.name), getattr(new, f.name)) for f in fields(Registers)[:-1]]
+    told: list[Any] = [np.append(getattr(registers, f.name), getattr(new, f.name)) for f in fields(KeyState)[:-1]]
     baseline = pa.concat_arrays([registers.baseline.cast(new.baseline.type), new.baseline])
-    return Registers(*[*told, baseline])
+    return KeyState(*[*told, baseline])
 
 
-def _idle(carry: Carry, known: Ints) -> Carry:
+def _idle(carry: WindowState, known: Ints) -> WindowState:
     """The carry of the keys that are not among those ``known``."""
-    idle = np.ones(len(carry.registers.rows), np.bool_)
+    idle = np.ones(len(carry.key_state.rows), np.bool_)
     idle[known[known >= 0]] = False
     return take_keys(carry, np.flatnonzero(idle))

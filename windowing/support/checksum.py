@@ -19,15 +19,15 @@ CHECKSUM = "checksum"
 
 def checksum(data: bytes | pa.Buffer, before: int = 0) -> str:
     """Return the checksum of some bytes, such as ``crc32:0a1b2c3d``; ``before``: the CRC of those before them."""
-    return _told(zlib.crc32(data, before))
+    return _as_text(zlib.crc32(data, before))
 
 
-def sealed(told: Mapping[str, Any]) -> dict[str, Any]:
+def seal(told: Mapping[str, Any]) -> dict[str, Any]:
     """Return a JSON object with its checksum as its last key. Where white space stands and keys are does not count."""
     return {**told, CHECKSUM: checksum(_canonical(told))}
 
 
-def unsealed(told: Mapping[str, Any]) -> dict[str, Any]:
+def unseal(told: Mapping[str, Any]) -> dict[str, Any]:
     """Return a JSON object without its checksum, if it has one. Raises `ValueError` where that is another."""
     rest = {key: value for key, value in told.items() if key != CHECKSUM}
     if CHECKSUM in told and told[CHECKSUM] != checksum(_canonical(rest)):
@@ -58,7 +58,7 @@ class Checked:
     @property
     def checksum(self) -> str:
         """The checksum of what was written."""
-        return _told(self._crc)
+        return _as_text(self._crc)
 
     def write(self, data: bytes) -> int:
         """Write some bytes. Raises `OSError`."""
@@ -79,7 +79,7 @@ class Checked:
         self.closed = True
 
 
-def _told(crc: int) -> str:
+def _as_text(crc: int) -> str:
     return f"crc32:{crc:08x}"
 
 

@@ -37,14 +37,14 @@ def with_working_folder(environ: Mapping[str, str]) -> dict[str, str]:
     return {**environ, FOLDER: str(Path.cwd())}
 
 
-def find_as_told() -> None:
+def extend_path_from_driver() -> None:
     """Let a worker find modules where its driver says."""
     sys.path.extend(folder for folder in json.loads(os.environ.get(MORE, "[]")) if folder not in sys.path)
     if FOLDER in os.environ:
         search(Path(os.environ[FOLDER]))
 
 
-def tell_workers(environ: MutableMapping[str, str]) -> None:
+def pass_path_to_workers(environ: MutableMapping[str, str]) -> None:
     """Let workers on this machine find in the end what this process finds; ``environ``: that of their Java.
 
     The path itself does not go by ``PYTHONPATH``: a new Python takes its ``sitecustomize`` from there, and what is

@@ -63,7 +63,7 @@ def secret_values(settings: Mapping[str, str], paths: Iterable[str]) -> tuple[st
         pair[2].strip("\"'") for text in settings.values() for pair in _SETTING.finditer(text) if is_secret(pair[1])
     ]
     found += [part for path in paths if "://" in path for part in _secret_parts(path)]
-    kept = {form for value in found for form in (value, unquote(value)) if _stands_out(form)}
+    kept = {form for value in found for form in (value, unquote(value)) if _is_distinctive(form)}
     return tuple(sorted(kept, key=lambda value: (-len(value), value)))
 
 
@@ -87,7 +87,7 @@ def with_secrets_of(path: str, other: str) -> str | None:
     return None if MASK in whole else whole
 
 
-def _stands_out(value: str) -> bool:
+def _is_distinctive(value: str) -> bool:
     return len(value) >= _SHORTEST and not re.fullmatch(r"[\d.]+|false|true|" + re.escape(MASK), value, re.IGNORECASE)
 
 

@@ -71,7 +71,7 @@ def _swap_in_two_steps(new: Path, out: Path, old: Path) -> None:
         raise
 
 
-def tidy(place: Place) -> None:
+def remove_leftovers(place: Place) -> None:
     """Complete a half-done swap and remove everything that runs of this output left beside it.
 
     Only for who holds the lock. A swap killed halfway goes forward where the new result is complete, else back.

@@ -15,7 +15,7 @@ from pathlib import Path
 from pyarrow import fs
 
 from ...windowing.errors import OutputError
-from .os_errors import writing
+from .os_errors import output_errors
 from .place import Place
 
 _LONGEST = 1 << 12  # bytes of a lock file, far more than it has
@@ -35,7 +35,7 @@ class Owner:
         """Return it as the text of a lock file."""
         return json.dumps(asdict(self)).encode()
 
-    def told(self, now: str) -> str:
+    def describe(self, now: str) -> str:
         """Return it in words, with its age at ``now`` (ISO 8601) where that is a minute or more."""
         since = age(self.started, now)
         return f"process {self.pid} on {self.host}, started {self.started}" + (f", {since}" if since else "")
@@ -67,12 +67,12 @@ def hold_lock(lock: Lock, owner: Owner) -> AbstractContextManager[Owner | None]:
     Raises `OutputError` naming the process, machine, start time and age of the run that holds it.
     """
     if not isinstance(lock.fs, fs.LocalFileSystem):
-        return _marked(lock, owner)
-    with writing(lock.shown):
+        return _hold_mark(lock, owner)
+    with output_errors(lock.shown):
         fd = _acquire(lock.path)
     if fd is None:
         raise _busy(lock, owner, read_owner(lock.path))
-    return _flocked(lock, owner, fd) if fd >= 0 else _marked(lock, owner)
+    return _flocked(lock, owner, fd) if fd >= 0 else _hold_mark(lock, owner)
 
 
 def _acquire(path: str) -> int | None:
@@ -98,7 +98,7 @@ def _acquire(path: str) -> int | None:
 @contextmanager
 def _flocked(lock: Lock, owner: Owner, fd: int) -> Iterator[Owner | None]:
     try:
-        with writing(lock.shown):
+        with output_errors(lock.shown):
             former = _parse(os.pread(fd, _LONGEST, 0))
             os.ftruncate(fd, 0)
             os.pwrite(fd, owner.to_json(), 0)
@@ -117,8 +117,8 @@ def _is_at(fd: int, path: str) -> bool:
 
 
 @contextmanager
-def _marked(lock: Lock, owner: Owner) -> Iterator[Owner | None]:
-    with writing(lock.shown):
+def _hold_mark(lock: Lock, owner: Owner) -> Iterator[Owner | None]:
+    with output_errors(lock.shown):
         former = _read_mark(lock)
         if former and not is_dead(former, owner.host):
             raise _busy(lock, owner, former, f"delete {lock.path} if that run is dead")
@@ -191,6 +191,6 @@ def age(started: str, now: str) -> str | None:
 
 
 def _busy(lock: Lock, owner: Owner, held: Owner | None, do: str | None = None) -> OutputError:
-    who = f" ({held.told(owner.started)})" if held else ""
+    who = f" ({held.describe(owner.started)})" if held else ""
     what = f"another run is writing to {lock.shown}{who}; nothing was written"
     return OutputError(what, do or f"wait for it to end, or {lock.instead}")

@@ -34,7 +34,7 @@ def files(store: fs.FileSystem, folder: str) -> list[str]:
     return [info.path for info in found if info.type == fs.FileType.File]
 
 
-def tidy(place: Place) -> None:
+def remove_leftovers(place: Place) -> None:
     """Remove staging folders that killed runs of this output left beside it. Only for who holds the lock."""
     for info in place.fs.get_file_info(fs.FileSelector(place.parent, allow_not_found=True)):
         if info.type == fs.FileType.Directory and place.role_of(info.base_name):

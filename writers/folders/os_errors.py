@@ -33,7 +33,7 @@ _WORDS = {
 
 
 @contextmanager
-def writing(shown: str) -> Iterator[None]:
+def output_errors(shown: str) -> Iterator[None]:
     """Raise an `OSError` of the body as an `OutputError` that names ``shown``, the path as the user knows it.
 
     To be used for whatever comes before the swap: the message says that nothing was written.

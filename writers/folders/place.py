@@ -21,7 +21,7 @@ from pyarrow import fs
 
 from ...windowing.errors import ConfigError, printable
 from ...windowing.support.redaction import MASK, redacted_path, with_secrets_of
-from .os_errors import writing
+from .os_errors import output_errors
 
 MANIFEST = "_wincli/manifest.json"
 SUCCESS = "_SUCCESS"
@@ -89,7 +89,7 @@ def locate(path: str) -> Place:
     """
     if not path:
         raise ConfigError("the output path is empty", "name a folder to write to")
-    with writing(path):
+    with output_errors(path):
         system, inner = resolve(path)
         local = isinstance(system, fs.LocalFileSystem)
         mounted = local and Path(inner).is_mount()

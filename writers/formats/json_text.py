@@ -23,7 +23,7 @@ def json_text(array: pa.Array, name: str, exact: bool = False) -> pa.StringArray
     Else raises `DataError` for such a time, and `pyarrow.ArrowNotImplementedError` for a type without a form in JSON.
     """
     if exact:
-        array = _plainer(array)
+        array = _simplify(array)
     kind = array.type
     if is_list(kind):
         return _list(array, name, exact)
@@ -37,7 +37,7 @@ def json_text(array: pa.Array, name: str, exact: bool = False) -> pa.StringArray
     return pc.binary_join_element_wise('"', _string(array, name, exact), '"', "")
 
 
-def _plainer(array: pa.Array) -> pa.Array:
+def _simplify(array: pa.Array) -> pa.Array:
     """Return an array without what only few types have: extensions as they are stored, maps as lists of entries."""
     if isinstance(array.type, pa.BaseExtensionType):
         array = array.storage

@@ -49,7 +49,7 @@ def encode(tables: Iterable[pa.Table], schema: pa.Schema, file: IO[bytes] | pa.N
     _encode(tables, schema, file, _COMPRESSION, _repeats)
 
 
-def encode_between(tables: Iterable[pa.Table], schema: pa.Schema, file: IO[bytes] | pa.NativeFile) -> None:
+def encode_intermediate(tables: Iterable[pa.Table], schema: pa.Schema, file: IO[bytes] | pa.NativeFile) -> None:
     """Write ``tables`` as `encode` does, but not compressed, and floats plain: for what is read once, soon, and then
     deleted."""
     _encode(tables, schema, file, "none", lambda column: is_bytes(column.type) and _repeats(column))

@@ -11,7 +11,7 @@ from pyarrow import parquet
 
 from ...windowing.planning.result_schema import MARK
 from ...windowing.ports import Part
-from ..folders.os_errors import writing
+from ..folders.os_errors import output_errors
 from .sink import FileSink
 
 _ROWS = 1 << 16  # at a time: a part may be larger than what a task should hold
@@ -30,7 +30,7 @@ def copy_part(sink: FileSink, part: Part) -> Part | None:
 
 def _tables(sink: FileSink, part: Part) -> Iterator[pa.Table]:
     only = [] if MARK in sink.schema.names else [MARK]
-    with writing(f"{sink.shown}/{part.name}"), sink.fs.open_input_file(f"{sink.staging}/{part.name}") as file:
+    with output_errors(f"{sink.shown}/{part.name}"), sink.fs.open_input_file(f"{sink.staging}/{part.name}") as file:
         for batch in parquet.ParquetFile(file).iter_batches(_ROWS, columns=[*sink.schema.names, *only]):
             table = pa.Table.from_batches([batch])
             yield table.filter(_is_row(table[MARK])) if only else table

@@ -13,10 +13,10 @@ import pyarrow as pa
 from pyarrow import fs
 
 from ...windowing.errors import ConfigError, OutputError
-from ...windowing.support.checksum import read_object, sealed, unsealed
+from ...windowing.support.checksum import read_object, seal, unseal
 from ..folders import atomic_swap, object_store
 from ..folders.lock import Owner, hold
-from ..folders.os_errors import reason, writing
+from ..folders.os_errors import output_errors, reason
 from ..folders.place import MANIFEST, REJECTED, SUCCESS, Place, locate, new_token
 from .overlap import refuse_overlap
 from .sink import FileSink, Format, check_types, is_attempt
@@ -36,7 +36,7 @@ class Output:
     token: str
     mode: Mode
     committed: bool = field(default=False, init=False)
-    promised: bool = field(default=False, init=False)
+    journaled: bool = field(default=False, init=False)
 
     @property
     def staging(self) -> str:
@@ -65,8 +65,8 @@ class Output:
         """
         self._check_parts([*manifest["parts"], *manifest["rejects"]])
         _refuse_content(self.place, self.mode)  # it may have been filled meanwhile
-        with writing(f"{self.place.shown}/{MANIFEST}"):
-            self._put(MANIFEST, json.dumps(sealed(manifest), indent=2, ensure_ascii=False).encode() + b"\n")
+        with output_errors(f"{self.place.shown}/{MANIFEST}"):
+            self._put(MANIFEST, json.dumps(seal(manifest), indent=2, ensure_ascii=False).encode() + b"\n")
             self._put(SUCCESS, b"")
             if self.place.local:
                 self._sync_folders()
@@ -77,7 +77,7 @@ class Output:
         On a local file system a kill at any point leaves the old result or the new one. Raises `OutputError`, the
         old result untouched, where the swap fails.
         """
-        with writing(self.place.shown):
+        with output_errors(self.place.shown):
             put_in_place(self.place, self.token)
         self.committed = True
 
@@ -125,19 +125,19 @@ def open_output(path: str, mode: Mode, inputs: Sequence[str], owner: Owner) -> I
     output = None
     try:
         with hold(place, owner):
-            with writing(path):
-                tidy(place)
+            with output_errors(path):
+                remove_leftovers(place)
             _refuse_content(place, mode)
             output = Output(place, new_token(), mode)
-            yield from _staged(output)
+            yield from _staging_open(output)
     finally:
         if output is None or not output.committed:
             _remove_empty(made)
 
 
-def _staged(output: Output) -> Iterator[Output]:
+def _staging_open(output: Output) -> Iterator[Output]:
     try:
-        with writing(output.place.shown):
+        with output_errors(output.place.shown):
             _make_staging(output)
         yield output
     except BaseException as error:
@@ -156,8 +156,8 @@ def _staged(output: Output) -> Iterator[Output]:
 
 
 def _close(output: Output) -> None:
-    if output.committed or not output.promised:
-        tidy(output.place)
+    if output.committed or not output.journaled:
+        remove_leftovers(output.place)
 
 
 def put_in_place(place: Place, token: str) -> None:
@@ -165,9 +165,9 @@ def put_in_place(place: Place, token: str) -> None:
     (atomic_swap.swap_in if place.local else object_store.move_in)(place, token)
 
 
-def tidy(place: Place) -> None:
+def remove_leftovers(place: Place) -> None:
     """Remove what runs of an output left beside it. Only for who holds its lock. Raises `OSError`."""
-    (atomic_swap if place.local else object_store).tidy(place)
+    (atomic_swap if place.local else object_store).remove_leftovers(place)
 
 
 def manifest_in(place: Place, folder: str) -> dict[str, Any] | None:
@@ -180,7 +180,7 @@ def manifest_in(place: Place, folder: str) -> dict[str, Any] | None:
         return None
     try:
         with place.fs.open_input_stream(path) as file:
-            return unsealed(read_object(file.read()))
+            return unseal(read_object(file.read()))
     except ValueError:
         return None
 
@@ -199,7 +199,7 @@ def make_folders(folder: Path, shown: str) -> list[Path]:
     """
     missing: list[Path] = []
     try:
-        with writing(shown):
+        with output_errors(shown):
             missing = [path for path in (folder, *folder.parents) if not path.exists()]
             folder.mkdir(parents=True, exist_ok=True)
     except OutputError:
@@ -216,7 +216,7 @@ def _remove_empty(folders: Sequence[Path]) -> None:
 
 def _refuse_content(place: Place, mode: Mode) -> None:
     """Raise `ConfigError` where the output must not be written to because of what is in it."""
-    with writing(place.shown):
+    with output_errors(place.shown):
         kind = place.fs.get_file_info(place.path).type
         if kind not in (fs.FileType.Directory, fs.FileType.NotFound):
             raise ConfigError(f"output {place.shown} is not a folder", "name a folder")

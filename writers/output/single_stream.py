@@ -20,7 +20,7 @@ def write_whole(folder: Path, format: Format, file: IO[bytes]) -> None:
     """Write the parts of a result to ``file``, CSV with one header, Parquet as one file. Raises `OSError`."""
     parts = sorted(folder.glob(f"{PART}*"), key=lambda part: (len(part.name), part.name))
     if format == "parquet" and len(parts) > 1:
-        parts = [_joined(folder, parts)]
+        parts = [_join_parts(folder, parts)]
     for place, part in enumerate(parts):
         with part.open("rb") as content:
             if format == "csv" and place:
@@ -37,7 +37,7 @@ def _header_end(data: bytes) -> int:
     return at + 1
 
 
-def _joined(folder: Path, parts: list[Path]) -> Path:
+def _join_parts(folder: Path, parts: list[Path]) -> Path:
     """One Parquet file of several: its footer tells where in the file things are, so parts cannot just follow."""
     whole = folder / "_whole.parquet"
     with pa.OSFile(str(whole), "wb") as file:

@@ -14,7 +14,7 @@ from pyarrow import fs
 from ...windowing.errors import ConfigError
 from ...windowing.ports import Part
 from ..folders import atomic_swap
-from ..folders.os_errors import writing
+from ..folders.os_errors import output_errors
 from ..folders.place import REJECTED, new_token
 from ..formats import csv, jsonl, parquet, rejects
 
@@ -24,7 +24,7 @@ ENCODERS: dict[Format, Encoder] = {"parquet": parquet.encode, "csv": csv.encode,
 """How tables become a file, one after the other. They have the columns of the schema, in its order, possibly
 dictionary encoded."""
 REJECTED_BEFORE = "_rejected_before"
-KEPT = "_pieces"
+SCRATCH = "_pieces"
 PART = "part-"
 _LONGEST_TYPE = 60
 
@@ -48,18 +48,18 @@ class FileSink:
     parts_in: str = ""
     rejects_in: str = REJECTED
 
-    def between(self, stage: str) -> FileSink:
+    def for_next_stage(self, stage: str) -> FileSink:
         """Return the sink of a stage whose parts are for the next stage: Parquet, in a folder of their own."""
         return replace(self, format="parquet", parts_in=f"_between-{stage}")
 
-    def before(self, stage: str) -> FileSink:
+    def without_output(self, stage: str) -> FileSink:
         """Return the sink of a stage that has no output of its own, and whose rejects are kept with a later one's.
 
         They go to ``_rejected_before/stage=NAME``. Stages reject rows of different columns: below ``_rejected`` the
         column ``row`` would have those of all. Apart, each ``stage=NAME`` is a table of its own, and DuckDB reads all
         of them as one (``hive_partitioning`` and ``union_by_name``).
         """
-        return replace(self.between(stage), rejects_in=f"{REJECTED_BEFORE}/stage={stage}")
+        return replace(self.for_next_stage(stage), rejects_in=f"{REJECTED_BEFORE}/stage={stage}")
 
     def write_part(self, index: int, tables: Iterable[pa.Table]) -> Part:
         """Write ``part-<index>`` as the tables come; no tables at all make a part with no rows."""
@@ -68,12 +68,12 @@ class FileSink:
         if not self.parts_in:
             return self._write(name, ENCODERS[self.format], chosen, self.schema)
         self._make_folder(self.parts_in)
-        return self._write(f"{self.parts_in}/{name}", parquet.encode_between, chosen, self.schema, is_kept=False)
+        return self._write(f"{self.parts_in}/{name}", parquet.encode_intermediate, chosen, self.schema, is_kept=False)
 
     def discard(self) -> None:
         """Delete all parts, those that no task has told of, too."""
         folder = fs.FileSelector(f"{self.staging}/{self.parts_in}", allow_not_found=True)
-        with writing(self.shown):
+        with output_errors(self.shown):
             for file in self.fs.get_file_info(folder):
                 if file.base_name.startswith(PART):
                     self.fs.delete_file(file.path)
@@ -89,35 +89,37 @@ class FileSink:
         name = f"{self.rejects_in}/{rejects.file_name(index)}"
         return self._write(name, rejects.encode, [table], self.reject_schema)
 
-    def delete_between(self) -> None:
+    def delete_intermediate(self) -> None:
         """Delete the parts, where they are not to be kept."""
         if self.parts_in:
-            with writing(self.shown):
+            with output_errors(self.shown):
                 self.fs.delete_dir(f"{self.staging}/{self.parts_in}")
 
-    def keep(self, name: str, rows: pa.RecordBatch) -> None:
+    def write_scratch(self, name: str, rows: pa.RecordBatch) -> None:
         """Keep rows for other tasks, as an Arrow file that can be mapped into memory."""
-        self._make_folder(KEPT)
-        self._write(f"{KEPT}/{name}.arrow", _encode_arrow, [pa.Table.from_batches([rows])], rows.schema, is_kept=False)
+        self._make_folder(SCRATCH)
+        self._write(
+            f"{SCRATCH}/{name}.arrow", _encode_arrow, [pa.Table.from_batches([rows])], rows.schema, is_kept=False
+        )
 
-    def kept(self, name: str) -> pa.RecordBatch:
+    def read_scratch(self, name: str) -> pa.RecordBatch:
         """Return the rows kept under a name."""
-        path = f"{self.staging}/{KEPT}/{name}.arrow"
-        with writing(f"{self.shown}/{KEPT}/{name}.arrow"):
+        path = f"{self.staging}/{SCRATCH}/{name}.arrow"
+        with output_errors(f"{self.shown}/{SCRATCH}/{name}.arrow"):
             local = isinstance(self.fs, fs.LocalFileSystem)
             file = pa.memory_map(path) if local else self.fs.open_input_file(path)
             return pa.ipc.open_file(file).get_batch(0)
 
-    def forget(self) -> None:
+    def drop_scratch(self) -> None:
         """Delete all that was kept, if anything was."""
-        with writing(self.shown):
-            if self.fs.get_file_info(f"{self.staging}/{KEPT}").type != fs.FileType.NotFound:
-                self.fs.delete_dir(f"{self.staging}/{KEPT}")
+        with output_errors(self.shown):
+            if self.fs.get_file_info(f"{self.staging}/{SCRATCH}").type != fs.FileType.NotFound:
+                self.fs.delete_dir(f"{self.staging}/{SCRATCH}")
 
     def _make_folder(self, name: str) -> None:
         """Make a folder below staging, and never staging itself: where that is gone the run has been given up."""
         names = name.split("/")
-        with writing(f"{self.shown}/{name}"):
+        with output_errors(f"{self.shown}/{name}"):
             for depth in range(len(names)):
                 self.fs.create_dir("/".join([self.staging, *names[: depth + 1]]), recursive=False)
 
@@ -125,8 +127,8 @@ class FileSink:
         self, name: str, encode: Encoder, tables: Iterable[pa.Table], schema: pa.Schema, is_kept: bool = True
     ) -> Part:
         path = f"{self.staging}/{name}"
-        counted = _Counted(tables)
-        with writing(f"{self.shown}/{name}"):
+        counted = _CountingTables(tables)
+        with output_errors(f"{self.shown}/{name}"):
             if isinstance(self.fs, fs.LocalFileSystem):
                 _write_local(Path(path), encode, counted, schema, is_kept)
             else:  # an object appears whole when it is closed
@@ -149,7 +151,7 @@ def _write_local(path: Path, encode: Encoder, tables: Iterable[pa.Table], schema
         raise
 
 
-class _Counted:
+class _CountingTables:
     """Tables that are counted as they pass."""
 
     def __init__(self, tables: Iterable[pa.Table]) -> None:

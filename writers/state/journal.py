@@ -14,7 +14,7 @@ from typing import Any
 from pyarrow import fs
 
 from ...windowing.errors import DamagedError, OutputError
-from ..folders.os_errors import reason, writing
+from ..folders.os_errors import output_errors, reason
 from ..folders.place import SUCCESS, Place, locate
 from ..output.output import Output, manifest_in
 from .layout import JOURNAL, LAST_ERROR, former, prune, put_json, read_json, read_last_error, remove, staged
@@ -28,7 +28,7 @@ Prepared = Sequence[tuple[Output, Mapping[str, Any]]]
 
 
 @dataclass(frozen=True, slots=True)
-class PromisedOutput:
+class JournaledOutput:
     """An output in a journal: ``shown`` as the user wrote it, ``path`` absolute, ``token`` of its staging folder."""
 
     shown: str
@@ -48,7 +48,7 @@ class Journal:
     label: str
     run: str
     keep: int
-    outputs: tuple[PromisedOutput, ...]
+    outputs: tuple[JournaledOutput, ...]
 
 
 def commit_together(staging: StateStaging, record: UnitRecord, outputs: Prepared, keep: int) -> UnitRecord:
@@ -70,7 +70,7 @@ def commit_together(staging: StateStaging, record: UnitRecord, outputs: Prepared
     _swap(staging, promised)
     staging.records[record.label] = record
     try:
-        finish(staging.root, journal, staging.records)
+        complete(staging.root, journal, staging.records)
     except OSError as error:
         what = (
             f"unit {record.label} is done, but what {staging.shown} keeps no longer cannot be deleted: {reason(error)}"
@@ -99,7 +99,7 @@ def read_journal(root: Path) -> Journal | None:
     if told is None:
         return None
     try:
-        journal = Journal(**told | {"outputs": tuple(PromisedOutput(**output) for output in told["outputs"])})
+        journal = Journal(**told | {"outputs": tuple(JournaledOutput(**output) for output in told["outputs"])})
         texts = [journal.label, journal.run, *(text for output in journal.outputs for text in astuple(output))]
         if not all(isinstance(text, str) for text in texts) or type(journal.keep) is not int:
             raise TypeError("a value is of another type")
@@ -108,7 +108,7 @@ def read_journal(root: Path) -> Journal | None:
     return journal
 
 
-def finish(root: Path, journal: Journal, records: Mapping[str, UnitRecord]) -> None:
+def complete(root: Path, journal: Journal, records: Mapping[str, UnitRecord]) -> None:
     """Do what is left once all is in place: delete what is not kept any longer, and the journal. Raises `OSError`."""
     for path in (staged(root, journal.run), former(root, journal.run)):
         remove(root, path)
@@ -120,10 +120,10 @@ def finish(root: Path, journal: Journal, records: Mapping[str, UnitRecord]) -> N
         is_settled = True
     if is_settled:
         (root / LAST_ERROR).unlink()
-    strike(root)
+    discard_journal(root)
 
 
-def strike(root: Path) -> None:
+def discard_journal(root: Path) -> None:
     """Take the journal away. Raises `OSError`."""
     (root / JOURNAL).unlink(missing_ok=True)  # not synced: should it come back, all it names is in place
 
@@ -135,16 +135,16 @@ def is_whole(place: Place, folder: str, run: str) -> bool:
     return told is not None and told.get("run") == run and success.type == fs.FileType.File
 
 
-def _promise(output: Output) -> PromisedOutput:
-    return PromisedOutput(output.place.shown, output.place.address, output.token)
+def _promise(output: Output) -> JournaledOutput:
+    return JournaledOutput(output.place.shown, output.place.address, output.token)
 
 
 def _write(staging: StateStaging, journal: Journal, outputs: Sequence[Output]) -> None:
     """Write the journal. From here on no staging folder goes but by being put in place."""
     try:
         for output in outputs:
-            output.promised = True
-        with writing(f"the state {staging.shown}"):
+            output.journaled = True
+        with output_errors(f"the state {staging.shown}"):
             put_json(staging.root / JOURNAL, asdict(journal))
     except BaseException:
         _take_back(staging, outputs)
@@ -154,7 +154,7 @@ def _write(staging: StateStaging, journal: Journal, outputs: Sequence[Output]) -
 def _take_back(staging: StateStaging, outputs: Sequence[Output]) -> None:
     (staging.root / JOURNAL).unlink(missing_ok=True)
     for output in outputs:
-        output.promised = False
+        output.journaled = False
 
 
 def _in_place(part: Output | StateStaging, staging: StateStaging) -> bool:

@@ -10,7 +10,7 @@ from pyarrow import fs
 from ...windowing.errors import DamagedError
 from ..folders.place import SUCCESS, Place, locate
 from ..output.output import manifest_in
-from .journal import GIVE_UP, Journal, PromisedOutput, is_whole, read_journal
+from .journal import GIVE_UP, Journal, JournaledOutput, is_whole, read_journal
 from .layout import JOURNAL, RECORD
 from .unit_record import UnitRecord, WrittenOutput
 
@@ -35,7 +35,7 @@ def rebuild(root: Path) -> Journal | None:
     run = staged[0].name.removeprefix(".new-")
     record = _record_in(staged[0]) if len(staged) == 1 else None
     if record is not None and record.run == run:
-        outputs = tuple(_promised(output, run) for output in record.outputs)
+        outputs = tuple(_journaled(output, run) for output in record.outputs)
         return Journal(record.label, run, _keep(record), outputs)
     in_place = None if record is None else _record_in(root / record.label)
     if in_place is not None and in_place.run == run:  # the two have been exchanged
@@ -57,12 +57,12 @@ def _keep(record: UnitRecord) -> int:
     return keep if isinstance(keep, int) else sys.maxsize
 
 
-def _promised(output: WrittenOutput, run: str) -> PromisedOutput:
+def _journaled(output: WrittenOutput, run: str) -> JournaledOutput:
     """Return an output with the token of its staging folder; empty where there is none: it is in place, or lost."""
     place = locate(output.path)
     found = (role for info in _beside(place) if (role := place.role_of(info.base_name)) and role[0] == "new")
     token = next((token for _, token in found if _is_of(place, token, run)), "")
-    return PromisedOutput(output.shown, output.path, token)
+    return JournaledOutput(output.shown, output.path, token)
 
 
 def _beside(place: Place) -> list[fs.FileInfo]:

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from ...windowing.errors import ConfigError, DamagedError
-from ...windowing.support.checksum import read_object, sealed, unsealed
+from ...windowing.support.checksum import read_object, seal, unseal
 from ..folders import atomic_swap
 from ..folders.os_errors import reason
 from ..folders.place import new_token
@@ -50,7 +50,7 @@ def put(path: Path, content: str) -> None:
 
 def put_json(path: Path, told: Mapping[str, Any]) -> None:
     """Write a value as JSON that people can read, with its checksum, as `put` does."""
-    put(path, json.dumps(sealed(told), indent=2, ensure_ascii=False) + "\n")
+    put(path, json.dumps(seal(told), indent=2, ensure_ascii=False) + "\n")
 
 
 def read_json(path: Path, keys: Set[str], do: str) -> dict[str, Any] | None:
@@ -59,7 +59,7 @@ def read_json(path: Path, keys: Set[str], do: str) -> dict[str, Any] | None:
     Raises `DamagedError` where it is not what was written, or has not exactly these ``keys``; ``do``: what to do then.
     """
     try:
-        told = unsealed(read_object(path.read_bytes()))
+        told = unseal(read_object(path.read_bytes()))
         if told.keys() != keys:
             raise ValueError("its keys are others")
     except FileNotFoundError:
@@ -184,7 +184,7 @@ def remove(root: Path, path: Path) -> None:
         shutil.rmtree(gone)
 
 
-def sweep(root: Path) -> None:
+def remove_state_leftovers(root: Path) -> None:
     """Delete what killed runs left in a state. Only for who holds its lock, and where there is no journal."""
     for path in list(root.iterdir()):
         if re.fullmatch(r"\.(new|old|gone)-[0-9a-f]{12}", path.name):

@@ -12,12 +12,12 @@ from pyarrow import fs
 from ...windowing.errors import ConfigError, DamagedError, OutputError, WincliError
 from ..folders import object_store
 from ..folders.lock import Owner, hold
-from ..folders.os_errors import reason, writing
+from ..folders.os_errors import output_errors, reason
 from ..folders.place import SUCCESS, Place, locate, restored
-from ..output.output import manifest_in, put_in_place, tidy
-from .journal import Journal, PromisedOutput, finish, is_whole, read_journal, strike
+from ..output.output import manifest_in, put_in_place, remove_leftovers
+from .journal import Journal, JournaledOutput, complete, discard_journal, is_whole, read_journal
 from .journal_rebuild import rebuild
-from .layout import RUNNING, former, read_records, read_running, remove, staged, sweep
+from .layout import RUNNING, former, read_records, read_running, remove, remove_state_leftovers, staged
 from .staging import is_unit_of, put_unit_in_place
 from .unit_record import WrittenOutput
 
@@ -37,10 +37,10 @@ def recover(root: Path, shown: str, owner: Owner, named: Sequence[str] = ()) -> 
         journal = rebuild(root)
         made = "it was made anew from the unit that it named" if journal else "no unit waits to be put in place"
         notes.append(f"the journal of the state {shown} was damaged; {made}")
-    with writing(f"the state {shown}"):
+    with output_errors(f"the state {shown}"):
         if journal:
             notes.append(_complete(root, shown, _opened(journal, named), owner))
-        strike(root)
+        discard_journal(root)
         return notes + _clean(root, owner, named)
 
 
@@ -60,7 +60,7 @@ def _clean(root: Path, owner: Owner, named: Sequence[str]) -> list[str]:
     except DamagedError as error:
         notes.append(str(error))
     (root / RUNNING).unlink(missing_ok=True)
-    sweep(root)
+    remove_state_leftovers(root)
     return notes
 
 
@@ -73,7 +73,7 @@ def _tidy(output: WrittenOutput, owner: Owner, named: Sequence[str]) -> str | No
         place = locate(path)
         if _is_reachable(place):
             with hold(place, owner):
-                tidy(place)
+                remove_leftovers(place)
     except OSError as error:
         return f"could not remove what a killed run left beside {output.shown}: {reason(error)}"
     except WincliError:  # it is another run's now, or cannot be written to at all
@@ -105,7 +105,7 @@ def _complete(root: Path, shown: str, journal: Journal, owner: Owner) -> str:
             if not is_unit_of(root / journal.label, journal.run):
                 put_unit_in_place(root, journal.label, journal.run)
             _tidy_all([place for place, _ in outputs])
-            finish(root, journal, read_records(root))
+            complete(root, journal, read_records(root))
     return f"unit {journal.label} was complete when its run was killed in {shown}, and has been put in place"
 
 
@@ -114,19 +114,19 @@ def _is_past_outputs(root: Path, journal: Journal) -> bool:
     return is_unit_of(root / journal.label, journal.run) or former(root, journal.run).exists()
 
 
-def _is_somewhere(place: Place, output: PromisedOutput, run: str) -> bool:
+def _is_somewhere(place: Place, output: JournaledOutput, run: str) -> bool:
     folders = (place.path, place.beside("new", output.token))
     return any(is_whole(place, folder, run) for folder in folders) or _is_half_moved(place, output, run)
 
 
-def _is_half_moved(place: Place, output: PromisedOutput, run: str) -> bool:
+def _is_half_moved(place: Place, output: JournaledOutput, run: str) -> bool:
     """Whether an output in a store has got its manifest, which comes first, but not all of its files."""
     left = f"{place.beside('new', output.token)}/{SUCCESS}"
     told = None if place.local else manifest_in(place, place.path)
     return told is not None and told.get("run") == run and place.fs.get_file_info(left).type == fs.FileType.File
 
 
-def _put_in_place(place: Place, output: PromisedOutput, run: str) -> None:
+def _put_in_place(place: Place, output: JournaledOutput, run: str) -> None:
     if is_whole(place, place.path, run):
         return
     if is_whole(place, place.beside("new", output.token), run):
@@ -141,7 +141,7 @@ def _put_in_place(place: Place, output: PromisedOutput, run: str) -> None:
 
 def _tidy_all(places: Sequence[Place]) -> None:
     for place in filter(_is_reachable, places):
-        tidy(place)
+        remove_leftovers(place)
 
 
 def _give_up(root: Path, journal: Journal, places: Sequence[Place], lost: Sequence[str]) -> str:
@@ -150,7 +150,7 @@ def _give_up(root: Path, journal: Journal, places: Sequence[Place], lost: Sequen
     with _completing(journal, " and ".join(lost)):
         _tidy_all(places)
         remove(root, staged(root, journal.run))
-        strike(root)
+        discard_journal(root)
     told = f"unit {journal.label} was killed while it was committed, and its part of {' and '.join(lost)} is gone"
     told += f" ({' and '.join(new)} already holds its result)" if new else ""
     return f"{told}: it counts as not done; look what is there now, then run the unit again"

@@ -19,7 +19,7 @@ from ...windowing.ports import Part
 from ...windowing.state.state_tables import POS
 from ...windowing.support.checksum import Checked, checksum
 from ..folders import atomic_swap
-from ..folders.os_errors import reason, writing
+from ..folders.os_errors import output_errors, reason
 from ..folders.place import new_token
 from ..formats.types import is_bytes
 
@@ -31,7 +31,7 @@ _RESTORE = (
 
 
 @dataclass(frozen=True, slots=True)
-class StageFiles:
+class ParquetStateFiles:
     """The ``folder`` of one stage in a unit of a state; ``shown``: that folder as the user knows it. It pickles.
 
     ``recorded``: its files as the record of the unit has them, None for a unit that is being written.
@@ -112,7 +112,7 @@ class StageFiles:
         """Write under a name of its own first: two attempts at one task may run at once, or be killed."""
         path = Path(self.folder, name)
         attempt = path.with_name(f".{name}.{new_token()}")
-        with writing(f"{self.shown}/{name}"):
+        with output_errors(f"{self.shown}/{name}"):
             try:
                 with attempt.open("wb") as file:
                     checked = Checked(file)
@@ -125,7 +125,7 @@ class StageFiles:
             return Part(name, table.num_rows, checked.nbytes, checked.checksum)
 
 
-def same_tables(former: StageFiles, now: StageFiles) -> bool:
+def same_tables(former: ParquetStateFiles, now: ParquetStateFiles) -> bool:
     """Whether two stages hold the same, however it is cut into parts; of arrival positions only their order counts.
 
     Files with the same checksums are the same, whatever became of the former ones; what is damaged is not.
@@ -134,10 +134,10 @@ def same_tables(former: StageFiles, now: StageFiles) -> bool:
     if _same_files(former.recorded, now.recorded):
         return True
     try:
-        one = _Held.of(former)
+        one = _StageTables.of(former)
     except DamagedError:
         return False
-    other = _Held.of(now)
+    other = _StageTables.of(now)
     return (
         _same(one.position, other.position)
         and _same(one.keys, other.keys)
@@ -155,7 +155,7 @@ def _same_files(former: tuple[Part, ...] | None, now: tuple[Part, ...] | None) -
 
 
 @dataclass(frozen=True, slots=True)
-class _Held:
+class _StageTables:
     """All that a stage holds."""
 
     rows: pa.Table | None
@@ -164,12 +164,12 @@ class _Held:
     advances: pa.Table | None
 
     @classmethod
-    def of(cls, files: StageFiles) -> _Held:
+    def of(cls, files: ParquetStateFiles) -> _StageTables:
         tables = (files.read_table(name) for name in ("position", "advances"))
-        return cls(_together(files, "rows"), _together(files, "keys"), *tables)
+        return cls(_read_all(files, "rows"), _read_all(files, "keys"), *tables)
 
 
-def _together(files: StageFiles, kind: Literal["rows", "keys"]) -> pa.Table | None:
+def _read_all(files: ParquetStateFiles, kind: Literal["rows", "keys"]) -> pa.Table | None:
     tables = [table for table in map(files.read_part, files.parts(kind)) if table.num_rows]
     return pa.concat_tables(tables) if tables else None
 

@@ -7,10 +7,10 @@ from pathlib import Path
 
 from ...windowing.errors import OutputError
 from ..folders import atomic_swap
-from ..folders.os_errors import writing
+from ..folders.os_errors import output_errors
 from ..output.sink import is_attempt
 from .layout import RECORD, check_name, former, put, staged
-from .stage_files import StageFiles, is_part
+from .stage_files import ParquetStateFiles, is_part
 from .unit_record import StageRecord, UnitRecord, WrittenOutput
 
 
@@ -41,13 +41,13 @@ class StateStaging:
         """Whether this run's is the unit of the state."""
         return is_unit_of(self.root / self.label, self.token)
 
-    def stage(self, name: str) -> StageFiles:
+    def stage(self, name: str) -> ParquetStateFiles:
         """Return the files of one stage, for tasks to write. Raises `ConfigError` where it cannot be a folder."""
         check_name(name, "the stage")
         folder, shown = self.folder / name, f"{self.shown}/{self.label}/{name}"
-        with writing(shown):
+        with output_errors(shown):
             folder.mkdir(exist_ok=True)
-        return StageFiles(str(folder), shown)
+        return ParquetStateFiles(str(folder), shown)
 
     def prepare(self, record: UnitRecord) -> None:
         """Check the parts against the record, write the record, and have all of it on disk.
@@ -56,19 +56,19 @@ class StateStaging:
         """
         for stage in record.stages:
             self._check_parts(stage, Path(self.stage(stage.name).folder))
-        with writing(f"{self.shown}/{self.label}"):
+        with output_errors(f"{self.shown}/{self.label}"):
             for stage in record.stages:
                 atomic_swap.sync(self.folder / stage.name)
             put(self.folder / RECORD, record.to_json())
 
     def swap(self) -> None:
         """Make the unit one of the state, in the place of the one that had its label. Raises `OutputError`."""
-        with writing(f"{self.shown}/{self.label}"):
+        with output_errors(f"{self.shown}/{self.label}"):
             put_unit_in_place(self.root, self.label, self.token)
 
     def _check_parts(self, stage: StageRecord, folder: Path) -> None:
         shown = f"{self.shown}/{self.label}/{stage.name}"
-        with writing(shown):
+        with output_errors(shown):
             there = {path.name for path in folder.iterdir()}
             for name in filter(is_attempt, there):
                 (folder / name).unlink()

@@ -12,7 +12,7 @@ from pyarrow import fs
 
 from ...windowing.errors import ConfigError, DamagedError, OutputError, printable
 from ..folders.lock import Lock, Owner, hold_lock, read_owner
-from ..folders.os_errors import writing
+from ..folders.os_errors import output_errors
 from ..folders.place import Place, locate, new_token, resolve
 from ..output.output import make_folders
 from .journal_rebuild import read_or_rebuild
@@ -33,7 +33,7 @@ from .layout import (
     remove,
 )
 from .recovery import recover
-from .stage_files import StageFiles
+from .stage_files import ParquetStateFiles
 from .staging import StateStaging
 from .unit_record import UnitRecord, WrittenOutput
 
@@ -75,7 +75,7 @@ class State:
         record = self._records.get(label)
         return record is not None and (record is self.records[-1] or has_data(self.root, record))
 
-    def stage(self, label: str, name: str) -> StageFiles:
+    def stage(self, label: str, name: str) -> ParquetStateFiles:
         """Return the files of one stage of a finished unit, to read; tasks may."""
         return stage_files(self.root, self.shown, self._records[label], name)
 
@@ -97,7 +97,7 @@ class State:
         written = tuple(WrittenOutput(place.shown, place.address) for place in places)
         staging = StateStaging(self.root, self.shown, label, ordinal, new_token(), written, self._records)
         try:
-            with writing(self.shown):
+            with output_errors(self.shown):
                 put_json(self.root / RUNNING, {"unit": label, "outputs": list(map(asdict, written))})
                 staging.folder.mkdir()
             yield staging
@@ -109,7 +109,7 @@ class State:
 
     def fail(self, unit: str, message: str, when: str) -> None:
         """Write down why a unit failed, for who asks later; ``when``: ISO 8601. Its next commit takes it away."""
-        with writing(self.shown):
+        with output_errors(self.shown):
             put_json(self.root / LAST_ERROR, {"when": when, "unit": unit, "message": message})
 
     def _refuse_overlap(self, places: Sequence[Place]) -> None:
@@ -131,16 +131,18 @@ def open_state(path: str, owner: Owner, named: Sequence[str] = ()) -> Iterator[S
     damaged.
     """
     root = _locate(path)
-    with writing(f"the state {path}"):
+    with output_errors(f"the state {path}"):
         refuse_content(root, path)
     make_folders(root, f"the state {path}")
     lock = Lock(fs.LocalFileSystem(), str(root / LOCK), f"the state {path}", "choose another state")
     with hold_lock(lock, owner) as former:
-        with writing(f"the state {path}"):
+        with output_errors(f"the state {path}"):
             refuse_content(root, path)
             if not (root / MARKER).exists():
                 put_json(root / MARKER, {"format": FORMAT})
-        notes = [f"took the state {path} over from a run that died ({former.told(owner.started)})"] if former else []
+        notes = (
+            [f"took the state {path} over from a run that died ({former.describe(owner.started)})"] if former else []
+        )
         notes += recover(root, path, owner, named)
         yield State(root, path, tuple(notes), read_records(root))
 
@@ -163,9 +165,9 @@ class StateView:
     damage: tuple[str, ...]
 
 
-def stage_files(root: Path, shown: str, record: UnitRecord, name: str) -> StageFiles:
+def stage_files(root: Path, shown: str, record: UnitRecord, name: str) -> ParquetStateFiles:
     """Return the files of one stage of a finished unit, to read."""
-    return StageFiles(str(root / record.label / name), f"{shown}/{record.label}/{name}", record.parts_of(name))
+    return ParquetStateFiles(str(root / record.label / name), f"{shown}/{record.label}/{name}", record.parts_of(name))
 
 
 def is_state(path: str) -> bool:
@@ -185,20 +187,20 @@ def read_state(path: str) -> StateView:
     records = by_ordinal(read_records(root))
     damage = [text for record in records if (text := _damage_of(root, path, record, record is records[-1]))]
 
-    def told(read: Callable[[Path], T]) -> T | None:
+    def read_or_note(read: Callable[[Path], T]) -> T | None:
         try:
             return read(root)
         except DamagedError as error:
             damage.append(str(error))
             return None
 
-    journal, running = told(read_or_rebuild), told(read_running)
+    journal, running = read_or_note(read_or_rebuild), read_or_note(read_running)
     return StateView(
         records,
         read_owner(str(root / LOCK)),
         journal.label if journal else None,
         running.unit if running else None,
-        told(read_last_error),
+        read_or_note(read_last_error),
         tuple(damage),
     )
 

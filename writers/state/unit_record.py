@@ -9,7 +9,7 @@ from typing import Any
 
 from ...windowing.errors import ConfigError, DamagedError
 from ...windowing.ports import Counts, InputFile, Part
-from ...windowing.support.checksum import CHECKSUM, read_object, sealed, unsealed
+from ...windowing.support.checksum import CHECKSUM, read_object, seal, unseal
 
 FORMAT = 2
 """Goes up when a key of the record changes its meaning. 1 had no checksums."""
@@ -51,7 +51,7 @@ class StageRecord:
 
 
 @dataclass(frozen=True, slots=True)
-class Loan:
+class BorrowedRows:
     """Late rows of the unit ``label``, from its ``files``, that an earlier unit has read in their places."""
 
     label: str
@@ -87,11 +87,11 @@ class UnitRecord:
     began: str | None
     job: Mapping[str, Any]
     lent: tuple[str, ...] = ()
-    borrowed: tuple[Loan, ...] = ()
+    borrowed: tuple[BorrowedRows, ...] = ()
 
     def to_json(self) -> str:
         """Return the record as readable JSON, its keys always in the same order."""
-        return json.dumps(sealed({"format": FORMAT, **asdict(self)}), indent=2, ensure_ascii=False) + "\n"
+        return json.dumps(seal({"format": FORMAT, **asdict(self)}), indent=2, ensure_ascii=False) + "\n"
 
     def parts_of(self, stage: str) -> tuple[Part, ...]:
         """Return the files of a stage in the state."""
@@ -106,7 +106,7 @@ class UnitRecord:
         """
         try:
             told = read_object(text)
-            is_sealed, told = CHECKSUM in told, unsealed(told)
+            is_sealed, told = CHECKSUM in told, unseal(told)
             format = told.pop("format")
             if format in (1, FORMAT):
                 return _record(told, format, is_sealed)
@@ -169,7 +169,7 @@ def _built(told: dict[str, Any]) -> UnitRecord:
     outputs = tuple(WrittenOutput(**output) for output in told.pop("outputs"))
     stages = tuple(map(_stage, told.pop("stages")))
     lent = tuple(told.pop("lent", ()))
-    borrowed = tuple(Loan(loan["label"], _files(loan["files"])) for loan in told.pop("borrowed", ()))
+    borrowed = tuple(BorrowedRows(loan["label"], _files(loan["files"])) for loan in told.pop("borrowed", ()))
     return UnitRecord(**told, inputs=inputs, outputs=outputs, stages=stages, lent=lent, borrowed=borrowed)
 
 

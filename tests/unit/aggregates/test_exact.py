@@ -21,7 +21,7 @@ from wincli.windowing.aggregates.folds.inputs import Ranked
 from wincli.windowing.aggregates.folds.values import frozen
 from wincli.windowing.aggregates.moments.float_sums import float_sums
 from wincli.windowing.language.spec import AggregateCall, Column
-from wincli.windowing.panes.membership import Contents, Lives, Ranges
+from wincli.windowing.panes.membership import Membership, Memberships, Ranges
 
 MAX = 2**63 - 1
 MIN = -(2**63)
@@ -36,13 +36,13 @@ def one(function: str, values: list[Any], dtype: pa.DataType, *literals: Fractio
     return answers[0]
 
 
-def forms(size: int) -> list[Contents]:
+def forms(size: int) -> list[Membership]:
     """A pane of all rows alone, as one that could overlap others, and as the last of two that are no ranges.
 
     The other one of these shows only the last row.
     """
     lo, hi, row = np.array([0]), np.array([size]), np.arange(size)
-    lives = Lives(row, (row < size - 1).astype(np.int64), np.full(size, 2), np.array([0, size]), np.array([0, 2]))
+    lives = Memberships(row, (row < size - 1).astype(np.int64), np.full(size, 2), np.array([0, size]), np.array([0, 2]))
     return [Ranges(lo, hi, lo, True), Ranges(lo, hi, lo, False), lives]
 
 

@@ -23,13 +23,22 @@ from support.aggregate_checks import near, slack
 from wincli.windowing.aggregates import bind, compute
 from wincli.windowing.aggregates.folds.fold_states import PRODUCT, SUM, State, answer, combined, leaf
 from wincli.windowing.aggregates.folds.folds import fold
-from wincli.windowing.aggregates.folds.inputs import Ranked, own
+from wincli.windowing.aggregates.folds.inputs import Ranked, entries_of
 from wincli.windowing.aggregates.folds.values import frozen
 from wincli.windowing.aggregates.kernels.loops import Floats
 from wincli.windowing.aggregates.kernels.rank_tree import trie
 from wincli.windowing.columns.arrays import Ints, Mask
 from wincli.windowing.language.spec import AggregateCall, Column
-from wincli.windowing.panes.membership import Contents, Lives, Ranges, gathered, lives_of, shown, simplest, take
+from wincli.windowing.panes.membership import (
+    Membership,
+    Memberships,
+    Ranges,
+    as_simplest,
+    gathered,
+    memberships_of,
+    shown,
+    take,
+)
 
 MANY = settings(max_examples=60, deadline=None)
 FUNCTIONS = ("sum", "mean", "wavg", "var", "stddev", "var_pop", "stddev_pop", "product", "min", "arg_max")
@@ -46,13 +55,13 @@ class Case:
     """Panes over all rows ever, and over some of them: those that the panes picked show, and perhaps more."""
 
     rows: pa.RecordBatch
-    contents: Contents
+    contents: Membership
     rank: Ints
     picks: Ints
     kept: Mask
 
     @property
-    def rest(self) -> Contents:
+    def rest(self) -> Membership:
         """The panes picked, over the rows kept."""
         some, before = take(self.contents, self.picks), np.append(0, np.cumsum(self.kept))
         if isinstance(some, Ranges):
@@ -83,7 +92,7 @@ def sliding(draw: st.DrawFn, begin: int, size: int) -> Ranges:
 
 
 @st.composite
-def living(draw: st.DrawFn, begin: int, size: int) -> Lives:
+def living(draw: st.DrawFn, begin: int, size: int) -> Memberships:
     """Lives of one sequence, in which rows come and go anywhere, some of them twice."""
     panes, row, enter, leave = draw(st.integers(1, 8)), [], [], []
     for i in range(size):
@@ -92,17 +101,17 @@ def living(draw: st.DrawFn, begin: int, size: int) -> Lives:
             row.append(begin + i)
             enter.append(low)
             leave.append(high)
-    return Lives(ints(row), ints(enter), ints(leave), ints([0, len(row)]), ints([0, panes]))
+    return Memberships(ints(row), ints(enter), ints(leave), ints([0, len(row)]), ints([0, panes]))
 
 
-def together(parts: list[Lives]) -> Lives:
+def together(parts: list[Memberships]) -> Memberships:
     """Lives of several sequences, one after the other."""
     entries, panes = (np.cumsum([0, *counts]) for counts in zip(*((len(p.row), len(p)) for p in parts), strict=True))
     row = np.concatenate([p.row for p in parts])
     enter, leave = (
         np.concatenate([getattr(p, e) + n for p, n in zip(parts, panes, strict=False)]) for e in ("enter", "leave")
     )
-    return Lives(row, enter, leave, entries, panes)
+    return Memberships(row, enter, leave, entries, panes)
 
 
 @st.composite
@@ -110,14 +119,14 @@ def cases(draw: st.DrawFn) -> Case:
     """Up to two sequences of panes of any form."""
     bounds = ints(np.cumsum([0, *draw(st.lists(st.integers(1, 24), min_size=1, max_size=2))]))
     spans = [(begin, end - begin) for begin, end in pairwise(bounds.tolist())]
-    contents: Contents
+    contents: Membership
     if draw(st.booleans()):
         contents = together([draw(living(*span)) for span in spans])
     else:
         parts = [draw(sliding(*span)) for span in spans]
         lo, hi, base = (np.concatenate([getattr(p, name) for p in parts]) for name in ("lo", "hi", "base"))
         contents = Ranges(lo, hi, base, False)
-        contents = lives_of(contents) if draw(st.booleans()) else contents
+        contents = memberships_of(contents) if draw(st.booleans()) else contents
     size = int(bounds[-1])
     rank = np.arange(size) - np.repeat(bounds[:-1], np.diff(bounds))
     columns = [draw(st.lists(draw(VALUES), min_size=size, max_size=size)) for _ in "xw"]
@@ -130,7 +139,7 @@ def cases(draw: st.DrawFn) -> Case:
     return Case(rows, contents, rank, picks, shown(take(contents, picks), size) | np.array(extra, np.bool_))
 
 
-def run(function: str, rows: pa.RecordBatch, contents: Contents, rank: Ints | None) -> list[float | None]:
+def run(function: str, rows: pa.RecordBatch, contents: Membership, rank: Ints | None) -> list[float | None]:
     names = ["x", "w"] if function in {"wavg", "arg_max"} else ["x"]
     bound = bind(AggregateCall("out", function, tuple(map(Column, names))), rows.schema)
     return list(compute(bound, rows, contents, rank).to_pylist())
@@ -149,12 +158,12 @@ def test_rows_that_no_pane_shows_need_not_be_there(function: str, case: Case) ->
     assert bits(rest) == bits([whole[p] for p in case.picks])
 
 
-def folded(rule: int, contents: Contents, rank: Ints, numbers: Floats, there: Mask) -> Floats:
+def folded(rule: int, contents: Membership, rank: Ints, numbers: Floats, there: Mask) -> Floats:
     """Both floats of each pane, (2, P), given a number of each row, and whether it is no null."""
-    contents = simplest(contents)
+    contents = as_simplest(contents)
     entry = np.arange(len(numbers)) if contents.row is None else contents.row
     before = frozen(np.append(0, np.cumsum(there[entry])))
-    ranked = Ranked(own(contents), rank, contents.row, before[:0] if there.all() else before)
+    ranked = Ranked(entries_of(contents), rank, contents.row, before[:0] if there.all() else before)
     return np.array(fold(rule, numbers[entry][there[entry]], np.empty(0), ranked))
 
 
@@ -214,7 +223,7 @@ LONG = {
 def test_long_sequences_cut_anywhere(rule: int, shape: str, form: str) -> None:
     """Many pivots of all heights; what is before the first row of the panes that are left is gone."""
     ranges = Ranges(*LONG[shape], np.zeros(700, np.int64), False)
-    forms: dict[str, Contents] = {"ranges": ranges, "late": with_holes(ranges), "falling": backwards(ranges)}
+    forms: dict[str, Membership] = {"ranges": ranges, "late": with_holes(ranges), "falling": backwards(ranges)}
     contents = forms[form]
     for share in (0.0, 0.3):
         nulls = np.random.default_rng(6).random(700) < share
@@ -224,21 +233,21 @@ def test_long_sequences_cut_anywhere(rule: int, shape: str, form: str) -> None:
             check_folds(rule, Case(rows, contents, np.arange(700), picks, shown(take(contents, picks), 700)))
 
 
-def backwards(panes: Ranges) -> Lives:
+def backwards(panes: Ranges) -> Memberships:
     """The same panes of one sequence, the last of them first."""
-    lives = lives_of(panes)
+    lives = memberships_of(panes)
     return replace(lives, enter=len(panes) - lives.leave, leave=len(panes) - lives.enter)
 
 
-def with_holes(panes: Ranges) -> Lives:
+def with_holes(panes: Ranges) -> Memberships:
     """The same, but that some rows come three panes late, and then leave for one pane."""
-    lives = lives_of(panes)
+    lives = memberships_of(panes)
     late = (lives.row % 7 == 3) & (lives.leave - lives.enter > 5)
     enter, leave = lives.enter + 3 * late, np.where(late, lives.enter + 4, lives.leave)
     row = np.append(lives.row, lives.row[late])
     enter, leave = np.append(enter, lives.enter[late] + 5), np.append(leave, lives.leave[late])
     order = np.lexsort([enter, row])
-    return Lives(row[order], enter[order], leave[order], ints([0, len(row)]), ints([0, len(panes)]))
+    return Memberships(row[order], enter[order], leave[order], ints([0, len(row)]), ints([0, len(panes)]))
 
 
 def nested(ranks: list[int]) -> object:
@@ -314,6 +323,6 @@ def test_holes_make_a_tree_drawn() -> None:
     panes = Ranges(ints([0, 0]), ints([4, 5]), ints([0, 0]), False)
     alone, among = both_floats((A, (B, (C, D)))), both_floats((((A, B), (C, D)), 1.0))
     assert alone != among
-    for form in (panes, lives_of(panes)):
+    for form in (panes, memberships_of(panes)):
         found = folded(PRODUCT, form, ints([0, 1, 2, 3, 6]), numbers, there).tolist()
         assert found == [a + b for a, b in zip(alone, among, strict=True)]

@@ -28,12 +28,12 @@ from support.aggregate_checks import (
     each,
     run,
 )
-from wincli.windowing.aggregates import TABLE, Found, bind, compute, warm
+from wincli.windowing.aggregates import TABLE, Results, bind, compute, warm
 from wincli.windowing.aggregates.folds import folds
 from wincli.windowing.aggregates.functions import order_statistics
 from wincli.windowing.aggregates.kernels import loops, pane_deltas, quantile_loops
 from wincli.windowing.language.spec import Column
-from wincli.windowing.panes.membership import Contents, Lives, Ranges
+from wincli.windowing.panes.membership import Membership, Memberships, Ranges
 
 
 def apart(*panes: tuple[int, int]) -> Ranges:
@@ -218,7 +218,7 @@ def test_what_calls_have_found_changes_no_value_of_others(form: str) -> None:
     calls = [call(f, Column(c)) for f in ("sum", "mean", "max", "stddev", "range") for c in ("f", "g", "i")]
     calls += [call(f, Column("f"), Column("g")) for f in ("wavg", "arg_max")]
     bound = [bind(c, rows.schema) for c in [*calls, *reversed(calls)]]
-    found: Found = {}
+    found: Results = {}
     for one in bound:
         assert compute(one, rows, panes_of(form), None, found).equals(compute(one, rows, panes_of(form))), one.text
     assert found["f",]
@@ -244,13 +244,13 @@ def test_each_kernel_is_compiled_for_one_layout_of_arrays(form: str) -> None:
     assert compiled() == before
 
 
-def panes_of(form: str) -> Contents:
+def panes_of(form: str) -> Membership:
     """Two panes of some form, in arrays of several layouts."""
     lo, hi, base = np.array([0, 9, 1, 9], np.int64)[::2], np.array([2, 3], np.int64), np.zeros(2, np.int64)
     hi.flags.writeable = False
     if form != "lives":
         return Ranges(lo, hi, base, form == "apart")
-    return Lives(lo, np.array([1, 0]), hi[::-1] - 1, np.array([0, 9, 2])[::2], np.array([0, 2]))
+    return Memberships(lo, np.array([1, 0]), hi[::-1] - 1, np.array([0, 9, 2])[::2], np.array([0, 2]))
 
 
 def compiled() -> int:

@@ -19,7 +19,7 @@ from references.aggregates import REFERENCE
 from wincli.windowing.aggregates import bind, compute
 from wincli.windowing.aggregates.moments import quotients
 from wincli.windowing.language.spec import AggregateCall, Column
-from wincli.windowing.panes.membership import Contents, Lives, Ranges, gathered
+from wincli.windowing.panes.membership import Membership, Memberships, Ranges, gathered
 
 SOME = settings(max_examples=30, deadline=None)
 DEVIATIONS = ("var", "var_pop", "stddev", "stddev_pop")
@@ -56,7 +56,7 @@ KINDS: dict[str, tuple[pa.DataType, Draw]] = {
 }
 
 
-def forms(size: int) -> list[Contents]:
+def forms(size: int) -> list[Membership]:
     """Panes that are apart, that slide, and with holes, over some rows."""
     cuts = np.array(sorted({0, size // 3, size // 2, size}))
     hi = np.arange(1, size + 1)
@@ -65,7 +65,7 @@ def forms(size: int) -> list[Contents]:
     order = np.argsort(row, kind="stable")
     enter, leave = np.append(np.arange(size), size - 1), np.append(np.minimum(np.arange(size) + 4, size), size)
     leave[0] = min(2, size - 1) if size > 1 else size
-    lives = Lives(row[order], enter[order], leave[order], np.array([0, len(row)]), np.array([0, size]))
+    lives = Memberships(row[order], enter[order], leave[order], np.array([0, len(row)]), np.array([0, size]))
     return [Ranges(cuts[:-1], cuts[1:], cuts[:-1], True), slide, lives]
 
 
@@ -213,7 +213,7 @@ def test_products_leave_no_range_on_the_way(values: list[float], product: float 
     rows = pa.RecordBatch.from_pydict({"x": values})
     bound = bind(AggregateCall("out", "product", (Column("x"),)), rows.schema)
     lo, hi, size = np.array([0]), np.array([len(values)]), len(values)
-    lives = Lives(
+    lives = Memberships(
         np.arange(size), (np.arange(size) < size - 1) * 1, np.full(size, 2), np.array([0, size]), np.array([0, 2])
     )
     for contents in (Ranges(lo, hi, lo, True), Ranges(lo, hi, lo, False), lives):

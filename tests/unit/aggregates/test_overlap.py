@@ -36,9 +36,9 @@ from support.aggregate_checks import (
 )
 from wincli.windowing.aggregates import bind, compute
 from wincli.windowing.aggregates.folds import fold_states, folds
-from wincli.windowing.aggregates.folds.inputs import Ranked, own
+from wincli.windowing.aggregates.folds.inputs import Ranked, entries_of
 from wincli.windowing.aggregates.folds.values import halves
-from wincli.windowing.panes.membership import Contents, Lives, Ranges, lives_of
+from wincli.windowing.panes.membership import Membership, Memberships, Ranges, memberships_of
 
 MANY = settings(max_examples=40, deadline=None)
 SAFE = st.floats(0.01, 100.0) | st.floats(-100.0, -0.01) | st.sampled_from([0.0, -0.0, math.inf, math.nan])
@@ -69,7 +69,7 @@ def ranges(draw: st.DrawFn, size: int) -> Ranges:
 
 
 @st.composite
-def lives(draw: st.DrawFn, rows: int) -> Lives:
+def lives(draw: st.DrawFn, rows: int) -> Memberships:
     """Lives in up to three sequences over ``rows`` rows; a row may live more than once."""
     row, enter, leave, first_entry, first_pane = [], [], [], [0], [0]
     for _ in range(draw(st.integers(1, 3))):
@@ -83,11 +83,11 @@ def lives(draw: st.DrawFn, rows: int) -> Lives:
             leave.append(begin + high)
         first_entry.append(len(row))
         first_pane.append(begin + panes)
-    return Lives(*(np.array(a, np.int64) for a in (row, enter, leave, first_entry, first_pane)))
+    return Memberships(*(np.array(a, np.int64) for a in (row, enter, leave, first_entry, first_pane)))
 
 
 @st.composite
-def samples(draw: st.DrawFn, *kinds: tuple[pa.DataType, st.SearchStrategy[Any]]) -> tuple[pa.RecordBatch, Contents]:
+def samples(draw: st.DrawFn, *kinds: tuple[pa.DataType, st.SearchStrategy[Any]]) -> tuple[pa.RecordBatch, Membership]:
     """Columns c0, c1, .. and panes: ranges of rows, ranges of other entries, lives, or ranges written as lives."""
     size = draw(st.integers(0, 20))
     rows = batch(draw, size, *kinds)
@@ -98,10 +98,10 @@ def samples(draw: st.DrawFn, *kinds: tuple[pa.DataType, st.SearchStrategy[Any]])
         row = draw(st.lists(st.integers(0, size - 1), max_size=20))
         return rows, replace(draw(ranges(len(row))), row=np.array(row, np.int64))
     drawn = draw(ranges(size))
-    return rows, lives_of(drawn) if form == "lives of ranges" else drawn
+    return rows, memberships_of(drawn) if form == "lives of ranges" else drawn
 
 
-def sequences_of(contents: Contents) -> Iterator[tuple[slice, Contents]]:
+def sequences_of(contents: Membership) -> Iterator[tuple[slice, Membership]]:
     """Each sequence alone, as if there were no other, and which panes are its own."""
     if isinstance(contents, Ranges):
         starts = np.flatnonzero(np.diff(contents.base, prepend=-1))
@@ -115,7 +115,7 @@ def sequences_of(contents: Contents) -> Iterator[tuple[slice, Contents]]:
         (first, stop), (begin, end) = contents.first_pane[s : s + 2], contents.first_entry[s : s + 2]
         enter, leave = contents.enter[begin:end] - first, contents.leave[begin:end] - first
         bounds = np.array([0, end - begin]), np.array([0, stop - first])
-        yield slice(first, stop), Lives(contents.row[begin:end], enter, leave, *bounds)
+        yield slice(first, stop), Memberships(contents.row[begin:end], enter, leave, *bounds)
 
 
 def test_an_example_drawn() -> None:
@@ -130,7 +130,7 @@ def test_an_example_drawn() -> None:
     """
     rows = pa.RecordBatch.from_pydict({"x": pa.array([3, None, 1, 1, 2, 2, 5])})
     lo, hi, base = np.array([0, 1, 2, 5, 6]), np.array([2, 3, 5, 6, 7]), np.array([0, 0, 0, 5, 5])
-    for panes in (Ranges(lo, hi, base, False), lives_of(Ranges(lo, hi, base, False))):
+    for panes in (Ranges(lo, hi, base, False), memberships_of(Ranges(lo, hi, base, False))):
         assert run("count", rows, [], panes) == [1, 1, 3, 1, 1]
         assert run("sum", rows, [], panes) == [3, 1, 4, 2, 5]
         assert run("max", rows, [], panes) == [3, 1, 2, 2, 5]
@@ -148,7 +148,7 @@ def test_lives_that_are_no_ranges_drawn() -> None:
     """
     rows = pa.RecordBatch.from_pydict({"x": [10.0, 20.0, 40.0]})
     row, enter, leave = np.array([0, 1, 2, 2]), np.array([0, 1, 0, 3]), np.array([3, 2, 1, 4])
-    panes = Lives(row, enter, leave, np.array([0, 4]), np.array([0, 4]))
+    panes = Memberships(row, enter, leave, np.array([0, 4]), np.array([0, 4]))
     assert run("sum", rows, [], panes) == [50.0, 30.0, 10.0, 40.0]
     assert run("first", rows, [], panes) == [10.0, 10.0, 10.0, 40.0]
     assert run("last", rows, [], panes) == [40.0, 20.0, 10.0, 40.0]
@@ -244,7 +244,9 @@ def test_count_of_rows_counts_nulls_too() -> None:
     rows = pa.RecordBatch.from_pydict({"x": pa.array([None, 1, None])})
     bound = bind(call("count"), rows.schema)
     panes = Ranges(np.array([0, 0, 1]), np.array([2, 3, 3]), np.zeros(3, np.int64), False)
-    assert compute(bound, rows, panes).to_pylist() == compute(bound, rows, lives_of(panes)).to_pylist() == [2, 3, 2]
+    assert (
+        compute(bound, rows, panes).to_pylist() == compute(bound, rows, memberships_of(panes)).to_pylist() == [2, 3, 2]
+    )
 
 
 @pytest.mark.parametrize("function", ["sum", "mean", "var", "wavg", "product", "median", "min", "mode"])
@@ -276,10 +278,10 @@ def test_a_pane_does_not_see_the_other_panes(shape: str, rule: int) -> None:
     """The same state, to the last bit of its rest, for a range whichever ranges of its sequence came before."""
     values = np.random.default_rng(5).uniform(0.5, 2.0, 700)
     lo, hi = STEPS[shape](700)
-    panes = own(Ranges(lo, np.maximum.accumulate(hi), np.zeros(len(lo), np.int64), False))
+    panes = entries_of(Ranges(lo, np.maximum.accumulate(hi), np.zeros(len(lo), np.int64), False))
     whole = np.array(folds.fold(rule, *halves(values), Ranked(panes)))
     for pick in range(0, len(lo), 7):
-        alone = own(Ranges(panes.lo[pick:][:1], panes.hi[pick:][:1], panes.base[:1], False))
+        alone = entries_of(Ranges(panes.lo[pick:][:1], panes.hi[pick:][:1], panes.base[:1], False))
         assert (
             np.array(folds.fold(rule, *halves(values), Ranked(alone))).tobytes() == whole[:, pick : pick + 1].tobytes()
         )
@@ -291,11 +293,11 @@ def test_ranges_among_lives_are_folded_as_ranges(rule: int) -> None:
     values = np.random.default_rng(5).uniform(0.5, 2.0, 200)
     lo, hi = STEPS["long"](200)
     panes = Ranges(lo, hi, np.zeros(200, np.int64), False)
-    one, other = lives_of(panes), scattered(panes)
+    one, other = memberships_of(panes), scattered(panes)
     enter, leave = (np.append(getattr(one, e), getattr(other, e) + 200) for e in ("enter", "leave"))
     row, bounds = np.append(one.row, other.row), (np.array([0, 200, 401]), np.array([0, 200, 401]))
-    both = np.array(folds.fold(rule, *halves(values[row]), Ranked(own(Lives(row, enter, leave, *bounds)))))
-    assert both[:, :200].tobytes() == np.array(folds.fold(rule, *halves(values), Ranked(own(panes)))).tobytes()
+    both = np.array(folds.fold(rule, *halves(values[row]), Ranked(entries_of(Memberships(row, enter, leave, *bounds)))))
+    assert both[:, :200].tobytes() == np.array(folds.fold(rule, *halves(values), Ranked(entries_of(panes)))).tobytes()
     assert np.isclose(both.sum(axis=0)[200:400], both.sum(axis=0)[:200], rtol=1e-15).all()
 
 
@@ -323,10 +325,10 @@ def test_long_sequences(shape: str, values: str) -> None:
                 assert near(got[pick], want, 0.0), (function, pick)
 
 
-def scattered(panes: Ranges) -> Lives:
+def scattered(panes: Ranges) -> Memberships:
     """The same panes of one sequence, and one more in which the first row lives again: so they are no ranges."""
-    lives, more = lives_of(panes), len(panes)
+    lives, more = memberships_of(panes), len(panes)
     row, enter, leave = (
         [new, *old] for new, old in zip((0, more, more + 1), (lives.row, lives.enter, lives.leave), strict=True)
     )
-    return Lives(*map(np.array, (row, enter, leave, [0, len(row)], [0, more + 1])))
+    return Memberships(*map(np.array, (row, enter, leave, [0, len(row)], [0, more + 1])))

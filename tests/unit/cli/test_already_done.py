@@ -19,10 +19,10 @@ from wincli.cli.backfill.finished_results import (
     read_result,
     result_record,
 )
-from wincli.cli.backfill.range_run import RangeOutcome
-from wincli.cli.backfill.range_summary import tell_range
+from wincli.cli.backfill.range_run import BackfillOutcome
+from wincli.cli.backfill.range_summary import report_backfill
 from wincli.cli.console.messages import Messages
-from wincli.cli.job.fingerprint import plain_run, same_inputs, same_job
+from wincli.cli.job.fingerprint import already_done, same_inputs, same_job
 from wincli.conf.units import Unit, unit_at
 from wincli.windowing.errors import ConfigError
 from wincli.windowing.ports import InputFile
@@ -72,9 +72,9 @@ def test_a_job_is_the_same_whatever_is_said_of_paths_and_speed() -> None:
 
 def test_a_plain_run_that_repeats_the_newest_has_nothing_to_do() -> None:
     records = [record("run-000001", 0, A), record("run-000002", 1, B)]
-    assert plain_run(records, [B], lambda _: True) is records[1]
-    assert plain_run(records, [C], lambda _: True) is None
-    assert plain_run([], [A], lambda _: True) is None
+    assert already_done(records, [B], lambda _: True) is records[1]
+    assert already_done(records, [C], lambda _: True) is None
+    assert already_done([], [A], lambda _: True) is None
 
 
 @pytest.mark.parametrize(
@@ -89,12 +89,12 @@ def test_a_plain_run_that_repeats_the_newest_has_nothing_to_do() -> None:
 def test_no_file_is_read_twice(files: tuple[InputFile, ...], is_same: bool, message: str) -> None:
     records = [record("run-000001", 0, A), record("run-000002", 1, B)]
     with pytest.raises(ConfigError) as caught:
-        plain_run(records, files, lambda _: is_same)
+        already_done(records, files, lambda _: is_same)
     assert str(caught.value) == f"{message}; name only new files, or use {{date}} with --start and --end"
 
 
 def test_a_file_that_was_written_anew_is_another() -> None:
-    assert plain_run([record("run-000001", 0, A)], [InputFile(A.path, 9, "later")], lambda _: True) is None
+    assert already_done([record("run-000001", 0, A)], [InputFile(A.path, 9, "later")], lambda _: True) is None
 
 
 # Results
@@ -180,15 +180,15 @@ def ran(ordinal: int, rows: int, rejected: dict[str, int], windows: int) -> Fake
     return FakeRecord(unit_at(ordinal, "day").label, ordinal, (), None, "", "", "", (first, last))
 
 
-def told(outcome: RangeOutcome[FakeRecord], has_state: bool = True, **more: Any) -> list[str]:
+def told(outcome: BackfillOutcome[FakeRecord], has_state: bool = True, **more: Any) -> list[str]:
     stream = io.StringIO()
-    tell_range(outcome, "out", has_state, 2.0, Messages(stream=stream, **more))
+    report_backfill(outcome, "out", has_state, 2.0, Messages(stream=stream, **more))
     return stream.getvalue().splitlines()
 
 
 def test_a_range_tells_what_it_came_to() -> None:
     done = (ran(1, 1000, {"null_key": 2}, 30), ran(2, 500, {}, 1))
-    outcome = RangeOutcome(done, days(1), days(0, 3), days(4, 5, 7), unit_at(2, "day"), days(3, 8, 9))
+    outcome = BackfillOutcome(done, days(1), days(0, 3), days(4, 5, 7), unit_at(2, "day"), days(3, 8, 9))
     assert told(outcome) == [
         "wincli: note: already done with the same input: 1970-01-01, 1970-01-04",
         "wincli: note: no input, passed over: 1970-01-05..1970-01-06, 1970-01-08",
@@ -199,7 +199,7 @@ def test_a_range_tells_what_it_came_to() -> None:
 
 
 def test_a_range_tells_machines_what_it_came_to() -> None:
-    outcome = RangeOutcome((ran(1, 10, {}, 3),), (), days(0), days(2), None, ())
+    outcome = BackfillOutcome((ran(1, 10, {}, 3),), (), days(0), days(2), None, ())
     assert json.loads(told(outcome, as_json=True)[-1]) == {
         "level": "summary",
         "message": "1 unit done, 1 skipped, 1 gap, 10 rows in, 3 windows out, 1 rejected (late 1), 2.0 s, 5 rows/s "
@@ -218,7 +218,7 @@ def test_a_range_tells_machines_what_it_came_to() -> None:
 
 
 def test_a_range_with_nothing_to_do_says_so() -> None:
-    outcome: RangeOutcome[FakeRecord] = RangeOutcome((), (), days(0, 1), (), None, ())
+    outcome: BackfillOutcome[FakeRecord] = BackfillOutcome((), (), days(0, 1), (), None, ())
     assert told(outcome) == [
         "wincli: note: already done with the same input: 1970-01-01..1970-01-02",
         "wincli: nothing to do -> out",
@@ -226,6 +226,6 @@ def test_a_range_with_nothing_to_do_says_so() -> None:
 
 
 def test_a_correction_to_the_end_says_so_and_without_a_state_there_is_none() -> None:
-    outcome = RangeOutcome((ran(1, 10, {}, 3),), days(1), (), (), unit_at(1, "day"), ())
+    outcome = BackfillOutcome((ran(1, 10, {}, 3),), days(1), (), (), unit_at(1, "day"), ())
     assert told(outcome)[0] == "wincli: note: the correction reached 1970-01-02; no unit was done after it"
     assert len(told(outcome, has_state=False)) == 1

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from wincli.cli.backfill.range_run import Chain, RangeOutcome, Steps, run_range
+from wincli.cli.backfill.range_run import BackfillOutcome, BackfillSteps, StateChain, run_backfill
 from wincli.cli.backfill.unit_paths import UnitInput
 from wincli.conf.units import Unit, unit_at
 from wincli.windowing.errors import ConfigError, DataError, InputError, OutputError
@@ -88,13 +88,13 @@ class Model:
     def has_data(self, label: str) -> bool:
         return label in [record.label for _, record in sorted(self.done.items())][-self.keep :]
 
-    def run(self, first: int = 0, stop: int = DAYS, redo: bool = False) -> RangeOutcome[FakeRecord]:
+    def run(self, first: int = 0, stop: int = DAYS, redo: bool = False) -> BackfillOutcome[FakeRecord]:
         self.notes.clear()
         self.ran.clear()
-        chain = Chain(self.has_data, self.same) if self.has_state else None
-        steps = Steps(self.find, self.run_unit, self.notes.append, chain)
+        chain = StateChain(self.has_data, self.same) if self.has_state else None
+        steps = BackfillSteps(self.find, self.run_unit, self.notes.append, chain)
         records = [record for _, record in sorted(self.done.items())]
-        return run_range([unit_at(n, "day") for n in range(first, stop)], "day", records, steps, redo)
+        return run_backfill([unit_at(n, "day") for n in range(first, stop)], "day", records, steps, redo)
 
     def outputs(self) -> dict[int, str]:
         return {ordinal: record.output for ordinal, record in sorted(self.done.items())}
@@ -123,7 +123,7 @@ def test_units_run_in_order_and_each_goes_on_from_the_one_before() -> None:
     outcome = model.run(0, 4)
     assert model.outputs() == {0: "a", 1: "ab", 3: "abd"}
     assert [record.previous for record in outcome.done] == [None, "1970-01-01", "1970-01-02"]
-    assert (ordinals(outcome.gaps), outcome.again, outcome.skipped, outcome.reached) == ([2], (), (), None)
+    assert (ordinals(outcome.gaps), outcome.rerun, outcome.skipped, outcome.reached) == ([2], (), (), None)
 
 
 def test_a_second_time_does_nothing() -> None:
@@ -162,8 +162,8 @@ def test_a_changed_input_is_run_again_and_so_are_the_days_it_reaches() -> None:
     outcome = model.run()
     assert model.ran == [1, 2, 3]
     assert model.outputs() == model.wanted()
-    assert (outcome.reached, ordinals(outcome.beyond)) == (unit_at(3, "day"), [4, 5])
-    assert ordinals(outcome.again) == [1, 2, 3]
+    assert (outcome.reached, ordinals(outcome.unaffected)) == (unit_at(3, "day"), [4, 5])
+    assert ordinals(outcome.rerun) == [1, 2, 3]
     assert ordinals(outcome.skipped) == [0, 4, 5]
     assert model.notes == [
         "1970-01-02 is run again: its input is not what it was",
@@ -178,7 +178,7 @@ def test_a_correction_goes_beyond_the_end_and_stops_where_the_state_is_as_stored
     model.inputs[1] = "x"
     outcome = model.run(1, 2)
     assert model.ran == [1, 2, 3]
-    assert (outcome.reached, ordinals(outcome.beyond), outcome.skipped) == (unit_at(3, "day"), [4, 5], ())
+    assert (outcome.reached, ordinals(outcome.unaffected), outcome.skipped) == (unit_at(3, "day"), [4, 5], ())
 
 
 def test_redo_of_what_has_not_changed_stays_in_its_range() -> None:
@@ -186,7 +186,7 @@ def test_redo_of_what_has_not_changed_stays_in_its_range() -> None:
     model.run()
     outcome = model.run(1, 3, redo=True)
     assert model.ran == [1, 2]
-    assert (outcome.reached, ordinals(outcome.beyond)) == (unit_at(2, "day"), [3, 4, 5])
+    assert (outcome.reached, ordinals(outcome.unaffected)) == (unit_at(2, "day"), [3, 4, 5])
     assert model.notes == [f"1970-01-0{n} is run again: as asked for" for n in (2, 3)]
 
 
@@ -196,7 +196,7 @@ def test_a_correction_that_reaches_the_last_day_has_nothing_beyond() -> None:
     model.inputs[0] = "x"
     outcome = model.run(0, 1)
     assert model.ran == [0, 1, 2, 3, 4, 5]
-    assert (outcome.reached, outcome.beyond) == (unit_at(5, "day"), ())
+    assert (outcome.reached, outcome.unaffected) == (unit_at(5, "day"), ())
 
 
 def test_a_day_that_arrives_late_is_run_and_the_days_after_it() -> None:
@@ -206,7 +206,7 @@ def test_a_day_that_arrives_late_is_run_and_the_days_after_it() -> None:
     outcome = model.run(2, 3)
     assert model.ran == [2, 3, 4]
     assert model.outputs() == model.wanted()
-    assert (outcome.reached, ordinals(outcome.again)) == (unit_at(4, "day"), [3, 4])
+    assert (outcome.reached, ordinals(outcome.rerun)) == (unit_at(4, "day"), [3, 4])
 
 
 def test_days_before_the_first_that_arrive_late() -> None:
@@ -222,7 +222,7 @@ def test_new_days_are_no_correction() -> None:
     model = days("abcdef")
     model.run(0, 3)
     outcome = model.run(3, 6)
-    assert (model.ran, outcome.reached, outcome.beyond) == ([3, 4, 5], None, ())
+    assert (model.ran, outcome.reached, outcome.unaffected) == ([3, 4, 5], None, ())
 
 
 def test_two_corrections_at_once_each_die_out() -> None:
@@ -301,9 +301,9 @@ def test_units_of_another_kind_are_refused() -> None:
     model = days("abc")
     model.run()
     records = list(model.done.values())
-    steps = Steps(model.find, model.run_unit, model.notes.append, Chain(model.has_data, model.same))
+    steps = BackfillSteps(model.find, model.run_unit, model.notes.append, StateChain(model.has_data, model.same))
     with pytest.raises(ConfigError, match=r"the state holds days \(1970-01-01\), and this run adds hours; use another"):
-        run_range([unit_at(100, "hour")], "hour", records, steps)
+        run_backfill([unit_at(100, "hour")], "hour", records, steps)
 
 
 @pytest.mark.parametrize("error", [InputError, OutputError, DataError, ConfigError])

@@ -10,7 +10,7 @@ import pytest
 
 from wincli.cli.console.messages import Messages
 from wincli.cli.console.progress import show_progress
-from wincli.conf.problems import Mistake, told
+from wincli.conf.problems import Problem, as_error
 from wincli.windowing.errors import ConfigError, Span, SpecError, shown
 from wincli.windowing.spark.boot import Progress
 
@@ -48,9 +48,9 @@ def test_the_caret_stands_under_its_place_behind_what_is_escaped() -> None:
 
 
 def test_several_mistakes_stay_on_lines_of_their_own() -> None:
-    first = Mistake(("lag",), 2, ConfigError("is 'a\nb'"))
-    second = Mistake(("window",), 3, SpecError("no name", "a\tb", Span(2, 3)))
-    assert written("error", told([first, second], "j\rob.yaml")).splitlines() == [
+    first = Problem(("lag",), 2, ConfigError("is 'a\nb'"))
+    second = Problem(("window",), 3, SpecError("no name", "a\tb", Span(2, 3)))
+    assert written("error", as_error([first, second], "j\rob.yaml")).splitlines() == [
         r"wincli: error: j\rob.yaml has 2 mistakes; mend them",
         r"  j\rob.yaml:2: lag is 'a\nb'",
         r"  j\rob.yaml:3: window: no name",

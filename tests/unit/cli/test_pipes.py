@@ -19,7 +19,7 @@ from pyarrow import parquet
 from support.in_process import wincli_here
 from support.processes import Ran, manifest, rows
 from wincli.cli.commands import standard_streams
-from wincli.cli.job.request import read_job
+from wincli.cli.job.request import parse_request
 from wincli.windowing.errors import WincliError
 from wincli.writers.formats import csv as csv_parts
 from wincli.writers.formats import parquet as parquet_parts
@@ -220,7 +220,7 @@ def test_the_spool_is_nobody_elses_to_read(tmp_path: Path, monkeypatch: pytest.M
 )
 def test_what_does_not_go_together_is_refused(paths: list[str], flags: dict[str, str], told: str) -> None:
     with pytest.raises(WincliError) as caught:
-        read_job({"paths": paths, "window": "count(2)", **flags})
+        parse_request({"paths": paths, "window": "count(2)", **flags})
     assert told in str(caught.value)
 
 
@@ -232,7 +232,7 @@ def test_a_template_in_a_job_file_without_a_range_is_told_with_its_line(
         'input: "in/{date}"\noutput: out\nstages:\n  - window: count(1)\n    output: "-"\n  - window: count(2)\n'
     )
     with pytest.raises(WincliError) as caught:
-        read_job({"paths": ["j.yaml"]})
+        parse_request({"paths": ["j.yaml"]})
     assert "j.yaml:1: input in/{date} is a template" in str(caught.value)
     assert "j.yaml:5: stages[0].output - is stdout, which only the output of the job can be" in str(caught.value)
 

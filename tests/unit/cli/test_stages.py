@@ -20,16 +20,16 @@ from hypothesis import strategies as st
 from support.in_memory_engine import MemorySource
 from support.processes import rejected
 from wincli.cli.job.manifests import manifests_of
-from wincli.cli.job.request import Asked, AskedStage
-from wincli.cli.job.stage_outputs import open_outputs, route_stages
-from wincli.cli.job.stage_plans import PlannedStage, plan_stages, read_back
-from wincli.cli.job.stage_runs import RanStage, run_stages
+from wincli.cli.job.request import JobRequest, StageRequest
+from wincli.cli.job.stage_outputs import open_outputs, plan_outputs
+from wincli.cli.job.stage_plans import StagePlan, plan_stages, schema_after_parquet
+from wincli.cli.job.stage_runs import StageRun, run_stages
 from wincli.conf.job import Job, defaults
 from wincli.readers.open import open_source
 from wincli.readers.options import ReadOptions
 from wincli.windowing.engine.run import Outcome, run_window
 from wincli.windowing.engine.tasks.sizing import Sizes
-from wincli.windowing.engine.tasks.task import Work
+from wincli.windowing.engine.tasks.task import TaskContext
 from wincli.windowing.errors import ConfigError, DataError, WincliError
 from wincli.windowing.language.options import Options
 from wincli.windowing.language.parser import parse_aggregate, parse_window
@@ -61,7 +61,7 @@ class Here:
         return [function(item) for item in items]
 
 
-def asked(folder: Path, stages: Sequence[dict[str, Any]], source: str = "in", **job: Any) -> Asked:
+def asked(folder: Path, stages: Sequence[dict[str, Any]], source: str = "in", **job: Any) -> JobRequest:
     """A job from ``folder/in`` to ``folder/out``; outputs of stages are names below the folder, too."""
     usual = defaults()
     given_stages = []
@@ -72,17 +72,17 @@ def asked(folder: Path, stages: Sequence[dict[str, Any]], source: str = "in", **
     rest = {name: value for name, value in usual.items() if name not in STAGE}
     places = {"input": (str(folder / source),), "output": str(folder / job.pop("output", "out"))}
     made = Job.model_validate({**rest, **places, **job, "stages": given_stages})
-    return Asked(made, tuple(map(read, made.stages)), ReadOptions())
+    return JobRequest(made, tuple(map(read, made.stages)), ReadOptions())
 
 
-def read(stage: Any) -> AskedStage:
+def read(stage: Any) -> StageRequest:
     calls = tuple(parse_aggregate(text) for text in stage.agg) or None
     names = ("at_end", "empty", "partial", "group_by", "emit", "sort_by", "event_time", "emit_evicted", "plain")
     options = Options(**{name: getattr(stage, name) for name in names})
-    return AskedStage(stage, parse_window(stage.window), calls, options)
+    return StageRequest(stage, parse_window(stage.window), calls, options)
 
 
-def compute(_: PlannedStage, work: Work) -> Outcome:
+def compute(_: StagePlan, work: TaskContext) -> Outcome:
     return run_window(work, Here, Sizes())  # type: ignore[arg-type]
 
 
@@ -90,11 +90,11 @@ def each(_: str, function: Callable[[Any], Any], items: Sequence[Any]) -> list[A
     return [function(item) for item in items]
 
 
-def run(job: Asked) -> list[RanStage]:
+def run(job: JobRequest) -> list[StageRun]:
     with open_outputs(job, OWNER) as outputs:
         source = open_source(job.job.input, job.reading, lambda f, items: each("", f, items))
         stages = plan_stages(job, source)
-        ran = list(run_stages(job, stages, route_stages(job, stages, outputs), source, compute, each))
+        ran = list(run_stages(job, stages, plan_outputs(job, stages, outputs), source, compute, each))
         commit_all(manifests_of(job, source.files, ran, {"total": 1.0}))
     return ran
 
@@ -260,9 +260,9 @@ def test_a_plan_made_beforehand_is_the_plan_made_of_the_result(
 
 
 def test_read_back_says_what_parquet_keeps() -> None:
-    assert read_back(pa.schema([("s", pa.timestamp("s")), ("e", pa.dictionary(pa.int32(), pa.string()))])) == pa.schema(
-        [("s", pa.timestamp("ms")), ("e", pa.string())]
-    )
+    assert schema_after_parquet(
+        pa.schema([("s", pa.timestamp("s")), ("e", pa.dictionary(pa.int32(), pa.string()))])
+    ) == pa.schema([("s", pa.timestamp("ms")), ("e", pa.string())])
 
 
 def holes() -> pa.Table:

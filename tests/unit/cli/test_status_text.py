@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 
 from wincli.cli.commands.status import status_command
 from wincli.cli.console.messages import Messages
-from wincli.cli.console.row_accounts import Account, account_of, in_a_row, side_by_side
-from wincli.conf.units import plain_unit, unit_at
+from wincli.cli.console.row_accounts import RowAccount, account_of, sum_consecutive, sum_independent
+from wincli.conf.units import unit_at, unit_of_plain_run
 from wincli.windowing.errors import ConfigError, InputError
 from wincli.windowing.ports import InputFile
 from wincli.writers.folders.lock import Owner
@@ -47,7 +47,7 @@ def stage(told: dict[str, Any], windows: int, left: OpenWindows = NO_OPEN, name:
 
 def add(ordinal: int, *stages: StageRecord, plain: bool = False) -> None:
     """Commit a unit, a day unless it is a plain run, onto the state ``st``."""
-    unit = plain_unit(ordinal - 1 if ordinal else None) if plain else unit_at(ordinal, "day")
+    unit = unit_of_plain_run(ordinal - 1 if ordinal else None) if plain else unit_at(ordinal, "day")
     started = "2026-11-07T02:00:00+00:00"
     with open_state("st", ME) as state, state.begin(unit.label, ordinal, []) as staging:
         record = UnitRecord(
@@ -288,25 +288,25 @@ def test_the_account_of_nights_in_a_row_is_that_of_one(nights: list[tuple[int, i
     for rows, windowed, filtered, rejected in nights:
         rows_in = rows + windowed + filtered + sum(rejected.values())
         held = rows + carried
-        accounts.append(Account(rows_in, carried, windowed, filtered, rejected, 0, held))
+        accounts.append(RowAccount(rows_in, carried, windowed, filtered, rejected, 0, held))
         carried = held
-    total = in_a_row(accounts)
+    total = sum_consecutive(accounts)
     assert all(account.balanced for account in accounts)
     assert total.balanced
     assert total.carried == 0
     assert total.held == sum(rows for rows, *_ in nights)
-    assert side_by_side(accounts).balanced
+    assert sum_independent(accounts).balanced
 
 
 def test_nights_that_do_not_join_do_not_balance() -> None:
-    one, other = Account(5, 0, 2, 0, {}, 0, 3), Account(5, 2, 7, 0, {}, 0, 0)
+    one, other = RowAccount(5, 0, 2, 0, {}, 0, 3), RowAccount(5, 2, 7, 0, {}, 0, 0)
     assert one.balanced
     assert other.balanced
-    assert not in_a_row([one, other]).balanced
-    assert side_by_side([one, other]).balanced
-    assert not Account(5, 0, 2, 0, {}, 0, 2).balanced
+    assert not sum_consecutive([one, other]).balanced
+    assert sum_independent([one, other]).balanced
+    assert not RowAccount(5, 0, 2, 0, {}, 0, 2).balanced
 
 
 def test_a_result_of_an_older_version_carries_nothing() -> None:
     told = {"rows_in": 3, "windowed": 1, "filtered": 1, "dropped_at_end": 0, "held": 0, "rejected": {"late": 1}}
-    assert account_of(told) == Account(3, 0, 1, 1, {"late": 1}, 0, 0)
+    assert account_of(told) == RowAccount(3, 0, 1, 1, {"late": 1}, 0, 0)

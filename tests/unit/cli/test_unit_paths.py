@@ -12,8 +12,8 @@ import pyarrow as pa
 import pytest
 
 from support.readers import column, source
-from wincli.cli.backfill.unit_paths import UnitInput, find_input, find_places, unit_job
-from wincli.cli.job.request import Asked, AskedStage
+from wincli.cli.backfill.unit_paths import UnitInput, find_input, find_input_paths, unit_job
+from wincli.cli.job.request import JobRequest, StageRequest
 from wincli.conf.job import Job, Stage, defaults
 from wincli.conf.units import Kind, Unit, units
 from wincli.readers.files.listing import list_folders
@@ -39,7 +39,7 @@ def write(*paths: str, text: str = "a\n1\n") -> None:
         os.utime(path, (1000, 1000))
 
 
-def asked(*inputs: str, output: str = "out", first: str | None = None) -> Asked:
+def asked(*inputs: str, output: str = "out", first: str | None = None) -> JobRequest:
     """A job; ``first``: the output of a stage before the last."""
     known = {name: value for name, value in defaults().items() if name in Stage.model_fields}
     names = ["one", "two"] if first else ["window"]
@@ -50,11 +50,11 @@ def asked(*inputs: str, output: str = "out", first: str | None = None) -> Asked:
     rest = {name: value for name, value in defaults().items() if name in Job.model_fields}
     job = Job(**rest, input=inputs, output=output, stages=tuple(stages))
     spec = parse_window("count(2)")
-    return Asked(job, tuple(AskedStage(stage, spec, None, Options()) for stage in stages), ReadOptions())
+    return JobRequest(job, tuple(StageRequest(stage, spec, None, Options()) for stage in stages), ReadOptions())
 
 
 def found(inputs: Sequence[str], unit: Unit, kind: Kind = "day") -> UnitInput | None:
-    return find_input(find_places(asked(*inputs), unit, kind), unit)
+    return find_input(find_input_paths(asked(*inputs), unit, kind), unit)
 
 
 def file_of(path: str) -> InputFile:
@@ -63,7 +63,7 @@ def file_of(path: str) -> InputFile:
 
 def refused(error: type[Exception], *inputs: str, unit: Unit = DAYS[0], kind: Kind = "day", **more: Any) -> str:
     with pytest.raises(error) as caught:
-        find_input(find_places(asked(*inputs, **more), unit, kind), unit)
+        find_input(find_input_paths(asked(*inputs, **more), unit, kind), unit)
     return str(caught.value)
 
 
@@ -191,7 +191,7 @@ def test_two_inputs_below_one_folder_are_read_once_each() -> None:
 def test_the_job_of_a_unit() -> None:
     write("in/day=2026-11-01/x.csv")
     whole = asked("in", output="out", first="s/{date}.d")
-    places = find_places(whole, DAYS[0], "day")
+    places = find_input_paths(whole, DAYS[0], "day")
     unit = find_input(places, DAYS[0])
     assert unit is not None
     one = unit_job(whole, places, DAYS[0], unit)
@@ -212,7 +212,7 @@ def test_the_job_of_a_unit() -> None:
 def test_outputs_are_named_dt_where_no_partition_names_them() -> None:
     write("in/2026-11-01.csv")
     whole = asked("in/{date}.csv")
-    places = find_places(whole, DAYS[0], "day")
+    places = find_input_paths(whole, DAYS[0], "day")
     unit = find_input(places, DAYS[0])
     assert unit is not None
     assert unit_job(whole, places, DAYS[0], unit).job.output == "out/dt=2026-11-01"

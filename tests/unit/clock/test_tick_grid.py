@@ -36,7 +36,7 @@ def test_first_ticks_are_at_or_after_and_none_is_between(
     instants = grid.instants(measures)
     ticks = grid.first_ticks(instants)
     at, before = (seconds(grid.bounds(ticks - step)) for step in (0, 1))
-    assert all(a < now <= b for a, now, b in zip(before, seconds(grid.told(instants)), at, strict=True))
+    assert all(a < now <= b for a, now, b in zip(before, seconds(grid.to_arrow(instants)), at, strict=True))
 
 
 def seconds(column: pa.Array) -> list[Fraction]:
@@ -51,14 +51,14 @@ def test_spans_make_the_type_of_the_bounds_finer() -> None:
     #   whole seconds, ticks each 2 s, but rows go after 2.5 s
     grid = make_grid(pa.timestamp("s", "UTC"), Fraction(2), Fraction(0), Fraction(5, 2))
     gone = grid.later(grid.instants(np.array([1, 2])), Fraction(5, 2))
-    assert grid.told(gone) == pa.array([3_500, 4_500], pa.timestamp("ms", "UTC"))
+    assert grid.to_arrow(gone) == pa.array([3_500, 4_500], pa.timestamp("ms", "UTC"))
     assert grid.bounds(grid.first_ticks(gone)) == pa.array([4_000, 6_000], pa.timestamp("ms", "UTC"))
 
 
 def test_numbers_between_the_places_of_a_decimal_are_told_as_floats() -> None:
     grid = make_grid(pa.decimal128(5, 1), Fraction(1), Fraction(0), Fraction(1, 20))
-    assert grid.told(grid.later(grid.instants(np.array([3])), Fraction(1, 20))) == pa.array([0.35])
-    assert grid.told(grid.instants(np.array([3]))) == pa.array([0.3])  # Arrow's own cast says 0.30000000000000004
+    assert grid.to_arrow(grid.later(grid.instants(np.array([3])), Fraction(1, 20))) == pa.array([0.35])
+    assert grid.to_arrow(grid.instants(np.array([3]))) == pa.array([0.3])  # Arrow's own cast says 0.30000000000000004
 
 
 def test_a_span_reaches_beyond_64_bit_like_a_period_does() -> None:

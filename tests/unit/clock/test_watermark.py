@@ -59,7 +59,7 @@ def test_the_first_row_announces_at_once_and_only_rises_advance() -> None:
     assert course.known.tolist() == [False, True, True, True, True, True]
     assert course.before[1:].tolist() == [5, 5, 5, 9, 9]
     assert course.advances.tolist() == [True, False, False, True, False, True]
-    assert course.stands == 10
+    assert course.final == 10
 
 
 def test_rises_below_the_gap_are_kept_back_until_they_add_up() -> None:
@@ -91,13 +91,13 @@ def test_a_cut_anywhere_changes_nothing(values: list[int], cut: int, gap: Fracti
     asked = lateness(pa.float64() if as_floats else pa.int64(), min_gap=gap)
     whole = asked.advance(told, None)
     first = asked.advance(told[:cut], None)
-    second = asked.advance(told[cut:], first.stands)
+    second = asked.advance(told[cut:], first.final)
     assert [*first.advances, *second.advances] == whole.advances.tolist()
     assert [*first.known, *second.known] == whole.known.tolist()
     assert [*first.before, *second.before][1:] == whole.before[1:].tolist()
-    assert second.stands == whole.stands
+    assert second.final == whole.final
     if not gap:
-        assert after(highest(told[:cut]), highest(told[cut:])) == whole.stands
+        assert after(highest(told[:cut]), highest(told[cut:])) == whole.final
 
 
 # --- what is late -------------------------------------------------------------------------------------------------
@@ -173,7 +173,9 @@ def test_levels_of_floats_are_by_the_bounds_as_they_are_told() -> None:
 
 
 def listed(asked: Lateness, values: Ints, stands: int | None = None) -> list[tuple[int, int]]:
-    return list(zip(*(column.tolist() for column in asked.listed(values, asked.advance(values, stands))), strict=True))
+    return list(
+        zip(*(column.tolist() for column in asked.list_advances(values, asked.advance(values, stands))), strict=True)
+    )
 
 
 def test_rises_of_the_level_and_advances_behind_late_rows_are_listed() -> None:
@@ -199,9 +201,9 @@ def test_listed_advances_are_those_that_bring_something_out(
     parts, stands = [], None
     for begin, end in pairwise([0, *sorted(min(cut, len(values)) for cut in cuts), len(values)]):
         course = asked.advance(ints(*values[begin:end]), stands)
-        places, level = asked.listed(ints(*values[begin:end]), course)
+        places, level = asked.list_advances(ints(*values[begin:end]), course)
         parts.append(watermarks_at(EMPTY, np.arange(begin, end), places, level))
-        stands = course.stands
+        stands = course.final
     found = in_order(parts)
     starts = {part.marks.pos[0] for part in parts if len(part)}
     told = dict(zip(found.marks.pos.tolist(), found.level.tolist(), strict=True))
@@ -237,7 +239,7 @@ def test_ordered_by_event_time_the_first_row_of_each_level_is_listed(
     parts = []
     for begin, end in pairwise([0, *sorted(min(cut, len(values)) for cut in cuts), len(values)]):
         order = pa.record_batch({"et": pa.array(values[begin:end], pa.int64())})
-        listed_here = asked.listed_in_order(ints(*values[begin:end]))
+        listed_here = asked.list_advances_in_order(ints(*values[begin:end]))
         parts.append(watermarks_at(order, np.arange(begin, end), *listed_here))
     found = rises(in_order(parts))
     first: dict[int, int] = {}

@@ -19,10 +19,10 @@ from wincli.windowing.columns import sort_keys
 from wincli.windowing.columns.arrays import combined
 from wincli.windowing.columns.radix_sort import radix_order, ranked_words
 from wincli.windowing.columns.sort_keys import distinct
-from wincli.windowing.columns.text_sort import merged, ranked
+from wincli.windowing.columns.text_sort import merge_runs, ranked
 from wincli.windowing.sequences import sequence
-from wincli.windowing.sequences.key_search import first_places
-from wincli.windowing.sequences.sequence import Sequences, build, group_codes, joined, merge, order_of
+from wincli.windowing.sequences.key_search import lower_bounds
+from wincli.windowing.sequences.sequence import Sequences, build, concatenate, group_codes, merge, order_of
 
 TEXTS = [pa.string(), pa.large_string(), pa.binary(), pa.large_binary()]
 KINDS = [kind for kind in my.SORTABLE if not pa.types.is_decimal256(kind)]
@@ -84,7 +84,7 @@ def test_runs_of_texts_are_merged_bytewise(runs: list[list[bytes]], kind: pa.Dat
     values = [text for run in ordered for text in run]
     array = pa.array([*["x"] * before, *values] if values and isinstance(values[0], str) else values, kind)
     array = array.slice(len(array) - len(values))
-    codes, picks = merged(array, np.array([0, *accumulate(map(len, ordered))], np.int64))
+    codes, picks = merge_runs(array, np.array([0, *accumulate(map(len, ordered))], np.int64))
     ascending = in_order(values)
     assert [values[i] for i in picks] == ascending
     assert codes.tolist() == [ascending.index(v) for v in values]
@@ -200,22 +200,22 @@ def test_places_of_keys_among_many(present: list[int], wanted: list[int]) -> Non
         pa.table({"k": pa.array(some, pa.string()), "l": pa.array([1] * len(some), pa.int8())})
         for some in (keys, ascending)
     ]
-    assert first_places(*both).tolist() == [bisect_left(keys, key) for key in ascending]
+    assert lower_bounds(*both).tolist() == [bisect_left(keys, key) for key in ascending]
 
 
 def test_places_of_keys_of_several_columns_with_nulls() -> None:
     keys = pa.table({"k": ["a", "a", "b", None], "l": [1.5, math.nan, -0.0, None]})
     wanted = pa.table({"k": ["a", "b", "b", None], "l": [math.nan, 0.0, 1.0, 3.5]})
-    assert first_places(keys, wanted).tolist() == [1, 2, 3, 3]
+    assert lower_bounds(keys, wanted).tolist() == [1, 2, 3, 3]
 
 
 def test_tables_are_joined_encoded_where_all_are() -> None:
     plain, encoded = pa.array(["a", "b"]), pa.array(["b", "c"]).dictionary_encode()
     tables = [pa.table({"x": encoded, "y": [1, 2]}), pa.table({"x": plain, "y": [3, 4]})]
-    both = joined(tables)
+    both = concatenate(tables)
     assert both.to_pydict() == {"x": ["b", "c", "a", "b"], "y": [1, 2, 3, 4]}
     assert both.schema.field("x").type == pa.string()
-    assert joined([tables[0], tables[0]]).schema.field("x").type == encoded.type
+    assert concatenate([tables[0], tables[0]]).schema.field("x").type == encoded.type
 
 
 @given(st.lists(st.lists(st.tuples(byte_texts().map(lambda t: (t or [b""])[0]), st.integers(0, 3)), max_size=12),

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from wincli.cli.job.request import Asked, read_job
+from wincli.cli.job.request import JobRequest, parse_request
 from wincli.conf.job import STAGE_KEYS, Job, Stage, defaults, with_later_keys
 from wincli.windowing.errors import ConfigError, SpecError, WincliError
 
@@ -28,19 +28,19 @@ def _here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
 
 
-def read(text: str, *more: str, **flags: Any) -> Asked:
+def read(text: str, *more: str, **flags: Any) -> JobRequest:
     """Read a job file named first, then IN and OUT."""
     Path("j.yaml").write_text(text)
-    return read_job({"paths": ["j.yaml", *more], **flags})
+    return parse_request({"paths": ["j.yaml", *more], **flags})
 
 
-def each(asked: Asked, key: str) -> list[Any]:
+def each(asked: JobRequest, key: str) -> list[Any]:
     return [getattr(stage, key) for stage in asked.job.stages]
 
 
 def fault(*paths: str, **flags: Any) -> WincliError:
     with pytest.raises(WincliError) as caught:
-        read_job({"paths": [*paths], **flags})
+        parse_request({"paths": [*paths], **flags})
     return caught.value
 
 
@@ -48,7 +48,7 @@ def fault(*paths: str, **flags: Any) -> WincliError:
 
 
 def test_flags_alone_make_one_stage() -> None:
-    asked = read_job({"paths": ["in", "out"], "window": "count(2)", "key": ["a,b", "c"], "keep": None, "agg": []})
+    asked = parse_request({"paths": ["in", "out"], "window": "count(2)", "key": ["a,b", "c"], "keep": None, "agg": []})
     usual = defaults()
     stage = {key: usual[key] for key in STAGE_KEYS if key in usual}
     rest = {key: usual[key] for key in usual if key not in stage}
@@ -63,7 +63,7 @@ def test_a_job_file_says_what_flags_say() -> None:
         "input: in\noutput: out\nwindow: delta(ts, 60)\nkey: [a, b]\nagg: {n: count()}\nlag: 0\nplain: true\nkeep: 3\n"
     )
     flags = {"window": "delta(ts, 60)", "key": ["a", "b"], "agg": ["n=count()"], "lag": "0", "plain": True, "keep": 3}
-    assert read(text) == read_job({"paths": ["in", "out"], **flags})
+    assert read(text) == parse_request({"paths": ["in", "out"], **flags})
 
 
 def test_a_flag_wins_over_the_file_and_that_over_the_default() -> None:
@@ -182,14 +182,14 @@ def test_all_flags_that_are_wrong_are_told() -> None:
 
 
 def test_a_job_that_an_earlier_version_wrote_down_reads_with_the_defaults_of_later_keys() -> None:
-    job = read_job({"paths": ["in", "out"], "window": "count(2)", "keep": 3}).job
+    job = parse_request({"paths": ["in", "out"], "window": "count(2)", "keep": 3}).job
     dump = job.model_dump(mode="json", by_alias=True)
     del dump["max_rows_out"], dump["stages"][0]["plain"]
     assert Job.model_validate(with_later_keys(dump)) == job
 
 
 def test_several_inputs_the_last_path_is_out() -> None:
-    job = read_job({"paths": ["a.csv", "b.csv", "c.csv", "out"], "window": "count(2)"}).job
+    job = parse_request({"paths": ["a.csv", "b.csv", "c.csv", "out"], "window": "count(2)"}).job
     assert (job.input, job.output) == (("a.csv", "b.csv", "c.csv"), "out")
     job = read("window: count(2)\n", "a.csv", "b.csv", "out").job
     assert (job.input, job.output) == (("a.csv", "b.csv"), "out")

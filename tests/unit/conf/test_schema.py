@@ -42,7 +42,7 @@ def is_read(text: str, folder: Path) -> bool:
     path = folder / "j.yaml"
     path.write_text(text)
     try:
-        return not read_job_file(str(path)).mistakes
+        return not read_job_file(str(path)).problems
     except WincliError:
         return False
 

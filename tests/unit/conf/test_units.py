@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from wincli.conf.path_templates import Partitions, before_date, check_template, fill, has_date, output_of, partitions
-from wincli.conf.units import Kind, Unit, check_kind, compact, kind_of, plain_unit, unit_at, units
+from wincli.conf.units import Kind, Unit, check_kind, compact, kind_of, unit_at, unit_of_plain_run, units
 from wincli.windowing.errors import ConfigError
 
 KINDS: tuple[Kind, ...] = ("hour", "day", "week")
@@ -113,8 +113,8 @@ def test_positions_of_the_last_hour_fit_into_64_bits() -> None:
 
 
 def test_plain_runs_are_counted() -> None:
-    assert plain_unit(None) == Unit("run-000001", 0, None, None)
-    assert plain_unit(0) == Unit("run-000002", 1, None, None)
+    assert unit_of_plain_run(None) == Unit("run-000001", 0, None, None)
+    assert unit_of_plain_run(0) == Unit("run-000002", 1, None, None)
     assert kind_of("run-000002", 1) is None
 
 

@@ -21,8 +21,8 @@ from wincli.windowing.language.options import Options
 from wincli.windowing.language.parser import parse_window
 from wincli.windowing.panes.panes import CLOSED_BY
 from wincli.windowing.planning import plan
-from wincli.windowing.scan.lateness import judge
-from wincli.windowing.scan.row_validation import screen, with_late
+from wincli.windowing.scan.lateness import assess
+from wincli.windowing.scan.row_validation import add_late, validate_rows
 from wincli.windowing.sequences.sequence import one_batch
 
 SECONDS = ("lag", "min_gap", "origin")
@@ -103,9 +103,9 @@ def rejects(drawing: Drawing, table: pa.Table) -> dict[str, str]:
     options = Options(event_time=asked.get("event_time"), lag=int(asked.get("lag", 0)))  # type: ignore[arg-type]
     made = plan.make_plan(parse_window(drawing.spec), table.schema, key, asked["order_by"], None, options)
     rows = one_batch(table.select(list(made.columns)))
-    reasons = screen(made, rows)
+    reasons = validate_rows(made, rows)
     if isinstance(made.spec, spec.TimeInterval):
-        reasons = with_late(reasons, judge(made, None, rows, np.arange(rows.num_rows)).late)
+        reasons = add_late(reasons, assess(made, None, rows, np.arange(rows.num_rows)).late)
     if reasons is None:
         return {}
     letters = table["letter"].to_pylist()

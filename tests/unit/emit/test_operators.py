@@ -36,9 +36,9 @@ from wincli.windowing.clock.values import clock_values
 from wincli.windowing.clock.watermark import in_order as watermarks_in_order
 from wincli.windowing.clock.watermark import make_lateness, watermarks_at
 from wincli.windowing.emit.operator_calls import operator_batches
-from wincli.windowing.emit.stream_columns import stamps
+from wincli.windowing.emit.stream_columns import stream_columns
 from wincli.windowing.errors import ConfigError, DataError
-from wincli.windowing.kinds.context import Setting
+from wincli.windowing.kinds.context import WindowContext
 from wincli.windowing.language.options import Options
 from wincli.windowing.language.parser import parse_window
 from wincli.windowing.language.spec import Batched, TimeInterval, WindowSpec
@@ -47,14 +47,14 @@ from wincli.windowing.panes.membership import edge_rows
 from wincli.windowing.panes.panes import CLOSED_BY, TIMING, Panes, reason
 from wincli.windowing.planning.plan import Plan, make_plan
 from wincli.windowing.scan.dispatch import panes_of
-from wincli.windowing.scan.signals import Signals, advances, window_marks
+from wincli.windowing.scan.signals import Signals, watermark_signals, window_marks
 from wincli.windowing.sequences.marks import NO_FILE, Marks, in_order, no_marks
 from wincli.windowing.sequences.sequence import Sequences, build, one_batch
 
 KINDS = [pa.int64(), pa.float64(), pa.decimal128(18, 3), pa.timestamp("us"), pa.timestamp("ns", "UTC"), pa.date32()]
 AMOUNTS = st.sampled_from(["0", "1", "2", "3", "7", "50"])
 ENDS = st.sampled_from(["flush", "drop"])
-PLAIN = Setting()
+PLAIN = WindowContext()
 
 
 # --- what an operator sees ----------------------------------------------------------------------------------------
@@ -155,15 +155,15 @@ def told_of(plan: Plan, sequences: Sequences, marks: Marks, panes: Panes) -> pa.
     start, end = panes.start, panes.end
     if start is None:
         order = sequences.rows.column(plan.at[0]) if plan.at else pa.nulls(len(sequences), pa.int64())
-        start, end = (order.take(pa.array(edge, mask=edge < 0)) for edge in edge_rows(panes.contents))
+        start, end = (order.take(pa.array(edge, mask=edge < 0)) for edge in edge_rows(panes.membership))
     columns = [*keys, pa.array(panes.number), start, end, pa.array(CLOSED_BY).take(pa.array(panes.closed_by))]
     names = [*plan.key, "window", "window_start", "window_end", "closed_by"]
     if panes.outputs is not None:
         columns += [pa.array(TIMING).take(pa.array(panes.outputs.timing)), pa.array(panes.outputs.index)]
         names += ["timing", "index"]
     if not plan.options.plain:
-        columns += stamps(plan, sequences, marks, panes.cause, panes.at)
-        names += plan.stamp_names
+        columns += stream_columns(plan, sequences, marks, panes.cause, panes.at)
+        names += plan.stream_names
     return pa.table(columns, names=names)
 
 
@@ -178,7 +178,9 @@ def sequences_of(log: Log, plan: Plan, rows: Sequence[int] | None = None) -> Seq
     return build(kept, pos, plan.key, plan.sort, log.table.column_names)
 
 
-def given_by(log: Log, window: str, marks: Sequence[int] = (), setting: Setting = PLAIN, **options: Any) -> pa.Table:
+def given_by(
+    log: Log, window: str, marks: Sequence[int] = (), setting: WindowContext = PLAIN, **options: Any
+) -> pa.Table:
     """What an operator gives for a window that takes no watermarks."""
     plan = plan_of(log, parse_window(window), **options)
     sequences = sequences_of(log, plan)
@@ -349,7 +351,7 @@ def test_time(data: st.DataObject, log: Log, empty: Any, at_end: str) -> None:
     kind = log.kind("clock")
     length, origin = data.draw(my.grids(kind))
     origin = origin or Fraction(0)
-    setting = Setting(origin=origin, empty=empty)
+    setting = WindowContext(origin=origin, empty=empty)
     got = given_by(log, f"time({my.text(length)})", setting=setting, origin=origin, empty=empty, at_end=at_end)
     by = reference.Time(length, kind, origin, empty)
     assert calls_in(got, log.key) == by_tumbling(log, by, [], at_end)
@@ -375,7 +377,7 @@ def test_sliding(data: st.DataObject, log: Log, evict: str, trigger: str, partia
         }[name]
 
     (out, evicts), (look, triggers) = policy(evict, 0), policy(trigger, 1)
-    setting = Setting(partial=partial)
+    setting = WindowContext(partial=partial)
     got = given_by(log, f"sliding, {out}, {look}", setting=setting, partial=partial, at_end=at_end)
     assert calls_in(got, log.key) == by_sliding(log, evicts, triggers, partial, at_end)
 
@@ -431,7 +433,7 @@ def check_intervals(log: Log, duration: Fraction, period: Fraction, age: Fractio
     plan = plan_of(log, spec, event_time="clock", lag=lag, at_end=at_end)
     sequences = sequences_of(log, plan, [pos for pos in range(len(log.table)) if pos not in late])
     signals = signals_of(log, plan, spec, lag)
-    found, _ = panes_of(spec, sequences, signals, Setting(event_time="clock"))
+    found, _ = panes_of(spec, sequences, signals, WindowContext(event_time="clock"))
     got = calls_in(replayed(log, plan, sequences, signals.marks, found), log.key)
     assert got == by_intervals(log, panes, {*late, *filtered}, at_end)
 
@@ -440,8 +442,12 @@ def signals_of(log: Log, plan: Plan, spec: TimeInterval, lag: Fraction) -> Signa
     rows, pos = one_batch(log.table), np.arange(len(log.table))
     lateness = make_lateness(log.kind("clock"), spec, lag, Fraction(0))
     values = clock_values(rows.column("clock"), "clock")
-    listed = lateness.listed_in_order(values) if log.order else lateness.listed(values, lateness.advance(values, None))
-    return advances(watermarks_in_order([watermarks_at(rows.select(list(plan.sort)), pos, *listed)]))
+    listed = (
+        lateness.list_advances_in_order(values)
+        if log.order
+        else lateness.list_advances(values, lateness.advance(values, None))
+    )
+    return watermark_signals(watermarks_in_order([watermarks_at(rows.select(list(plan.sort)), pos, *listed)]))
 
 
 def by_intervals(log: Log, panes: Sequence[reference.Pane], unheld: set[int], at_end: str) -> dict[Any, list[Call]]:
@@ -540,7 +546,7 @@ def test_keys_do_not_see_each_other(log: Log, window: str) -> None:
     """What a key gives does not depend on what other keys there are; the one clock stands where it stands."""
     log = replace(log, key=("k",))
     clock = clock_values(one_batch(log.table).column("clock"), "clock")
-    setting = Setting(clock=clock.max().item() if len(clock) else None)
+    setting = WindowContext(clock=clock.max().item() if len(clock) else None)
     whole = given_by(log, window, setting=setting).to_pylist()
     for key in "xyz":
         one = replace(log, table=log.table.filter(pc.field("k") == key))

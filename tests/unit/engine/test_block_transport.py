@@ -10,15 +10,15 @@ import pyarrow as pa
 import pytest
 
 from wincli.windowing.engine.exchange.block_transport import (
+    BlockLocation,
+    BlockRef,
     Fill,
-    Parcel,
-    Place,
-    give_back,
-    in_a_file,
-    in_spark,
-    received,
+    open_blocks,
+    release,
+    through_files,
+    through_shuffle,
 )
-from wincli.windowing.engine.exchange.blocks import Blob, read, write
+from wincli.windowing.engine.exchange.blocks import ShuffleBlock, read, write
 from wincli.windowing.sequences.marks import no_marks
 from wincli.windowing.sequences.sequence import build
 
@@ -33,32 +33,37 @@ def _fills(*blobs: bytes) -> list[tuple[int, Fill]]:
     return [(index, partial(_fill, data)) for index, data in enumerate(blobs)]
 
 
-def _texts(parcels: list[tuple[int, Parcel]]) -> list[tuple[int, bytes]]:
-    return [(index, received([parcel])[0].to_pybytes()) for index, parcel in parcels]
+def _texts(parcels: list[tuple[int, BlockRef]]) -> list[tuple[int, bytes]]:
+    return [(index, open_blocks([parcel])[0].to_pybytes()) for index, parcel in parcels]
 
 
 def test_both_ways_bring_the_same(tmp_path: Path) -> None:
     blobs = [b"one", b"", b"x" * mmap.PAGESIZE, b"y" * (mmap.PAGESIZE + 1), b"last"]
-    in_files = [part for half in (blobs[:2], blobs[2:]) for part in in_a_file([str(tmp_path)], _fills(*half))]
+    in_files = [part for half in (blobs[:2], blobs[2:]) for part in through_files([str(tmp_path)], _fills(*half))]
     assert [data for _, data in _texts(in_files)] == blobs
-    assert _texts(list(in_spark(_fills(*blobs)))) == list(enumerate(blobs))
+    assert _texts(list(through_shuffle(_fills(*blobs)))) == list(enumerate(blobs))
     assert len(list(tmp_path.iterdir())) == 2
 
 
 def test_through_spark_goes_the_blob_or_where_it_lies(tmp_path: Path) -> None:
-    assert [type(parcel) for _, parcel in in_spark(_fills(b"a", b"b"))] == [bytes, bytes]
-    assert [type(parcel) for _, parcel in in_a_file([str(tmp_path)], _fills(b"a", b"b"))] == [Place, Place]
+    assert [type(parcel) for _, parcel in through_shuffle(_fills(b"a", b"b"))] == [bytes, bytes]
+    assert [type(parcel) for _, parcel in through_files([str(tmp_path)], _fills(b"a", b"b"))] == [
+        BlockLocation,
+        BlockLocation,
+    ]
 
 
 @pytest.mark.skipif(not hasattr(mmap, "MADV_REMOVE"), reason="the system cannot free a part of a file")
 def test_what_is_given_back_takes_no_room_and_leaves_its_neighbours(tmp_path: Path) -> None:
     size = PAGES * mmap.PAGESIZE
-    parcels = [parcel for _, parcel in in_a_file([str(tmp_path)], _fills(b"a" * size, b"b" * (size - 1), b"c" * size))]
+    parcels = [
+        parcel for _, parcel in through_files([str(tmp_path)], _fills(b"a" * size, b"b" * (size - 1), b"c" * size))
+    ]
     (file,) = tmp_path.iterdir()
     before = file.stat().st_blocks
-    give_back([parcels[1]])
+    release([parcels[1]])
     assert (before - file.stat().st_blocks) * 512 == size
-    first, second, third = (buffer.to_pybytes() for buffer in received(parcels))
+    first, second, third = (buffer.to_pybytes() for buffer in open_blocks(parcels))
     assert (set(first), set(second), set(third)) == ({ord("a")}, {0}, {ord("c")})
 
 
@@ -67,12 +72,12 @@ def test_a_blob_that_is_given_back_is_never_taken_for_one(tmp_path: Path) -> Non
     rows = pa.record_batch({"k": ["a"] * 9, "t": list(range(9))})
     sequences = build(rows, pa.array(range(9)).to_numpy(), ["k"], ["t"], ["t"])
     marks = no_marks(rows.slice(0, 0), ["t"])
-    blob = Blob(0, sequences, marks, marks.pos, None, None)
-    ((_, parcel),) = in_a_file([str(tmp_path)], [(0, partial(write, blob, 0))])
-    assert len(read(received([parcel])[0]).sequences) == 9
-    give_back([parcel])
+    blob = ShuffleBlock(0, sequences, marks, marks.pos, None, None)
+    ((_, parcel),) = through_files([str(tmp_path)], [(0, partial(write, blob, 0))])
+    assert len(read(open_blocks([parcel])[0]).sequences) == 9
+    release([parcel])
     with pytest.raises(pa.ArrowInvalid):
-        read(received([parcel])[0])
+        read(open_blocks([parcel])[0])
 
 
 def test_files_are_spread_over_all_disks(tmp_path: Path) -> None:
@@ -80,18 +85,18 @@ def test_files_are_spread_over_all_disks(tmp_path: Path) -> None:
     for disk in disks:
         disk.mkdir()
     for _ in range(64):
-        list(in_a_file([str(disk) for disk in disks], _fills(b"x")))
+        list(through_files([str(disk) for disk in disks], _fills(b"x")))
     assert all(len(list(disk.iterdir())) > 8 for disk in disks)
 
 
 @pytest.mark.skipif(not Path("/proc/self/fd").is_dir(), reason="the system does not tell what is open")
 def test_no_file_stays_open_while_its_blobs_are_looked_at(tmp_path: Path) -> None:
-    parcels = [parcel for _ in range(20) for _, parcel in in_a_file([str(tmp_path)], _fills(b"x", b"y"))]
+    parcels = [parcel for _ in range(20) for _, parcel in through_files([str(tmp_path)], _fills(b"x", b"y"))]
     before = len(list(Path("/proc/self/fd").iterdir()))
-    blobs = received(parcels)
+    blobs = open_blocks(parcels)
     assert len(list(Path("/proc/self/fd").iterdir())) == before
     assert b"".join(blob.to_pybytes() for blob in blobs) == b"xy" * 20
 
 
 def test_bytes_are_nobodys_to_give_back() -> None:
-    give_back([b"blob"])
+    release([b"blob"])

@@ -14,13 +14,20 @@ from hypothesis import strategies as st
 import wincli
 from support import strategies as my
 from support.in_memory_engine import MemorySource, run_in_memory
-from wincli.windowing.engine.exchange.blocks import Blob, read, write
-from wincli.windowing.engine.exchange.range_cuts import PLACE, Cuts, Samples, cut_points, slice_bounds, slice_places
+from wincli.windowing.engine.exchange.blocks import ShuffleBlock, read, write
+from wincli.windowing.engine.exchange.range_cuts import (
+    PLACE,
+    Samples,
+    SliceBounds,
+    choose_bounds,
+    slice_bounds,
+    slice_offsets,
+)
 from wincli.windowing.engine.tasks.sizing import pack, row_width, slice_count
 from wincli.windowing.language.options import Options
 from wincli.windowing.language.parser import parse_aggregate, parse_window
 from wincli.windowing.planning.plan import make_plan
-from wincli.windowing.ports import Account, Counts, Part, Split
+from wincli.windowing.ports import ChunkAccount, Counts, Part, Split
 from wincli.windowing.sequences.marks import NO_FILE, Marks, no_marks
 from wincli.windowing.sequences.sequence import build, one_batch
 
@@ -165,7 +172,7 @@ def test_a_file_mark_follows_the_last_of_its_rows_where_columns_order_them() -> 
         assert found["_at"].to_pylist() == [3, 6]
 
 
-def _there_and_back(blob: Blob, base: int) -> Blob:
+def _there_and_back(blob: ShuffleBlock, base: int) -> ShuffleBlock:
     sink = pa.BufferOutputStream()
     write(blob, base, sink)
     return read(sink.getvalue())
@@ -175,8 +182,8 @@ def test_a_blob_reads_back_as_it_was() -> None:
     rows = pa.record_batch({"k": ["b", "a", "b"], "t": pa.array([5, 6, 7]), "x": ["p", None, "q"]})
     sequences = build(rows, np.array([10, 11, 12]), ["k"], ["t"], ["t", "x"])
     marks = Marks(pa.record_batch({"t": [5]}), np.array([10]), np.array([NO_FILE]))
-    account = Account(Counts(rows_in=3, rejected={"late": 1}), (Part("_rejected/part-00000.parquet", 1, 99),))
-    found = _there_and_back(Blob(4, sequences, marks, np.arange(len(marks)), 7, account), 10)
+    account = ChunkAccount(Counts(rows_in=3, rejected={"late": 1}), (Part("_rejected/part-00000.parquet", 1, 99),))
+    found = _there_and_back(ShuffleBlock(4, sequences, marks, np.arange(len(marks)), 7, account), 10)
     assert (found.chunk, found.clock, found.account) == (4, 7, account)
     assert found.sequences.keys is not None
     assert sequences.keys is not None
@@ -191,7 +198,7 @@ def test_an_unkeyed_blob_without_columns_keeps_its_rows() -> None:
     rows = pa.table({"x": [1, 2]}).select([]).to_batches()
     batch = rows[0] if rows else pa.record_batch({}, schema=pa.schema([]))
     sequences = build(batch, np.array([0, 1]), (), (), ())
-    found = _there_and_back(Blob(0, sequences, no_marks(batch, ()), np.empty(0, np.int64), None, None), 0)
+    found = _there_and_back(ShuffleBlock(0, sequences, no_marks(batch, ()), np.empty(0, np.int64), None, None), 0)
     assert found.sequences.bounds.tolist() == [0, 2]
     assert found.sequences.pos.tolist() == [0, 1]
 
@@ -219,10 +226,10 @@ def test_widths_and_slice_counts() -> None:
     assert slice_count(10, 100, 2) == 4
 
 
-def chosen(keys: list[str], weights: list[float], may_cut_keys: bool = False) -> Cuts | None:
+def chosen(keys: list[str], weights: list[float], may_cut_keys: bool = False) -> SliceBounds | None:
     rows = pa.table({"k": keys, "t": range(len(keys)), PLACE: range(len(keys))})
     rows = rows if may_cut_keys else rows.select(["k"])
-    return cut_points(Samples(rows, np.array(weights)), ["k"], 4, may_cut_keys)
+    return choose_bounds(Samples(rows, np.array(weights)), ["k"], 4, may_cut_keys)
 
 
 def test_cut_points_weigh_keys_and_cut_inside_those_that_weigh_more_than_a_slice() -> None:
@@ -250,9 +257,9 @@ def test_slices_hold_the_rows_from_their_cut_on() -> None:
     rows = pa.table({"k": ["a", "c", "c", "c", "e"], "t": [9, 4, 4, 6, 1]})
     sequences = build(one_batch(rows), np.array([0, 3, 5, 7, 8]), ["k"], ["t"], ["t"])
     places = pa.table({"t": [4, 4, 4, 6, 0], PLACE: [3, 4, 5, 8, 0]})
-    cuts = Cuts(pa.table({"k": ["c", "c", "c", "c", "d"]}), places, np.array([False, True, True, True, True]))
-    assert slice_places(sequences, cuts).tolist() == [0, 1, 2, 2, 4, 4, 5]
-    assert slice_places(sequences, None).tolist() == [0, 5]
+    cuts = SliceBounds(pa.table({"k": ["c", "c", "c", "c", "d"]}), places, np.array([False, True, True, True, True]))
+    assert slice_offsets(sequences, cuts).tolist() == [0, 1, 2, 2, 4, 4, 5]
+    assert slice_offsets(sequences, None).tolist() == [0, 5]
 
 
 @pytest.mark.parametrize("window", ["count(2)", "sliding, count(2)", "retain all", "punct()"])

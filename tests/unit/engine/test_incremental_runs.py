@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from support.in_memory_engine import MemorySource, run_in_memory
-from support.incremental_runs import Nights
+from support.incremental_runs import IncrementalRuns
 from unit.engine.test_kinds import AGGREGATES, WINDOWS, Asked, cut_up, difference, logs, same, what_comes_out
 from wincli.windowing.language.options import Options
 from wincli.windowing.language.parser import parse_aggregate, parse_window
@@ -67,11 +67,11 @@ def test_some_nights_are_one_run(data: st.DataObject, table: pa.Table, asked: As
     plan = make_plan(parse_window(window), table.schema, key, order_by, parsed, Options(**options, at_end=end))
     cuts = data.draw(st.lists(st.integers(0, len(table)), max_size=6).map(sorted))
     nights = [table.slice(low, high - low) for low, high in pairwise([0, *cuts, len(table)])]
-    files, runs = [], Nights(plan, "files")
+    files, runs = [], IncrementalRuns(plan, "files")
     for i, night in enumerate(nights):
         source, chunks, slices = data.draw(cut_up(night, keyed))
         files += source.tables
-        runs.night(source.tables, source.cuts, end if i == len(cuts) else "hold", chunks, slices)
+        runs.run(source.tables, source.cuts, end if i == len(cuts) else "hold", chunks, slices)
     whole = run_in_memory(plan, MemorySource(files, [[] for _ in files]), [], None, "files")
     order = [(name, "ascending") for name in stream_of(plan).order]
     one, some = (found.sort_by(order).combine_chunks() for found in (whole.table, runs.table))
@@ -113,12 +113,12 @@ def test_nights_of_a_chain_are_one_run(
         parse_window(second), one.schema, ["k"] if keyed_again else [], None, again, Options(), stream_of(one)
     )
     cuts = data.draw(st.lists(st.integers(0, len(table)), max_size=6).map(sorted))
-    firsts, seconds = Nights(one, "none"), Nights(two, "stream")
+    firsts, seconds = IncrementalRuns(one, "none"), IncrementalRuns(two, "stream")
     for i, (low, high) in enumerate(pairwise([0, *cuts, len(table)])):
         end = "flush" if i == len(cuts) else "hold"
-        firsts.night([table.slice(low, high - low)], [[]], end, [], None)
+        firsts.run([table.slice(low, high - low)], [[]], end, [], None)
         given_tonight = firsts.results[-1].table
-        seconds.night([given_tonight], [[]], end, [], None, stream_of(one))
+        seconds.run([given_tonight], [[]], end, [], None, stream_of(one))
     seconds.starts = firsts.starts
     whole = run_in_memory(one, MemorySource([table], [[]]), [], None, "none").table
     expected = run_in_memory(two, MemorySource([whole], [[]], stream_of(one)), [], None, "stream").table
@@ -133,11 +133,11 @@ def test_rows_before_the_last_of_earlier_nights_are_late(data: st.DataObject, ta
     """All keys together, and equal is not late; the others give what one run over them gives."""
     plan = make_plan(parse_window(window), table.schema, ["k"], T, [parse_aggregate("ids=collect(id)")], Options())
     cuts = data.draw(st.lists(st.integers(0, len(table)), min_size=1, max_size=4).map(sorted))
-    nights, kept, newest = Nights(plan, "none"), [], None
+    nights, kept, newest = IncrementalRuns(plan, "none"), [], None
     for i, (low, high) in enumerate(pairwise([0, *cuts, len(table)])):
         night = table.slice(low, high - low)
         chunks, slices = data.draw(st.just([1, 2])), data.draw(st.sampled_from([None, pa.table({"k": ["b", "c"]})]))
-        nights.night([night], [[3, 5]], "flush" if i == len(cuts) else "hold", chunks, slices)
+        nights.run([night], [[3, 5]], "flush" if i == len(cuts) else "hold", chunks, slices)
         in_time = [row["id"] for row in night.to_pylist() if newest is None or row["t"] >= newest]
         kept += in_time
         late = len(night) - len(in_time)
@@ -154,8 +154,8 @@ def test_the_mark_behind_a_late_row_is_late_itself() -> None:
     night = pa.table({"t": pa.array([5, 6], pa.int64()), "id": [0, 1], "flag": [False, False]})
     late = pa.table({"t": pa.array([5], pa.int64()), "id": [2], "flag": [True]})
     calls = [parse_aggregate("ids=collect(id)")]
-    nights = Nights(make_plan(parse_window("punct()"), night.schema, [], T, calls, Options()), "column:flag")
-    nights.night([night], [[]], "hold", [], None)
-    nights.night([late], [[]], "flush", [], None)
+    nights = IncrementalRuns(make_plan(parse_window("punct()"), night.schema, [], T, calls, Options()), "column:flag")
+    nights.run([night], [[]], "hold", [], None)
+    nights.run([late], [[]], "flush", [], None)
     assert nights.results[1].counts.rejected == {"late": 1}
     assert nights.table.select(["ids", "closed_by"]).to_pylist() == [{"ids": [0, 1], "closed_by": "end"}]

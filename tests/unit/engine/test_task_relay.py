@@ -9,14 +9,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from wincli.windowing.engine.presorted.task_relay import next_leg, shares
+from wincli.windowing.engine.presorted.task_relay import batch_sizes, take_turn
 
 
 def _add_one(folder: str) -> int | None:
-    with next_leg(folder) as leg:
-        if leg is None or (received := leg.received()) is None:
+    with take_turn(folder) as leg:
+        if leg is None or (received := leg.receive()) is None:
             return None
-        leg.hand_on(str(int(received or 0) + 1).encode())
+        leg.pass_on(str(int(received or 0) + 1).encode())
         return leg.index
 
 
@@ -24,14 +24,14 @@ def test_each_is_handed_what_the_one_before_hands_on(tmp_path: Path) -> None:
     with ThreadPoolExecutor(4) as threads:
         taken = list(threads.map(_add_one, [str(tmp_path)] * 40))
     assert sorted(index for index in taken if index is not None) == list(range(40))
-    with next_leg(str(tmp_path)) as leg:
+    with take_turn(str(tmp_path)) as leg:
         assert leg is not None
-        assert leg.received() == b"40"
+        assert leg.receive() == b"40"
 
 
 def test_who_waits_is_told_when_the_one_before_gives_up(tmp_path: Path) -> None:
     with ThreadPoolExecutor(1) as threads:
-        with next_leg(str(tmp_path)) as leg:
+        with take_turn(str(tmp_path)) as leg:
             assert leg is not None
             waiting = threads.submit(_add_one, str(tmp_path))
             while not (tmp_path / "1").exists():
@@ -41,9 +41,9 @@ def test_who_waits_is_told_when_the_one_before_gives_up(tmp_path: Path) -> None:
 
 
 def _fail(folder: str) -> None:
-    with next_leg(folder) as leg:
+    with take_turn(folder) as leg:
         assert leg is not None
-        leg.hand_on(b"1")
+        leg.pass_on(b"1")
         raise ValueError("no")
 
 
@@ -55,7 +55,7 @@ def test_one_that_fails_after_it_has_handed_on_ends_the_relay(tmp_path: Path) ->
 
 @given(st.integers(0, 5000), st.integers(1, 64))
 def test_all_legs_are_shared_out_in_shares_that_get_smaller(legs: int, runners: int) -> None:
-    found = shares(legs, runners)
+    found = batch_sizes(legs, runners)
     assert sum(found) == legs
     assert found == sorted(found, reverse=True)
     assert all(share >= 1 for share in found)

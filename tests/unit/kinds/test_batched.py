@@ -29,16 +29,16 @@ from wincli.windowing.clock.values import batched_grid
 from wincli.windowing.columns.arrays import Clock
 from wincli.windowing.errors import DataError
 from wincli.windowing.kinds.batched.panes import batched_panes
-from wincli.windowing.kinds.context import Setting
+from wincli.windowing.kinds.context import WindowContext
 from wincli.windowing.language.parser import parse_window
 from wincli.windowing.language.spec import Batched
-from wincli.windowing.panes.membership import Contents, Lives, Ranges, entered, gathered, left, sizes
+from wincli.windowing.panes.membership import Membership, Memberships, Ranges, entered_rows, gathered, left_rows, sizes
 from wincli.windowing.panes.panes import AT_END, BY_TICK, CLOSED_BY, Panes
 from wincli.windowing.sequences.sequence import Sequences, build, one_batch
 
 CASES = CASES / "batched_windows.json"
 MANY = settings(max_examples=2 * settings().max_examples)
-PLAIN = Setting()
+PLAIN = WindowContext()
 
 
 # --- both sides ---------------------------------------------------------------------------------------------------
@@ -65,11 +65,11 @@ def sequences_of(stream: my.Stream) -> Sequences:
     return build(rows, np.arange(rows.num_rows), stream.key, stream.order, stream.table.column_names)
 
 
-def by_kernel(spec: Batched, stream: my.Stream, setting: Setting = PLAIN) -> list[Told]:
+def by_kernel(spec: Batched, stream: my.Stream, setting: WindowContext = PLAIN) -> list[Told]:
     sequences = sequences_of(stream)
     panes = batched_panes(spec, sequences, setting)
     check_form(spec, panes)
-    lots = [panes.contents, entered(panes.contents), left(panes.contents)]
+    lots = [panes.membership, entered_rows(panes.membership), left_rows(panes.membership)]
     shown = zip(*(positions(contents, sequences) for contents in lots), strict=True)
     starts, ends, ats = bounds_of(spec, panes, stream, setting)
     columns = [reference.ticks_of(pa.chunked_array([sequences.rows[name]])) for name in stream.order]
@@ -93,20 +93,20 @@ def by_kernel(spec: Batched, stream: my.Stream, setting: Setting = PLAIN) -> lis
 def check_form(spec: Batched, panes: Panes) -> None:
     """Lives where rows may go before older ones, ranges everywhere else."""
     out_of_turn = spec.unique is not None or (spec.retain is not None and bool(spec.partition_by))
-    assert isinstance(panes.contents, Lives if out_of_turn else Ranges)
-    if isinstance(panes.contents, Ranges):
-        assert not panes.contents.apart
-        assert panes.contents.row is None
+    assert isinstance(panes.membership, Memberships if out_of_turn else Ranges)
+    if isinstance(panes.membership, Ranges):
+        assert not panes.membership.disjoint
+        assert panes.membership.row is None
     else:
-        assert (panes.contents.enter < panes.contents.leave).all()
+        assert (panes.membership.enter < panes.membership.leave).all()
 
 
-def positions(contents: Contents, sequences: Sequences) -> list[tuple[int, ...]]:
+def positions(contents: Membership, sequences: Sequences) -> list[tuple[int, ...]]:
     rows, bounds = gathered(contents, 0, len(contents))
     return [tuple(sequences.pos[rows[a:b]].tolist()) for a, b in pairwise(bounds.tolist())]
 
 
-def bounds_of(spec: Batched, panes: Panes, stream: my.Stream, setting: Setting) -> list[list[Any]]:
+def bounds_of(spec: Batched, panes: Panes, stream: my.Stream, setting: WindowContext) -> list[list[Any]]:
     """Start, end and instant of each pane; without a clock all are null, as the kernel leaves them to the result."""
     columns = [panes.start, panes.end, panes.at]
     if spec.within is None:
@@ -154,7 +154,7 @@ def told_of(lot: reference_batched.Lot, spec: Batched, stream: my.Stream, **opti
 def check(spec: Batched, stream: my.Stream, clock: Any = None, origin: Fraction = Fraction(0)) -> None:
     """The panes are the reference's lots, with the end and without it."""
     measure = None if clock is None else measure_of(clock, stream.kind("clock"))
-    got = by_kernel(spec, stream, Setting(clock=measure, origin=origin))
+    got = by_kernel(spec, stream, WindowContext(clock=measure, origin=origin))
     for at_end in ("flush", "drop"):
         want = by_reference(spec, stream, clock=clock, origin=origin, at_end=at_end)
         assert [one for one in got if at_end == "flush" or one.closed_by != "end"] == want, f"{spec}, {at_end}"
@@ -259,7 +259,7 @@ def test_a_key_on_its_own_gives_its_part_of_the_whole(
     spec = Batched(within=data.draw(spans(kind)), every=every, **sooner)
     stream = replace(stream, key=("flag",), order=("clock", "id"))
     stands = max(reference.ticks_of(stream.table["clock"]), default=0)
-    setting = Setting(clock=measure_of(stands, kind))
+    setting = WindowContext(clock=measure_of(stands, kind))
     whole = by_kernel(spec, stream, setting)
     for flag in (False, True):
         mine = stream.table["flag"].to_numpy() == flag
@@ -289,7 +289,7 @@ def published() -> list[Any]:
 def test_published_cases(case: dict[str, Any]) -> None:
     stream, spec = stream_of(case)
     clock = case.get("observe_until")
-    setting = Setting(clock=None if clock is None else float(clock), origin=Fraction(case["query_created_at"]))
+    setting = WindowContext(clock=None if clock is None else float(clock), origin=Fraction(case["query_created_at"]))
     told = [one for one in by_kernel(spec, stream, setting) if one.closed_by != "end"]
     values = dict(zip(stream.table["id"].to_pylist(), stream.table["item"].to_pylist(), strict=True))
     expected = case["expected"]
@@ -400,7 +400,7 @@ def test_an_expiry_between_two_units_is_told_in_a_finer_type() -> None:
 def test_starts_are_told_as_finely_as_ends() -> None:
     #   ticks at 0.5 1.5 2.5 ..., starts 1.5 s before them: on whole seconds, and yet told in the type of the ticks
     spec = Batched(within=Fraction(3, 2), every=Fraction(1))
-    panes = batched_panes(spec, sequences_of(table_of([1], pa.timestamp("s"))), Setting(origin=Fraction(1, 2)))
+    panes = batched_panes(spec, sequences_of(table_of([1], pa.timestamp("s"))), WindowContext(origin=Fraction(1, 2)))
     assert panes.start == pa.array([0], pa.timestamp("ms"))
     assert panes.end == pa.array([1_500], pa.timestamp("ms"))
 
@@ -479,7 +479,7 @@ def test_no_rows_give_no_panes(window: str, key: tuple[str, ...]) -> None:
     spec = parse_window(window)
     assert isinstance(spec, Batched)
     panes = batched_panes(spec, sequences_of(stream), PLAIN)
-    assert (len(panes), len(panes.contents)) == (0, 0)
+    assert (len(panes), len(panes.membership)) == (0, 0)
 
 
 @pytest.mark.parametrize("kind", [pa.null(), pa.float64()])
@@ -492,8 +492,8 @@ def test_columns_without_a_type_are_columns_without_rows(kind: pa.DataType) -> N
 
 
 def test_a_clock_that_runs_far_ahead_of_one_key_changes_nothing_for_it() -> None:
-    near = Setting(clock=100)
-    far = Setting(clock=2**62)
+    near = WindowContext(clock=100)
+    far = WindowContext(clock=2**62)
     stream = table_of([1, 2, 3], pa.int64())
     for spec in (Batched(within=Fraction(5)), Batched(within=Fraction(5), every=Fraction(3))):
         assert by_kernel(spec, stream, near) == by_kernel(spec, stream, far)
@@ -505,5 +505,5 @@ def test_sizes_over_many_keys_are_those_of_a_queue() -> None:
     stream = my.Stream(pa.table({"k": keys}), ("k",), ())
     panes = batched_panes(Batched(retain=2), sequences_of(stream), PLAIN)
     rank = np.arange(len(keys)) - np.searchsorted(keys, keys)
-    assert (sizes(panes.contents) == np.minimum(rank + 1, 2)).all()
+    assert (sizes(panes.membership) == np.minimum(rank + 1, 2)).all()
     assert (panes.number == rank).all()

@@ -22,9 +22,9 @@ from hypothesis import strategies as st
 from references import windows as reference
 from references.batched import Lot, batched, batched_groups
 from support.in_memory_engine import MemorySource, Result, run_in_memory
-from support.incremental_runs import Nights
+from support.incremental_runs import IncrementalRuns
 from unit.engine.test_kinds import as_files, cut_up
-from wincli.windowing.engine.exchange.range_cuts import PLACE, Cuts, Samples, cut_points
+from wincli.windowing.engine.exchange.range_cuts import PLACE, Samples, SliceBounds, choose_bounds
 from wincli.windowing.language.options import Options
 from wincli.windowing.language.parser import parse_aggregate, parse_window
 from wincli.windowing.language.spec import Batched
@@ -147,12 +147,12 @@ def by_engine(job: Job, table: pa.Table) -> list[Out]:
 # --- cut at random ------------------------------------------------------------------------------------------------
 
 
-def cut_at(plan: Plan, table: pa.Table, weights: Sequence[int], count: int) -> Cuts | None:
+def cut_at(plan: Plan, table: pa.Table, weights: Sequence[int], count: int) -> SliceBounds | None:
     """Cuts into so many slices of rows that weigh differently, in keys too."""
     names = list(dict.fromkeys([*plan.key, *plan.sort]))
     columns = [*table.select(names).columns, pa.array(range(len(table)), pa.int64())]
     samples = Samples(pa.Table.from_arrays(columns, names=[*names, PLACE]), np.array(weights, np.float64) + 0.01)
-    return cut_points(samples, plan.key, count, can_be_cut(plan))
+    return choose_bounds(samples, plan.key, count, can_be_cut(plan))
 
 
 @MANY
@@ -172,10 +172,10 @@ def test_pieces_of_keys_give_the_lots_of_the_reference(data: st.DataObject, job:
 @given(st.data(), jobs(("aggregates", "groups", "rows", "entered", "left")))
 def test_nights_give_the_lots_of_the_reference(data: st.DataObject, job: Job) -> None:
     places = data.draw(st.lists(st.integers(0, len(job.table)), max_size=6).map(sorted))
-    nights = Nights(job.plan, "none")
+    nights = IncrementalRuns(job.plan, "none")
     for i, (low, high) in enumerate(pairwise([0, *places, len(job.table)])):
         source, chunks, slices = data.draw(cut_up(job.table.slice(low, high - low), bool(job.key)))
-        nights.night(source.tables, source.cuts, job.at_end if i == len(places) else "hold", chunks, slices)
+        nights.run(source.tables, source.cuts, job.at_end if i == len(places) else "hold", chunks, slices)
     assert by_engine(job, nights.table) == by_reference(job)
 
 
@@ -200,13 +200,13 @@ def test_a_state_of_before_that_says_which_rows_are_hidden_is_gone_on_from() -> 
     table = pa.table({"id": [1, 2, 3], "t": clock, "u": ["a", "b", "b"], "v": [0, 0, 1]})
     spec = parse_window("partition by u retain 1 with unique v")
     assert isinstance(spec, Batched)
-    nights = Nights(Job(table, spec, (), ("t",), "flush").plan, "none")
-    nights.night([table.slice(0, 2)], [[]], "hold", [], None)
+    nights = IncrementalRuns(Job(table, spec, (), ("t",), "flush").plan, "none")
+    nights.run([table.slice(0, 2)], [[]], "hold", [], None)
     assert nights.files is not None
     for part in nights.files.parts("rows"):
         rows = nights.files.tables[part.name]
         nights.files.tables[part.name] = rows.append_column("__gone", pa.array([True, False]))
-    nights.night([table.slice(2)], [[]], "flush", [], None)
+    nights.run([table.slice(2)], [[]], "flush", [], None)
     assert nights.table["ids"].to_pylist() == [[1], [1, 2], [1, 3]]
 
 

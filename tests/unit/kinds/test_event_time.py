@@ -38,7 +38,7 @@ from wincli.windowing.errors import ConfigError, DataError
 from wincli.windowing.kinds.event_time.panes import interval_panes
 from wincli.windowing.language.parser import parse_window
 from wincli.windowing.language.spec import TimeInterval
-from wincli.windowing.panes.membership import Lives, contiguous, gathered
+from wincli.windowing.panes.membership import Memberships, contiguous, gathered
 from wincli.windowing.panes.panes import AT_END, CLOSED_BY, TIMING, Panes
 from wincli.windowing.sequences.sequence import Sequences, build, one_batch
 
@@ -93,8 +93,10 @@ def read(log: Log, cuts: Sequence[int]) -> tuple[Watermarks, list[int]]:
     for begin, end in pairwise([0, *sorted(cuts), len(log.table)]):
         rows, pos = log.rows(begin, end)
         course = lateness.advance(times(rows), stands)
-        stands = course.stands
-        listed = lateness.listed_in_order(times(rows)) if log.ordered else lateness.listed(times(rows), course)
+        stands = course.final
+        listed = (
+            lateness.list_advances_in_order(times(rows)) if log.ordered else lateness.list_advances(times(rows), course)
+        )
         parts.append(watermarks_at(rows.select(list(log.order)), pos, *listed))
         late += [] if log.ordered else pos[lateness.beyond_repair(times(rows), course)].tolist()
     return (rises(in_order(parts)) if log.ordered else in_order(parts)), late
@@ -122,9 +124,9 @@ def told(log: Log, sequences: Sequences, watermarks: Watermarks, late: Sequence[
 
 def panes_told(sequences: Sequences, watermarks: Watermarks, panes: Panes) -> list[Pane]:
     """Panes as the reference tells them."""
-    assert isinstance(panes.contents, Lives)
+    assert isinstance(panes.membership, Memberships)
     assert panes.outputs is not None
-    rows, bounds = gathered(panes.contents, 0, len(panes))
+    rows, bounds = gathered(panes.membership, 0, len(panes))
     start, end = ticks_of(pa.chunked_array([panes.start])), ticks_of(pa.chunked_array([panes.end]))
     out = []
     for p, (low, high) in enumerate(pairwise(bounds)):
@@ -355,11 +357,11 @@ def test_a_row_on_time_is_in_one_run_of_panes_and_ordered_rows_give_ranges() -> 
     log = log_of([1, 6, 11, 16, 21], TimeInterval(Fraction(10), Fraction(5)))
     watermarks, late = read(log, [])
     panes = interval_panes(log.spec, kept(log, late), watermarks, "et")
-    assert isinstance(panes.contents, Lives)
-    assert panes.contents.row.tolist() == [0, 1, 2, 3, 4]
-    assert panes.contents.enter.tolist() == [0, 1, 2, 3, 4]
-    assert panes.contents.leave.tolist() == [2, 3, 4, 5, 6]
-    assert contiguous(panes.contents).all()
+    assert isinstance(panes.membership, Memberships)
+    assert panes.membership.row.tolist() == [0, 1, 2, 3, 4]
+    assert panes.membership.enter.tolist() == [0, 1, 2, 3, 4]
+    assert panes.membership.leave.tolist() == [2, 3, 4, 5, 6]
+    assert contiguous(panes.membership).all()
 
 
 def test_a_gap_of_years_costs_nothing() -> None:

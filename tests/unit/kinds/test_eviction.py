@@ -25,9 +25,9 @@ from references import windows as reference
 from support import strategies as my
 from unit.kinds import test_conformance as conformance
 from wincli.windowing.errors import DataError
-from wincli.windowing.kinds.context import Setting
+from wincli.windowing.kinds.context import WindowContext
 from wincli.windowing.kinds.eviction.evictions import Evictions, evictions
-from wincli.windowing.kinds.eviction.key_lifetimes import Segments, merged, segments
+from wincli.windowing.kinds.eviction.key_lifetimes import Lifetimes, lifetimes, merge
 from wincli.windowing.kinds.sliding.panes import sliding_panes
 from wincli.windowing.kinds.tumbling.panes import tumbling_panes
 from wincli.windowing.language import spec
@@ -100,11 +100,11 @@ class Job:
         return in_order(Marks(rows, after, np.full(len(after), NO_FILE)))
 
     @property
-    def setting(self) -> Setting:
+    def setting(self) -> WindowContext:
         clock = self.clock
         if isinstance(clock, Decimal):
             clock = int(clock.scaleb(self.table["at"].type.scale))
-        return Setting(clock, origin=self.origin, partial=self.partial)
+        return WindowContext(clock, origin=self.origin, partial=self.partial)
 
 
 def is_evicting(case: conformance.Case) -> bool:
@@ -118,18 +118,18 @@ def by_library(job: Job) -> list[Out]:
 
 
 def panes_of(job: Job, sequences: Sequences, marks: Marks, found: Evictions) -> list[Out]:
-    cut = segments(found, sequences)
+    cut = lifetimes(found, sequences)
     pieces = replace(sequences, bounds=cut.bounds)
     if isinstance(job.window, spec.Tumbling):
         panes = tumbling_panes(job.window, pieces, marks, job.setting)
     else:
         panes = sliding_panes(job.window, pieces, replace(job.setting, last_tick=cut.last_tick))
-    panes = merged(job.window, panes, cut, sequences, len(marks), job.emit_evicted)
+    panes = merge(job.window, panes, cut, sequences, len(marks), job.emit_evicted)
     check_causes(job, cut)
     return told(sequences, panes, np.concatenate([sequences.pos, marks.pos, cut.evictions.causes.pos]))
 
 
-def check_causes(job: Job, cut: Segments) -> None:
+def check_causes(job: Job, cut: Lifetimes) -> None:
     """What evictions say of the rows that caused them is what these rows hold."""
     causes = cut.evictions.causes
     behind = np.flatnonzero(causes.pos >= 0)
@@ -142,7 +142,7 @@ def told(sequences: Sequences, panes: Panes, pos: Any) -> list[Out]:
     assert sequences.keys is not None
     keys = list(zip(*(reference.ticks_of(column) for column in sequences.keys.columns), strict=True))
     ticks = [None] * len(panes) if panes.at is None else reference.ticks_of(pa.chunked_array([panes.at]))
-    rows, bounds = gathered(panes.contents, 0, len(panes))
+    rows, bounds = gathered(panes.membership, 0, len(panes))
     return [
         Out(
             keys[panes.key[p]],

@@ -28,11 +28,11 @@ from references import windows as reference
 from support import strategies as my
 from support.places import CASES
 from wincli.windowing.errors import DataError
-from wincli.windowing.kinds.context import Setting
+from wincli.windowing.kinds.context import WindowContext
 from wincli.windowing.kinds.sliding.panes import evicted_at, sliding_panes
 from wincli.windowing.language import spec
 from wincli.windowing.language.parser import parse_window
-from wincli.windowing.panes.membership import Lives, Ranges, contiguous, gathered, sizes
+from wincli.windowing.panes.membership import Memberships, Ranges, contiguous, gathered, sizes
 from wincli.windowing.panes.panes import AT_END, BY_TICK, CLOSED_BY, Panes
 from wincli.windowing.sequences.sequence import Sequences, build, one_batch
 
@@ -61,13 +61,13 @@ def sequences_of(stream: my.Stream) -> Sequences:
     return build(rows, np.arange(len(stream.table)), stream.key, stream.order, stream.table.column_names)
 
 
-def by_kernels(stream: my.Stream, window: spec.Sliding, setting: Setting) -> list[Pane]:
+def by_kernels(stream: my.Stream, window: spec.Sliding, setting: WindowContext) -> list[Pane]:
     """The panes by key, in each as they come, then the marks alone."""
     sequences = sequences_of(stream)
     panes = sliding_panes(window, sequences, setting)
     check_form(panes, sequences)
     keys = keys_of(sequences)
-    rows, bounds = gathered(panes.contents, 0, len(panes))
+    rows, bounds = gathered(panes.membership, 0, len(panes))
     stamps = stamps_of(sequences, panes.cause, panes.at)
     out = [
         Pane(
@@ -79,26 +79,26 @@ def by_kernels(stream: my.Stream, window: spec.Sliding, setting: Setting) -> lis
         )
         for p in range(len(panes))
     ]
-    assert (panes.bare is not None) == (setting.partial and not stream.key)
-    marks = stamps_of(sequences, panes.bare.cause, panes.bare.at) if panes.bare is not None else []
+    assert (panes.marks_only is not None) == (setting.partial and not stream.key)
+    marks = stamps_of(sequences, panes.marks_only.cause, panes.marks_only.at) if panes.marks_only is not None else []
     return out + [Pane(None, None, (), None, *stamp) for stamp in marks]
 
 
 def check_form(panes: Panes, sequences: Sequences) -> None:
     """What the contract says of the arrays, beside what they mean."""
     assert (np.diff(panes.key) >= 0).all()
-    assert (sizes(panes.contents) > 0).all()
+    assert (sizes(panes.membership) > 0).all()
     assert panes.start is None
     assert panes.end is None
-    if isinstance(panes.contents, Ranges):
-        assert not panes.contents.apart
-        assert panes.contents.base.tolist() == sequences.bounds[panes.key].tolist()
+    if isinstance(panes.membership, Ranges):
+        assert not panes.membership.disjoint
+        assert panes.membership.base.tolist() == sequences.bounds[panes.key].tolist()
         same = np.diff(panes.key) == 0
-        assert (np.diff(panes.contents.lo)[same] >= 0).all()
-        assert (np.diff(panes.contents.hi)[same] >= 0).all()
+        assert (np.diff(panes.membership.lo)[same] >= 0).all()
+        assert (np.diff(panes.membership.hi)[same] >= 0).all()
     else:
-        assert len(panes.contents.first_entry) == len(panes.contents.first_pane) == len(sequences.bounds)
-        assert panes.contents.first_pane[-1] == len(panes)
+        assert len(panes.membership.first_entry) == len(panes.membership.first_pane) == len(sequences.bounds)
+        assert panes.membership.first_pane[-1] == len(panes)
 
 
 def keys_of(sequences: Sequences) -> list[tuple[Any, ...]]:
@@ -123,7 +123,7 @@ def stamps_of(sequences: Sequences, cause: Any, at: pa.Array | None) -> list[tup
     return out
 
 
-def by_reference(stream: my.Stream, window: spec.Sliding, setting: Setting, **clock: Any) -> list[Pane]:
+def by_reference(stream: my.Stream, window: spec.Sliding, setting: WindowContext, **clock: Any) -> list[Pane]:
     panes = reference_sliding.sliding(
         reference.read(stream.table),
         policy(stream, window.evict, setting),
@@ -138,7 +138,7 @@ def by_reference(stream: my.Stream, window: spec.Sliding, setting: Setting, **cl
     return full + [p for p in told if p.key is None]
 
 
-def policy(stream: my.Stream, policy: spec.SlidingPolicy, setting: Setting) -> reference_sliding.SlidingPolicy:
+def policy(stream: my.Stream, policy: spec.SlidingPolicy, setting: WindowContext) -> reference_sliding.SlidingPolicy:
     match policy:
         case spec.Count(n):
             return reference.Count(n)
@@ -220,7 +220,7 @@ def measure(value: Any, kind: pa.DataType) -> int | float:
     return int(value.scaleb(kind.scale)) if isinstance(value, Decimal) else value
 
 
-def agree(stream: my.Stream, window: spec.Sliding, setting: Setting, **clock: Any) -> list[Pane]:
+def agree(stream: my.Stream, window: spec.Sliding, setting: WindowContext, **clock: Any) -> list[Pane]:
     measured = {name: measure(value, stream.kind("clock")) for name, value in clock.items()}
     got = by_kernels(stream, window, replace(setting, **measured))
     assert got == by_reference(stream, window, setting, **clock), f"{window}"
@@ -234,21 +234,21 @@ def agree(stream: my.Stream, window: spec.Sliding, setting: Setting, **clock: An
 @given(st.data(), my.streams(), st.booleans())
 def test_pairs_without_a_clock(pair: tuple[str, str], data: st.DataObject, stream: my.Stream, partial: bool) -> None:
     window, _ = data.draw(windows(stream, pair))
-    agree(stream, window, Setting(partial=partial))
+    agree(stream, window, WindowContext(partial=partial))
 
 
 @pytest.mark.parametrize("pair", TIMED)
 @given(st.data(), clocked(), st.booleans())
 def test_pairs_with_a_clock(pair: tuple[str, str], data: st.DataObject, stream: my.Stream, partial: bool) -> None:
     window, origin = data.draw(windows(stream, pair))
-    agree(stream, window, Setting(partial=partial, origin=origin), **data.draw(clocks(stream)))
+    agree(stream, window, WindowContext(partial=partial, origin=origin), **data.draw(clocks(stream)))
 
 
 @pytest.mark.parametrize("trigger", ["count", "time"])
 @given(st.data(), clocked(my.FLOATS), st.booleans())
 def test_ages_of_floats(trigger: str, data: st.DataObject, stream: my.Stream, partial: bool) -> None:
     window, origin = data.draw(windows(stream, ("time", trigger)))
-    agree(stream, window, Setting(partial=partial, origin=origin), **data.draw(clocks(stream)))
+    agree(stream, window, WindowContext(partial=partial, origin=origin), **data.draw(clocks(stream)))
 
 
 @pytest.mark.parametrize("trigger", ["count", "delta"])
@@ -261,7 +261,7 @@ def test_nan_stays_and_shelters_what_is_behind_it_until_a_fall(
     plain = stream.table.select(["id"]).append_column("a", my.array(values, stream.kind("a")))
     stream = my.Stream(plain.append_column("k", my.array([n % 2 for n in range(len(values))], pa.int8())), ("k",), ())
     window, _ = data.draw(windows(stream, ("delta", trigger)))
-    agree(stream, window, Setting(partial=partial))
+    agree(stream, window, WindowContext(partial=partial))
 
 
 # --- which row drives a row out -----------------------------------------------------------------------------------
@@ -305,7 +305,7 @@ def shown(
     stream = my.Stream(pa.table({"id": pa.array(range(size), pa.int64()), **columns}), tuple(key), tuple(order))
     parsed = parse_window(window)
     assert isinstance(parsed, spec.Sliding)
-    panes = by_kernels(stream, parsed, Setting(**setting))
+    panes = by_kernels(stream, parsed, WindowContext(**setting))
     causes = [p.pos if p.pos is None else p.pos + 1 if p.pos >= 0 else float(p.at) for p in panes]
     return [([pos + 1 for pos in pane.rows], cause) for pane, cause in zip(panes, causes, strict=True)]
 
@@ -423,9 +423,9 @@ def test_an_amount_that_a_column_cannot_hold_is_never_exceeded() -> None:
 def test_lives_say_which_keys_slide_evenly() -> None:
     table = pa.table({"k": [0, 0, 0, 0, 1, 1, 1, 1], "a": [0, 1, 3, 5, 0, 9, 1, 4]})
     window = spec.Sliding(spec.Delta("a", Fraction(2)))
-    panes = sliding_panes(window, sequences_of(my.Stream(table, ("k",), ())), Setting(partial=True))
-    assert isinstance(panes.contents, Lives)
-    assert contiguous(panes.contents).tolist() == [True, False]
+    panes = sliding_panes(window, sequences_of(my.Stream(table, ("k",), ())), WindowContext(partial=True))
+    assert isinstance(panes.membership, Memberships)
+    assert contiguous(panes.membership).tolist() == [True, False]
 
 
 # --- what the original does ---------------------------------------------------------------------------------------

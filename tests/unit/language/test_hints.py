@@ -9,7 +9,7 @@ import pytest
 
 from support.in_process import wincli_here
 from wincli.cli.arguments.environment import strange_variables
-from wincli.cli.job.request import read_job
+from wincli.cli.job.request import parse_request
 from wincli.conf.job_files.path_variables import expanded
 from wincli.conf.option_values import names
 from wincli.readers.options import parse_schema
@@ -30,7 +30,7 @@ def mistake(text: str) -> str:
     """What is told of a job file."""
     Path("j.yaml").write_text(text)
     with pytest.raises(WincliError) as caught:
-        read_job({"paths": ["j.yaml"]})
+        parse_request({"paths": ["j.yaml"]})
     return str(caught.value)
 
 
@@ -60,9 +60,9 @@ def test_units_in_words_are_durations(text: str, seconds: Fraction) -> None:
 
 def test_durations_in_words_are_options_and_keys() -> None:
     Path("j.yaml").write_text(HEAD + "window: timeInterval, intervalDuration(1 hour)\nlag: 5 minutes\n")
-    assert read_job({"paths": ["j.yaml"]}).stages[0].options.lag == 300
+    assert parse_request({"paths": ["j.yaml"]}).stages[0].options.lag == 300
     flags = {"window": "timeInterval, intervalDuration(1 hour)", "lag": "1w"}
-    assert read_job({"paths": ["in", "out"], **flags}).stages[0].options.lag == 604800
+    assert parse_request({"paths": ["in", "out"], **flags}).stages[0].options.lag == 604800
 
 
 @pytest.mark.parametrize("text", ["count(5 minutes)", "delta(ts, 5 parsecs)", "retain 3 days"])
@@ -127,7 +127,7 @@ def test_a_comma_that_cuts_a_call_is_told_with_the_quotes_it_needs(text: str, li
 
 def test_quoted_commas_are_no_mistake() -> None:
     Path("j.yaml").write_text(HEAD + 'window: count(2)\nagg: ["quantile(amount, 0.5)", sum(amount)]\n')
-    assert len(read_job({"paths": ["j.yaml"]}).job.stages[0].agg) == 2
+    assert len(parse_request({"paths": ["j.yaml"]}).job.stages[0].agg) == 2
 
 
 def test_home_and_variables_are_put_into_paths(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -136,7 +136,7 @@ def test_home_and_variables_are_put_into_paths(monkeypatch: pytest.MonkeyPatch) 
     Path("j.yaml").write_text(
         "input: [~/a, '${LOGS}/b', ./~]\noutput: ${LOGS}/out$${LOGS}\nstate: '~'\nwindow: count(2)\n"
     )
-    job = read_job({"paths": ["j.yaml"]}).job
+    job = parse_request({"paths": ["j.yaml"]}).job
     assert job.input == ("/home/$me/a", "/data/~logs/b", "./~")
     assert job.output == "/data/~logs/out${LOGS}"
     assert job.state == "/home/$me"

@@ -11,17 +11,17 @@ from hypothesis import strategies as st
 
 from wincli.windowing.emit.groups import grouped
 from wincli.windowing.panes.membership import (
-    Contents,
-    Lives,
+    Membership,
+    Memberships,
     Ranges,
     as_ranges,
     batches,
     contiguous,
     edge_rows,
-    entered,
+    entered_rows,
     gathered,
-    left,
-    lives_of,
+    left_rows,
+    memberships_of,
     part,
     shown,
     sizes,
@@ -35,7 +35,7 @@ def ints(values: object) -> np.ndarray:
     return np.array(values, np.int64)
 
 
-def plain(contents: Contents) -> Panes:
+def plain(contents: Membership) -> Panes:
     """The rows of each pane, written down."""
     if isinstance(contents, Ranges):
         spans = [range(a, b) for a, b in zip(contents.lo.tolist(), contents.hi.tolist(), strict=True)]
@@ -61,7 +61,7 @@ def ranges(draw: st.DrawFn) -> tuple[Ranges, list[range], int]:
 
 
 @st.composite
-def lives(draw: st.DrawFn) -> tuple[Lives, list[range], int]:
+def lives(draw: st.DrawFn) -> tuple[Memberships, list[range], int]:
     """Entries that come and go anywhere; now and then two of one row, one after the other."""
     row, enter, leave, first_entry, first_pane, count = [], [], [], [0], [0], 0
     for _ in range(draw(st.integers(0, 4))):
@@ -77,7 +77,7 @@ def lives(draw: st.DrawFn) -> tuple[Lives, list[range], int]:
             count += 1
         first_entry.append(len(row))
         first_pane.append(first_pane[-1] + panes)
-    found = Lives(*map(ints, (row, enter, leave, first_entry, first_pane)))
+    found = Memberships(*map(ints, (row, enter, leave, first_entry, first_pane)))
     return found, [range(a, b) for a, b in pairwise(first_pane)], count
 
 
@@ -85,7 +85,7 @@ CONTENTS = st.one_of(ranges(), lives())
 
 
 @given(CONTENTS)
-def test_what_is_asked_of_contents(drawn: tuple[Contents, list[range], int]) -> None:
+def test_what_is_asked_of_contents(drawn: tuple[Membership, list[range], int]) -> None:
     contents, _, rows = drawn
     panes = plain(contents)
     assert sizes(contents).tolist() == [len(pane) for pane in panes]
@@ -93,11 +93,13 @@ def test_what_is_asked_of_contents(drawn: tuple[Contents, list[range], int]) -> 
     first, last = edge_rows(contents)
     assert first.tolist() == [pane[0] if pane else -1 for pane in panes]
     assert last.tolist() == [pane[-1] if pane else -1 for pane in panes]
-    assert plain(lives_of(contents)) == panes
+    assert plain(memberships_of(contents)) == panes
 
 
 @given(CONTENTS, st.data())
-def test_panes_are_cut_into_batches_and_gathered(drawn: tuple[Contents, list[range], int], data: st.DataObject) -> None:
+def test_panes_are_cut_into_batches_and_gathered(
+    drawn: tuple[Membership, list[range], int], data: st.DataObject
+) -> None:
     contents = drawn[0]
     panes = plain(contents)
     cuts = list(batches(contents, data.draw(st.integers(1, 9))))
@@ -109,7 +111,7 @@ def test_panes_are_cut_into_batches_and_gathered(drawn: tuple[Contents, list[ran
 
 
 @given(CONTENTS, st.data())
-def test_some_panes_are_taken(drawn: tuple[Contents, list[range], int], data: st.DataObject) -> None:
+def test_some_panes_are_taken(drawn: tuple[Membership, list[range], int], data: st.DataObject) -> None:
     contents = drawn[0]
     panes = plain(contents)
     flags = data.draw(st.lists(st.booleans(), min_size=len(panes), max_size=len(panes)))
@@ -120,10 +122,10 @@ def test_some_panes_are_taken(drawn: tuple[Contents, list[range], int], data: st
 
 
 @given(CONTENTS)
-def test_lots_are_what_a_pane_shows_and_the_one_before_did_not(drawn: tuple[Contents, list[range], int]) -> None:
+def test_lots_are_what_a_pane_shows_and_the_one_before_did_not(drawn: tuple[Membership, list[range], int]) -> None:
     contents, sequences, _ = drawn
     panes = plain(contents)
-    came, went = plain(entered(contents)), plain(left(contents))
+    came, went = plain(entered_rows(contents)), plain(left_rows(contents))
     for sequence in sequences:
         before: list[int] = []
         for p in sequence:
@@ -133,22 +135,22 @@ def test_lots_are_what_a_pane_shows_and_the_one_before_did_not(drawn: tuple[Cont
 
 
 @given(CONTENTS)
-def test_lives_that_do_not_fall_are_ranges(drawn: tuple[Contents, list[range], int]) -> None:
-    found = lives_of(drawn[0])
+def test_lives_that_do_not_fall_are_ranges(drawn: tuple[Membership, list[range], int]) -> None:
+    found = memberships_of(drawn[0])
     panes, again = plain(found), plain(as_ranges(found))
     near = contiguous(found)
-    assert isinstance(drawn[0], Lives) or near.all()
+    assert isinstance(drawn[0], Memberships) or near.all()
     for s, (first, stop) in enumerate(pairwise(found.first_pane)):
         if near[s]:
             assert again[first:stop] == panes[first:stop]
 
 
 @given(CONTENTS, st.data())
-def test_groups_take_panes_apart(drawn: tuple[Contents, list[range], int], data: st.DataObject) -> None:
+def test_groups_take_panes_apart(drawn: tuple[Membership, list[range], int], data: st.DataObject) -> None:
     contents, _, rows = drawn
     codes = ints(data.draw(st.lists(st.integers(0, 2), min_size=rows, max_size=rows)))
     found = grouped(contents, codes, pa.table({"g": [0, 1, 2]}), False)
-    got = sorted(zip(found.pane.tolist(), found.group.tolist(), plain(found.contents), strict=True))
+    got = sorted(zip(found.pane.tolist(), found.group.tolist(), plain(found.membership), strict=True))
     parts = [
         (p, g, [row for row in pane if codes[row] == g]) for p, pane in enumerate(plain(contents)) for g in range(3)
     ]
@@ -156,11 +158,11 @@ def test_groups_take_panes_apart(drawn: tuple[Contents, list[range], int], data:
 
 
 @given(CONTENTS, st.data())
-def test_touched_groups_are_those_that_change(drawn: tuple[Contents, list[range], int], data: st.DataObject) -> None:
+def test_touched_groups_are_those_that_change(drawn: tuple[Membership, list[range], int], data: st.DataObject) -> None:
     contents, sequences, rows = drawn
     codes = ints(data.draw(st.lists(st.integers(0, 2), min_size=rows, max_size=rows)))
     found = grouped(contents, codes, pa.table({"g": [0, 1, 2]}), True)
-    got = sorted(zip(found.pane.tolist(), found.group.tolist(), plain(found.contents), strict=True))
+    got = sorted(zip(found.pane.tolist(), found.group.tolist(), plain(found.membership), strict=True))
     panes, wanted = plain(contents), []
     for sequence in sequences:
         before: list[list[int]] = [[], [], []]
@@ -177,7 +179,7 @@ def test_groups_of_panes_that_share_no_row(counts: list[int], data: st.DataObjec
     codes = ints(data.draw(st.lists(st.integers(0, 2), min_size=int(bounds[-1]), max_size=int(bounds[-1]))))
     contents = Ranges(bounds[:-1], bounds[1:], bounds[:-1], True)
     found = grouped(contents, codes, pa.table({"g": [0, 1, 2]}), False)
-    got = list(zip(found.pane.tolist(), found.group.tolist(), plain(found.contents), strict=True))
+    got = list(zip(found.pane.tolist(), found.group.tolist(), plain(found.membership), strict=True))
     parts = [
         (p, g, [i for i in range(a, b) if codes[i] == g]) for p, (a, b) in enumerate(pairwise(bounds)) for g in range(3)
     ]

@@ -15,7 +15,7 @@ from pyarrow import fs
 from support.readers import read_all, source
 from wincli.readers.files.file import Located, check_all
 from wincli.readers.files.listing import list_files
-from wincli.readers.merged_source import Share, join
+from wincli.readers.merged_source import SourceRange, merge
 from wincli.windowing.errors import InputError
 
 FORMS = ("csv", "csv.gz", "jsonl", "jsonl.gz", "parquet")
@@ -80,7 +80,7 @@ def test_a_file_that_changes_after_it_was_listed_is_not_read(
     with pytest.raises(InputError, match=message):
         opened.check_unchanged()
     with pytest.raises(InputError, match=message):
-        join([Share(opened)]).check_unchanged()
+        merge([SourceRange(opened)]).check_unchanged()
 
 
 @pytest.mark.parametrize("form", FORMS)

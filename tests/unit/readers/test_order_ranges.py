@@ -15,14 +15,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from wincli.cli.backfill.late_rows import is_settled
-from wincli.readers.merged_source import Share, count_behind, join
+from wincli.cli.backfill.late_rows import has_current_late_rows
+from wincli.readers.merged_source import SourceRange, count_before, merge
 from wincli.readers.open import open_source
 from wincli.readers.options import ReadOptions
 from wincli.readers.source import FileSource
 from wincli.windowing.engine.tasks.sizing import pack
 from wincli.windowing.errors import InputError
-from wincli.writers.state.unit_record import Loan, UnitRecord
+from wincli.writers.state.unit_record import BorrowedRows, UnitRecord
 
 
 def opened(*paths: Path, **options: Any) -> FileSource:
@@ -61,9 +61,9 @@ def test_shares_that_follow_each_other_hold_each_row_once(
         pq.write_table(log.cast(pa.schema([("t", pa.int64()), ("s", pa.string())])), path, row_group_size=group)
         source = opened(path)
         edges: list[pa.Table | None] = [None, *(bound(*each) for each in bounds), None]
-        shares = [join([Share(source, 0, after, before)]) for after, before in pairwise(edges)]
+        shares = [merge([SourceRange(source, 0, after, before)]) for after, before in pairwise(edges)]
         found = [read(share, "t", "s") for share in shares]
-        told = [count_behind(source, edges[1:-1], split) for split in source.splits] if bounds else []
+        told = [count_before(source, edges[1:-1], split) for split in source.splits] if bounds else []
     assert sorted(row for share in found for row in share) == sorted((i, *row) for i, row in enumerate(rows))
     for i, row in enumerate(rows):
         place = sum(not _is_behind(row, each) for each in bounds)
@@ -87,11 +87,11 @@ def test_shares_of_two_inputs_are_one_source(tmp_path: Path) -> None:
     (tmp_path / "b.csv").write_text("t,u\n1,x\n5,y\n")
     (tmp_path / "a.csv").write_text("t,u,v\n4,z,0.5\n9,z,1.5\nodd,z,2.5\n", "utf-8")
     own, late = opened(tmp_path / "b.csv"), opened(tmp_path / "a.csv", schema=(("t", "int64"),))
-    joint = join([Share(own), Share(late, 1000, bound(1, names="t"), bound(5, names="t"))])
+    joint = merge([SourceRange(own), SourceRange(late, 1000, bound(1, names="t"), bound(5, names="t"))])
     assert [Path(file.path).name for file in joint.files] == ["b.csv", "a.csv"]
     assert joint.schema.names == ["t", "u", "v"]
     assert read(joint, "u", "v") == [(0, "x", None), (1, "y", None), (1000, "z", 0.5)]
-    lent, kept = joint.splits[-1], join([Share(late, 0, bound(5, names="t"))])
+    lent, kept = joint.splits[-1], merge([SourceRange(late, 0, bound(5, names="t"))])
     assert joint.read(lent, ["u"]).rejects is None
     unread = kept.read(kept.splits[0], ["u"]).rejects
     assert unread is not None
@@ -102,7 +102,7 @@ def test_shares_of_two_inputs_are_one_source(tmp_path: Path) -> None:
 
 def test_keys_come_as_dictionaries_also_where_they_order_the_rows(tmp_path: Path) -> None:
     pq.write_table(pa.table({"s": ["a", "b", "c"]}), tmp_path / "a.parquet")
-    share = join([Share(opened(tmp_path / "a.parquet"), 0, bound("b", names="s"))])
+    share = merge([SourceRange(opened(tmp_path / "a.parquet"), 0, bound("b", names="s"))])
     rows = share.read(share.splits[0], ["s"], ["s"]).rows
     assert (rows.schema.field("s").type, rows["s"].to_pylist()) == (pa.dictionary(pa.int32(), pa.string()), ["b", "c"])
 
@@ -111,7 +111,7 @@ def test_inputs_that_do_not_fit_together_are_told(tmp_path: Path) -> None:
     pq.write_table(pa.table({"s": ["a"]}), tmp_path / "a.parquet")
     pq.write_table(pa.table({"s": [True]}), tmp_path / "b.parquet")
     with pytest.raises(InputError, match="column 's' is"):
-        join([Share(opened(tmp_path / "a.parquet")), Share(opened(tmp_path / "b.parquet"))])
+        merge([SourceRange(opened(tmp_path / "a.parquet")), SourceRange(opened(tmp_path / "b.parquet"))])
 
 
 def test_a_unit_is_settled_while_those_that_took_its_rows_are_those_that_it_names() -> None:
@@ -119,14 +119,14 @@ def test_a_unit_is_settled_while_those_that_took_its_rows_are_those_that_it_name
         records: tuple[UnitRecord, ...] = ()
 
     def unit(n: int, lent: tuple[str, ...] = (), *lenders: str) -> UnitRecord:
-        loans = tuple(Loan(label, ()) for label in lenders)
+        loans = tuple(BorrowedRows(label, ()) for label in lenders)
         texts = ("", "", "")
         return UnitRecord(f"d{n}", n, None, None, None, (), (), (), *texts, {}, {}, "", None, {}, lent, loans)
 
     state: Any = Fake()
     state.records = (unit(1, (), "d3"), unit(2), unit(3, ("d1",)))
-    assert [is_settled(state, record) for record in state.records] == [True, True, True]
+    assert [has_current_late_rows(state, record) for record in state.records] == [True, True, True]
     state.records = (unit(1), unit(2, (), "d3"), unit(3, ("d1",)))
-    assert [is_settled(state, record) for record in state.records] == [True, True, False]
+    assert [has_current_late_rows(state, record) for record in state.records] == [True, True, False]
     state.records = (unit(1, (), "d3"), unit(2), unit(3))
-    assert not is_settled(state, state.records[2])
+    assert not has_current_late_rows(state, state.records[2])

@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from support.readers import column, read_all, source
-from wincli.readers.formats.split_rows import Request
+from wincli.readers.formats.split_rows import ReadRequest
 from wincli.readers.open import open_source
 from wincli.readers.options import ReadOptions
 from wincli.readers.schema.types import ColumnType
@@ -112,7 +112,7 @@ def test_texts_that_are_stored_plain_need_not_be_encoded(parquet: Any, options: 
     rows = 50_000
     texts = {"each its own": [f"key-{n:09}" for n in range(rows)], "few": [f"key-{n % 9:09}" for n in range(rows)]}
     opened = source(parquet(texts | {"number": range(rows)}, **options))
-    request = Request(tuple(texts), {name: ColumnType(pa.string()) for name in texts}, tuple(texts))
+    request = ReadRequest(tuple(texts), {name: ColumnType(pa.string()) for name in texts}, tuple(texts))
     read = opened.reader.read(opened.places[0], opened.splits[0], request).table
     assert read.cast(pa.schema([(name, pa.string()) for name in texts])).to_pydict() == texts
     encoded = [pa.types.is_dictionary(kind) for kind in read.schema.types]

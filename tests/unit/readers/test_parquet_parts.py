@@ -10,7 +10,7 @@ from pyarrow import fs
 
 from wincli.readers.open import open_source
 from wincli.readers.options import ReadOptions
-from wincli.writers.output.sink import KEPT, FileSink
+from wincli.writers.output.sink import SCRATCH, FileSink
 
 
 def here(function: object, items: object) -> object:
@@ -47,8 +47,8 @@ def test_what_is_kept_is_read_back_and_forgotten(tmp_path: Path) -> None:
     schema = pa.schema([pa.field("x", pa.int64())])
     sink = FileSink(fs.LocalFileSystem(), str(tmp_path), "out", "parquet", schema, schema)
     for rows in (pa.record_batch({"x": [1, 2], "s": ["a", None]}), pa.record_batch({"x": pa.array([], pa.int64())})):
-        sink.keep("piece", rows)
-        assert sink.kept("piece").equals(rows)
-    assert [path.name for path in (tmp_path / KEPT).iterdir()] == ["piece.arrow"]
-    sink.forget()
+        sink.write_scratch("piece", rows)
+        assert sink.read_scratch("piece").equals(rows)
+    assert [path.name for path in (tmp_path / SCRATCH).iterdir()] == ["piece.arrow"]
+    sink.drop_scratch()
     assert list(tmp_path.iterdir()) == []

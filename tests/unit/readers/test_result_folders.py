@@ -13,7 +13,7 @@ import pytest
 from support.readers import column, read_all, source
 from wincli.windowing.errors import DamagedError, InputError
 from wincli.windowing.ports import OWN, StreamInfo
-from wincli.windowing.support.checksum import sealed
+from wincli.windowing.support.checksum import seal
 
 STREAM = {"order": ["_at", "_pos", "window", "k"], "at": ["_at"]}
 
@@ -130,7 +130,7 @@ def test_a_manifest_that_does_not_read_is_named(tmp_path: Path, text: str) -> No
 def test_a_manifest_with_another_checksum_is_named(tmp_path: Path) -> None:
     out = result(tmp_path / "out", [1], [2])
     path = out / "_wincli/manifest.json"
-    path.write_text(json.dumps(sealed(json.loads(path.read_text()))))
+    path.write_text(json.dumps(seal(json.loads(path.read_text()))))
     assert column(source(out), "n") == [1, 2]
     path.write_text(path.read_text().replace('"_pos"', '"_qos"', 1))
     with pytest.raises(

@@ -17,7 +17,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from support.places import ROOT
-from wincli.cli.job.request import read_job
+from wincli.cli.job.request import parse_request
 from wincli.cli.job.stage_plans import plan_stages
 from wincli.readers.open import open_source
 from wincli.readers.options import ReadOptions, SchemaTypes, parse_schema
@@ -241,7 +241,7 @@ def test_every_window_that_needs_a_time_says_so(tmp_path: Path, args: tuple[str,
     window = dict(zip(args[::2], args[1::2], strict=True))
     flags_of = {"-w": "window", "--order-by": "order_by", "--event-time": "event_time"}
     given = {flags_of[flag]: (value,) if flag == "--order-by" else value for flag, value in window.items()}
-    asked = read_job({**given, "paths": [str(path), "out"]})
+    asked = parse_request({**given, "paths": [str(path), "out"]})
     with pytest.raises(ConfigError) as caught:
         plan_stages(asked, source(path))
     assert caught.value.what.startswith(error)
@@ -265,7 +265,7 @@ def test_an_input_without_rows_is_looked_at_in_vain(tmp_path: Path) -> None:
 def test_nothing_is_looked_at_where_no_error_is_raised(tmp_path: Path) -> None:
     path = put(tmp_path, "2026-11-22 10:00:05")
     code = (
-        "import sys; from wincli.cli.job.request import read_job; from wincli.cli.job.stage_plans import plan_stages\n"
+        "import sys; from wincli.cli.job.request import parse_request; from wincli.cli.job.stage_plans import plan_stages\n"
         "from wincli.readers.open import open_source; from wincli.readers.options import ReadOptions\n"
         f"asked = read_job({{'window': 'time(60)', 'paths': [{str(path)!r}, 'out']}})\n"
         "plan_stages(asked, open_source(asked.job.input, ReadOptions(), lambda f, items: [f(i) for i in items]))\n"

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from wincli.readers.formats.split_rows import Misfits
+from wincli.readers.formats.split_rows import TypeErrors
 from wincli.readers.open import open_source
 from wincli.readers.options import ReadOptions, parse_schema
 from wincli.readers.schema.types import ColumnType
@@ -97,7 +97,7 @@ def test_nanoseconds_are_told_without_pandas(tmp_path: Path) -> None:
 )
 def test_every_value_has_a_text(kind: pa.DataType, value: int, shown: str) -> None:
     numbers = pa.array([value], pa.int32() if pa.types.is_date(kind) else pa.int64())
-    misfit = Misfits("x", ColumnType(pa.bool_()), pa.chunked_array([numbers.cast(kind)]), np.array([True]))
+    misfit = TypeErrors("x", ColumnType(pa.bool_()), pa.chunked_array([numbers.cast(kind)]), np.array([True]))
     assert misfit.detail(0) == f"column x: {shown} is not a boolean"
 
 

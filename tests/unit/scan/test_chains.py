@@ -11,7 +11,7 @@ import pytest
 
 import wincli
 from support.in_memory_engine import MemorySource, run_in_memory
-from wincli.windowing.columns.sort_keys import words
+from wincli.windowing.columns.sort_keys import sort_keys
 from wincli.windowing.engine.tasks.task import STREAM
 from wincli.windowing.language.options import Options
 from wincli.windowing.language.parser import parse_aggregate, parse_window
@@ -80,7 +80,7 @@ def test_the_next_stage_reads_rows_and_marks_as_they_were_emitted(
     two = plan_of(second, stage, next_key, aggregates, stream=stream_of(one))
     parts = [stage.slice(low, high - low) for low, high in pairwise([0, 7, 7, stage.num_rows])]
     found = run_in_memory(two, MemorySource(parts, [[2], [], [5]], stream_of(one)), [1, 3], cuts_of(next_key), STREAM)
-    where = ["window_start", "window_end", *two.stamp_names]
+    where = ["window_start", "window_end", *two.stream_names]
     assert found.table.drop(where).equals(wanted.drop(["window_start", "window_end", "_at", "_pos"]))
     assert found.counts.rows_in == rows.num_rows
     assert found.counts.balanced
@@ -145,7 +145,7 @@ def test_several_results_stay_one_after_the_other() -> None:
 
 def test_zeros_of_both_signs_tie_among_nulls_too() -> None:
     for first, second in ((0.0, -0.0), (-0.0, 0.0)):
-        assert words(pa.array([first, second, None])).tolist() == [0, 0, 2**63 - 1]
+        assert sort_keys(pa.array([first, second, None])).tolist() == [0, 0, 2**63 - 1]
 
 
 def empty_of(window: str, key: list[str]) -> str:

@@ -16,14 +16,14 @@ from hypothesis import strategies as st
 from support.in_memory_engine import MemorySink, MemorySource, Result, run_in_memory
 from unit.engine.test_kinds import Asked, as_files, difference, logs, same
 from unit.segments.test_segments import sliced
-from wincli.windowing.engine.exchange.sampling import rows_together
-from wincli.windowing.engine.tasks.task import Work
+from wincli.windowing.engine.exchange.sampling import reduction_factor
+from wincli.windowing.engine.tasks.task import TaskContext
 from wincli.windowing.errors import DataError
 from wincli.windowing.language.options import Options
 from wincli.windowing.language.parser import parse_aggregate, parse_window
 from wincli.windowing.planning.plan import Plan, make_plan
 from wincli.windowing.ports import Split
-from wincli.windowing.scan.preaggregate import can_be_combined, combine, combined_plan
+from wincli.windowing.scan.preaggregate import can_preaggregate, preaggregate, preaggregated_plan
 from wincli.windowing.sequences.sequence import build
 
 T = ["t"]
@@ -89,7 +89,7 @@ def test_combined_or_not(data: st.DataObject, table: pa.Table, asked: Asked, key
     calls = data.draw(st.lists(st.sampled_from(CALLS), unique=True, min_size=1, max_size=8))
     options = asked[2] | {"at_end": data.draw(st.sampled_from(["flush", "drop"]))}
     plan = planned(table, (asked[0], asked[1], options), ["k"] if keyed else [], calls)
-    assert can_be_combined(plan, table.schema)
+    assert can_preaggregate(plan, table.schema)
     whole, combined = both(data, plan, table, rows)
     assert same(combined.table, whole.table), difference(combined.table, whole.table)
     assert combined.counts == whole.counts
@@ -111,8 +111,8 @@ def test_rows_of_a_key_and_a_cell_go_as_one() -> None:
     })  # fmt: skip
     plan = planned(table, ("time(4)", T, {}), ["k"], ["sum(x)", "mean(i)", "max(x)"])
     (batch,) = table.to_batches()
-    then = combined_plan(plan)
-    rows = combine(plan, then, build(batch, np.arange(5), plan.key, plan.sort, plan.values))
+    then = preaggregated_plan(plan)
+    rows = preaggregate(plan, then, build(batch, np.arange(5), plan.key, plan.sort, plan.values))
     assert rows.bounds.tolist() == [0, 2, 3]
     assert rows.pos.tolist() == [0, 3, 4]
     assert rows.rows.schema.names == list(then.values)
@@ -140,7 +140,9 @@ def test_how_many_rows_go_as_one_is_seen_in_the_middle() -> None:
     source = Plain([table], [[3, 8]])
     for asked, key, wanted in ((WINDOWS[1], ["k"], 4 / 3), (("count(3)", T, {}), [], 1.0)):
         plan = planned(table, asked, key, ["count()"])
-        assert rows_together(Work(plan, source, MemorySink(), "none"), lambda: pytest.fail("no Spark")) == wanted
+        assert (
+            reduction_factor(TaskContext(plan, source, MemorySink(), "none"), lambda: pytest.fail("no Spark")) == wanted
+        )
 
 
 def test_what_overflows_overflows_still() -> None:
@@ -176,7 +178,7 @@ def test_what_asks_for_rows_gets_them(asked: Asked, calls: list[str]) -> None:
     columns = {"t": pa.timestamp("s"), "a": pa.int32(), "x": pa.float64(), "u": pa.string(), "k": pa.string()}
     schema = pa.schema([*columns.items(), ("wide", pa.decimal256(70, 2))])
     key = ["k"] if "partitioned" in asked[0] else []
-    assert not can_be_combined(planned(schema.empty_table(), asked, key, calls), schema)
+    assert not can_preaggregate(planned(schema.empty_table(), asked, key, calls), schema)
 
 
 def test_names_of_the_input_are_left_alone() -> None:

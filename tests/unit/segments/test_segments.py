@@ -15,14 +15,14 @@ from hypothesis import strategies as st
 from support.in_memory_engine import MemorySink, MemorySource, in_one_pass, in_two_passes, run_in_memory
 from unit.engine.test_incremental_runs import MORE
 from unit.engine.test_kinds import AGGREGATES, WINDOWS, Asked, as_files, difference, logs, same, what_comes_out
-from wincli.windowing.engine.exchange.range_cuts import PLACE, Cuts, Samples, cut_points
+from wincli.windowing.engine.exchange.range_cuts import PLACE, Samples, SliceBounds, choose_bounds
 from wincli.windowing.engine.tasks.sizing import Chunk
-from wincli.windowing.engine.tasks.task import Work
+from wincli.windowing.engine.tasks.task import TaskContext
 from wincli.windowing.language.options import Options
 from wincli.windowing.language.parser import parse_aggregate, parse_window
 from wincli.windowing.planning.plan import Plan, make_plan, stream_of
 from wincli.windowing.segments import summary
-from wincli.windowing.segments.delta_chains import chains, end_of, follow
+from wincli.windowing.segments.delta_chains import delta_transitions, exit_for, run_through
 
 T, ARRIVAL = ["t"], "arrival"
 TUMBLING: list[Asked] = [
@@ -46,14 +46,14 @@ TUMBLING: list[Asked] = [
 ]
 
 
-def sliced(plan: Plan, table: pa.Table, rows: int, weights: Sequence[int] | None = None) -> Cuts | None:
+def sliced(plan: Plan, table: pa.Table, rows: int, weights: Sequence[int] | None = None) -> SliceBounds | None:
     """Cuts after each so many rows of the total order, where they may be; with ``weights`` anywhere, as many."""
     names = list(dict.fromkeys([*plan.key, *plan.sort]))
     sample = table.select(names) if names else pa.table({})
     columns = [*sample.columns, pa.array(range(len(table)), pa.int64())]
     weigh = np.ones(len(table)) if weights is None else np.array(weights, np.float64) + 0.01
     samples = Samples(pa.Table.from_arrays(columns, names=[*names, PLACE]), weigh)
-    return cut_points(samples, plan.key, max(1, -(-len(table) // rows)), summary.can_be_cut(plan))
+    return choose_bounds(samples, plan.key, max(1, -(-len(table) // rows)), summary.can_be_cut(plan))
 
 
 def planned(table: pa.Table, window: str, key: list[str], order_by: list[str] | str, options: dict[str, Any]) -> Plan:
@@ -124,7 +124,7 @@ def test_rows_out_of_order_are_not_taken_as_they_stand() -> None:
     plan = make_plan(parse_window("delta(t, 1)"), rising.schema, [], T)
     for table, expected in ((rising, True), (falling, False)):
         for cuts in ([1], [2], [3], []):
-            work = Work(plan, source := MemorySource([table], [cuts]), MemorySink(), "none")
+            work = TaskContext(plan, source := MemorySource([table], [cuts]), MemorySink(), "none")
             chunks = [Chunk(i, split.base, (split,)) for i, split in enumerate(source.splits)]
             assert (in_two_passes(work, chunks) is not None) == expected
             assert (in_one_pass(work, chunks) is not None) == expected
@@ -134,7 +134,7 @@ def test_a_chunk_of_a_task_that_was_tried_again_is_missed() -> None:
     """Its second try finds no chunk that is left. Nothing that was written counts."""
     table = pa.table({"t": range(40)})
     plan = make_plan(parse_window("delta(t, 5)"), table.schema, [], T)
-    work = Work(plan, source := MemorySource([table], [[10, 20, 30]]), sink := MemorySink(), "none")
+    work = TaskContext(plan, source := MemorySource([table], [[10, 20, 30]]), sink := MemorySink(), "none")
     chunks = [Chunk(i, split.base, (split,)) for i, split in enumerate(source.splits)]
 
     def killed(_: str, do: Callable[[Any], Any], items: Sequence[Any]) -> list[Any]:
@@ -191,21 +191,21 @@ def test_chains_end_as_a_loop_does(numbers: list[int], start: int, amount: int, 
     """Whatever start value comes in; where the branches are too many, it says that it does not know."""
     values = np.array(sorted(numbers) if rising else numbers, np.int64).view(np.uint64) + np.uint64(100)
     with mock.patch("wincli.windowing.segments.delta_chains.MOST_BRANCHES", most):
-        found = chains(values, np.uint64(amount), False)
+        found = delta_transitions(values, np.uint64(amount), False)
     expected: tuple[int, int, Any] = (0, -1, start + 100)
     for i, value in enumerate(values.tolist()):
         if value - expected[2] > amount:
             expected = (expected[0] + 1, i, value)
-    end = end_of(found, np.uint64(start + 100))
-    told = follow(values, np.uint64(start + 100), np.uint64(amount), rising)
+    end = exit_for(found, np.uint64(start + 100))
+    told = run_through(values, np.uint64(start + 100), np.uint64(amount), rising)
     assert (told.starts, told.last, int(told.value)) == expected
     if end is None:
-        assert not found.whole
+        assert not found.is_complete
     else:
         assert (end.starts, end.last, int(end.value)) == expected
     assert len(found.limit) <= most
     if rising and start + 100 <= int(values[0]):
-        few = end_of(chains(values, np.uint64(amount), True), np.uint64(start + 100))
+        few = exit_for(delta_transitions(values, np.uint64(amount), True), np.uint64(start + 100))
         assert few is not None
         assert (few.starts, few.last, int(few.value)) == expected
 
@@ -215,13 +215,15 @@ def test_chains_of_rising_values_end_as_a_loop_does(gaps: list[int], amount: int
     """Some meet soon, those of equal gaps never, and next starts are near or far."""
     values = np.cumsum([100, *gaps]).astype(np.uint64)
     with mock.patch("wincli.windowing.segments.delta_chains.MOST_BRANCHES", most):
-        found = chains(values, np.uint64(amount), True)
+        found = delta_transitions(values, np.uint64(amount), True)
     for start in range(98 - amount, 101):
-        end, told = end_of(found, np.uint64(start)), follow(values, np.uint64(start), np.uint64(amount), True)
-        assert end == told or (end is None and not found.whole)
-    behind = follow(values, values[0], np.uint64(amount), True)
+        end, told = exit_for(found, np.uint64(start)), run_through(values, np.uint64(start), np.uint64(amount), True)
+        assert end == told or (end is None and not found.is_complete)
+    behind = run_through(values, values[0], np.uint64(amount), True)
     assert (
-        found.fresh == follow(values, None, np.uint64(amount), True) == follow(values, None, np.uint64(amount), False)
+        found.fresh
+        == run_through(values, None, np.uint64(amount), True)
+        == run_through(values, None, np.uint64(amount), False)
     )
     assert (found.fresh.starts, found.fresh.last) == (behind.starts + 1, max(behind.last, 0))
     assert found.fresh.value == values[found.fresh.last]

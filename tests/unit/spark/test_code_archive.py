@@ -21,8 +21,8 @@ import pytest
 from wincli.windowing.spark.setup import Setup, worker_environment
 from wincli.windowing.spark.workers.code_archive import FOLDER, ORDERS, ship
 from wincli.windowing.spark.workers.daemon import obey
-from wincli.windowing.spark.workers.environment import ORDERED
-from wincli.windowing.spark.workers.no_pandas import BARE
+from wincli.windowing.spark.workers.environment import WORKER_CALLS
+from wincli.windowing.spark.workers.no_pandas import NO_PANDAS
 
 KERNEL = """
 from wincli.windowing.support.jit import kernel
@@ -161,10 +161,10 @@ def test_orders_are_obeyed_and_their_failure_is_left_to_tasks(tmp_path: Path) ->
 
 
 def test_workers_elsewhere_see_our_code_first_and_then_what_the_user_asked_for(tmp_path: Path) -> None:
-    bare, whole = (Setup("yarn", {}, environ, tmp_path, ()) for environ in ({BARE: "1"}, {}))
-    ours = {"PYTHONPATH": FOLDER, ORDERED: f"{FOLDER}/{ORDERS}"}
+    bare, whole = (Setup("yarn", {}, environ, tmp_path, ()) for environ in ({NO_PANDAS: "1"}, {}))
+    ours = {"PYTHONPATH": FOLDER, WORKER_CALLS: f"{FOLDER}/{ORDERS}"}
     assert worker_environment(whole, {}) == ours
     assert worker_environment(bare, {"PYTHONPATH": "/a:/b", "MY": "1"}) == ours | {
         "PYTHONPATH": f"{FOLDER}:/a:/b",
-        BARE: "1",
+        NO_PANDAS: "1",
     }

@@ -14,16 +14,16 @@ from pathlib import Path
 import psutil
 import pytest
 
-from wincli.windowing.spark.workers.environment import LOCK, SEED
-from wincli.windowing.spark.workers.fork_server import ask, may_seed
+from wincli.windowing.spark.workers.environment import FORK_SERVER, LOCK
+from wincli.windowing.spark.workers.fork_server import may_fork, take_over_daemon
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="there are seeds on Linux alone")
 
 _DRIVER = """
 import sys
 from pathlib import Path
-from wincli.windowing.spark.workers.fork_server import plant
-seed = plant(Path(sys.argv[1]))
+from wincli.windowing.spark.workers.fork_server import start_fork_server
+seed = start_fork_server(Path(sys.argv[1]))
 if seed is not None:
     seed.do(Path.touch, Path(sys.argv[1] + ".told"))
 print(seed and seed.pid, flush=True)
@@ -72,7 +72,7 @@ def test_a_seed_becomes_the_daemon_of_the_one_that_asks(started: Start, tmp_path
         "-m",
         "wincli.windowing.spark.workers.daemon",
         "pyspark.worker",
-        **{SEED: str(place), LOCK: str(lock), "MY": "1"},
+        **{FORK_SERVER: str(place), LOCK: str(lock), "MY": "1"},
     )
     listening = port(daemon)
     assert [each.laddr.port for each in seed.net_connections("tcp4")] == [listening]
@@ -87,9 +87,9 @@ def test_a_seed_becomes_the_daemon_of_the_one_that_asks(started: Start, tmp_path
 def test_a_second_daemon_loads_for_itself(started: Start, tmp_path: Path) -> None:
     place = tmp_path / "seed"
     seed = planted(started("-c", _DRIVER, str(place)))
-    first = started("-m", "wincli.windowing.spark.workers.daemon", "pyspark.worker", **{SEED: str(place)})
+    first = started("-m", "wincli.windowing.spark.workers.daemon", "pyspark.worker", **{FORK_SERVER: str(place)})
     assert port(first) in [each.laddr.port for each in seed.net_connections("tcp4")]
-    second = started("-m", "wincli.windowing.spark.workers.daemon", "pyspark.worker", **{SEED: str(place)})
+    second = started("-m", "wincli.windowing.spark.workers.daemon", "pyspark.worker", **{FORK_SERVER: str(place)})
     assert port(second) in [each.laddr.port for each in psutil.Process(second.pid).net_connections("tcp4")]
 
 
@@ -99,7 +99,7 @@ def test_a_seed_ends_with_its_driver(started: Start, tmp_path: Path) -> None:
     driver.kill()
     driver.wait()
     assert psutil.wait_procs([seed], timeout=30)[1] == []
-    assert not ask(str(tmp_path / "seed"))
+    assert not take_over_daemon(str(tmp_path / "seed"))
 
 
 def test_a_driver_that_needs_no_worker_ends_its_seed(started: Start, tmp_path: Path) -> None:
@@ -112,11 +112,11 @@ def test_a_driver_that_needs_no_worker_ends_its_seed(started: Start, tmp_path: P
 def test_there_is_no_seed_where_a_socket_cannot_have_that_name(started: Start, tmp_path: Path) -> None:
     driver = started("-c", _DRIVER, str(tmp_path / ("long" * 50)))
     assert driver.communicate(timeout=30) == (b"None\n", b"")
-    assert not ask(str(tmp_path / ("long" * 50)))
+    assert not take_over_daemon(str(tmp_path / ("long" * 50)))
 
 
 def test_workers_the_user_has_a_say_in_are_no_forks_of_the_driver() -> None:
-    assert may_seed({"spark.driver.memory": "2g"})
-    assert not may_seed({"spark.executorEnv.LD_PRELOAD": "x.so"})
-    assert not may_seed({"spark.pyspark.python": "python3.13"})
-    assert not may_seed({"spark.python.worker.reuse": "false"})
+    assert may_fork({"spark.driver.memory": "2g"})
+    assert not may_fork({"spark.executorEnv.LD_PRELOAD": "x.so"})
+    assert not may_fork({"spark.pyspark.python": "python3.13"})
+    assert not may_fork({"spark.python.worker.reuse": "false"})

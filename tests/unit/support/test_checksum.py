@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from wincli.windowing.support.checksum import CHECKSUM, Checked, checksum, read_object, sealed, unsealed
+from wincli.windowing.support.checksum import CHECKSUM, Checked, checksum, read_object, seal, unseal
 
 PLAIN = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=5),
@@ -45,19 +45,19 @@ def test_a_file_written_piece_by_piece_has_that_of_the_whole(pieces: list[bytes]
 @given(OBJECTS)
 def test_a_sealed_object_reads_back_from_any_layout(told: dict[str, Any]) -> None:
     for layout in ({"indent": 2}, {"sort_keys": True}, {"ensure_ascii": False}):
-        assert unsealed(read_object(json.dumps(sealed(told), **layout).encode("utf-8", "surrogatepass"))) == told
-    assert list(sealed(told))[-1] == CHECKSUM
-    assert unsealed(told) == told
+        assert unseal(read_object(json.dumps(seal(told), **layout).encode("utf-8", "surrogatepass"))) == told
+    assert list(seal(told))[-1] == CHECKSUM
+    assert unseal(told) == told
 
 
 @given(OBJECTS, OBJECTS)
 def test_another_object_does_not_pass_for_it(told: dict[str, Any], other: dict[str, Any]) -> None:
-    changed = {**other, CHECKSUM: sealed(told)[CHECKSUM]}
+    changed = {**other, CHECKSUM: seal(told)[CHECKSUM]}
     if json.dumps(told, sort_keys=True) == json.dumps(other, sort_keys=True):
-        assert unsealed(changed) == told
+        assert unseal(changed) == told
     else:
         with pytest.raises(ValueError, match="its checksum is of other content"):
-            unsealed(changed)
+            unseal(changed)
 
 
 @pytest.mark.parametrize("text", ["", "{", "[]", "3", "null", '"x"', "[" * 100_000, b"\xff", b"\0\0"], ids=range(9))

@@ -118,7 +118,7 @@ def test_a_setting_that_does_not_read_is_told_without_its_value() -> None:
 def test_a_job_file_with_settings_that_do_not_read_is_told_without_them(tmp_path: Path, said: str) -> None:
     (tmp_path / "job.yaml").write_text(f"window: count(2)\ninput: a\noutput: b\nspark_conf: {said}\n")
     file = read_job_file(str(tmp_path / "job.yaml"))
-    assert "not the text ***" in str(file.mistakes[0].error) or "not binary ***" in str(file.mistakes[0].error)
+    assert "not the text ***" in str(file.problems[0].error) or "not binary ***" in str(file.problems[0].error)
 
 
 def test_a_recorded_path_gets_its_secrets_from_what_a_run_names() -> None:

@@ -13,7 +13,7 @@ import pytest
 from unit.writers.test_journal import outs, put_in_store, settled, stop, stopping, store
 from unit.writers.test_state_units import ME, held, names, put, tree, value_of
 from wincli.windowing.errors import ConfigError, DamagedError, OutputError
-from wincli.windowing.support.checksum import sealed
+from wincli.windowing.support.checksum import seal
 from wincli.writers.folders import atomic_swap, object_store, place
 from wincli.writers.folders.lock import Lock, Owner, hold_lock, is_dead, read_owner
 from wincli.writers.output.output import open_output
@@ -40,7 +40,7 @@ DAMAGES: dict[str, Callable[[bytes], bytes]] = {
     "no object": lambda _: b"[]",
     "nothing in it": lambda _: b"{}",
     "nested": lambda _: b"[" * 100_000,
-    "of another kind": lambda _: json.dumps(sealed({"label": 1, "run": [], "keep": "x", "outputs": 3})).encode(),
+    "of another kind": lambda _: json.dumps(seal({"label": 1, "run": [], "keep": "x", "outputs": 3})).encode(),
     **{f"bit {bit}": flipped(bit) for bit in range(0, 1200, 149)},
 }
 
@@ -60,7 +60,7 @@ def stop_before_state(monkeypatch: pytest.MonkeyPatch, folder: Path) -> None:
 def stop_at_the_end(monkeypatch: pytest.MonkeyPatch, folder: Path) -> None:
     """The same, and stop when all is in place, before anything is deleted."""
     with monkeypatch.context() as patch:
-        patch.setattr(journal, "finish", stopping)
+        patch.setattr(journal, "complete", stopping)
         with pytest.raises(KeyboardInterrupt):
             put(folder / "state", 2, outs(folder))
 
@@ -171,7 +171,7 @@ def test_a_journal_without_a_checksum_reads(tmp_path: Path, monkeypatch: pytest.
 def test_a_damaged_note_of_what_was_under_way_is_told_and_dropped(tmp_path: Path, how: str) -> None:
     root = tmp_path / "state"
     put(root, 1, outs(tmp_path))
-    (root / ".running.json").write_text(json.dumps(sealed({"unit": "u1", "outputs": [{"shown": "a", "path": "/a"}]})))
+    (root / ".running.json").write_text(json.dumps(seal({"unit": "u1", "outputs": [{"shown": "a", "path": "/a"}]})))
     if how in {f"bit {bit}" for bit in range(0, 1200, 149)} and int(how[4:]) > 600:
         how = "cut"
     spoil(root / ".running.json", how)

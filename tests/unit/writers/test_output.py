@@ -111,14 +111,14 @@ def test_parts_can_be_given_up(tmp_path: Path, stage: str | None) -> None:
     """Those of which nobody has been told, too, but no rejects and no part of another stage."""
     with open_output(str(tmp_path / "out"), "error", [], OWNER) as output:
         last = output.sink("parquet", SCHEMA, REJECTS)
-        sink = last if stage is None else last.between(stage)
+        sink = last if stage is None else last.for_next_stage(stage)
         sink.discard()
-        other = last.between("two").write_part(0, [rows(0)])
+        other = last.for_next_stage("two").write_part(0, [rows(0)])
         sink.write_part(0, [rows(1)])
         sink.write_part(1, [rows(2)])
         rejects = [sink.write_rejects(0, pa.table({"reason": ["late"], "line": [7], "row": [{"user": "ann"}]}))]
         sink.discard()
-        last.between("two").delete_between()
+        last.for_next_stage("two").delete_intermediate()
         parts = [last.write_part(2, [rows(3)])]
         output.commit(manifest(parts, rejects))
     assert other.rows == 1

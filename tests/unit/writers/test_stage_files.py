@@ -24,7 +24,7 @@ from support.places import ROOT
 from wincli.windowing.errors import DamagedError, OutputError
 from wincli.windowing.ports import Part
 from wincli.windowing.support.checksum import Checked
-from wincli.writers.state.stage_files import StageFiles, same_tables
+from wincli.writers.state.stage_files import ParquetStateFiles, same_tables
 
 TYPES: list[tuple[pa.DataType, object]] = [
     (pa.null(), None),
@@ -56,8 +56,8 @@ TYPES: list[tuple[pa.DataType, object]] = [
 ]
 
 
-def files(folder: Path) -> StageFiles:
-    return StageFiles(str(folder), "state/d1/s")
+def files(folder: Path) -> ParquetStateFiles:
+    return ParquetStateFiles(str(folder), "state/d1/s")
 
 
 @pytest.mark.parametrize(("kind", "value"), TYPES, ids=lambda told: str(told) if isinstance(told, pa.DataType) else "")
@@ -158,7 +158,7 @@ def test_a_damaged_file_is_named(tmp_path: Path, content: bytes | None) -> None:
 # What the record of the unit says
 
 
-def recorded(folder: Path) -> tuple[StageFiles, list[Part]]:
+def recorded(folder: Path) -> tuple[ParquetStateFiles, list[Part]]:
     """A stage as a finished unit has it: rows, keys and a position, with their parts."""
     stage = files(folder)
     rows = pa.table({"n": list(range(1000)), "__pos": list(range(1000))})
@@ -167,7 +167,7 @@ def recorded(folder: Path) -> tuple[StageFiles, list[Part]]:
     return replace(stage, recorded=tuple(parts)), parts
 
 
-def read_all(stage: StageFiles) -> None:
+def read_all(stage: ParquetStateFiles) -> None:
     for kind in ("rows", "keys"):
         for part in stage.parts(kind):  # type: ignore[arg-type]
             stage.read_part(part)
@@ -227,7 +227,7 @@ def test_files_that_are_not_those_of_the_record_are_named(
     if not has_checksums:
         stage = replace(stage, recorded=tuple(replace(part, checksum=None) for part in parts))
     spoil(tmp_path / name)
-    for look in (read_all, StageFiles.check):
+    for look in (read_all, ParquetStateFiles.check):
         with pytest.raises(DamagedError, match=f"^state/d1/s/{said}"):
             look(stage)
 

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pytest
 
 from wincli.windowing.errors import ConfigError, InputError, OutputError
-from wincli.windowing.support.checksum import sealed
+from wincli.windowing.support.checksum import seal
 from wincli.writers.folders.lock import Owner
 from wincli.writers.output.output import Output, open_output
 from wincli.writers.state.journal import commit_together
@@ -286,7 +286,7 @@ def test_the_last_error_stays_until_that_unit_is_done(tmp_path: Path) -> None:
         state.fail("u1", "the disk is full", "2026-11-08T03:00:00+00:00")
         run_unit(state, 0)
         told = {"when": "2026-11-08T03:00:00+00:00", "unit": "u1", "message": "the disk is full"}
-        assert json.loads((root / ".last-error.json").read_text()) == sealed(told)
+        assert json.loads((root / ".last-error.json").read_text()) == seal(told)
         run_unit(state, 1, ordinal=1)
     assert names(root) == [".wincli-state", "u0", "u1"]
 

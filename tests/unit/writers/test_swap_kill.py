@@ -149,7 +149,7 @@ def test_killed_while_writing_the_first_result(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("complete", [True, False])
 def test_a_swap_killed_between_its_two_renames_goes_on_or_back(tmp_path: Path, complete: bool) -> None:
-    from wincli.writers.folders.atomic_swap import tidy
+    from wincli.writers.folders.atomic_swap import remove_leftovers
     from wincli.writers.folders.place import locate
 
     place = locate(str(tmp_path / "out"))
@@ -159,6 +159,6 @@ def test_a_swap_killed_between_its_two_renames_goes_on_or_back(tmp_path: Path, c
         (folder / name).write_text("")
     if complete:
         (new / "_SUCCESS").write_text("")
-    tidy(place)
+    remove_leftovers(place)
     assert [path.name for path in tmp_path.iterdir()] == ["out"]
     assert (tmp_path / "out" / ("2" if complete else "1")).exists()

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from wincli.windowing.errors import ConfigError, DamagedError
 from wincli.windowing.ports import InputFile, Part
 from wincli.windowing.support.checksum import checksum
-from wincli.writers.state.unit_record import Loan, OpenWindows, StageRecord, UnitRecord, WrittenOutput
+from wincli.writers.state.unit_record import BorrowedRows, OpenWindows, StageRecord, UnitRecord, WrittenOutput
 
 TEXT = st.text(max_size=8)
 PLAIN = st.recursive(
@@ -54,7 +54,7 @@ RECORDS = st.builds(
     MAYBE,
     OBJECTS,
     st.lists(TEXT, max_size=2).map(tuple),
-    st.lists(st.builds(Loan, TEXT, FILES), max_size=2).map(tuple),
+    st.lists(st.builds(BorrowedRows, TEXT, FILES), max_size=2).map(tuple),
 )
 
 
@@ -79,7 +79,7 @@ def test_its_text_is_readable_and_in_a_fixed_order() -> None:
     files, outputs = (InputFile("in/a.csv", 3, None),), (WrittenOutput("out", "/home/ann/out"),)
     record = UnitRecord(
         "d2", 2, "a", "b", "d1", files, outputs, (stage,), "0f", "t0", "t1", {"scan": 1.5}, {"wincli": None},
-        "0e", "0d", {"keep": 10}, ("d1",), (Loan("d3", files),),
+        "0e", "0d", {"keep": 10}, ("d1",), (BorrowedRows("d3", files),),
     )  # fmt: skip
     told = json.loads(record.to_json())
     assert told.pop("checksum") == checksum(json.dumps(told, sort_keys=True, separators=(",", ":")).encode())

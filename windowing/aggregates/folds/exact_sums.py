@@ -66,7 +66,7 @@ def nearest_of(total: float, rest: float, lost: float) -> tuple[float, float, bo
         return nearest, lack, np.isfinite(nearest)
     room = 2.0 * lost + _TINY * abs(rest)
     low = total + (rest - room)
-    lack = _marked(lack) if room <= _SMALL * abs(nearest) else np.inf
+    lack = _with_odd_last_bit(lack) if room <= _SMALL * abs(nearest) else np.inf
     return nearest, lack, low == total + (rest + room) and np.isfinite(low)
 
 
@@ -78,7 +78,7 @@ def is_whole(lack: float) -> bool:
 
 
 @kernel
-def _marked(lack: float) -> float:
+def _with_odd_last_bit(lack: float) -> float:
     """The same with 1 for its last bit."""
     odd: float = np.int64(np.float64(lack).view(np.int64) | 1).view(np.float64)
     return odd

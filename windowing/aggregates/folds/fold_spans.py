@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ...columns.arrays import Ints, Mask
-from ...panes.membership import Lives, edge_rows, sizes
+from ...panes.membership import Memberships, edge_rows, sizes
 from ...support.jit import kernel
 from .inputs import Ranked
 from .values import frozen
@@ -36,31 +36,31 @@ class Spans:
 
 def spans_of(ranked: Ranked) -> Spans:
     """Return the panes without holes, and which the others are."""
-    if isinstance(ranked.contents, Lives):
-        return _life_spans(ranked.contents, ranked)
-    lo, hi, base = ranked.contents.lo, ranked.contents.hi, ranked.contents.base
+    if isinstance(ranked.membership, Memberships):
+        return _membership_spans(ranked.membership, ranked)
+    lo, hi, base = ranked.membership.lo, ranked.membership.hi, ranked.membership.base
     if ranked.rank is None:
-        return Spans(lo, hi, base, None, ranked.before, None, _NONE)
+        return Spans(lo, hi, base, None, ranked.valid_before, None, _NONE)
     base, is_holed = _range_spans(lo, hi, ranks_of(ranked))
     holed = np.flatnonzero(is_holed)
     if not len(holed):
-        return Spans(lo, hi, frozen(base), None, ranked.before, None, _NONE)
+        return Spans(lo, hi, frozen(base), None, ranked.valid_before, None, _NONE)
     panes = np.flatnonzero(~is_holed)
     lo, hi, base = (frozen(places[panes]) for places in (lo, hi, base))
-    return Spans(lo, hi, base, panes, ranked.before, None, holed)
+    return Spans(lo, hi, base, panes, ranked.valid_before, None, holed)
 
 
 def ranks_of(ranked: Ranked) -> Ints:
     """Return the rank of each entry, int64 (E,)."""
-    contents = ranked.contents
+    contents = ranked.membership
     if ranked.rank is not None:
         ranks: Ints = frozen(ranked.rank if ranked.row is None else ranked.rank[ranked.row])
         return ranks
-    assert isinstance(contents, Lives)  # of ranges, `Ranges.base` says it
+    assert isinstance(contents, Memberships)  # of ranges, `Ranges.base` says it
     return np.arange(len(contents.row)) - np.repeat(contents.first_entry[:-1], np.diff(contents.first_entry))
 
 
-def _life_spans(lives: Lives, ranked: Ranked) -> Spans:
+def _membership_spans(lives: Memberships, ranked: Ranked) -> Spans:
     """A row is one place here, however many entries it has."""
     rank = ranks_of(ranked)
     is_row = np.append(True, rank[1:] != rank[:-1])[: len(rank)]
@@ -74,7 +74,7 @@ def _life_spans(lives: Lives, ranked: Ranked) -> Spans:
     hi, base = np.where(first < 0, lo, place[last] + 1), lo - rank[first]
     order = np.lexsort([hi, _pivots(lo, hi, base)])
     lo, hi, base = (frozen(places[order]) for places in (lo, hi, base))
-    return Spans(lo, hi, base, panes[order], *_of_rows(ranked.before, is_row), np.flatnonzero(is_holed))
+    return Spans(lo, hi, base, panes[order], *_of_rows(ranked.valid_before, is_row), np.flatnonzero(is_holed))
 
 
 def _of_rows(before: Ints, is_row: Mask) -> tuple[Ints, Ints | None]:

@@ -70,14 +70,14 @@ def answer(rule: int, state: State) -> tuple[float, float]:
 
 
 @_inlined
-def keep(states: Floats, k: int, state: State) -> None:
+def store_state(states: Floats, k: int, state: State) -> None:
     """Write row ``k``."""
     for c in range(5):
         states[k, c] = state[c]
 
 
 @_inlined
-def kept(states: Floats, k: int) -> State:
+def load_state(states: Floats, k: int) -> State:
     """Read row ``k``."""
     return states[k, 0], states[k, 1], states[k, 2], states[k, 3], states[k, 4]
 

@@ -18,13 +18,13 @@ from typing import TypeAlias
 import numpy as np
 
 from ...columns.arrays import Ints
-from ...panes.membership import lives_of, take
+from ...panes.membership import memberships_of, take
 from ...support.jit import kernel
 from ..kernels.loops import Floats, longest
-from ..kernels.pane_deltas import Changes, changes_of
+from ..kernels.pane_deltas import PaneDeltas, pane_deltas
 from ..kernels.rank_tree import trie
 from .fold_spans import pivot_place, ranks_of, spans_of
-from .fold_states import NOTHING, State, answer, combined, keep, kept, leaf
+from .fold_states import NOTHING, State, answer, combined, leaf, load_state, store_state
 from .inputs import Ranked
 from .values import frozen
 
@@ -46,7 +46,7 @@ def fold(rule: int, high: Floats, low: Floats, ranked: Ranked) -> Answers:
     answers: Answers = _range_folds(rule, picked(high, spans.leaves), picked(low, spans.leaves), *places)
     if spans.panes is None:
         return answers
-    first, second = np.empty((2, len(ranked.contents)))
+    first, second = np.empty((2, len(ranked.membership)))
     first[spans.panes], second[spans.panes] = answers
     if len(spans.holed):
         first[spans.holed], second[spans.holed] = _holed_folds(rule, high, low, ranked, spans.holed)
@@ -74,12 +74,12 @@ def picked(half: Floats, leaves: Ints | None) -> Floats:
 
 def _holed_folds(rule: int, high: Floats, low: Floats, ranked: Ranked, panes: Ints) -> Answers:
     """Fold the panes that have holes."""
-    lives, before = lives_of(take(ranked.contents, panes)), ranked.before
+    lives, before = memberships_of(take(ranked.membership, panes)), ranked.valid_before
     leaves = lives.row
     if before.size:
         leaves = np.where(before[leaves] < before[leaves + 1], before[leaves], -1)
     rank, bounds = ranks_of(ranked)[lives.row], (frozen(lives.first_entry), frozen(lives.first_pane))
-    answers: Answers = _tree_folds(rule, high, low, changes_of(lives), frozen(leaves), frozen(rank), *bounds)
+    answers: Answers = _tree_folds(rule, high, low, pane_deltas(lives), frozen(leaves), frozen(rank), *bounds)
     return answers
 
 
@@ -89,7 +89,7 @@ def _range_folds(rule: int, high: Floats, low: Floats, lo: Ints, hi: Ints, base:
     first = np.empty(lo.size, np.float64)
     second = np.empty(lo.size, np.float64)
     back = np.empty((longest(lo, hi) + 1, 5), np.float64)  # row k: the state of the k leaves before the pivot
-    keep(back, 0, NOTHING)
+    store_state(back, 0, NOTHING)
     on = NOTHING  # of the leaves from the pivot to `reached`
     pivot = low_end = high_end = origin = 0  # it is the pivot from `low_end` on and before `high_end`
     middle = begun = reached = 0  # leaves: of the pivot, the first in `back`, the end of those in `on`
@@ -109,15 +109,15 @@ def _range_folds(rule: int, high: Floats, low: Floats, lo: Ints, hi: Ints, base:
             begun = reached = middle
             on = NOTHING
         if begin < begun:
-            state = kept(back, middle - begun)
+            state = load_state(back, middle - begun)
             for i in range(begun - 1, begin - 1, -1):
                 state = combined(rule, leaf(rule, high, low, i), state)
-                keep(back, middle - i, state)
+                store_state(back, middle - i, state)
             begun = begin
         for i in range(reached, end):
             on = combined(rule, on, leaf(rule, high, low, i))
         reached = end
-        first[p], second[p] = answer(rule, combined(rule, kept(back, middle - begin), on))
+        first[p], second[p] = answer(rule, combined(rule, load_state(back, middle - begin), on))
     return first, second
 
 
@@ -126,7 +126,7 @@ def _tree_folds(
     rule: int,
     high: Floats,
     low: Floats,
-    changes: Changes,
+    changes: PaneDeltas,
     leaves: Ints,
     rank: Ints,
     first_entry: Ints,
@@ -142,22 +142,22 @@ def _tree_folds(
         tree[: up.size] = 0.0
         for p in range(first_pane[s], first_pane[s + 1]):
             if p > first_pane[s]:
-                for i in changes.gone[changes.gone_at[p] : changes.gone_at[p + 1]]:
+                for i in changes.removed[changes.removed_at[p] : changes.removed_at[p + 1]]:
                     if leaves[i] >= 0:
                         _hang(rule, tree, up, beside, node[i - begin], NOTHING)
-            for i in changes.come[changes.come_at[p] : changes.come_at[p + 1]]:
+            for i in changes.added[changes.added_at[p] : changes.added_at[p + 1]]:
                 if leaves[i] >= 0:
                     _hang(rule, tree, up, beside, node[i - begin], leaf(rule, high, low, leaves[i]))
-            first[p], second[p] = answer(rule, kept(tree, root))
+            first[p], second[p] = answer(rule, load_state(tree, root))
     return first, second
 
 
 @kernel
 def _hang(rule: int, tree: Floats, up: Ints, beside: Ints, node: int, state: State) -> None:
     """Put a leaf's state and those of all nodes above it."""
-    keep(tree, node, state)
+    store_state(tree, node, state)
     while up[node] >= 0:
-        other = kept(tree, beside[node])
+        other = load_state(tree, beside[node])
         state = combined(rule, state, other) if node < up[node] else combined(rule, other, state)
         node = up[node]
-        keep(tree, node, state)
+        store_state(tree, node, state)

@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from ...columns.arrays import Ints, Mask
 from ...errors import DataError
-from ...panes.membership import Contents, Lives, Ranges, part, sizes
+from ...panes.membership import Membership, Memberships, Ranges, part, sizes
 from .values import frozen
 
 T = TypeVar("T")
@@ -62,10 +62,10 @@ class Ranked:
     null; empty where all are.
     """
 
-    contents: Contents
+    membership: Membership
     rank: Ints | None = None
     row: Ints | None = None
-    before: Ints = field(default_factory=lambda: _NONE)
+    valid_before: Ints = field(default_factory=lambda: _NONE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,13 +83,13 @@ class Inputs:
     ranked: Ranked
     type: pa.DataType
     call: str
-    known: dict[str, Any]
+    cache: dict[str, Any]
 
-    def once(self, what: str, find: Callable[[], T]) -> T:
+    def cached(self, what: str, find: Callable[[], T]) -> T:
         """Return what is the same for all calls over these columns and panes, which the first that asks has found."""
-        if what not in self.known:
-            self.known[what] = find()
-        found: T = self.known[what]
+        if what not in self.cache:
+            self.cache[what] = find()
+        found: T = self.cache[what]
         return found
 
     def refuse_overflow(self, over: Mask) -> None:
@@ -107,16 +107,16 @@ class Dense:
     """
 
     columns: tuple[pa.Array, ...]
-    contents: Contents
+    membership: Membership
     sizes: Ints
-    kept: Ints | None
+    original_entries: Ints | None
     ranked: Ranked
 
     @property
     def ranges(self) -> Ranges:
         """The panes, which must be ranges, as they are once `written`."""
-        assert isinstance(self.contents, Ranges)
-        return self.contents
+        assert isinstance(self.membership, Ranges)
+        return self.membership
 
     @property
     def empty(self) -> Mask:
@@ -126,28 +126,28 @@ class Dense:
 
     def original(self, entries: Ints) -> Ints:
         """Return the original entries of entries of the dense columns; -1 stays -1."""
-        if self.kept is None or not len(self.kept):
+        if self.original_entries is None or not len(self.original_entries):
             return entries
-        return np.where(entries < 0, -1, self.kept[entries])
+        return np.where(entries < 0, -1, self.original_entries[entries])
 
 
-def own(contents: Contents) -> Contents:
+def entries_of(contents: Membership) -> Membership:
     """Return panes over a column that holds a value for each entry, in arrays as kernels want them."""
     if isinstance(contents, Ranges):
-        return Ranges(frozen(contents.lo), frozen(contents.hi), frozen(contents.base), contents.apart)
+        return Ranges(frozen(contents.lo), frozen(contents.hi), frozen(contents.base), contents.disjoint)
     entries = frozen(np.arange(len(contents.row)))
     enter, leave = frozen(contents.enter), frozen(contents.leave)
-    return Lives(entries, enter, leave, frozen(contents.first_entry), frozen(contents.first_pane))
+    return Memberships(entries, enter, leave, frozen(contents.first_entry), frozen(contents.first_pane))
 
 
-def only(contents: Contents, kept: Mask) -> Contents:
+def filtered(contents: Membership, kept: Mask) -> Membership:
     """Return panes over some of the entries, given for each whether it is kept."""
-    return _left(contents, kept, _before(kept))
+    return _without_dropped(contents, kept, _before(kept))
 
 
-def is_apart(contents: Contents) -> TypeGuard[Ranges]:
+def is_disjoint(contents: Membership) -> TypeGuard[Ranges]:
     """Whether no entry is in two panes, so that each pane is best computed by itself."""
-    return isinstance(contents, Ranges) and contents.apart
+    return isinstance(contents, Ranges) and contents.disjoint
 
 
 def dense(inputs: Inputs) -> Dense:
@@ -155,24 +155,24 @@ def dense(inputs: Inputs) -> Dense:
     columns, ranked = inputs.columns, inputs.ranked
     holed = [column for column in columns if column.null_count]
     if not holed:
-        return Dense(columns, ranked.contents, sizes(ranked.contents), None, ranked)
+        return Dense(columns, ranked.membership, sizes(ranked.membership), None, ranked)
     valid = np.logical_and.reduce([column.is_valid().to_numpy(zero_copy_only=False) for column in holed])
     before, picked = _before(valid), pa.array(valid)
-    left = _left(ranked.contents, valid, before)
-    columns, ranked = tuple(column.filter(picked) for column in columns), replace(ranked, before=before)
+    left = _without_dropped(ranked.membership, valid, before)
+    columns, ranked = tuple(column.filter(picked) for column in columns), replace(ranked, valid_before=before)
     return Dense(columns, left, sizes(left), np.flatnonzero(valid), ranked)
 
 
-def written(those: Dense) -> Dense:
+def as_ranges(those: Dense) -> Dense:
     """Return the same with panes that are ranges: lives are written down, entry after entry of each pane."""
-    if isinstance(those.contents, Ranges):
+    if isinstance(those.membership, Ranges):
         return those
-    ranges = part(those.contents, 0, len(those.contents))
+    ranges = part(those.membership, 0, len(those.membership))
     columns = tuple(column.take(pa.array(ranges.row)) for column in those.columns)
-    return replace(those, columns=columns, contents=own(ranges), kept=None)
+    return replace(those, columns=columns, membership=entries_of(ranges), original_entries=None)
 
 
-def taken(column: pa.Array, rows: Ints) -> pa.Array:
+def take_or_null(column: pa.Array, rows: Ints) -> pa.Array:
     """Return the values of a column in the given rows, null where that is -1."""
     missing = rows < 0
     return column.take(pa.array(rows, mask=missing) if missing.any() else pa.array(rows))
@@ -192,8 +192,8 @@ def _before(kept: Mask) -> Ints:
     return counts
 
 
-def _left(contents: Contents, kept: Mask, before: Ints) -> Contents:
+def _without_dropped(contents: Membership, kept: Mask, before: Ints) -> Membership:
     if isinstance(contents, Ranges):
-        return own(Ranges(before[contents.lo], before[contents.hi], before[contents.base], contents.apart))
+        return entries_of(Ranges(before[contents.lo], before[contents.hi], before[contents.base], contents.disjoint))
     row, enter, leave = contents.row[kept], contents.enter[kept], contents.leave[kept]
-    return own(Lives(row, enter, leave, before[contents.first_entry], contents.first_pane))
+    return entries_of(Memberships(row, enter, leave, before[contents.first_entry], contents.first_pane))

@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 
 from ...columns.arrays import Ints, Mask
 from ...columns.numeric import INT64_DIGITS, is_measurable, measures
-from ...columns.sort_keys import sorted_codes
+from ...columns.sort_keys import sort_codes
 from ..kernels.loops import Codes, Floats, Numbers
 
 _SIGN = np.int64(-(2**63))
@@ -167,7 +167,7 @@ def order_keys(column: pa.Array) -> Numbers:
         return integers(column)
     if is_ticks(dtype):
         return ticks(column)
-    return frozen(sorted_codes(column.dictionary_encode())[0])
+    return frozen(sort_codes(column.dictionary_encode())[0])
 
 
 def codes(column: pa.Array) -> tuple[Codes, int]:

@@ -12,11 +12,11 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from ...columns.arrays import Ints, Mask
-from ...panes.membership import Contents
+from ...panes.membership import Membership
 from ...support.jit import kernel
 from ..kernels import loops, pane_deltas
 from ..kernels.loops import LIMB, Floats, sum_and_error
-from .inputs import Dense, is_apart
+from .inputs import Dense, is_disjoint
 from .values import decimal_words, integers, is_unsigned
 
 Limbs = list[Ints]
@@ -27,10 +27,10 @@ def exact_sums(those: Dense) -> Limbs:
     """Return the exact sum of each pane of integers, booleans, ticks or decimals (unscaled)."""
     column = those.columns[0]
     words = decimal_words(column) if pa.types.is_decimal(column.type) else [integers(column)]
-    return pane_sums(words, those.contents, is_unsigned(column.type))
+    return pane_sums(words, those.membership, is_unsigned(column.type))
 
 
-def pane_sums(words: Sequence[Ints], contents: Contents, unsigned: bool = False) -> Limbs:
+def pane_sums(words: Sequence[Ints], contents: Membership, unsigned: bool = False) -> Limbs:
     """Return the exact sum of each pane of 64 bit words, the least first; only the last is signed, if any is."""
     limb_sums = _summing(contents)
     limbs = []
@@ -38,15 +38,15 @@ def pane_sums(words: Sequence[Ints], contents: Contents, unsigned: bool = False)
         signed = i == len(words) - 1 and not unsigned
         high, low = limb_sums(word, -1 if signed else LIMB)
         limbs += [low, high]
-    return carried(limbs)
+    return propagate_carries(limbs)
 
 
-def _summing(contents: Contents) -> Callable[[Ints, int], tuple[Ints, Ints]]:
+def _summing(contents: Membership) -> Callable[[Ints, int], tuple[Ints, Ints]]:
     """Return what sums the words of each pane by limbs, given the mask of the upper ones."""
-    if is_apart(contents):
+    if is_disjoint(contents):
         lo, hi = contents.lo, contents.hi
         return lambda word, high_mask: loops.limb_sums(word, high_mask, lo, hi)
-    moving = pane_deltas.changes_of(contents)
+    moving = pane_deltas.pane_deltas(contents)
     return lambda word, high_mask: pane_deltas.limb_sums(word, high_mask, moving)
 
 
@@ -57,7 +57,7 @@ def split(words: Sequence[Ints]) -> Limbs:
     return limbs
 
 
-def carried(limbs: Limbs) -> Limbs:
+def propagate_carries(limbs: Limbs) -> Limbs:
     """Return one limb more, such that all but the last lie in ``[0, 2**32)`` and the last has the sign."""
     out, carry = [], np.zeros_like(limbs[0])
     for limb in limbs:

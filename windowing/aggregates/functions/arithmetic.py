@@ -12,7 +12,7 @@ from ...columns.arrays import Ints, Mask
 from ...panes.membership import sizes
 from ..folds.fold_states import PRODUCT
 from ..folds.folds import fold, rounded
-from ..folds.inputs import Dense, Inputs, dense, is_apart, masked, only, taken
+from ..folds.inputs import Dense, Inputs, dense, filtered, is_disjoint, masked, take_or_null
 from ..folds.values import (
     decimal_words,
     floats,
@@ -25,13 +25,13 @@ from ..folds.values import (
     order_keys,
     scale_of,
 )
-from ..folds.wide_sums import as_decimal, as_int64, carried, exact_sums, split, two_floats
+from ..folds.wide_sums import as_decimal, as_int64, exact_sums, propagate_carries, split, two_floats
 from ..kernels import loops, quantile_loops
 from ..kernels.loops import Floats, Numbers
 from ..moments.deviations import squared_deviations
 from ..moments.exact_moments import MEAN, SPREAD, WEIGHTED
 from ..moments.float_sums import float_sums, sums_and_lacks
-from ..moments.quotients import TwoFloats, Wanted, exactly, nearest, nearest_means, spread_counts, whole_floats
+from ..moments.quotients import Quotients, TwoFloats, exactly, nearest, nearest_means, spread_counts, whole_floats
 from ..moments.weighted import weighted_sums
 from .order_statistics import values_at
 from .selection import extreme_entries
@@ -67,10 +67,12 @@ def means(inputs: Inputs) -> pa.Array:
     column = those.columns[0]
     if not pa.types.is_floating(column.type):
         return exact_means(inputs, those, those.sizes)
-    return float_means(inputs, Wanted(MEAN, column, column, those.contents, those.sizes), _float_totals(inputs, those))
+    return float_means(
+        inputs, Quotients(MEAN, column, column, those.membership, those.sizes), _float_totals(inputs, those)
+    )
 
 
-def float_means(inputs: Inputs, wanted: Wanted, totals: TwoFloats) -> pa.Array:
+def float_means(inputs: Inputs, wanted: Quotients, totals: TwoFloats) -> pa.Array:
     """Means, given the sums as `sums_and_lacks` has them."""
     return masked(nearest_means(wanted, *totals), wanted.sizes == 0, inputs.type)
 
@@ -78,20 +80,20 @@ def float_means(inputs: Inputs, wanted: Wanted, totals: TwoFloats) -> pa.Array:
 def exact_means(inputs: Inputs, those: Dense, counts: Ints) -> pa.Array:
     """Sums of the first column, which holds no floats, over counts."""
     column = those.columns[0]
-    wanted = Wanted(MEAN, column, column, those.contents, counts, scale_of(column))
+    wanted = Quotients(MEAN, column, column, those.membership, counts, scale_of(column))
     means = nearest(wanted, two_floats(exact_sums(those)), whole_floats(counts))
     return masked(means, those.empty, inputs.type)
 
 
 def _float_totals(inputs: Inputs, those: Dense) -> TwoFloats:
-    return inputs.once("float sums", lambda: sums_and_lacks(floats(those.columns[0]), those.contents, those.ranked))
+    return inputs.cached("float sums", lambda: sums_and_lacks(floats(those.columns[0]), those.membership, those.ranked))
 
 
 def weighted_means(inputs: Inputs) -> pa.Array:
     """``sum(x * w) / sum(w)`` over the rows that have both; null where the weights sum to 0."""
     those = dense(inputs)
     column, weights = those.columns
-    wanted = Wanted(WEIGHTED, weights, column, those.contents, those.sizes, scale_of(column))
+    wanted = Quotients(WEIGHTED, weights, column, those.membership, those.sizes, scale_of(column))
     (values, more), (shares, further) = number_halves(column), number_halves(weights)
     if len(more) or len(further):
         means = exactly(wanted, np.arange(len(those.sizes)))
@@ -111,8 +113,8 @@ def _with_endless(means: Floats, values: Floats, weights: Floats, those: Dense) 
         return means, np.isnan(means)
     with np.errstate(all="ignore"):
         endless = np.where(finite, 0.0, values * weights)
-        total, weight = (float_sums(frozen(part), those.contents, those.ranked) for part in (endless, weights))
-        is_endless = sizes(only(those.contents, ~finite)) > 0
+        total, weight = (float_sums(frozen(part), those.membership, those.ranked) for part in (endless, weights))
+        is_endless = sizes(filtered(those.membership, ~finite)) > 0
         means = np.where(is_endless, total / weight, means)
     return means, np.where(is_endless, weight == 0, np.isnan(means))
 
@@ -123,8 +125,8 @@ def variance(root: bool, sample: bool) -> Callable[[Inputs], pa.Array]:
     def compute(inputs: Inputs) -> pa.Array:
         those = dense(inputs)
         column, less = those.columns[0], int(sample)
-        wanted = Wanted(SPREAD, column, column, those.contents, those.sizes, scale_of(column), less, root)
-        high, low, off = inputs.once("deviations", lambda: squared_deviations(*number_halves(column), those))
+        wanted = Quotients(SPREAD, column, column, those.membership, those.sizes, scale_of(column), less, root)
+        high, low, off = inputs.cached("deviations", lambda: squared_deviations(*number_halves(column), those))
         result = nearest(wanted, (high, low), spread_counts(those.sizes, less), off)
         return masked(result, those.sizes <= less, inputs.type)
 
@@ -148,7 +150,7 @@ def value_ranges(inputs: Inputs) -> pa.Array:
     column = those.columns[0]
     largest, smallest = (extreme_entries(those, large) for large in (True, False))
     if pa.types.is_decimal(column.type):
-        return _decimal_distances(inputs, taken(column, largest), taken(column, smallest))
+        return _decimal_distances(inputs, take_or_null(column, largest), take_or_null(column, smallest))
     if not len(column):
         return pa.nulls(len(largest), inputs.type)
     keys = order_keys(column)
@@ -168,8 +170,8 @@ def medians(inputs: Inputs) -> pa.Array:
 def _quantiles(inputs: Inputs, fraction: Fraction) -> pa.Array:
     those = dense(inputs)
     share, values = fraction.limit_denominator(_PLACES), floats(those.columns[0])
-    if is_apart(those.contents):
-        lo, hi = those.contents.lo, those.contents.hi
+    if is_disjoint(those.membership):
+        lo, hi = those.membership.lo, those.membership.hi
         result = quantile_loops.quantiles(values, share.numerator, share.denominator, lo, hi)
     else:
         result = _ranked_quantiles(values, share, those)
@@ -180,15 +182,15 @@ def _ranked_quantiles(values: Floats, share: Fraction, those: Dense) -> Floats:
     """What `quantile_kernels.quantiles` says, by ranks."""
     place = (those.sizes - 1) * share.numerator
     below, part = place // share.denominator, place % share.denominator / share.denominator
-    low, high = values_at(values, np.where(those.empty, -2, below), those.contents)
+    low, high = values_at(values, np.where(those.empty, -2, below), those.membership)
     with np.errstate(all="ignore"):  # what is not finite, and the empty
         near, far = low + (high - low) * part, low * (1.0 - part) + high * part
         return np.where(part == 0, low, np.where(np.isfinite(high - low), near, far))
 
 
 def _float_products(values: Floats, those: Dense) -> Floats:
-    contents = those.contents
-    if is_apart(contents):
+    contents = those.membership
+    if is_disjoint(contents):
         products: Floats = loops.float_products(values, contents.lo, contents.hi)
         return products
     return rounded(fold(PRODUCT, *halves(values), those.ranked))
@@ -196,14 +198,14 @@ def _float_products(values: Floats, those: Dense) -> Floats:
 
 def _exact_products(values: Ints, unsigned: bool, those: Dense) -> tuple[Ints, Mask]:
     """Product of each pane's integers, and where it does not fit int64; zeros are counted apart from the others."""
-    contents = those.contents
-    if is_apart(contents):
+    contents = those.membership
+    if is_disjoint(contents):
         products: tuple[Ints, Mask] = loops.exact_products(values, unsigned, contents.lo, contents.hi)
         return products
     zero = values == 0
     high, low = fold(PRODUCT, *halves(np.where(zero, 1, values), unsigned), those.ranked)
     numbers, over = from_halves(high, low)
-    none = sizes(only(contents, zero)) == 0
+    none = sizes(filtered(contents, zero)) == 0
     return np.where(none, numbers, 0), over & none
 
 
@@ -220,7 +222,7 @@ def _distances(inputs: Inputs, largest: Numbers, smallest: Numbers, none: Mask) 
 def _decimal_distances(inputs: Inputs, largest: pa.Array, smallest: pa.Array) -> pa.Array:
     none = largest.is_null().to_numpy(zero_copy_only=False)
     ends = [split(decimal_words(column)) for column in (largest, smallest)]
-    limbs = carried([a - b for a, b in zip(*ends, strict=True)])
+    limbs = propagate_carries([a - b for a, b in zip(*ends, strict=True)])
     result, over = as_decimal(limbs, largest.type.scale, none)
     inputs.refuse_overflow(over & ~none)
     return result

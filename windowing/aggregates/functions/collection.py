@@ -7,8 +7,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ...columns.arrays import Ints, Mask
-from ...panes.membership import Contents, Ranges, gathered
-from ..folds.inputs import Inputs, dense, is_apart, written
+from ...panes.membership import Membership, Ranges, gathered
+from ..folds.inputs import Inputs, as_ranges, dense, is_disjoint
 from ..folds.values import codes
 from ..kernels import loops, pane_deltas
 from ..kernels.loops import Codes
@@ -22,13 +22,13 @@ def counts(inputs: Inputs) -> pa.Array:
 def distinct_counts(inputs: Inputs) -> pa.Array:
     """How many different values, nulls apart; -0.0 is 0.0 and NaN is one value."""
     those = dense(inputs)
-    return pa.array(_distinct_counts(*codes(those.columns[0]), those.contents))
+    return pa.array(_distinct_counts(*codes(those.columns[0]), those.membership))
 
 
 def lists(inputs: Inputs) -> pa.Array:
     """All values that are not null, in row order."""
     those = dense(inputs)
-    column, contents = those.columns[0], those.contents
+    column, contents = those.columns[0], those.membership
     if isinstance(contents, Ranges) and _adjoin(contents):
         values = column.slice(contents.lo[0], contents.hi[-1] - contents.lo[0])
     else:
@@ -38,7 +38,7 @@ def lists(inputs: Inputs) -> pa.Array:
 
 def distinct_lists(inputs: Inputs) -> pa.Array:
     """Each different value once, in the order of first appearance."""
-    those = written(dense(inputs))
+    those = as_ranges(dense(inputs))
     column, ranges = those.columns[0], those.ranges
     column_codes, distinct = codes(column)
     sizes = _distinct_counts(column_codes, distinct, ranges)
@@ -51,12 +51,12 @@ def joins(inputs: Inputs) -> pa.Array:
     return pc.binary_join(lists(inputs), pa.scalar(inputs.literals[0], inputs.type))
 
 
-def _distinct_counts(column_codes: Codes, distinct: int, contents: Contents) -> Ints:
+def _distinct_counts(column_codes: Codes, distinct: int, contents: Membership) -> Ints:
     found: Ints
-    if is_apart(contents):
+    if is_disjoint(contents):
         found = loops.distinct_counts(column_codes, distinct, contents.lo, contents.hi)
     else:
-        found = pane_deltas.distinct_counts(column_codes, distinct, pane_deltas.changes_of(contents))
+        found = pane_deltas.distinct_counts(column_codes, distinct, pane_deltas.pane_deltas(contents))
     return found
 
 

@@ -16,7 +16,7 @@ from ...columns.arrays import Ints
 from ...panes.membership import Ranges, batches, part
 from ..folds.fold_states import SMALLEST
 from ..folds.folds import fold
-from ..folds.inputs import Dense, Inputs, Ranked, dense, is_apart, taken
+from ..folds.inputs import Dense, Inputs, Ranked, dense, is_disjoint, take_or_null
 from ..folds.values import codes, halves, order_keys
 from ..kernels import loops, pane_deltas
 from . import order_statistics
@@ -27,7 +27,7 @@ def extremes(largest: bool) -> Callable[[Inputs], pa.Array]:
 
     def compute(inputs: Inputs) -> pa.Array:
         those = dense(inputs)
-        return _one_zero(taken(those.columns[0], extreme_entries(those, largest)))
+        return _one_zero(take_or_null(those.columns[0], extreme_entries(those, largest)))
 
     return compute
 
@@ -37,11 +37,11 @@ def extreme_counts(largest: bool) -> Callable[[Inputs], pa.Array]:
 
     def compute(inputs: Inputs) -> pa.Array:
         those = dense(inputs)
-        column, contents = those.columns[0], those.contents
+        column, contents = those.columns[0], those.membership
         picks = extreme_entries(those, largest)
-        if is_apart(contents):
+        if is_disjoint(contents):
             return pa.array(loops.equal_counts(order_keys(column), picks, contents.lo, contents.hi))
-        return pa.array(pane_deltas.equal_counts(*codes(column), picks, pane_deltas.changes_of(contents)))
+        return pa.array(pane_deltas.equal_counts(*codes(column), picks, pane_deltas.pane_deltas(contents)))
 
     return compute
 
@@ -53,7 +53,7 @@ def arg_extremes(largest: bool) -> Callable[[Inputs], pa.Array]:
         target, by = inputs.columns
         those = dense(replace(inputs, columns=(by,)))
         picks = extreme_entries(those, largest)
-        return taken(target, those.original(picks))
+        return take_or_null(target, those.original(picks))
 
     return compute
 
@@ -76,19 +76,19 @@ def nths(inputs: Inputs) -> pa.Array:
 def modes(inputs: Inputs) -> pa.Array:
     """Most frequent value, the first to appear among equals; -0.0 is 0.0 and NaN is a value."""
     those = dense(inputs)
-    column, contents = those.columns[0], those.contents
-    if is_apart(contents):
-        return taken(column, loops.most_frequent(*codes(column), contents.lo, contents.hi))
+    column, contents = those.columns[0], those.membership
+    if is_disjoint(contents):
+        return take_or_null(column, loops.most_frequent(*codes(column), contents.lo, contents.hi))
     if isinstance(contents, Ranges):
-        return taken(column, order_statistics.most_frequent(*codes(column), pane_deltas.changes_of(contents)))
+        return take_or_null(column, order_statistics.most_frequent(*codes(column), pane_deltas.pane_deltas(contents)))
     picks = [_most_frequent(column, part(contents, *run)) for run in batches(contents)]
-    return taken(column, np.concatenate([np.empty(0, np.int64), *picks]))
+    return take_or_null(column, np.concatenate([np.empty(0, np.int64), *picks]))
 
 
 def extreme_entries(those: Dense, largest: bool) -> Ints:
     """Entry of each pane's extreme, int64 (P,): the first of equals, NaN skipped; -1 where there is none."""
-    keys, contents = order_keys(those.columns[0]), those.contents
-    if is_apart(contents):
+    keys, contents = order_keys(those.columns[0]), those.membership
+    if is_disjoint(contents):
         kernel = loops.first_largest if largest else loops.first_smallest
         entries: Ints = kernel(keys, contents.lo, contents.hi)
         return entries
@@ -116,13 +116,13 @@ def _nth(inputs: Inputs, place: int) -> pa.Array:
     those = dense(inputs)
     there = those.sizes > (place if place >= 0 else -place - 1)
     wanted = np.where(there, place if place >= 0 else those.sizes + place, -1)
-    return taken(those.columns[0], _entries_at(those, wanted))
+    return take_or_null(those.columns[0], _entries_at(those, wanted))
 
 
 def _entries_at(those: Dense, place: Ints) -> Ints:
     """Entry at a place of each pane from 0, -1 for none."""
-    if isinstance(those.contents, Ranges):
-        return np.where(place < 0, -1, those.contents.lo + place)
+    if isinstance(those.membership, Ranges):
+        return np.where(place < 0, -1, those.membership.lo + place)
     entries = np.arange(len(those.columns[0]))
-    found: Ints = order_statistics.order_statistics(entries, place, 1, pane_deltas.changes_of(those.contents))[:, 0]
+    found: Ints = order_statistics.order_statistics(entries, place, 1, pane_deltas.pane_deltas(those.membership))[:, 0]
     return found

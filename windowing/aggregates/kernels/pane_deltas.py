@@ -10,12 +10,12 @@ from typing import NamedTuple
 import numpy as np
 
 from ...columns.arrays import Ints
-from ...panes.membership import Contents, Ranges
+from ...panes.membership import Membership, Ranges
 from ...support.jit import kernel
 from .loops import LIMB, Codes, goes_on
 
 
-class Changes(NamedTuple):
+class PaneDeltas(NamedTuple):
     """Entries as they go and come, int64.
 
     Pane p begins as the pane before it; then ``gone[gone_at[p]:gone_at[p + 1]]`` go, and
@@ -23,56 +23,56 @@ class Changes(NamedTuple):
     shows goes. An entry that no pane shows does neither.
     """
 
-    come: Ints
-    gone: Ints
-    come_at: Ints
-    gone_at: Ints
+    added: Ints
+    removed: Ints
+    added_at: Ints
+    removed_at: Ints
 
 
-def changes_of(contents: Contents) -> Changes:
+def pane_deltas(contents: Membership) -> PaneDeltas:
     """Return what changes from each pane to the next."""
     if isinstance(contents, Ranges):
-        entries, come_at, gone_at = _range_changes(contents.lo, contents.hi, contents.base)
-        return Changes(entries, entries, come_at, gone_at)
+        entries, come_at, gone_at = _range_deltas(contents.lo, contents.hi, contents.base)
+        return PaneDeltas(entries, entries, come_at, gone_at)
     panes = len(contents)
     come, come_at = _by_pane(contents.enter, panes)
     gone, gone_at = _by_pane(contents.leave, panes)
-    return Changes(come, gone, come_at, gone_at)
+    return PaneDeltas(come, gone, come_at, gone_at)
 
 
 @kernel
-def limb_sums(values: Ints, high_mask: int, changes: Changes) -> tuple[Ints, Ints]:
+def limb_sums(values: Ints, high_mask: int, changes: PaneDeltas) -> tuple[Ints, Ints]:
     """Exact sums as ``high * 2**32 + low``; see `kernels.limb_sums`."""
-    panes = len(changes.come_at) - 1
+    panes = len(changes.added_at) - 1
     high = np.empty(panes, np.int64)
     low = np.empty(panes, np.int64)
     upper = lower = 0
     for p in range(panes):
-        for j in range(changes.gone_at[p], changes.gone_at[p + 1]):
-            upper -= (values[changes.gone[j]] >> 32) & high_mask
-            lower -= values[changes.gone[j]] & LIMB
-        for j in range(changes.come_at[p], changes.come_at[p + 1]):
-            upper += (values[changes.come[j]] >> 32) & high_mask
-            lower += values[changes.come[j]] & LIMB
+        for j in range(changes.removed_at[p], changes.removed_at[p + 1]):
+            upper -= (values[changes.removed[j]] >> 32) & high_mask
+            lower -= values[changes.removed[j]] & LIMB
+        for j in range(changes.added_at[p], changes.added_at[p + 1]):
+            upper += (values[changes.added[j]] >> 32) & high_mask
+            lower += values[changes.added[j]] & LIMB
         high[p] = upper
         low[p] = lower
     return high, low
 
 
 @kernel
-def distinct_counts(codes: Codes, distinct: int, changes: Changes) -> Ints:
+def distinct_counts(codes: Codes, distinct: int, changes: PaneDeltas) -> Ints:
     """How many different codes each pane holds."""
-    panes = len(changes.come_at) - 1
+    panes = len(changes.added_at) - 1
     out = np.empty(panes, np.int64)
     counts = np.zeros(distinct, np.int64)
     different = 0
     for p in range(panes):
-        for j in range(changes.gone_at[p], changes.gone_at[p + 1]):
-            code = codes[changes.gone[j]]
+        for j in range(changes.removed_at[p], changes.removed_at[p + 1]):
+            code = codes[changes.removed[j]]
             counts[code] -= 1
             different -= counts[code] == 0
-        for j in range(changes.come_at[p], changes.come_at[p + 1]):
-            code = codes[changes.come[j]]
+        for j in range(changes.added_at[p], changes.added_at[p + 1]):
+            code = codes[changes.added[j]]
             different += counts[code] == 0
             counts[code] += 1
         out[p] = different
@@ -80,23 +80,23 @@ def distinct_counts(codes: Codes, distinct: int, changes: Changes) -> Ints:
 
 
 @kernel
-def equal_counts(codes: Codes, distinct: int, picks: Ints, changes: Changes) -> Ints:
+def equal_counts(codes: Codes, distinct: int, picks: Ints, changes: PaneDeltas) -> Ints:
     """How many of each pane's codes are that of entry ``picks``; 0 where that is -1."""
-    panes = len(changes.come_at) - 1
+    panes = len(changes.added_at) - 1
     out = np.zeros(panes, np.int64)
     counts = np.zeros(distinct, np.int64)
     for p in range(panes):
-        for j in range(changes.gone_at[p], changes.gone_at[p + 1]):
-            counts[codes[changes.gone[j]]] -= 1
-        for j in range(changes.come_at[p], changes.come_at[p + 1]):
-            counts[codes[changes.come[j]]] += 1
+        for j in range(changes.removed_at[p], changes.removed_at[p + 1]):
+            counts[codes[changes.removed[j]]] -= 1
+        for j in range(changes.added_at[p], changes.added_at[p + 1]):
+            counts[codes[changes.added[j]]] += 1
         if picks[p] >= 0:
             out[p] = counts[codes[picks[p]]]
     return out
 
 
 @kernel
-def _range_changes(lo: Ints, hi: Ints, base: Ints) -> tuple[Ints, Ints, Ints]:
+def _range_deltas(lo: Ints, hi: Ints, base: Ints) -> tuple[Ints, Ints, Ints]:
     """The entries of all ranges in order, and the bounds of those that come and of those that go with each pane."""
     come_at = np.zeros(lo.size + 1, np.int64)
     gone_at = np.zeros(lo.size + 1, np.int64)

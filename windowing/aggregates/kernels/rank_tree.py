@@ -33,18 +33,18 @@ def trie(rank: Ints) -> tuple[Ints, Ints, Ints, int]:
         differ = rank[i] ^ rank[i - 1]
         while depth > 0 and bits[depth - 1] < differ:
             depth -= 1
-            top = _joined(up, beside, right_edge[depth], left[depth], top)
+            top = _join_nodes(up, beside, right_edge[depth], left[depth], top)
         right_edge[depth], left[depth], bits[depth] = node[i] - 1, top, differ
         depth += 1
         top = node[i]
     while depth > 0:
         depth -= 1
-        top = _joined(up, beside, right_edge[depth], left[depth], top)
+        top = _join_nodes(up, beside, right_edge[depth], left[depth], top)
     return node, up, beside, top
 
 
 @kernel
-def _joined(up: Ints, beside: Ints, node: int, left: int, right: int) -> int:
+def _join_nodes(up: Ints, beside: Ints, node: int, left: int, right: int) -> int:
     up[left] = up[right] = node
     beside[left], beside[right] = right, left
     return node

@@ -15,7 +15,7 @@ from ...columns.arrays import Ints
 from ...support.jit import kernel
 from ..folds.fold_spans import pivot_place, spans_of
 from ..folds.folds import picked
-from ..folds.inputs import Dense, is_apart
+from ..folds.inputs import Dense, is_disjoint
 from ..kernels.loops import Floats, longest, product_error, sum_and_error
 
 Sums: TypeAlias = tuple[float, float, float, float]
@@ -34,8 +34,8 @@ def squared_deviations(high: Floats, low: Floats, those: Dense) -> Deviations:
 
     ``high``, ``low``: numbers as `values.halves` has them.
     """
-    if is_apart(those.contents):
-        found: Deviations = _apart(high, low, those.contents.lo, those.contents.hi)
+    if is_disjoint(those.membership):
+        found: Deviations = _apart(high, low, those.membership.lo, those.membership.hi)
         return found
     spans = spans_of(those.ranked)
     high, low = picked(high, spans.leaves), picked(low, spans.leaves)

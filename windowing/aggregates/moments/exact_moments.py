@@ -12,7 +12,7 @@ import numpy as np
 from ...columns.arrays import Ints
 from ...support.jit import kernel
 from ..kernels.loops import LIMB, Floats, sum_and_error
-from ..kernels.pane_deltas import Changes
+from ..kernels.pane_deltas import PaneDeltas
 
 MEAN, WEIGHTED, SPREAD = range(3)
 """Rules: ``sum(a)`` alone; ``sum(a * b)``, too; ``n * sum(a * a) - sum(a)**2`` of n values, too."""
@@ -26,14 +26,14 @@ _OFTEN = 2**24  # changes after which limbs hand on what they have above 32 bit:
 
 
 @kernel
-def moments(a: Ints, b: Ints, rule: int, changes: Changes) -> Floats:
+def moments(a: Ints, b: Ints, rule: int, changes: PaneDeltas) -> Floats:
     """Return ``(high, low, exponent)`` twice for each pane, (P, 6): a number is ``(high + low) * 2**exponent``.
 
     The first is ``sum(a)``, the second what else the rule wants; both are off by less than ``2**-100`` of themselves.
     They count units: the smallest float, or 1 for words, and their products. ``a``, ``b``: the bits of floats, int64
     (n,), finite where a pane shows them, or words (n, W), the least first and only the last signed.
     """
-    panes = len(changes.come_at) - 1
+    panes = len(changes.added_at) - 1
     out = np.zeros((panes, 6), np.float64)
     total, products = np.zeros(_SUM, np.int64), np.zeros(_WORK, np.int64)
     span, wide = np.array([_SUM, 0]), np.array([_WORK, 0])
@@ -41,7 +41,7 @@ def moments(a: Ints, b: Ints, rule: int, changes: Changes) -> Floats:
     one, other, work = np.zeros(_SUM, np.int64), np.zeros(_WORK, np.int64), np.zeros(_WORK, np.int64)
     held = since = 0
     for p in range(panes):
-        come, gone = changes.come_at[p + 1] - changes.come_at[p], changes.gone_at[p + 1] - changes.gone_at[p]
+        come, gone = changes.added_at[p + 1] - changes.added_at[p], changes.removed_at[p + 1] - changes.removed_at[p]
         if gone == held:
             _clear(total, span)
             _clear(products, wide)
@@ -50,7 +50,11 @@ def moments(a: Ints, b: Ints, rule: int, changes: Changes) -> Floats:
         else:
             held += come - gone
         for j in range(gone + come):
-            entry = changes.gone[changes.gone_at[p] + j] if j < gone else changes.come[changes.come_at[p] + j - gone]
+            entry = (
+                changes.removed[changes.removed_at[p] + j]
+                if j < gone
+                else changes.added[changes.added_at[p] + j - gone]
+            )
             sign = -1 if j < gone else 1
             minus, place, count = _loaded(a, entry, left)
             _put(total, span, left, count, place, minus * sign)

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import numpy as np
 
-from ...panes.membership import Contents, batches, part, take
+from ...panes.membership import Membership, batches, part, take
 from ..folds.exact_sums import nearest_sums, whole_sums
 from ..folds.fold_states import SUM
 from ..folds.folds import fold, one_nan
-from ..folds.inputs import Ranked, is_apart
+from ..folds.inputs import Ranked, is_disjoint
 from ..folds.values import frozen, halves
 from ..kernels.loops import Floats
 
 
-def float_sums(values: Floats, contents: Contents, ranked: Ranked) -> Floats:
+def float_sums(values: Floats, contents: Membership, ranked: Ranked) -> Floats:
     """Return the float nearest to the true sum of each pane, 0.0 for an empty one.
 
     NaN where a pane holds one, or both infinities; inf where it holds one of these, or its sum is beyond all floats.
@@ -22,9 +22,9 @@ def float_sums(values: Floats, contents: Contents, ranked: Ranked) -> Floats:
     return sums_and_lacks(values, contents, ranked)[0]
 
 
-def sums_and_lacks(values: Floats, contents: Contents, ranked: Ranked) -> tuple[Floats, Floats]:
+def sums_and_lacks(values: Floats, contents: Membership, ranked: Ranked) -> tuple[Floats, Floats]:
     """Return `float_sums`, and what each lacks of the true sum, as `exact_sums.nearest_of` has it."""
-    if is_apart(contents):
+    if is_disjoint(contents):
         nearest, lacks = nearest_sums(values, contents.lo, contents.hi)
         return one_nan(nearest), lacks
     nearest, lacks = fold(SUM, *halves(values), ranked)
@@ -42,7 +42,7 @@ def _may_overflow(values: Floats) -> bool:
     return bool(finite.max(initial=0.0) > np.finfo(np.float64).max / max(1, len(finite)))
 
 
-def _whole(values: Floats, contents: Contents) -> Floats:
+def _whole(values: Floats, contents: Membership) -> Floats:
     """Sums of panes whose floats do not say for sure what they are, some rows at a time."""
     sums = [np.empty(0)]
     for run in batches(contents):

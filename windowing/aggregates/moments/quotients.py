@@ -17,12 +17,12 @@ import numpy as np
 import pyarrow as pa
 
 from ...columns.arrays import Ints, Mask
-from ...panes.membership import Contents, Ranges, gathered, sizes, take
+from ...panes.membership import Membership, Ranges, gathered, sizes, take
 from ...support.jit import kernel
-from ..folds.inputs import only, own
+from ..folds.inputs import entries_of, filtered
 from ..folds.values import exact_numbers, frozen
 from ..kernels.loops import Floats, Numbers, products_and_errors
-from ..kernels.pane_deltas import changes_of
+from ..kernels.pane_deltas import pane_deltas
 from .exact_moments import FLOAT_UNIT, MEAN, SPREAD, WEIGHTED, moments
 from .rounding import means, quotients, whole_products
 
@@ -35,7 +35,7 @@ _NOTHING: Floats = frozen(np.empty(0, np.float64))
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class Quotients:
     """Which quotient is wanted of panes, exactly; ``rule`` as in `exact_moments`.
 
     `MEAN`: ``sum(a) / n``; `WEIGHTED`: ``sum(a * b) / sum(a)``; `SPREAD`: ``(n * sum(a * a) - sum(a)**2) / (n * m)``,
@@ -46,14 +46,14 @@ class Wanted:
     rule: int
     a: pa.Array
     b: pa.Array
-    contents: Contents
+    membership: Membership
     sizes: Ints
     places: int = 0
     sample: int = 0
     root: bool = False
 
 
-def nearest(wanted: Wanted, numerator: TwoFloats, denominator: TwoFloats, off: Floats = _NOTHING) -> Floats:
+def nearest(wanted: Quotients, numerator: TwoFloats, denominator: TwoFloats, off: Floats = _NOTHING) -> Floats:
     """Return the nearest floats (P,), given what numerators and denominators, but for ``10**places``, are nearly.
 
     ``off``: how much of itself each quotient of these may be off; ``2**-71`` for all where it is empty. NaN there, or
@@ -67,7 +67,7 @@ def nearest(wanted: Wanted, numerator: TwoFloats, denominator: TwoFloats, off: F
     return found
 
 
-def nearest_means(wanted: Wanted, sums: Floats, lacks: Floats) -> Floats:
+def nearest_means(wanted: Quotients, sums: Floats, lacks: Floats) -> Floats:
     """Return the nearest floats (P,) to means of floats, given `float_sums.sums_and_lacks`; NaN for an empty pane."""
     found, unsure = means(sums, lacks, wanted.sizes)
     picks = np.flatnonzero(unsure)
@@ -77,15 +77,15 @@ def nearest_means(wanted: Wanted, sums: Floats, lacks: Floats) -> Floats:
     return found
 
 
-def exactly(wanted: Wanted, picks: Ints) -> Floats:
+def exactly(wanted: Quotients, picks: Ints) -> Floats:
     """Return what `nearest` does, of some panes, from sums in limbs."""
     a = exact_numbers(wanted.a)
     b = a if wanted.b is wanted.a else exact_numbers(wanted.b)
-    contents, a, b = _taken(wanted.contents, a, b, picks)
+    contents, a, b = _take_panes(wanted.membership, a, b, picks)
     endless = _is_endless(a, contents)
     whole = np.flatnonzero(~(endless if b is a else endless | _is_endless(b, contents)))
-    contents, a, b = _taken(contents, a, b, whole)
-    some = replace(wanted, contents=contents, sizes=wanted.sizes[picks[whole]])
+    contents, a, b = _take_panes(contents, a, b, whole)
+    some = replace(wanted, membership=contents, sizes=wanted.sizes[picks[whole]])
     found = np.full(len(picks), np.nan)
     found[whole], unsure = _rounded(*_in_limbs(some, a, b), np.full(len(whole), _OFF_IN_LIMBS), wanted)
     for i in np.flatnonzero(unsure):
@@ -93,12 +93,12 @@ def exactly(wanted: Wanted, picks: Ints) -> Floats:
     return found
 
 
-def _rounded(numbers: FourFloats, exponents: Floats, off: Floats, wanted: Wanted) -> tuple[Floats, Mask]:
+def _rounded(numbers: FourFloats, exponents: Floats, off: Floats, wanted: Quotients) -> tuple[Floats, Mask]:
     high, low, over, over_low = map(frozen, numbers)  # so that the kernel is compiled for one type
     return quotients(high, low, over, over_low, *_scale(wanted), frozen(exponents), frozen(off), wanted.root)
 
 
-def _taken(contents: Contents, a: Numbers, b: Numbers, picks: Ints) -> tuple[Contents, Numbers, Numbers]:
+def _take_panes(contents: Membership, a: Numbers, b: Numbers, picks: Ints) -> tuple[Membership, Numbers, Numbers]:
     """Only the panes at ``picks``, and the numbers that they are over."""
     if len(picks) == len(contents):
         return contents, a, b
@@ -106,10 +106,10 @@ def _taken(contents: Contents, a: Numbers, b: Numbers, picks: Ints) -> tuple[Con
     if contents.row is None:
         return contents, a, b
     left = a[contents.row]
-    return own(contents), left, left if b is a else b[contents.row]
+    return entries_of(contents), left, left if b is a else b[contents.row]
 
 
-def _is_endless(values: Numbers, contents: Contents) -> Mask:
+def _is_endless(values: Numbers, contents: Membership) -> Mask:
     """Which panes hold a value that is infinite or NaN."""
     if values.dtype.kind != "f":
         return np.zeros(len(contents), np.bool_)
@@ -118,7 +118,7 @@ def _is_endless(values: Numbers, contents: Contents) -> Mask:
         return few
     if (finite := np.isfinite(values)).all():
         return np.zeros(len(contents), np.bool_)
-    bad: Mask = sizes(only(contents, ~finite)) > 0
+    bad: Mask = sizes(filtered(contents, ~finite)) > 0
     return bad
 
 
@@ -144,17 +144,17 @@ def whole_floats(counts: Ints) -> TwoFloats:
     return counts.astype(np.float64), _NOTHING
 
 
-def _scale(wanted: Wanted) -> tuple[float, float]:
+def _scale(wanted: Quotients) -> tuple[float, float]:
     """What a denominator is to be multiplied by."""
     whole = 10 ** (wanted.places * (2 if wanted.rule == SPREAD else 1))
     return float(whole), float(whole - int(float(whole)))
 
 
-def _in_limbs(wanted: Wanted, a: Numbers, b: Numbers) -> tuple[FourFloats, Floats]:
+def _in_limbs(wanted: Quotients, a: Numbers, b: Numbers) -> tuple[FourFloats, Floats]:
     """Numerators, denominators and exponents of quotients, from sums in limbs."""
     left, right = (frozen(values.view(np.int64)) for values in (a, b))
     high, low, exponent, more, more_low, more_exponent = moments(
-        left, right, wanted.rule, changes_of(wanted.contents)
+        left, right, wanted.rule, pane_deltas(wanted.membership)
     ).T
     unit, other = (FLOAT_UNIT * (values.dtype.kind == "f") for values in (a, b))
     if wanted.rule == MEAN:
@@ -164,9 +164,9 @@ def _in_limbs(wanted: Wanted, a: Numbers, b: Numbers) -> tuple[FourFloats, Float
     return (more, more_low, high, low), more_exponent - exponent + other
 
 
-def _in_full(wanted: Wanted, left: Numbers, right: Numbers, pane: int) -> float:
+def _in_full(wanted: Quotients, left: Numbers, right: Numbers, pane: int) -> float:
     """The answer of one pane in whole numbers of any length."""
-    rows, _ = gathered(wanted.contents, pane, pane + 1)
+    rows, _ = gathered(wanted.membership, pane, pane + 1)
     a, unit = _whole_numbers(left[rows])
     b, other = (a, unit) if wanted.rule != WEIGHTED else _whole_numbers(right[rows])
     scale, count = 10**wanted.places, int(wanted.sizes[pane])

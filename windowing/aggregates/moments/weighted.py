@@ -11,7 +11,7 @@ from ...support.jit import kernel
 from ..folds.exact_sums import nearest_of
 from ..folds.fold_states import SUM
 from ..folds.folds import fold
-from ..folds.inputs import Dense, is_apart
+from ..folds.inputs import Dense, is_disjoint
 from ..kernels.loops import Floats, error_of_product, products_and_errors, sum_and_error
 
 Both: TypeAlias = tuple[Floats, Floats, Floats, Floats]
@@ -21,8 +21,8 @@ _NONE = np.empty(0, np.float64)
 
 def weighted_sums(values: Floats, weights: Floats, those: Dense) -> Both:
     """Return ``sum(values * weights)`` and ``sum(weights)`` of each pane, in two floats each as `sums_and_lacks`."""
-    contents = those.contents
-    if is_apart(contents):
+    contents = those.membership
+    if is_disjoint(contents):
         both: Both = _apart(values, weights, contents.lo, contents.hi)
         return both
     return *fold(SUM, *products_and_errors(values, weights), those.ranked), *fold(SUM, weights, _NONE, those.ranked)

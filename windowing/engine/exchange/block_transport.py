@@ -23,7 +23,7 @@ Fill: TypeAlias = Callable[[pa.NativeFile], None]
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class BlockLocation:
     """Where a blob lies: the bytes ``[begin, begin + size)`` of the file ``path``."""
 
     path: str
@@ -31,14 +31,14 @@ class Place:
     size: int
 
 
-Parcel: TypeAlias = bytes | Place
+BlockRef: TypeAlias = bytes | BlockLocation
 """A blob, or where it lies."""
 
-Way: TypeAlias = Callable[[Iterable[tuple[int, Fill]]], Iterator[tuple[int, Parcel]]]
+Transport: TypeAlias = Callable[[Iterable[tuple[int, Fill]]], Iterator[tuple[int, BlockRef]]]
 """Makes parcels of what writes blobs, each with the slice that it is for."""
 
 
-def in_spark(blobs: Iterable[tuple[int, Fill]]) -> Iterator[tuple[int, Parcel]]:
+def through_shuffle(blobs: Iterable[tuple[int, Fill]]) -> Iterator[tuple[int, BlockRef]]:
     """Yield blobs, each with the slice that it is for, as bytes for Spark to move."""
     for index, fill in blobs:
         sink = pa.BufferOutputStream()
@@ -46,7 +46,7 @@ def in_spark(blobs: Iterable[tuple[int, Fill]]) -> Iterator[tuple[int, Parcel]]:
         yield index, sink.getvalue().to_pybytes()
 
 
-def in_a_file(folders: Sequence[str], blobs: Iterable[tuple[int, Fill]]) -> Iterator[tuple[int, Parcel]]:
+def through_files(folders: Sequence[str], blobs: Iterable[tuple[int, Fill]]) -> Iterator[tuple[int, BlockRef]]:
     """Write blobs into a new file in any of ``folders``; yield where each lies, with the slice that it is for.
 
     All of them lie there when the last has been asked for.
@@ -55,31 +55,31 @@ def in_a_file(folders: Sequence[str], blobs: Iterable[tuple[int, Fill]]) -> Iter
     path = f"{folders[name.int % len(folders)]}/{name.hex}"
     with pa.OSFile(path, "wb") as file:
         for index, fill in blobs:
-            file.write(bytes(-file.tell() % mmap.PAGESIZE))  # no two blobs share a page: see `give_back`
+            file.write(bytes(-file.tell() % mmap.PAGESIZE))  # no two blobs share a page: see `release`
             begin = file.tell()
             fill(file)
-            yield index, Place(path, begin, file.tell() - begin)
+            yield index, BlockLocation(path, begin, file.tell() - begin)
 
 
-def received(parcels: Iterable[Parcel]) -> Sequence[pa.Buffer]:
+def open_blocks(parcels: Iterable[BlockRef]) -> Sequence[pa.Buffer]:
     """Return blobs, whichever way they came; those in files are mapped, not read."""
     return [pa.py_buffer(parcel) if isinstance(parcel, bytes) else _mapped(parcel) for parcel in parcels]
 
 
-def _mapped(place: Place) -> pa.Buffer:
+def _mapped(place: BlockLocation) -> pa.Buffer:
     with pa.memory_map(place.path) as file:  # the buffer outlives it: there may be more files than may be open
         file.seek(place.begin)
         return file.read_buffer(place.size)
 
 
-def give_back(parcels: Iterable[Parcel]) -> None:
+def release(parcels: Iterable[BlockRef]) -> None:
     """Free the disk and the memory that blobs in files take. Nothing may look at them any more; who does fails.
 
     A result is written while the blobs that it comes from go, and so takes little room beside them. What was never
     written to the disk never will be. Where the system cannot do that, blobs go when all have been scanned.
     """
     for parcel in parcels:
-        if isinstance(parcel, Place) and hasattr(mmap, "MADV_REMOVE"):
+        if isinstance(parcel, BlockLocation) and hasattr(mmap, "MADV_REMOVE"):
             with (
                 contextlib.suppress(OSError),
                 Path(parcel.path).open("r+b") as file,

@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 
 from ...columns.arrays import Ints
-from ...ports import Account, Counts, Part
+from ...ports import ChunkAccount, Counts, Part
 from ...sequences.marks import Marks
 from ...sequences.sequence import Sequences, one_batch
 
@@ -29,7 +29,7 @@ _LEVEL = "__level"
 
 
 @dataclass(frozen=True, slots=True)
-class Blob:
+class ShuffleBlock:
     """``chunk``: its index. ``marks``: window marks, or advances of the watermark with the ``level`` that they reach
     (else 0). ``clock``: the largest measure of the clock in the chunk, or None. ``account``: of the whole chunk, in
     exactly one blob of each chunk, else None."""
@@ -39,10 +39,10 @@ class Blob:
     marks: Marks
     level: Ints
     clock: int | float | None
-    account: Account | None
+    account: ChunkAccount | None
 
 
-def write(blob: Blob, base: int, sink: pa.NativeFile) -> None:
+def write(blob: ShuffleBlock, base: int, sink: pa.NativeFile) -> None:
     """Write a blob; arrival positions go as 32 bit offsets from ``base``."""
     head = {
         "chunk": blob.chunk,
@@ -57,7 +57,7 @@ def write(blob: Blob, base: int, sink: pa.NativeFile) -> None:
     _write(sink, _with(blob.marks.rows, **{_POS: blob.marks.pos, _FILE: blob.marks.file, _LEVEL: blob.level}))
 
 
-def read(data: pa.Buffer) -> Blob:
+def read(data: pa.Buffer) -> ShuffleBlock:
     """Read a blob; its arrays are views of ``data``."""
     stream = pa.BufferReader(data)
     keys, rows, marks = (_read(stream) for _ in range(3))
@@ -69,13 +69,13 @@ def read(data: pa.Buffer) -> Blob:
     distinct = pa.Table.from_batches([own_keys]).replace_schema_metadata() if head["keyed"] else None
     sequences = Sequences(distinct, bounds, own_rows, offsets + np.int64(head["base"]), tuple(head["order"]))
     stood = Marks(own_marks, mark_pos, file)
-    return Blob(head["chunk"], sequences, stood, level, head["clock"], _account(head["account"]))
+    return ShuffleBlock(head["chunk"], sequences, stood, level, head["clock"], _account(head["account"]))
 
 
-def _account(told: dict[str, Any] | None) -> Account | None:
+def _account(told: dict[str, Any] | None) -> ChunkAccount | None:
     if told is None:
         return None
-    return Account(Counts(**told["counts"]), tuple(Part(**part) for part in told["rejects"]))
+    return ChunkAccount(Counts(**told["counts"]), tuple(Part(**part) for part in told["rejects"]))
 
 
 def part_of(sequences: Sequences, low: int, high: int) -> Sequences:

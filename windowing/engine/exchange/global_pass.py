@@ -19,52 +19,52 @@ from ...columns.arrays import Clock, Ints
 from ...kinds.eviction.evictions import Evictions, evictions
 from ...language.spec import Sliding, TimeInterval, Tumbling
 from ...planning.plan import Plan, panes_only
-from ...ports import RunTasks, Shared
-from ...scan.lateness import is_ordered_by_time, is_read_in_order, judge, no_watermarks
-from ...scan.row_validation import with_late
-from ...scan.scan import setting_of
+from ...ports import Broadcast, RunTasks
+from ...scan.lateness import assess, is_ordered_by_time, is_read_in_order, no_watermarks
+from ...scan.row_validation import add_late
+from ...scan.scan import context_of
 from ...scan.signals import window_marks
 from ...sequences.marks import all_in_order, no_marks
 from ...sequences.sequence import merge, one_batch, order_of
 from ..tasks.sizing import Chunk
-from ..tasks.task import Work
+from ..tasks.task import TaskContext
 from .map_side import chunk_summary
-from .read_chunk import behind_start, no_rows, nothing, read_columns, read_rows, sequences_of
-from .state_blocks import carried, with_carry
+from .read_chunk import late_for_restore_point, no_rows, nothing, read_columns, read_rows, sequences_of
+from .state_blocks import load_window_state, restore_rows
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class GlobalDecisions:
     """``late``: int64, ascending, the arrival positions of rows late beyond repair, and ``watermarks``: all advances,
     of event-time panes, and where the watermark ``stands`` then; else ``evictions``: of keys."""
 
     late: Ints | None = None
     watermarks: Watermarks | None = None
     evictions: Evictions | None = None
-    stands: Clock | None = None
+    watermark: Clock | None = None
 
 
-def decided(
-    work: Work, chunks: Sequence[Chunk], each: RunTasks, share: Callable[[Verdict], Shared]
-) -> tuple[Work, Sequence[Chunk]]:
+def run_global_pass(
+    work: TaskContext, chunks: Sequence[Chunk], each: RunTasks, share: Callable[[GlobalDecisions], Broadcast]
+) -> tuple[TaskContext, Sequence[Chunk]]:
     """Decide first what keys cannot decide apart; return the work and its chunks that know it.
 
     ``each`` runs a function over items, in tasks or here; ``share`` gives a value to all tasks.
     """
     plan = work.plan
     if _needs_order(plan):
-        (verdict,) = each("ordered pass", partial(_verdict, work), [chunks])
-        return replace(work, verdict=share(verdict), stands=verdict.stands), chunks
+        (verdict,) = each("ordered pass", partial(_decide, work), [chunks])
+        return replace(work, decisions=share(verdict), watermark=verdict.stands), chunks
     if isinstance(plan.spec, TimeInterval) and not is_ordered_by_time(plan):
-        before = None if work.start is None else work.start.stands
+        before = None if work.restore_point is None else work.restore_point.watermark
         told = each("watermark", partial(chunk_summary, work), chunks)
         stands: list[Clock | None] = [*accumulate([before, *told], after)]
         known = [replace(chunk, announced=reading) for chunk, reading in zip(chunks, stands, strict=False)]
-        return replace(work, stands=stands[-1]), known
+        return replace(work, watermark=stands[-1]), known
     return work, chunks
 
 
-def here(_: str, function: Callable[[Any], Any], items: Iterable[Any]) -> list[Any]:
+def run_locally(_: str, function: Callable[[Any], Any], items: Iterable[Any]) -> list[Any]:
     """Run a function over items in this process."""
     return [function(item) for item in items]
 
@@ -76,31 +76,33 @@ def _needs_order(plan: Plan) -> bool:
     return isinstance(plan.spec, Tumbling | Sliding) and plan.spec.eviction is not None
 
 
-def _verdict(work: Work, chunks: Sequence[Chunk]) -> Verdict:
+def _decide(work: TaskContext, chunks: Sequence[Chunk]) -> GlobalDecisions:
     """Go through the rows of all chunks in their total order."""
     plan = work.plan
     if isinstance(plan.spec, Tumbling | Sliding):
-        return Verdict(evictions=_evictions(replace(work, plan=panes_only(plan)), plan.spec, chunks))
-    before = None if work.start is None else work.start.stands
+        return GlobalDecisions(evictions=_evictions(replace(work, plan=panes_only(plan)), plan.spec, chunks))
+    before = None if work.restore_point is None else work.restore_point.watermark
     reads = [read_columns(work, chunk, [*plan.sort, str(plan.options.event_time)]) for chunk in chunks]
     if not reads:
-        return Verdict(np.empty(0, np.int64), no_watermarks(no_rows(work), plan.sort), stands=before)
+        return GlobalDecisions(np.empty(0, np.int64), no_watermarks(no_rows(work), plan.sort), watermark=before)
     rows = one_batch(pa.Table.from_batches([rows for rows, _ in reads]))
     pos = np.concatenate([pos for _, pos in reads])
     if plan.sort:
         ascending = order_of([rows.column(name) for name in plan.sort])
         rows, pos = rows.take(pa.array(ascending)), pos[ascending]
-    judged = judge(plan, before, rows, pos)
-    return Verdict(np.sort(pos[judged.late]), judged.watermarks, stands=judged.stands)
+    judged = assess(plan, before, rows, pos)
+    return GlobalDecisions(np.sort(pos[judged.late]), judged.watermarks, watermark=judged.watermark)
 
 
-def _evictions(work: Work, spec: Tumbling | Sliding, chunks: Sequence[Chunk]) -> Evictions:
+def _evictions(work: TaskContext, spec: Tumbling | Sliding, chunks: Sequence[Chunk]) -> Evictions:
     """Of the rows carried and of all chunks together."""
     reads = [read_rows(work, chunk) for chunk in chunks]
-    reads = [replace(read, reasons=with_late(read.reasons, behind_start(work, read.rows))) for read in reads]
+    reads = [replace(read, reasons=add_late(read.reasons, late_for_restore_point(work, read.rows))) for read in reads]
     found = [sequences_of(work, read.rows, read.pos, read.reasons) for read in reads]
     marks = all_in_order([read.marks for read in reads]) if reads else no_marks(no_rows(work), work.plan.sort)
-    carry, since = carried(work), None if work.start is None else work.start.clock
-    sequences, past, _ = with_carry(work.plan, carry, merge([nothing(work), *found]), window_marks(marks), None, since)
-    setting = replace(setting_of(work.plan), clock=since, since=since, past=past)
+    carry, since = load_window_state(work), None if work.restore_point is None else work.restore_point.clock
+    sequences, past, _ = restore_rows(
+        work.plan, carry, merge([nothing(work), *found]), window_marks(marks), None, since
+    )
+    setting = replace(context_of(work.plan), clock=since, since=since, restored=past)
     return evictions(spec, sequences, marks, setting)

@@ -9,15 +9,15 @@ import numpy as np
 import pyarrow as pa
 
 from ...columns.arrays import Ints
-from ...columns.sort_keys import words
+from ...columns.sort_keys import sort_keys
 from ...planning.plan import Plan
 from ...ports import Batch
-from ...sequences.marks import NO_FILE, Marks, no_marks, placed
+from ...sequences.marks import NO_FILE, Marks, no_marks, with_place
 from ..tasks.sizing import Chunk
-from ..tasks.task import FILES, NONE, STREAM, Work
+from ..tasks.task import FILES, NONE, STREAM, TaskContext
 
 
-def incoming_marks(work: Work, chunk: Chunk, batches: Sequence[Batch], rows: pa.RecordBatch, pos: Ints) -> Marks:
+def input_marks(work: TaskContext, chunk: Chunk, batches: Sequence[Batch], rows: pa.RecordBatch, pos: Ints) -> Marks:
     """Return the marks of a chunk, of whose splits ``batches`` were read: ``rows`` together, at positions ``pos``."""
     plan = work.plan
     if not plan.takes_marks or work.marks == NONE:
@@ -29,7 +29,7 @@ def incoming_marks(work: Work, chunk: Chunk, batches: Sequence[Batch], rows: pa.
     after = np.flatnonzero(flags.to_numpy(zero_copy_only=False))
     order = rows.select(list(plan.sort))
     at = order.take(pa.array(after)) if plan.sort else order
-    return placed(Marks(at, pos[after], np.full(len(after), NO_FILE)), plan.order.columns)
+    return with_place(Marks(at, pos[after], np.full(len(after), NO_FILE)), plan.order.columns)
 
 
 def _file_ends(plan: Plan, chunk: Chunk, batches: Sequence[Batch], rows: pa.RecordBatch) -> Marks:
@@ -60,5 +60,5 @@ def _last_row(plan: Plan, rows: pa.RecordBatch) -> int | None:
     if not len(picks):
         return None
     kept = rows.take(pa.array(picks))
-    sort_words = [words(kept.column(name)) for name in plan.sort]
+    sort_words = [sort_keys(kept.column(name)) for name in plan.sort]
     return int(picks[np.lexsort(sort_words[::-1])[-1]])

@@ -13,73 +13,78 @@ from ...clock.values import clock_values
 from ...columns.arrays import Clock, Ints, combined
 from ...language.spec import TimeInterval, needs_clock
 from ...planning.plan import Plan
-from ...ports import Account, Counts
-from ...scan.lateness import Judged, judge, no_watermarks, rows_summary
-from ...scan.preaggregate import combine
-from ...scan.row_validation import with_late
+from ...ports import ChunkAccount, Counts
+from ...scan.lateness import LatenessResult, assess, no_watermarks, rows_summary
+from ...scan.preaggregate import preaggregate
+from ...scan.row_validation import add_late
 from ...sequences.marks import Marks
 from ...sequences.sequence import Sequences
 from ..tasks.rejects import reject
 from ..tasks.sizing import Chunk
-from ..tasks.task import Work
+from ..tasks.task import TaskContext
 from .block_transport import Fill
-from .blocks import Blob, part_of, write
-from .range_cuts import Cuts, slice_places, slices_of
-from .read_chunk import behind_start, read_columns, read_rows, sequences_of
+from .blocks import ShuffleBlock, part_of, write
+from .range_cuts import SliceBounds, slice_offsets, slices_of
+from .read_chunk import late_for_restore_point, read_columns, read_rows, sequences_of
 
 
 @dataclass(frozen=True, slots=True)
-class Read:
+class MappedChunk:
     """One chunk, read, screened and sorted."""
 
     sequences: Sequences
     marks: Marks
     level: Ints
     clock: int | float | None
-    account: Account
+    account: ChunkAccount
 
 
-def blobs_of(work: Work, cuts: Cuts | None, chunk: Chunk) -> Iterator[tuple[int, Fill]]:
+def blocks_of(work: TaskContext, cuts: SliceBounds | None, chunk: Chunk) -> Iterator[tuple[int, Fill]]:
     """Yield (slice, what writes its blob) for each slice that the chunk has anything to tell."""
     read = read_chunk(work, chunk)
-    sequences = read.sequences if work.combined is None else combine(work.plan, work.combined, read.sequences)
-    places = slice_places(sequences, cuts)
+    sequences = read.sequences if work.scan_plan is None else preaggregate(work.plan, work.scan_plan, read.sequences)
+    places = slice_offsets(sequences, cuts)
     slices = slices_of(cuts)
     home = chunk.index % slices
     for i in range(slices):
         part = part_of(sequences, int(places[i]), int(places[i + 1]))
         account = read.account if i == home else None
         if len(part) or len(read.marks) or read.clock is not None or account:
-            yield i, partial(write, Blob(chunk.index, part, read.marks, read.level, read.clock, account), chunk.base)
+            yield (
+                i,
+                partial(
+                    write, ShuffleBlock(chunk.index, part, read.marks, read.level, read.clock, account), chunk.base
+                ),
+            )
 
 
-def read_chunk(work: Work, chunk: Chunk) -> Read:
+def read_chunk(work: TaskContext, chunk: Chunk) -> MappedChunk:
     """Read all splits of a chunk, write its rejects, and sort the rest into sequences."""
     read = read_rows(work, chunk)
-    reasons = with_late(read.reasons, behind_start(work, read.rows))
+    reasons = add_late(read.reasons, late_for_restore_point(work, read.rows))
     marks, level = read.marks, np.zeros(len(read.marks), np.int64)
     if isinstance(work.plan.spec, TimeInterval):
-        judged = _judged(work, chunk, read.rows, read.pos)
-        reasons = with_late(reasons, judged.late)
+        judged = _assess_lateness(work, chunk, read.rows, read.pos)
+        reasons = add_late(reasons, judged.late)
         marks, level = judged.watermarks.marks, judged.watermarks.level
     only_marks = sum(len(batch.pos) for batch in read.batches) - len(read.pos)
     rows_in = chunk.rows - only_marks - sum(batch.elsewhere for batch in read.batches)
-    account = reject(work, chunk, read.batches, read.pos, reasons) + Account(Counts(rows_in=rows_in))
+    account = reject(work, chunk, read.batches, read.pos, reasons) + ChunkAccount(Counts(rows_in=rows_in))
     sequences = sequences_of(work, read.rows, read.pos, reasons)
-    return Read(sequences, marks, level, _clock(work.plan, sequences), account)
+    return MappedChunk(sequences, marks, level, _clock(work.plan, sequences), account)
 
 
-def chunk_summary(work: Work, chunk: Chunk) -> Clock | None:
+def chunk_summary(work: TaskContext, chunk: Chunk) -> Clock | None:
     """All that a chunk does to a watermark that takes every rise: its largest event time."""
     return rows_summary(work.plan, read_columns(work, chunk, [str(work.plan.options.event_time)])[0])
 
 
-def _judged(work: Work, chunk: Chunk, rows: pa.RecordBatch, pos: Ints) -> Judged:
+def _assess_lateness(work: TaskContext, chunk: Chunk, rows: pa.RecordBatch, pos: Ints) -> LatenessResult:
     """What the watermark makes of a chunk, here or in the ordered pass before."""
-    if work.verdict is None:
-        return judge(work.plan, chunk.announced, rows, pos)
-    late: Ints = work.verdict.value.late
-    return Judged(np.isin(pos, late, assume_unique=True), no_watermarks(rows, work.plan.sort))
+    if work.decisions is None:
+        return assess(work.plan, chunk.announced, rows, pos)
+    late: Ints = work.decisions.value.late
+    return LatenessResult(np.isin(pos, late, assume_unique=True), no_watermarks(rows, work.plan.sort))
 
 
 def _clock(plan: Plan, sequences: Sequences) -> int | float | None:

@@ -10,8 +10,8 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from ...columns.arrays import Ints, Mask, combined
-from ...columns.sort_keys import words
-from ...sequences.key_search import first_places
+from ...columns.sort_keys import sort_keys
+from ...sequences.key_search import lower_bounds
 from ...sequences.sequence import Sequences, group_codes
 
 PLACE = "__place"
@@ -28,7 +28,7 @@ class Samples:
 
 
 @dataclass(frozen=True, slots=True)
-class Cuts:
+class SliceBounds:
     """C cuts, each before some row of the total order, ascending: slices are what lies between them.
 
     ``keys``: (C rows), the key of the first row behind each; None where there is no key. ``places``: (C rows), the
@@ -44,7 +44,7 @@ class Cuts:
         return len(self.inside)
 
 
-def cut_points(samples: Samples, key: Sequence[str], count: int, may_cut_keys: bool) -> Cuts | None:
+def choose_bounds(samples: Samples, key: Sequence[str], count: int, may_cut_keys: bool) -> SliceBounds | None:
     """Choose up to ``count - 1`` cuts that leave ranges of about equal weight; None where there is nothing to cut.
 
     Keys that weigh no more than a slice stay whole. ``may_cut_keys``: whether others are cut, so that ``samples`` has
@@ -57,7 +57,7 @@ def cut_points(samples: Samples, key: Sequence[str], count: int, may_cut_keys: b
     if key:
         codes = group_codes([combined(rows.column(name)) for name in key])[0].astype(np.int64)
     order = [name for name in rows.column_names if name not in key] if may_cut_keys else []
-    ascending = np.lexsort([*(words(combined(rows.column(name))) for name in reversed(order)), codes])
+    ascending = np.lexsort([*(sort_keys(combined(rows.column(name))) for name in reversed(order)), codes])
     codes, weights = codes[ascending], samples.weights[ascending]
     wanted = total * np.arange(1, count) / count
     picks = np.searchsorted(np.cumsum(weights), wanted, side="right")
@@ -70,15 +70,15 @@ def cut_points(samples: Samples, key: Sequence[str], count: int, may_cut_keys: b
         return None
     chosen = rows.take(pa.array(ascending[picks]))
     inside = codes[picks] == codes[picks - 1]
-    return Cuts(chosen.select(list(key)) if key else None, chosen.select(order), inside)
+    return SliceBounds(chosen.select(list(key)) if key else None, chosen.select(order), inside)
 
 
-def slices_of(cuts: Cuts | None) -> int:
+def slices_of(cuts: SliceBounds | None) -> int:
     """Return how many slices there are."""
     return 1 if cuts is None else len(cuts) + 1
 
 
-def slice_places(sequences: Sequences, cuts: Cuts | None) -> Ints:
+def slice_offsets(sequences: Sequences, cuts: SliceBounds | None) -> Ints:
     """Return where the slices begin and end among the rows: int64 (slices + 1,)."""
     if cuts is None:
         return np.array([0, len(sequences)], np.int64)
@@ -91,11 +91,11 @@ def slice_places(sequences: Sequences, cuts: Cuts | None) -> Ints:
     places = sequences.bounds[first]
     for k in np.unique(first[cuts.inside & is_there]):
         chosen = np.flatnonzero(cuts.inside & is_there & (first == k))
-        places[chosen] = _places_in(sequences, int(k), cuts.places.take(pa.array(chosen)))
+        places[chosen] = _offsets_in(sequences, int(k), cuts.places.take(pa.array(chosen)))
     return np.concatenate([[0], places, [len(sequences)]]).astype(np.int64)
 
 
-def same_key(keys: pa.Table | None, index: int, cuts: Cuts, cut: int) -> bool:
+def same_key(keys: pa.Table | None, index: int, cuts: SliceBounds, cut: int) -> bool:
     """Whether key ``index`` of some keys is that of a cut."""
     if keys is None or cuts.keys is None:
         return True
@@ -107,7 +107,7 @@ def slice_bounds(keys: pa.Table, cuts: pa.Table) -> Ints:
 
     ``cuts``: keys, ascending, each the first of its slice.
     """
-    inner = first_places(keys, cuts)
+    inner = lower_bounds(keys, cuts)
     return np.concatenate([[0], inner, [keys.num_rows]]).astype(np.int64)
 
 
@@ -122,7 +122,7 @@ def _same_keys(keys: pa.Table, picks: Ints, others: pa.Table) -> Mask:
     return there & (codes[: len(picks)] == codes[len(picks) :])
 
 
-def _places_in(sequences: Sequences, key: int, cuts: pa.Table) -> Ints:
+def _offsets_in(sequences: Sequences, key: int, cuts: pa.Table) -> Ints:
     """Where cuts lie in one sequence: the first row that does not sort before each, int64 (cuts,)."""
     begin, end = int(sequences.bounds[key]), int(sequences.bounds[key + 1])
     low, high = np.full(cuts.num_rows, begin), np.full(cuts.num_rows, end)
@@ -131,7 +131,7 @@ def _places_in(sequences: Sequences, key: int, cuts: pa.Table) -> Ints:
             continue
         column, wanted = sequences.rows.column(name), combined(cuts.column(name))
         first, stop = int(low.min()), int(high.max())
-        both = words(pa.concat_arrays([column.slice(first, stop - first), wanted.cast(column.type)]))
+        both = sort_keys(pa.concat_arrays([column.slice(first, stop - first), wanted.cast(column.type)]))
         for i, word in enumerate(both[stop - first :]):
             span = both[low[i] - first : high[i] - first]
             begin, end = np.searchsorted(span, word, "left"), np.searchsorted(span, word, "right")

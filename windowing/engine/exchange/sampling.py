@@ -10,10 +10,10 @@ import numpy as np
 import pyarrow as pa
 
 from ...ports import Executor
-from ...scan.preaggregate import can_be_combined
-from ..tasks.task import Work
+from ...scan.preaggregate import can_preaggregate
+from ..tasks.task import TaskContext
 from .range_cuts import Samples
-from .read_chunk import rows_a_cell, sample_rows
+from .read_chunk import rows_per_cell, sample_rows
 from .state_blocks import sampled_keys
 
 T = TypeVar("T")
@@ -21,7 +21,7 @@ _SAMPLED_SPLITS = 16
 _SAMPLED_ROWS = 4000
 
 
-def samples_of(work: Work, session: Callable[[], Executor], with_order: bool) -> Samples:
+def samples_of(work: TaskContext, session: Callable[[], Executor], with_order: bool) -> Samples:
     """Evenly spaced rows of evenly spaced splits; none where there is no key, and no order to cut.
 
     The driver reads them itself, while Spark starts, where the format lets it read a few columns alone.
@@ -36,23 +36,27 @@ def samples_of(work: Work, session: Callable[[], Executor], with_order: bool) ->
     return Samples(rows, np.ones(rows.num_rows))
 
 
-def rows_together(work: Work, session: Callable[[], Executor]) -> float:
+def reduction_factor(work: TaskContext, session: Callable[[], Executor]) -> float:
     """About how many rows go as one, where rows can be combined: fewer than in a whole chunk, if anything."""
-    if work.start is not None or work.carry is not None or not can_be_combined(work.plan, work.source.schema):
+    if (
+        work.restore_point is not None
+        or work.state_files is not None
+        or not can_preaggregate(work.plan, work.source.schema)
+    ):
         return 1.0
     splits = [split for split in work.source.splits if split.rows]
     middle = splits[len(splits) // 2]
     if work.source.columnar:
-        return rows_a_cell(work, middle)
-    (found,) = session().map("sample", partial(rows_a_cell, work), [middle])
+        return rows_per_cell(work, middle)
+    (found,) = session().map("sample", partial(rows_per_cell, work), [middle])
     return found
 
 
-def with_carried(work: Work, samples: Samples, rows: int) -> Samples:
+def with_state_keys(work: TaskContext, samples: Samples, rows: int) -> Samples:
     """Add the keys of evenly spaced parts of the carry, which weigh as much as those of as many of the rows read."""
-    if work.start is None or not work.plan.key:
+    if work.restore_point is None or not work.plan.key:
         return samples
-    parts = [part for part in work.start.parts if part.rows is not None]
+    parts = [part for part in work.restore_point.parts if part.rows is not None]
     picked = _spread(parts)
     share = samples.rows.num_rows / rows if rows else 1.0
     share *= len(parts) / len(picked) if picked else 1

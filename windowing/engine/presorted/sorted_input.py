@@ -12,28 +12,28 @@ import pyarrow as pa
 
 from ...columns.arrays import combined
 from ...columns.sort_keys import behind
-from ...segments.segment_scan import begun_before
-from ...segments.summary import looks_into_pieces_before
+from ...segments.segment_scan import open_before
+from ...segments.summary import shows_earlier_segments
 from ...sequences.sequence import Sequences, one_batch, order_of
-from ..exchange.map_side import Read
+from ..exchange.map_side import MappedChunk
 from ..exchange.range_cuts import PLACE, Samples
 from ..exchange.read_chunk import no_signals
-from ..scan.segment_plan import Turn
+from ..scan.segment_plan import SegmentTask
 from ..scan.segment_scan import scan_rows
-from ..scan.slice_scan import Report
-from ..tasks.task import Work
+from ..scan.slice_scan import TaskReport
+from ..tasks.task import TaskContext
 
 
-def may_be_in_order(work: Work, samples: Samples) -> bool:
+def may_be_presorted(work: TaskContext, samples: Samples) -> bool:
     """Whether it is worth a look: no key, a window that shows no rows twice, and some rows that stand in order."""
     plan, rows = work.plan, samples.rows
-    if plan.key or plan.takes_marks or looks_into_pieces_before(plan) or not rows.num_rows:
+    if plan.key or plan.takes_marks or shows_earlier_segments(plan) or not rows.num_rows:
         return False
     ascending = order_of([combined(rows.column(name)) for name in (*plan.sort, PLACE)])
     return bool((ascending[1:] > ascending[:-1]).all())
 
 
-def ends_of(work: Work, rows: Sequences) -> pa.Table:
+def ends_of(work: TaskContext, rows: Sequences) -> pa.Table:
     """Return what orders the first row and the last."""
     return pa.Table.from_batches([rows.rows.select(list(work.plan.sort)).take(pa.array([0, len(rows) - 1]))])
 
@@ -43,8 +43,8 @@ def follows(after: pa.Table, before: pa.Table) -> bool:
     return not behind(one_batch(after.slice(0, 1)), before.slice(1, 1)).any()
 
 
-def scan_chunk(work: Work, turn: Turn, begun: list[Sequences], read: Read) -> Report:
+def scan_chunk(work: TaskContext, turn: SegmentTask, begun: list[Sequences], read: MappedChunk) -> TaskReport:
     """Scan a chunk that was read. ``begun``: rows of chunks before, of the window that is open where it begins."""
     rows = read.sequences
-    scanned = scan_rows(work, turn, begun_before(begun, rows), rows, no_signals(work))
+    scanned = scan_rows(work, turn, open_before(begun, rows), rows, no_signals(work))
     return replace(scanned, counts=scanned.counts + read.account.counts, rejects=read.account.rejects)

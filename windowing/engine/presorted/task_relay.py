@@ -15,14 +15,14 @@ from typing import IO
 
 
 @dataclass(frozen=True, slots=True)
-class Leg:
+class RelayTurn:
     """A leg that was taken. ``index``: which one, from 0."""
 
     index: int
     _folder: Path
-    _own: IO[bytes]
+    _handoff: IO[bytes]
 
-    def received(self) -> bytes | None:
+    def receive(self) -> bytes | None:
         """Wait for what the leg before hands on; None where it does not. Empty for the first."""
         if self.index == 0:
             return b""
@@ -30,26 +30,26 @@ class Leg:
             fcntl.flock(before, fcntl.LOCK_SH)
             return before.read() or None
 
-    def hand_on(self, what: bytes) -> None:
+    def pass_on(self, what: bytes) -> None:
         """Hand something that is not empty on to the leg that follows."""
-        self._own.write(what)
-        self._own.close()
+        self._handoff.write(what)
+        self._handoff.close()
 
     def end(self) -> bool:
         """Let who waits for this leg go on; return whether anything was handed on."""
-        handed_on = self._own.closed
-        self._own.close()
+        handed_on = self._handoff.closed
+        self._handoff.close()
         return handed_on
 
 
 @contextlib.contextmanager
-def next_leg(folder: str) -> Iterator[Leg | None]:
+def take_turn(folder: str) -> Iterator[RelayTurn | None]:
     """Take the next leg of the relay of a folder; None where it was given up.
 
     Leaving this context by an exception, or without having handed anything on, gives up the relay.
     """
     given_up = Path(folder, "given-up")
-    leg = None if given_up.exists() else _taken(Path(folder))
+    leg = None if given_up.exists() else _next_turn(Path(folder))
     has_failed = True
     try:
         yield leg
@@ -59,7 +59,7 @@ def next_leg(folder: str) -> Iterator[Leg | None]:
             given_up.touch()
 
 
-def shares(legs: int, runners: int) -> list[int]:
+def batch_sizes(legs: int, runners: int) -> list[int]:
     """Return how many legs each of some tasks takes, of which so many run at a time: at least 1, in order.
 
     Each takes its part of a quarter of what is left: many legs first, since to begin a task takes time, then fewer, so
@@ -72,7 +72,7 @@ def shares(legs: int, runners: int) -> list[int]:
     return found
 
 
-def _taken(folder: Path) -> Leg:
+def _next_turn(folder: Path) -> RelayTurn:
     """Its file is there and locked before the next leg can be taken."""
     with (folder / "legs").open("ab") as legs:
         fcntl.flock(legs, fcntl.LOCK_EX)
@@ -80,7 +80,7 @@ def _taken(folder: Path) -> Leg:
         own = _file(folder, index).open("wb")
         fcntl.flock(own, fcntl.LOCK_EX)
         legs.write(b".")
-    return Leg(index, folder, own)
+    return RelayTurn(index, folder, own)
 
 
 def _file(folder: Path, index: int) -> Path:

@@ -15,18 +15,18 @@ import pyarrow as pa
 
 from ...columns.arrays import Clock
 from ...planning.plan import Plan
-from ...segments.delta_chains import End
-from ...segments.segment_scan import entries
-from ...segments.summary import Entry, Summary
+from ...segments.delta_chains import Exit
+from ...segments.segment_scan import entry_states
+from ...segments.summary import EntryState, SegmentSummary
 from ...sequences.sequence import Sequences
-from ..exchange.range_cuts import Cuts, same_key
+from ..exchange.range_cuts import SliceBounds, same_key
 
 FIRST, WHOLE, LAST = range(3)
 """Where in its slice a piece is, or what is between the two."""
 
 
 @dataclass(frozen=True, slots=True)
-class Piece:
+class Segment:
     """Where a piece is. ``index``: of its slice; ``side``: where in that; ``name``: under which its rows are kept;
     ``key``: one row, None where there is no key."""
 
@@ -36,40 +36,40 @@ class Piece:
     key: pa.Table | None
 
 
-Told: TypeAlias = tuple[Piece, Summary]
+SummarisedSegment: TypeAlias = tuple[Segment, SegmentSummary]
 """A piece as its task tells it. Tasks after that are not told the summary, which may be much larger than all else."""
 
 
 @dataclass(frozen=True, slots=True)
-class Turn:
+class SegmentTask:
     """A piece and all that it is scanned with. ``part``: the number of its part of the result. ``is_last``: no piece is
     behind it. ``before``: pieces that it shows rows of, as `windowing.segments.summary.Entry.before`, and how many rows
     its key has before each; ``since_then``: all pieces from the first of these on; ``baseline``: a piece and a row.
     ``marks``: how many signals stand before the piece behind it, None: all that there are. ``clock``: as in
-    `windowing.scan.scan.Bounds`.
+    `windowing.scan.scan.RunExtent`.
     """
 
     part: int
-    piece: Piece
-    entry: Entry
+    segment: Segment
+    entry: EntryState
     is_last: bool
-    before: tuple[tuple[Piece, int, int], ...] = ()
-    since_then: tuple[Piece, ...] = ()
-    baseline: tuple[Piece, int] | None = None
+    before: tuple[tuple[Segment, int, int], ...] = ()
+    since_then: tuple[Segment, ...] = ()
+    baseline: tuple[Segment, int] | None = None
     marks: int | None = None
     clock: Clock | None = None
 
 
-Follow: TypeAlias = Callable[[Piece, Any], End]
+Follow: TypeAlias = Callable[[Segment, Any], Exit]
 """Follows the chain of a start value through a piece, where its summary does not tell."""
 
 
-def part_number(cuts: Cuts | None, index: int, side: int) -> int:
+def part_number(cuts: SliceBounds | None, index: int, side: int) -> int:
     """Return the number of a part of the result: they stand in the order of keys and rows."""
     return index if cuts is None or not cuts.inside.any() else 3 * index + side
 
 
-def sides(sequences: Sequences, cuts: Cuts | None, index: int) -> tuple[int, int]:
+def whole_key_rows(sequences: Sequences, cuts: SliceBounds | None, index: int) -> tuple[int, int]:
     """Return the rows ``[low, high)`` of the keys of a slice that are whole; the others are of pieces.
 
     Where one key fills the slice and is cut at both ends, it is one piece, and ``low`` and ``high`` its end.
@@ -84,10 +84,10 @@ def sides(sequences: Sequences, cuts: Cuts | None, index: int) -> tuple[int, int
     return low, max(low, int(bounds[last])) if ends else rows
 
 
-def chains_of(cuts: Cuts, pieces: Sequence[Told]) -> list[list[Told]]:
+def segments_by_key(cuts: SliceBounds, pieces: Sequence[SummarisedSegment]) -> list[list[SummarisedSegment]]:
     """Return the pieces of each key that is cut, in order."""
     by_place = {(piece.index, piece.side): (piece, summary) for piece, summary in pieces}
-    chains: list[list[Told]] = []
+    chains: list[list[SummarisedSegment]] = []
     for cut in range(len(cuts)):
         if not cuts.inside[cut]:
             continue
@@ -99,15 +99,17 @@ def chains_of(cuts: Cuts, pieces: Sequence[Told]) -> list[list[Told]]:
     return [chain for chain in chains if chain]
 
 
-def turns_of(plan: Plan, cuts: Cuts | None, told: Sequence[Told], follow: Follow, clock: Clock | None) -> list[Turn]:
+def plan_segments(
+    plan: Plan, cuts: SliceBounds | None, told: Sequence[SummarisedSegment], follow: Follow, clock: Clock | None
+) -> list[SegmentTask]:
     """Return what is to be scanned of one key, piece after piece. ``clock``: where the one clock stands at the end."""
     chain, summaries = [piece for piece, _ in told], [summary for _, summary in told]
-    found = entries(plan, summaries, lambda index, value: follow(chain[index], value))
+    found = entry_states(plan, summaries, lambda index, value: follow(chain[index], value))
     turns = []
     for i, (piece, entry) in enumerate(zip(chain, found, strict=True)):
         is_last = i == len(chain) - 1
         turns.append(
-            Turn(
+            SegmentTask(
                 part_number(cuts, piece.index, piece.side),
                 piece,
                 entry,
@@ -122,7 +124,7 @@ def turns_of(plan: Plan, cuts: Cuts | None, told: Sequence[Told], follow: Follow
     return turns
 
 
-def numbered(turns: Sequence[Turn], windows: Sequence[int]) -> list[Turn]:
+def with_window_numbers(turns: Sequence[SegmentTask], windows: Sequence[int]) -> list[SegmentTask]:
     """Return the turns of one key, of which so many windows come out in each."""
     before = np.cumsum([0, *windows])
     return [replace(t, entry=replace(t.entry, windows=int(w))) for t, w in zip(turns, before, strict=False)]

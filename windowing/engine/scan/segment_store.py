@@ -10,79 +10,79 @@ import pyarrow as pa
 
 from ...clock.watermark import Watermarks
 from ...columns.arrays import Ints
-from ...scan.signals import Signals, advances, window_marks
+from ...scan.signals import Signals, watermark_signals, window_marks
 from ...segments.segment_scan import summarise
 from ...sequences.marks import Marks
 from ...sequences.sequence import Sequences
-from ..tasks.task import Work
-from .segment_plan import Piece, Told
+from ..tasks.task import TaskContext
+from .segment_plan import Segment, SummarisedSegment
 
 _SIGNALS, _LEVELS = "marks", "advances"
 
 
-def keep_piece(work: Work, index: int, side: int, piece: Sequences, signals: Signals) -> Told:
+def write_segment(work: TaskContext, index: int, side: int, piece: Sequences, signals: Signals) -> SummarisedSegment:
     """Keep the rows of a piece, and summarise it; keep which rows it holds at its end, too."""
     name = f"slice-{index:05d}-{side}"
-    keep_rows(work, name, piece)
+    write_rows(work, name, piece)
     summary, held = summarise(work.plan, piece, signals)
     if len(held):
-        keep_numbers(work, f"{name}-held", held)
-    return Piece(index, side, name, piece.keys), summary
+        write_numbers(work, f"{name}-held", held)
+    return Segment(index, side, name, piece.keys), summary
 
 
-def kept_piece(work: Work, piece: Piece) -> Sequences:
+def read_segment(work: TaskContext, piece: Segment) -> Sequences:
     """Return the rows of a piece."""
-    return replace(kept_rows(work, piece.name), keys=piece.key)
+    return replace(read_rows(work, piece.name), keys=piece.key)
 
 
-def keep_rows(work: Work, name: str, rows: Sequences) -> None:
+def write_rows(work: TaskContext, name: str, rows: Sequences) -> None:
     """Keep rows of one key, without the key."""
-    _keep(work, name, rows.rows, [rows.pos])
+    _write(work, name, rows.rows, [rows.pos])
 
 
-def kept_rows(work: Work, name: str) -> Sequences:
+def read_rows(work: TaskContext, name: str) -> Sequences:
     """Return rows of one key, without the key."""
-    rows, (pos,) = _kept(work, name, 1)
+    rows, (pos,) = _read(work, name, 1)
     return Sequences(None, np.array([0, len(pos)]), rows, pos, tuple(work.plan.sort))
 
 
-def keep_signals(work: Work, signals: Signals) -> None:
+def write_signals(work: TaskContext, signals: Signals) -> None:
     """Keep the signals that all pieces share; each task that keeps a piece does, for all of them know all signals."""
     marks = signals.marks
     if signals.watermarks is None:
-        _keep(work, _SIGNALS, marks.rows, [marks.pos, marks.file])
+        _write(work, _SIGNALS, marks.rows, [marks.pos, marks.file])
     else:
-        _keep(work, _LEVELS, marks.rows, [marks.pos, marks.file, signals.watermarks.level])
+        _write(work, _LEVELS, marks.rows, [marks.pos, marks.file, signals.watermarks.level])
 
 
-def kept_signals(work: Work, are_advances: bool, count: int | None) -> Signals:
+def read_signals(work: TaskContext, are_advances: bool, count: int | None) -> Signals:
     """Return the first ``count`` signals that all pieces share, None: all."""
     if are_advances:
-        rows, (pos, file, level) = _kept(work, _LEVELS, 3)
-        return advances(Watermarks(Marks(rows[:count], pos[:count], file[:count]), level[:count]))
-    rows, (pos, file) = _kept(work, _SIGNALS, 2)
+        rows, (pos, file, level) = _read(work, _LEVELS, 3)
+        return watermark_signals(Watermarks(Marks(rows[:count], pos[:count], file[:count]), level[:count]))
+    rows, (pos, file) = _read(work, _SIGNALS, 2)
     return window_marks(Marks(rows[:count], pos[:count], file[:count]))
 
 
-def keep_numbers(work: Work, name: str, numbers: Ints) -> None:
+def write_numbers(work: TaskContext, name: str, numbers: Ints) -> None:
     """Keep some numbers."""
-    work.sink.keep(name, pa.RecordBatch.from_arrays([pa.array(numbers)], names=["number"]))
+    work.sink.write_scratch(name, pa.RecordBatch.from_arrays([pa.array(numbers)], names=["number"]))
 
 
-def kept_numbers(work: Work, name: str) -> Ints:
+def read_numbers(work: TaskContext, name: str) -> Ints:
     """Return some numbers."""
-    numbers: Ints = work.sink.kept(name).column(0).to_numpy()
+    numbers: Ints = work.sink.read_scratch(name).column(0).to_numpy()
     return numbers
 
 
-def _keep(work: Work, name: str, rows: pa.RecordBatch, more: Sequence[Ints]) -> None:
+def _write(work: TaskContext, name: str, rows: pa.RecordBatch, more: Sequence[Ints]) -> None:
     arrays = [*rows.columns, *(pa.array(values) for values in more)]
     names = [*rows.schema.names, *(f"__{i}" for i in range(len(more)))]
-    work.sink.keep(name, pa.RecordBatch.from_arrays(arrays, names=names))
+    work.sink.write_scratch(name, pa.RecordBatch.from_arrays(arrays, names=names))
 
 
-def _kept(work: Work, name: str, more: int) -> tuple[pa.RecordBatch, list[Ints]]:
+def _read(work: TaskContext, name: str, more: int) -> tuple[pa.RecordBatch, list[Ints]]:
     """By place: a column of the input may have any name."""
-    batch = work.sink.kept(name)
+    batch = work.sink.read_scratch(name)
     first = batch.num_columns - more
     return batch.select(list(range(first))), [batch.column(i).to_numpy() for i in range(first, batch.num_columns)]

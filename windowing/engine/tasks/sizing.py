@@ -70,7 +70,7 @@ def lines_size(plan: Plan, rows: int) -> int:
 
     A task needs four times the memory of its rows, but lines stand in it about once.
     """
-    return int(plan.lines_per_row * rows) * _CELL * len(plan.schema) // 4
+    return int(plan.rows_out_per_row * rows) * _CELL * len(plan.schema) // 4
 
 
 def pack(splits: Sequence[Split], width: int, chunk_bytes: int) -> list[Chunk]:

@@ -15,8 +15,8 @@ import pyarrow as pa
 
 from ...clock.watermark import Watermarks
 from ...columns.arrays import Clock, Ints, combined
-from ...columns.sort_keys import latest
-from ...ports import CarryFiles, Part
+from ...columns.sort_keys import last_in_order
+from ...ports import Part, StateFiles
 from ...sequences.marks import NO_FILE, Marks
 from ...sequences.sequence import one_batch
 
@@ -25,7 +25,7 @@ _ADVANCES, _POSITION = "advances", "position"
 
 
 @dataclass(frozen=True, slots=True)
-class CarryPart:
+class StatePart:
     """The keys and rows that one task left; ``rows``: None where its keys have none. ``index``: its place by key."""
 
     index: int
@@ -34,7 +34,7 @@ class CarryPart:
 
 
 @dataclass(frozen=True, slots=True)
-class Start:
+class RestorePoint:
     """What a stage goes on from.
 
     ``files``: where the ``parts`` are. ``clock``: where the one clock stood, in measures of the clock column;
@@ -42,10 +42,10 @@ class Start:
     so far; None where there was no row, or no column orders. ``advances``: those of the watermark that still matter.
     """
 
-    files: CarryFiles
-    parts: tuple[CarryPart, ...]
+    files: StateFiles
+    parts: tuple[StatePart, ...]
     clock: Clock | None
-    stands: Clock | None
+    watermark: Clock | None
     position: pa.Table | None
     advances: Watermarks | None
 
@@ -56,7 +56,7 @@ class Start:
 
 
 @dataclass(frozen=True, slots=True)
-class Left:
+class TaskSnapshot:
     """What a scan task left for the next run: rows of ``keys`` keys, in ``windows`` open windows.
 
     ``oldest``: the smallest first order value among the rows, as text. ``position``: one row, the largest order values
@@ -73,7 +73,7 @@ class Left:
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class RunSnapshot:
     """What a run of a stage has left: ``registers`` for the record, plain JSON; ``parts``: all files.
 
     ``keys``, ``windows``: how many hold rows, are open; ``oldest``: the smallest order value held, as text.
@@ -86,13 +86,13 @@ class Standing:
     oldest: str | None
 
 
-def start_from(files: CarryFiles, registers: Mapping[str, Any]) -> Start:
+def restore(files: StateFiles, registers: Mapping[str, Any]) -> RestorePoint:
     """Return what a stage goes on from, as `leave` has left it."""
     rows = {part.name.removeprefix("rows-"): part for part in files.parts("rows")}
     keys = files.parts("keys")
-    parts = tuple(CarryPart(i, part, rows.get(part.name.removeprefix("keys-"))) for i, part in enumerate(keys))
+    parts = tuple(StatePart(i, part, rows.get(part.name.removeprefix("keys-"))) for i, part in enumerate(keys))
     advances = files.read_table(_ADVANCES)
-    return Start(
+    return RestorePoint(
         files,
         parts,
         registers["clock"],
@@ -102,14 +102,16 @@ def start_from(files: CarryFiles, registers: Mapping[str, Any]) -> Start:
     )
 
 
-def leave(files: CarryFiles, start: Start | None, left: Sequence[Left], stands: Clock | None) -> Standing:
+def write_snapshot(
+    files: StateFiles, start: RestorePoint | None, left: Sequence[TaskSnapshot], stands: Clock | None
+) -> RunSnapshot:
     """Write what concerns all keys, given what each task left."""
     clocks = [one.clock for one in left if one.clock is not None]
     clocks += [] if start is None or start.clock is None else [start.clock]
     tables = [one.position for one in left if one.position is not None]
     tables += [] if start is None or start.position is None else [start.position]
     parts = [part for one in left for part in one.parts]
-    position = latest(pa.concat_tables(tables)) if tables else None
+    position = last_in_order(pa.concat_tables(tables)) if tables else None
     if position is not None:
         parts.append(files.write_table(_POSITION, position))
     advances = next((one.advances for one in left if one.advances is not None), None)
@@ -120,7 +122,7 @@ def leave(files: CarryFiles, start: Start | None, left: Sequence[Left], stands: 
         )
         parts.append(files.write_table(_ADVANCES, table))
     oldest = [one.oldest for one in left if one.oldest is not None]
-    return Standing(
+    return RunSnapshot(
         {"clock": max(clocks, default=None), "watermark": stands},
         tuple(parts),
         sum(one.keys for one in left),
@@ -129,7 +131,7 @@ def leave(files: CarryFiles, start: Start | None, left: Sequence[Left], stands: 
     )
 
 
-def still_of_use(watermarks: Watermarks, dead: int) -> Watermarks:
+def relevant_advances(watermarks: Watermarks, dead: int) -> Watermarks:
     """Return the advances that decide anything of panes behind ``dead``, and the one before them."""
     first = max(0, int(np.searchsorted(watermarks.level, dead, side="right")) - 1)
     picks: Ints = np.arange(first, len(watermarks))
@@ -142,4 +144,4 @@ def _watermarks(table: pa.Table) -> Watermarks:
     return Watermarks(Marks(rows, pos, np.full(len(pos), NO_FILE)), level)
 
 
-NOTHING_LEFT = Left()
+EMPTY_SNAPSHOT = TaskSnapshot()

@@ -9,8 +9,8 @@ import pyarrow as pa
 from ...columns.arrays import Clock
 from ...planning.plan import Plan
 from ...planning.result_schema import MARK
-from ...ports import CarryFiles, Shared, Sink, Source
-from .snapshot import Start
+from ...ports import Broadcast, Sink, Source, StateFiles
+from .snapshot import RestorePoint
 
 FILES = "files"
 NONE = "none"
@@ -19,7 +19,7 @@ STREAM = "stream"
 
 
 @dataclass(frozen=True, slots=True)
-class Work:
+class TaskContext:
     """What every task is told: the plan, where rows come from and go to, and ``marks``: `FILES`, `NONE`, `STREAM`, or
     ``column:NAME`` of a boolean column. ``verdict``: what was decided over all keys beforehand, where that is needed.
     ``start``: what an earlier run has left, to go on from; ``carry``: where to leave what the next one goes on from.
@@ -31,16 +31,16 @@ class Work:
     source: Source
     sink: Sink
     marks: str
-    verdict: Shared | None = None
-    start: Start | None = None
-    carry: CarryFiles | None = None
-    stands: Clock | None = None
-    combined: Plan | None = None
+    decisions: Broadcast | None = None
+    restore_point: RestorePoint | None = None
+    state_files: StateFiles | None = None
+    watermark: Clock | None = None
+    scan_plan: Plan | None = None
 
     @property
-    def scanning(self) -> Work:
+    def for_scan(self) -> TaskContext:
         """What the tasks are told that scan what others have sent."""
-        return self if self.combined is None else replace(self, plan=self.combined, combined=None)
+        return self if self.scan_plan is None else replace(self, plan=self.scan_plan, scan_plan=None)
 
     @property
     def mark_column(self) -> str | None:

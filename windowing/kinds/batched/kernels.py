@@ -167,7 +167,7 @@ def displace_oldest(enter: Ints, leave: Ints, part: Codes, parts: int, places: i
 
 
 @kernel
-def seen(bounds: Ints, first: Ints, enter: Ints, leave: Ints) -> Mask:
+def visible_changes(bounds: Ints, first: Ints, enter: Ints, leave: Ints) -> Mask:
     """Return at which moments a row comes into sight or goes out of it."""
     out = np.zeros(first[-1], np.bool_)
     for k in range(len(bounds) - 1):

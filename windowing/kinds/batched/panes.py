@@ -19,11 +19,11 @@ from ...clock.tick_grid import make_grid
 from ...clock.values import batched_grid, clock_values, now
 from ...columns.arrays import Ints, Mask, Measures, combined
 from ...language.spec import Batched
-from ...panes.membership import Contents, Lives, Ranges, as_ranges
+from ...panes.membership import Membership, Memberships, Ranges, as_ranges
 from ...panes.panes import AT_END, BY_TICK, Panes, reason
 from ...sequences.sequence import Codes, Sequences, group_codes
-from ..context import Setting
-from .kernels import changing_ticks, displace_oldest, expiries, full_lots, hide_older, seen
+from ..context import WindowContext
+from .kernels import changing_ticks, displace_oldest, expiries, full_lots, hide_older, visible_changes
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +44,7 @@ class Moments:
     when: Measures | None = None
 
 
-def batched_panes(spec: Batched, sequences: Sequences, setting: Setting) -> Panes:
+def batched_panes(spec: Batched, sequences: Sequences, setting: WindowContext) -> Panes:
     """Return the panes of a batched window, those that only the end of the data brings out included.
 
     Bounds are those of `batched_grid` where ``within`` is given, else None. What the clock brings out after it has
@@ -52,17 +52,17 @@ def batched_panes(spec: Batched, sequences: Sequences, setting: Setting) -> Pane
 
     Raises `DataError` where an instant does not fit 64 bit, or a float clock cannot tell ``within``.
     """
-    moments = _seen_only(sequences.bounds, _shortened(spec, sequences, _moments(spec, sequences, setting)))
+    moments = _visible_only(sequences.bounds, _shortened(spec, sequences, _moments(spec, sequences, setting)))
     counts = np.diff(moments.first)
     key = np.repeat(np.arange(len(counts)), counts)
     number = np.arange(len(key))
     number -= moments.first[key]
     start, end = _bounds(spec, sequences, setting.origin, moments.when)
-    contents = _contents(spec, sequences.bounds, moments)
+    contents = _membership(spec, sequences.bounds, moments)
     return Panes(key, number, contents, moments.cause, moments.closed_by, start, end, at=end)
 
 
-def batched_rest(spec: Batched, sequences: Sequences, setting: Setting) -> Mask:
+def batched_rest(spec: Batched, sequences: Sequences, setting: WindowContext) -> Mask:
     """Return which rows are of use after the last moment before the end, (n,).
 
     Those that are yet to come or to go, and all that came with such a one by ``every``, so that what is stored later is
@@ -82,7 +82,7 @@ def batched_rest(spec: Batched, sequences: Sequences, setting: Setting) -> Mask:
     return stays
 
 
-def _moments(spec: Batched, sequences: Sequences, setting: Setting) -> Moments:
+def _moments(spec: Batched, sequences: Sequences, setting: WindowContext) -> Moments:
     if spec.within is not None:
         return _on_the_clock(spec, spec.within, sequences, setting)
     if spec.every is not None:
@@ -92,7 +92,7 @@ def _moments(spec: Batched, sequences: Sequences, setting: Setting) -> Moments:
     return Moments(sequences.bounds, rows, _never(sequences.bounds, sequences.bounds), rows, reasons)
 
 
-def _on_the_clock(spec: Batched, within: Fraction, sequences: Sequences, setting: Setting) -> Moments:
+def _on_the_clock(spec: Batched, within: Fraction, sequences: Sequences, setting: WindowContext) -> Moments:
     """``within``: rows go when they are too old, at once or at the next tick of ``every``."""
     name = sequences.order[0]
     column = combined(sequences.rows.column(name))
@@ -100,7 +100,7 @@ def _on_the_clock(spec: Batched, within: Fraction, sequences: Sequences, setting
     values = clock_values(column, name)
     comes = grid.instants(values)
     goes = grid.later(comes, within)
-    stands = _stand(values, setting.clock)
+    stands = _clock_as_measure(values, setting.clock)
     if spec.every is None:
         first, enter, leave, cause, when = expiries(sequences.bounds, comes, goes)
         by_clock = np.where(when <= grid.instants(stands)[0], np.int8(reason("expiry")), np.int8(reason("end")))
@@ -130,9 +130,9 @@ def _shortened(spec: Batched, sequences: Sequences, moments: Moments) -> Moments
     return replace(moments, leave=leave)
 
 
-def _seen_only(bounds: Ints, moments: Moments) -> Moments:
+def _visible_only(bounds: Ints, moments: Moments) -> Moments:
     """Leave out the moments at which nobody sees a difference."""
-    flags = seen(bounds, moments.first, moments.enter, moments.leave)
+    flags = visible_changes(bounds, moments.first, moments.enter, moments.leave)
     if flags.all():
         return moments
     before = np.concatenate([[0], np.cumsum(flags)])
@@ -146,14 +146,14 @@ def _seen_only(bounds: Ints, moments: Moments) -> Moments:
     )
 
 
-def _contents(spec: Batched, bounds: Ints, moments: Moments) -> Contents:
+def _membership(spec: Batched, bounds: Ints, moments: Moments) -> Membership:
     """Ranges where rows go in the order in which they came, else lives."""
     enter, leave = moments.enter, moments.leave
     if spec.unique is None and not (spec.partition_by and spec.retain):
-        ranges = as_ranges(Lives(np.arange(len(enter)), enter, leave, bounds, moments.first))
-        return Ranges(ranges.lo, ranges.hi, ranges.base, apart=False)
+        ranges = as_ranges(Memberships(np.arange(len(enter)), enter, leave, bounds, moments.first))
+        return Ranges(ranges.lo, ranges.hi, ranges.base, disjoint=False)
     rows = np.flatnonzero(enter < leave)
-    return Lives(rows, enter[rows], leave[rows], np.searchsorted(rows, bounds), moments.first)
+    return Memberships(rows, enter[rows], leave[rows], np.searchsorted(rows, bounds), moments.first)
 
 
 def _bounds(
@@ -165,12 +165,12 @@ def _bounds(
     dtype = sequences.rows.column(sequences.order[0]).type
     grid = batched_grid(spec, dtype, origin)
     if spec.every is None:
-        return grid.told(grid.later(when, -spec.within)), grid.told(when)
+        return grid.to_arrow(grid.later(when, -spec.within)), grid.to_arrow(when)
     starts = make_grid(dtype, Fraction(spec.every), origin - spec.within, origin)
     return starts.bounds(when), grid.bounds(when)
 
 
-def _stand(values: Measures, clock: int | float | None) -> Measures:
+def _clock_as_measure(values: Measures, clock: int | float | None) -> Measures:
     """Where the one clock stands, as an array of one measure."""
     return np.array([now(values, clock) or 0], np.int64 if values.dtype == np.int64 else np.float64)
 

@@ -18,7 +18,7 @@ from ...clock.watermark import NO_LEVEL, Watermarks
 from ...columns.arrays import Ints, Mask, combined
 from ...errors import DataError
 from ...language.spec import TimeInterval
-from ...panes.membership import Lives
+from ...panes.membership import Memberships
 from ...panes.panes import AT_END, TIMING, Outputs, Panes, reason
 from ...sequences.marks import epochs
 from ...sequences.sequence import Sequences
@@ -44,7 +44,7 @@ class _Rows:
 
 
 @dataclass(frozen=True, slots=True)
-class _Shown:
+class _Outputs:
     """P outputs, key after key, by pane and advance.
 
     ``bounds``: int64 (K+1,), those of the keys. ``pane``: int64 (P,). ``advance``: int64 (P,), which of the listed
@@ -72,14 +72,14 @@ def interval_panes(spec: TimeInterval, sequences: Sequences, watermarks: Waterma
     first, last = intervals.holding(clock_values(column, event_time))
     level = np.append(watermarks.level, NO_LEVEL)[epoch - 1]  # epoch 0 takes the last
     rows = _Rows(first, np.minimum(np.maximum(level, first - 1), last), last, epoch)
-    shown = _shown(sequences.bounds, rows, watermarks.level)
+    shown = _outputs(sequences.bounds, rows, watermarks.level)
     number, index = _ranks(shown.bounds, shown.pane, shown.advance)
     start, end = intervals.bounds(shown.pane)
     open_at_end = shown.advance == len(watermarks)
     return Panes(
         key=np.repeat(np.arange(len(shown.bounds) - 1), np.diff(shown.bounds)),
         number=number,
-        contents=_contents(sequences.bounds, rows, shown),
+        membership=_membership(sequences.bounds, rows, shown),
         cause=np.where(open_at_end, AT_END, len(sequences) + shown.advance),
         closed_by=np.where(open_at_end, _END, np.where(shown.late, _LATE, _WATERMARK)),
         start=start,
@@ -95,10 +95,10 @@ def interval_rest(spec: TimeInterval, sequences: Sequences, event_time: str, dea
     return (first <= last) & (last > dead)
 
 
-def _shown(bounds: Ints, rows: _Rows, level: Ints) -> _Shown:
+def _outputs(bounds: Ints, rows: _Rows, level: Ints) -> _Outputs:
     """All outputs: of each key the panes with rows on time, and of each epoch of a key those with late rows."""
     first, pane = _union(bounds, rows.late + 1, rows.last)
-    on_time = _Shown(first, pane, _completed(first, pane, level), np.zeros(len(pane), np.bool_))
+    on_time = _Outputs(first, pane, _completed(first, pane, level), np.zeros(len(pane), np.bool_))
     late = np.flatnonzero(rows.first <= rows.late)
     if not len(late):
         return on_time
@@ -108,11 +108,11 @@ def _shown(bounds: Ints, rows: _Rows, level: Ints) -> _Shown:
     group = np.repeat(starts, np.diff(groups))
     ascending = np.lexsort([epoch[group], pane, key[group]])
     first = np.searchsorted(key[group], np.arange(len(bounds)))
-    again = _Shown(first, pane[ascending], epoch[group][ascending], np.ones(len(pane), np.bool_))
+    again = _Outputs(first, pane[ascending], epoch[group][ascending], np.ones(len(pane), np.bool_))
     return _both(on_time, again)
 
 
-def _both(on_time: _Shown, again: _Shown) -> _Shown:
+def _both(on_time: _Outputs, again: _Outputs) -> _Outputs:
     """Merge outputs key by key."""
     _check_count(len(on_time.pane) + len(again.pane))
     place = _places(on_time.bounds, on_time.pane, again.bounds, again.pane)
@@ -121,7 +121,7 @@ def _both(on_time: _Shown, again: _Shown) -> _Shown:
     pane, advance = np.empty(len(late), np.int64), np.empty(len(late), np.int64)
     for out, first, second in ((pane, on_time.pane, again.pane), (advance, on_time.advance, again.advance)):
         out[~late], out[late] = first, second
-    return _Shown(on_time.bounds + again.bounds, pane, advance, late)
+    return _Outputs(on_time.bounds + again.bounds, pane, advance, late)
 
 
 def _union(bounds: Ints, lo: Ints, hi: Ints) -> tuple[Ints, Ints]:
@@ -133,7 +133,7 @@ def _union(bounds: Ints, lo: Ints, hi: Ints) -> tuple[Ints, Ints]:
     return first, _union_members(bounds, lo, hi, first)
 
 
-def _contents(bounds: Ints, rows: _Rows, shown: _Shown) -> Lives:
+def _membership(bounds: Ints, rows: _Rows, shown: _Outputs) -> Memberships:
     """The run, or runs, of outputs that show each row."""
     room = len(rows.first) + int(np.maximum(rows.late - rows.first + 1, 0).sum())
     if room > _MOST:
@@ -145,7 +145,7 @@ def _contents(bounds: Ints, rows: _Rows, shown: _Shown) -> Lives:
     entries = _entries(
         bounds, rows.first, rows.late, rows.last, rows.epoch, shown.bounds, shown.pane, shown.advance, room
     )
-    return Lives(*entries, shown.bounds)
+    return Memberships(*entries, shown.bounds)
 
 
 def _check_count(count: int) -> None:

@@ -25,8 +25,8 @@ from ...panes.membership import Ranges
 from ...panes.panes import AT_END
 from ...sequences.marks import NO_FILE, Marks, epochs, no_marks
 from ...sequences.sequence import Sequences, arrange
-from ...state.window_state import Past
-from ..context import Setting
+from ...state.window_state import RestoredState
+from ..context import WindowContext
 from ..sliding.panes import evicted_at, lost_at
 from ..tumbling.clock_windows import clock_cell, clock_grid
 from ..tumbling.panes import tumbling_panes
@@ -56,14 +56,14 @@ class Evictions:
     tick: Ints
 
 
-def evictions(spec: Tumbling | Sliding, sequences: Sequences, marks: Marks, setting: Setting) -> Evictions:
+def evictions(spec: Tumbling | Sliding, sequences: Sequences, marks: Marks, setting: WindowContext) -> Evictions:
     """Decide all evictions of a window; ``sequences`` hold all rows of all keys, or the columns that the spec needs.
 
     ``marks`` stand in order; only ``punct()`` looks at them. Ages are of whole seconds, the clock's and the spec's.
     Raises `DataError` where these are beyond 2**62.
     """
     assert spec.eviction is not None
-    order, begin = _total_order(sequences, setting.past)
+    order, begin = _total_order(sequences, setting.restored)
     key = np.repeat(np.arange(len(sequences.bounds) - 1, dtype=np.int32), np.diff(sequences.bounds))
     windows = _windows(spec, sequences, setting, order)
     times = _times(spec, sequences, marks, setting, order)
@@ -71,10 +71,10 @@ def evictions(spec: Tumbling | Sliding, sequences: Sequences, marks: Marks, sett
     last = np.flatnonzero(cause != STAYS)
     cause, event = cause[last], event[last] if len(event) else np.zeros(len(last), np.int64)
     by_mark = (cause == BY_EVENT) & (isinstance(spec, Tumbling) and spec.policy == Punct())
-    return _told(sequences, marks, last, np.where(by_mark, len(sequences) + event, cause), event)
+    return _in_order(sequences, marks, last, np.where(by_mark, len(sequences) + event, cause), event)
 
 
-def _total_order(sequences: Sequences, past: Past | None) -> tuple[Ints, int]:
+def _total_order(sequences: Sequences, past: RestoredState | None) -> tuple[Ints, int]:
     """The row at each place of the total order of all keys, and how many of these were gone through before."""
     by_arrival = np.argsort(sequences.pos, kind="stable")
     columns = [sequences.rows.column(name).take(pa.array(by_arrival)) for name in sequences.order]
@@ -83,17 +83,17 @@ def _total_order(sequences: Sequences, past: Past | None) -> tuple[Ints, int]:
     if past is None:
         return order, 0
     new = past.is_new(sequences.bounds)[order]
-    return np.concatenate([order[~new], order[new]]), int(past.held.sum())
+    return np.concatenate([order[~new], order[new]]), int(past.restored_rows.sum())
 
 
-def _told(sequences: Sequences, marks: Marks, last: Ints, cause: Ints, event: Ints) -> Evictions:
+def _in_order(sequences: Sequences, marks: Marks, last: Ints, cause: Ints, event: Ints) -> Evictions:
     """The evictions after the rows ``last``, by value. ``cause``: a row, n + m for mark m, or `BY_EVENT`: a tick."""
     assert sequences.keys is not None
     key = np.searchsorted(sequences.bounds, last, side="right") - 1
     evicted = np.flatnonzero(np.bincount(key, minlength=sequences.keys.num_rows))
     by_tick = cause == BY_EVENT
     rows = sequences.rows.select(list(sequences.order))
-    joined = [_joined(*columns) for columns in zip(rows.columns, marks.rows.columns, strict=True)]
+    joined = [_concatenate(*columns) for columns in zip(rows.columns, marks.rows.columns, strict=True)]
     both = Marks(
         pa.RecordBatch.from_arrays(joined, schema=rows.schema),
         np.concatenate([sequences.pos, marks.pos]),
@@ -109,7 +109,7 @@ def _told(sequences: Sequences, marks: Marks, last: Ints, cause: Ints, event: In
     )
 
 
-def _joined(rows: pa.Array, marks: pa.Array) -> pa.Array:
+def _concatenate(rows: pa.Array, marks: pa.Array) -> pa.Array:
     return pa.concat_arrays([rows, marks]) if len(marks) else rows
 
 
@@ -126,7 +126,7 @@ def _rules(eviction: PartitionEviction) -> Rules:
     return Rules(amount, _MOST, _MOST)
 
 
-def _windows(spec: Tumbling | Sliding, sequences: Sequences, setting: Setting, order: Ints) -> Windows:
+def _windows(spec: Tumbling | Sliding, sequences: Sequences, setting: WindowContext, order: Ints) -> Windows:
     if isinstance(spec, Tumbling):
         ends_before = isinstance(spec.policy, Delta | Gap)
         return Windows(True, _stops(spec.policy, sequences, setting), ends_before, _NONE, False)
@@ -135,7 +135,7 @@ def _windows(spec: Tumbling | Sliding, sequences: Sequences, setting: Setting, o
     return Windows(False, _NONE, False, _leaves(spec, sequences, order) if counts_rows or empties else _NONE, empties)
 
 
-def _stops(policy: Policy, sequences: Sequences, setting: Setting) -> Ints:
+def _stops(policy: Policy, sequences: Sequences, setting: WindowContext) -> Ints:
     """For each row the row before which a window ends that begins at it; beyond all where none does."""
     n = len(sequences)
     match policy:
@@ -145,8 +145,8 @@ def _stops(policy: Policy, sequences: Sequences, setting: Setting) -> Ints:
             return evicted_at(Sliding(policy), sequences)  # the row that trips is the one that drives the first out
         case Gap() | Punct(str()):
             panes = tumbling_panes(Tumbling(policy), sequences, no_marks(sequences.rows, sequences.order), setting)
-            assert isinstance(panes.contents, Ranges)
-            lo, hi = panes.contents.lo, panes.contents.hi  # wherever the window begins
+            assert isinstance(panes.membership, Ranges)
+            lo, hi = panes.membership.lo, panes.membership.hi  # wherever the window begins
             return np.repeat(np.where(panes.cause == AT_END, n + 1, hi), hi - lo)
     return _NONE
 
@@ -163,7 +163,7 @@ def _leaves(spec: Sliding, sequences: Sequences, order: Ints) -> Ints:
     return np.append(leaves, n)[evicted_at(spec, sequences)]
 
 
-def _times(spec: Tumbling | Sliding, sequences: Sequences, marks: Marks, setting: Setting, order: Ints) -> Times:
+def _times(spec: Tumbling | Sliding, sequences: Sequences, marks: Marks, setting: WindowContext, order: Ints) -> Times:
     assert spec.eviction is not None
     events = _events(spec, sequences, marks, setting)
     passed = _NONE if events is None else events.passed[order]
@@ -197,16 +197,16 @@ class _Events:
         return self.first(np.minimum(seconds, _MOST_SECONDS - ahead) + ahead)
 
 
-def _events(spec: Tumbling | Sliding, sequences: Sequences, marks: Marks, setting: Setting) -> _Events | None:
+def _events(spec: Tumbling | Sliding, sequences: Sequences, marks: Marks, setting: WindowContext) -> _Events | None:
     match spec.trigger if isinstance(spec, Sliding) else spec.policy:
         case Punct(None):
-            return _marked(sequences, marks)
+            return _mark_events(sequences, marks)
         case Time() | Calendar() as policy:
-            return _ticked(policy, sequences, setting) if len(sequences) else None
+            return _tick_events(policy, sequences, setting) if len(sequences) else None
     return None
 
 
-def _marked(sequences: Sequences, marks: Marks) -> _Events:
+def _mark_events(sequences: Sequences, marks: Marks) -> _Events:
     """Window marks as events: at the instants of the rows that they follow."""
 
     def first(seconds: Ints) -> Ints:
@@ -218,7 +218,7 @@ def _marked(sequences: Sequences, marks: Marks) -> _Events:
     return _Events(epochs(sequences, marks) - 1, len(marks) - 1, first)
 
 
-def _ticked(policy: Time | Calendar, sequences: Sequences, setting: Setting) -> _Events:
+def _tick_events(policy: Time | Calendar, sequences: Sequences, setting: WindowContext) -> _Events:
     """Ticks of the clock as events: each is the lower bound of the cell of its number."""
     values, grid = clock_grid(policy, sequences, setting)
     cells, last = grid.cells(values), clock_cell(grid, values, setting.clock)

@@ -16,14 +16,14 @@ from ...columns.arrays import Ints, Mask, combined
 from ...language.spec import Count, Sliding, Tumbling
 from ...panes.panes import AT_END, BY_TICK, Panes, reason
 from ...sequences.sequence import Sequences, group_codes
-from ...state.window_state import Past, Registers
+from ...state.window_state import KeyState, RestoredState
 from .evictions import Evictions
 
 _MOST = np.iinfo(np.int64).max
 
 
 @dataclass(frozen=True, slots=True)
-class Segments:
+class Lifetimes:
     """The rows of some sequences cut where their keys were evicted: S pieces, key after key.
 
     ``bounds``: int64 (S+1,), as in `Sequences`. ``key``: int64 (S,), the key of each. ``eviction``: int64 (S,), the
@@ -50,16 +50,16 @@ class Segments:
         """Which pieces are the last of their keys, and not ended by an eviction, (S,)."""
         return np.append(self.is_first[1:], True)[: len(self.key)] & (self.eviction < 0)
 
-    def past(self, past: Past) -> Past:
+    def restored(self, past: RestoredState) -> RestoredState:
         """Return what came before the pieces: what came before a key before its first, and nothing before others."""
-        known, registers = self.is_first, past.registers.take(self.key)
+        known, registers = self.is_first, past.key_state.take(self.key)
         baseline = pc.if_else(pa.array(known), registers.baseline, pa.scalar(None, registers.baseline.type))
         rows, begin, windows = (np.where(known, n, 0) for n in (registers.rows, registers.begin, registers.windows))
-        registers = Registers(rows, begin, windows, registers.full & known, baseline)
-        return replace(past, held=np.where(known, past.held[self.key], 0), registers=registers)
+        registers = KeyState(rows, begin, windows, registers.full & known, baseline)
+        return replace(past, restored_rows=np.where(known, past.restored_rows[self.key], 0), key_state=registers)
 
 
-def segments(evictions: Evictions, sequences: Sequences) -> Segments:
+def lifetimes(evictions: Evictions, sequences: Sequences) -> Lifetimes:
     """Cut some sequences, of which the evictions may know more keys, or fewer."""
     assert sequences.keys is not None
     bounds, count = sequences.bounds, sequences.keys.num_rows
@@ -77,10 +77,10 @@ def segments(evictions: Evictions, sequences: Sequences) -> Segments:
     ends = np.flatnonzero(is_end)
     eviction = np.full(len(ends), -1)
     eviction[is_cut[ends]] = np.arange(len(here))  # both by key, then by row
-    return Segments(np.append(0, ends), np.searchsorted(bounds, ends) - 1, eviction, _only(evictions, here))
+    return Lifetimes(np.append(0, ends), np.searchsorted(bounds, ends) - 1, eviction, _take(evictions, here))
 
 
-def _only(evictions: Evictions, picks: Ints) -> Evictions:
+def _take(evictions: Evictions, picks: Ints) -> Evictions:
     return replace(
         evictions,
         key=evictions.key[picks],
@@ -91,34 +91,34 @@ def _only(evictions: Evictions, picks: Ints) -> Evictions:
     )
 
 
-def merged(
-    spec: Tumbling | Sliding, panes: Panes, segments: Segments, sequences: Sequences, marks: int, emit_evicted: bool
+def merge(
+    spec: Tumbling | Sliding, panes: Panes, segments: Lifetimes, sequences: Sequences, marks: int, emit_evicted: bool
 ) -> Panes:
     """Return the panes of segments as panes of their keys, numbered through.
 
     Where windows tumble, the last one of a segment that an eviction ends came out by it with ``emit_evicted``: by the
-    tick at its end, or caused by ``n + marks + e``, where e is the place in `Segments.evictions`. Else it vanishes,
-    as does what a sliding window shows after it. ``panes``: of a sliding window, under `Setting.last_tick`.
+    tick at its end, or caused by ``n + marks + e``, where e is the place in `Lifetimes.evictions`. Else it vanishes,
+    as does what a sliding window shows after it. ``panes``: of a sliding window, under `WindowContext.last_tick`.
     """
     key = segments.key[panes.key]
     if isinstance(spec, Tumbling):
-        caught = _caught(panes, segments)
+        caught = _is_open_at_eviction(panes, segments)
         panes = _as_evicted(panes, caught, segments, len(sequences) + marks)
         kept = ~caught | emit_evicted
     else:
-        kept = _seen(spec, panes, segments, sequences)
+        kept = _is_before_eviction(spec, panes, segments, sequences)
     panes, key = replace(panes, key=key).take(np.flatnonzero(kept)), key[kept]
     return replace(panes, number=np.arange(len(panes)) - np.searchsorted(key, key))
 
 
-def _caught(panes: Panes, segments: Segments) -> Mask:
+def _is_open_at_eviction(panes: Panes, segments: Lifetimes) -> Mask:
     """Which tumbling windows an eviction found open: the last ones of their segments."""
     is_last = np.ones(len(panes), np.bool_)
     np.not_equal(panes.key[1:], panes.key[:-1], out=is_last[:-1])
     return is_last & (segments.eviction[panes.key] >= 0)
 
 
-def _as_evicted(panes: Panes, caught: Mask, segments: Segments, first: int) -> Panes:
+def _as_evicted(panes: Panes, caught: Mask, segments: Lifetimes, first: int) -> Panes:
     """Tell of the windows that were caught what evicted them; the causes that are no ticks count from ``first``."""
     which = segments.eviction[panes.key[caught]]
     cause, closed_by = panes.cause.copy(), panes.closed_by.copy()
@@ -127,7 +127,7 @@ def _as_evicted(panes: Panes, caught: Mask, segments: Segments, first: int) -> P
     return replace(panes, cause=cause, closed_by=closed_by)
 
 
-def _seen(spec: Sliding, panes: Panes, segments: Segments, sequences: Sequences) -> Mask:
+def _is_before_eviction(spec: Sliding, panes: Panes, segments: Lifetimes, sequences: Sequences) -> Mask:
     """Which panes of a sliding window came out before their key went. A count trigger stands behind the eviction."""
     which = segments.eviction[panes.key]
     last = segments.bounds[panes.key + 1] - 1

@@ -27,7 +27,7 @@ def rises(new: Any, old: Any, amount: Any) -> bool:
 
 
 @kernel
-def are_risen(new: Measures, old: Measures, amount: Any) -> Mask:
+def have_risen(new: Measures, old: Measures, amount: Any) -> Mask:
     """Return for each pair whether it `rises`."""
     out = np.empty(len(new), np.bool_)
     for i in range(len(new)):
@@ -36,7 +36,7 @@ def are_risen(new: Measures, old: Measures, amount: Any) -> Mask:
 
 
 @kernel
-def driven_out(bounds: Ints, values: Measures, amount: Any) -> Ints:
+def evicted_by_delta(bounds: Ints, values: Measures, amount: Any) -> Ints:
     """Return for each row the row of its key at whose step it is evicted; n where none does, int64 of shape (n,).
 
     That is the first later row that rises above it by more than ``amount`` (semantics section 3, ``delta``). While no
@@ -66,7 +66,7 @@ def driven_out(bounds: Ints, values: Measures, amount: Any) -> Ints:
 
 
 @kernel
-def oldest_held(begin: Ints, place: Ints, at: Measures, values: Measures, age: Any) -> Ints:
+def oldest_retained(begin: Ints, place: Ints, at: Measures, values: Measures, age: Any) -> Ints:
     """Return for each look the first row of ``[begin, place)`` that is not more than ``age`` before ``at``.
 
     Looks of one key have one ``begin``, and neither ``place`` nor ``at`` falls among them. ``place`` where all rows

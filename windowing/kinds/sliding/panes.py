@@ -21,14 +21,14 @@ from ...columns.arrays import Clock, Ints, Mask, Measures, combined
 from ...columns.numeric import Scale, measures, scale_of
 from ...errors import DataError
 from ...language.spec import Count, Delta, Sliding, SlidingPolicy, Time
-from ...panes.membership import Lives, Ranges
-from ...panes.panes import AT_END, BY_TICK, Bare, Panes, reason
-from ...sequences.attribute_distance import amount_of, measured
+from ...panes.membership import Memberships, Ranges
+from ...panes.panes import AT_END, BY_TICK, MarkOnly, Panes, reason
+from ...sequences.attribute_distance import amount_in_measure, measures_and_amount
 from ...sequences.sequence import Sequences
-from ...state.window_state import Past
-from ..context import Setting
+from ...state.window_state import RestoredState
+from ..context import WindowContext
 from ..tumbling.panes import Baselines, delta_starts
-from .kernels import are_risen, comparable, driven_out, oldest_held
+from .kernels import comparable, evicted_by_delta, have_risen, oldest_retained
 
 _MOST_TICKS = 50_000_000
 _MOST_ROWS = 2**62  # of a window
@@ -36,7 +36,7 @@ _ROUNDED = 8  # more ticks than these never fit into a span because they were ro
 
 
 @dataclass(frozen=True, slots=True)
-class _Looks:
+class _Triggers:
     """L looks, key after key in the order in which they come.
 
     ``key``, ``place``: int64 (L,), the rows ``[bounds[key], place)`` have done their steps. ``cause``: as in `Panes`.
@@ -48,19 +48,19 @@ class _Looks:
     cause: Ints
     cell: Ints | None = None
 
-    def only(self, chosen: Mask) -> _Looks:
+    def only(self, chosen: Mask) -> _Triggers:
         if bool(chosen.all()):
             return self
         cell = None if self.cell is None else self.cell[chosen]
-        return _Looks(self.key[chosen], self.place[chosen], self.cause[chosen], cell)
+        return _Triggers(self.key[chosen], self.place[chosen], self.cause[chosen], cell)
 
-    def with_ends(self, unseen: Mask, bounds: Ints) -> _Looks:
+    def with_ends(self, unseen: Mask, bounds: Ints) -> _Triggers:
         """Look once more at the end of the data, at the keys that rows came into since their last look."""
         keys = np.flatnonzero(unseen)
         behind = np.searchsorted(self.key, keys, side="right")
         key, place = np.insert(self.key, behind, keys), np.insert(self.place, behind, bounds[keys + 1])
         cell = None if self.cell is None else np.insert(self.cell, behind, 0)
-        return _Looks(key, place, np.insert(self.cause, behind, AT_END), cell)
+        return _Triggers(key, place, np.insert(self.cause, behind, AT_END), cell)
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +77,7 @@ class _Clock:
     grid: Grid | None
 
     def age(self, seconds: Fraction) -> Any:
-        return amount_of(self.values, self.scale, seconds)
+        return amount_in_measure(self.values, self.scale, seconds)
 
     def cell(self, instant: Clock) -> int:
         assert self.grid is not None
@@ -100,26 +100,26 @@ class _Clock:
         return self.grid.bounds(cells).to_numpy()
 
 
-def sliding_panes(spec: Sliding, sequences: Sequences, setting: Setting) -> Panes:
+def sliding_panes(spec: Sliding, sequences: Sequences, setting: WindowContext) -> Panes:
     """Return the panes of a sliding window, those that only the end of the data brings out included.
 
     No column that the window looks at may hold null; NaN compares false. ``bare`` are the empty windows of a sequence
     without a key, with ``setting.partial``. Raises `DataError` where more than 50 million ticks would bring something
     out, and where ticks do not fit 64 bit.
     """
-    evict, bounds, past = spec.evict, sequences.bounds, setting.past
+    evict, bounds, past = spec.evict, sequences.bounds, setting.restored
     tells_empty = setting.partial and sequences.keys is None
     gone = evicted_at(spec, sequences) if isinstance(evict, Delta) else None
     full = bounds[:-1] if setting.partial else _full(evict, bounds, gone, past)
     clock = _clock(spec, sequences, setting) if Time in (type(evict), type(spec.trigger)) else None
     match spec.trigger:
         case Count(n):
-            looks = _counted(bounds, n, past)
+            looks = _count_triggers(bounds, n, past)
         case Delta():
-            looks = _tripped(bounds, tripping(spec.trigger, sequences, past), past)
+            looks = _delta_triggers(bounds, tripping(spec.trigger, sequences, past), past)
         case Time():
             assert clock is not None
-            looks = _ticked(spec, bounds, clock, full, setting, tells_empty)
+            looks = _tick_triggers(spec, bounds, clock, full, setting, tells_empty)
     looks = looks.only(looks.place >= full[looks.key])
     oldest = _oldest(evict, bounds[looks.key], looks, clock)
     empty = oldest == looks.place
@@ -127,11 +127,13 @@ def sliding_panes(spec: Sliding, sequences: Sequences, setting: Setting) -> Pane
     return Panes(
         seen.key,
         _spread(np.bincount(seen.key, minlength=len(full)))[1],
-        Ranges(oldest[~empty], seen.place, bounds[seen.key], False) if gone is None else _lives(bounds, seen, gone),
+        Ranges(oldest[~empty], seen.place, bounds[seen.key], False)
+        if gone is None
+        else _memberships(bounds, seen, gone),
         seen.cause,
         np.where(seen.cause == AT_END, reason("end"), reason("trigger")).astype(np.int8),
         at=_instants(seen, clock),
-        bare=Bare(looks.cause[empty], _instants(looks.only(empty), clock)) if tells_empty else None,
+        marks_only=MarkOnly(looks.cause[empty], _instants(looks.only(empty), clock)) if tells_empty else None,
     )
 
 
@@ -147,14 +149,14 @@ def evicted_at(spec: Sliding, sequences: Sequences) -> Ints:
             row, end = np.arange(len(sequences)), np.repeat(bounds[1:], np.diff(bounds))
             return np.where(row < end - n, row + n, len(sequences))
         case Delta(attribute, amount):
-            values, too_much = measured(sequences, attribute, amount)
+            values, too_much = measures_and_amount(sequences, attribute, amount)
         case Time(seconds):
             values, scale = _clock_values(sequences)
-            too_much = amount_of(values, scale, seconds)
-    return driven_out(bounds, comparable(values), too_much)
+            too_much = amount_in_measure(values, scale, seconds)
+    return evicted_by_delta(bounds, comparable(values), too_much)
 
 
-def lost_at(spec: Sliding, sequences: Sequences, setting: Setting) -> Ints:
+def lost_at(spec: Sliding, sequences: Sequences, setting: WindowContext) -> Ints:
     """Return for each row the first tick that finds it gone, int64 (n,), where time both evicts and triggers."""
     clock = _clock(spec, sequences, setting)
     assert clock.grid is not None
@@ -163,7 +165,7 @@ def lost_at(spec: Sliding, sequences: Sequences, setting: Setting) -> Ints:
     return cell + found + 1
 
 
-def held_rows(spec: Sliding, sequences: Sequences, setting: Setting) -> Mask:
+def rows_at_end(spec: Sliding, sequences: Sequences, setting: WindowContext) -> Mask:
     """Return which rows the windows hold where the clock stands at the end, (n,)."""
     match spec.evict:
         case Count(n):
@@ -174,54 +176,56 @@ def held_rows(spec: Sliding, sequences: Sequences, setting: Setting) -> Mask:
         case Time(seconds):
             clock = _clock(spec, sequences, setting)
             stands = np.full(len(sequences), clock.now, clock.values.dtype)
-            return ~are_risen(comparable(stands), comparable(clock.values), clock.age(seconds))
+            return ~have_risen(comparable(stands), comparable(clock.values), clock.age(seconds))
 
 
-def tripping(trigger: Delta, sequences: Sequences, past: Past | None) -> Ints:
+def tripping(trigger: Delta, sequences: Sequences, past: RestoredState | None) -> Ints:
     """Return the rows that move a ``delta`` trigger's baseline on, and those that only set it: int64, ascending."""
-    values, amount = measured(sequences, trigger.attribute, trigger.amount)
+    values, amount = measures_and_amount(sequences, trigger.attribute, trigger.amount)
     if past is None:
         return delta_starts(sequences.bounds, values, amount)
-    value = past.registers.baseline
+    value = past.key_state.baseline
     known = value.is_valid().to_numpy(zero_copy_only=False)
-    begin = np.where(known, sequences.bounds[:-1] + past.held, sequences.bounds[:-1])
+    begin = np.where(known, sequences.bounds[:-1] + past.restored_rows, sequences.bounds[:-1])
     return delta_starts(sequences.bounds, values, amount, Baselines(begin, known, measures(value)))
 
 
-def _full(evict: SlidingPolicy, bounds: Ints, gone: Ints | None, past: Past | None) -> Ints:
+def _full(evict: SlidingPolicy, bounds: Ints, gone: Ints | None, past: RestoredState | None) -> Ints:
     """From which place on each key's window is full, int64 (K,)."""
     begin = bounds[:-1]
     if gone is not None:
         first_gone = np.full(len(begin), len(gone))
         some = begin < bounds[1:]
         first_gone[some] = np.minimum.reduceat(gone, begin[some])
-        return first_gone + 1 if past is None else np.where(past.registers.full, begin, first_gone + 1)
+        return first_gone + 1 if past is None else np.where(past.key_state.full, begin, first_gone + 1)
     if not isinstance(evict, Count):
         return begin
     return begin + min(evict.n, _MOST_ROWS) - (0 if past is None else past.ahead)
 
 
-def _counted(bounds: Ints, n: int, past: Past | None) -> _Looks:
+def _count_triggers(bounds: Ints, n: int, past: RestoredState | None) -> _Triggers:
     """Looks behind each n-th row of a key."""
     ahead = np.zeros(len(bounds) - 1, np.int64) if past is None else past.ahead
     reached = np.diff(bounds) + ahead
     key, step = _spread(reached // n - ahead // n)
     place = (bounds[:-1] - ahead + ahead // n * n)[key] + (step + 1) * n
-    return _Looks(key, place, place - 1).with_ends(reached % n > 0, bounds)
+    return _Triggers(key, place, place - 1).with_ends(reached % n > 0, bounds)
 
 
-def _tripped(bounds: Ints, starts: Ints, past: Past | None) -> _Looks:
+def _delta_triggers(bounds: Ints, starts: Ints, past: RestoredState | None) -> _Triggers:
     """Looks before each row that trips: the baseline moves on as that of a tumbling ``delta`` window does."""
     key, step = _spread(np.diff(np.searchsorted(starts, bounds)))
     is_set = np.zeros(len(bounds) - 1, np.bool_)
     if past is not None:
-        is_set = past.registers.baseline.is_valid().to_numpy(zero_copy_only=False)
+        is_set = past.key_state.baseline.is_valid().to_numpy(zero_copy_only=False)
     trips = (step > 0) | is_set[key]  # else a key's first row only sets the baseline
     rows = starts[trips]
-    return _Looks(key[trips], rows, rows).with_ends(np.diff(bounds) > 0, bounds)
+    return _Triggers(key[trips], rows, rows).with_ends(np.diff(bounds) > 0, bounds)
 
 
-def _ticked(spec: Sliding, bounds: Ints, clock: _Clock, full: Ints, setting: Setting, tells_empty: bool) -> _Looks:
+def _tick_triggers(
+    spec: Sliding, bounds: Ints, clock: _Clock, full: Ints, setting: WindowContext, tells_empty: bool
+) -> _Triggers:
     """Looks at the ticks after each row, up to the next row of its key, the clock, or the last one to find the key.
 
     Where empty windows are told, at all of them, also those after ``since`` and before the first row; else at those
@@ -250,7 +254,7 @@ def _ticked(spec: Sliding, bounds: Ints, clock: _Clock, full: Ints, setting: Set
     if count.sum() > _MOST_TICKS:
         raise DataError(f"{spec.trigger} would trigger more than {_MOST_TICKS:,} times", "use a longer trigger period")
     after, step = _spread(count)
-    looks = _Looks(key[after], place[after], np.full(len(after), BY_TICK), cell[after] + step + 1)
+    looks = _Triggers(key[after], place[after], np.full(len(after), BY_TICK), cell[after] + step + 1)
     return looks.with_ends(unseen, bounds)
 
 
@@ -269,12 +273,12 @@ def _finding(spec: Sliding, clock: _Clock, cell: Ints, count: Ints) -> Ints:
             most = seconds // period + (1 if clock.grid is None or clock.grid.exact else _ROUNDED)
             count = np.minimum(count, min(most, _MOST_TICKS + 1))
             values, age = comparable(clock.values), clock.age(seconds)
-            while (late := are_risen(comparable(clock.ticks(cell + count)), values, age)).any():
+            while (late := have_risen(comparable(clock.ticks(cell + count)), values, age)).any():
                 count = count - late
     return count
 
 
-def _oldest(evict: SlidingPolicy, begin: Ints, looks: _Looks, clock: _Clock | None) -> Ints:
+def _oldest(evict: SlidingPolicy, begin: Ints, looks: _Triggers, clock: _Clock | None) -> Ints:
     """The oldest row that each look finds (by ``delta``: may find), its place where there is none, int64 (L,)."""
     match evict:
         case Count(n):
@@ -284,11 +288,11 @@ def _oldest(evict: SlidingPolicy, begin: Ints, looks: _Looks, clock: _Clock | No
             clock = clock.finer()
             came = clock.values[looks.cause] if looks.cell is None else clock.ticks(looks.cell)
             at = np.where(looks.cause == AT_END, clock.now, came)
-            return oldest_held(begin, looks.place, comparable(at), comparable(clock.values), clock.age(seconds))
+            return oldest_retained(begin, looks.place, comparable(at), comparable(clock.values), clock.age(seconds))
     return begin
 
 
-def _lives(bounds: Ints, looks: _Looks, gone: Ints) -> Lives:
+def _memberships(bounds: Ints, looks: _Triggers, gone: Ints) -> Memberships:
     """Rows as looks find them: from the first behind a row's own step to the last before the one that evicts it."""
     looks_until = np.cumsum(np.bincount(looks.place, minlength=len(gone) + 1))  # those at each place and before it
     enter = looks_until[:-1]
@@ -296,17 +300,17 @@ def _lives(bounds: Ints, looks: _Looks, gone: Ints) -> Lives:
     shown = enter < leave
     first_entry = np.append(0, np.cumsum(shown))[bounds]
     first_pane = np.searchsorted(looks.key, np.arange(len(bounds)))
-    return Lives(np.flatnonzero(shown), enter[shown], leave[shown], first_entry, first_pane)
+    return Memberships(np.flatnonzero(shown), enter[shown], leave[shown], first_entry, first_pane)
 
 
-def _instants(looks: _Looks, clock: _Clock | None) -> pa.Array | None:
+def _instants(looks: _Triggers, clock: _Clock | None) -> pa.Array | None:
     """The ticks of looks as `Panes.at`."""
     if looks.cell is None or clock is None or clock.grid is None:
         return None
     return clock.grid.bounds(looks.cell)
 
 
-def _clock(spec: Sliding, sequences: Sequences, setting: Setting) -> _Clock:
+def _clock(spec: Sliding, sequences: Sequences, setting: WindowContext) -> _Clock:
     values, scale = _clock_values(sequences)
     stands = now(values, setting.clock)
     if stands is None:

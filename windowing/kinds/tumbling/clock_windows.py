@@ -15,14 +15,14 @@ from ...errors import DataError
 from ...language.spec import Calendar, Time
 from ...panes.panes import BY_TICK, Panes
 from ...sequences.sequence import Sequences
-from ..context import Setting
+from ..context import WindowContext
 from .boundaries import change_starts, closed_by, panes_at, ranges
 
 AnyGrid: TypeAlias = Grid | CalendarGrid
 _MOST_EMPTY = 20_000_000
 
 
-def timed_panes(policy: Time | Calendar, sequences: Sequences, setting: Setting) -> Panes:
+def timed_panes(policy: Time | Calendar, sequences: Sequences, setting: WindowContext) -> Panes:
     """Return the panes of a window that ends at ticks (semantics section 2, ``time`` and ``calendar``)."""
     values, grid = clock_grid(policy, sequences, setting)
     cells = grid.cells(values)
@@ -36,7 +36,7 @@ def timed_panes(policy: Time | Calendar, sequences: Sequences, setting: Setting)
     return Panes(key, number, ranges(lo, hi), cause, why, start, end, at=end)
 
 
-def empty_ticks(policy: Time | Calendar, sequences: Sequences, setting: Setting) -> pa.Array:
+def empty_ticks(policy: Time | Calendar, sequences: Sequences, setting: WindowContext) -> pa.Array:
     """Instants of the ticks, after the first row and up to the clock, since whose tick before no row came.
 
     Where the clock stood somewhere before the rows, also of those after that.
@@ -52,7 +52,7 @@ def empty_ticks(policy: Time | Calendar, sequences: Sequences, setting: Setting)
     return grid.bounds(empty[_lasting(grid, empty)] + 1)
 
 
-def clock_grid(policy: Time | Calendar, sequences: Sequences, setting: Setting) -> tuple[Measures, AnyGrid]:
+def clock_grid(policy: Time | Calendar, sequences: Sequences, setting: WindowContext) -> tuple[Measures, AnyGrid]:
     """Return the clock column's values, and the grid of ticks over all of them and the clock."""
     name = sequences.order[0]
     column = combined(sequences.rows.column(name))

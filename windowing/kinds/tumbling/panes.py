@@ -13,11 +13,11 @@ import numpy as np
 from ...columns.arrays import Ints, Mask, Measures, combined
 from ...language.spec import Calendar, Count, Delta, Gap, Punct, Time, Tumbling
 from ...panes.panes import Panes
-from ...sequences.attribute_distance import measured
+from ...sequences.attribute_distance import measures_and_amount
 from ...sequences.marks import Marks, epochs
 from ...sequences.sequence import Sequences
 from ...support.jit import kernel
-from ..context import Setting
+from ..context import WindowContext
 from .boundaries import change_starts, closed_by, panes_at, ranges
 from .clock_windows import timed_panes
 
@@ -31,20 +31,20 @@ class Baselines(NamedTuple):
     value: Measures
 
 
-def tumbling_panes(spec: Tumbling, sequences: Sequences, marks: Marks, setting: Setting) -> Panes:
+def tumbling_panes(spec: Tumbling, sequences: Sequences, marks: Marks, setting: WindowContext) -> Panes:
     """Return the panes of a tumbling window, those that only the end of the data closes included.
 
     ``marks`` must stand in order; only ``punct()`` looks at them.
     """
     match spec.policy:
         case Count(n):
-            return _counted(sequences, n)
+            return _count_windows(sequences, n)
         case Delta(attribute, amount):
-            starts = delta_starts(sequences.bounds, *measured(sequences, attribute, amount))
-            return _tripped(sequences, starts, "delta")
+            starts = delta_starts(sequences.bounds, *measures_and_amount(sequences, attribute, amount))
+            return _ended_by_next_row(sequences, starts, "delta")
         case Gap(attribute, amount):
-            starts = gap_starts(sequences.bounds, *measured(sequences, attribute, amount))
-            return _tripped(sequences, starts, "gap")
+            starts = gap_starts(sequences.bounds, *measures_and_amount(sequences, attribute, amount))
+            return _ended_by_next_row(sequences, starts, "gap")
         case Time() | Calendar():
             return timed_panes(spec.policy, sequences, setting)
         case Punct(None):
@@ -62,7 +62,8 @@ def count_starts(bounds: Ints, n: int) -> Ints:
 def delta_starts(bounds: Ints, values: Measures, amount: Any, baselines: Baselines | None = None) -> Ints:
     """Rows where a ``delta`` window starts: ``new >= first and new - first > amount`` flushes before the row.
 
-    ``values``, ``amount``: as `windowing.sequences.attribute_distance.measured` gives them; NaN compares false.
+    ``values``, ``amount``: as `windowing.sequences.attribute_distance.measures_and_amount` gives them; NaN compares
+    false.
     ``baselines``: where keys go on with one that they have; None: the first row of each sets it, and counts as a start.
     """
     if baselines is None:
@@ -78,12 +79,12 @@ def gap_starts(bounds: Ints, values: Measures, amount: Any) -> Ints:
     return np.flatnonzero(_gap_flags_float(bounds, values, amount))
 
 
-def _counted(sequences: Sequences, n: int) -> Panes:
+def _count_windows(sequences: Sequences, n: int) -> Panes:
     key, number, lo, hi, _ = panes_at(sequences, count_starts(sequences.bounds, n))
     return Panes(key, number, ranges(lo, hi), *closed_by(hi - lo == n, hi - 1, "count"))
 
 
-def _tripped(sequences: Sequences, starts: Ints, why: str) -> Panes:
+def _ended_by_next_row(sequences: Sequences, starts: Ints, why: str) -> Panes:
     """Windows ended by the row after them."""
     key, number, lo, hi, last = panes_at(sequences, starts)
     return Panes(key, number, ranges(lo, hi), *closed_by(~last, hi, why))

@@ -17,10 +17,10 @@ import pickle
 import sys
 from pathlib import Path
 
-from ...support.module_path import find_as_told
-from .environment import ENVIRONMENT, LOCK, ORDERED, SEED, hold
-from .fork_server import ask
-from .no_pandas import BARE, without_pandas
+from ...support.module_path import extend_path_from_driver
+from .environment import ENVIRONMENT, FORK_SERVER, LOCK, WORKER_CALLS, hold
+from .fork_server import take_over_daemon
+from .no_pandas import NO_PANDAS, block_pandas
 
 _MODULES = (
     "pyspark.worker",
@@ -37,14 +37,14 @@ def main() -> None:
     # Elsewhere, who set one of these for executors has done so on purpose.
     os.environ.update(ENVIRONMENT if LOCK in os.environ else {**ENVIRONMENT, **os.environ})
     hold()
-    if (place := os.environ.get(SEED)) and ask(place):
+    if (place := os.environ.get(FORK_SERVER)) and take_over_daemon(place):
         return
     with contextlib.redirect_stdout(sys.stderr):  # on stdout Spark waits for a port
-        if os.environ.get(BARE):
-            without_pandas()
+        if os.environ.get(NO_PANDAS):
+            block_pandas()
         preload()
-        find_as_told()  # not before: what is in the user's folders is for the user's own code
-        if path := os.environ.get(ORDERED):
+        extend_path_from_driver()  # not before: what is in the user's folders is for the user's own code
+        if path := os.environ.get(WORKER_CALLS):
             obey(Path(path))
     gc.freeze()  # Spark's daemon collects garbage after every task: not through all these modules, please
     # Spark's daemon module must come after the environment is set: it imports numpy.

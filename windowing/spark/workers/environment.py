@@ -9,7 +9,7 @@ LOCK = "WINCLI_WORKER_LOCK"
 """Environment variable: a file that the daemon and its workers hold a shared lock on for as long as they live."""
 
 
-ORDERED = "WINCLI_WORKER_ORDERS"
+WORKER_CALLS = "WINCLI_WORKER_ORDERS"
 """Environment variable: a file with calls, pickled, to be made before workers fork. For executors elsewhere."""
 
 
@@ -30,5 +30,5 @@ def hold() -> None:
         fcntl.flock(handle, fcntl.LOCK_SH)
 
 
-SEED = "WINCLI_WORKER_SEED"
+FORK_SERVER = "WINCLI_WORKER_SEED"
 """Environment variable: the socket where a seed waits to be asked to be the daemon."""

@@ -41,7 +41,7 @@ _NAME = "python-wincli"  # what top and ps call it and its workers
 _PATIENCE = 2.0
 
 
-def may_seed(spark_conf: Mapping[str, str]) -> bool:
+def may_fork(spark_conf: Mapping[str, str]) -> bool:
     """Whether workers may be forks of the driver, with these settings of the user's."""
     return sys.platform == "linux" and not any(name.startswith(_OTHERS) for name in spark_conf)
 
@@ -53,7 +53,7 @@ def prepare(settings: Mapping[str, str]) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class Seed:
+class ForkServer:
     """A fork of this process that waits: ``pid``, and the ``orders`` it takes until it is a daemon."""
 
     pid: int
@@ -83,7 +83,7 @@ class Seed:
                 time.sleep(0.002)
 
 
-def plant(place: Path) -> Seed | None:
+def start_fork_server(place: Path) -> ForkServer | None:
     """Fork this process, which must have one thread and no file open that matters; ``place``: of the seed's socket.
 
     None where the name of the place is too long for one.
@@ -99,14 +99,14 @@ def plant(place: Path) -> Seed | None:
     signal.pthread_sigmask(signal.SIG_BLOCK, _SIGNALS)  # the driver's handlers must not run in the fork
     pid = os.fork()
     if pid == 0:
-        _live(listener, theirs)
+        _serve(listener, theirs)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, _SIGNALS)
     listener.close()
     theirs.close()
-    return Seed(pid, orders)
+    return ForkServer(pid, orders)
 
 
-def ask(place: str) -> bool:
+def take_over_daemon(place: str) -> bool:
     """Let a seed be the daemon in this process's stead, and wait until it has ended. False where none answers."""
     with socket.socket(socket.AF_UNIX) as line:
         try:
@@ -122,7 +122,7 @@ def ask(place: str) -> bool:
         return True
 
 
-def _live(listener: socket.socket, orders: socket.socket) -> NoReturn:
+def _serve(listener: socket.socket, orders: socket.socket) -> NoReturn:
     """Be a seed, in the forked process."""
     code = 1
     try:
@@ -136,7 +136,7 @@ def _live(listener: socket.socket, orders: socket.socket) -> NoReturn:
         Path("/proc/self/comm").write_text(_NAME)
         gc.freeze()
         gc.enable()
-        line = _asked(listener, orders)
+        line = _wait_for_request(listener, orders)
         if line is not None:
             _be_daemon(line)
         code = 0
@@ -160,7 +160,7 @@ def _let_go(kept: set[int]) -> None:
                 os.dup2(null, number, inheritable=number < 3)
 
 
-def _asked(listener: socket.socket, orders: socket.socket) -> socket.socket | None:
+def _wait_for_request(listener: socket.socket, orders: socket.socket) -> socket.socket | None:
     """Do what the driver says until somebody asks; None where the driver has ended before."""
     while True:
         ready, _, _ = select.select([orders, listener], [], [])

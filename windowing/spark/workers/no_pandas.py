@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from importlib.machinery import ModuleSpec
 from types import ModuleType
 
-BARE = "WINCLI_WORKER_BARE"
+NO_PANDAS = "WINCLI_WORKER_BARE"
 """Environment variable: where it is set, workers go without pandas."""
 
 
@@ -24,7 +24,7 @@ class _NoPandas:
         return None
 
 
-def without_pandas() -> None:
+def block_pandas() -> None:
     """Let Arrow look for pandas now, and find none. Whoever else asks for pandas gets it, before and after."""
     import pyarrow as pa  # noqa: PLC0415 - 0.1 s, and not before Java has been started
 
