@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from ..windowing.columns.sort_keys import behind
+from ..windowing.columns.sort_keys import sorts_before
 from ..windowing.ports import Batch, InputFile, Split
 from ..windowing.sequences.sequence import one_batch
 from .schema.types import Mask
@@ -124,7 +124,7 @@ def count_before(source: FileSource, bounds: Sequence[pa.Table], split: Split) -
     rows = one_batch(source.read(split, bounds[0].column_names).rows)
     counts = []
     for bound in reversed(bounds):
-        rows = rows.filter(pa.array(behind(rows, bound)))
+        rows = rows.filter(pa.array(sorts_before(rows, bound)))
         counts.append(rows.num_rows)
     return counts[::-1]
 
@@ -133,9 +133,9 @@ def _in_range(share: SourceRange, order: pa.Table) -> Mask:
     rows = one_batch(pa.table([_plain(column) for column in order.columns], names=order.column_names))
     kept: Mask = np.ones(rows.num_rows, np.bool_)
     if share.after is not None:
-        kept &= ~behind(rows, share.after)
+        kept &= ~sorts_before(rows, share.after)
     if share.before is not None:
-        kept &= behind(rows, share.before)
+        kept &= sorts_before(rows, share.before)
     return kept
 
 

@@ -311,7 +311,7 @@ class Broadcast(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Held:
+class LocalBroadcast:
     """A value at hand."""
 
     value: Any

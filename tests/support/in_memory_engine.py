@@ -27,7 +27,7 @@ from wincli.windowing.engine.tasks.sizing import Chunk
 from wincli.windowing.engine.tasks.snapshot import RestorePoint, RunSnapshot, write_snapshot
 from wincli.windowing.engine.tasks.task import FILES, TaskContext
 from wincli.windowing.planning.plan import Plan
-from wincli.windowing.ports import Batch, Counts, Held, InputFile, Part, RunTasks, Split, StreamInfo
+from wincli.windowing.ports import Batch, Counts, InputFile, LocalBroadcast, Part, RunTasks, Split, StreamInfo
 from wincli.windowing.scan.preaggregate import preaggregated_plan
 
 
@@ -206,7 +206,7 @@ def run_in_memory(
     else:
         cuts = cuts if isinstance(cuts, SliceBounds) else between_keys(cuts)
         slices = slices_of(cuts)
-        work, known = run_global_pass(work, chunks, run_locally, Held)
+        work, known = run_global_pass(work, chunks, run_locally, LocalBroadcast)
         blobs: dict[int, list[BlockRef]] = defaultdict(list)
         for chunk in reversed(known):  # blobs arrive in any order
             for index, blob in through_shuffle(blocks_of(work, cuts, chunk)):

@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from ..columns.arrays import Clock, Ints, Measures
+from ..columns.arrays import ClockValue, Ints, Measures
 from ..columns.numeric import scale_of
 from ..errors import ConfigError, DataError
 from ..language.spec import Calendar
@@ -73,7 +73,9 @@ class CalendarGrid:
         return self.begins[cells - self.first] < self.begins[cells - self.first + 1]
 
 
-def make_calendar_grid(dtype: pa.DataType, spec: Calendar, low: Clock | None, high: Clock | None) -> CalendarGrid:
+def make_calendar_grid(
+    dtype: pa.DataType, spec: Calendar, low: ClockValue | None, high: ClockValue | None
+) -> CalendarGrid:
     """Make the grid of a clock column of type ``dtype`` that reaches from ``low`` to ``high``, both included.
 
     ``low``, ``high``: measures of the column; None, None where it holds no value. Naive timestamps and dates are in
@@ -114,7 +116,7 @@ def _zone(name: str) -> zoneinfo.ZoneInfo:
         raise ConfigError(f"unknown time zone {name!r}", do) from None
 
 
-def _seconds(dtype: pa.DataType, value: Clock) -> int:
+def _seconds(dtype: pa.DataType, value: ClockValue) -> int:
     """The whole second of a clock value. Raises `DataError` beyond the years 1 to 9999."""
     per_second = scale_of(dtype).per_second
     instant = float(value) if per_second is None else int(value) / per_second

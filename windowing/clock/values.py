@@ -7,7 +7,7 @@ from fractions import Fraction
 import numpy as np
 import pyarrow as pa
 
-from ..columns.arrays import Clock, Measures
+from ..columns.arrays import ClockValue, Measures
 from ..columns.numeric import measures
 from ..errors import DataError
 from ..language.spec import Batched
@@ -20,7 +20,7 @@ def time_grid(dtype: pa.DataType, seconds: Fraction, origin: Fraction) -> Grid:
     return make_grid(pa.int64() if pa.types.is_null(dtype) else dtype, seconds, origin)
 
 
-def now(values: Measures, clock: Clock | None) -> Clock | None:
+def now(values: Measures, clock: ClockValue | None) -> ClockValue | None:
     """Where the one clock stands: at the latest of the values, or later; None where it never began (section 1)."""
     stands = [*([values.max().item()] if len(values) else []), *([] if clock is None else [clock])]
     return max(stands, default=None)
@@ -36,7 +36,7 @@ def clock_values(column: pa.Array, name: str) -> Measures:
     return measures(column)
 
 
-def instants_at(clock: Clock, sequences: Sequences, dtype: pa.DataType) -> pa.Scalar:
+def instants_at(clock: ClockValue, sequences: Sequences, dtype: pa.DataType) -> pa.Scalar:
     """Return where the clock stands, a measure of the clock column of some sequences, as an instant of a type."""
     kind = sequences.rows.schema.field(sequences.order[0]).type
     if pa.types.is_floating(kind):

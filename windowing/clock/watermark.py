@@ -14,7 +14,7 @@ from fractions import Fraction
 import numpy as np
 import pyarrow as pa
 
-from ..columns.arrays import Clock, Ints, Mask, Measures
+from ..columns.arrays import ClockValue, Ints, Mask, Measures
 from ..columns.numeric import Scale
 from ..language.spec import TimeInterval
 from ..sequences.marks import NO_FILE, Marks
@@ -39,15 +39,15 @@ class WatermarkPath:
     before: Measures
     known: Mask
     advances: Mask
-    final: Clock | None
+    final: ClockValue | None
 
 
-def highest(readings: Measures) -> Clock | None:
+def highest(readings: Measures) -> ClockValue | None:
     """Return all that rows do to the watermark where every rise is announced."""
     return readings.max().item() if len(readings) else None
 
 
-def after(stands: Clock | None, told: Clock | None) -> Clock | None:
+def after(stands: ClockValue | None, told: ClockValue | None) -> ClockValue | None:
     """Return where the watermark stands after rows of which `highest` is ``told``, where every rise is announced."""
     return told if stands is None else stands if told is None else max(stands, told)
 
@@ -72,7 +72,7 @@ class Lateness:
         """Return the watermark that each row alone would announce, of shape (n,)."""
         return values if self._per_second is not None else _moved_by(values, *_float_pair(-self.lag))
 
-    def advance(self, values: Measures, stands: Clock | None) -> WatermarkPath:
+    def advance(self, values: Measures, stands: ClockValue | None) -> WatermarkPath:
         """Let rows raise the watermark from where it ``stands``, a reading; None: there was no row yet."""
         readings = self.readings(values)
         if not len(readings):
@@ -93,7 +93,7 @@ class Lateness:
         behind = (course.before - values).view(np.uint64)
         return course.known & (course.before > values) & (behind > np.uint64(ticks))
 
-    def last_closed(self, stands: Clock) -> int:
+    def last_closed(self, stands: ClockValue) -> int:
         """Return the last pane that no row is early enough for any more, where the watermark ``stands``, a reading."""
         dtype = np.int64 if self._per_second is not None else np.float64
         reading = np.array([stands], dtype)
@@ -133,7 +133,7 @@ class Lateness:
     def _level(self, readings: Measures) -> Ints:
         return self.intervals.level(readings, Fraction(0) if self._per_second is None else self.lag)
 
-    def _announced(self, readings: Measures, start: Clock) -> Measures:
+    def _announced(self, readings: Measures, start: ClockValue) -> Measures:
         """Where the watermark stands before each row, and after the last."""
         if not self.min_gap:
             return np.maximum.accumulate(np.append(readings.dtype.type(start), readings))
@@ -211,7 +211,7 @@ def explicit(
     return Watermarks(Marks(no_columns, follows, np.full(len(follows), NO_FILE)), level), late
 
 
-def _least_measure(seconds: Fraction, age: Fraction, scale: Scale) -> Clock:
+def _least_measure(seconds: Fraction, age: Fraction, scale: Scale) -> ClockValue:
     """The smallest measure that is not older than ``age`` at an instant."""
     if scale.per_second is None:
         return float(Fraction(float(seconds)) - age)
@@ -247,7 +247,7 @@ def _moved_by(values: Measures, near: float, rest: float) -> Measures:
 
 
 @kernel
-def _announced_ints(readings: Ints, start: Clock, short: np.uint64) -> Ints:
+def _announced_ints(readings: Ints, start: ClockValue, short: np.uint64) -> Ints:
     """Where the watermark stands before each row and after the last; rises of up to ``short`` ticks are kept back."""
     out = np.empty(len(readings) + 1, np.int64)
     stands = out[0] = start
@@ -259,7 +259,7 @@ def _announced_ints(readings: Ints, start: Clock, short: np.uint64) -> Ints:
 
 
 @kernel
-def _announced_floats(readings: Measures, start: Clock, near: float, rest: float) -> Measures:
+def _announced_floats(readings: Measures, start: ClockValue, near: float, rest: float) -> Measures:
     """The same for floats, which have to reach the float nearest to the sum of where it stands and the gap."""
     out = np.empty(len(readings) + 1, np.float64)
     stands = out[0] = start

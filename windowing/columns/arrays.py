@@ -35,7 +35,7 @@ def combined(column: pa.Array | pa.ChunkedArray) -> pa.Array:
         ) from None
 
 
-Clock = int | float
+ClockValue = int | float
 
 
 def view_of(column: pa.Array, dtype: Any) -> npt.NDArray[Any]:

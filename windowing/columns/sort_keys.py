@@ -166,7 +166,7 @@ def last_in_order(rows: pa.Table) -> pa.Table | None:
     return rows.slice(0, 1) if rows.num_columns and rows.num_rows else None
 
 
-def behind(rows: pa.RecordBatch, position: pa.Table) -> Mask:
+def sorts_before(rows: pa.RecordBatch, position: pa.Table) -> Mask:
     """Return which rows sort before a position, (n,); a null is behind nothing."""
     out, ties = np.zeros(rows.num_rows, np.bool_), np.ones(rows.num_rows, np.bool_)
     for name in position.column_names:

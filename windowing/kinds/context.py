@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from fractions import Fraction
 
-from ..columns.arrays import Clock, Ints
+from ..columns.arrays import ClockValue, Ints
 from ..state.window_state import RestoredState
 
 
@@ -23,8 +23,8 @@ class WindowContext:
     of the data. ``past``: what came before the rows that are new; None: nothing.
     """
 
-    clock: Clock | None = None
-    since: Clock | None = None
+    clock: ClockValue | None = None
+    since: ClockValue | None = None
     origin: Fraction = Fraction(0)
     empty: str = "skip"
     partial: bool = False

@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from ..clock.values import clock_values
 from ..clock.watermark import Lateness, Watermarks, highest, in_order, make_lateness, rises, watermarks_at
-from ..columns.arrays import Clock, Ints, Mask, Measures, combined
+from ..columns.arrays import ClockValue, Ints, Mask, Measures, combined
 from ..columns.numeric import overflows
 from ..language.spec import TimeInterval
 from ..planning.plan import Plan
@@ -27,7 +27,7 @@ class LatenessResult:
 
     late: Mask
     watermarks: Watermarks
-    watermark: Clock | None = None
+    watermark: ClockValue | None = None
 
 
 def is_read_in_order(plan: Plan) -> bool:
@@ -54,13 +54,13 @@ def event_times(plan: Plan, rows: pa.RecordBatch | pa.Table) -> tuple[Measures, 
     return values[places], places
 
 
-def rows_summary(plan: Plan, rows: pa.RecordBatch | pa.Table) -> Clock | None:
+def rows_summary(plan: Plan, rows: pa.RecordBatch | pa.Table) -> ClockValue | None:
     """All that rows do to a watermark that takes every rise."""
     values, _ = event_times(plan, rows)
     return highest(lateness_of(plan, rows).readings(values))
 
 
-def assess(plan: Plan, announced: Clock | None, rows: pa.RecordBatch, pos: Ints) -> LatenessResult:
+def assess(plan: Plan, announced: ClockValue | None, rows: pa.RecordBatch, pos: Ints) -> LatenessResult:
     """Let rows, as they were read, raise the watermark, and see which are late."""
     lateness = lateness_of(plan, rows)
     stands = None

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ..clock.watermark import NO_LEVEL
-from ..columns.arrays import Clock, Ints, Mask, combined
+from ..columns.arrays import ClockValue, Ints, Mask, combined
 from ..columns.numeric import measures
 from ..emit.result_tables import emitted_panes, mark_rows, result_tables, tick_rows
 from ..kinds.context import WindowContext
@@ -61,8 +61,8 @@ class RunExtent:
     get into any more. ``keeps``: whether another run is to go on from the end of this one.
     """
 
-    clock: Clock | None = None
-    since: Clock | None = None
+    clock: ClockValue | None = None
+    since: ClockValue | None = None
     last_closed: int = NO_LEVEL
     is_continued: bool = False
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ..clock.watermark import NO_LEVEL
-from ..columns.arrays import Clock, Ints, Mask
+from ..columns.arrays import ClockValue, Ints, Mask
 from ..kinds.sliding.kernels import comparable, rises
 from ..kinds.sliding.panes import evicted_at
 from ..language.spec import Delta, Sliding, TimeInterval
@@ -56,7 +56,7 @@ def lookback_entries(pieces: Sequence[SegmentSummary], follow: RunThrough) -> li
     return found
 
 
-def still_retained(plan: Plan, rows: Sequences, clock: Clock | None, dead: int) -> Mask:
+def still_retained(plan: Plan, rows: Sequences, clock: ClockValue | None, dead: int) -> Mask:
     """Return which rows are held at the end of some, (n,)."""
     setting = replace(context_of(plan), clock=clock, hold=True)
     return retained_rows(plan.spec, rows, setting, None, None, dead)

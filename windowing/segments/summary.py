@@ -14,7 +14,7 @@ from typing import Any, TypeAlias
 import pyarrow as pa
 
 from ..clock.values import clock_values
-from ..columns.arrays import Clock, Measures, combined
+from ..columns.arrays import ClockValue, Measures, combined
 from ..language.spec import Batched, Sliding, Tumbling, needs_clock
 from ..planning.plan import Plan
 from ..scan.scan import compares_with_previous_pane
@@ -66,7 +66,7 @@ class SegmentSummary:
     window: BoundarySummary | DeltaTransitions | RetentionSummary | None
     epochs: tuple[int, int] = (0, 0)
     watched: tuple[Any, Any] | None = None
-    clock: Clock | None = None
+    clock: ClockValue | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +85,7 @@ class EntryState:
     emits: bool = True
     full: bool = False
     baseline: tuple[int, int] | None = None
-    clock: Clock | None = None
+    clock: ClockValue | None = None
     signals: int = 0
 
 
@@ -129,9 +129,9 @@ def exit_of(chains: DeltaTransitions | None, value: Any, follow: RunThrough, ind
     return exit_for(chains, value) or follow(index, value)
 
 
-def clock_at_end(plan: Plan, piece: Sequences) -> Clock | None:
+def clock_at_end(plan: Plan, piece: Sequences) -> ClockValue | None:
     """Return where the clock stands at the end of a piece, in measures; None where the window does not look at it."""
     if plan.clock is None or not needs_clock(plan.spec):
         return None
-    stands: Clock = clock_values(combined(piece.rows.column(plan.clock)), plan.clock).max().item()
+    stands: ClockValue = clock_values(combined(piece.rows.column(plan.clock)), plan.clock).max().item()
     return stands

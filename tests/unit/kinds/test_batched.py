@@ -26,7 +26,7 @@ from references import windows as reference
 from support import strategies as my
 from support.places import CASES
 from wincli.windowing.clock.values import batched_grid
-from wincli.windowing.columns.arrays import Clock
+from wincli.windowing.columns.arrays import ClockValue
 from wincli.windowing.errors import DataError
 from wincli.windowing.kinds.batched.panes import batched_panes
 from wincli.windowing.kinds.context import WindowContext
@@ -161,7 +161,7 @@ def check(spec: Batched, stream: my.Stream, clock: Any = None, origin: Fraction 
     assert parse_window(str(spec)) == spec  # no form that nobody can ask for
 
 
-def measure_of(value: Any, kind: pa.DataType) -> Clock:
+def measure_of(value: Any, kind: pa.DataType) -> ClockValue:
     """The ticks of a value, which may lie beyond its type."""
     return int(value.scaleb(kind.scale)) if isinstance(value, Decimal) else value
 

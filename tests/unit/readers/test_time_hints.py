@@ -265,12 +265,12 @@ def test_an_input_without_rows_is_looked_at_in_vain(tmp_path: Path) -> None:
 def test_nothing_is_looked_at_where_no_error_is_raised(tmp_path: Path) -> None:
     path = put(tmp_path, "2026-11-22 10:00:05")
     code = (
-        "import sys; from wincli.cli.job.request import parse_request; from wincli.cli.job.stage_plans import plan_stages\n"
+        "import sys; from wincli.cli.job.request import parse_request\n"
+        "from wincli.cli.job.stage_plans import plan_stages\n"
         "from wincli.readers.open import open_source; from wincli.readers.options import ReadOptions\n"
-        f"asked = read_job({{'window': 'time(60)', 'paths': [{str(path)!r}, 'out']}})\n"
-        "plan_stages(asked, open_source(asked.job.input, ReadOptions(), lambda f, items: [f(i) for i in items]))\n"
+        f"request = parse_request({{'window': 'time(60)', 'paths': [{str(path)!r}, 'out']}})\n"
+        "plan_stages(request, open_source(request.job.input, ReadOptions(), lambda f, items: [f(i) for i in items]))\n"
         "print('wincli.readers.time_hints' in sys.modules, 'wincli.readers.schema.time_layouts' in sys.modules)"
     )
-    root = ROOT
-    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=root)
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT)
     assert ran.stdout == "False False\n"

@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 
 from ...clock.watermark import Watermarks, after
-from ...columns.arrays import Clock, Ints
+from ...columns.arrays import ClockValue, Ints
 from ...kinds.eviction.evictions import Evictions, evictions
 from ...language.spec import Sliding, TimeInterval, Tumbling
 from ...planning.plan import Plan, panes_only
@@ -41,7 +41,7 @@ class GlobalDecisions:
     late: Ints | None = None
     watermarks: Watermarks | None = None
     evictions: Evictions | None = None
-    watermark: Clock | None = None
+    watermark: ClockValue | None = None
 
 
 def run_global_pass(
@@ -58,7 +58,7 @@ def run_global_pass(
     if isinstance(plan.spec, TimeInterval) and not is_ordered_by_time(plan):
         before = None if work.restore_point is None else work.restore_point.watermark
         told = each("watermark", partial(chunk_summary, work), chunks)
-        stands: list[Clock | None] = [*accumulate([before, *told], after)]
+        stands: list[ClockValue | None] = [*accumulate([before, *told], after)]
         known = [replace(chunk, announced=reading) for chunk, reading in zip(chunks, stands, strict=False)]
         return replace(work, watermark=stands[-1]), known
     return work, chunks

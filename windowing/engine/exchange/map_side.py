@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from ...clock.values import clock_values
-from ...columns.arrays import Clock, Ints, combined
+from ...columns.arrays import ClockValue, Ints, combined
 from ...language.spec import TimeInterval, needs_clock
 from ...planning.plan import Plan
 from ...ports import ChunkAccount, Counts
@@ -74,7 +74,7 @@ def read_chunk(work: TaskContext, chunk: Chunk) -> MappedChunk:
     return MappedChunk(sequences, marks, level, _clock(work.plan, sequences), account)
 
 
-def chunk_summary(work: TaskContext, chunk: Chunk) -> Clock | None:
+def chunk_summary(work: TaskContext, chunk: Chunk) -> ClockValue | None:
     """All that a chunk does to a watermark that takes every rise: its largest event time."""
     return rows_summary(work.plan, read_columns(work, chunk, [str(work.plan.options.event_time)])[0])
 

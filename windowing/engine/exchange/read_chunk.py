@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from ...columns.arrays import Ints, Mask
-from ...columns.sort_keys import behind
+from ...columns.sort_keys import sorts_before
 from ...planning.plan import panes_only
 from ...planning.result_schema import MARK
 from ...ports import Batch, Split
@@ -65,7 +65,7 @@ def late_for_restore_point(work: TaskContext, rows: pa.RecordBatch) -> Mask:
     """Return which rows belong before those of the runs before, (n,): all keys together, by the order columns."""
     if work.restore_point is None or work.restore_point.position is None:
         return np.zeros(rows.num_rows, np.bool_)
-    return behind(rows, work.restore_point.position)
+    return sorts_before(rows, work.restore_point.position)
 
 
 def no_rows(work: TaskContext) -> pa.RecordBatch:

@@ -11,7 +11,7 @@ from dataclasses import replace
 import pyarrow as pa
 
 from ...columns.arrays import combined
-from ...columns.sort_keys import behind
+from ...columns.sort_keys import sorts_before
 from ...segments.segment_scan import open_before
 from ...segments.summary import shows_earlier_segments
 from ...sequences.sequence import Sequences, one_batch, order_of
@@ -40,7 +40,7 @@ def ends_of(work: TaskContext, rows: Sequences) -> pa.Table:
 
 def follows(after: pa.Table, before: pa.Table) -> bool:
     """Whether rows may stand behind others that came before them: both as `ends_of` gives them."""
-    return not behind(one_batch(after.slice(0, 1)), before.slice(1, 1)).any()
+    return not sorts_before(one_batch(after.slice(0, 1)), before.slice(1, 1)).any()
 
 
 def scan_chunk(work: TaskContext, turn: SegmentTask, begun: list[Sequences], read: MappedChunk) -> TaskReport:

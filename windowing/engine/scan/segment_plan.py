@@ -13,7 +13,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import pyarrow as pa
 
-from ...columns.arrays import Clock
+from ...columns.arrays import ClockValue
 from ...planning.plan import Plan
 from ...segments.delta_chains import Exit
 from ...segments.segment_scan import entry_states
@@ -57,7 +57,7 @@ class SegmentTask:
     since_then: tuple[Segment, ...] = ()
     baseline: tuple[Segment, int] | None = None
     marks: int | None = None
-    clock: Clock | None = None
+    clock: ClockValue | None = None
 
 
 Follow: TypeAlias = Callable[[Segment, Any], Exit]
@@ -100,7 +100,7 @@ def segments_by_key(cuts: SliceBounds, pieces: Sequence[SummarisedSegment]) -> l
 
 
 def plan_segments(
-    plan: Plan, cuts: SliceBounds | None, told: Sequence[SummarisedSegment], follow: Follow, clock: Clock | None
+    plan: Plan, cuts: SliceBounds | None, told: Sequence[SummarisedSegment], follow: Follow, clock: ClockValue | None
 ) -> list[SegmentTask]:
     """Return what is to be scanned of one key, piece after piece. ``clock``: where the one clock stands at the end."""
     chain, summaries = [piece for piece, _ in told], [summary for _, summary in told]

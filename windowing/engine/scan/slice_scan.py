@@ -10,9 +10,9 @@ import numpy as np
 import pyarrow as pa
 
 from ...clock.watermark import NO_LEVEL, Watermarks
-from ...columns.arrays import Clock, Ints
+from ...columns.arrays import ClockValue, Ints
 from ...language.spec import TimeInterval
-from ...ports import ChunkAccount, Counts, Held, Part
+from ...ports import ChunkAccount, Counts, LocalBroadcast, Part
 from ...scan.lateness import is_ordered_by_time, lateness_of, merged_watermarks, no_watermarks
 from ...scan.scan import RunExtent, ScanResult, empty_mark_rows, empty_tick_rows, falls_of, scan
 from ...scan.signals import Signals, watermark_signals, window_marks
@@ -51,9 +51,9 @@ class TaskReport:
     occupied: bytes = b""
     marks: Marks | None = None
     snapshot: TaskSnapshot = EMPTY_SNAPSHOT
-    watermark: Clock | None = None
+    watermark: ClockValue | None = None
     segments: tuple[SummarisedSegment, ...] = ()
-    clock: Clock | None = None
+    clock: ClockValue | None = None
 
 
 def scan_slice(work: TaskContext, index: int, cuts: SliceBounds | None, blobs: Sequence[pa.Buffer]) -> TaskReport:
@@ -82,7 +82,7 @@ def scan_directly(work: TaskContext, chunks: Sequence[Chunk]) -> TaskReport:
     """The short way of a small input: read, merge and scan in one task."""
     carry = load_window_state(work)
     if isinstance(work.plan.spec, TimeInterval):
-        work, chunks = run_global_pass(work, chunks, run_locally, Held)
+        work, chunks = run_global_pass(work, chunks, run_locally, LocalBroadcast)
     reads = [read_chunk(work, chunk) for chunk in chunks]
     clocks = [read.clock for read in reads if read.clock is not None]
     account = sum((read.account for read in reads), ChunkAccount())
@@ -106,7 +106,7 @@ class _ScanInput:
 
     sequences: Sequences
     signals: Signals
-    clocks: list[Clock]
+    clocks: list[ClockValue]
     account: ChunkAccount
     state: WindowState | None
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
-from ...columns.arrays import Clock
+from ...columns.arrays import ClockValue
 from ...planning.plan import Plan
 from ...ports import Split
 
@@ -44,7 +44,7 @@ class Chunk:
     index: int
     base: int
     splits: tuple[Split, ...]
-    announced: Clock | None = None
+    announced: ClockValue | None = None
 
     @property
     def rows(self) -> int:

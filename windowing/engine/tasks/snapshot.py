@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 
 from ...clock.watermark import Watermarks
-from ...columns.arrays import Clock, Ints, combined
+from ...columns.arrays import ClockValue, Ints, combined
 from ...columns.sort_keys import last_in_order
 from ...ports import Part, StateFiles
 from ...sequences.marks import NO_FILE, Marks
@@ -44,8 +44,8 @@ class RestorePoint:
 
     files: StateFiles
     parts: tuple[StatePart, ...]
-    clock: Clock | None
-    watermark: Clock | None
+    clock: ClockValue | None
+    watermark: ClockValue | None
     position: pa.Table | None
     advances: Watermarks | None
 
@@ -67,7 +67,7 @@ class TaskSnapshot:
     windows: int = 0
     oldest: Any = None
     position: pa.Table | None = None
-    clock: Clock | None = None
+    clock: ClockValue | None = None
     advances: Watermarks | None = None
     parts: tuple[Part, ...] = ()
 
@@ -103,7 +103,7 @@ def restore(files: StateFiles, registers: Mapping[str, Any]) -> RestorePoint:
 
 
 def write_snapshot(
-    files: StateFiles, start: RestorePoint | None, left: Sequence[TaskSnapshot], stands: Clock | None
+    files: StateFiles, start: RestorePoint | None, left: Sequence[TaskSnapshot], stands: ClockValue | None
 ) -> RunSnapshot:
     """Write what concerns all keys, given what each task left."""
     clocks = [one.clock for one in left if one.clock is not None]

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 import pyarrow as pa
 
-from ...columns.arrays import Clock
+from ...columns.arrays import ClockValue
 from ...planning.plan import Plan
 from ...planning.result_schema import MARK
 from ...ports import Broadcast, Sink, Source, StateFiles
@@ -34,7 +34,7 @@ class TaskContext:
     decisions: Broadcast | None = None
     restore_point: RestorePoint | None = None
     state_files: StateFiles | None = None
-    watermark: Clock | None = None
+    watermark: ClockValue | None = None
     scan_plan: Plan | None = None
 
     @property

@@ -17,7 +17,7 @@ import pyarrow as pa
 
 from ...clock.tick_grid import Grid
 from ...clock.values import clock_values, now, time_grid
-from ...columns.arrays import Clock, Ints, Mask, Measures, combined
+from ...columns.arrays import ClockValue, Ints, Mask, Measures, combined
 from ...columns.numeric import Scale, measures, scale_of
 from ...errors import DataError
 from ...language.spec import Count, Delta, Sliding, SlidingPolicy, Time
@@ -72,14 +72,14 @@ class _Clock:
     """
 
     values: Measures
-    now: Clock
+    now: ClockValue
     scale: Scale
     grid: Grid | None
 
     def age(self, seconds: Fraction) -> Any:
         return amount_in_measure(self.values, self.scale, seconds)
 
-    def cell(self, instant: Clock) -> int:
+    def cell(self, instant: ClockValue) -> int:
         assert self.grid is not None
         return int(self.grid.cells(np.array([instant], self.values.dtype))[0])
 

@@ -10,7 +10,7 @@ import pyarrow as pa
 from ...clock.calendar_grid import CalendarGrid, make_calendar_grid
 from ...clock.tick_grid import Grid
 from ...clock.values import clock_values, now, time_grid
-from ...columns.arrays import Clock, Ints, Mask, Measures, combined
+from ...columns.arrays import ClockValue, Ints, Mask, Measures, combined
 from ...errors import DataError
 from ...language.spec import Calendar, Time
 from ...panes.panes import BY_TICK, Panes
@@ -66,7 +66,7 @@ def clock_grid(policy: Time | Calendar, sequences: Sequences, setting: WindowCon
     return values, make_calendar_grid(dtype, policy, begins, now(values, setting.clock))
 
 
-def clock_cell(grid: AnyGrid, values: Measures, clock: Clock | None) -> int:
+def clock_cell(grid: AnyGrid, values: Measures, clock: ClockValue | None) -> int:
     """Return the cell in which the clock stands, of which there is at least one value: those before are complete."""
     stands = np.array([now(values, clock)], np.int64 if values.dtype == np.int64 else np.float64)
     return int(grid.cells(stands)[0])
