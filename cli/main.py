@@ -27,8 +27,8 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )
 
-_LONGEST = 300  # characters of a message that repeats what was typed
-_FILTERS = ("--where", "--filter", "--having")  # what people look for who know SQL
+_LONGEST = 300  # characters of a message that repeats the command line
+_FILTERS = ("--where", "--filter", "--having")  # users of SQL look for these
 
 _EXAMPLES = """
 \b
@@ -117,8 +117,8 @@ def run(
     """Apply a window to the event logs in IN and write one row per pane to OUT; or run a job file."""
     from .commands.run import run_command  # noqa: PLC0415 - loads pyarrow, numba and Spark
 
-    asked = {name: value for name, value in locals().items() if name not in ("run_command", "quiet", "verbose")}
-    return run_command(asked, -1 if quiet else verbose)
+    given = {name: value for name, value in locals().items() if name not in ("run_command", "quiet", "verbose")}
+    return run_command(given, -1 if quiet else verbose)
 
 
 @app.command()
@@ -134,7 +134,7 @@ def status(
     path: Annotated[str, typer.Argument(metavar="DIR", help="A state, the outputs of a range, or one result.")],
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object, for machines.")] = False,
 ) -> None:
-    """Print what a state, the outputs of a range, or one result came to."""
+    """Print the units and row counts of a state, of the outputs of a range, or of one result."""
     from .commands.status import status_command  # noqa: PLC0415 - loads pyarrow
 
     status_command(path, as_json, Messages())
@@ -142,19 +142,19 @@ def status(
 
 @app.command()
 def version() -> None:
-    """Print the versions of wincli and of what it computes with."""
+    """Print the versions of wincli and of the libraries that it computes with."""
     from .commands.version import version_lines  # noqa: PLC0415
 
     typer.echo("\n".join(version_lines()))
 
 
 def main() -> NoReturn:
-    """Run the command line and exit with the code of what happened."""
+    """Run the command line, and exit with the exit code of the command."""
     guard_streams()
     stop_on_signals()
     leave_out_working_folder()
     code = _main(sys.argv[1:])
-    gc.freeze()  # or Python goes through all that was loaded once more before it ends: 0.1 s
+    gc.freeze()  # otherwise Python's last garbage collection goes through all loaded modules: 0.1 s
     sys.exit(code)
 
 
@@ -186,7 +186,7 @@ def _call_app(arguments: list[str], messages: Messages) -> Any:
 
 
 def _usage(error: Any, messages: Messages) -> int:
-    """An error of the command line itself, in one line; a bare ``wincli`` shows the help."""
+    """Report an error of the command line itself in one line; a bare ``wincli`` shows the help."""
     if type(error).__name__ == "NoArgsIsHelpError":
         typer.echo(error.format_message())
         return USAGE
@@ -204,18 +204,18 @@ def _hint(error: Any) -> str:
 
 
 def run_parameters() -> list[Any]:
-    """The parameters of ``wincli run``."""
+    """Return the parameters of ``wincli run``."""
     command: Any = typer.main.get_command(app)
     return list(command.commands["run"].params)
 
 
 def app_options() -> list[list[str]]:
-    """The flags of ``wincli run``, option by option."""
+    """Return the flags of ``wincli run``: one list for each option."""
     return [[*parameter.opts, *parameter.secondary_opts] for parameter in run_parameters()]
 
 
 def _early_messages(arguments: list[str]) -> Messages:
-    """How to tell an error, for those that come before or instead of the parsed options."""
+    """Return the messages for errors before the options are parsed, or in parsing them: their form is guessed."""
     traces = "-vv" in arguments or arguments.count("-v") + arguments.count("--verbose") > 1
     as_json = "--log-format=json" in arguments or "--log-format json" in " ".join(arguments)
     return Messages(2 if traces else 0, as_json or os.environ.get("WINCLI_LOG_FORMAT") == "json")

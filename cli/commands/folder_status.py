@@ -1,4 +1,4 @@
-"""What ``wincli status`` knows of a folder: the records of a state, or the manifests of results."""
+"""The status of a folder, read from the unit records of a state or from the manifests of results."""
 
 from __future__ import annotations
 
@@ -23,7 +23,12 @@ from ..console.row_accounts import RowAccount, account_of, sum_consecutive, sum_
 
 @dataclass(frozen=True, slots=True)
 class StageStatus:
-    """What one stage of a unit came to. ``windows``: of a record; ``open``: what it left open, None for a result."""
+    """The row account of one stage of a unit.
+
+    ``name``: the name of the stage.
+    ``account``: the account of its rows.
+    ``open``: the windows that the stage left open; None for a result without a state.
+    """
 
     name: str
     account: RowAccount
@@ -32,7 +37,13 @@ class StageStatus:
 
 @dataclass(frozen=True, slots=True)
 class UnitStatus:
-    """What one unit came to, in the order of its stages. ``out``: windows of a state's unit, rows of a result."""
+    """The outcome of one unit.
+
+    ``label``: the label of the unit, or the name of the result's folder.
+    ``finished``: when the unit was committed, ISO 8601; None for a result.
+    ``out``: windows that came out for a unit of a state, rows for a result.
+    ``stages``: the stages in the order in which they ran.
+    """
 
     label: str
     finished: str | None
@@ -41,29 +52,36 @@ class UnitStatus:
 
     @property
     def rows_in(self) -> int:
-        """Rows that the first stage read."""
+        """The rows that the first stage read."""
         return self.stages[0].account.rows_in
 
     @property
     def held(self) -> int:
-        """Rows that wait in all stages."""
+        """The rows that all stages together hold for the next unit."""
         return sum(stage.account.held for stage in self.stages)
 
     @property
     def rejected(self) -> dict[str, int]:
-        """Rows that all stages rejected, by reason."""
+        """The rows that all stages rejected, by reason."""
         return sum_rejected([stage.account.rejected for stage in self.stages])
 
 
 @dataclass(frozen=True, slots=True)
 class Status:
-    """What there is to tell of ``path``.
+    """The status of a state, of a folder of results, or of one result.
 
-    ``units``: oldest first. ``gaps``: missing between the first and the last. ``accounts``: of all units together, by
-    stage. ``at_work``: the run that holds the lock; ``to_complete``: the unit whose commit is under way, or was killed;
-    ``killed``: the unit that a killed run had begun. ``last_error``: when, unit, message. ``lost``: units of a state
-    whose local outputs are no longer as they were written, each with what became of them. ``damage``: what else is not
-    as it was written, a line each.
+    ``path``: the folder, as the user wrote it.
+    ``what``: the kind of the folder.
+    ``units``: the finished units, oldest first.
+    ``gaps``: the units that are missing between the first and the last.
+    ``accounts``: stage name to the account of all units together.
+    ``at_work``: the run that holds the lock, None where none does.
+    ``to_complete``: the label of the unit whose commit is under way, or was interrupted by a kill.
+    ``killed``: the label of the unit that a killed run had begun and not finished.
+    ``last_error``: ``when``, ``unit`` and ``message`` of the last error.
+    ``lost``: label of each unit of a state whose local outputs are no longer as the unit wrote them, and their loss
+        in words.
+    ``damage``: a line for each other file that is not as it was written.
     """
 
     path: str
@@ -85,10 +103,10 @@ class Status:
 
 
 def read_status(path: str, host: str) -> Status:
-    """Look at a state, at the outputs of a range below ``path``, or at a result; changes nothing.
+    """Read the status of a state, of the outputs of a range below ``path``, or of a result; change nothing.
 
-    ``host``: this machine, to tell dead runs from living ones. Raises `InputError` where it is none of these, or
-    damaged, `ConfigError` for a state of a newer wincli.
+    ``host``: the name of this machine, by which a lock of a dead process is recognised. Raises `InputError` where
+    the path is none of these, or is damaged, `ConfigError` for a state of a newer wincli.
     """
     return _of_state(path, host) if is_state(path) else _of_results(path)
 
@@ -122,9 +140,9 @@ def _of_state(path: str, host: str) -> Status:
 
 
 def _lost(view: StateView) -> tuple[tuple[str, str], ...]:
-    """Units whose outputs are not what they wrote, but for one that is being replaced."""
-    looked_at = [record for record in view.records if record.label not in (view.pending, view.running)]
-    found = [(record.label, local_loss_of(record.outputs, record.run)) for record in looked_at]
+    """Return the units whose outputs are not what they wrote, except a unit that is being written right now."""
+    settled = [record for record in view.records if record.label not in (view.pending, view.running)]
+    found = [(record.label, local_loss_of(record.outputs, record.run)) for record in settled]
     return tuple((label, loss.text) for label, loss in found if loss)
 
 
@@ -175,7 +193,7 @@ def _content(manifest: ListedFile) -> dict[str, Any]:
 
 
 def _label(manifest: ListedFile) -> str:
-    """The label of a unit where the folder is named ``NAME=LABEL``, else the folder's name."""
+    """Return the label of a unit where the folder is named ``NAME=LABEL``, else the folder's name."""
     folder = manifest.place.shown.removesuffix(MANIFEST).rstrip("/").rpartition("/")[2]
     return unquote(folder.rpartition("=")[2])
 
@@ -184,8 +202,8 @@ def _unit_of_result(label: str, manifest: Mapping[str, Any]) -> UnitStatus:
     before = manifest.get("stages", ())
     named = manifest["job"].get("stages")
     name = named[len(before)]["name"] if named else "window"
-    told = [*((stage["name"], stage["counts"]) for stage in before), (name, manifest["counts"])]
-    stages = tuple(StageStatus(name, account_of(counts), None) for name, counts in told)
+    named_counts = [*((stage["name"], stage["counts"]) for stage in before), (name, manifest["counts"])]
+    stages = tuple(StageStatus(name, account_of(counts), None) for name, counts in named_counts)
     return UnitStatus(label, None, manifest["rows_out"], stages)
 
 

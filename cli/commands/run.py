@@ -1,4 +1,4 @@
-"""``wincli run``: read the options, start Java, and load all that is heavy while it starts."""
+"""``wincli run``: parse the options, start Java, and import the heavy modules while Java starts."""
 
 from __future__ import annotations
 
@@ -28,30 +28,31 @@ from .standard_streams import Pipes, piped
 def run_command(options: Mapping[str, Any], level: int) -> int:
     """Run the job that the options describe, and return the exit code.
 
-    Raises a `WincliError` for what is wrong with the options; from then on errors are told as the job wants them.
+    Raises a `WincliError` for what is wrong with the options. Later errors are written here, in the form that the job
+    sets (``--log-format``), and give the exit code.
     """
     started = time.perf_counter()
-    asked = parse_request(options)
-    messages = Messages(level, asked.job.log_format == "json", secrets=secrets_of(asked.job))
-    for note in (*strange_variables(os.environ), *asked.notes):
+    request = parse_request(options)
+    messages = Messages(level, request.job.log_format == "json", secrets=secrets_of(request.job))
+    for note in (*strange_variables(os.environ), *request.notes):
         messages.note(note)
     try:
-        with piped(asked) as pipes:
-            tell = _run(asked, messages, pipes, started)
+        with piped(request) as pipes:
+            finish = _run(request, messages, pipes, started)
             if not pipes.write():
                 return CLOSED
-        return tell()
-    except (Stopped, Exception) as error:  # by these messages, which know what is secret
-        told = too_few_files() if isinstance(error, OSError) and error.errno == errno.EMFILE else error
-        messages.error(told)
-        return exit_code(told)
+        return finish()
+    except (Stopped, Exception) as error:  # caught here because these messages know the secrets of the job
+        reported = too_few_files() if isinstance(error, OSError) and error.errno == errno.EMFILE else error
+        messages.error(reported)
+        return exit_code(reported)
 
 
-def _run(asked: JobRequest, messages: Messages, pipes: Pipes, started: float) -> Callable[[], int]:
-    with _boot(asked, messages) as spark:
-        # loads pyarrow and numba, which takes as long as Java takes to start
-        gc.disable()  # what is imported stays: to look for garbage in it takes 0.1 s
-        if not asked.runs_user_code:
+def _run(request: JobRequest, messages: Messages, pipes: Pipes, started: float) -> Callable[[], int]:
+    with _boot(request, messages) as spark:
+        # The imports below load pyarrow and numba, which takes as long as Java takes to start.
+        gc.disable()  # imported modules stay, and to look for garbage among them takes 0.1 s
+        if not request.runs_user_code:
             block_pandas()
         from ...windowing.support.jit import refusals  # noqa: PLC0415
         from ..console.progress import show_progress  # noqa: PLC0415
@@ -60,26 +61,26 @@ def _run(asked: JobRequest, messages: Messages, pipes: Pipes, started: float) ->
 
         for note in (*spark.notes, *refusals()):
             messages.note(note)
-        if asked.runs_user_code:
+        if request.runs_user_code:
             search(Path.cwd())
-        if _forks(asked):
+        if _forks(request):
             spark.start_fork_server()
         gc.enable()
         spark.connect()
-        asked = pipes.filled(asked, messages.note)
-        with show_progress(asked.job.progress, messages) as show:
-            return run_request(asked, RunContext(spark, show, messages, started))
+        request = pipes.filled(request, messages.note)
+        with show_progress(request.job.progress, messages) as show:
+            return run_request(request, RunContext(spark, show, messages, started))
 
 
-def _forks(asked: JobRequest) -> bool:
-    """Whether workers are to be forks of this process."""
-    return is_local(asked.job.master) and may_fork(asked.job.spark_conf) and not asked.runs_user_code
+def _forks(request: JobRequest) -> bool:
+    """Whether workers are forked from this process."""
+    return is_local(request.job.master) and may_fork(request.job.spark_conf) and not request.runs_user_code
 
 
-def _boot(asked: JobRequest, messages: Messages) -> SparkBoot:
-    job, verbose = asked.job, messages.level >= 2
+def _boot(request: JobRequest, messages: Messages) -> SparkBoot:
+    job, verbose = request.job, messages.level >= 2
     settings = spark_settings(job.master, job.spark_conf, verbose)
-    environ = with_working_folder(os.environ) if asked.runs_user_code else {**os.environ, NO_PANDAS: "1"}
-    if _forks(asked):
+    environ = with_working_folder(os.environ) if request.runs_user_code else {**os.environ, NO_PANDAS: "1"}
+    if _forks(request):
         prepare(settings)
     return boot(job.master, job.spark_conf, settings, messages.java if verbose else None, environ)

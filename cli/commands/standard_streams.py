@@ -1,4 +1,4 @@
-"""``-`` as IN or OUT: stdin in a file that a run can read as often as it likes, and a result written to stdout."""
+"""``-`` as IN or OUT: stdin is spooled to a file, which a run can read repeatedly, and a result is sent to stdout."""
 
 from __future__ import annotations
 
@@ -20,44 +20,48 @@ from ...writers.folders.os_errors import reason
 from ..job.request import JobRequest
 
 _CHUNK = 1 << 20
-_ENOUGH = 1 << 10  # bytes that tell the format: a pipe may give them one by one
+_ENOUGH = 1 << 10  # bytes from which the format is detected: a pipe may give them one by one
 _MARKS: tuple[tuple[bytes, str], ...] = ((b"\x1f\x8b", "gzip"), (b"\x28\xb5\x2f\xfd", "zstd"), (b"BZh", "bzip2"))
 _TOOLS = {"gzip": "zcat", "zstd": "zstdcat", "bzip2": "bzcat"}
 
 
 @dataclass(frozen=True, slots=True)
 class Pipes:
-    """What stands for stdin and stdout in a run: a temporary ``folder``, and ``out``, a copy of the file descriptor of
-    stdout, None where that is not OUT, with the ``format`` to write there."""
+    """The temporary files that replace stdin and stdout during a run.
+
+    ``folder``: the temporary folder that holds them.
+    ``out``: a copy of the file descriptor of stdout; None where stdout is not OUT.
+    ``format``: the format to write to stdout.
+    """
 
     folder: Path
     out: int | None
     format: Format
 
-    def filled(self, asked: JobRequest, note: Callable[[str], None]) -> JobRequest:
-        """Return the job over a file that holds all of stdin, where that is what it reads; wait for the end of it.
+    def filled(self, request: JobRequest, note: Callable[[str], None]) -> JobRequest:
+        """Return the job with stdin and stdout replaced by files; wait for the end of stdin where the job reads it.
 
         Raises `InputError` where stdin is empty or closed, or is compressed.
         """
         if self.out is not None:
-            asked = replace(asked, stdout=str(self.folder / "out"))
-        if PIPE not in asked.job.input:
-            return asked
+            request = replace(request, stdout=str(self.folder / "out"))
+        if PIPE not in request.job.input:
+            return request
         if os.isatty(0):
             note("rows are read from the terminal; end them with Ctrl-D")
-        form, spool = self._spooled(asked.reading.format)
-        if asked.reading.format == "auto":
+        form, spool = self._spooled(request.reading.format)
+        if request.reading.format == "auto":
             note(f"stdin is read as {form}, by its first bytes; --input-format says otherwise")
-        return replace(asked, reading=replace(asked.reading, format=form, stdin=str(spool)))
+        return replace(request, reading=replace(request.reading, format=form, stdin=str(spool)))
 
-    def _spooled(self, asked: Format | Literal["auto"]) -> tuple[Format, Path]:
+    def _spooled(self, requested: Format | Literal["auto"]) -> tuple[Format, Path]:
         try:
             first = os.read(0, _CHUNK)
             while first and len(first) < _ENOUGH and (more := os.read(0, _CHUNK)):
                 first += more
             if not first.strip():
                 raise InputError("stdin is empty", "pipe something into it, or name a file")
-            form = _form(first) if asked == "auto" else asked
+            form = _form(first) if requested == "auto" else requested
             spool = self.folder / f"stdin.{form}"
             with os.fdopen(os.open(spool, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
                 while first:
@@ -69,7 +73,7 @@ class Pipes:
         return form, spool
 
     def write(self) -> bool:
-        """Write the result to stdout; return whether it was taken, which it is not where nobody reads any more.
+        """Write the result to stdout; return False where the reader has closed the pipe.
 
         Raises `OutputError` where stdout cannot be written for another reason.
         """
@@ -90,38 +94,38 @@ class Pipes:
 
 
 @contextmanager
-def piped(asked: JobRequest) -> Iterator[Pipes]:
-    """Make what stands for stdin and stdout, as far as a job has them, and remove it.
+def piped(request: JobRequest) -> Iterator[Pipes]:
+    """Create the temporary files for stdin and stdout, where a job uses these, and remove them at the end.
 
-    Until the end whatever else is printed to stdout goes to stderr. Raises `ConfigError` where tasks would run on
+    Until then anything else that is printed to stdout goes to stderr. Raises `ConfigError` where tasks would run on
     machines that do not see the temporary folder, `InputError` and `OutputError` where one of the two is closed.
     """
-    job = asked.job
-    if not asked.is_piped:
+    job = request.job
+    if not request.is_piped:
         yield Pipes(Path(), None, "csv")
         return
-    if PIPE in job.input and sys.__stdin__ is None:  # what is opened next would get its number
+    if PIPE in job.input and sys.__stdin__ is None:  # the next file to be opened would get number 0
         raise InputError("stdin is closed", "pipe something into it, or name a file")
     if job.output == PIPE and sys.__stdout__ is None:
         raise OutputError("stdout is closed", "name a folder as OUT")
     if not is_local(job.master):
         what = f"{PIPE} is read and written on this machine, and the tasks of {job.master} run on others"
         raise ConfigError(what, "name places that all workers share")
-    held = new_folder(temporary_place()[0])
+    folder = new_folder(temporary_place()[0])
     try:
         if job.output != PIPE:
-            yield Pipes(held.path, None, "csv")
+            yield Pipes(folder.path, None, "csv")
         else:
             with _reserve_stdout() as out:
-                yield Pipes(held.path, out, asked.stages[-1].stage.output_format)
+                yield Pipes(folder.path, out, request.stages[-1].stage.output_format)
     finally:
-        held.remove()
-        held.release()
+        folder.remove()
+        folder.release()
 
 
 @contextmanager
 def _reserve_stdout() -> Iterator[int]:
-    """Keep stdout for the result: all that prints there meanwhile, here and in what is started here, gets stderr."""
+    """Keep stdout for the result: until the end, this process and its children print to stderr instead."""
     kept = os.dup(1)
     os.dup2(2, 1)
     try:
@@ -134,7 +138,7 @@ def _reserve_stdout() -> Iterator[int]:
 
 
 def _form(first: bytes) -> Format:
-    """What the first bytes of stdin are. Raises `InputError` where they are compressed."""
+    """Detect the format of stdin from its first bytes. Raises `InputError` where they are compressed."""
     for mark, name in _MARKS:
         if first.startswith(mark):
             raise InputError(f"stdin is compressed with {name}", f"pipe it through {_TOOLS[name]}")

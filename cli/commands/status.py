@@ -1,4 +1,4 @@
-"""``wincli status``: what a state, the outputs of a range, or one result came to."""
+"""``wincli status``: units, row counts and damage of a state, of the outputs of a range, or of one result."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ from .folder_status import Status, UnitStatus, read_status
 
 
 def status_command(path: str, as_json: bool, messages: Messages) -> None:
-    """Print what is known of ``path``, a state or an output, to stdout: a table, or one JSON object.
+    """Print the status of ``path``, a state or an output, to stdout: a table, or one JSON object.
 
-    Raises `ConfigError` or `InputError` where it is neither, or damaged.
+    Raises `ConfigError` or `InputError` where the path is neither of them, or is damaged.
     """
     status = read_status(path, socket.gethostname())
     messages.detail(f"{path} is {_WHAT[status.what]}", path=path, what=status.what)
@@ -33,13 +33,13 @@ def status_command(path: str, as_json: bool, messages: Messages) -> None:
 _WHAT = {"state": "a state", "range": "a folder of results", "result": "a result"}
 
 
-def _json_text(told: dict[str, Any]) -> str:
-    """JSON as people read it, or with all letters escaped where the encoding of stdout lacks one."""
-    text = json.dumps(told, indent=2, ensure_ascii=False)
+def _json_text(fields: dict[str, Any]) -> str:
+    """Return indented JSON, with all letters beyond ASCII escaped where the encoding of stdout lacks one of them."""
+    text = json.dumps(fields, indent=2, ensure_ascii=False)
     try:
         text.encode(sys.stdout.encoding or "utf-8")
     except UnicodeEncodeError:
-        return json.dumps(told, indent=2)
+        return json.dumps(fields, indent=2)
     return text
 
 
@@ -76,9 +76,9 @@ _OUT = {"state": "windows_out", "range": "rows_out", "result": "rows_out"}
 
 
 def _account_as_json(account: RowAccount) -> dict[str, Any]:
-    told = asdict(account)
-    del told["joined"]
-    return {**told, "balanced": account.balanced}
+    fields = asdict(account)
+    del fields["joined"]
+    return {**fields, "balanced": account.balanced}
 
 
 def _lines(status: Status) -> list[str]:
@@ -101,7 +101,7 @@ def _lines(status: Status) -> list[str]:
 
 
 def _damage(status: Status) -> list[str]:
-    """What is not as it was written: outputs first, all that are gone in one line, then files of the state."""
+    """Return lines on outputs that are lost or replaced, equal losses in one line, then on damaged files of a state."""
     lots: dict[str, list[str]] = {}
     for label, what in status.lost:
         lots.setdefault(what if not what.endswith(" is gone") else "its output is gone", []).append(label)
@@ -119,7 +119,7 @@ def _cells(unit: UnitStatus) -> tuple[str, ...]:
 
 
 def _table(rows: list[tuple[str, ...]]) -> list[str]:
-    """Columns under their heads: the first and the last to the left, numbers to the right."""
+    """Return aligned lines: the first and the last column to the left, the numbers between them to the right."""
     rows = [tuple(map(shown, row)) for row in rows]
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     aligned = (
