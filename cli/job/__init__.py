@@ -1,4 +1,4 @@
 """One run of a job: request, plan, stages, commit, summary.
 
-The way in is `pipeline`; `context` holds what all steps share.
+The entry point is `pipeline.run_job`; `context.RunContext` holds the values that all steps share.
 """

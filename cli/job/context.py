@@ -1,4 +1,4 @@
-"""What all runs of one command work with."""
+"""The context that all runs of one command share, and the identity of this process."""
 
 from __future__ import annotations
 
@@ -15,9 +15,13 @@ from ..console.messages import Messages
 
 @dataclass(frozen=True, slots=True)
 class RunContext:
-    """Spark, which is starting; the progress; where to tell things; when the command began (`time.perf_counter`).
+    """The context of all runs of one command.
 
-    ``told``: what is told of the first unit only, and has been.
+    ``spark``: Spark, which may still be starting.
+    ``show``: shows the progress of tasks.
+    ``messages``: the writer to stderr.
+    ``started``: `time.perf_counter` when the command began.
+    ``announced``: names of the messages that are written once a command, for the first unit, and have been.
     """
 
     spark: SparkBoot
@@ -28,10 +32,10 @@ class RunContext:
 
 
 def owner() -> Owner:
-    """Return how this process signs what it locks."""
+    """Return the owner that this process writes into its locks."""
     return Owner(os.getpid(), socket.gethostname(), now())
 
 
 def now() -> str:
-    """Return the time as ISO 8601."""
+    """Return the current time in UTC as ISO 8601, to the second."""
     return dt.datetime.now(dt.UTC).isoformat(timespec="seconds")

@@ -1,4 +1,7 @@
-"""What was done before: whether a run would read the same files for the same job once more."""
+"""Fingerprints of runs: whether a run would read the same files for the same job as a run before it.
+
+They make runs idempotent: the same command again changes nothing that is done.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +21,12 @@ AT_END = "at_end"
 
 
 class StageSummary(Protocol):
-    """What a stage of a unit came to; ``counts`` are those of the manifest, and ``carried``."""
+    """The outcome of one stage of a unit.
+
+    ``name``: the name of the stage.
+    ``counts``: the row counts as manifests hold them, and ``carried``.
+    ``windows``: how many windows came out.
+    """
 
     @property
     def name(self) -> str: ...  # noqa: D102
@@ -29,7 +37,13 @@ class StageSummary(Protocol):
 
 
 class UnitSummary(Protocol):
-    """A finished unit. ``previous``: label of the unit whose state it began from, None for none."""
+    """A finished unit.
+
+    ``label``, ``ordinal``: those of the unit.
+    ``inputs``: the files that it read.
+    ``previous``: the label of the unit whose state it began from; None without one.
+    ``stages``: the outcome of each stage, in order.
+    """
 
     @property
     def label(self) -> str: ...  # noqa: D102
@@ -47,12 +61,12 @@ R = TypeVar("R", bound=UnitSummary)
 
 
 def same_inputs(one: Iterable[InputFile], other: Iterable[InputFile]) -> bool:
-    """Whether these are the same files: paths, sizes and times. Relative paths are below the working folder."""
+    """Whether two inputs are the same files by path, size and time. Relative paths are below the working folder."""
     return set(map(_identity, one)) == set(map(_identity, other))
 
 
 def absolute(path: str) -> str:
-    """Return a local path from the root on, its links as they are; a URI as it is."""
+    """Return a local path as an absolute one, with links left unresolved; a URI unchanged."""
     return path if "://" in path else printable(os.path.abspath(path))  # noqa: PTH100 - Path.resolve would follow links
 
 
@@ -66,11 +80,11 @@ def same_job(was: Mapping[str, Any], now: Mapping[str, Any]) -> bool:
 
 
 def job_differences(was: Mapping[str, Any], now: Mapping[str, Any], but: str = _LOCATION_KEY) -> list[str]:
-    """Say what two jobs, as manifests hold them, ask for differently, of what decides a result; nothing if they agree.
+    """Describe the options in which two jobs, as manifests hold them, differ; only options that change a result count.
 
-    What a job says of speed, messages, paths and ranges does not count, and what becomes of late rows is asked of each
-    unit; the code of user functions is not looked at. What a job of an older version does not say had its default.
-    ``but``: an option of stages that does not count, besides their outputs.
+    Options for speed, messages, paths and ranges do not count, nor does ``late``, which each unit decides for itself.
+    The code of user functions is not compared. Options that a job of an older version lacks had their defaults.
+    ``but``: an option of stages that does not count, besides their outputs. Returns an empty list if the jobs agree.
     """
     old, new = ([stage["name"] for stage in job.get("stages") or ()] for job in (was, now))
     if old != new:
@@ -94,9 +108,10 @@ def _different(
 
 
 def new_end(was: Mapping[str, Any], now: Mapping[str, Any]) -> tuple[str, str, bool] | None:
-    """Return how the stages of a job ended, how they are to end, and whether that only lets out what they hold.
+    """Compare the ``at_end`` of two jobs with the same stages.
 
-    None where both are the same.
+    Returns the old values, the new values, and whether the change only lets out windows that the stages hold; None
+    where nothing changes.
     """
     pairs = [
         (one[AT_END], other[AT_END])
@@ -110,9 +125,9 @@ def new_end(was: Mapping[str, Any], now: Mapping[str, Any]) -> tuple[str, str, b
 
 
 def already_done(records: Sequence[R], files: Sequence[InputFile], is_same: Callable[[R], bool]) -> R | None:
-    """Decide on a plain run onto a state: return the newest record if the run would repeat it, None to run.
+    """Return the newest record of a state if a plain run would repeat it, None if the run has something to do.
 
-    ``records``: of the state, ascending. ``is_same``: whether a record is of this job, with these outputs.
+    ``records``: those of the state, ascending. ``is_same``: whether a record is of this job, with these outputs.
     Raises `ConfigError` where a file was read by an earlier unit: its rows would be counted twice.
     """
     if records and same_inputs(records[-1].inputs, files) and is_same(records[-1]):

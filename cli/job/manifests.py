@@ -1,4 +1,4 @@
-"""The manifests of a job's results, one for each stage that is written."""
+"""The manifests of a job's results: one for each stage that has an output."""
 
 from __future__ import annotations
 
@@ -14,32 +14,36 @@ from .stage_runs import StageRun
 
 
 def manifests_of(
-    asked: JobRequest,
+    request: JobRequest,
     inputs: Sequence[InputFile],
-    ran: Sequence[StageRun],
+    stage_runs: Sequence[StageRun],
     seconds: Mapping[str, float],
     skipped: int = 0,
 ) -> list[tuple[Output, dict[str, Any]]]:
-    """Return each output with its manifest, in the order of the stages, so that the job's own comes last.
+    """Return each output with its manifest, in the order of the stages: the output of the job itself comes last.
 
-    ``seconds``: what the job as a whole took, by phase; they follow those of the stage. ``skipped``: how much of the
-    input was passed over.
+    ``seconds``: phase to the seconds of the whole job; a manifest has them after those of its stage. ``skipped``: how
+    many unreadable files of the input were passed over.
     """
     return [
-        (stage.stage_output.output, _manifest(asked, inputs, ran[: at + 1], seconds, skipped))
-        for at, stage in enumerate(ran)
+        (stage.stage_output.output, _manifest(request, inputs, stage_runs[: at + 1], seconds, skipped))
+        for at, stage in enumerate(stage_runs)
         if stage.stage_output.is_own
     ]
 
 
 def _manifest(
-    asked: JobRequest, inputs: Sequence[InputFile], ran: Sequence[StageRun], seconds: Mapping[str, float], skipped: int
+    request: JobRequest,
+    inputs: Sequence[InputFile],
+    stage_runs: Sequence[StageRun],
+    seconds: Mapping[str, float],
+    skipped: int,
 ) -> dict[str, Any]:
-    """The manifest of the last of some stages. The rejects are all that are in its folder."""
-    *before, last = ran
+    """Return the manifest of the last stage of ``stage_runs``. It lists all rejects in the output's folder."""
+    *before, last = stage_runs
     stage, outcome = last.stage, last.outcome
     return build_manifest(
-        job=recorded(asked.job),
+        job=recorded(request.job),
         spec=str(stage.plan.spec),
         schema=stage.result,
         order=stage.plan.order.columns,
@@ -50,7 +54,7 @@ def _manifest(
         parts=last.parts,
         rejects=[
             part
-            for each in ran
+            for each in stage_runs
             if each.stage_output.output is last.stage_output.output
             for part in each.outcome.rejects
         ],
@@ -60,13 +64,13 @@ def _manifest(
     )
 
 
-def _entry(ran: StageRun) -> dict[str, Any]:
-    plan = ran.stage.plan
+def _entry(stage_run: StageRun) -> dict[str, Any]:
+    plan = stage_run.stage.plan
     return stage_entry(
-        name=ran.stage.name,
+        name=stage_run.stage.name,
         spec=str(plan.spec),
         order=plan.order.columns,
         order_why=plan.order.why,
-        counts=ran.outcome.counts,
-        output=ran.stage_output.output.place.shown if ran.stage_output.is_own else None,
+        counts=stage_run.outcome.counts,
+        output=stage_run.stage_output.output.place.shown if stage_run.stage_output.is_own else None,
     )

@@ -1,4 +1,4 @@
-"""From a job to its committed results: open, plan, run the stages, commit, tell."""
+"""From a job request to committed results: open the input, plan, run the stages, commit, report."""
 
 from __future__ import annotations
 
@@ -29,105 +29,107 @@ from .state_unit import IncrementalRun
 from .summary import report_choices, report_rows_out, report_skipped
 
 Finish = Callable[[], int]
-"""Tells how a command has ended, once the progress is gone, and returns the exit code."""
+"""Reports the outcome of a command, after the progress bar is gone, and returns the exit code."""
 
 
-def run_job(asked: JobRequest, desk: RunContext, onto: IncrementalRun | None = None) -> list[StageRun]:
-    """Run a job once and commit what it gives; ``onto``: as a unit of a state, which is committed with it.
+def run_job(request: JobRequest, context: RunContext, incremental: IncrementalRun | None = None) -> list[StageRun]:
+    """Run a job once and commit its results.
 
-    Where it fails, Spark is ended before the outputs are let go.
+    ``incremental``: the unit that the job is run as; its state is committed together with the results. If the run
+    fails, Spark is stopped before the outputs are released, so that no task writes into them any more.
     """
     began = time.perf_counter()
     with ExitStack() as stack:
-        if onto is not None:
-            stack.enter_context(onto.begin(asked))
-        outputs = stack.enter_context(open_outputs(asked, owner()))
+        if incremental is not None:
+            stack.enter_context(incremental.begin(request))
+        outputs = stack.enter_context(open_outputs(request, owner()))
         try:
-            source = open_input(asked, desk) if onto is None or onto.input_rows is None else onto.input_rows.source
-            stages = plan_stages(asked, source)
-            routes = plan_outputs(asked, stages, outputs)
-            if onto is not None:
-                onto.check(stages)
-            if "choices" not in desk.announced:
-                report_choices(asked, stages, desk.messages)
-                report_rows_out(stages[0], _rows_of(source.splits), desk.messages)
-                desk.announced.add("choices")
+            rows = incremental.input_rows if incremental is not None else None
+            source = open_input(request, context) if rows is None else rows.source
+            stages = plan_stages(request, source)
+            stage_outputs = plan_outputs(request, stages, outputs)
+            if incremental is not None:
+                incremental.check(stages)
+            if "choices" not in context.announced:
+                report_choices(request, stages, context.messages)
+                report_rows_out(stages[0], _rows_of(source.splits), context.messages)
+                context.announced.add("choices")
             for stage in stages:  # while Java starts
-                desk.spark.warm(warm, stage.plan, stage.schema)
-            report_skipped(source.skipped, desk.messages)
-            ran = _run(asked, stages, routes, source, desk, onto)
+                context.spark.warm(warm, stage.plan, stage.schema)
+            report_skipped(source.skipped, context.messages)
+            stage_runs = _run(request, stages, stage_outputs, source, context, incremental)
             source.check_unchanged()
-            seconds = {"total": time.perf_counter() - (desk.started if onto is None else began)}
-            manifests = manifests_of(asked, source.files, ran, seconds, len(source.skipped))
-            if onto is None:
+            seconds = {"total": time.perf_counter() - (context.started if incremental is None else began)}
+            manifests = manifests_of(request, source.files, stage_runs, seconds, len(source.skipped))
+            if incremental is None:
                 commit_all(manifests)
             else:
-                onto.commit(asked, source.files, ran, manifests, seconds, desk.spark.session().map)
+                incremental.commit(request, source.files, stage_runs, manifests, seconds, context.spark.session().map)
         except BaseException:
-            desk.spark.close()
+            context.spark.close()
             raise
-    return ran
+    return stage_runs
 
 
-def open_input(asked: JobRequest, desk: RunContext, files: Sequence[str] | None = None) -> FileSource:
-    """Open what the first stage of a job reads, or only those ``files`` of it. Raises as `open_source` does."""
+def open_input(request: JobRequest, context: RunContext, files: Sequence[str] | None = None) -> FileSource:
+    """Open the input of a job's first stage, or only ``files`` of it. Raises what `open_source` raises."""
     return open_source(
-        asked.inputs if files is None else files,
-        asked.reading,
-        lambda f, items: desk.spark.session().map("read types", f, items),
+        request.inputs if files is None else files,
+        request.reading,
+        lambda f, items: context.spark.session().map("read types", f, items),
     )
 
 
 def _run(
-    asked: JobRequest,
+    request: JobRequest,
     stages: Sequence[StagePlan],
-    routes: Sequence[StageOutput],
+    stage_outputs: Sequence[StageOutput],
     source: Source,
-    desk: RunContext,
-    onto: IncrementalRun | None,
+    context: RunContext,
+    incremental: IncrementalRun | None,
 ) -> list[StageRun]:
-    """Run all stages on Spark; raise as soon as more rows are rejected than are allowed."""
-    job = asked.job
+    """Run all stages on Spark; raise `DataError` as soon as more rows are rejected than the job allows."""
+    job = request.job
     sizes = Sizes(min(Sizes().small, job.slice_size), job.split_size, job.slice_size)
-    ran: list[StageRun] = []
+    stage_runs: list[StageRun] = []
 
     def session() -> SparkExecutor:
-        """Wait for Spark. Its progress names the unit and the stage at work: the one after those that have run."""
-        started, which = desk.spark.session(), stage_prefix(asked, stages[len(ran)].name)
-        _warn_if_open(started, desk)
-        unit = f"{onto.unit.label}: " if onto is not None else ""
-        rows = _rows_of(ran[-1].outcome.parts if ran else source.splits)
-        started.on_progress = lambda seen: desk.show(replace(seen, label=unit + which + seen.label, rows=rows))
+        """Wait for Spark. Its progress names the unit and the running stage: the one after the finished ones."""
+        started, which = context.spark.session(), stage_prefix(request, stages[len(stage_runs)].name)
+        _warn_if_open(started, context)
+        unit = f"{incremental.unit.label}: " if incremental is not None else ""
+        rows = _rows_of(stage_runs[-1].outcome.parts if stage_runs else source.splits)
+        started.on_progress = lambda seen: context.show(replace(seen, label=unit + which + seen.label, rows=rows))
         return started
 
-    def compute(stage: StagePlan, work: TaskContext) -> Outcome:
-        return run_window(work if onto is None else onto.restore(stage, work), session, sizes)
+    def compute(stage: StagePlan, task: TaskContext) -> Outcome:
+        return run_window(task if incremental is None else incremental.restore(stage, task), session, sizes)
 
-    for each in run_stages(asked, stages, routes, source, compute, lambda *work: session().map(*work)):
-        ran.append(each)
-        _check_rejects(asked, ran)
-    return ran
+    for each in run_stages(request, stages, stage_outputs, source, compute, lambda *call: session().map(*call)):
+        stage_runs.append(each)
+        _check_rejects(request, stage_runs)
+    return stage_runs
 
 
-def _warn_if_open(session: SparkExecutor, desk: RunContext) -> None:
-    """Tell once that a cluster is set up so that strangers could send messages to this driver."""
-    if session.is_open and "open" not in desk.announced:
-        desk.messages.note(
+def _warn_if_open(session: SparkExecutor, context: RunContext) -> None:
+    """Write a note, once, if anyone who reaches the ports of this driver could send it messages."""
+    if session.is_open and "open" not in context.announced:
+        context.messages.note(
             "Spark takes messages from anyone who reaches its ports: this cluster has spark.authenticate off"
         )
-        desk.announced.add("open")
+        context.announced.add("open")
 
 
-def _rows_of(pieces: Sequence[Split] | Sequence[Part]) -> int:
-    return sum(piece.rows for piece in pieces)
+def _rows_of(parts: Sequence[Split] | Sequence[Part]) -> int:
+    return sum(part.rows for part in parts)
 
 
-def _check_rejects(asked: JobRequest, ran: Sequence[StageRun]) -> None:
-    job, rejected = asked.job, sum((each.outcome.counts for each in ran), Counts()).rejected
+def _check_rejects(request: JobRequest, stage_runs: Sequence[StageRun]) -> None:
+    job, rejected = request.job, sum((each.outcome.counts for each in stage_runs), Counts()).rejected
     total = sum(rejected.values())
     if job.max_rejects is not None and total > job.max_rejects:
         words = f"{count_of(total, 'row')} {'was' if total == 1 else 'were'} rejected ({reason_counts(rejected)})"
         raise DataError(
             f"{words}, more than the {job.max_rejects:,} allowed; nothing was written",
-            f"run without --max-rejects{', and into a folder,' if asked.stdout else ''} to see them in _rejected",
+            f"run without --max-rejects{', and into a folder,' if request.stdout else ''} to see them in _rejected",
         )

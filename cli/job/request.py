@@ -1,4 +1,4 @@
-"""What was asked for: the options, read and checked as far as that goes without looking at any input."""
+"""The parsed job request: options, variables and job file, parsed and checked before any input is opened."""
 
 from __future__ import annotations
 
@@ -21,7 +21,13 @@ from ...windowing.language.spec import AggregateCall, WindowSpec
 
 @dataclass(frozen=True, slots=True)
 class StageRequest:
-    """One stage of a job, read. ``calls``: None for ``count()``."""
+    """The parsed request for one stage.
+
+    ``stage``: the stage as the job has it.
+    ``spec``: its window.
+    ``calls``: its aggregates; None for ``count()``.
+    ``options``: the options of its window.
+    """
 
     stage: Stage
     spec: WindowSpec
@@ -31,9 +37,13 @@ class StageRequest:
 
 @dataclass(frozen=True, slots=True)
 class JobRequest:
-    """A job, read: nothing heavy was imported for it. ``stages``: as in the job. ``notes``: on how it was read.
+    """The parsed request for a job. To parse it imports no heavy module.
 
-    ``stdout``: the folder that holds the result before it goes there, where OUT is stdout.
+    ``job``: the job.
+    ``stages``: the requests for its stages, in the order of the job.
+    ``reading``: the options of the readers.
+    ``notes``: notes to the user on how options were understood.
+    ``stdout``: the folder that holds the result before it is sent to stdout; None where OUT is a folder.
     """
 
     job: Job
@@ -49,37 +59,37 @@ class JobRequest:
 
     @property
     def is_piped(self) -> bool:
-        """Whether stdin is read or stdout written: nothing then tells whether the same was done before."""
+        """Whether the job reads stdin or writes stdout: then nobody can know whether the same was done before."""
         return PIPE in self.job.input or self.job.output == PIPE
 
     @property
     def runs_user_code(self) -> bool:
-        """Whether functions or operators of the user's own are called."""
+        """Whether the job calls functions or operators of the user."""
         calls = [call for stage in self.stages for call in stage.calls or ()]
         return any(stage.options.operator for stage in self.stages) or any(":" in call.function for call in calls)
 
 
 def parse_request(options: Mapping[str, Any]) -> JobRequest:
-    """Read the options of ``wincli run``; the first of ``paths`` may be a job file.
+    """Parse the options of ``wincli run``; the first of ``paths`` may be a job file.
 
-    Raises `SpecError` and `ConfigError`: one error with all mistakes.
+    Raises `SpecError` or `ConfigError`: one error with all mistakes.
     """
     flags = dict(options)
     path, named = _arguments(flags.pop("paths", None) or ())
     flags["spark_conf"] = pairs(flags.get("spark_conf") or ())
-    asked = request_of(make_job({**flags, **named}, read_job_file(path) if path else None, parse_schema))
-    return replace(asked, notes=_notes(asked.job))
+    request = request_of(make_job({**flags, **named}, read_job_file(path) if path else None, parse_schema))
+    return replace(request, notes=_notes(request.job))
 
 
 def _notes(job: Job) -> tuple[str, ...]:
-    """Names of other tools that are taken for ours, each once."""
+    """Return a note for each aggregate that was given by its name in another tool."""
     called = [alias_of(text) for stage in job.stages for text in stage.agg]
     names = dict.fromkeys(name for name in called if name is not None)
     return tuple(f"{name} is called {ALIASES[name]} here, and so is its column" for name in names)
 
 
 def request_of(job: Job) -> JobRequest:
-    """Read a job. Raises `SpecError` and `ConfigError` as `parse_request` does."""
+    """Parse a job. Raises `SpecError` and `ConfigError` as `parse_request` does."""
     column_types = parse_schema(job.column_types) if job.column_types else ()
     reading = ReadOptions(
         job.input_format,
@@ -94,9 +104,9 @@ def request_of(job: Job) -> JobRequest:
 
 
 def _arguments(paths: Sequence[str]) -> tuple[str | None, dict[str, Any]]:
-    """Split ``[JOB.yaml] [IN].. [OUT]`` into the job file, which its name tells, and what is named besides.
+    """Split ``[JOB.yaml] [IN].. [OUT]`` into the job file, known by its ending, and the options for input and output.
 
-    Of several paths the last is OUT; a single one is IN, which a job file may have named OUT for.
+    The last of several paths is OUT. A single path is IN: then the job file must have an output.
     """
     has_file = bool(paths) and _is_job_file(paths[0])
     named = list(paths[has_file:])
@@ -118,7 +128,7 @@ def _stage(stage: Stage, max_rows: int) -> StageRequest:
 
 
 def _window_options(stage: Stage, max_rows: int) -> Options:
-    """What a stage asks of its window."""
+    """Return the options of a stage's window."""
     return Options(
         at_end=stage.at_end,
         empty=stage.empty,

@@ -1,4 +1,4 @@
-"""Which stage a message is about, where a job has several."""
+"""Names of stages in messages, where a job has several stages."""
 
 from __future__ import annotations
 
@@ -14,23 +14,23 @@ from .request import JobRequest
 _STAGE_KEYS = tuple(key for key in SINGLE_KEYS if key not in SHARED_KEYS)
 
 
-def stage_prefix(asked: JobRequest, stage: str) -> str:
-    """Return what a message about a stage begins with: ``stage sites: ``, or nothing where there is only one."""
-    return f"stage {stage}: " if len(asked.stages) > 1 else ""
+def stage_prefix(request: JobRequest, stage: str) -> str:
+    """Return the beginning of a message about a stage: ``stage sites: ``, or nothing where the job has only one."""
+    return f"stage {stage}: " if len(request.stages) > 1 else ""
 
 
-def with_stage_keys(asked: JobRequest, advice: str) -> str:
-    """Return an advice with the keys of a stage in place of flags, where only stages can say such a thing."""
-    has_stages = len(asked.stages) > 1 or asked.stages[0].stage.name != ONLY
+def with_stage_keys(request: JobRequest, advice: str) -> str:
+    """Return an advice with keys of a stage in place of flags, where only a stage in a job file can set them."""
+    has_stages = len(request.stages) > 1 or request.stages[0].stage.name != ONLY
     return with_keys(advice, _STAGE_KEYS) if has_stages else advice
 
 
 @contextmanager
-def naming_stage(asked: JobRequest, stage: str) -> Iterator[None]:
-    """Let every `WincliError` of the body say which stage it is of, and by which key of it that is mended."""
+def naming_stage(request: JobRequest, stage: str) -> Iterator[None]:
+    """Add to every `WincliError` of the body the name of its stage; its advice then names keys of the stage."""
     try:
         yield
     except WincliError as error:
-        error.what = stage_prefix(asked, stage) + error.what
-        error.do = error.do and with_stage_keys(asked, error.do)
+        error.what = stage_prefix(request, stage) + error.what
+        error.do = error.do and with_stage_keys(request, error.do)
         raise

@@ -1,4 +1,4 @@
-"""The outputs of a job, and where in them the rows of each stage go."""
+"""The outputs of a job, and the output that the rows of each stage are written to."""
 
 from __future__ import annotations
 
@@ -18,10 +18,13 @@ from .stage_plans import StagePlan
 
 @dataclass(frozen=True, slots=True)
 class StageOutput:
-    """Where the rows of a stage go: into the staging folder of ``output``, its own where ``is_own``, or the job's.
+    """The output of a stage's rows.
 
-    ``sink``: what the tasks of its window write with. ``copy``: what the parts are written once more with, where the
-    output of the stage has another form than the next stage reads.
+    ``output``: the output in whose staging folder they are written: that of the stage, or else that of the job.
+    ``is_own``: whether ``output`` is that of the stage.
+    ``sink``: the sink that the tasks of its window write with.
+    ``copy``: the sink that writes the parts once more, where the stage's output has another format than the next
+        stage reads; else None.
     """
 
     output: Output
@@ -31,42 +34,42 @@ class StageOutput:
 
 
 @contextmanager
-def open_outputs(asked: JobRequest, owner: Owner) -> Iterator[tuple[Output | None, ...]]:
-    """Lock and open every output of a job, by stage: None for a stage that has none; the last has that of the job.
+def open_outputs(request: JobRequest, owner: Owner) -> Iterator[tuple[Output | None, ...]]:
+    """Lock and open every output of a job: one for each stage, None for a stage without one, the job's own last.
 
-    Those that are not committed when the context ends leave no trace. Raises `ConfigError`, nothing touched, where
-    outputs overlap each other, and as `open_output` does.
+    Outputs that are not committed when the context ends leave no trace. Raises `ConfigError`, with nothing touched,
+    where outputs overlap each other, and what `open_output` raises.
     """
-    job = asked.job
-    paths = [*(stage.stage.output for stage in asked.stages[:-1]), asked.stdout or job.output]
+    job = request.job
+    paths = [*(stage.stage.output for stage in request.stages[:-1]), request.stdout or job.output]
     refuse_each_other([path for path in paths if path])
     with ExitStack() as stack:
         yield tuple(
-            stack.enter_context(open_output(path, job.mode, asked.inputs, owner)) if path else None for path in paths
+            stack.enter_context(open_output(path, job.mode, request.inputs, owner)) if path else None for path in paths
         )
 
 
 def plan_outputs(
-    asked: JobRequest, stages: Sequence[StagePlan], outputs: Sequence[Output | None]
+    request: JobRequest, stages: Sequence[StagePlan], outputs: Sequence[Output | None]
 ) -> tuple[StageOutput, ...]:
-    """Decide where the rows of each stage go. Raises `ConfigError` where a format cannot hold a column."""
-    home = outputs[-1]
-    assert home is not None
-    routes = []
+    """Choose the output of each stage's rows. Raises `ConfigError` where a format cannot hold a column."""
+    job_output = outputs[-1]
+    assert job_output is not None
+    stage_outputs = []
     for stage, own in zip(stages, outputs, strict=True):
-        with naming_stage(asked, stage.name):
-            routes.append(_plan_output(stage, own, home, is_last=own is home))
-    return tuple(routes)
+        with naming_stage(request, stage.name):
+            stage_outputs.append(_plan_output(stage, own, job_output, is_last=own is job_output))
+    return tuple(stage_outputs)
 
 
-def _plan_output(stage: StagePlan, own: Output | None, home: Output, is_last: bool) -> StageOutput:
+def _plan_output(stage: StagePlan, own: Output | None, job_output: Output, is_last: bool) -> StageOutput:
     rejects = reject_schema(stage.schema)
     if own is None:
-        sink = home.sink("parquet", stage.plan.schema, rejects).without_output(stage.name)
-        return StageOutput(home, is_own=False, sink=sink, copy=None)
-    asked = stage.request.stage
-    sink = own.sink(asked.output_format, stage.result, rejects)
-    if is_last or (asked.output_format == "parquet" and not asked.plain):
+        sink = job_output.sink("parquet", stage.plan.schema, rejects).without_output(stage.name)
+        return StageOutput(job_output, is_own=False, sink=sink, copy=None)
+    options = stage.request.stage
+    sink = own.sink(options.output_format, stage.result, rejects)
+    if is_last or (options.output_format == "parquet" and not options.plain):
         return StageOutput(own, is_own=True, sink=sink, copy=None)
     between = own.sink("parquet", stage.plan.schema, rejects).for_next_stage(stage.name)
     return StageOutput(own, is_own=True, sink=between, copy=sink)

@@ -1,4 +1,4 @@
-"""Every window of a job bound to what it reads, before any of them runs."""
+"""Plans of stages: every window of a job is bound to its input and checked before any of them runs."""
 
 from __future__ import annotations
 
@@ -23,16 +23,18 @@ from .request import JobRequest, StageRequest
 from .stage_names import naming_stage
 
 _DEEPEST = 60
-"""How many levels a column may nest: Arrow sends 63, and an aggregate or a blob adds some."""
+"""How many levels a column may nest: Arrow sends 63, and an aggregate or a block adds some."""
 
 
 @dataclass(frozen=True, slots=True)
 class StagePlan:
-    """A stage bound to its input, whose columns are ``schema``.
+    """A stage bound to its input.
 
-    ``plan``: of what is computed, which has stream columns wherever another stage reads it. ``result``: the columns
-    that are written, without them where the stage is to be plain. ``marks``: where window marks come from (see
-    `TaskContext`).
+    ``request``: the parsed request for the stage.
+    ``schema``: the columns of the input.
+    ``plan``: the plan of its window; its result has stream columns wherever another stage reads it.
+    ``result``: the columns that are written: without stream columns where the stage is plain.
+    ``marks``: where window marks come from (see `TaskContext`).
     """
 
     request: StageRequest
@@ -43,18 +45,25 @@ class StagePlan:
 
     @property
     def name(self) -> str:
-        """How messages and the state call it."""
+        """The name of the stage in messages and in the state."""
         return self.request.stage.name
 
     @property
     def stream(self) -> StreamInfo | None:
-        """How what is written is a stream again; None where it is plain."""
+        """How the written result is read back as a stream; None where it is plain."""
         return None if self.request.options.plain else stream_of(self.plan)
 
 
 @dataclass(frozen=True, slots=True)
 class _Input:
-    """What a stage knows of its input beforehand."""
+    """The input of a stage, as far as planning needs it.
+
+    ``schema``: its columns.
+    ``stream``: how it is read as a stream; None for plain data.
+    ``explain``: column to the reason for its type, None where there is none to give.
+    ``advise``: column to the advice where it lacks a clock, None where there is none to give.
+    ``is_stage``: whether it is the result of the stage before.
+    """
 
     schema: pa.Schema
     stream: StreamInfo | None
@@ -63,20 +72,20 @@ class _Input:
     is_stage: bool
 
 
-def plan_stages(asked: JobRequest, source: Source) -> tuple[StagePlan, ...]:
-    """Plan all stages of a job: the first over ``source``, each other over the result of the one before.
+def plan_stages(request: JobRequest, source: Source) -> tuple[StagePlan, ...]:
+    """Plan all stages of a job: the first over ``source``, each other over the result of the stage before.
 
-    Raises `ConfigError` naming the stage where a window, its key, options or marks do not fit its input, or where a
-    column of its result cannot be handed on.
+    Raises `ConfigError` with the name of the stage where a window, its key, options or marks do not fit its input, or
+    where the next stage could not read a column of its result.
     """
-    reads = _Input(source.schema, source.stream, source.explain_type, _adviser(asked, source), is_stage=False)
+    stage_input = _Input(source.schema, source.stream, source.explain_type, _adviser(request, source), is_stage=False)
     planned: list[StagePlan] = []
-    for stage in asked.stages:
-        with naming_stage(asked, stage.stage.name):
-            planned.append(_plan_stage(stage, reads, is_last=stage is asked.stages[-1]))
-            if len(planned) < len(asked.stages):
+    for stage in request.stages:
+        with naming_stage(request, stage.stage.name):
+            planned.append(_plan_stage(stage, stage_input, is_last=stage is request.stages[-1]))
+            if len(planned) < len(request.stages):
                 plan = planned[-1].plan
-                reads = _Input(
+                stage_input = _Input(
                     schema_after_parquet(plan.schema), stream_of(plan), _unexplained, _unexplained, is_stage=True
                 )
     return tuple(planned)
@@ -93,22 +102,31 @@ def schema_after_parquet(schema: pa.Schema) -> pa.Schema:
     return file_schema(pq.ParquetFile(pa.BufferReader(written.getvalue())))
 
 
-def _plan_stage(asked: StageRequest, reads: _Input, is_last: bool) -> StagePlan:
-    stage = asked.stage
+def _plan_stage(request: StageRequest, stage_input: _Input, is_last: bool) -> StagePlan:
+    stage = request.stage
     order_by: Any = "arrival" if stage.order_by == ("arrival",) else stage.order_by
-    options = asked.options if is_last else replace(asked.options, plain=False)
+    options = request.options if is_last else replace(request.options, plain=False)
     try:
         plan = make_plan(
-            asked.spec, reads.schema, stage.key, order_by, asked.calls, options, reads.stream, reads.explain
+            request.spec,
+            stage_input.schema,
+            stage.key,
+            order_by,
+            request.calls,
+            options,
+            stage_input.stream,
+            stage_input.explain,
         )
     except ClockError as error:
-        raise ConfigError(error.what, reads.advise(error.column) or error.do) from error
-    _check_levels(plan, reads.schema)
-    return StagePlan(asked, reads.schema, plan, _result_schema(plan, stage.plain), _marks(stage, reads, plan))
+        raise ConfigError(error.what, stage_input.advise(error.column) or error.do) from error
+    _check_levels(plan, stage_input.schema)
+    return StagePlan(
+        request, stage_input.schema, plan, _result_schema(plan, stage.plain), _marks(stage, stage_input, plan)
+    )
 
 
 def _check_levels(plan: Plan, schema: pa.Schema) -> None:
-    """Raise `ConfigError` for a column that nests deeper than what is sent from task to task may."""
+    """Raise `ConfigError` for a column that nests more deeply than an exchange between tasks allows."""
     for name in plan.columns:
         if (levels := _levels(schema.field(name).type)) > _DEEPEST:
             what = f"column {name!r} nests {levels} levels, and a column that a job needs may nest {_DEEPEST}"
@@ -126,31 +144,33 @@ def _result_schema(plan: Plan, plain: bool) -> pa.Schema:
     return pa.schema([field for field in plan.schema if field.name not in left_out])
 
 
-def _marks(stage: Stage, reads: _Input, plan: Plan) -> str:
-    """Where window marks come from (design section 1)."""
+def _marks(stage: Stage, stage_input: _Input, plan: Plan) -> str:
+    """Return where window marks come from (design section 1). Raises `ConfigError` where they cannot."""
     if stage.empty == "mark" and plan.key:
         raise ConfigError("--empty mark is for windows without a key", "say --empty row, or leave out --key")
     if stage.marks == "auto":
-        return STREAM if reads.stream else FILES
-    if stage.marks == FILES and reads.is_stage:
+        return STREAM if stage_input.stream else FILES
+    if stage.marks == FILES and stage_input.is_stage:
         raise ConfigError("--marks files: what a stage before gives is no files", "leave it out, or name a column")
     if stage.marks in (FILES, NONE):
         return stage.marks
-    if stage.marks not in reads.schema.names:
-        raise ConfigError(f"--marks: there is no column {stage.marks!r}", did_you_mean(stage.marks, reads.schema.names))
-    found = reads.schema.field(stage.marks).type
+    if stage.marks not in stage_input.schema.names:
+        raise ConfigError(
+            f"--marks: there is no column {stage.marks!r}", did_you_mean(stage.marks, stage_input.schema.names)
+        )
+    found = stage_input.schema.field(stage.marks).type
     if not pa.types.is_boolean(found):
         raise ConfigError(f"--marks needs a boolean column, and {stage.marks!r} is {found}", "name another column")
     return f"column:{stage.marks}"
 
 
-def _adviser(asked: JobRequest, source: Source) -> Callable[[str | None], str | None]:
-    """Return what looks for a time in an input that seems to have none."""
+def _adviser(request: JobRequest, source: Source) -> Callable[[str | None], str | None]:
+    """Return a function that advises how to get a clock from an input that seems to have none."""
 
     def advise(column: str | None) -> str | None:
         from ...readers.time_hints import advise  # noqa: PLC0415 - only where a run ends with an error
 
-        return advise(source, column, asked.reading.schema)
+        return advise(source, column, request.reading.schema)
 
     return advise
 

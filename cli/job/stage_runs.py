@@ -1,7 +1,7 @@
-"""The stages of a job, one after the other: each reads the rows and marks of the one before as they were emitted.
+"""The stages of a job, one after the other: each reads rows and marks of the stage before in emission order.
 
-A stage leaves Parquet parts in the staging folder of an output: of its own where that is written as Parquet with stream
-columns, so that nothing is written twice, else in a folder that is deleted as soon as the next stage has read it.
+A stage writes Parquet parts for the next stage. If its own output is Parquet with stream columns, these parts are the
+output, and nothing is written twice. Else they are in a folder that is deleted when the next stage has read it.
 """
 
 from __future__ import annotations
@@ -23,13 +23,18 @@ from .stage_outputs import StageOutput
 from .stage_plans import StagePlan
 
 Compute = Callable[[StagePlan, TaskContext], Outcome]
-"""Runs the window of a stage, given its work; what else belongs to a stage, such as a carry, is put in and taken out
-here."""
+"""Runs the window of a stage in a task context; an incremental run adds the window state to that context first."""
 
 
 @dataclass(frozen=True, slots=True)
 class StageRun:
-    """What a stage came to. ``parts``: those of its output; none where it has no output of its own."""
+    """A stage that has run.
+
+    ``stage``: its plan.
+    ``stage_output``: where its rows are.
+    ``outcome``: row counts, windows and times of the run.
+    ``parts``: the parts of its own output; none where the stage has no output.
+    """
 
     stage: StagePlan
     stage_output: StageOutput
@@ -38,42 +43,43 @@ class StageRun:
 
 
 def run_stages(
-    asked: JobRequest,
+    request: JobRequest,
     stages: Sequence[StagePlan],
-    routes: Sequence[StageOutput],
+    stage_outputs: Sequence[StageOutput],
     source: Source,
     compute: Compute,
     each: RunTasks,
 ) -> Iterator[StageRun]:
-    """Run the stages, the first over ``source``; yield what each came to, before the next begins.
+    """Run the stages, the first over ``source``; yield each when it has run, before the next begins.
 
-    Nothing is committed. Raises what ``compute`` raises, naming the stage.
+    ``each``: runs a function over items in tasks. Nothing is committed. Raises what ``compute`` raises, with the name
+    of the stage.
     """
     before: StageRun | None = None
-    for stage, route in zip(stages, routes, strict=True):
-        with naming_stage(asked, stage.name):
-            reads = source if before is None else _stream(before, asked.job.split_size)
-            outcome = compute(stage, TaskContext(stage.plan, reads, route.sink, stage.marks))
+    for stage, stage_output in zip(stages, stage_outputs, strict=True):
+        with naming_stage(request, stage.name):
+            stage_input = source if before is None else _stream(before, request.job.split_size)
+            outcome = compute(stage, TaskContext(stage.plan, stage_input, stage_output.sink, stage.marks))
             if before is not None:
                 before.stage_output.sink.delete_intermediate()
-            parts = _parts(route, outcome, each)
-        before = StageRun(stage, route, outcome, parts)
+            parts = _parts(stage_output, outcome, each)
+        before = StageRun(stage, stage_output, outcome, parts)
         yield before
 
 
 def _stream(before: StageRun, split_size: int) -> Source:
-    """What a stage gave, as the input of the next."""
+    """Return the result of a stage as the input of the next."""
     sink = before.stage_output.sink
     shown = f"stage {before.stage.name}" if sink.parts_in else sink.shown
     folder = Located(sink.fs, f"{sink.staging}/{sink.parts_in}".rstrip("/"), shown)
     return open_result(folder, before.outcome.parts, stream_of(before.stage.plan), split_size)
 
 
-def _parts(route: StageOutput, outcome: Outcome, each: RunTasks) -> tuple[Part, ...]:
-    """The parts of a stage's own output, written once more where that has another form than the next stage reads."""
-    if not route.is_own:
+def _parts(stage_output: StageOutput, outcome: Outcome, each: RunTasks) -> tuple[Part, ...]:
+    """Return the parts of a stage's own output, converted where it has another format than the next stage reads."""
+    if not stage_output.is_own:
         return ()
-    if route.copy is None:
+    if stage_output.copy is None:
         return outcome.parts
-    copies = each(f"write {route.copy.format}", partial(copy_part, route.copy), outcome.parts)
-    return tuple(part for part in copies if part is not None) or (route.copy.write_part(0, []),)
+    copies = each(f"write {stage_output.copy.format}", partial(copy_part, stage_output.copy), outcome.parts)
+    return tuple(part for part in copies if part is not None) or (stage_output.copy.write_part(0, []),)

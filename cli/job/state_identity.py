@@ -1,4 +1,4 @@
-"""What must be the same for one run to go on from the state of another: whatever decides which windows there are."""
+"""The identity of a state: the options and columns that decide the windows, which all its runs must share."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _OPTIONS = ("empty", "origin", "partial", "group_by", "emit", "event_time", "lag
 
 
 def state_identity(stage: StagePlan) -> dict[str, Any]:
-    """Return the identity of a stage as plain JSON: its window, key, order, options, and the columns it needs."""
+    """Return the identity of a stage as plain JSON values: window, key, order, options and needed columns."""
     plan = stage.plan
     options = {name: getattr(plan.options, name) for name in _OPTIONS}
     return {
@@ -25,7 +25,7 @@ def state_identity(stage: StagePlan) -> dict[str, Any]:
 
 
 def identity_changes(was: Mapping[str, Mapping[str, Any]], now: Mapping[str, Mapping[str, Any]]) -> list[str]:
-    """Say how the stages of two jobs differ, by name; nothing where they do not."""
+    """Describe how the stages of two jobs differ, by name; return an empty list where they do not."""
     if list(was) != list(now):
         return [f"its stages are {', '.join(was)}, not {', '.join(now)}"]
     which = {name: f"stage {name}: " if len(was) > 1 else "" for name in was}
@@ -49,7 +49,7 @@ def _different_columns(was: Mapping[str, str], now: Mapping[str, str]) -> Iterat
 
 
 def _plain(value: Any) -> Any:
-    """A value as JSON gives it back."""
+    """Return a value as it is after a round trip through JSON."""
     if isinstance(value, tuple):
         return [_plain(part) for part in value]
     return value if value is None or isinstance(value, bool | str) else str(value)

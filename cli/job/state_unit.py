@@ -1,4 +1,4 @@
-"""A job run as a unit onto a state: what it begins from, what it leaves, and the commit of both with its outputs."""
+"""An incremental run: restore the window state, run one unit, and commit the new state together with the outputs."""
 
 from __future__ import annotations
 
@@ -30,14 +30,16 @@ from .stage_runs import StageRun
 from .state_identity import identity_changes, state_identity
 
 UNIT_DISTANCE = 10**12
-"""How far the arrival positions of units are apart, so that those of one never depend on the rows of another."""
+"""The distance between the arrival positions of two units, so that those of one never depend on rows of another."""
 
 
 @dataclass(frozen=True, slots=True)
 class UnitInputRows:
-    """What a unit reads where it is not simply its input: ``source``, of which ``files`` are its own.
+    """The rows that a unit reads where late rows move between units.
 
-    ``lent`` and ``borrowed``: as in `UnitRecord`.
+    ``source``: the rows, its own and late ones of later units.
+    ``files``: the files of its own input.
+    ``lent``, ``borrowed``: as in `UnitRecord`.
     """
 
     source: FileSource | MergedSource
@@ -48,9 +50,15 @@ class UnitInputRows:
 
 @dataclass(slots=True)
 class IncrementalRun:
-    """One unit under way. ``previous``: the label of the unit it begins from. ``keep``: how many keep their data.
+    """The run of one unit on a state.
 
-    ``reading``: None where it reads its input and nothing else. ``record``: what became of it, once it is committed.
+    ``state``: the state, which is open and locked.
+    ``unit``: the unit.
+    ``previous``: the label of the unit whose window state is restored; None for the first.
+    ``keep``: how many units keep their window state.
+    ``input_rows``: the rows to read; None where these are the rows of its input and no others.
+    ``started``: when the run began, ISO 8601.
+    ``record``: the record of the unit, once it is committed.
     """
 
     state: State
@@ -63,15 +71,15 @@ class IncrementalRun:
     _staging: StateStaging | None = None
 
     @contextmanager
-    def begin(self, asked: JobRequest) -> Iterator[None]:
-        """Begin the unit in the state; left without `commit`, it leaves no trace."""
-        own = [stage.stage.output for stage in asked.stages[:-1] if stage.stage.output]
-        with self.state.begin(self.unit.label, self.unit.ordinal, [*own, asked.job.output]) as staging:
+    def begin(self, request: JobRequest) -> Iterator[None]:
+        """Begin the unit in the state. If the context ends without `commit`, the unit leaves no trace."""
+        own = [stage.stage.output for stage in request.stages[:-1] if stage.stage.output]
+        with self.state.begin(self.unit.label, self.unit.ordinal, [*own, request.job.output]) as staging:
             self._staging = staging
             yield
 
     def check(self, stages: Sequence[StagePlan]) -> None:
-        """Raise `ConfigError` where the state it begins from is of other windows, saying what differs."""
+        """Raise `ConfigError`, with the differences, where the state is of other windows than ``stages``."""
         for stage in stages:
             _check_emit(stage)
         before = self._before
@@ -85,31 +93,31 @@ class IncrementalRun:
                 "run the job that made it, or name another state",
             )
 
-    def restore(self, stage: StagePlan, work: TaskContext) -> TaskContext:
-        """Return the work of a stage that goes on from the unit before and leaves what the next one needs."""
+    def restore(self, stage: StagePlan, task: TaskContext) -> TaskContext:
+        """Return the task context with the window state of the unit before, and with files for the next snapshot."""
         base = self.unit.ordinal * UNIT_DISTANCE
-        splits = tuple(replace(split, base=split.base + base) for split in work.source.splits)
-        source = replace(work.source, splits=splits)  # type: ignore[type-var]  # all sources are dataclasses
+        splits = tuple(replace(split, base=split.base + base) for split in task.source.splits)
+        source = replace(task.source, splits=splits)  # type: ignore[type-var]  # all sources are dataclasses
         before = self._before
-        start = None
+        restore_point = None
         if before is not None:
             files = self.state.stage(before.label, stage.name)
-            start = restore(files, _named(before, stage.name).registers)
-        return replace(work, source=source, restore_point=start, state_files=self._files(stage.name))
+            restore_point = restore(files, _named(before, stage.name).registers)
+        return replace(task, source=source, restore_point=restore_point, state_files=self._files(stage.name))
 
     def commit(
         self,
-        asked: JobRequest,
+        request: JobRequest,
         inputs: Sequence[InputFile],
-        ran: Sequence[StageRun],
+        stage_runs: Sequence[StageRun],
         outputs: Prepared,
         seconds: Mapping[str, float],
         each: RunTasks,
     ) -> None:
-        """Commit outputs and state at once. ``each`` runs a function over items in tasks."""
+        """Commit outputs and state atomically. ``each`` runs a function over items in tasks."""
         staging = self._staging
         assert staging is not None
-        stages = tuple(map(_stage_record, ran))
+        stages = tuple(map(_stage_record, stage_runs))
         former, before = self.state.record(self.unit.label), self._before
         state = staging.token
         if former is not None and self._is_as_before(former, stages, each):
@@ -130,7 +138,7 @@ class IncrementalRun:
             versions(),
             state,
             before.state if before is not None else None,
-            recorded(asked.job),
+            recorded(request.job),
             self.input_rows.lent if self.input_rows else (),
             self.input_rows.borrowed if self.input_rows else (),
         )
@@ -145,9 +153,9 @@ class IncrementalRun:
         return self._staging.stage(name)
 
     def _is_as_before(self, former: UnitRecord, stages: Sequence[StageRecord], each: RunTasks) -> bool:
-        """Whether the unit leaves what it left when it was run before."""
-        told = [(stage.name, stage.registers) for stage in stages]
-        if told != [(stage.name, stage.registers) for stage in former.stages]:
+        """Whether the unit leaves the same window state as when it was run before: then later units stay valid."""
+        key_states = [(stage.name, stage.registers) for stage in stages]
+        if key_states != [(stage.name, stage.registers) for stage in former.stages]:
             return False
         if not self.state.has_data(former.label):
             return False
@@ -169,7 +177,7 @@ def _check_emit(stage: StagePlan) -> None:
 
 
 def from_root(files: Iterable[InputFile]) -> tuple[InputFile, ...]:
-    """Return files as records name them: local paths from the root on."""
+    """Return files as unit records name them: local paths are absolute."""
     return tuple(InputFile(absolute(file.path), file.size, file.mtime) for file in files)
 
 
@@ -181,15 +189,15 @@ def _named(record: UnitRecord, name: str) -> StageRecord:
     return next(stage for stage in record.stages if stage.name == name)
 
 
-def _stage_record(ran: StageRun) -> StageRecord:
-    standing = ran.outcome.snapshot
-    assert standing is not None
+def _stage_record(stage_run: StageRun) -> StageRecord:
+    snapshot = stage_run.outcome.snapshot
+    assert snapshot is not None
     return StageRecord(
-        ran.stage.name,
-        state_identity(ran.stage),
-        standing.registers,
-        asdict(ran.outcome.counts),
-        ran.outcome.windows,
-        standing.parts,
-        OpenWindows(standing.windows, standing.keys, standing.oldest),
+        stage_run.stage.name,
+        state_identity(stage_run.stage),
+        snapshot.registers,
+        asdict(stage_run.outcome.counts),
+        stage_run.outcome.windows,
+        snapshot.parts,
+        OpenWindows(snapshot.windows, snapshot.keys, snapshot.oldest),
     )

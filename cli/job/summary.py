@@ -1,4 +1,4 @@
-"""What a run tells: what was chosen before it, and what it came to."""
+"""Messages of a run: the choices made before it, and its outcome."""
 
 from __future__ import annotations
 
@@ -19,50 +19,50 @@ from .stage_runs import StageRun
 _WHERE = {FILES: "the end of each file", NONE: "nowhere", STREAM: "the result that is read"}
 
 
-def report_choices(asked: JobRequest, stages: Sequence[StagePlan], messages: Messages) -> None:
-    """Tell how the rows of each stage are ordered, and where its marks come from if it looks at any."""
+def report_choices(request: JobRequest, stages: Sequence[StagePlan], messages: Messages) -> None:
+    """Write notes on how the rows of each stage are ordered, and where its marks come from, if its window uses any."""
     for stage in stages:
-        plan, which = stage.plan, stage_prefix(asked, stage.name)
+        plan, which = stage.plan, stage_prefix(request, stage.name)
         if plan.pos is not None and not plan.order.columns:
             read = "result that is read" if stage is stages[0] else "stage before"
             messages.note(f"{which}rows stand in the order in which the {read} was emitted", order=plan.sort)
         else:
             messages.note(f"{which}rows are ordered by {plan.order}: {plan.order.why}", order=plan.order.columns)
         if plan.takes_marks:
-            told = _WHERE.get(stage.marks, stage.marks.replace(":", " "))
-            where = "the stage before" if stage.marks == STREAM and stage is not stages[0] else told
+            from_input = _WHERE.get(stage.marks, stage.marks.replace(":", " "))
+            where = "the stage before" if stage.marks == STREAM and stage is not stages[0] else from_input
             messages.note(f"{which}window marks come from {where}", marks=stage.marks)
 
 
 def report_skipped(skipped: Sequence[str], messages: Messages) -> None:
-    """Tell what of the input was passed over since it cannot be read."""
+    """Write a note on the files of the input that were passed over because they cannot be read."""
     if skipped:
         messages.note(f"passed over: {few(skipped)}", skipped=len(skipped))
 
 
 def report_rows_out(stage: StagePlan, rows: int, messages: Messages) -> None:
-    """Tell how many rows a window will write, where it gives rows several times and that is known beforehand."""
+    """Write a note on how many rows a window will write, if rows are in several panes and the number is known."""
     found = rows_out(stage.plan, rows)
     if found is not None and found > rows:
         messages.note(f"{stage.plan.spec} with --emit rows makes {found:,} rows of {rows:,}", rows_out=found)
 
 
-def report_outcome(asked: JobRequest, ran: Sequence[StageRun], seconds: float, messages: Messages) -> None:
-    """Tell what the run noticed, what each of several stages came to, and the closing summary.
+def report_outcome(request: JobRequest, runs: Sequence[StageRun], seconds: float, messages: Messages) -> None:
+    """Write what the run noticed, the counts of each stage where there are several, and the closing summary.
 
-    That has the rows that the first stage read, the windows that the last gave, and the rest of all stages together.
-    ``seconds``: what the whole run took.
+    The summary has the rows that the first stage read, the windows of the last stage, and all other counts summed over
+    all stages. ``seconds``: the time of the whole run.
     """
-    for each in ran:
-        _report_findings(asked, each, messages)
-    if len(ran) > 1:
-        for each in ran:
-            _report_stage(asked, each, messages)
-    rows, windows = ran[0].outcome.counts.rows_in, ran[-1].outcome.windows
-    counts = sum((each.outcome.counts for each in ran), Counts())
-    see = "" if len(ran) > 1 else "see _rejected" if asked.stdout is None else "which a folder as OUT would keep"
+    for each in runs:
+        _report_findings(request, each, messages)
+    if len(runs) > 1:
+        for each in runs:
+            _report_stage(request, each, messages)
+    rows, windows = runs[0].outcome.counts.rows_in, runs[-1].outcome.windows
+    counts = sum((each.outcome.counts for each in runs), Counts())
+    see = "" if len(runs) > 1 else "see _rejected" if request.stdout is None else "which a folder as OUT would keep"
     words = [*_account(rows, windows, counts, see), f"{seconds:.1f} s", f"{count_of(round(rows / seconds), 'row')}/s"]
-    output = asked.job.output if asked.stdout is None else "stdout"
+    output = request.job.output if request.stdout is None else "stdout"
     messages.summary(
         f"{', '.join(words)} -> {output}",
         **_fields(rows, windows, counts),
@@ -71,30 +71,30 @@ def report_outcome(asked: JobRequest, ran: Sequence[StageRun], seconds: float, m
     )
 
 
-def _report_findings(asked: JobRequest, ran: StageRun, messages: Messages) -> None:
-    outcome, which = ran.outcome, stage_prefix(asked, ran.stage.name)
+def _report_findings(request: JobRequest, run: StageRun, messages: Messages) -> None:
+    outcome, which = run.outcome, stage_prefix(request, run.stage.name)
     phases = ", ".join(f"{phase} {spent:.1f} s" for phase, spent in outcome.seconds.items())
     messages.detail(f"{which}{outcome.chunks} chunks, {outcome.slices} slices; {phases}", phases=outcome.seconds)
     if outcome.falls:
         messages.note(
             f"{which}the window's attribute goes down {count_of(outcome.falls, 'time')} in arrival order; "
-            + with_stage_keys(asked, "if that is not meant, say --order-by COLUMN"),
+            + with_stage_keys(request, "if that is not meant, say --order-by COLUMN"),
             falls=outcome.falls,
         )
 
 
-def _report_stage(asked: JobRequest, ran: StageRun, messages: Messages) -> None:
-    counts, windows, shown = ran.outcome.counts, ran.outcome.windows, ran.stage_output.output.place.shown
-    shown = "stdout" if shown == asked.stdout else shown
-    see = "which a folder as OUT would keep" if shown == "stdout" else f"see {shown}/{ran.stage_output.sink.rejects_in}"
-    text = stage_prefix(asked, ran.stage.name) + ", ".join(_account(counts.rows_in, windows, counts, see))
-    output = shown if ran.stage_output.is_own else None
+def _report_stage(request: JobRequest, run: StageRun, messages: Messages) -> None:
+    counts, windows, shown = run.outcome.counts, run.outcome.windows, run.stage_output.output.place.shown
+    shown = "stdout" if shown == request.stdout else shown
+    see = "which a folder as OUT would keep" if shown == "stdout" else f"see {shown}/{run.stage_output.sink.rejects_in}"
+    text = stage_prefix(request, run.stage.name) + ", ".join(_account(counts.rows_in, windows, counts, see))
+    output = shown if run.stage_output.is_own else None
     fields = _fields(counts.rows_in, windows, counts)
-    messages.note(text + (f" -> {output}" if output else ""), stage=ran.stage.name, **fields, output=output)
+    messages.note(text + (f" -> {output}" if output else ""), stage=run.stage.name, **fields, output=output)
 
 
 def _account(rows: int, windows: int, counts: Counts, see: str) -> list[str]:
-    """An account in words, of ``rows`` that came in and ``windows`` that came out; ``see``: where the rejects are."""
+    """Return the words for row counts; ``rows`` came in, ``windows`` came out, ``see`` says where the rejects are."""
     rejected = sum(counts.rejected.values())
     words = [f"{count_of(rows, 'row')} in", f"{count_of(windows, 'window')} out"]
     words += [f"{rejected:,} rejected" + (f" ({reason_counts(counts.rejected)})" if rejected else "")]
