@@ -1,4 +1,4 @@
-"""Ranges of units on a state: which units run, late data, corrections.
+"""Backfills: which units of a range run, which are reprocessed, late data, corrections.
 
-The way in is `range_run`.
+The entry point is `range_run.run_backfill`.
 """

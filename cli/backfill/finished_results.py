@@ -1,4 +1,4 @@
-"""What is known of earlier runs without a state: the manifests of the results that they left."""
+"""Results of earlier runs without a state: their manifests say which units are done."""
 
 from __future__ import annotations
 
@@ -17,7 +17,12 @@ from ..job.fingerprint import same_inputs, same_job
 
 @dataclass(frozen=True, slots=True)
 class ResultStage:
-    """What a stage of a result came to. ``windows``: of a result read back, the rows of the stage that is last."""
+    """The outcome of one stage of a result, as `cli.job.fingerprint.StageSummary` has it.
+
+    ``name``: the name of the stage.
+    ``counts``: its row counts.
+    ``windows``: the rows of the result, for manifests do not count windows.
+    """
 
     name: str
     counts: Mapping[str, Any]
@@ -26,7 +31,13 @@ class ResultStage:
 
 @dataclass(frozen=True, slots=True)
 class ResultRecord:
-    """A unit that was done without a state, as `cli.job.fingerprint.UnitSummary` says."""
+    """A unit that was finished without a state, as `cli.job.fingerprint.UnitSummary` has it.
+
+    ``label``, ``ordinal``: those of the unit.
+    ``inputs``: the files that it read.
+    ``stages``: the outcome of each stage, in order.
+    ``previous``: None, for it began from no state.
+    """
 
     label: str
     ordinal: int
@@ -36,20 +47,20 @@ class ResultRecord:
 
 
 def read_result(output: str) -> dict[str, Any] | None:
-    """Return the manifest of a result; None where there is none, or not all that the manifest names."""
+    """Return the manifest of a result; None where there is none, or where a file that it names is missing."""
     place = locate(output)
     manifest = manifest_in(place, place.path)
     return None if manifest is None or missing_parts(place, manifest) else manifest
 
 
 def missing_parts(place: Place, manifest: Mapping[str, Any]) -> str | None:
-    """Say what of a result is not there as its manifest says, by names and sizes; None where all is."""
+    """Describe the first file of a result that is missing or has another size than its manifest says; None if none."""
     try:
         parts = [(str(part["name"]), int(part["bytes"])) for part in (*manifest["parts"], *manifest["rejects"])]
     except (KeyError, TypeError, ValueError):
         return "has a damaged manifest"
-    told = [(SUCCESS, 0), *parts]
-    for (name, nbytes), found in zip(told, _sizes(place, [name for name, _ in told]), strict=True):
+    expected = [(SUCCESS, 0), *parts]
+    for (name, nbytes), found in zip(expected, _sizes(place, [name for name, _ in expected]), strict=True):
         if found is None:
             return f"lacks {name}"
         if found != nbytes:
@@ -63,24 +74,29 @@ def _sizes(place: Place, names: Sequence[str]) -> list[int | None]:
 
 
 def is_done(outputs: Sequence[str], job: Mapping[str, Any], files: Iterable[InputFile]) -> bool:
-    """Whether all outputs hold what this job gives for these files, so that there is nothing to do."""
-    told = [read_result(output) for output in outputs]
+    """Whether all outputs hold the results of this job for these files, so that there is nothing to do."""
+    manifests = [read_result(output) for output in outputs]
     files = list(files)
-    return all(each is not None and same_job(each["job"], job) and same_inputs(_inputs(each), files) for each in told)
+    return all(
+        each is not None and same_job(each["job"], job) and same_inputs(_inputs(each), files) for each in manifests
+    )
 
 
 def may_replace(outputs: Sequence[str], job: Mapping[str, Any]) -> bool:
-    """Whether all that stands in the outputs, whole or not, is of this very job, which then may replace it."""
+    """Whether all results in the outputs, complete or not, are of this very job, which then may replace them."""
     places = [locate(output) for output in outputs]
-    told = [manifest for place in places if (manifest := manifest_in(place, place.path))]
-    return bool(told) and all(same_job(manifest["job"], job) for manifest in told)
+    manifests = [manifest for place in places if (manifest := manifest_in(place, place.path))]
+    return bool(manifests) and all(same_job(manifest["job"], job) for manifest in manifests)
 
 
 def result_record(unit: Unit, outputs: Sequence[str], job: Mapping[str, Any]) -> ResultRecord | None:
-    """Return the record of a unit that this job did without a state; ``outputs``: its own, that of the job last."""
-    told = [read_result(output) for output in outputs]
-    last = told[-1]
-    if last is None or not all(each is not None and same_job(each["job"], job) for each in told):
+    """Return the record of a unit that this job has finished without a state; None where it has not.
+
+    ``outputs``: those of the unit, the output of the job last.
+    """
+    manifests = [read_result(output) for output in outputs]
+    last = manifests[-1]
+    if last is None or not all(each is not None and same_job(each["job"], job) for each in manifests):
         return None
     names = [stage["name"] for stage in last["job"]["stages"]]
     counts = [*(stage["counts"] for stage in last["stages"]), last["counts"]]

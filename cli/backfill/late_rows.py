@@ -1,10 +1,10 @@
-"""Late rows across nights: before a unit is run, the units that its late rows belong to take them and are run again.
+"""Late data across units: before a unit runs, the earlier units that its late rows belong to are reprocessed with them.
 
-A late row belongs to the first unit whose last order position it sorts before, so no loan moves the position of any
-unit, and where a row belongs never depends on other late rows. Rows of a unit that takes part in this are then those
-from the position before it on, of its own files, and those up to its own position, of the files of later units. Every
-unit is committed by itself. A killed run is completed by the next one, since what is to be lent is found anew and
-compared with what records say was borrowed.
+A late row belongs to the first unit whose last order position it sorts before. So late rows move the position of no
+unit, and the unit of a row never depends on other late rows. A unit with late rows then reads the rows of its own files
+that come after the position of the unit before it, and the rows of later units' files up to its own position. Each unit
+commits by itself. The next run completes a killed one: it finds the late rows anew and compares them with the records,
+in which ``borrowed`` names the later units whose late rows a unit has read, and ``lent`` the units that read its own.
 """
 
 from __future__ import annotations
@@ -35,10 +35,13 @@ from .lost_outputs import missing_unit_error
 
 @dataclass(frozen=True, slots=True)
 class LateBackfill:
-    """What late rows are settled with.
+    """The context in which units are reprocessed for late rows.
 
-    ``keep``: how many units keep their data. ``job_of(record)``: the job of a unit that is done, to run it again, and
-    the files that it then reads. ``readings``: by label, what units that are settled and not yet run have to read.
+    ``state``: the state, which is open and locked.
+    ``context``: the context of the command.
+    ``keep``: how many units keep their window state.
+    ``job_of``: record of a finished unit to the job that reprocesses it, and the files that this job reads.
+    ``inputs``: label to the rows that a unit has to read, from when its late rows are found until it runs.
     """
 
     state: State
@@ -48,25 +51,26 @@ class LateBackfill:
     inputs: dict[str, UnitInputRows] = field(default_factory=dict)
 
 
-def reprocess_for_late_rows(late: LateBackfill, asked: JobRequest, unit: Unit) -> Iterator[UnitRecord]:
-    """Run the units again that come before ``unit`` and take rows of it, or took some and do so no longer, and those
-    that follow from them; yield their new records. ``asked``: the job of the unit, which goes on from the last of them.
+def reprocess_for_late_rows(late: LateBackfill, request: JobRequest, unit: Unit) -> Iterator[UnitRecord]:
+    """Reprocess units before ``unit`` whose late rows have changed, and units after those; yield their new records.
 
-    Puts what the unit itself is to read into ``late.readings``. Raises `ConfigError`, nothing run, where a late row
-    belongs to a unit that cannot be run again, or where a part of the input means nothing to the window, `DamagedError`
+    The late rows of a unit change when rows of ``unit`` belong to it, or when rows that it has read belong to it no
+    more. ``request``: the job of ``unit``, which afterwards starts from the state of the last unit before it. Puts the
+    rows that ``unit`` itself has to read into ``late.inputs``. Raises `ConfigError`, with nothing run, where a late row
+    belongs to a unit that cannot be reprocessed, or where the window cannot read a part of the input, `DamagedError`
     where the state has lost a unit that another began from.
     """
     earlier = [record for record in late.state.records if record.ordinal < unit.ordinal]
-    source = open_input(asked, late.context) if asked.job.late == "redo" else None
-    rows = _late_rows(late, asked, unit, source, earlier) if source else {}
+    source = open_input(request, late.context) if request.job.late == "redo" else None
+    rows = _late_rows(late, request, unit, source, earlier) if source else {}
     sources = {unit.label: (unit.ordinal, source)} if source else {}
-    loan = BorrowedRows(unit.label, from_root(source.files) if source else ())
+    late_rows = BorrowedRows(unit.label, from_root(source.files) if source else ())
     prior: UnitRecord | None = None
     for record in earlier:
         if record.previous is not None and late.state.record(record.previous) is None:
             raise missing_unit_error(record.label, record.previous)
-        kept = tuple(each for each in record.borrowed if _is_still_lent(late.state, each, record, unit))
-        wanted = (*kept, loan) if record.label in rows else kept
+        kept = tuple(each for each in record.borrowed if _is_still_borrowed(late.state, each, record, unit))
+        wanted = (*kept, late_rows) if record.label in rows else kept
         why = _why_rerun(record, prior, wanted, unit, rows)
         if why:
             late.context.messages.note(f"{record.label} is run again: {why}")
@@ -79,45 +83,45 @@ def reprocess_for_late_rows(late: LateBackfill, asked: JobRequest, unit: Unit) -
 
 def has_current_late_rows(state: State, record: UnitRecord) -> bool:
     """Whether the units that have read late rows of a unit are those that its record names."""
-    takers = {each.label for each in state.records if any(loan.label == record.label for loan in each.borrowed)}
-    return takers == set(record.lent)
+    readers = {each.label for each in state.records if any(rows.label == record.label for rows in each.borrowed)}
+    return readers == set(record.lent)
 
 
 def starts_from(record: UnitRecord, before: UnitRecord | None) -> bool:
-    """Whether a unit began from what the unit before it holds now."""
+    """Whether a unit began from the state that the unit before it has now."""
     return record.began == (before.state if before is not None else None)
 
 
 def _late_rows(
-    late: LateBackfill, asked: JobRequest, unit: Unit, source: FileSource, earlier: Sequence[UnitRecord]
+    late: LateBackfill, request: JobRequest, unit: Unit, source: FileSource, earlier: Sequence[UnitRecord]
 ) -> dict[str, int]:
-    """Count the late rows of a unit by the unit that they belong to, oldest first; tell of them."""
+    """Count the late rows of a unit by the unit that they belong to, oldest first; write a note about them."""
     bounds = [(record, _position(late.state, record)) for record in earlier if late.state.has_data(record.label)]
     known = [(record, bound) for record, bound in bounds if bound is not None]
     if not known or not source.splits:
         return {}
     count = partial(count_before, source, [bound for _, bound in known])
-    told = late.context.spark.session().map("late rows", count, source.splits)
-    before = [0, *(sum(counts) for counts in zip(*told, strict=True))]
+    counts_of_splits = late.context.spark.session().map("late rows", count, source.splits)
+    before = [0, *(sum(counts) for counts in zip(*counts_of_splits, strict=True))]
     each = zip(known, pairwise(before), strict=True)
     rows = {record.label: high - low for (record, _), (low, high) in each if high > low}
     if rows:
         oldest = next(iter(rows))
         words = f"{count_of(before[-1], 'row')} of {unit.label} {'belongs' if before[-1] == 1 else 'belong'}"
-        _check(late, asked, unit, source, earlier, f"{words} to units before it")
+        _check(late, request, unit, source, earlier, f"{words} to units before it")
         _check_has_state(late.state, earlier, oldest, f"{words} to {oldest} or before it")
         late.context.messages.note(f"{words} to units before it, back to {oldest}", late=before[-1], back_to=oldest)
     return rows
 
 
 def _check(
-    late: LateBackfill, asked: JobRequest, unit: Unit, source: FileSource, earlier: Sequence[UnitRecord], words: str
+    late: LateBackfill, request: JobRequest, unit: Unit, source: FileSource, earlier: Sequence[UnitRecord], words: str
 ) -> None:
-    """Raise `ConfigError` where rows of an input cannot be taken apart, or where the state is of another job."""
+    """Raise `ConfigError` where the input cannot be divided between units, or where the state is of another job."""
     do = "reject late rows with --late reject"
     if source.stream is not None:
         raise ConfigError(f"{words}, and its input is a result that is read as a stream, which has no parts", do)
-    stages = plan_stages(asked, source)
+    stages = plan_stages(request, source)
     if stages[0].plan.takes_marks and stages[0].marks == FILES:
         what = f"{words}, and its window marks are the ends of files, which say nothing of parts of a file"
         raise ConfigError(what, f"say --marks COLUMN, or {do}")
@@ -125,23 +129,23 @@ def _check(
 
 
 def _check_has_state(state: State, earlier: Sequence[UnitRecord], label: str, words: str) -> None:
-    """Raise `ConfigError` where the state that a unit begins from is no longer kept."""
+    """Raise `ConfigError` where the state that unit ``label`` begins from is no longer kept."""
     before = next((one for one, record in pairwise(earlier) if record.label == label), None)
     if before is not None and not state.has_data(before.label):
         what = f"{words}, and the state of {before.label}, which that begins from, is no longer kept"
         raise ConfigError(what, "reject late rows with --late reject; a higher --keep keeps more states")
 
 
-def _is_still_lent(state: State, loan: BorrowedRows, taker: UnitRecord, unit: Unit) -> bool:
-    """Whether a loan stands while ``unit`` is settled: those of later units are found anew when it is their turn."""
-    lender = state.record(loan.label)
-    return lender is not None and lender.ordinal < unit.ordinal and taker.label in lender.lent
+def _is_still_borrowed(state: State, rows: BorrowedRows, record: UnitRecord, unit: Unit) -> bool:
+    """Whether a unit still reads late rows of a unit before ``unit``. Those of later units are found when they run."""
+    source = state.record(rows.label)
+    return source is not None and source.ordinal < unit.ordinal and record.label in source.lent
 
 
 def _why_rerun(
     record: UnitRecord, prior: UnitRecord | None, wanted: Sequence[BorrowedRows], unit: Unit, rows: Mapping[str, int]
 ) -> str | None:
-    """Say why a unit has to be run again, or None."""
+    """Return why a unit has to be reprocessed, or None."""
     if tuple(wanted) != record.borrowed and record.label in rows:
         return f"it takes {count_of(rows[record.label], 'late row')} of {unit.label}"
     if tuple(wanted) != record.borrowed:
@@ -156,17 +160,17 @@ def _rerun(
     wanted: Sequence[BorrowedRows],
     sources: Mapping[str, tuple[int, FileSource]],
 ) -> UnitRecord:
-    """Run a unit again with its loans; ``sources``: inputs that are open already, by label, with the ordinal."""
+    """Reprocess a unit with its late rows. ``sources``: label to ordinal and open input, where it is open already."""
     if prior is not None and not late.state.has_data(prior.label):
         what = f"{record.label} begins from the state of {prior.label}, which is no longer kept"
         raise ConfigError(what, "a higher --keep keeps more states")
-    asked, files = late.job_of(record)
-    own = open_input(asked, late.context, files)
-    reading = _unit_input_rows(late, own, record, prior, wanted, sources)
-    onto = IncrementalRun(late.state, unit_of(record), prior.label if prior else None, late.keep, reading)
-    run_job(asked, late.context, onto)
-    assert onto.record is not None
-    return onto.record
+    request, files = late.job_of(record)
+    own = open_input(request, late.context, files)
+    rows = _unit_input_rows(late, own, record, prior, wanted, sources)
+    incremental = IncrementalRun(late.state, unit_of(record), prior.label if prior else None, late.keep, rows)
+    run_job(request, late.context, incremental)
+    assert incremental.record is not None
+    return incremental.record
 
 
 def _unit_input_rows(
@@ -180,27 +184,28 @@ def _unit_input_rows(
     if not wanted and not record.lent:
         return UnitInputRows(own, from_root(own.files))
     after, before = _position(late.state, prior), _position(late.state, record)
-    shares, borrowed = [SourceRange(own, after=after if record.lent else None)], []
-    for loan in wanted:
-        ordinal, source = sources.get(loan.label) or _open_lender(late, loan.label)
-        shares.append(SourceRange(source, (ordinal - record.ordinal) * UNIT_DISTANCE, after, before))
-        borrowed.append(BorrowedRows(loan.label, from_root(source.files)))
-    return UnitInputRows(merge(shares), from_root(own.files), record.lent, tuple(borrowed))
+    ranges, borrowed = [SourceRange(own, after=after if record.lent else None)], []
+    for rows in wanted:
+        ordinal, source = sources.get(rows.label) or _open_unit_input(late, rows.label)
+        ranges.append(SourceRange(source, (ordinal - record.ordinal) * UNIT_DISTANCE, after, before))
+        borrowed.append(BorrowedRows(rows.label, from_root(source.files)))
+    return UnitInputRows(merge(ranges), from_root(own.files), record.lent, tuple(borrowed))
 
 
-def _open_lender(late: LateBackfill, label: str) -> tuple[int, FileSource]:
-    lender = late.state.record(label)
-    assert lender is not None
-    asked, files = late.job_of(lender)
-    return lender.ordinal, open_input(asked, late.context, files)
+def _open_unit_input(late: LateBackfill, label: str) -> tuple[int, FileSource]:
+    """Open the input of a finished unit; return it behind the ordinal of the unit."""
+    record = late.state.record(label)
+    assert record is not None
+    request, files = late.job_of(record)
+    return record.ordinal, open_input(request, late.context, files)
 
 
 def _position(state: State, record: UnitRecord | None) -> pa.Table | None:
-    """The largest order values up to the end of a unit, of its first stage: one row; None where there are none."""
+    """Return the largest order values up to the end of a unit, of its first stage: one row; None where it has none."""
     return None if record is None else state.stage(record.label, record.stages[0].name).read_table("position")
 
 
 def unit_of(record: UnitRecord) -> Unit:
-    """Return the unit of a record."""
+    """Return the unit that a record is of."""
     start, end = (None if text is None else dt.datetime.fromisoformat(text) for text in (record.start, record.end))
     return Unit(record.label, record.ordinal, start, end)

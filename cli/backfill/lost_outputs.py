@@ -1,4 +1,4 @@
-"""Outputs of finished units that are no longer what these wrote: deleted, whole or in part, or replaced."""
+"""Lost outputs: outputs of finished units that were deleted, whole or in part, or replaced."""
 
 from __future__ import annotations
 
@@ -17,9 +17,10 @@ from .finished_results import missing_parts
 
 @dataclass(frozen=True, slots=True)
 class RerunReason:
-    """Why a unit that has read these very files should be run again all the same.
+    """The reason to reprocess a unit although its input has not changed.
 
-    ``why``: in words. ``is_free``: it may be, without a word from the user: what it gives replaces nothing.
+    ``text``: the reason in words, for messages.
+    ``is_free``: whether the unit may run without ``--redo``, because its output replaces nothing.
     """
 
     text: str
@@ -27,20 +28,20 @@ class RerunReason:
 
 
 def loss_of(outputs: Sequence[WrittenOutput], run: str) -> RerunReason | None:
-    """Return what is no longer as the run with the id ``run`` wrote it, the first that there is; None where all is.
+    """Return the first loss among the outputs that the run with the id ``run`` wrote; None where all are complete.
 
-    Looks at manifests, and at names and sizes of files.
+    Compares manifests, and names and sizes of files.
     """
     return next((loss for output in outputs if (loss := _loss(output, run))), None)
 
 
 def local_loss_of(outputs: Sequence[WrittenOutput], run: str) -> RerunReason | None:
-    """Return what `loss_of` does, of outputs on local file systems, at which one may look at any time."""
+    """Return the first loss among outputs on local file systems only, which can be checked at any time."""
     return loss_of([output for output in outputs if "://" not in output.path], run)
 
 
 def missing_unit_error(label: str, previous: str) -> DamagedError:
-    """Return the error for a unit that began from one of which the state has no record any more."""
+    """Return the error for a unit that began from a unit of which the state has no record any more."""
     what = f"{label} began from {previous}, which is no longer in the state"
     return DamagedError(what, f"restore the folder {previous} of the state, or run {previous} again before it")
 

@@ -1,8 +1,8 @@
-"""A range of units: which are run, in which order, and how far a correction reaches. Knows nothing of Spark.
+"""A backfill over a range of units: which units run, in which order, and how far a correction reaches; without Spark.
 
-With a state, units are a chain: each begins from the state that the one before left. A unit that is run again makes
-the next one stale, unless it leaves the state that the next began from. That is asked of every unit that was ever
-done, so a correction that was killed halfway is completed by whatever range is run next.
+With a state, units form a chain: each begins from the state that the unit before left. A reprocessed unit makes the
+next unit stale, unless it leaves the state that the next unit began from. Every finished unit of the state is checked
+for this, so the next backfill, whatever its range, completes a correction that was killed halfway.
 """
 
 from __future__ import annotations
@@ -21,11 +21,12 @@ from .unit_paths import UnitInput
 
 @dataclass(frozen=True, slots=True)
 class StateChain(Generic[R]):
-    """What a range asks of a state.
+    """The questions that a backfill has about a state.
 
-    ``has_data(label)``: whether the state that a unit left is still kept. ``same(label, record)``: whether the state
-    that unit ``label`` holds now (None: no unit, no state) is the one that the unit of ``record`` began from. It must
-    tell so after a kill, too, and of units whose data is no longer kept: by what records say.
+    ``has_data``: label to whether the state that the unit left is still kept.
+    ``starts_from``: label and record to whether the unit of the record began from the state that unit ``label`` has
+        now; None is no unit, and no state. The answer must come from the records, for it must be right after a kill,
+        and for units whose state is no longer kept.
     """
 
     has_data: Callable[[str], bool]
@@ -34,14 +35,17 @@ class StateChain(Generic[R]):
 
 @dataclass(frozen=True, slots=True)
 class BackfillSteps(Generic[R]):
-    """What a range is done with.
+    """The steps of a backfill, as functions.
 
-    ``find(unit)``: what a unit reads, None for nothing. ``run_unit(unit, input, previous)``: runs and commits a unit
-    that begins from the state of unit ``previous``, and returns its record. ``tell``: takes notes. ``chain``: None
-    where there is no state, so that no unit depends on another; then ``previous`` is always None. ``settle``: called
-    before `run_unit`, as that is; runs those units before it again that take rows of the unit, and yields their
-    records. None where no unit takes rows of another. ``again``: why a unit of the range that was done with the same
-    files should be run again all the same, None where it should not.
+    ``find``: unit to its input, None where it has none.
+    ``run_unit``: unit, input and label of the unit before to the record of the unit; runs and commits it, beginning
+        from the state of the unit before.
+    ``note``: writes a note.
+    ``chain``: the questions about the state; None without a state, when no unit depends on another and the label of
+        the unit before is always None.
+    ``reprocess``: called before `run_unit` with the same arguments; reprocesses the earlier units that late rows of
+        the unit belong to, and yields their records. None where late rows are not moved.
+    ``why_rerun``: record of a unit in the range, whose input has not changed, to the reason to reprocess it, or None.
     """
 
     find: Callable[[Unit], UnitInput | None]
@@ -54,12 +58,14 @@ class BackfillSteps(Generic[R]):
 
 @dataclass(frozen=True, slots=True)
 class BackfillOutcome(Generic[R]):
-    """What a range came to, each in ascending order.
+    """The outcome of a backfill; records and units are in ascending order.
 
-    ``done``: the records of the units that were run, and ``again``: those of them that had been done before.
-    ``skipped``: units of the range that were done before; ``gaps``: units of the range without input.
-    ``reached``: the last unit that a correction ran, None where nothing was corrected; ``beyond``: those done before
-    that come after it and stay as they were.
+    ``done``: the records of all units that ran.
+    ``rerun``: the units among them that had been done before.
+    ``skipped``: the units of the range that were done before and did not run.
+    ``gaps``: the units of the range without input.
+    ``reached``: the last unit that a correction ran; None where nothing was corrected.
+    ``unaffected``: the finished units after ``reached``, which stay as they were.
     """
 
     done: tuple[R, ...]
@@ -73,62 +79,62 @@ class BackfillOutcome(Generic[R]):
 def run_backfill(
     units: Sequence[Unit], kind: Kind, records: Sequence[R], steps: BackfillSteps[R], redo: bool = False
 ) -> BackfillOutcome[R]:
-    """Run those units of a range that have to be run, oldest first; with a state, those after them that it takes, too.
+    """Run the units of a range that need it, oldest first, and on a state the later units that a correction reaches.
 
-    ``records``: of all units that were done before. ``redo``: run units of the range again that are done.
-    Stops at the first unit that fails, with an error that names it; what was done before stays done. Raises what the
+    ``records``: those of all units that were done before. ``redo``: reprocess units of the range that are done. Stops
+    at the first unit that fails, with an error that names it; units that are done by then stay done. Raises what the
     steps raise, `InputError` where a unit has to be run again and its input is gone, or where the state has lost a unit
     that another began from, `ConfigError` where the state that a unit begins from is no longer kept, or where the units
     done before are of another kind.
     """
     if steps.chain:
         check_kind([(record.label, record.ordinal) for record in records], kind)
-    asked = {unit.ordinal for unit in units}
+    in_range = {unit.ordinal for unit in units}
     known = {record.ordinal: record for record in records}
     labels = {record.label for record in records}
-    ran: dict[int, R] = {}
+    new_records: dict[int, R] = {}
     gaps = []
     before: R | None = None
     try:
-        for ordinal in sorted({*asked, *known}):
+        for ordinal in sorted({*in_range, *known}):
             unit, record = unit_at(ordinal, kind), known.get(ordinal)
             if record is not None:
                 _check_before(record, steps, labels)
-            found = _needs_run(unit, record, before, steps, ordinal in asked, redo)
+            found = _input_to_run(unit, record, before, steps, ordinal in in_range, redo)
             if found:
-                record = _run(unit, found, before, steps, kind, records, ran)
+                record = _run(unit, found, before, steps, kind, records, new_records)
                 labels.add(unit.label)
             elif record is None:
                 gaps.append(unit)
             before = record or before
     except BaseException:
-        if ran:
-            steps.note(f"done before that, and kept: {compact(unit_at(ordinal, kind) for ordinal in ran)}")
+        if new_records:
+            steps.note(f"done before that, and kept: {compact(unit_at(ordinal, kind) for ordinal in new_records)}")
         raise
-    return _outcome(asked, known, ran, gaps, kind)
+    return _outcome(in_range, known, new_records, gaps, kind)
 
 
-def _needs_run(
-    unit: Unit, record: R | None, before: R | None, steps: BackfillSteps[R], is_asked: bool, redo: bool
+def _input_to_run(
+    unit: Unit, record: R | None, before: R | None, steps: BackfillSteps[R], is_in_range: bool, redo: bool
 ) -> UnitInput | None:
-    """Return what a unit has to read, or None where it does not have to be run."""
+    """Return the input of a unit that has to run, or None where it does not have to, or has no input."""
     if record is None:
         return _find(unit, steps)
     stale = steps.chain is not None and not steps.chain.starts_from(before.label if before else None, record)
-    if not stale and not is_asked:
+    if not stale and not is_in_range:
         return None
     found = _find(unit, steps)
     if stale:
         why = "the state before it is not the one that it began from"
     elif redo:
-        why = "as asked for"
+        why = "redo was requested"
     elif found is not None and not same_inputs(found.files, record.inputs):
         why = "its input is not what it was"
-    elif again := steps.why_rerun(record) if steps.why_rerun else None:
-        if stays := _why_not_rerun(again, found, before, steps):
-            steps.note(f"{unit.label} is done, but {again.text}{stays}")
+    elif reason := steps.why_rerun(record) if steps.why_rerun else None:
+        if stays := _why_not_rerun(reason, found, before, steps):
+            steps.note(f"{unit.label} is done, but {reason.text}{stays}")
             return None
-        why = again.text
+        why = reason.text
     else:
         return None
     if found is None:
@@ -139,10 +145,10 @@ def _needs_run(
 
 
 def _why_not_rerun(
-    again: RerunReason, found: UnitInput | None, before: R | None, steps: BackfillSteps[R]
+    reason: RerunReason, found: UnitInput | None, before: R | None, steps: BackfillSteps[R]
 ) -> str | None:
-    """Say why a unit is not run again, or None. Where it cannot be, that must not stop the units after it."""
-    if not again.is_free:
+    """Return why a unit is not reprocessed, or None. No error, for that would stop the units after it."""
+    if not reason.is_free:
         return "; --redo runs it again and replaces that"
     if found is None:
         return ", and its input is gone"
@@ -151,7 +157,7 @@ def _why_not_rerun(
 
 
 def _check_before(record: R, steps: BackfillSteps[R], labels: Set[str]) -> None:
-    """Raise `DamagedError` where the unit that a unit began from is gone: to go on without it would lose its rows."""
+    """Raise `DamagedError` where the unit that a unit began from is gone: rows that it held would be lost."""
     if steps.chain and record.previous is not None and record.previous not in labels:
         raise missing_unit_error(record.label, record.previous)
 
@@ -168,17 +174,17 @@ def _run(
     steps: BackfillSteps[R],
     kind: Kind,
     records: Sequence[R],
-    ran: dict[int, R],
+    new_records: dict[int, R],
 ) -> R:
-    """Run a unit, after the units before it that take rows of it; note in ``ran`` what was run."""
+    """Run a unit, after the units before it that its late rows belong to; add all records to ``new_records``."""
     previous = before.label if before and steps.chain else None
     if steps.chain and previous and not steps.chain.has_data(previous):
         raise _state_not_retained(unit, previous, steps.chain, kind, records)
     with _naming_unit(unit):
         for record in steps.reprocess(unit, found, previous) if steps.reprocess else ():
-            ran[record.ordinal] = record
-        ran[unit.ordinal] = steps.run_unit(unit, found, previous)
-    return ran[unit.ordinal]
+            new_records[record.ordinal] = record
+        new_records[unit.ordinal] = steps.run_unit(unit, found, previous)
+    return new_records[unit.ordinal]
 
 
 def _state_not_retained(
@@ -194,7 +200,7 @@ def _state_not_retained(
 
 @contextmanager
 def _naming_unit(unit: Unit) -> Iterator[None]:
-    """Let every `WincliError` of the body say which unit it is of."""
+    """Put the label of the unit before every `WincliError` of the body."""
     try:
         yield
     except WincliError as error:
@@ -203,17 +209,17 @@ def _naming_unit(unit: Unit) -> Iterator[None]:
 
 
 def _outcome(
-    asked: set[int], known: dict[int, R], ran: dict[int, R], gaps: Sequence[Unit], kind: Kind
+    in_range: set[int], known: dict[int, R], new_records: dict[int, R], gaps: Sequence[Unit], kind: Kind
 ) -> BackfillOutcome[R]:
-    reached = max((ordinal for ordinal in ran if ordinal <= max(known, default=-1)), default=None)
+    reached = max((ordinal for ordinal in new_records if ordinal <= max(known, default=-1)), default=None)
 
     def as_units(ordinals: set[int]) -> tuple[Unit, ...]:
         return tuple(unit_at(ordinal, kind) for ordinal in sorted(ordinals))
 
     return BackfillOutcome(
-        tuple(record for _, record in sorted(ran.items())),
-        as_units(ran.keys() & known.keys()),
-        as_units(asked & known.keys() - ran.keys()),
+        tuple(record for _, record in sorted(new_records.items())),
+        as_units(new_records.keys() & known.keys()),
+        as_units(in_range & known.keys() - new_records.keys()),
         tuple(gaps),
         None if reached is None else unit_at(reached, kind),
         as_units({ordinal for ordinal in known if reached is not None and ordinal > reached}),

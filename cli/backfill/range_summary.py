@@ -1,4 +1,4 @@
-"""What a range tells when it has ended."""
+"""The messages at the end of a backfill."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from .range_run import BackfillOutcome
 def report_backfill(
     outcome: BackfillOutcome[R], output: str, has_state: bool, seconds: float, messages: Messages
 ) -> None:
-    """Tell what was skipped and missing, how far a correction reached, and the closing summary of all units together.
+    """Write notes on skipped and missing units and on how far a correction reached, and the closing summary.
 
-    ``output``: as the user wrote it. ``seconds``: what the whole range took.
+    ``output``: the output as the user wrote it. ``seconds``: the time of the whole backfill.
     """
     if outcome.skipped:
         labels = compact(outcome.skipped)
@@ -45,7 +45,7 @@ def report_backfill(
 
 
 def _fields(outcome: BackfillOutcome[R]) -> dict[str, Any]:
-    """The sums over the units that were run: rows of their first stages, windows of their last, rejects of all."""
+    """Return sums over the units that ran: rows of their first stages, windows of their last, rejects of all stages."""
     return {
         "units": [record.label for record in outcome.done],
         "again": _labels(outcome.rerun),

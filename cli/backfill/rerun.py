@@ -1,4 +1,4 @@
-"""The jobs of units that are done, to run them again: as their records have them, over the files that they read."""
+"""Job requests that reprocess finished units: the jobs in their records, over the files that they have read."""
 
 from __future__ import annotations
 
@@ -18,10 +18,11 @@ from ..job.request import JobRequest, StageRequest, request_of
 
 
 def rerun_request(named: Sequence[str], record: UnitRecord) -> tuple[JobRequest, list[str]]:
-    """Return the job of a plain run, its outputs to be replaced, and the files that it read.
+    """Return the request that reprocesses a plain run and replaces its outputs, and the files that the run has read.
 
-    ``named``: paths that the command at work names, which have the secrets that records do not. Raises `InputError`
-    where a file is gone, `ConfigError` where an output holds something else by now, or a secret is missing.
+    ``named``: the paths of the current command, from which secrets are restored that records do not hold. Raises
+    `InputError` where a file is gone, `ConfigError` where an output holds something else by now, or a secret is
+    missing.
     """
     outputs = [replace(output, path=restored(output.path, named)) for output in record.outputs]
     for output in outputs:
@@ -32,23 +33,25 @@ def rerun_request(named: Sequence[str], record: UnitRecord) -> tuple[JobRequest,
     _check_files(record, files, bases)
     *own, last = outputs
     changed = {"input": inputs, "output": _named(last), "mode": "overwrite"}
-    asked = request_of(Job.model_validate({**with_later_keys(record.job), **changed}))
+    request = request_of(Job.model_validate({**with_later_keys(record.job), **changed}))
     others = iter(own)
     stages = tuple(
         replace(one, stage=one.stage.model_copy(update={"output": _named(next(others))})) if one.stage.output else one
-        for one in asked.stages[:-1]
+        for one in request.stages[:-1]
     )
-    stages = (*stages, asked.stages[-1])
-    job = asked.job.model_copy(update={"stages": tuple(one.stage for one in stages)})
-    return replace(asked, job=job, stages=stages, reading=replace(asked.reading, bases=bases)), files
+    stages = (*stages, request.stages[-1])
+    job = request.job.model_copy(update={"stages": tuple(one.stage for one in stages)})
+    return replace(request, job=job, stages=stages, reading=replace(request.reading, bases=bases)), files
 
 
-def with_same_end(asked: JobRequest, record: UnitRecord) -> JobRequest:
-    """Return a job whose stages end as those of a record did: what follows has begun from such an end."""
+def with_same_end(request: JobRequest, record: UnitRecord) -> JobRequest:
+    """Return a job whose stages have the ``at_end`` of those in a record, for the next unit began from that end."""
     ends = [stage["at_end"] for stage in record.job["stages"]]
-    stages = tuple(_ending(one, end) for one, end in zip(asked.stages, ends, strict=False))
-    stages = (*stages, *asked.stages[len(ends) :])
-    return replace(asked, job=asked.job.model_copy(update={"stages": tuple(s.stage for s in stages)}), stages=stages)
+    stages = tuple(_ending(one, end) for one, end in zip(request.stages, ends, strict=False))
+    stages = (*stages, *request.stages[len(ends) :])
+    return replace(
+        request, job=request.job.model_copy(update={"stages": tuple(s.stage for s in stages)}), stages=stages
+    )
 
 
 def _ending(one: StageRequest, end: str) -> StageRequest:
@@ -58,8 +61,8 @@ def _ending(one: StageRequest, end: str) -> StageRequest:
 
 def _check_output(record: UnitRecord, output: WrittenOutput) -> None:
     place = locate(output.path)
-    told = manifest_in(place, place.path)
-    if told is None or told.get("run") != record.run:
+    manifest = manifest_in(place, place.path)
+    if manifest is None or manifest.get("run") != record.run:
         what = f"{record.label} has to be run again, and {output.shown} no longer holds its result"
         raise ConfigError(what, "put that back, or reject late rows with --late reject")
 
@@ -84,11 +87,11 @@ def _is_below(path: str, base: str) -> bool:
 
 
 def _named(output: WrittenOutput) -> str:
-    """The path of an output as the user wrote it, if that still leads there."""
+    """Return the path of an output as the user wrote it if that leads to the same place from here, else absolute."""
     return output.shown if absolute(output.shown) == output.path else output.path
 
 
 def _fixed(path: str) -> str:
-    """The folder of a path before its first wildcard; a path without one as it is."""
+    """Return the folder of a path before its first wildcard; a path without wildcards unchanged."""
     magic = re.search(r"[*?\[]", path)
     return path if magic is None else path[: path.rfind("/", 0, magic.start()) + 1] or "."

@@ -1,4 +1,4 @@
-"""Whether a unit that is done is run once more over the same files: its output is lost, or it is to end otherwise."""
+"""Whether a finished unit with the same files is reprocessed: its output is lost, or it is to end otherwise."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from .rerun import with_same_end
 def check_same_job(now: Mapping[str, Any], records: Sequence[UnitRecord]) -> None:
     """Raise `ConfigError` where units of a range were done by another job than ``now``, saying what differs.
 
-    How units end is asked of each: those that are done stay as they were ended (`why_rerun`).
+    ``at_end`` does not count: finished units stay as they were ended, but for `why_rerun`.
     """
     for record in records:
         if found := differences_of(record, now):
@@ -28,18 +28,19 @@ def check_same_job(now: Mapping[str, Any], records: Sequence[UnitRecord]) -> Non
 
 
 def differences_of(record: UnitRecord, now: Mapping[str, Any]) -> list[str]:
-    """Say how the job of a unit differs from ``now``, a job onto the same state, whatever path leads there.
+    """Describe how the job of a unit differs from ``now``, a job on the same state by whatever path.
 
-    How its windows end does not count.
+    ``at_end`` does not count.
     """
     return job_differences({**record.job, "state": now["state"]}, now, AT_END)
 
 
 def why_rerun(record: UnitRecord, now: Mapping[str, Any], is_last: bool, is_newest: bool) -> RerunReason | None:
-    """Return why a unit should be run again that was done by this job, with the same files; None where it should not.
+    """Return the reason to reprocess a unit that this job has finished with the same files; None where there is none.
 
-    ``is_last``: it is the last one asked for; ``is_newest``: none of the state comes after it. Then windows that it
-    holds can be let out, for no unit has gone on with them; what was let out is not taken back unasked.
+    ``is_last``: whether it is the last requested unit. ``is_newest``: whether the state has no later unit. The windows
+    that the newest unit holds can be flushed, for no unit has begun from them. Windows that were flushed are taken
+    back only with ``--redo``.
     """
     if loss := loss_of(record.outputs, record.run):
         return loss
@@ -49,15 +50,15 @@ def why_rerun(record: UnitRecord, now: Mapping[str, Any], is_last: bool, is_newe
     return RerunReason(f"it was ended with {end[0]}, and is to be ended with {end[1]}", end[2] and is_newest)
 
 
-def replacing(asked: JobRequest) -> JobRequest:
-    """Return a job whose outputs may hold results of an earlier run."""
-    return replace(asked, job=asked.job.model_copy(update={"mode": "overwrite"}))
+def replacing(request: JobRequest) -> JobRequest:
+    """Return a job that replaces results of an earlier run in its outputs."""
+    return replace(request, job=request.job.model_copy(update={"mode": "overwrite"}))
 
 
-def rerun_of_finished(asked: JobRequest, record: UnitRecord, now: Mapping[str, Any], is_end: bool) -> JobRequest:
-    """Return the job of a unit that is run again unasked: ended as it was, but where all it held is to be let out.
+def rerun_of_finished(request: JobRequest, record: UnitRecord, now: Mapping[str, Any], is_end: bool) -> JobRequest:
+    """Return the job that reprocesses a unit without ``--redo``: its windows end as they did, or are flushed now.
 
-    ``is_end``: it is the last one asked for, and the newest.
+    ``is_end``: whether it is the last requested unit, and the newest of the state.
     """
     end = new_end(record.job, now)
-    return replacing(asked if is_end and end is not None and end[2] else with_same_end(asked, record))
+    return replacing(request if is_end and end is not None and end[2] else with_same_end(request, record))

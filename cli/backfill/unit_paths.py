@@ -1,4 +1,4 @@
-"""What a unit of a range reads and writes: templates and partitions become paths, and paths become files."""
+"""Inputs and outputs of the units of a range: templates and partitions become paths, and paths become files."""
 
 from __future__ import annotations
 
@@ -18,7 +18,12 @@ from ..job.request import JobRequest
 
 @dataclass(frozen=True, slots=True)
 class UnitInput:
-    """What one unit reads: ``paths``, the ``bases`` its folder columns count from, and the ``files`` found there."""
+    """The input of one unit.
+
+    ``paths``: the paths to read.
+    ``bases``: the folders below which folder names give columns.
+    ``files``: the files found there.
+    """
 
     paths: tuple[str, ...]
     bases: tuple[str, ...]
@@ -27,9 +32,11 @@ class UnitInput:
 
 @dataclass(frozen=True, slots=True)
 class InputPaths:
-    """Where the units of a job are. ``inputs``: each a template, or with its partitions.
+    """The input paths of a job with a range.
 
-    ``name``: of the folders ``NAME=LABEL`` that outputs without ``{date}`` get. ``skip_unreadable``: as in the job.
+    ``inputs``: each path with its partitions; None for a template with ``{date}``.
+    ``name``: the NAME in the folders ``NAME=LABEL`` of outputs without ``{date}``.
+    ``skip_unreadable``: as in the job.
     """
 
     inputs: tuple[tuple[str, Partitions | None], ...]
@@ -37,12 +44,12 @@ class InputPaths:
     skip_unreadable: bool
 
 
-def find_input_paths(asked: JobRequest, first: Unit, kind: Kind) -> InputPaths:
-    """Look at inputs and outputs of a range, before any unit is.
+def find_input_paths(request: JobRequest, first: Unit, kind: Kind) -> InputPaths:
+    """Find the templates and partitions of a range, before any unit runs.
 
-    Raises `ConfigError` where a path does not tell units from each other, `InputError` where nothing is there at all.
+    Raises `ConfigError` where two units would have the same path, `InputError` where an input does not exist.
     """
-    job = asked.job
+    job = request.job
     for path in (*job.input, job.output, *(stage.output for stage in job.stages)):
         if path is not None and has_date(path):
             check_template(path, first, kind)
@@ -53,7 +60,9 @@ def find_input_paths(asked: JobRequest, first: Unit, kind: Kind) -> InputPaths:
 def _partitions(path: str, kind: Kind, skip_unreadable: bool) -> Partitions | None:
     if has_date(path):
         folder = before_date(path)
-        list_folders(folder, skip_unreadable=True)  # a range that is all gaps because of a slip would be no error
+        list_folders(
+            folder, skip_unreadable=True
+        )  # without this a typing error would give a range of gaps, not an error
         return None
     folders = list_folders(path, skip_unreadable=skip_unreadable)
     found = partitions(folders, kind, path)
@@ -66,13 +75,13 @@ def _partitions(path: str, kind: Kind, skip_unreadable: bool) -> Partitions | No
     return found
 
 
-def find_input(places: InputPaths, unit: Unit) -> UnitInput | None:
-    """Return what a unit reads, or None where it has no file: a gap.
+def find_input(input_paths: InputPaths, unit: Unit) -> UnitInput | None:
+    """Return the input of a unit, or None where it has no file: a gap.
 
-    Raises `InputError` where one of several inputs is there and another is not.
+    Raises `InputError` where one of several inputs has files for the unit and another has none.
     """
-    given = [(path, _paths(path, found, unit)) for path, found in places.inputs]
-    skip = places.skip_unreadable
+    given = [(path, _paths(path, found, unit)) for path, found in input_paths.inputs]
+    skip = input_paths.skip_unreadable
     files = {path: [file for below, base in paths for file in _list_files(below, base, skip)] for path, paths in given}
     there = [path for path, listed in files.items() if listed]
     if not there:
@@ -110,26 +119,26 @@ def _name(file: ListedFile) -> str:
 
 
 def list_inputs(paths: Sequence[str], reading: ReadOptions) -> tuple[InputFile, ...]:
-    """Return the files of inputs, their paths from the root on. Raises `InputError` where there are none."""
+    """Return the files of inputs by absolute paths. Raises `InputError` where there are none."""
     found = order_files(list_files(paths, reading.bases, skip_unreadable=reading.skip_unreadable), "name").files
     return tuple(InputFile(_name(file), file.size, file.mtime) for file in found)
 
 
-def outputs_of(asked: JobRequest, places: InputPaths, unit: Unit) -> tuple[str, ...]:
-    """Return the outputs of a unit, that of the job last."""
-    own = [stage.output for stage in asked.job.stages[:-1] if stage.output is not None]
-    return tuple(output_of(path, unit, places.name) for path in (*own, asked.job.output))
+def outputs_of(request: JobRequest, input_paths: InputPaths, unit: Unit) -> tuple[str, ...]:
+    """Return the outputs of a unit: those of stages, then the output of the job itself."""
+    own = [stage.output for stage in request.job.stages[:-1] if stage.output is not None]
+    return tuple(output_of(path, unit, input_paths.name) for path in (*own, request.job.output))
 
 
-def unit_job(asked: JobRequest, places: InputPaths, unit: Unit, found: UnitInput) -> JobRequest:
-    """Return the job of one unit: its inputs, its outputs, and otherwise what was asked for."""
+def unit_job(request: JobRequest, input_paths: InputPaths, unit: Unit, found: UnitInput) -> JobRequest:
+    """Return the job of one unit: the requested job with the inputs and outputs of the unit."""
     changed = {
-        index: stage.model_copy(update={"output": output_of(stage.output, unit, places.name)})
-        for index, stage in enumerate(asked.job.stages)
+        index: stage.model_copy(update={"output": output_of(stage.output, unit, input_paths.name)})
+        for index, stage in enumerate(request.job.stages)
         if stage.output is not None
     }
-    stages = tuple(changed.get(index, stage) for index, stage in enumerate(asked.job.stages))
-    output = output_of(asked.job.output, unit, places.name)
-    job = asked.job.model_copy(update={"input": found.paths, "output": output, "stages": stages})
-    read = tuple(replace(one, stage=stage) for one, stage in zip(asked.stages, stages, strict=True))
-    return replace(asked, job=job, stages=read, reading=replace(asked.reading, bases=found.bases))
+    stages = tuple(changed.get(index, stage) for index, stage in enumerate(request.job.stages))
+    output = output_of(request.job.output, unit, input_paths.name)
+    job = request.job.model_copy(update={"input": found.paths, "output": output, "stages": stages})
+    read = tuple(replace(one, stage=stage) for one, stage in zip(request.stages, stages, strict=True))
+    return replace(request, job=job, stages=read, reading=replace(request.reading, bases=found.bases))

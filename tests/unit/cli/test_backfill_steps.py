@@ -187,7 +187,7 @@ def test_redo_of_what_has_not_changed_stays_in_its_range() -> None:
     outcome = model.run(1, 3, redo=True)
     assert model.ran == [1, 2]
     assert (outcome.reached, ordinals(outcome.unaffected)) == (unit_at(2, "day"), [3, 4, 5])
-    assert model.notes == [f"1970-01-0{n} is run again: as asked for" for n in (2, 3)]
+    assert model.notes == [f"1970-01-0{n} is run again: redo was requested" for n in (2, 3)]
 
 
 def test_a_correction_that_reaches_the_last_day_has_nothing_beyond() -> None:
@@ -266,7 +266,7 @@ def test_a_day_that_has_to_be_run_again_and_whose_input_is_gone() -> None:
     del model.inputs[1]
     assert model.run().done == ()
     assert fails(InputError, model, 1, 2, redo=True) == (
-        "1970-01-02 has to be run again (as asked for), and its input is gone; put its files back where they were"
+        "1970-01-02 has to be run again (redo was requested), and its input is gone; put its files back where they were"
     )
     model.inputs[0] = "x"
     with pytest.raises(InputError, match=r"^1970-01-02 has to be run again \(the state before it is not the one"):
