@@ -1,1 +1,1 @@
-"""The command line. `main` is the entry; `console.messages` is the only writer to stderr."""
+"""The command line. The entry point is `main`; only `console.messages` writes to stderr."""

@@ -1,1 +1,1 @@
-"""What may be typed: the options of the commands, their help page, completion, and variables of the environment."""
+"""Command-line arguments: the options, their help page, shell completion, and environment variables."""

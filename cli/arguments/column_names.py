@@ -1,4 +1,4 @@
-"""The columns of an input, as far as one look at one local file tells them: for shells that complete names."""
+"""The columns of an input for shell completion: those of one local file, read from its first line or its schema."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ _LOOKED_AT = 1000  # names, until a file is found in a folder
 
 
 def columns_of(paths: Sequence[str], delimiter: str | None = None) -> list[str]:
-    """Return the columns of the first file of the first input, or none where they are not that easily told."""
+    """Return the columns of the first file of the first input; none where that file cannot be read easily."""
     given = [path for path in paths if not path.lower().endswith((".yaml", ".yml"))]
     if not given or "://" in given[0]:
         return []
-    with suppress(*_UNREADABLE):  # a shell that completes has no use for an error: wincli run tells it
+    with suppress(*_UNREADABLE):  # a completing shell has no use for an error, and wincli run reports it
         return _columns(_first_file(given[0]), delimiter)
     return []
 

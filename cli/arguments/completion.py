@@ -1,5 +1,7 @@
-"""What a shell may complete the value of an option with. Called for one tab key, so nothing heavy is loaded for it:
-pyarrow only for the columns of a Parquet file."""
+"""Shell completion of option values.
+
+It runs for each tab key, so it imports nothing heavy: pyarrow only for the columns of a Parquet file.
+"""
 
 from __future__ import annotations
 
@@ -44,7 +46,7 @@ def windows(ctx: Context, incomplete: str) -> list[str]:
 
 
 def _inside(ctx: Context, head: str, inside: str) -> Iterable[str]:
-    """What may stand at this place between the parentheses of a call."""
+    """Return the words that may come next between the parentheses of a call."""
     word = re.findall(r"\w+(?=\()", head)[-1:]
     if inside.strip() or not word:
         return ()
@@ -75,7 +77,7 @@ def _calls(words: Iterable[str]) -> list[str]:
 
 
 def _split(incomplete: str) -> tuple[str, str]:
-    """What stands, and the word at its end that is to be completed."""
+    """Split a text into its beginning and the word at its end, which is to be completed."""
     found = _LAST_WORD.fullmatch(incomplete)
     assert found is not None
     return found[1], found[2]
@@ -86,13 +88,13 @@ def _matching(words: Iterable[str], head: str, last: str) -> list[str]:
 
 
 def _columns(ctx: Context) -> list[str]:
-    """The columns of IN, where that has been typed before; what is typed behind the last option is no parameter yet."""
+    """Return the columns of IN, if that was typed before; words after the last option are no parameter yet."""
     found = columns_of(ctx.params.get("paths") or ctx.args, ctx.params.get("delimiter"))
     return [name for name in found if not set(name) & {",", '"', "\n"}]  # to be quoted once for wincli as well
 
 
 def _shown(values: list[str]) -> list[str]:
-    """Values as the shell is to get them: bash takes them as they are, and ends the word behind one that is alone."""
+    """Return values quoted for the shell: bash inserts them unchanged, and ends the word after a single value."""
     words, at = os.environ.get("COMP_WORDS", "").split("\n"), os.environ.get("COMP_CWORD", "")
     if not at.isdigit() or "_TYPER_COMPLETE_ARGS" in os.environ:
         return values

@@ -1,4 +1,4 @@
-"""Variables of the environment that look like ours and are none: a slip that would else change nothing, unsaid."""
+"""Environment variables that begin with ``WINCLI_`` and that nothing reads: typing errors, of which a note warns."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from .options import VARIABLES
 
 _OTHERS = ("WINCLI_CLASS_ARCHIVE",)
 _PREFIX = "WINCLI_"
-_OURS = "WORKER_"  # what workers of a run are told by
+_WORKER = "WORKER_"  # the driver sets these for the workers of a run
 
 
 def strange_variables(environ: Iterable[str]) -> tuple[str, ...]:
     """Return a note for each variable ``WINCLI_*`` that no option and nothing else reads."""
     known = [name.removeprefix(_PREFIX) for name in (*VARIABLES, *_OTHERS)]
     strange = [name.removeprefix(_PREFIX) for name in environ if name.startswith(_PREFIX)]
-    strange = [name for name in strange if name not in known and not name.startswith(_OURS)]
+    strange = [name for name in strange if name not in known and not name.startswith(_WORKER)]
     return tuple(_note(name, nearest(name, known)) for name in sorted(strange))
 
 

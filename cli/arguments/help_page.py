@@ -1,4 +1,4 @@
-"""How ``--help`` of ``run`` looks: options in groups. Plain text, so that nothing has to be loaded for it."""
+"""The help page of ``run``: options in groups. It is plain text, so that nothing has to be imported for it."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from .options import ARGUMENTS, MESSAGES
 
 
 class GroupedCommand(typer.core.TyperCommand):
-    """A command whose options stand in groups, in the order in which the groups come up first."""
+    """A command whose help page shows options in groups, in the order in which the groups first occur."""
 
-    def collect_usage_pieces(self, ctx: Any) -> list[str]:  # noqa: ARG002 - the caller's form
-        """Return what stands behind the name of the command."""
+    def collect_usage_pieces(self, ctx: Any) -> list[str]:  # noqa: ARG002 - the signature is that of click
+        """Return the words after the name of the command in the usage line."""
         return ["[OPTIONS]", "[JOB.yaml]", "[IN]...", "[OUT]"]
 
     def format_options(self, ctx: Any, formatter: Any) -> None:

@@ -15,14 +15,14 @@ _SPARK = "Spark"
 MESSAGES = "Messages"
 
 VARIABLES: list[str] = []
-"""The environment variables that options can be given by."""
+"""The environment variables that give options."""
 
 
 def _option(group: str, flags: str, text: str, metavar: str | None = None, complete: str | None = None) -> Any:
-    """An option that an environment variable of its name can give too.
+    """Return an option that an environment variable of its name can give, too.
 
-    ``complete``: the function of `cli.arguments.completion` that a shell completes its value with, besides words of
-    ``metavar``.
+    ``complete``: the name of the function in `cli.arguments.completion` that completes its value in a shell, besides
+    words of ``metavar``.
     """
     names = flags.split()
     VARIABLES.append("WINCLI_" + max(names, key=len).partition("/")[0].lstrip("-").upper().replace("-", "_"))
@@ -38,12 +38,12 @@ def _option(group: str, flags: str, text: str, metavar: str | None = None, compl
 
 
 def _switch(group: str, flag: str, text: str) -> Any:
-    """A yes-or-no option. It can be said both ways, for a job file may have said the other."""
+    """Return a yes-or-no option. It has flags for both, so that each can override a job file."""
     return _option(group, f"{flag}/--no-{flag.removeprefix('--')}", text)
 
 
 def _completing(metavar: str | None, name: str | None) -> Callable[[typer.Context, str], list[str]] | None:
-    """What gives a shell the values that begin with what has been typed."""
+    """Return the function that gives a shell the values for the beginning that was typed; None without values."""
     words = [word for word in (metavar or "").split("|") if word.isalpha() and word.islower()]
     if not words and name is None:
         return None
@@ -64,7 +64,7 @@ ARGUMENTS = (
     ("IN", "A file, a folder (read recursively), a glob, or a URI; several of them; or - for stdin."),
     ("OUT", "The folder to write, whole or not at all; or - for stdout."),
 )
-"""What stands in `Paths`, for the help: of several paths the last is OUT."""
+"""The parts of `Paths` for the help page: the last of several paths is OUT."""
 Paths = Annotated[list[str] | None, typer.Argument(metavar="[JOB.yaml] [IN]... [OUT]", show_default=False, hidden=True)]
 
 Window = Annotated[

@@ -1,1 +1,1 @@
-"""What people and machines are told on stderr: messages, progress, counts in words, row accounting; and signals."""
+"""Output on stderr for people and machines: messages, progress, counts in words, row accounting; and signals."""

@@ -1,4 +1,4 @@
-"""Counts and values as they are told."""
+"""Counts and values as messages write them."""
 
 from __future__ import annotations
 
@@ -7,17 +7,17 @@ from typing import Any
 
 
 def count_of(count: int, thing: str) -> str:
-    """``1 row``, ``1,234 rows``."""
+    """Return a count and its noun: ``1 row``, ``1,234 rows``."""
     return f"{count:,} {thing}" + ("" if count == 1 else "s")
 
 
 def option_text(value: Any) -> str:
-    """The value of an option, as plain JSON has it: ``none``, ``a, b``, ``count(2)``."""
+    """Return the text of an option's value, which is a plain JSON value: ``none``, ``a, b``, ``count(2)``."""
     if isinstance(value, list | tuple):
         return ", ".join(map(str, value)) or "none"
     return "none" if value is None else str(value)
 
 
 def reason_counts(rejected: Mapping[str, int]) -> str:
-    """``late 3, null_key 1``."""
+    """Return counts by reason, sorted: ``late 3, null_key 1``."""
     return ", ".join(f"{reason} {count:,}" for reason, count in sorted(rejected.items()))

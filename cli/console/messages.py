@@ -1,6 +1,6 @@
 """The only writer to stderr: notes, errors and the closing summary, and the exit code of every error.
 
-Nothing gets out of here that could begin a line of its own or steer a terminal, and no secret
+Texts are escaped so that none can begin a line of its own or control a terminal, and secrets are masked
 (`windowing.support.redaction`).
 """
 
@@ -50,7 +50,10 @@ _EXIT_CODES: tuple[tuple[type[WincliError], int], ...] = (
 
 
 class Stopped(BaseException):
-    """A signal to stop arrived: ``code`` is the exit code. Not an `Exception`, as `KeyboardInterrupt` is none."""
+    """A signal to stop has arrived. It is no `Exception`, like `KeyboardInterrupt`.
+
+    ``code``: the exit code.
+    """
 
     def __init__(self, code: int) -> None:
         super().__init__(code)
@@ -66,9 +69,13 @@ def exit_code(error: BaseException) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Messages:
-    """Writes to stderr. ``level``: -1 errors only, 0 notes too, 1 details too, 2 stack traces of errors too.
+    """The writer to stderr.
 
-    ``secrets``: what is masked wherever it stands, besides what `windowing.support.redaction` knows by its form.
+    ``level``: -1 writes errors only, 0 notes too, 1 details too, 2 stack traces of errors too.
+    ``as_json``: whether each message is a line of JSON.
+    ``stream``: where messages go; None for stderr.
+    ``secrets``: texts to mask wherever they occur, besides those that `windowing.support.redaction` knows by their
+        form.
     """
 
     level: int = 0
@@ -77,22 +84,22 @@ class Messages:
     secrets: tuple[str, ...] = ()
 
     def note(self, text: str, **fields: Any) -> None:
-        """Tell what was chosen or found."""
+        """Write a note: something that the run has chosen or found."""
         if self.level >= 0:
             self._write("note", shown(text), fields)
 
     def detail(self, text: str, **fields: Any) -> None:
-        """Tell what only ``-v`` asks for."""
+        """Write a detail, which only ``-v`` shows."""
         if self.level >= 1:
             self._write("detail", shown(text), fields)
 
     def summary(self, text: str, **fields: Any) -> None:
-        """Tell what the run came to."""
+        """Write the closing summary."""
         if self.level >= 0:
             self._write("summary", shown(text), fields)
 
     def error(self, error: BaseException) -> None:
-        """Tell an error in one line (a spec error draws its caret below); with ``-vv`` where it came from."""
+        """Write an error in one line (a spec error draws its caret below); with ``-vv`` its stack trace too."""
         trace = "".join(traceback.format_exception(error)) if self.level >= 2 else ""
         fields = {"exit_code": exit_code(error)} | ({"trace": trace} if trace and self.as_json else {})
         self._write("error", _text(error), fields)
@@ -100,7 +107,7 @@ class Messages:
             self._print(self.clean(trace.rstrip("\n")))
 
     def java(self, line: str) -> None:
-        """Pass on a line that Java has said."""
+        """Write a line of Java's output."""
         if self.as_json:
             self._write("java", shown(line), {})
         else:
@@ -118,7 +125,7 @@ class Messages:
             self._print(f"wincli: {text}" if kind == "summary" else f"wincli: {kind}: {text}")
 
     def _cleaned(self, value: Any) -> Any:
-        """Fields without secrets, and without halves of pairs, which no JSON can hold; JSON escapes the rest."""
+        """Return fields without secrets, and without lone surrogates, which JSON cannot hold; JSON escapes the rest."""
         if isinstance(value, dict):
             return {self._cleaned(key): self._cleaned(inner) for key, inner in value.items()}
         if isinstance(value, list | tuple):
@@ -127,12 +134,12 @@ class Messages:
 
     def _print(self, text: str) -> None:
         stream = self.stream or sys.stderr
-        if stream is not None:  # a process that has none has nobody who listens
+        if stream is not None:  # a process without stderr has no reader
             print(shown_lines(text), file=stream, flush=True)
 
 
 def _as_json(value: dict[str, Any]) -> str:
-    return json.dumps(value, default=str).replace("\x7f", "\\u007f")  # it leaves this one control character as it is
+    return json.dumps(value, default=str).replace("\x7f", "\\u007f")  # the one control character that dumps leaves
 
 
 def _text(error: BaseException) -> str:

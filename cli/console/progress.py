@@ -1,4 +1,4 @@
-"""Progress of the tasks: a bar on a terminal, plain lines elsewhere, nothing where nobody wants it."""
+"""Progress of the tasks: a bar on a terminal, plain lines elsewhere, nothing with ``--progress none``."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Show = Callable[[Progress], None]
 
 @contextmanager
 def show_progress(mode: str, messages: Messages) -> Iterator[Show]:
-    """Yield what to call with progress. ``mode``: ``auto`` (a bar if stderr is a terminal), ``plain`` or ``none``."""
+    """Yield a function that shows progress. ``mode``: ``auto`` (a bar if stderr is a terminal), ``plain``, ``none``."""
     if mode == "none" or messages.level < 0:
         yield _silent
     elif mode == "auto" and sys.stderr.isatty() and not messages.as_json:
@@ -34,7 +34,7 @@ def _silent(_: Progress) -> None:
 
 
 class _Lines:
-    """A line every few seconds, and only where something has changed: a job that is done sooner prints none."""
+    """Writes a line every few seconds, and only if something has changed: a short job writes none."""
 
     def __init__(self, messages: Messages) -> None:
         self._messages = messages
@@ -52,7 +52,7 @@ class _Lines:
             self._write(seen, _left(seen, self._had, now - self._began))
 
     def _write(self, seen: Progress, left: float | None) -> None:
-        """One line. The rows are those of the tasks that are done, taken as alike; so is the time left."""
+        """Write one line. Its rows and its time left assume that all tasks are of equal size."""
         rows = seen.rows * seen.done // seen.total if seen.rows and seen.total else None
         words = [f"{seen.label}: {seen.done} of {seen.total} tasks"]
         words += [] if rows is None else [f"about {rows:,} of {seen.rows:,} rows"]
@@ -69,13 +69,13 @@ class _Lines:
 
 
 def _left(seen: Progress, had: int, seconds: float) -> float | None:
-    """The seconds that are left if tasks take as long as those since then; None before one is done."""
+    """Estimate the seconds left from the tasks since ``had`` were done, ``seconds`` ago; None while there are none."""
     done = seen.done - had
     return seconds / done * (seen.total - seen.done) if done > 0 else None
 
 
 def _span(seconds: float) -> str:
-    """A time in two units at most: ``40 s``, ``3 min 20 s``, ``2 h 5 min``."""
+    """Return a time in two units at most: ``40 s``, ``3 min 20 s``, ``2 h 5 min``."""
     whole = max(1, round(seconds))
     if whole < 60:
         return f"{whole} s"

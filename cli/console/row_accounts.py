@@ -1,4 +1,4 @@
-"""The account of rows, of one unit and of many: every row that comes in is found again, over all runs together."""
+"""Row accounting, of one unit and of many: every row that comes in is counted once, over all runs together."""
 
 from __future__ import annotations
 
@@ -10,10 +10,16 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True)
 class RowAccount:
-    """``rows_in + carried = windowed + filtered + rejected + dropped_at_end + held`` of one stage.
+    """The row account of one stage: ``rows_in + carried = windowed + filtered + rejected + dropped_at_end + held``.
 
-    ``carried``: rows that the unit before held; ``held``: those that wait for the next. ``joined``: whether each of
-    several units carried what the one before it held.
+    ``rows_in``: rows that the stage read.
+    ``carried``: rows that the unit before held.
+    ``windowed``: rows in at least one window that came out.
+    ``filtered``: rows in no window.
+    ``rejected``: reason to rejected rows.
+    ``dropped_at_end``: rows of open windows that were dropped at the end.
+    ``held``: rows of open windows that wait for the next unit.
+    ``joined``: for several units, whether each carried as many rows as the unit before it held.
     """
 
     rows_in: int
@@ -33,7 +39,7 @@ class RowAccount:
 
 
 def account_of(counts: Mapping[str, Any]) -> RowAccount:
-    """Read the counts of a record or a manifest; results of wincli 0.2 and before carry nothing."""
+    """Read the account from the counts of a record or a manifest; wincli 0.2 and before wrote no ``carried``."""
     return RowAccount(
         counts["rows_in"],
         counts.get("carried", 0),
@@ -53,7 +59,7 @@ def sum_rejected(counts: Sequence[Mapping[str, int]]) -> dict[str, int]:
 
 
 def sum_consecutive(accounts: Sequence[RowAccount]) -> RowAccount:
-    """Sum the accounts of units that follow each other on one state, at least one: what passes between them cancels."""
+    """Sum accounts of consecutive units on one state, at least one: rows that pass from unit to unit cancel out."""
     return RowAccount(
         sum(each.rows_in for each in accounts),
         accounts[0].carried,
@@ -67,7 +73,7 @@ def sum_consecutive(accounts: Sequence[RowAccount]) -> RowAccount:
 
 
 def sum_independent(accounts: Sequence[RowAccount]) -> RowAccount:
-    """Sum the accounts of units that know nothing of each other."""
+    """Sum accounts of units that do not depend on each other."""
     return RowAccount(
         sum(each.rows_in for each in accounts),
         sum(each.carried for each in accounts),

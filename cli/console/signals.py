@@ -1,4 +1,4 @@
-"""Signals that stop a run: each ends it in order, with an exit code of its own."""
+"""Signals that stop a run: each ends it with an orderly clean-up and an exit code of its own."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ SIGNALS: dict[int, int] = {
     signal.SIGQUIT: QUIT,
     signal.SIGTERM: TERMINATED,
 }
-"""The exit code that each signal ends a run with."""
+"""Signal number to the exit code of a run that it ends."""
 
 
 def stop_on_signals() -> None:
-    """Let signals stop this process in order. Under ``nohup`` a hang-up is not heard."""
+    """Install the handlers that stop this process with a clean-up. Under ``nohup`` a hang-up stays ignored."""
     for number in SIGNALS:
         if number != signal.SIGHUP or signal.getsignal(number) != signal.SIG_IGN:
             signal.signal(number, _stop)
@@ -28,14 +28,14 @@ def stop_on_signals() -> None:
 
 
 def _stop(number: int, _: Any) -> NoReturn:
-    """Stop at once. A second signal while this one cleans up is not heard."""
+    """Raise `Stopped`. A second signal during the clean-up is ignored."""
     for each in SIGNALS:
         signal.signal(each, signal.SIG_IGN)
     raise Stopped(SIGNALS[number])
 
 
 def _stop_again(lost: Any) -> None:
-    """Send a signal once more that was lost: it came while C called back into Python, as numba's compiler does."""
+    """Send a lost signal again: its `Stopped` was raised where C calls back into Python, as numba's compiler does."""
     if not isinstance(lost.exc_value, Stopped):
         sys.__unraisablehook__(lost)
         return

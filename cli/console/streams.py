@@ -1,7 +1,7 @@
-"""Standard streams that hold whatever the other side does.
+"""Standard streams that survive a reader that goes away or a file that is closed.
 
-What stderr tells may get lost, a run may not: where nobody can be told, nobody is. What goes to stdout is data: a
-reader who closes a pipe has read what he wanted, which an exit code tells; anything else that loses data is an error.
+Messages on stderr may be lost, and the run goes on without them. Data on stdout may not: a reader that closes the pipe
+has read enough, and the command ends with an exit code for that; any other failure to write is an error.
 """
 
 from __future__ import annotations
@@ -15,21 +15,22 @@ from collections.abc import Callable
 
 from ...windowing.errors import OutputError
 
-_LOST = (errno.EPIPE, errno.ECONNRESET)  # the reader has gone
+_LOST = (errno.EPIPE, errno.ECONNRESET)  # the reader has closed its end
 
 
 class ReaderGoneError(Exception):
-    """Nobody reads stdout any more. Not an `OSError`, of which click makes an exit code of its own."""
+    """The reader of stdout has closed its end. It is no `OSError`, for click has an exit code of its own for those."""
 
 
 def guard_streams() -> None:
-    """Make sure that files 0, 1 and 2 are open, or the next file would be one of them, and guard stdout and stderr.
+    """Open the file descriptors 0, 1 and 2 where they are closed, and guard stdout and stderr.
 
-    To be called before any file is opened. Whoever reads or writes one that was closed gets an error, but for stderr.
+    Call this before any other file is opened, or that file would get one of these numbers. To read or write a stream
+    that was closed stays an error, but not for stderr.
     """
     for number, way in ((0, os.O_WRONLY), (1, os.O_RDONLY), (2, os.O_WRONLY)):
         if not _is_open(number):
-            os.open(os.devnull, way)  # takes the least number that is free
+            os.open(os.devnull, way)  # gets the least free number
             os.set_inheritable(number, True)
     sys.stdin = sys.stdin or os.fdopen(0, encoding="utf-8", closefd=False)
     sys.stdout = _guarded(1, sys.stdout, _lost_data)
@@ -56,7 +57,7 @@ def _lost_words(_: OSError) -> None:
 
 
 class _Guarded(io.RawIOBase):
-    """A file by its number. After the first write that fails, which ``lost`` is told of, nothing is written."""
+    """A raw file with a given descriptor. The first write that fails calls ``lost``; later writes do nothing."""
 
     def __init__(self, number: int, lost: Callable[[OSError], None]) -> None:
         super().__init__()
@@ -79,7 +80,7 @@ class _Guarded(io.RawIOBase):
         while view and not self._is_lost:
             try:
                 view = view[os.write(self._number, view) :]
-            except BlockingIOError:  # a pipe that another of its writers has made so
+            except BlockingIOError:  # another writer of the pipe has made it non-blocking
                 select.select([], [self._number], [])
             except OSError as error:
                 self._is_lost = True
@@ -88,7 +89,7 @@ class _Guarded(io.RawIOBase):
 
 
 def _guarded(number: int, was: io.TextIOBase | object, lost: Callable[[OSError], None]) -> io.TextIOWrapper:
-    """A text stream in the place of Python's own, in its encoding; a letter that this lacks is escaped."""
+    """Return a text stream in place of Python's own, in its encoding; letters that this lacks are escaped."""
     if isinstance(was, io.TextIOBase):
         was.flush()
     encoding = getattr(was, "encoding", None) or "utf-8"
