@@ -1,4 +1,4 @@
 """The job model and its defaults, units of time, and Spark's settings with their reasons.
 
-The way in is `job_builder`; `job.Job` is the value.
+The entry point is `job_builder.make_job`; `job.Job` is the value that it returns.
 """

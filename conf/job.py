@@ -1,7 +1,7 @@
-"""The model of a job: everything a run can be asked to do.
+"""The model of a job: every option of a run with its type and description.
 
-The descriptions are those that the JSON Schema of job files shows (`conf.job_files.schema`). What values may be is said
-in `conf.option_values`, how a job comes from flags and a job file in `conf.job_files.layers`.
+The JSON Schema of job files shows the descriptions (`conf.job_files.schema`). `conf.option_values` defines which values
+are valid, and `conf.job_files.layers` how flags and a job file become a job.
 """
 
 from __future__ import annotations
@@ -18,20 +18,20 @@ from .option_values import Calls, Names, Origin, Seconds, Settings, Size, StageN
 
 
 def _key(text: str, **more: Any) -> Any:
-    """A key that has its default in ``defaults.yaml``, or must be given."""
+    """Return a key that has its default in ``defaults.yaml``, or must be given."""
     return Field(description=text, **more)
 
 
 def _free(text: str, default: Any = None, **more: Any) -> Any:
-    """A key that nobody need give."""
+    """Return an optional key, whose default is in the model."""
     return Field(default, description=text, **more)
 
 
 class Stage(BaseModel):
-    """One window of a job, as asked for; option names with ``-`` as ``_``.
+    """One window of a job, as the user requested it; option names with ``-`` as ``_``.
 
-    ``name``: how messages and the state call it. ``output``: where its result is written; only stages before the last
-    have one, for the last one's is that of the job.
+    Each key has its own description. Only stages before the last have an ``output``: the last stage writes to that of
+    the job.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -66,8 +66,8 @@ class Stage(BaseModel):
 class Job(BaseModel):
     """One or more windows over one input, each over the result of the one before; option names with ``-`` as ``_``.
 
-    ``stages``: at least one. ``output``: of the last. ``start`` and ``end``: a half-open range of units; the input then
-    is a template with ``{date}``, or a folder of partitions.
+    Each key has its own description. There is at least one stage. ``start`` and ``end`` are a half-open range of units:
+    then the input is a template with ``{date}``, or a folder of partitions.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -108,18 +108,18 @@ PIPE = "-"
 """As input: stdin; as output: stdout."""
 
 STAGE_KEYS = tuple(Stage.model_fields)
-"""What is said of a window; the rest is said of a job."""
+"""Keys of one window; all others are keys of the whole job."""
 
 SINGLE_KEYS = tuple(key for key in STAGE_KEYS if key not in ("name", "output"))
-"""Keys of a single window, which stand at the top of a job file."""
+"""Keys of a window that a job file with a single window has at the top."""
 
 SHARED_KEYS = ("at_end", "output_format", "plain")
-"""Keys that may stand beside ``stages``: the end of all of them, and how the last one is written."""
+"""Keys of a window that are allowed beside ``stages``: the end of all stages, and the form of the last one's output."""
 
 
 @cache
 def defaults() -> dict[str, Any]:
-    """Return what every option is when nobody says anything."""
+    """Return the default of every option that has one."""
     text = resources.files(__package__).joinpath("defaults.yaml").read_text(encoding="utf-8")
     loaded: dict[str, Any] = yaml.safe_load(text)
     return loaded
@@ -127,14 +127,14 @@ def defaults() -> dict[str, Any]:
 
 @cache
 def default_stage() -> dict[str, Any]:
-    """Return a stage of which nobody says anything but its window, as plain JSON, without that window and its name."""
-    told = {key: value for key, value in defaults().items() if key in STAGE_KEYS}
-    stage = Stage.model_validate({**told, "name": "x", "window": "count(1)"})
+    """Return the defaults of a stage as plain JSON values, without ``name`` and ``window``, which have none."""
+    of_stage = {key: value for key, value in defaults().items() if key in STAGE_KEYS}
+    stage = Stage.model_validate({**of_stage, "name": "x", "window": "count(1)"})
     return stage.model_dump(mode="json", exclude={"name", "window"})
 
 
 def with_later_keys(job: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a job as an earlier version wrote it down, with the defaults of the keys that have come since."""
+    """Return a job that an earlier version recorded, with the defaults of the keys that are new since then."""
     default = {key: value for key, value in defaults().items() if key in Job.model_fields}
     stages = [{**default_stage(), **stage} for stage in job.get("stages") or ()]
     return {**default, **job, "stages": stages}

@@ -1,4 +1,4 @@
-"""A job made of flags and a job file: put together, checked, and all mistakes told at once."""
+"""Builds a job from flags and a job file: merges them, checks the result, and reports all problems at once."""
 
 from __future__ import annotations
 
@@ -25,46 +25,46 @@ _EXAMPLES = {
 
 
 def make_job(flags: Mapping[str, Any], file: JobFile | None, read_types: Callable[[str], object]) -> Job:
-    """Make the job from ``flags`` (None and empty ones were not given) and a job file.
+    """Build the job from ``flags`` (those that are None or empty were not given) and a job file.
 
-    ``read_types`` reads column types, or raises a `SpecError`. Raises `SpecError` or `ConfigError` with every mistake:
-    the line of the file or the flag, what is wrong, and what it may be.
+    ``read_types`` parses column types, or raises a `SpecError`. Raises `SpecError` or `ConfigError` with every problem:
+    the line of the file or the flag, what is wrong, and what would be right.
     """
     given = {name: value for name, value in flags.items() if value not in (None, [], {})}
-    said: dict[str, Any] = dict(file.values) if file else {}
-    options = layered(given, said)
+    in_file: dict[str, Any] = dict(file.values) if file else {}
+    options = layered(given, in_file)
     job, unfit = _validated(options)
-    found = [*_no_utf8(options), *_beside_stages(given, said), *unfit, *_types(options, read_types)]
-    found += check_together(options, said.get("stages", ()))
-    mistakes = list(file.problems) if file else []
-    for mistake in _with_lines(found, given, file):
-        if not _is_reported(mistake.at, mistakes):
-            mistakes.append(mistake)
-    if mistakes:
-        raise as_error(mistakes, file.path if file else None)
-    assert job is not None, "what is not valid is a mistake"
+    found = [*_no_utf8(options), *_beside_stages(given, in_file), *unfit, *_types(options, read_types)]
+    found += check_together(options, in_file.get("stages", ()))
+    problems = list(file.problems) if file else []
+    for problem in _with_lines(found, given, file):
+        if not _is_reported(problem.at, problems):
+            problems.append(problem)
+    if problems:
+        raise as_error(problems, file.path if file else None)
+    assert job is not None, "a job that is not valid has a problem"
     return job
 
 
 def pairs(texts: Iterable[str]) -> dict[str, str]:
-    """Read ``K=V`` pairs of ``--spark-conf``."""
+    """Return the ``K=V`` pairs of ``--spark-conf`` as a mapping. Raises `ConfigError` for a text without ``=``."""
     settings = {}
     for pair in texts:
         name, sign, value = pair.partition("=")
         if not sign or not name.strip():
-            told = re.split(r"[^\w.-]", pair, maxsplit=1)[0] + MASK if is_secret(pair) else pair
-            raise ConfigError(f"--spark-conf {told!r} is not K=V", "write --spark-conf spark.executor.memory=4g")
+            shown = re.split(r"[^\w.-]", pair, maxsplit=1)[0] + MASK if is_secret(pair) else pair
+            raise ConfigError(f"--spark-conf {shown!r} is not K=V", "write --spark-conf spark.executor.memory=4g")
         settings[name.strip()] = value.strip()
     return settings
 
 
 def _no_utf8(options: Mapping[str, Any]) -> Iterator[Problem]:
-    """Texts with bytes that are no UTF-8: no manifest can hold them."""
+    """Yield a problem for each text with bytes that are no UTF-8, which no manifest can hold."""
     for name, value in options.items():
         for at, text in _texts((name,), value):
-            if text != (told := printable(text)):
+            if text != (shown := printable(text)):
                 do = "rename it, or name the folder that it is in" if name == "input" else "write it in UTF-8"
-                yield Problem(at, None, ConfigError(f"{told} is no UTF-8", do))
+                yield Problem(at, None, ConfigError(f"{shown} is no UTF-8", do))
 
 
 def _texts(at: Location, value: Any) -> Iterator[tuple[Location, str]]:
@@ -86,8 +86,10 @@ def _validated(options: Mapping[str, Any]) -> tuple[Job | None, list[Problem]]:
 
 
 def _error(found: Mapping[str, Any]) -> tuple[WincliError, bool]:
-    """What is wrong with a value, and whether that goes behind its name."""
-    told = MASK if found["loc"][0] == "spark_conf" and is_secret(str(found["loc"][-1])) else short(repr(found["input"]))
+    """Return the error of a value, and whether its text follows the name of the option."""
+    shown = (
+        MASK if found["loc"][0] == "spark_conf" and is_secret(str(found["loc"][-1])) else short(repr(found["input"]))
+    )
     if found["type"] == "unfit":
         return found["ctx"]["error"], True
     if found["type"] == "literal_error":
@@ -97,7 +99,7 @@ def _error(found: Mapping[str, Any]) -> tuple[WincliError, bool]:
         return ConfigError(f"no {found['loc'][-1]} is given"), False
     if found["type"] == "too_short":
         return ConfigError("is empty", "name at least one"), True
-    return ConfigError(f"cannot be {told}", found["msg"][:1].lower() + found["msg"][1:]), True
+    return ConfigError(f"cannot be {shown}", found["msg"][:1].lower() + found["msg"][1:]), True
 
 
 def _types(options: Mapping[str, Any], read_types: Callable[[str], object]) -> Iterator[Problem]:
@@ -108,8 +110,8 @@ def _types(options: Mapping[str, Any], read_types: Callable[[str], object]) -> I
             yield Problem(("schema",), None, error)
 
 
-def _beside_stages(flags: Mapping[str, Any], said: Mapping[str, Any]) -> Iterator[Problem]:
-    for key in SINGLE_KEYS if "stages" in said else ():
+def _beside_stages(flags: Mapping[str, Any], in_file: Mapping[str, Any]) -> Iterator[Problem]:
+    for key in SINGLE_KEYS if "stages" in in_file else ():
         if key in flags and key not in SHARED_KEYS:
             do = f"leave it out (and WINCLI_{key.upper()}), or change the file"
             yield Problem((key,), None, ConfigError("is of a single window, and the job file has stages", do))
@@ -119,16 +121,16 @@ def _beside_stages(flags: Mapping[str, Any], said: Mapping[str, Any]) -> Iterato
 
 
 def _with_lines(found: Iterable[Problem], flags: Mapping[str, Any], file: JobFile | None) -> Iterator[Problem]:
-    """Say of each mistake which line of the file it is in, if no flag is to blame."""
-    for mistake in found:
-        at = _location_in_file(mistake.at, flags, file)
+    """Yield each problem with its line in the file, or without one if a flag caused it."""
+    for problem in found:
+        at = _location_in_file(problem.at, flags, file)
         key = at[2] if at[0] == "stages" and len(at) > 2 else at[0]
         line = file.line(at) if file and key not in flags else None
-        yield Problem(at, line, *_shown(mistake, at, is_flag=line is None))
+        yield Problem(at, line, *_shown(problem, at, is_flag=line is None))
 
 
 def _location_in_file(at: Location, flags: Mapping[str, Any], file: JobFile | None) -> Location:
-    """Where the user said it: at the top, if there are no stages or if they say nothing of it themselves."""
+    """Return where the user gave a value: at the top, if the file has no stages or if these do not set the key."""
     if at[0] != "stages" or len(at) < 3:
         return at
     lines = file.lines if file else {}
@@ -136,16 +138,16 @@ def _location_in_file(at: Location, flags: Mapping[str, Any], file: JobFile | No
     return at[2:] if "stages" not in (file.values if file else {}) or at[2] in flags or is_shared else at
 
 
-def _shown(mistake: Problem, at: Location, is_flag: bool) -> tuple[WincliError, bool]:
-    """Say how to give what is missing."""
+def _shown(problem: Problem, at: Location, is_flag: bool) -> tuple[WincliError, bool]:
+    """Return the error of a problem, with advice on how to give a missing value, and whether it is named."""
     key = str(at[-1])
-    if mistake.named or key not in _EXAMPLES or mistake.error.do:
-        return mistake.error, mistake.named
+    if problem.named or key not in _EXAMPLES or problem.error.do:
+        return problem.error, problem.named
     how = option(key) if is_flag else f"{key}:"
     where = f" in {location(at[:-1])}" if len(at) > 1 else ""
-    return ConfigError(f"{mistake.error.what}{where}", f"say {how} {_EXAMPLES[key].format(how)}"), False
+    return ConfigError(f"{problem.error.what}{where}", f"say {how} {_EXAMPLES[key].format(how)}"), False
 
 
-def _is_reported(at: Location, mistakes: Iterable[Problem]) -> bool:
-    """Whether a place, or what it stands in, has a mistake already: what else is wrong there comes of that."""
-    return any(each.at == at[: len(each.at)] for each in mistakes)
+def _is_reported(at: Location, problems: Iterable[Problem]) -> bool:
+    """Whether a location, or one that contains it, has a problem already, of which any other is a consequence."""
+    return any(each.at == at[: len(each.at)] for each in problems)

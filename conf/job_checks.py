@@ -1,4 +1,4 @@
-"""What keys of a job have to do with each other, as far as that needs no input."""
+"""Checks of keys of a job that depend on each other; none needs the input."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from .units import units
 Values = Mapping[str, Any]
 
 
-def check_together(job: Values, said: Sequence[Values]) -> Iterator[Problem]:
-    """Yield what does not go together in the values of a job, which need not be right by themselves.
+def check_together(job: Values, in_file: Sequence[Values]) -> Iterator[Problem]:
+    """Yield a problem for each combination of values that is not allowed. The values themselves may be invalid, too.
 
-    ``said``: of each stage, what the job file says in it. Lines are left to the caller.
+    ``in_file``: the keys of each stage in the job file. The problems have no line; the caller adds it.
     """
     for index, stage in enumerate(job["stages"]):
         yield from _stage(("stages", index), stage, job)
     yield from _names([stage.get("name") for stage in job["stages"]])
-    yield from _outputs(said)
+    yield from _outputs(in_file)
     yield from _range(job)
-    yield from _paths(job, said)
+    yield from _paths(job, in_file)
     if job.get("late") == "redo" and not job.get("state"):
         yield _problem(("late",), "redo runs again from a state, and there is none", "name a state, or say reject")
 
@@ -50,10 +50,10 @@ def _names(names: Sequence[Any]) -> Iterator[Problem]:
             yield _problem(at, f"{name!r} is the name of stages[{names.index(name)}], too", "name each stage apart")
 
 
-def _outputs(said: Sequence[Values]) -> Iterator[Problem]:
-    for index, stage in enumerate(said):
+def _outputs(in_file: Sequence[Values]) -> Iterator[Problem]:
+    for index, stage in enumerate(in_file):
         at = ("stages", index)
-        is_last = index == len(said) - 1
+        is_last = index == len(in_file) - 1
         if is_last and "output" in stage:
             what = "is that of the last stage, which is written to the output of the job"
             yield _problem((*at, "output"), what, "say it beside stages, or as OUT")
@@ -62,11 +62,11 @@ def _outputs(said: Sequence[Values]) -> Iterator[Problem]:
                 yield _problem((*at, key), "is of no use, for the stage is not written", "say its output, too")
 
 
-def _paths(job: Values, said: Sequence[Values]) -> Iterator[Problem]:
-    """What stands for stdin and stdout is of one run; what stands for a unit is of a range."""
+def _paths(job: Values, in_file: Sequence[Values]) -> Iterator[Problem]:
+    """Yield problems of paths: ``-`` needs a run without a state or range, and ``{date}`` needs a range."""
     given = job.get("input") or ()
     inputs = [given] if isinstance(given, str) else list(given)
-    outputs = [(("stages", index, "output"), stage.get("output")) for index, stage in enumerate(said)]
+    outputs = [(("stages", index, "output"), stage.get("output")) for index, stage in enumerate(in_file)]
     for at, path in [*((("input",), path) for path in inputs), (("output",), job.get("output")), *outputs]:
         if path and has_date(path) and not (job.get("start") or job.get("end")):
             what = f"{path} is a template for units of a range, and there is no range"

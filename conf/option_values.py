@@ -1,7 +1,7 @@
-"""What the values of options may be: texts read and checked, and how a job file may write them.
+"""Values of options: how texts are parsed and checked, and which types a job file may write.
 
-A job keeps texts as they were asked for. A value that does not read is a `WincliError` whose words go behind the name
-of the option: ``--lag`` + ``'soon' is no duration``.
+A job keeps texts as the user wrote them. An invalid value is a `WincliError` whose text follows the name of the option:
+``--lag`` + ``'soon' is no duration``.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 
 
 def names(value: Any) -> Any:
-    """Split ``a,b`` or ``["a", "b,c"]`` into column names; double quotes hold a comma together, doubled ones are one.
+    """Split ``a,b`` or ``["a", "b,c"]`` into column names; a name in double quotes may hold commas, and ``""`` for one.
 
     Raises `ConfigError` where a quote is not closed.
     """
@@ -46,7 +46,7 @@ def _names_of(text: str) -> Iterator[str]:
 
 
 def size(value: Any) -> int:
-    """Read ``64MiB``, ``1.5GiB`` or a number of bytes."""
+    """Parse ``64MiB``, ``1.5GiB`` or a number of bytes. Raises `ConfigError`."""
     found = re.fullmatch(r"\s*(\d{1,15}(?:\.\d{1,9})?)\s*([a-z]*)\s*", str(value).lower())
     if not found or found[2] not in _SIZES or not (got := int(float(found[1]) * _SIZES[found[2]])):
         raise ConfigError(f"{short(str(value))!r} is not a size", "write it as 64MiB, 1GiB or a number of bytes")
@@ -54,9 +54,9 @@ def size(value: Any) -> int:
 
 
 def origin_seconds(text: str) -> Fraction:
-    """Read the origin of the time grid: seconds or a duration, or an ISO date or time (UTC where it has no zone).
+    """Parse the origin of the time grid: seconds or a duration, or an ISO date or time (UTC where it has no zone).
 
-    Returns seconds since the clock's zero, which is the Unix epoch for timestamps.
+    Returns seconds since the clock's zero, which is the Unix epoch for timestamps. Raises `ConfigError`.
     """
     if not re.match(r"\d{4}-\d\d-\d\d", text):
         sign = -1 if text.startswith("-") else 1
@@ -90,7 +90,7 @@ def _texts(value: Any) -> Any:
 
 
 def checked_by(read: Callable[[Any], object]) -> Callable[[Any], Any]:
-    """Return a validator that lets a value pass as it is if ``read`` can read it, and else keeps its error."""
+    """Return a validator that leaves a value unchanged if ``read`` accepts it; the error of ``read`` is kept."""
 
     def check(value: Any) -> Any:
         converted_by(read)(value)
@@ -100,7 +100,7 @@ def checked_by(read: Callable[[Any], object]) -> Callable[[Any], Any]:
 
 
 def converted_by(read: Callable[[Any], Any]) -> Callable[[Any], Any]:
-    """Return a validator that gives what ``read`` gives, and else keeps its error."""
+    """Return a validator that converts a value with ``read``; the error of ``read`` is kept."""
 
     def convert(value: Any) -> Any:
         try:
@@ -112,7 +112,7 @@ def converted_by(read: Callable[[Any], Any]) -> Callable[[Any], Any]:
 
 
 def _json_type(*types: str) -> WithJsonSchema:
-    """How a job file writes a value: types of JSON Schema. What lists and mappings hold is text."""
+    """Return the JSON Schema types of a value in a job file. Items of lists and mappings are texts."""
     inner = {"array": {"items": {"type": "string"}}, "object": {"additionalProperties": {"type": "string"}}}
     more = {word: value for name in types for word, value in inner.get(name, {}).items()}
     return WithJsonSchema({"type": types[0] if len(types) == 1 else list(types), **more})

@@ -15,18 +15,16 @@ _DATE = re.compile(r"\{date(?::([^{}]+))?\}")
 
 
 _ALIKE_FOR = dt.timedelta(days=10227)  # 28 years, after which weekdays and dates come together again
-
-
 _PROBES = 10_000
 
 
 def has_date(path: str) -> bool:
-    """Whether a path is a template: ``{date}`` or ``{date:%Y/%m/%d}`` stand in it."""
+    """Whether a path is a template: it contains ``{date}`` or, for example, ``{date:%Y/%m/%d}``."""
     return _DATE.search(path) is not None
 
 
 def fill(path: str, unit: Unit) -> str:
-    """Put a unit into a template: its label, or its start in a layout of ``strftime``."""
+    """Fill a template with a unit: with its label, or with its start in a format of ``strftime``."""
     start = unit.start
     return _DATE.sub(lambda found: start.strftime(found[1]) if found[1] and start else unit.label, path)
 
@@ -44,33 +42,37 @@ def check_template(path: str, first: Unit, kind: Kind) -> None:
     for other in _others(first, kind):
         if fill(path, other) == there:
             what = f"{path} is {there} for {first.label} and for {other.label}"
-            raise ConfigError(what, "write {date}, or a layout that tells every " + kind)
+            raise ConfigError(what, "write {date}, or a layout that is different for every " + kind)
 
 
 def _others(first: Unit, kind: Kind) -> Iterator[Unit]:
-    """Units that a layout may fail to tell from the first: those that come next, and the one of 28 years on."""
+    """Yield units whose path may be that of the first: the next ones, and the one 28 years later."""
     alike = first.ordinal + _ALIKE_FOR // STEPS[kind]
     yield from (unit_at(ordinal, kind) for ordinal in range(first.ordinal + 1, min(alike, first.ordinal + _PROBES)))
     yield unit_at(alike, kind)
 
 
 def output_of(path: str, unit: Unit, name: str) -> str:
-    """Return where the output of a unit goes: the template, filled, else the folder ``NAME=LABEL`` below the path."""
+    """Return the output of a unit: the filled template, or else the folder ``NAME=LABEL`` below the path."""
     return fill(path, unit) if has_date(path) else f"{path.rstrip('/')}/{name}={unit.label}"
 
 
 @dataclass(frozen=True, slots=True)
 class Partitions:
-    """Folders ``NAME=VALUE`` of one name, as their names are written, by their decoded values."""
+    """The partition folders ``NAME=VALUE`` of one name.
+
+    ``name``: the NAME of all folders.
+    ``folders``: decoded value to the folder names as they are written; several can decode to one value.
+    """
 
     name: str
     folders: Mapping[str, tuple[str, ...]]
 
 
 def partitions(names: Sequence[str], kind: Kind, path: str) -> Partitions | None:
-    """Find, among the folders below ``path``, those that are partitions by units; None where there are none.
+    """Find the partitions by units among the folders below ``path``; None where there are none.
 
-    Raises `ConfigError` where folders of several names are, or where they are days and weeks were asked for.
+    Raises `ConfigError` where partition folders have several names, or where they are days and ``kind`` is week.
     """
     found: dict[str, dict[str, tuple[str, ...]]] = {}
     for folder in names:

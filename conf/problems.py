@@ -1,4 +1,4 @@
-"""What is wrong with a job, all of it at once: where it was said, and what to do."""
+"""Problems of a job: where each one is, what is wrong, what to do; and one error for all of them."""
 
 from __future__ import annotations
 
@@ -10,14 +10,17 @@ from ..windowing.errors import ConfigError, MistakesError, SpecError, WincliErro
 from .job import SINGLE_KEYS
 
 Location = tuple[str | int, ...]
-"""Where something is said in a job file: ``("stages", 1, "agg", 0)``."""
+"""A location in a job file: ``("stages", 1, "agg", 0)``."""
 
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """One mistake: ``line`` is that of the job file, or None for what a flag says.
+    """One problem of a job.
 
-    ``named``: the words of ``error`` go behind the name of what stands ``at``.
+    ``at``: its location.
+    ``line``: its line in the job file, from 1; None for a flag.
+    ``error``: what is wrong, and what to do.
+    ``named``: whether the text of ``error`` follows the name of the location.
     """
 
     at: Location
@@ -27,17 +30,17 @@ class Problem:
 
 
 def location(at: Location) -> str:
-    """Write a place as messages do: ``stages[1].agg[0]``."""
+    """Return a location as messages write it: ``stages[1].agg[0]``."""
     return "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in at).lstrip(".")
 
 
 def option(key: str) -> str:
-    """Return the flag that says what a job file says with ``key``."""
+    """Return the flag for a key of job files."""
     return "--" + key.replace("_", "-")
 
 
 def with_keys(advice: str, keys: Container[str]) -> str:
-    """Return an advice with keys of a job file in place of the flags that say the same: ``order_by:``."""
+    """Return an advice with keys of a job file in place of the flags for them: ``order_by:``."""
 
     def key(found: re.Match[str]) -> str:
         name = found[1].replace("-", "_")
@@ -46,29 +49,29 @@ def with_keys(advice: str, keys: Container[str]) -> str:
     return re.sub(r"--(?:no-)?([a-z][a-z-]*)", key, advice)
 
 
-def as_error(mistakes: Sequence[Problem], path: str | None) -> WincliError:
-    """Make one error of at least one mistake: those of the job file ``path`` by line, then those of flags."""
-    in_file = sorted((each for each in mistakes if each.line is not None), key=lambda each: each.line or 0)
-    errors = [_of_file(each, path) for each in in_file] + [_of_flag(each) for each in mistakes if each.line is None]
+def as_error(problems: Sequence[Problem], path: str | None) -> WincliError:
+    """Make one error of at least one problem: those of the job file ``path`` by line, then those of flags."""
+    in_file = sorted((each for each in problems if each.line is not None), key=lambda each: each.line or 0)
+    errors = [_of_file(each, path) for each in in_file] + [_of_flag(each) for each in problems if each.line is None]
     if len(errors) == 1:
         return errors[0]
     whose = path if len(in_file) == len(errors) else "the job"
     return MistakesError(f"{whose} has {len(errors)} mistakes", "mend them", errors)
 
 
-def _of_file(mistake: Problem, path: str | None) -> WincliError:
-    error = mistake.error
-    name = f"{path}:{mistake.line}: " + (location(mistake.at) if mistake.named else "")
+def _of_file(problem: Problem, path: str | None) -> WincliError:
+    error = problem.error
+    name = f"{path}:{problem.line}: " + (location(problem.at) if problem.named else "")
     do = error.do and with_keys(error.do, SINGLE_KEYS)
     if isinstance(error, SpecError):
         return SpecError(f"{name}: {error.what}", error.source, error.span, do)
-    return ConfigError(f"{name} {error.what}" if mistake.named else name + error.what, do)
+    return ConfigError(f"{name} {error.what}" if problem.named else name + error.what, do)
 
 
-def _of_flag(mistake: Problem) -> WincliError:
-    """A spec error draws its caret, which shows what was said, so it needs no name."""
-    error = mistake.error
-    if isinstance(error, SpecError) or not mistake.named:
+def _of_flag(problem: Problem) -> WincliError:
+    """Return the error of a flag. A spec error draws a caret below the text of the flag, so it needs no name."""
+    error = problem.error
+    if isinstance(error, SpecError) or not problem.named:
         return error
-    key = next(step for step in reversed(mistake.at) if isinstance(step, str))
+    key = next(step for step in reversed(problem.at) if isinstance(step, str))
     return ConfigError(f"{option(key)} {error.what}", error.do)

@@ -1,4 +1,4 @@
-"""A job as it is recorded and compared: without what is secret in it, but otherwise as run."""
+"""A job as manifests and unit records hold it: complete, but without its secrets."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from .job import Job
 
 
 def recorded(job: Job) -> dict[str, Any]:
-    """Return a job as plain JSON values for manifests and records."""
-    told = job.model_dump(mode="json", by_alias=True)
-    stages = [{**stage, "output": _path(stage["output"])} for stage in told["stages"]]
+    """Return a job as plain JSON values for manifests and records, with secrets masked."""
+    values = job.model_dump(mode="json", by_alias=True)
+    stages = [{**stage, "output": _path(stage["output"])} for stage in values["stages"]]
     return {
-        **told,
-        "input": [redacted_path(path) for path in told["input"]],
-        "output": redacted_path(told["output"]),
+        **values,
+        "input": [redacted_path(path) for path in values["input"]],
+        "output": redacted_path(values["output"]),
         "stages": stages,
-        "state": _path(told["state"]),
-        "master": redacted(told["master"]),
-        "spark_conf": redacted_settings(told["spark_conf"]),
+        "state": _path(values["state"]),
+        "master": redacted(values["master"]),
+        "spark_conf": redacted_settings(values["spark_conf"]),
     }
 
 
@@ -30,7 +30,7 @@ def paths_of(job: Job) -> tuple[str, ...]:
 
 
 def secrets_of(job: Job) -> tuple[str, ...]:
-    """Return what is secret in a job, to be masked in texts."""
+    """Return the secret texts of a job, to be masked in messages."""
     return secret_values(job.spark_conf, (*paths_of(job), job.master))
 
 

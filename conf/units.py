@@ -1,7 +1,7 @@
 """Units of a range: hours, days and weeks with their labels and ordinals.
 
-A unit is what one run adds to a state, or one output of a range. Times are local to the data: a label is compared with
-names of folders and files and says nothing of a zone.
+A unit is what one incremental run adds to a state and commits at once, or one output of a range. Times are local times
+of the data: labels are compared with names of folders and files, and no time zone is involved.
 """
 
 from __future__ import annotations
@@ -31,9 +31,12 @@ _EXAMPLES = {"hour": "2026-11-01T05", "day": "2026-11-01", "week": "2026-11-02, 
 
 @dataclass(frozen=True, slots=True)
 class Unit:
-    """One unit: ``[start, end)``, and None for both where it is a plain run.
+    """One unit.
 
-    ``ordinal``: hours, days or weeks since 1970-01-01, weeks from Monday 1969-12-29 on; of a plain run its place.
+    ``label``: its name in folders, records and messages, such as ``2026-11-01`` or ``run-000001``.
+    ``ordinal``: hours, days or weeks since 1970-01-01, weeks since Monday 1969-12-29; of a plain run its number from 0.
+    ``start``: its first instant, inclusive; None for a plain run.
+    ``end``: the first instant after it, exclusive; None for a plain run.
     """
 
     label: str
@@ -70,13 +73,13 @@ def unit_of(label: str, kind: Kind) -> Unit | None:
 
 
 def unit_of_plain_run(last: int | None) -> Unit:
-    """Return the unit of a plain run onto a state whose last ordinal is ``last``, None for a new state."""
+    """Return the unit of a plain run on a state whose last ordinal is ``last``; None for a new state."""
     ordinal = 0 if last is None else last + 1
     return Unit(f"run-{ordinal + 1:06d}", ordinal, None, None)
 
 
 def kind_of(label: str, ordinal: int) -> Kind | None:
-    """Return what kind of unit has this label and ordinal; None for a plain run."""
+    """Return the kind of the unit with this label and ordinal; None for a plain run."""
     if label.startswith("run-"):
         return None
     if "T" in label:
@@ -85,9 +88,9 @@ def kind_of(label: str, ordinal: int) -> Kind | None:
 
 
 def check_kind(records: Iterable[tuple[str, int]], kind: Kind | None) -> None:
-    """Raise `ConfigError` where a state holds units, as (label, ordinal), of another kind: their order would be lost.
+    """Raise `ConfigError` where a state has units of another kind: ordinals of different kinds have no common order.
 
-    ``kind``: that of the units to come; None for plain runs.
+    ``records``: label and ordinal of each unit of the state. ``kind``: that of the units to run; None for plain runs.
     """
     for label, ordinal in records:
         if (found := kind_of(label, ordinal)) != kind:

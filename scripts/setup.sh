@@ -1,5 +1,5 @@
-# Read by the other scripts, which stand at the root of the project: makes .venv with all that they need.
-# What it does is done once; it does it again when pyproject.toml has changed.
+# The other scripts read this file, in the root of the project. It makes .venv with all packages that they need, once,
+# and again when pyproject.toml has changed.
 
 PY=.venv/bin/python
 RECENT='import sys; sys.exit(sys.version_info < (3, 11))'
@@ -44,7 +44,7 @@ install_extras() {
 
 setup() {
     make_venv
-    # The root of the project is the folder of the package; here type checkers and editors find it by its name.
+    # The root of the project is the folder of the package; by this link type checkers and editors find it as wincli.
     mkdir -p .venv/src
     ln -sfn ../.. .venv/src/wincli
     sum=$(cksum <pyproject.toml)
@@ -53,7 +53,7 @@ setup() {
         install_extras test
         printf '%s\n' "$sum" >"$stamp"
     fi
-    # The very rule that wincli goes by: JAVA_HOME, PATH, then the runtime of the extra.
+    # This is the rule by which wincli itself finds Java: JAVA_HOME, PATH, then the runtime of the extra.
     if ! "$PY" -c "$JAVA" 2>/dev/null; then
         install_extras test,java
         "$PY" -c "$JAVA"

@@ -125,15 +125,13 @@ def _run_backfill(request: JobRequest, context: RunContext) -> Finish:
 
         def run_unit(unit: Unit, found: UnitInput, previous: str | None) -> UnitRecord:
             incremental = IncrementalRun(state, unit, previous, job.keep, late.inputs.pop(unit.label, None))
-            unit_request, former = unit_job(request, input_paths, unit, found), state.record(unit.label)
+            own_request, former = unit_job(request, input_paths, unit, found), state.record(unit.label)
             if former is not None and job.redo and unit.ordinal in in_range:
-                unit_request = replacing(unit_request)
+                own_request = replacing(own_request)
             elif former is not None:
-                unit_request = rerun_of_finished(
-                    unit_request, former, job_record, is_last(former) and is_newest(former)
-                )
+                own_request = rerun_of_finished(own_request, former, job_record, is_last(former) and is_newest(former))
             with _record_failure(state, unit, context):
-                run_job(unit_request, context, incremental)
+                run_job(own_request, context, incremental)
             assert incremental.record is not None
             _report_unit(incremental.record, context)
             return incremental.record
@@ -168,9 +166,9 @@ def _backfill_without_state(
     records = [result_record(unit, outputs_of(request, input_paths, unit), job_record) for unit in requested_units]
 
     def run_unit(unit: Unit, found: UnitInput, _: str | None) -> ResultRecord:
-        unit_request = unit_job(request, input_paths, unit, found)
+        own_request = unit_job(request, input_paths, unit, found)
         outputs = outputs_of(request, input_paths, unit)
-        run_job(replacing(unit_request) if may_replace(outputs, job_record) else unit_request, context)
+        run_job(replacing(own_request) if may_replace(outputs, job_record) else own_request, context)
         record = result_record(unit, outputs, job_record)
         assert record is not None
         _report_unit(record, context)

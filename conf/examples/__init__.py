@@ -1,1 +1,1 @@
-"""Operators to read, to run and to begin with (``docs/operators.md``)."""
+"""Example jobs and operators to read, to run and to start from (``docs/jobs.md``, ``docs/operators.md``)."""

@@ -1,9 +1,9 @@
-"""The latest price of each symbol, told only when it has moved by more than half a unit since it was last told.
+"""The latest price of each symbol, emitted only when it has moved by more than half a unit since it was last emitted.
 
-    wincli run --window "tumbling, time(1m)" --operator conf.examples.latest_moves:LatestMoves ticks/ moves/
+    wincli run --window "tumbling, time(1m)" --operator wincli.conf.examples.latest_moves:LatestMoves ticks/ moves/
 
-Once a minute, each symbol that came in that minute is looked at. One that hardly moved says nothing, however often its
-price came; and many small moves in one direction add up until they are told.
+Once a minute the operator looks at each symbol with a price in that minute. A symbol that hardly moved is not emitted,
+however many prices it has; many small moves in one direction add up until it is.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ class LatestMoves(Operator):
     more_than = 0.5
 
     def __init__(self) -> None:
-        self.told: dict[str, float] = {}  # what the reader of the result knows of each symbol
+        self.emitted: dict[str, float] = {}  # symbol to the price that the result last had for it
 
     def trigger(self, rows: Sequence[Row], pane: PaneInfo) -> Iterator[dict[str, Any]]:  # noqa: ARG002
-        """Tell the symbols of the pane that moved, in alphabetical order; ``moved`` is null at a symbol's first."""
+        """Emit the symbols of the pane that moved, in alphabetical order; ``moved`` is null for the first price."""
         latest = {row["symbol"]: row["price"] for row in rows if row["price"] is not None}
         for symbol, price in sorted(latest.items()):
-            before = self.told.get(symbol)
+            before = self.emitted.get(symbol)
             if before is None or abs(price - before) > self.more_than:
-                self.told[symbol] = price
+                self.emitted[symbol] = price
                 yield {"symbol": symbol, "price": price, "moved": None if before is None else price - before}

@@ -1,1 +1,1 @@
-"""Job files: YAML to a job with the line of every mistake, the layers of settings, and the JSON Schema."""
+"""Job files: YAML to the values of a job with lines of problems, the layers of settings, and the JSON Schema."""

@@ -1,7 +1,7 @@
 """Job files: YAML to the values of a job, each with its line.
 
-What a key may be is what the JSON Schema of job files says of it. Values keep the text that stands in the file:
-``start: 2026-11-01`` and ``lag: 1.50`` are texts to a job, whatever YAML takes them for.
+The types of a key are those in the JSON Schema of job files. Values keep their text in the file: ``start: 2026-11-01``
+and ``lag: 1.50`` are texts to a job, whatever types they have in YAML.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _TYPE_NAMES = {
     "boolean": "true or false",
 }
 _PATHS = ("input", "output", "state")
-_SYNONYMS = {  # what people write who think of other tools
+_SYNONYMS = {  # keys of other tools, and keys that people try first
     "aggregate": "agg", "aggregates": "agg", "aggregations": "agg", "columns": "schema", "types": "schema",
     "keys": "key", "partition_by": "key", "order": "order_by", "sort": "sort_by", "group": "group_by",
     "in": "input", "inputs": "input", "source": "input", "out": "output", "outputs": "output", "spec": "window",
@@ -41,9 +41,12 @@ _SYNONYMS = {  # what people write who think of other tools
 
 @dataclass(frozen=True, slots=True)
 class JobFile:
-    """What a job file says: ``values`` in the form of the file, ``lines`` from 1 by place, and what is wrong in it.
+    """The content of a job file.
 
-    A value that is wrong is left out, an item of a list is empty; its line is there all the same.
+    ``path``: the path of the file.
+    ``values``: key to value, in the form of the file. A wrong value is left out, a wrong item of a list is empty.
+    ``lines``: location to line, from 1; wrong values have their lines, too.
+    ``problems``: what is wrong in the file.
     """
 
     path: str
@@ -52,12 +55,12 @@ class JobFile:
     problems: list[Problem] = field(default_factory=list)
 
     def line(self, at: Location) -> int:
-        """Return the line of what stands at a place, or of what it stands in."""
+        """Return the line of a location, or of the nearest one that contains it and has a line."""
         return next((self.lines[at[:count]] for count in range(len(at), 0, -1) if at[:count] in self.lines), 1)
 
 
 def read_job_file(path: str) -> JobFile:
-    """Read a job file. Mistakes in keys and values are collected; `ConfigError` where there is no mapping to read."""
+    """Read a job file and collect the problems of keys and values. Raises `ConfigError` where it is no mapping."""
     root, file = read_root(path), JobFile(path)
     schema = file_schema()
     keys = schema["properties"]
@@ -94,7 +97,7 @@ def _unknown(key: str, at: Location, known: Mapping[str, Any]) -> ConfigError:
         return ConfigError(f"key {key!r}{where} is of the whole job", "say it beside stages")
     near = nearest(key, [*known, *_SYNONYMS])
     meant = _SYNONYMS.get(near, near) if near else None
-    do = f"did you mean {meant!r}?" if meant in known else "wincli schema tells all keys"
+    do = f"did you mean {meant!r}?" if meant in known else "wincli schema prints all keys"
     return ConfigError(f"unknown key {key!r}{where}", do)
 
 
@@ -119,7 +122,7 @@ def _stage(at: Location, node: yaml.Node, keys: Mapping[str, Any], file: JobFile
 
 
 def _check_beside(file: JobFile) -> None:
-    """With stages, what is said of one window is said in a stage."""
+    """Report keys of a single window beside ``stages``: they belong into a stage."""
     for key in SINGLE_KEYS if "stages" in file.values else ():
         if (key,) in file.lines and key not in SHARED_KEYS:
             file.values.pop(key, None)
@@ -131,7 +134,7 @@ def _check_beside(file: JobFile) -> None:
 
 
 def _put(values: dict[str, Any], at: Location, node: yaml.Node, schema: Mapping[str, Any], file: JobFile) -> None:
-    """Put the value of a key where it belongs if it is of a type that the key may have."""
+    """Put the value of a key into ``values`` if its type is allowed, else add a problem."""
     types = types_of(schema)
     value: Any = None
     if isinstance(node, yaml.ScalarNode):
@@ -157,13 +160,13 @@ def _item(at: Location, node: yaml.Node, types: tuple[str, ...], file: JobFile) 
 
 
 def _scalar(at: Location, node: yaml.ScalarNode, types: tuple[str, ...], file: JobFile) -> Any:
-    """Return text, a whole number or a boolean, or None after a mistake. A number stays text where texts may stand."""
+    """Return text, a whole number or a boolean, or None after a problem. A number stays text where text is allowed."""
     kind = kind_of(node)
     if kind == "null":
         _wrong(at, node, file, "has no value", "give it one, or leave it out")
     elif kind not in types and not (kind == "integer" and "number" in types):
-        told = describe(node, at[0] == "spark_conf")
-        _wrong(at, node, file, f"must be {_of(types)}, not {told}", _quotes(types))
+        found = describe(node, at[0] == "spark_conf")
+        _wrong(at, node, file, f"must be {_of(types)}, not {found}", _quotes(types))
     elif kind == "boolean":
         return yaml.SafeLoader.bool_values[node.value.lower()]
     elif kind == "string" or types != ("integer",):
@@ -178,7 +181,7 @@ def _scalar(at: Location, node: yaml.ScalarNode, types: tuple[str, ...], file: J
 
 
 def _text(at: Location, node: yaml.ScalarNode, file: JobFile) -> str | None:
-    """The text as it stands, of a path with what the home folder and variables are put in."""
+    """Return the text of a value; in a path, ``~`` and variables are expanded."""
     key = next(step for step in reversed(at) if isinstance(step, str))
     if key not in _PATHS:
         return text_of(node)
@@ -194,7 +197,7 @@ def _quotes(types: tuple[str, ...]) -> str | None:
 
 
 def _mapping(at: Location, node: yaml.MappingNode, types: tuple[str, ...], file: JobFile) -> Any:
-    """Aggregates and column types as the texts that flags give; settings of Spark as texts by name."""
+    """Return aggregates and column types in the form of flags, and settings of Spark as a mapping of texts."""
     known = {str(key.value): None for key, _ in node.value}
     items = list(_keys(node, at, known, file))
     if at[-1] == "agg":

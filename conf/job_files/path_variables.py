@@ -1,4 +1,4 @@
-"""Paths in job files: the home folder and variables of the environment, as a shell would put them in."""
+"""Paths in job files: ``~`` and environment variables are expanded as in a shell."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ _VARIABLE = re.compile(r"\$\$|\$\{([^}]*)\}")
 
 
 def expanded(path: str) -> str:
-    """Return a path with ``~`` at its beginning and each ``${NAME}`` put in; ``$$`` stands for ``$``.
+    """Return a path with ``~`` at its beginning and each ``${NAME}`` expanded; ``$$`` stands for ``$``.
 
-    Raises `ConfigError`, whose words go behind the name of a key, where a variable is not set.
+    Raises `ConfigError`, whose text follows the name of a key, where a variable is not set.
     """
     home = re.match(r"~[^/]*", path)
     if home:

@@ -1,7 +1,7 @@
-"""The form of a job file as JSON Schema (draft 2020-12): what editors check by, and what the reader of job files does.
+"""The JSON Schema of job files (draft 2020-12), by which editors and the parser of job files check them.
 
-It is the schema of the model, but for what only files have: the keys of a single window stand at the top, lists may
-be one text, and whoever leaves a key out gets its default.
+It is the schema of the model with three differences: the keys of a single window are at the top, a list may be one
+text, and a key that is left out has its default.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from ..job import SHARED_KEYS, SINGLE_KEYS, Job, Stage, defaults
 
 @cache
 def file_schema() -> dict[str, Any]:
-    """Return the schema of a whole file. Its lists and mappings are not to be changed."""
+    """Return the schema of a whole file. It is cached: do not change its lists and mappings."""
     job = _properties(Job.model_json_schema(by_alias=True))
     stage = _properties(Stage.model_json_schema())
     stages = {"type": "array", "description": job["stages"]["description"], "minItems": 1}
@@ -43,17 +43,17 @@ def file_schema() -> dict[str, Any]:
 
 
 def types_of(schema: Mapping[str, Any]) -> tuple[str, ...]:
-    """Return the types that a value may have."""
-    told = schema["type"]
-    return (told,) if isinstance(told, str) else tuple(told)
+    """Return the types that a schema allows."""
+    types = schema["type"]
+    return (types,) if isinstance(types, str) else tuple(types)
 
 
 def _properties(schema: Mapping[str, Any]) -> dict[str, Any]:
-    return {key: _property(key, told) for key, told in schema["properties"].items()}
+    return {key: _property(key, of_model) for key, of_model in schema["properties"].items()}
 
 
-def _property(key: str, told: Mapping[str, Any]) -> dict[str, Any]:
-    """The schema of one key: not null, since a key that is not meant is left out; with the real default."""
-    given: dict[str, Any] = next((each for each in told.get("anyOf", ()) if each.get("type") != "null"), {})
-    kept = {name: value for name, value in {**told, **given}.items() if name not in ("anyOf", "title", "default")}
+def _property(key: str, of_model: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the schema of one key: null is not allowed, for a key can be left out; with the default of the job."""
+    given: dict[str, Any] = next((each for each in of_model.get("anyOf", ()) if each.get("type") != "null"), {})
+    kept = {name: value for name, value in {**of_model, **given}.items() if name not in ("anyOf", "title", "default")}
     return {**kept, "default": defaults()[key]} if key in defaults() else kept

@@ -1,4 +1,4 @@
-"""A file of YAML as nodes, which know their lines and keep their texts; and what is told where it is none."""
+"""A YAML file as nodes, which have their lines and keep their texts; and the errors where it is no YAML."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _SCALAR_NAMES = {
 
 
 def read_root(path: str) -> yaml.MappingNode:
-    """Read the keys and values of a file. Raises `ConfigError` with the line where there are none."""
+    """Read the mapping of a file. Raises `ConfigError` with the line where it is none."""
     root = _parse(path, _text(path))
     _refuse_cut(path, root)
     if not isinstance(root, yaml.MappingNode):
@@ -35,18 +35,18 @@ def read_root(path: str) -> yaml.MappingNode:
 
 
 def kind_of(node: yaml.ScalarNode) -> str:
-    """Return what a scalar is, in words of JSON Schema; dates and times are texts. A tag of no such kind stays."""
+    """Return the JSON Schema type of a scalar; dates and times are texts. A tag without such a type is returned."""
     name = node.tag.removeprefix(_TAG)
     return _KINDS.get(name, name)
 
 
 def text_of(node: yaml.ScalarNode) -> str:
-    """Return the text as it stands in the file, in one line."""
+    """Return the text of a scalar as the file has it, in one line."""
     return str(node.value).rstrip("\n").replace("\n", " ") if "\n" in node.value else str(node.value)
 
 
 def describe(node: yaml.Node, is_secret: bool = False) -> str:
-    """Return words for what stands there, as in ``must be text, not ...``; a text that may be secret is not told."""
+    """Return a node in words, as in ``must be text, not ...``; a text that may be secret is masked."""
     if isinstance(node, yaml.SequenceNode):
         return "a list"
     if isinstance(node, yaml.MappingNode):
@@ -89,7 +89,7 @@ def _parse(path: str, text: str) -> yaml.Node:
 
 
 def _deepest(text: str) -> int:
-    """Return the line where nodes begin to be nested more deeply than any job file needs."""
+    """Return the line of the first node that is nested more deeply than any job file needs."""
     depth = 0
     for event in yaml.parse(text, Loader=yaml.SafeLoader):
         depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)

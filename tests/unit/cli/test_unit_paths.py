@@ -153,7 +153,7 @@ def test_a_template_over_a_partition_has_its_column() -> None:
 
 def test_templates_that_do_not_tell_days_apart_are_refused_wherever_they_stand() -> None:
     write("in/dt=2026-11-01/a.csv")
-    text = "{path} is {there} for 2026-11-01 and for 2026-11-02; write {{date}}, or a layout that tells every day"
+    text = "{path} is {there} for 2026-11-01 and for 2026-11-02; write {{date}}, or a layout that is different for every day"
     assert refused(ConfigError, "in/{date:%Y}") == text.format(path="in/{date:%Y}", there="in/2026")
     assert refused(ConfigError, "in", output="o-{date:%m}") == text.format(path="o-{date:%m}", there="o-11")
     assert refused(ConfigError, "in", first="s-{date:%m}") == text.format(path="s-{date:%m}", there="s-11")

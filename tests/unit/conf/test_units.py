@@ -200,7 +200,8 @@ def test_layouts_that_do_not(path: str, kind: Kind, other: str) -> None:
     first = units("2026-11-02", "2026-11-09", kind)[0]
     there = fill(path, first)
     assert refused(check_template, path, first, kind) == (
-        f"{path} is {there} for {first.label} and for {other}; write {{date}}, or a layout that tells every {kind}"
+        f"{path} is {there} for {first.label} and for {other}; "
+        f"write {{date}}, or a layout that is different for every {kind}"
     )
 
 
