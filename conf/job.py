@@ -46,16 +46,16 @@ class Stage(BaseModel):
         "What a pane gives: its aggregates, its rows, or the rows that entered or left."
     )
     sort_by: Names = _free("Sort the rows of each pane, where panes give rows: columns, each with desc if need be.", ())
-    partial: bool = _key("Sliding windows come out before they are full, too.")
+    partial: bool = _key("Emit sliding windows before they are full, too.")
     at_end: Literal["flush", "drop", "hold"] = _key(
-        "What becomes of windows still open at the end; hold keeps them in the state. Default with a state: hold."
+        "What to do with windows that are open at the end; hold keeps them in the state. Default with a state: hold."
     )
     empty: Literal["skip", "mark", "row"] = _key("What a time or calendar window without rows gives.")
     origin: Origin = _key("Where the grid of time windows begins: a time, a duration or seconds.")
-    event_time: str | None = _free("The column that timeInterval goes by. Default: the only time column.")
+    event_time: str | None = _free("The time column of timeInterval. Default: the only one.")
     lag: Seconds = _key("How far the watermark stays behind the latest event.")
     min_gap: Seconds = _key("The least rise of the watermark that takes effect.")
-    emit_evicted: bool = _key("Windows of evicted keys come out, too (tumbling).")
+    emit_evicted: bool = _key("Emit windows of evicted keys, too (tumbling).")
     operator: str | None = _free("An operator of your own, module:Class, in place of aggregates.")
     marks: str = _key("Where punct() gets its marks: auto, files, none, or a boolean column.")
     output: str | None = _free("The folder where this stage is written, too. Not for the last stage.")
@@ -77,11 +77,13 @@ class Job(BaseModel):
     )
     output: str = _key("The folder to write, whole or not at all; {date} stands for the unit of a range; - is stdout.")
     stages: tuple[Stage, ...] = _key("Windows, each over the result of the one before.")
-    input_format: Literal["auto", "parquet", "csv", "jsonl"] = _key("Format of the input; auto goes by file names.")
+    input_format: Literal["auto", "parquet", "csv", "jsonl"] = _key(
+        "Format of the input; auto takes it from file names."
+    )
     column_types: Types | None = _free("Types of text columns; as a mapping: column to type.", alias="schema")
     multiline: bool = _key("CSV: quoted fields may hold line ends; a file is one split.")
     delimiter: str = _key("CSV: the character between fields.", min_length=1, max_length=1)
-    file_order: Literal["name", "mtime"] = _key("What arrival goes by between files.")
+    file_order: Literal["name", "mtime"] = _key("How arrival orders the files.")
     skip_unreadable: bool = _key("Pass over dead links, FIFOs, sockets, devices and what may not be read.")
     mode: Literal["error", "overwrite"] = _key("What to do if the output holds a result.")
     max_rejects: int | None = _free("Fail if more rows than this are rejected. Default: no limit.", ge=0)
@@ -93,7 +95,7 @@ class Job(BaseModel):
     )
     start: str | None = _free("The first day (hour, week) of a range.")
     end: str | None = _free("The day (hour, week) after the last of a range.")
-    unit: Literal["hour", "day", "week"] = _key("What a range is run and committed by.")
+    unit: Literal["hour", "day", "week"] = _key("What a backfill runs and commits at once.")
     redo: bool = _key("Run units again that are done.")
     exit_code_noop: int = _key("The exit code of a run that had nothing to do.", ge=0, le=255)
     split_size: Size = _key("How much a task reads at a time.")

@@ -91,7 +91,7 @@ Agg = Annotated[
 ]
 GroupBy = Annotated[
     list[str] | None,
-    _option(_WINDOW, "--group-by", "One line per group of these columns in a pane.", "COL,..", complete="columns"),
+    _option(_WINDOW, "--group-by", "One row for each group of these columns in a pane.", "COL,..", complete="columns"),
 ]
 Emit = Annotated[
     str | None,
@@ -116,13 +116,13 @@ SortBy = Annotated[
 Operator = Annotated[
     str | None, _option(_WINDOW, "--operator", "An operator of your own, in place of aggregates.", "MODULE:CLASS")
 ]
-Partial = Annotated[bool | None, _switch(_WINDOW, "--partial", "Sliding windows come out before they are full, too.")]
+Partial = Annotated[bool | None, _switch(_WINDOW, "--partial", "Emit sliding windows before they are full, too.")]
 AtEnd = Annotated[
     str | None,
     _option(
         _WINDOW,
         "--at-end",
-        "What becomes of windows still open at the end; hold keeps them in the state. Default: flush, and hold "
+        "What to do with windows that are open at the end; hold keeps them in the state. Default: flush, and hold "
         "with --state.",
         "flush|hold|drop",
     ),
@@ -137,7 +137,7 @@ Origin = Annotated[
 EventTime = Annotated[
     str | None,
     _option(
-        _WINDOW, "--event-time", "What timeInterval goes by. Default: the only time column.", "COL", complete="columns"
+        _WINDOW, "--event-time", "The time column of timeInterval. Default: the only one.", "COL", complete="columns"
     ),
 ]
 Lag = Annotated[
@@ -149,7 +149,7 @@ MinGap = Annotated[
     _option(_WINDOW, "--min-gap", "The least rise of the watermark that takes effect. Default: 0.", "DURATION"),
 ]
 EmitEvicted = Annotated[
-    bool | None, _switch(_WINDOW, "--emit-evicted", "Windows of evicted keys come out, too (tumbling).")
+    bool | None, _switch(_WINDOW, "--emit-evicted", "Emit windows of evicted keys, too (tumbling).")
 ]
 Marks = Annotated[
     str | None,
@@ -175,7 +175,7 @@ Multiline = Annotated[
 ]
 Delimiter = Annotated[str | None, _option(_INPUT, "--delimiter", "CSV: between fields. Default: a comma.", "CHAR")]
 FileOrder = Annotated[
-    str | None, _option(_INPUT, "--file-order", "What arrival goes by between files. Default: name.", "name|mtime")
+    str | None, _option(_INPUT, "--file-order", "How arrival orders the files. Default: name.", "name|mtime")
 ]
 SkipUnreadable = Annotated[
     bool | None,
@@ -217,7 +217,7 @@ Late = Annotated[
 Start = Annotated[str | None, _option(_RUNS, "--start", "The first unit of a range of days.", "DATE")]
 End = Annotated[str | None, _option(_RUNS, "--end", "The unit after the last of the range.", "DATE")]
 Unit = Annotated[
-    str | None, _option(_RUNS, "--unit", "What a range is run and committed by. Default: day.", "hour|day|week")
+    str | None, _option(_RUNS, "--unit", "What a backfill runs and commits at once. Default: day.", "hour|day|week")
 ]
 Redo = Annotated[bool | None, _switch(_RUNS, "--redo", "Run units of the range again that are done.")]
 ExitCodeNoop = Annotated[

@@ -193,7 +193,7 @@ def _unit_input_rows(
 
 
 def _open_unit_input(late: LateBackfill, label: str) -> tuple[int, FileSource]:
-    """Open the input of a finished unit; return it behind the ordinal of the unit."""
+    """Open the input of a finished unit; return the ordinal of the unit, and the input."""
     record = late.state.record(label)
     assert record is not None
     request, files = late.job_of(record)

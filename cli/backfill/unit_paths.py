@@ -71,7 +71,7 @@ def _partitions(path: str, kind: Kind, skip_unreadable: bool) -> Partitions | No
         raise ConfigError(f"{path} is partitioned by days, and the range is of hours", f"say {example}, or --unit day")
     if found is None:
         what = f"{path} has no {{date}}, and holds no folders of {kind}s such as dt=2026-11-02"
-        raise ConfigError(what, f"write {{date}} where the {kind} stands in the path")
+        raise ConfigError(what, f"write {{date}} in place of the {kind} in the path")
     return found
 
 

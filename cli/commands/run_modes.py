@@ -250,7 +250,7 @@ def _report_unit(record: UnitRecord | ResultRecord, context: RunContext) -> None
 
 @contextmanager
 def _record_failure(state: State, unit: Unit, context: RunContext) -> Iterator[None]:
-    """Record in the state why a unit failed, for ``wincli status``; the error goes on."""
+    """Record in the state why a unit failed, for ``wincli status``, and raise the error again."""
     try:
         yield
     except WincliError as error:

@@ -110,7 +110,7 @@ def _different(
 def new_end(was: Mapping[str, Any], now: Mapping[str, Any]) -> tuple[str, str, bool] | None:
     """Compare the ``at_end`` of two jobs with the same stages.
 
-    Returns the old values, the new values, and whether the change only lets out windows that the stages hold; None
+    Returns the old values, the new values, and whether the change only flushes windows that the stages hold; None
     where nothing changes.
     """
     pairs = [

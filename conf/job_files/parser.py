@@ -82,7 +82,7 @@ def _keys(
     for key_node, node in root.value:
         key, line = str(key_node.value), key_node.start_mark.line + 1
         if key in seen:
-            error = ConfigError(f"key {key!r} stands in line {seen[key]}, too", "say it once")
+            error = ConfigError(f"key {key!r} is in line {seen[key]}, too", "write it once")
             file.problems.append(Problem((*at, key), line, error, named=False))
         elif key not in known:
             file.problems.append(Problem((*at, key), line, _unknown(key, at, known), named=False))

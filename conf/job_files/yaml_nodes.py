@@ -109,7 +109,7 @@ def _refuse_cut(path: str, root: yaml.Node) -> None:
         below = [each for item in node.value for each in (item if isinstance(item, tuple) else (item,))]
         for one, after in pairwise(below) if node.flow_style else ():
             if _is_open(one) and isinstance(after, yaml.ScalarNode):
-                what = f"{path}:{one.start_mark.line + 1}: the comma behind {one.value} ends the value"
+                what = f"{path}:{one.start_mark.line + 1}: the comma after {one.value} ends the value"
                 whole = f"{one.value}, {after.value}"
                 raise ConfigError(what, f"put the whole of it in quotes: {_in_quotes(whole)}")
         nodes.extend(below)

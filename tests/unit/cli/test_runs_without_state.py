@@ -98,7 +98,7 @@ def test_ranges_that_cannot_be(tmp_path: Path) -> None:
     write(tmp_path / "in", a__csv="id\n1\n")
     assert error(tmp_path, 2, *COUNTS, "in", "out", *span(1, 2)) == (
         "in has no {date}, and holds no folders of days such as dt=2026-11-02; "
-        "write {date} where the day stands in the path"
+        "write {date} in place of the day in the path"
     )
     assert error(tmp_path, 3, *COUNTS, "inn/{date}.csv", "out", *span(1, 2)) == (
         "there is no file or folder inn; did you mean in?"

@@ -115,7 +115,7 @@ def test_inputs_that_have_no_units() -> None:
     write("in/x.csv", "in/n=1/x.csv")
     assert refused(ConfigError, "in") == (
         "in has no {date}, and holds no folders of days such as dt=2026-11-02; "
-        "write {date} where the day stands in the path"
+        "write {date} in place of the day in the path"
     )
     assert refused(InputError, "none") == "there is no file or folder none; check the path"
     assert refused(InputError, "in/x.csv") == "in/x.csv is a file; name a folder"
@@ -153,7 +153,8 @@ def test_a_template_over_a_partition_has_its_column() -> None:
 
 def test_templates_that_do_not_tell_days_apart_are_refused_wherever_they_stand() -> None:
     write("in/dt=2026-11-01/a.csv")
-    text = "{path} is {there} for 2026-11-01 and for 2026-11-02; write {{date}}, or a layout that is different for every day"
+    do = "write {{date}}, or a layout that is different for every day"
+    text = "{path} is {there} for 2026-11-01 and for 2026-11-02; " + do
     assert refused(ConfigError, "in/{date:%Y}") == text.format(path="in/{date:%Y}", there="in/2026")
     assert refused(ConfigError, "in", output="o-{date:%m}") == text.format(path="o-{date:%m}", there="o-11")
     assert refused(ConfigError, "in", first="s-{date:%m}") == text.format(path="s-{date:%m}", there="s-11")

@@ -180,10 +180,10 @@ MISTAKES = {
         STAGES + "key: user",
         "j.yaml:5: key 'key' is of a single window, and there are stages; say it in a stage",
     ),
-    "a key twice": (ONE + "input: on", "j.yaml:4: key 'input' stands in line 1, too; say it once"),
+    "a key twice": (ONE + "input: on", "j.yaml:4: key 'input' is in line 1, too; write it once"),
     "an aggregate twice": (
         ONE + "agg:\n  n: count()\n  n: sum(x)",
-        "j.yaml:6: key 'n' stands in line 5, too; say it once",
+        "j.yaml:6: key 'n' is in line 5, too; write it once",
     ),
     "a number for a text": (
         ONE + "key: 7",
@@ -370,7 +370,7 @@ def test_all_mistakes_are_told_at_once_by_line_and_flags_below() -> None:
         "write it as 10, 1.5s or 5m\n"
         "  j.yaml:7: no window is given in stages[1]; say window: SPEC, for example window: 'delta(ts, 60)'\n"
         "  j.yaml:8: key 'window' is of a single window, and there are stages; say it in a stage\n"
-        "  j.yaml:9: key 'keep' stands in line 2, too; say it once\n"
+        "  j.yaml:9: key 'keep' is in line 2, too; write it once\n"
         "  j.yaml:10: mode cannot be 'append'; known: error, overwrite\n"
         "  --progress cannot be 'loud'; known: auto, plain, none"
     )

@@ -120,7 +120,7 @@ def test_a_filter_that_is_no_option_is_told_what_to_do(tmp_path: Path) -> None:
 )
 def test_a_comma_that_cuts_a_call_is_told_with_the_quotes_it_needs(text: str, line: int, whole: str) -> None:
     told = mistake(HEAD + text)
-    assert told.startswith(f"j.yaml:{line}: the comma behind ")
+    assert told.startswith(f"j.yaml:{line}: the comma after ")
     assert "put the whole of it in quotes" in told
     assert whole in told
 
