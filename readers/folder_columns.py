@@ -1,4 +1,4 @@
-"""Columns that folder names carry: ``dt=2026-11-01/kind=a%20b/`` gives every row below them ``dt`` and ``kind``."""
+"""Partition columns from folder names (Hive style): below ``dt=2026-11-01/kind=a%20b/`` each row has ``dt``, ``kind``."""
 
 from __future__ import annotations
 
@@ -16,10 +16,11 @@ from .values.casts import convert
 def folder_columns(
     files: Sequence[tuple[str, Mapping[str, str | None]]], given: Mapping[str, ColumnType]
 ) -> dict[str, pa.Array]:
-    """Return, by column, its value for each of the ``(file, folder values)``; a file without the folder has null.
+    """Return one array for each column, with one value for each file; null where a file has no such folder.
 
-    A column is int64 if all its values are whole numbers, date32 if all are ISO dates, else string, unless
-    ``given`` says otherwise. Raises `InputError` naming the file whose value is not of the given type.
+    ``files``: pairs of a file's path and the values of its folders. ``given``: types by column, which win over
+    inference. An inferred column is int64 if all values are whole numbers, date32 if all are ISO dates, else string.
+    Raises `InputError` naming the file whose value is not of the given type.
     """
     names = list(dict.fromkeys(name for _, values in files for name in values))
     return {name: _typed(name, files, given.get(name)) for name in names}

@@ -1,7 +1,7 @@
-"""Shares of several inputs as one: rows of a later input beside those of an earlier one, each kept by its order values.
+"""Merge ranges of several inputs into one source: late rows of a later input beside the rows of an earlier one.
 
-A share is a half-open range of places in the order, so shares of one input that follow each other hold each of its
-rows once. Rows keep the positions that they have in their own input, moved by what is between the two.
+A `SourceRange` is a half-open range of order values, so adjacent ranges of one input hold each of its rows exactly
+once. Rows keep the arrival positions of their own input, plus a constant shift for each range.
 """
 
 from __future__ import annotations
@@ -25,10 +25,13 @@ from .source import FileSource
 
 @dataclass(frozen=True, slots=True)
 class SourceRange:
-    """The rows of ``source`` from the order values ``after`` on and before those of ``before``.
+    """The rows of one source whose order values are in ``[after, before)``.
 
-    Both are one row of order columns, or None for no bound. Without ``before`` rows that have no place in the order and
-    those that cannot be read belong to the share, else they do not. ``shift`` is added to all positions.
+    ``source``: the input that holds the rows.
+    ``shift``: the number that is added to all arrival positions.
+    ``after``: the inclusive lower bound, one row of order columns; None for no bound.
+    ``before``: the exclusive upper bound, one row of order columns; None for no bound. Rows without a place in the order
+        and rejects belong to the range only where it has no upper bound.
     """
 
     source: FileSource
@@ -39,9 +42,14 @@ class SourceRange:
 
 @dataclass(frozen=True, slots=True)
 class MergedSource:
-    """Implements `windowing.ports.Source` over shares; made by `join`.
+    """A `windowing.ports.Source` over several `SourceRange`; `merge` makes it.
 
-    Splits say how many rows stand in the files; `read` returns those of the share.
+    ``schema``: the unified columns of all ranges.
+    ``files``: the files of all ranges, range after range.
+    ``splits``: the splits of all ranges. ``rows`` of a split counts all rows in the file; `read` returns only those of
+        the range.
+    ``ranges``: the ranges, in the order of their shifts.
+    ``stream``: always None: a merged source is never read as a result stream.
     """
 
     schema: pa.Schema
@@ -53,89 +61,104 @@ class MergedSource:
     @property
     def columnar(self) -> bool:
         """Whether a few columns of a split can be read without going through all of its bytes."""
-        return all(share.source.columnar for share in self.ranges)
+        return all(source_range.source.columnar for source_range in self.ranges)
 
     def read(self, split: Split, columns: Sequence[str], dictionary: Sequence[str] = ()) -> Batch:
-        """Read ``columns`` of the rows of one split that are of its share, as `FileSource.read` does."""
-        share, own = self._origin(split)
-        bounds = [bound for bound in (share.after, share.before) if bound is not None]
+        """Read ``columns`` of the rows of one split that are in its range, as `FileSource.read` does.
+
+        The batch counts the rows of the split that are outside the range.
+        """
+        source_range, own = self._origin(split)
+        bounds = [bound for bound in (source_range.after, source_range.before) if bound is not None]
         if not bounds:
-            return share.source.read(own, columns, dictionary)
+            return source_range.source.read(own, columns, dictionary)
         order = bounds[0].column_names
-        batch = share.source.read(own, list(dict.fromkeys([*columns, *order])), dictionary)
-        kept = _in_range(share, batch.rows.select(order))
+        batch = source_range.source.read(own, list(dict.fromkeys([*columns, *order])), dictionary)
+        kept = _in_range(source_range, batch.rows.select(order))
         rows = batch.rows.select(list(columns)).filter(pa.array(kept))
         elsewhere = len(kept) - rows.num_rows
-        if share.before is None or batch.rejects is None:
+        if source_range.before is None or batch.rejects is None:
             return Batch(rows, batch.pos[kept], batch.rejects, elsewhere)
         return Batch(rows, batch.pos[kept], None, elsewhere + batch.rejects.num_rows)
 
     @property
     def skipped(self) -> tuple[str, ...]:
-        """What was passed over since it cannot be read, and why."""
-        return tuple(dict.fromkeys(text for share in self.ranges for text in share.source.skipped))
+        """The unreadable paths that were skipped, each with its reason."""
+        return tuple(dict.fromkeys(text for source_range in self.ranges for text in source_range.source.skipped))
 
     def check_unchanged(self) -> None:
-        """Raise `InputError` naming a file that is not what it was when it was listed."""
-        for share in self.ranges:
-            share.source.check_unchanged()
+        """Raise `InputError` naming a file that has changed since it was listed."""
+        for source_range in self.ranges:
+            source_range.source.check_unchanged()
 
     def parts_of(self, split: Split) -> Sequence[Split]:
         """Return the smallest splits that a split can be read in."""
         return [split]
 
     def explain_type(self, column: str) -> str | None:
-        """Say which value made a column text, or None."""
-        told = (share.source.explain_type(column) for share in self.ranges)
-        return next((text for text in told if text is not None), None)
+        """Say which value made the type of a column string; None where no value did."""
+        explanations = (source_range.source.explain_type(column) for source_range in self.ranges)
+        return next((text for text in explanations if text is not None), None)
 
     def line_numbers(self, split: Split, pos: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-        """1-based line (text formats) or row (Parquet) in its file of the given arrival positions of a split."""
-        share, own = self._origin(split)
-        return share.source.line_numbers(own, pos)
+        """Return where rows of a split are in their file: 1-based lines (text formats) or rows (Parquet).
+
+        ``pos``: arrival positions, int64 (N,). The result has the same shape.
+        """
+        source_range, own = self._origin(split)
+        return source_range.source.line_numbers(own, pos)
 
     def _origin(self, split: Split) -> tuple[SourceRange, Split]:
-        """The share that a split is of, and the split as that knows it, its positions as here."""
-        firsts = [0, *accumulate(len(share.source.files) for share in self.ranges[:-1])]
+        """Return the range that a split belongs to, and the split with the file index of that range's source.
+
+        Arrival positions stay those of the merged source.
+        """
+        firsts = [0, *accumulate(len(source_range.source.files) for source_range in self.ranges[:-1])]
         which = bisect_right(firsts, split.file) - 1
         return self.ranges[which], replace(split, file=split.file - firsts[which])
 
 
-def merge(shares: Sequence[SourceRange]) -> MergedSource:
-    """Put shares behind one another; their shifts ascend.
+def merge(ranges: Sequence[SourceRange]) -> MergedSource:
+    """Concatenate ranges, whose shifts must ascend, into one source.
 
-    Raises `InputError` where a column is of different types that no type holds together.
+    Raises `InputError` where a column has types that no common type can hold.
     """
-    named = [(share.source.files[0].path, share.source.schema) for share in shares]
+    named = [(source_range.source.files[0].path, source_range.source.schema) for source_range in ranges]
     schema = unify(named, {})
     splits: list[Split] = []
     first = 0
-    for share in shares:
-        for split in share.source.splits:
-            moved = replace(split, index=len(splits), file=split.file + first, base=split.base + share.shift)
+    for source_range in ranges:
+        for split in source_range.source.splits:
+            moved = replace(split, index=len(splits), file=split.file + first, base=split.base + source_range.shift)
             splits.append(moved)
-        first += len(share.source.files)
-    typed = tuple(replace(share, source=replace(share.source, schema=schema)) for share in shares)
-    return MergedSource(schema, tuple(file for share in typed for file in share.source.files), tuple(splits), typed)
+        first += len(source_range.source.files)
+    typed = tuple(replace(source_range, source=replace(source_range.source, schema=schema)) for source_range in ranges)
+    return MergedSource(
+        schema, tuple(file for source_range in typed for file in source_range.source.files), tuple(splits), typed
+    )
 
 
 def count_before(source: FileSource, bounds: Sequence[pa.Table], split: Split) -> list[int]:
-    """Count the rows of a split that sort before each of ascending ``bounds``, one row of order columns each."""
+    """Count the rows of a split that sort before each bound.
+
+    ``bounds``: ascending, one row of order columns each.
+    """
     rows = one_batch(source.read(split, bounds[0].column_names).rows)
     counts = []
+    # From the largest bound down: the rows before a bound contain the rows before each smaller one.
     for bound in reversed(bounds):
         rows = rows.filter(pa.array(sorts_before(rows, bound)))
         counts.append(rows.num_rows)
     return counts[::-1]
 
 
-def _in_range(share: SourceRange, order: pa.Table) -> Mask:
+def _in_range(source_range: SourceRange, order: pa.Table) -> Mask:
     rows = one_batch(pa.table([_plain(column) for column in order.columns], names=order.column_names))
     kept: Mask = np.ones(rows.num_rows, np.bool_)
-    if share.after is not None:
-        kept &= ~sorts_before(rows, share.after)
-    if share.before is not None:
-        kept &= sorts_before(rows, share.before)
+    if source_range.after is not None:
+        kept &= ~sorts_before(rows, source_range.after)
+    if source_range.before is not None:
+        kept &= sorts_before(rows, source_range.before)
     return kept
 
 

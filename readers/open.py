@@ -1,4 +1,4 @@
-"""The way in: paths and options to a `Source` that knows its files, its schema and its splits."""
+"""The entry point of `readers`: turn paths and options into a `Source` with files, a schema and splits."""
 
 from __future__ import annotations
 
@@ -36,19 +36,19 @@ _FORMATS: dict[str, Format] = {
     ".ndjson": "jsonl",
     ".json": "jsonl",
 }
-_SCANNED_HERE = 4 << 20  # bytes that are gone through sooner than any task has started
+_SCANNED_HERE = 4 << 20  # bytes: this process scans so little text faster than a task starts
 _TORN = ("a quoted field runs over the end of the line", "--multiline reads such files")
 _UNCLOSED = ("a quoted field begins here and never ends", "close the quote")
 
 
 def open_source(paths: Sequence[str], options: ReadOptions, each: Each) -> FileSource:
-    """List, type and split an input.
+    """List the files of an input, find the types of its columns and divide it into splits.
 
-    ``each(function, items)`` runs a picklable function over picklable items, wherever it likes, and returns the
-    results in order: text files are gone through once by it, to count rows and to find types. Parquet and small
-    inputs need none.
-    Raises `InputError` where an input is missing, cannot be read or does not fit together, `ConfigError` where
-    the options do not fit the input.
+    ``each(function, items)`` maps a picklable function over picklable items, in any process, and returns the results
+    in order. Large text inputs are scanned with it once, to count rows and to infer types. Parquet and small inputs do
+    not need it.
+    Raises `InputError` where an input is missing, cannot be read or has files that do not fit together, `ConfigError`
+    where the options do not fit the input.
     """
     _check(options)
     listing = list_files(paths, options.bases, skip_unreadable=options.skip_unreadable)
@@ -67,9 +67,10 @@ def open_source(paths: Sequence[str], options: ReadOptions, each: Each) -> FileS
 
 
 def open_result(folder: Located, parts: Sequence[Part], stream: StreamInfo, split_bytes: int) -> FileSource:
-    """Open Parquet parts that have just been written as the stream they are, as `open_source` opens a result.
+    """Open the Parquet parts that a stage has just written, as the input stream of the next stage.
 
-    ``folder``: where the parts are, and how messages and rejects call that. Raises `InputError` as `open_source` does.
+    ``folder``: the folder of the parts, and its name in messages and rejects.
+    Raises `InputError` as `open_source` does.
     """
     names = [(part, PurePosixPath(part.name).name) for part in parts]
     found = [
@@ -89,18 +90,18 @@ def open_result(folder: Located, parts: Sequence[Part], stream: StreamInfo, spli
 
 
 def _check_rows(files: Files, plan: TextPlan) -> None:
-    """Raise `DamagedError` where a part of a result has other rows than its manifest says."""
+    """Raise `DamagedError` where the row count of a part differs from the manifest of its result."""
     found = [0] * len(files.files)
     for split in plan.splits:
         found[split.file] += split.rows
     for file, rows in zip(files.files, found, strict=True):
-        if (told := files.rows.get(file.place.path, rows)) != rows:
-            what = f"rows of {file.place.shown}: {rows:,}, and the manifest of that result says {told:,}"
+        if (recorded := files.rows.get(file.place.path, rows)) != rows:
+            what = f"rows of {file.place.shown}: {rows:,}, and the manifest of that result says {recorded:,}"
             raise DamagedError(what, "write the result again")
 
 
 def _with_stdin(files: Files, stdin: str | None) -> Files:
-    """The same files; the one that stdin was written to is called that."""
+    """Return the files; where they hold what came on stdin, messages and results call the file ``stdin``."""
     if stdin is None:
         return files
     named = [replace(file, place=replace(file.place, shown="stdin"), below="stdin") for file in files.files]
@@ -116,7 +117,10 @@ def _check(options: ReadOptions) -> None:
 
 
 def _format(files: Sequence[ListedFile], options: ReadOptions) -> Format:
-    """Return the one format of all files. Raises `InputError` naming a file, or two, that leave it open."""
+    """Return the common format of all files.
+
+    Raises `InputError` naming a file of unknown format, or two files of different formats.
+    """
     if options.format in get_args(Format):
         return options.format  # type: ignore[return-value]
     first: dict[Format, ListedFile] = {}
@@ -125,7 +129,7 @@ def _format(files: Sequence[ListedFile], options: ReadOptions) -> Format:
         if form is None:
             known = f"; {next(iter(first.values())).place.shown} is {next(iter(first))}" if first else ""
             raise InputError(
-                f"the name of {file.place.shown} tells no format{known}",
+                f"the name of {file.place.shown} gives no format{known}",
                 "say which with --input-format csv, jsonl or parquet",
             )
         first.setdefault(form, file)
@@ -169,7 +173,7 @@ def _plan_text(
         reader = CsvReader(options.delimiter, options.multiline, frozenset(given))
     ranges = cut_files(files, options.split_bytes, reader.as_stream)
     is_small = sum(file.size for file in files) <= _SCANNED_HERE
-    scanned = [reader.scan(piece) for piece in ranges] if is_small else each(reader.scan, ranges)
+    scanned = [reader.scan(byte_range) for byte_range in ranges] if is_small else each(reader.scan, ranges)
     typed = {name: kind.type for name, kind in given.items()}
     return reader, plan_text(files, scanned, typed, _UNCLOSED if options.multiline else _TORN)
 
@@ -181,10 +185,10 @@ def _source(
     constants = _constants(files, given)
     folders = pa.schema([(name, column.type) for name, column in constants.items()])
     own = [(file.place.shown, layout) for file, layout in zip(found, plan.schemas, strict=True)]
-    told = pa.schema([(name, kind.type) for name, kind in given.items() if name in files.types])
-    own.append((found[0].place.shown, told))  # a result without rows has types too, also where its format has none
+    declared = pa.schema([(name, kind.type) for name, kind in given.items() if name in files.types])
+    own.append((found[0].place.shown, declared))  # gives an empty result its types, also in CSV and JSON Lines
     fixed = {name: kind.type for name, kind in given.items()}
-    fixed |= {column.name: column.type for column in folders}  # what a folder says wins over its files
+    fixed |= {column.name: column.type for column in folders}  # a folder's value wins over a column of its files
     schema = unify([*own, (found[0].place.shown, folders)], fixed)
     if not schema.names:
         raise InputError(f"{_all_of(found)} no column", "is the input empty, or of another format?")
@@ -204,7 +208,7 @@ def _source(
 
 
 def _constants(files: Files, given: Mapping[str, ColumnType]) -> dict[str, pa.Array]:
-    """Return, by column, the value that each file has from its folders, or from the result it is of."""
+    """Return, by column, one value for each file: from its folder names, or the ordinal of its result folder."""
     columns = folder_columns([(f.place.shown, folder_values(f.below)) for f in files.files], given)
     if files.ordinals is not None:
         columns[STREAM_COLUMN] = pa.array(files.ordinals, pa.int64())
@@ -217,7 +221,7 @@ def _all_of(found: Sequence[ListedFile]) -> str:
 
 
 def _check_counts(found: Sequence[ListedFile], layouts: Sequence[pa.Schema], given: Mapping[str, ColumnType]) -> None:
-    """Raise `ConfigError` where whole numbers are to be times, and nobody says what they count."""
+    """Raise `ConfigError` where an integer column is declared as a time without the unit of its numbers."""
     for name, kind in given.items():
         if kind.format is not None or not (pa.types.is_timestamp(kind.type) or pa.types.is_date(kind.type)):
             continue

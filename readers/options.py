@@ -1,6 +1,6 @@
-"""What a user may say about an input: format, types, dialect, order of files.
+"""The options of an input (format, types, CSV dialect, order of files) and the parser of ``--schema``.
 
-Light: importing it loads neither pyarrow nor numpy.
+Importing this module is cheap: it loads neither pyarrow nor numpy.
 """
 
 from __future__ import annotations
@@ -47,14 +47,17 @@ _REMEDIES = {
 class ReadOptions:
     """How to read an input.
 
-    ``schema``: column names and types as `parse_schema` gives them; a type given there is never inferred.
-    ``multiline``: CSV fields may hold line ends inside quotes, which makes a file one split.
-    ``delimiter``: one ASCII character; files named ``.tsv`` use a tab unless it says otherwise.
-    ``split_bytes``: how large a split should be, in bytes.
-    ``bases``: folders from which on folders ``NAME=VALUE`` are columns, though a path given lies deeper in them.
-    ``skip_unreadable``: pass over what is no file (links that lead nowhere, FIFOs, sockets, devices), and what may not
-    be read.
-    ``stdin``: the file that holds what came on stdin, which is what messages and results call it.
+    ``format``: the file format; ``auto`` takes it from the file names.
+    ``schema``: pairs of column name and canonical type, as `parse_schema` returns them. Types of these columns are never
+        inferred.
+    ``multiline``: whether quoted CSV fields may hold line ends. Each file is then one split.
+    ``delimiter``: one ASCII character. Files named ``.tsv`` use a tab unless this differs from the default.
+    ``file_order``: the arrival order of files: by path, or by modification time and then path.
+    ``split_bytes``: the target size of a split, in bytes.
+    ``bases``: folders below which names ``NAME=VALUE`` give columns, even where an input path begins deeper.
+    ``skip_unreadable``: whether to skip paths that are no files (broken links, FIFOs, sockets, devices) and files
+        without read permission.
+    ``stdin``: the path of the file that holds standard input; messages and results call that file ``stdin``.
     """
 
     format: Literal["auto", "parquet", "csv", "jsonl"] = "auto"
@@ -70,7 +73,13 @@ class ReadOptions:
 
 @dataclass(frozen=True, slots=True)
 class _Entry:
-    """One ``name:type`` of a schema text; the type begins at offset ``at``."""
+    """One ``name:type`` of a schema text.
+
+    ``name``: the column name, without quotes.
+    ``type``: the type as the user wrote it, without blanks around it.
+    ``at``: the offset in the text at which the type begins.
+    ``next``: the offset behind the type: of the comma after it, or the end of the text.
+    """
 
     name: str
     type: str
@@ -79,9 +88,9 @@ class _Entry:
 
 
 def parse_schema(text: str) -> SchemaTypes:
-    """Parse ``"ts:timestamp(%d/%m/%y %H:%M), amount:decimal(10,2)"`` to names and canonical types.
+    """Parse a schema such as ``"ts:timestamp(%d/%m/%y %H:%M), amount:decimal(10,2)"`` to names and canonical types.
 
-    Names with ``:`` or ``,`` in them are put in double quotes. Raises `SpecError` with the place at fault.
+    The user puts names that contain ``:`` or ``,`` in double quotes. Raises `SpecError` with the span of the error.
     """
     found: dict[str, str] = {}
     at = 0
@@ -112,7 +121,7 @@ def _entry(text: str, start: int) -> _Entry:
 
 
 def _type_end(text: str, at: int) -> int:
-    """Return where the type that begins at ``at`` ends: before its comma, which may not stand inside ``( )``."""
+    """Return the offset behind the type that begins at ``at``: its comma outside ``( )``, or the end of the text."""
     comma, paren = text.find(",", at), text.find("(", at)
     if paren < 0 or 0 <= comma < paren:
         return len(text) if comma < 0 else comma

@@ -1,4 +1,4 @@
-"""The input as a whole: every file in the shape of one schema, split by split."""
+"""The input as one source: reads a split of any file in the columns and types of one common schema."""
 
 from __future__ import annotations
 
@@ -27,12 +27,19 @@ _NUMBER_OR_TIME = (
 
 @dataclass(frozen=True, slots=True)
 class FileSource:
-    """Implements `windowing.ports.Source` over files of one format.
+    """A `windowing.ports.Source` over files of one format.
 
-    ``places`` and ``layouts``: by file, where it is and which columns it has. ``constants``: by file, the columns
-    whose value its folder gives. ``formats``: the layouts of columns given as text in a format of their own.
-    ``text_at``: by column that is text because of its values, the split that made it so. ``skipped``: what was passed
-    over since it cannot be read, and why.
+    ``schema``: the columns of the input, with one type each.
+    ``files``: the files in arrival order, as the manifest lists them.
+    ``splits``: the splits of all files, in arrival order.
+    ``stream``: how a result of wincli is read back as a stream; None for other inputs.
+    ``reader``: the reader of the file format.
+    ``places``: where each file is, by file index.
+    ``layouts``: the names of the columns of each file, by file index.
+    ``constants``: the columns whose value comes from the folder of a file, by file index.
+    ``formats``: the timestamp format of columns that are declared with one, by column.
+    ``text_at``: the index of the split whose values made the type of a column string, by column.
+    ``skipped``: the unreadable paths that were skipped, each with its reason.
     """
 
     schema: pa.Schema
@@ -53,24 +60,25 @@ class FileSource:
         return isinstance(self.reader, ParquetReader)
 
     def read(self, split: Split, columns: Sequence[str], dictionary: Sequence[str] = ()) -> Batch:
-        """Read only ``columns`` of one split; those of text also in ``dictionary`` come dictionary encoded (int32).
+        """Read ``columns`` of one split, and its rejects.
 
-        Where a columnar format stores them plain, for hardly a value repeats, they come so.
-        Raises `InputError` naming the file where it cannot be read, and for a column that is not there.
+        Text columns that are also in ``dictionary`` are dictionary encoded with int32 codes. A columnar format that
+        stores such a column plain, because few values repeat, leaves it plain.
+        Raises `InputError` naming the file where it cannot be read, and for an unknown column.
         """
         self._check(columns)
         constants, layout = self.constants[split.file], self.layouts[split.file]
         want = {name: self._type(name) for name in columns if name in layout and name not in constants}
         encoded = [name for name in dictionary if name in columns and _is_text(self.schema.field(name).type)]
-        portion = self.reader.read(self.places[split.file], split, ReadRequest(layout, want, tuple(encoded)))
-        table = self._shaped(portion, columns, constants, encoded)
-        rejects = rejects_table(self.files[split.file].path, portion.rejects)
-        pos = portion.offsets
-        pos += split.base  # in place: the array is new, and nobody else's
+        found = self.reader.read(self.places[split.file], split, ReadRequest(layout, want, tuple(encoded)))
+        table = self._shaped(found, columns, constants, encoded)
+        rejects = rejects_table(self.files[split.file].path, found.rejects)
+        pos = found.offsets
+        pos += split.base  # in place: nothing else refers to this new array
         return Batch(table, pos, rejects)
 
     def check_unchanged(self) -> None:
-        """Raise `InputError` naming a file that is not what it was when it was listed."""
+        """Raise `InputError` naming a file that has changed since it was listed."""
         check_all(self.places)
 
     def parts_of(self, split: Split) -> Sequence[Split]:
@@ -80,13 +88,16 @@ class FileSource:
         return self.reader.row_groups(self.places[split.file], split) or [split]
 
     def line_numbers(self, split: Split, pos: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-        """1-based line (text formats) or row (Parquet) in its file of the given arrival positions of a split."""
+        """Return where rows of a split are in their file: 1-based lines (text formats) or rows (Parquet).
+
+        ``pos``: arrival positions, int64 (N,). The result has the same shape.
+        """
         offsets, back = np.unique(np.asarray(pos, np.int64) - split.base, return_inverse=True)
         lines = self.reader.lines(self.places[split.file], split, offsets)
         return lines[back]
 
     def explain_type(self, column: str) -> str | None:
-        """Say which value made a column text, as ``in/x.csv has '-' at line 17``, or None where none did."""
+        """Say which value made the type of a column string, as ``in/x.csv has '-' at line 17``; None if no value did."""
         if column not in self.text_at:
             return None
         split = self.splits[self.text_at[column]]
@@ -111,20 +122,20 @@ class FileSource:
         return ColumnType(self.schema.field(name).type, self.formats.get(name))
 
     def _shaped(
-        self, portion: SplitRows, columns: Sequence[str], constants: Mapping[str, Any], encoded: Sequence[str]
+        self, found: SplitRows, columns: Sequence[str], constants: Mapping[str, Any], encoded: Sequence[str]
     ) -> pa.Table:
-        """Return the columns in order, with what the file itself has not: constants, and nulls."""
-        rows = len(portion.offsets)
+        """Return the columns in the given order; columns that the file lacks are constants of its folder, or null."""
+        rows = len(found.offsets)
         shaped = []
         for name in columns:
             kind = self.schema.field(name).type
             if name in constants:
                 column = pa.chunked_array([pa.repeat(pa.scalar(constants[name], kind), rows)])
-            elif name in portion.table.column_names:
-                column = portion.table[name]
+            elif name in found.table.column_names:
+                column = found.table[name]
             else:
                 column = pa.chunked_array([pa.nulls(rows, kind)])
-            knows = self.columnar and name in portion.table.column_names  # such a format says itself what repeats
+            knows = self.columnar and name in found.table.column_names  # the reader has already decided on a dictionary
             is_left = name not in encoded or (knows and not pa.types.is_dictionary(column.type))
             shaped.append(column if is_left else _encoded(column, kind))
         return pa.table(shaped, names=list(columns))
@@ -135,7 +146,7 @@ def _is_text(kind: pa.DataType) -> bool:
 
 
 def _encoded(column: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray:
-    """Return a column of text dictionary encoded, all chunks over one dictionary."""
+    """Return a text column dictionary encoded, with one dictionary for all of its Arrow chunks."""
     wanted = pa.dictionary(pa.int32(), kind)
     if not pa.types.is_dictionary(column.type):
         column = column.dictionary_encode()

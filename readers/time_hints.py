@@ -1,6 +1,6 @@
-"""Which columns of an input look like times though nobody has said so, and the ``--schema`` that reads each.
+"""Suggest a ``--schema`` for columns that look like times but have another type.
 
-Asked only where a run ends with an error anyway: some rows of one split are read for it.
+Callers use this module only where a run is about to fail: it reads rows of one split.
 """
 
 from __future__ import annotations
@@ -23,19 +23,23 @@ from .schema.types import Mask, column_type
 from .values.casts import convert
 
 _SAMPLED = 1000
-_ENOUGH = 0.5  # of the values have to read: the others may be what made a column text
-_FIRST, _LAST = 631_152_000, 4_102_444_800  # seconds since 1970 that are taken for an instant: of 1990 to 2099
+_ENOUGH = 0.5  # the fraction of values that must parse: the others may be the reason why a column is text
+_FIRST, _LAST = 631_152_000, 4_102_444_800  # seconds since 1970 that count as an instant: from 1990 to 2099
 _YEARS = 1900, 2100
-_NAMED = 2  # columns that one message names
+_NAMED = 2  # the most columns that one message names
 _TIMELIKE = re.compile(r"time|date|stamp|^ts$|^at$|_at$|_ts$|when", re.IGNORECASE)
 _NUMBER = re.compile(r"\d{9,19}(?:\.(\d{1,9}))?")
 
 
 @dataclass(frozen=True, slots=True)
 class Guess:
-    """What a column looks like: a ``value`` of it, and the ``types`` that read it, one for each order of its parts.
+    """A column that looks like a time, and the types that can read it.
 
-    ``lacks``: ``date`` for times of day alone, ``year`` for times without; no type reads those.
+    ``column``: the name of the column.
+    ``value``: one value of the column, as an example.
+    ``types``: the schema types that read it, one for each possible order of day and month.
+    ``lacks``: ``date`` for a time of day alone, ``year`` for a time without a year, else empty. No type reads a column
+        that lacks one.
     """
 
     column: str
@@ -45,23 +49,23 @@ class Guess:
 
     @property
     def is_date(self) -> bool:
-        """Whether it has no time of day."""
+        """Whether the column has dates without a time of day."""
         return all(text.startswith("date") for text in self.types) and not self.lacks
 
 
 def advise(source: Source, column: str | None, declared: SchemaTypes) -> str | None:
-    """Say how ``column``, or whichever one looks like a time, is read as one, None where none looks so.
+    """Say how to read ``column`` as a time, or any column if it is None; return None where no column looks like one.
 
-    ``declared``: the types that are given already; they are repeated, so that what is said can be pasted.
+    ``declared``: the types that the user has given already. The suggestion repeats them, so that it can be pasted.
     """
     names = [name for name in source.schema.names if name not in dict(declared)]
     guesses = sorted(_guesses(source, names), key=_rank)
-    asked = [guess for guess in guesses if column in (None, guess.column)]
+    candidates = [guess for guess in guesses if column in (None, guess.column)]
     date = next((guess for guess in guesses if guess.is_date), None)
-    whole = [guess for guess in asked if not guess.lacks]
+    whole = [guess for guess in candidates if not guess.lacks]
     words = ["; or ".join(_reading(guess, declared) for guess in whole[:_NAMED])] if whole else []
-    if not whole or whole[0] is date:  # a time of day that belongs to the date, or all that there is
-        words += [_lacking(guess, date) for guess in asked if guess.lacks][:1]
+    if not whole or whole[0] is date:  # a time of day may belong to that date
+        words += [_lacking(guess, date) for guess in candidates if guess.lacks][:1]
     return "; ".join(words) or None
 
 
@@ -83,7 +87,7 @@ def _lacking(guess: Guess, date: Guess | None) -> str:
 
 
 def _pasted(types: SchemaTypes) -> str:
-    """Return a schema text as a shell takes it."""
+    """Return a schema text quoted for a shell."""
     text = ", ".join(f"{_name(name)}:{kind}" for name, kind in types)
     return shlex.quote(text) if re.search(r'["$`\\!]', text) else f'"{text}"'
 
@@ -96,11 +100,11 @@ def _name(name: str) -> str:
 
 def _guesses(source: Source, names: Sequence[str]) -> Iterator[Guess]:
     kinds = (pa.types.is_string, pa.types.is_integer, pa.types.is_floating, pa.types.is_decimal, pa.types.is_date)
-    asked = [name for name in names if any(matches(source.schema.field(name).type) for matches in kinds)]
-    if not (asked and source.splits):
+    candidates = [name for name in names if any(matches(source.schema.field(name).type) for matches in kinds)]
+    if not (candidates and source.splits):
         return
-    rows = source.read(source.parts_of(source.splits[0])[0], asked).rows
-    for name in asked:
+    rows = source.read(source.parts_of(source.splits[0])[0], candidates).rows
+    for name in candidates:
         texts = _sampled(rows[name])
         guess = _guess(name, texts) if len(texts) else None
         if guess is not None:
@@ -108,13 +112,13 @@ def _guesses(source: Source, names: Sequence[str]) -> Iterator[Guess]:
 
 
 def _sampled(column: pa.ChunkedArray) -> pa.StringArray:
-    """Return some values of a column as texts, evenly spaced, without nulls and empty ones."""
+    """Return evenly spaced values of a column as texts, without nulls and empty texts."""
     known = column.drop_null()
     at = np.unique(np.linspace(0, len(known) - 1, min(_SAMPLED, len(known))).astype(np.int64))
     texts = known.take(pa.array(at)).cast(pa.string()).combine_chunks()
     try:
         texts.validate(full=True)
-    except pa.ArrowInvalid:  # no text, so no time
+    except pa.ArrowInvalid:  # bytes that are not UTF-8 are no time
         return texts[:0]
     return texts.filter(pc.not_equal(pc.utf8_trim_whitespace(texts), ""))
 
@@ -134,7 +138,7 @@ def _guess(name: str, texts: pa.StringArray) -> Guess | None:
 
 
 def _is_sayable(layout: str) -> bool:
-    """Whether a schema text with a layout reads back: what looks like the end of a type must not stand inside."""
+    """Whether a schema text with this layout parses: the layout must not contain what looks like the end of a type."""
     try:
         return parse_schema(f"x:timestamp({layout}), y:int")[0] == ("x", f"timestamp({layout})")
     except SpecError:
@@ -146,7 +150,7 @@ def _some(texts: pa.StringArray) -> list[str]:
 
 
 def _types(layout: str) -> tuple[str, ...]:
-    """Return the schema types that a layout may be of, the coarsest first; with a zone where it names one."""
+    """Return the schema types that a layout can have, the coarsest first; with a zone where the layout names one."""
     if not re.search("%[HI]", layout):
         return (f"date({layout})",)
     if re.search(" (?:UTC|GMT)", layout):
@@ -155,10 +159,11 @@ def _types(layout: str) -> tuple[str, ...]:
 
 
 def _readable(texts: pa.StringArray, each: Sequence[Sequence[str]]) -> tuple[int, tuple[str, ...]] | None:
-    """Return the first text that reads and the types that read the most texts, None where these are few.
+    """Return the index of the first text that parses, and the types that parse the most texts.
 
-    Of ``each`` some types, coarse to fine, the coarsest is taken that reads as many as the others. A type without a
-    layout of its own is taken alone.
+    ``each``: groups of types, from coarse to fine. Of each group the coarsest type is taken that parses as many texts
+    as the finer ones. A type without a layout of its own is returned alone. Returns None where less than `_ENOUGH` of
+    the texts parse.
     """
     best: dict[str, Mask] = {}
     for kinds in each:
@@ -173,7 +178,7 @@ def _readable(texts: pa.StringArray, each: Sequence[Sequence[str]]) -> tuple[int
 
 
 def _read_by(kind: str, texts: pa.StringArray) -> Mask:
-    """Return which texts a type reads as times of these days."""
+    """Return which texts a type parses to a year within `_YEARS`, bool (N,)."""
     column, bad = convert(pa.chunked_array([texts]), column_type(kind))
     years = pc.year(column).to_numpy()
     good: Mask = (years >= _YEARS[0]) & (years <= _YEARS[1])
@@ -181,7 +186,7 @@ def _read_by(kind: str, texts: pa.StringArray) -> Mask:
 
 
 def _unix(texts: pa.StringArray) -> str | None:
-    """Return the type of numbers that lie in the range of instants of today, None where half of them do not."""
+    """Return the ``unix`` type that turns the numbers into instants from 1990 to 2099; None where too few fit."""
     found = [match for text in texts.to_pylist() if (match := _NUMBER.fullmatch(text.strip()))]
     for name, digits in (("unix", 0), ("unix_ms", 3), ("unix_us", 6), ("unix_ns", 9)):
         near = [m for m in found if _FIRST <= float(m[0]) / 10**digits < _LAST]

@@ -85,8 +85,8 @@ def too_long() -> BadContentError:
     )
 
 
-def stream_pieces(stream: pa.NativeFile, step: int, whole: Callable[[bytes], int]) -> Iterator[bytes]:
-    """Yield a stream in pieces of about ``step`` bytes that end where a record ends.
+def stream_buffers(stream: pa.NativeFile, step: int, whole: Callable[[bytes], int]) -> Iterator[bytes]:
+    """Yield a stream in buffers of about ``step`` bytes that end where a record ends.
 
     ``whole`` returns the offset behind the last record that is complete for certain.
     """

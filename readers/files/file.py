@@ -105,9 +105,9 @@ def check_all(files: Iterable[Located]) -> None:
     known = [file for file in files if file.size is not None]
     here = [file for file in known if file.is_local]
     step = max(1, -(-len(here) // _THREADS))
-    shares = [here[at : at + step] for at in range(0, len(here), step)]
+    groups = [here[at : at + step] for at in range(0, len(here), step)]
     with ThreadPoolExecutor(_THREADS) as pool:
-        list(pool.map(_check_each, shares))
+        list(pool.map(_check_each, groups))
         list(pool.map(_check_folder, _by_folder(file for file in known if not file.is_local)))
 
 

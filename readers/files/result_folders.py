@@ -70,9 +70,9 @@ def order_files(listing: Listing, order: str) -> Files:
     return Files(files, ordinals, types, replace(stream, order=order_of_all, own=own), rows)
 
 
-def _agreed(told: Sequence[Mapping[str, pa.DataType]]) -> dict[str, pa.DataType]:
+def _agreed(declared: Sequence[Mapping[str, pa.DataType]]) -> dict[str, pa.DataType]:
     """The types that all results that have a column agree on; others are found out as those of any files are."""
-    every = {name: {types[name] for types in told if name in types} for types in told for name in types}
+    every = {name: {types[name] for types in declared if name in types} for types in declared for name in types}
     return {name: kinds.pop() for name, kinds in every.items() if len(kinds) == 1}
 
 

@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from ...windowing.errors import InputError
 from ...windowing.ports import Split
-from ..files.byte_ranges import WHOLE, Range, last_line_end, line_start, stream_pieces
+from ..files.byte_ranges import WHOLE, Range, last_line_end, line_start, stream_buffers
 from ..files.file import Located, has_changed, input_errors
 from ..schema.kinds import Kind, join
 from ..schema.types import Int64s
@@ -45,37 +45,37 @@ class CsvReader:
         tabs = self.delimiter == "," and name.lower().endswith(".tsv")
         return Dialect("\t" if tabs else self.delimiter, self.multiline)
 
-    def scan(self, piece: Range) -> ScannedRange | InputError:
+    def scan(self, byte_range: Range) -> ScannedRange | InputError:
         """Count the records of a range and find the kinds of its columns. Errors are returned, not raised."""
         try:
-            with input_errors(piece.place.shown):
-                return self._scan_stream(piece) if piece.stop == WHOLE else self._scan_range(piece)
+            with input_errors(byte_range.place.shown):
+                return self._scan_stream(byte_range) if byte_range.stop == WHOLE else self._scan_range(byte_range)
         except InputError as error:
             return error
 
-    def _scan_range(self, piece: Range) -> ScannedRange:
-        dialect = self.dialect(piece.place)
-        with piece.place.open_file() as file:
+    def _scan_range(self, byte_range: Range) -> ScannedRange:
+        dialect = self.dialect(byte_range.place)
+        with byte_range.place.open_file() as file:
             size = file.size()
             header = read_header(partial(_first_bytes, file), dialect) or _NOTHING
             start, stop = (
-                max(line_start(file, at, size, cr_ends=True), header.size) for at in (piece.start, piece.stop)
+                max(line_start(file, at, size, cr_ends=True), header.size) for at in (byte_range.start, byte_range.stop)
             )
             data = file.read_at(stop - start, start)
         counts, kinds = self._survey(data, dialect, header.names)
-        return _scanned_range(piece.file, (start, stop), header, len(data), counts, kinds)
+        return _scanned_range(byte_range.file, (start, stop), header, len(data), counts, kinds)
 
-    def _scan_stream(self, piece: Range) -> ScannedRange:
-        dialect = self.dialect(piece.place)
+    def _scan_stream(self, byte_range: Range) -> ScannedRange:
+        dialect = self.dialect(byte_range.place)
         counts, kinds, nbytes = Tally(0, 0, 0, -1, 0), dict[str, Kind](), 0
-        with piece.place.open_stream() as stream:
-            header, pieces = _body(stream, dialect)
-            for data in pieces:
+        with byte_range.place.open_stream() as stream:
+            header, buffers = _body(stream, dialect)
+            for data in buffers:
                 more, found = self._survey(data, dialect, header.names)
                 counts = _added(counts, more)
                 kinds = {name: join(kinds.get(name, 0), kind) for name, kind in found.items()} or kinds
                 nbytes += len(data)
-        return _scanned_range(piece.file, (0, WHOLE), header, nbytes, counts, kinds)
+        return _scanned_range(byte_range.file, (0, WHOLE), header, nbytes, counts, kinds)
 
     def _survey(self, data: bytes, dialect: Dialect, names: Sequence[str]) -> tuple[Tally, dict[str, Kind]]:
         counts = tally(data, dialect, len(names))
@@ -90,22 +90,22 @@ class CsvReader:
         if not request.types and not split.place[3]:
             return SplitRows(pa.table({}), np.arange(split.rows, dtype=np.int64))
         dialect, base, line = self.dialect(place), 0, split.place[2]
-        portions: list[tuple[int, SplitRows]] = []
+        buffers: list[tuple[int, SplitRows]] = []
         with input_errors(place.shown):
-            for data in self._pieces(place, split):
+            for data in self._buffers(place, split):
                 counts = tally(data, dialect, len(request.names))
-                portions.append((base, _read_piece(data, counts, line, dialect, request)))
+                buffers.append((base, _read_buffer(data, counts, line, dialect, request)))
                 base, line = base + counts.rows, line + counts.lines
         if base != split.rows:
             raise has_changed(place.shown)
-        return concatenate_splits(portions, request.schema)
+        return concatenate_splits(buffers, request.schema)
 
     def lines(self, place: Located, split: Split, offsets: Int64s) -> Int64s:
         """Return the lines that the records at ``offsets`` of a split begin in."""
         dialect, base, line = self.dialect(place), 0, split.place[2]
         found: list[Int64s] = [np.empty(0, np.int64)]
         with input_errors(place.shown):
-            for data in self._pieces(place, split):
+            for data in self._buffers(place, split):
                 records = locate(data, dialect)
                 rows = len(records.lines)
                 here = offsets[(offsets >= base) & (offsets < base + rows)]
@@ -113,7 +113,7 @@ class CsvReader:
                 base, line = base + rows, line + tally(data, dialect, 0).lines
         return np.concatenate(found)
 
-    def _pieces(self, place: Located, split: Split) -> Iterator[bytes]:
+    def _buffers(self, place: Located, split: Split) -> Iterator[bytes]:
         start, stop = split.place[:2]
         if stop == WHOLE:
             with place.open_stream() as stream:
@@ -128,15 +128,15 @@ def _first_bytes(file: pa.NativeFile, size: int) -> bytes:
 
 
 def _body(stream: pa.NativeFile, dialect: Dialect) -> tuple[Header, Iterator[bytes]]:
-    """Return the header of a stream, and the pieces of what is behind it."""
-    pieces = stream_pieces(stream, _STEP, partial(_whole, dialect))
+    """Return the header of a stream, and the buffers of what is behind it."""
+    buffers = stream_buffers(stream, _STEP, partial(_whole, dialect))
     start = b""
-    for piece in pieces:
-        start += piece
+    for buffer in buffers:
+        start += buffer
         header = read_header(partial(_slice, start), dialect)
         if header is not None:
             rest = start[header.size :]
-            return header, chain([rest] if rest else [], pieces)
+            return header, chain([rest] if rest else [], buffers)
     return _NOTHING, iter(())
 
 
@@ -156,17 +156,17 @@ def _well_formed(data: bytes, records: Records, width: int) -> tuple[bytes, Int6
     return records.without(data, np.flatnonzero(~right)), np.flatnonzero(right)
 
 
-def _read_piece(data: bytes, counts: Tally, line: int, dialect: Dialect, request: ReadRequest) -> SplitRows:
-    """Read one piece whose first line is ``line``."""
+def _read_buffer(data: bytes, counts: Tally, line: int, dialect: Dialect, request: ReadRequest) -> SplitRows:
+    """Read one buffer whose first line is ``line``."""
     width = len(request.names)
     records = locate(data, dialect) if counts.wrong else None
-    piece, rows = data, np.arange(counts.rows, dtype=np.int64)
+    clean, rows = data, np.arange(counts.rows, dtype=np.int64)
     details: dict[int, str] = {}
     if records is not None:
-        piece, rows = _well_formed(data, records, width)
+        clean, rows = _well_formed(data, records, width)
         for row in np.flatnonzero(records.fields != width):
             details[int(row)] = f"{records.fields[row]} fields where the header has {width}"
-    table, misfits = read_typed(piece, dialect, request.names, request.types)
+    table, misfits = read_typed(clean, dialect, request.names, request.types)
     table, bad = drop_type_errors(table, misfits)
     if bad is not None:
         details |= {int(rows[at]): first_detail(misfits, int(at)) for at in np.flatnonzero(bad)}

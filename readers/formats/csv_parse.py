@@ -56,15 +56,15 @@ def parse_csv(
 
 
 def infer_csv(data: bytes, dialect: Dialect, names: Sequence[str], wanted: Sequence[str]) -> dict[str, Kind]:
-    """Return the kinds of the ``wanted`` columns of a piece; quoted empty fields tell nothing."""
+    """Return the kinds of the ``wanted`` columns of a buffer; quoted empty fields tell nothing."""
     beginning = data[: tally(data[:_HEAD].removesuffix(b"\r"), dialect, 0).whole] if len(data) > _HEAD else b""
 
     def parse(
         types: Mapping[str, pa.DataType], *, others: bool = True, drop: Collection[str] = (), head: bool = False
     ) -> pa.Table:
         only = [name for name in wanted if name not in drop and (others or name in types)]
-        piece = (beginning or data) if head else data
-        return parse_csv(piece, dialect, names, types, only, quoted_nulls=True) if only else pa.table({})
+        text = (beginning or data) if head else data
+        return parse_csv(text, dialect, names, types, only, quoted_nulls=True) if only else pa.table({})
 
     kinds = infer(parse)
     whole = [name for name, kind in kinds.items() if kind == INT]

@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from ...windowing.errors import InputError
 from ...windowing.ports import Split
-from ..files.byte_ranges import WHOLE, Range, last_line_end, line_start, stream_pieces, without_bom
+from ..files.byte_ranges import WHOLE, Range, last_line_end, line_start, stream_buffers, without_bom
 from ..files.file import BadContentError, Located, has_changed, input_errors
 from ..schema.kinds import NOTHING, Kind, join
 from ..schema.types import Int64s
@@ -35,11 +35,11 @@ class JsonReader:
         """Whether a file is read from start to end in one split."""
         return place.compression is not None
 
-    def scan(self, piece: Range) -> ScannedRange | InputError:
+    def scan(self, byte_range: Range) -> ScannedRange | InputError:
         """Count the lines of a range and find the kinds of its columns. Errors are returned, not raised."""
         try:
-            with input_errors(piece.place.shown):
-                return _scan(piece)
+            with input_errors(byte_range.place.shown):
+                return _scan(byte_range)
         except InputError as error:
             return error
 
@@ -48,22 +48,22 @@ class JsonReader:
         torn, base, line = split.place[3], 0, split.place[2]
         if not request.types and not torn:
             return SplitRows(pa.table({}), np.arange(split.rows, dtype=np.int64))
-        portions: list[tuple[int, SplitRows]] = []
+        buffers: list[tuple[int, SplitRows]] = []
         with input_errors(place.shown):
-            for data in _pieces(place, *split.place[:2]):
-                portion, rows, line_ends = _read_piece(data, line, request, torn > 0)
-                portions.append((base, portion))
+            for data in _buffers(place, *split.place[:2]):
+                split_rows, rows, line_ends = _read_buffer(data, line, request, torn > 0)
+                buffers.append((base, split_rows))
                 base, line = base + rows, line + line_ends
         if base != split.rows:
             raise has_changed(place.shown)
-        return concatenate_splits(portions, request.schema)
+        return concatenate_splits(buffers, request.schema)
 
     def lines(self, place: Located, split: Split, offsets: Int64s) -> Int64s:
         """Return the lines in the file of the rows at ``offsets`` of a split."""
         base, line = 0, split.place[2]
         found: list[Int64s] = [np.empty(0, np.int64)]
         with input_errors(place.shown):
-            for data in _pieces(place, *split.place[:2]):
+            for data in _buffers(place, *split.place[:2]):
                 records, line_ends = locate_lines(data)
                 rows = len(records.lines)
                 here = offsets[(offsets >= base) & (offsets < base + rows)]
@@ -72,17 +72,17 @@ class JsonReader:
         return np.concatenate(found)
 
 
-def _scan(piece: Range) -> ScannedRange:
-    start, stop = _bounds(piece)
+def _scan(byte_range: Range) -> ScannedRange:
+    start, stop = _bounds(byte_range)
     rows, bad, lines, nbytes, kinds = 0, 0, 0, 0, dict[str, Kind]()
-    for data in _pieces(piece.place, start, stop):
+    for data in _buffers(byte_range.place, start, stop):
         count, torn, line_ends, found = _survey(data)
         if torn and not (start or nbytes) and _is_array(data, count):
             what = "is one JSON array, and is read as JSON Lines, which has one object in each line"
             raise BadContentError(what, "convert it, or pipe it through jq -c '.[]'")
         rows, bad, lines, nbytes = rows + count, bad + torn, lines + line_ends, nbytes + len(data)
         kinds = {name: join(kinds.get(name, NOTHING), found.get(name, NOTHING)) for name in {**kinds, **found}}
-    return ScannedRange(piece.file, start, stop, rows, bad, lines, nbytes=nbytes, kinds=kinds)
+    return ScannedRange(byte_range.file, start, stop, rows, bad, lines, nbytes=nbytes, kinds=kinds)
 
 
 def _is_array(data: bytes, rows: int) -> bool:
@@ -94,17 +94,17 @@ def _is_array(data: bytes, rows: int) -> bool:
     return _ARRAY.match(first) is not None and (rows == 1 or not first.endswith(b"]"))
 
 
-def _bounds(piece: Range) -> tuple[int, int]:
-    if piece.stop == WHOLE:
+def _bounds(byte_range: Range) -> tuple[int, int]:
+    if byte_range.stop == WHOLE:
         return 0, WHOLE
-    with piece.place.open_file() as file:
+    with byte_range.place.open_file() as file:
         size = file.size()
-        start, stop = (line_start(file, at, size, cr_ends=False) for at in (piece.start, piece.stop))
+        start, stop = (line_start(file, at, size, cr_ends=False) for at in (byte_range.start, byte_range.stop))
     return start, stop
 
 
 def _survey(data: bytes) -> tuple[int, int, int, dict[str, Kind]]:
-    """Return the rows of a piece, how many of them are no objects, its line ends, and the kinds of its columns."""
+    """Return the rows of a buffer, how many of them are no objects, its line ends, and the kinds of its columns."""
     records, line_ends = locate_lines(data)
     quick = infer_quickly(JsonLines(data, records))
     if quick is not None:
@@ -113,8 +113,8 @@ def _survey(data: bytes) -> tuple[int, int, int, dict[str, Kind]]:
     return len(records.starts), len(torn), line_ends, infer_lines(lines)
 
 
-def _read_piece(data: bytes, line: int, request: ReadRequest, torn: bool) -> tuple[SplitRows, int, int]:
-    """Return what one piece holds, its rows, and its line ends; ``torn``: some of its lines are no objects."""
+def _read_buffer(data: bytes, line: int, request: ReadRequest, torn: bool) -> tuple[SplitRows, int, int]:
+    """Return what one buffer holds, its rows, and its line ends; ``torn``: some of its lines are no objects."""
     records, line_ends = locate_lines(data)
     total = len(records.starts)
     lines = JsonLines(data, records)
@@ -133,7 +133,7 @@ def _read_piece(data: bytes, line: int, request: ReadRequest, torn: bool) -> tup
     return SplitRows(table, rows, rejects), total, line_ends
 
 
-def _pieces(place: Located, start: int, stop: int) -> Iterator[bytes]:
+def _buffers(place: Located, start: int, stop: int) -> Iterator[bytes]:
     """Yield the bytes of a range, whole lines each time; the first of a file has no byte order mark."""
     if stop != WHOLE:
         if stop > start:
@@ -143,6 +143,6 @@ def _pieces(place: Located, start: int, stop: int) -> Iterator[bytes]:
         return
     with place.open_stream() as stream:
         is_first = True
-        for data in stream_pieces(stream, _STEP, partial(last_line_end, cr_ends=False)):
+        for data in stream_buffers(stream, _STEP, partial(last_line_end, cr_ends=False)):
             yield without_bom(data) if is_first else data
             is_first = False

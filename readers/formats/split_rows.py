@@ -126,9 +126,9 @@ def rejects_table(file: str, rejects: Sequence[Reject]) -> pa.Table | None:
     )
 
 
-def concatenate_splits(portions: Sequence[tuple[int, SplitRows]], empty: pa.Schema) -> SplitRows:
-    """Put portions behind one another, each with the offset of its first row."""
-    tables = [p.table for _, p in portions] or [empty.empty_table()]
-    offsets = [p.offsets + base for base, p in portions] or [np.empty(0, np.int64)]
-    rejects = tuple(Reject(r.offset + base, r.line, r.detail, r.text) for base, p in portions for r in p.rejects)
+def concatenate_splits(buffers: Sequence[tuple[int, SplitRows]], empty: pa.Schema) -> SplitRows:
+    """Put buffers behind one another, each with the offset of its first row."""
+    tables = [p.table for _, p in buffers] or [empty.empty_table()]
+    offsets = [p.offsets + base for base, p in buffers] or [np.empty(0, np.int64)]
+    rejects = tuple(Reject(r.offset + base, r.line, r.detail, r.text) for base, p in buffers for r in p.rejects)
     return SplitRows(pa.concat_tables(tables), np.concatenate(offsets), rejects)

@@ -54,17 +54,17 @@ def plan_text(
     typed: Mapping[str, pa.DataType],
     torn: tuple[str, str],
 ) -> TextPlan:
-    """Turn stretches, in order, to splits.
+    """Turn ranges, in order, to splits.
 
     Raises the first `InputError` among them, and one for a torn quote in the words of ``torn``: what, and what to do.
     """
-    stretches = list(_checked(scanned))
+    ranges = list(_checked(scanned))
     splits: list[Split] = []
     schemas: dict[tuple[tuple[str, str], ...], pa.Schema] = {}
     layouts: list[pa.Schema] = []
     text_at: dict[str, int] = {}
     base = 0
-    for index, group in groupby(stretches, key=lambda s: s.file):
+    for index, group in groupby(ranges, key=lambda s: s.file):
         own = list(group)
         _check_torn(files[index], own, torn)
         added = _splits(own, index, len(splits), base)
@@ -77,30 +77,32 @@ def plan_text(
 
 
 def _checked(scanned: Iterable[ScannedRange | InputError]) -> Iterable[ScannedRange]:
-    for stretch in scanned:
-        if isinstance(stretch, InputError):
-            raise stretch
-        yield stretch
+    for scanned_range in scanned:
+        if isinstance(scanned_range, InputError):
+            raise scanned_range
+        yield scanned_range
 
 
-def _check_torn(file: ListedFile, stretches: Sequence[ScannedRange], words: tuple[str, str]) -> None:
-    line = 1 + stretches[0].before
-    for stretch in stretches:
-        if stretch.torn >= 0:
-            raise InputError(f"{file.place.shown} line {line + stretch.torn}: {words[0]}", words[1])
-        line += stretch.lines
+def _check_torn(file: ListedFile, ranges: Sequence[ScannedRange], words: tuple[str, str]) -> None:
+    line = 1 + ranges[0].before
+    for scanned_range in ranges:
+        if scanned_range.torn >= 0:
+            raise InputError(f"{file.place.shown} line {line + scanned_range.torn}: {words[0]}", words[1])
+        line += scanned_range.lines
 
 
-def _splits(stretches: Sequence[ScannedRange], file: int, index: int, base: int) -> list[Split]:
+def _splits(ranges: Sequence[ScannedRange], file: int, index: int, base: int) -> list[Split]:
     """Return the splits of one file: a range without records is none, but a file has at least one."""
-    line = 1 + stretches[0].before
+    line = 1 + ranges[0].before
     splits: list[Split] = []
-    for stretch in stretches:
-        if stretch.rows:
-            place = (stretch.start, stretch.stop, line, stretch.bad)
-            splits.append(Split(index + len(splits), file, base, stretch.rows, stretch.nbytes, False, place))
-            base += stretch.rows
-        line += stretch.lines
+    for scanned_range in ranges:
+        if scanned_range.rows:
+            place = (scanned_range.start, scanned_range.stop, line, scanned_range.bad)
+            splits.append(
+                Split(index + len(splits), file, base, scanned_range.rows, scanned_range.nbytes, False, place)
+            )
+            base += scanned_range.rows
+        line += scanned_range.lines
     if not splits:
         return [Split(index, file, base, 0, 0, True, (0, 0, line, 0))]
     last = splits[-1]
@@ -109,17 +111,17 @@ def _splits(stretches: Sequence[ScannedRange], file: int, index: int, base: int)
 
 
 def _kinds(
-    stretches: Sequence[ScannedRange],
+    ranges: Sequence[ScannedRange],
     splits: Sequence[Split],
     typed: Mapping[str, pa.DataType],
     text_at: dict[str, int],
 ) -> dict[str, Kind]:
     """Return the kinds of the columns of one file, in order of first appearance."""
-    kinds: dict[str, Kind] = dict.fromkeys(stretches[0].names, NOTHING)
+    kinds: dict[str, Kind] = dict.fromkeys(ranges[0].names, NOTHING)
     by_start = {split.place[0]: split.index for split in splits}
-    for stretch in stretches:
-        for name, kind in stretch.kinds.items():
+    for scanned_range in ranges:
+        for name, kind in scanned_range.kinds.items():
             kinds[name] = join(kinds.get(name, NOTHING), kind)
             if name not in typed and name not in text_at and pa.types.is_string(type_of(kinds[name])):
-                text_at[name] = by_start[stretch.start]
+                text_at[name] = by_start[scanned_range.start]
     return kinds

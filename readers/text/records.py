@@ -23,8 +23,8 @@ class Records:
 
     def without(self, data: bytes, rows: Int64s) -> bytes:
         """Return the piece without the given records, ascending."""
-        pieces, at = [], 0
+        kept, at = [], 0
         for row in rows:
-            pieces.append(data[at : self.starts[row]])
+            kept.append(data[at : self.starts[row]])
             at = int(self.starts[row + 1]) if row + 1 < len(self.starts) else len(data)
-        return b"".join((*pieces, data[at:]))
+        return b"".join((*kept, data[at:]))

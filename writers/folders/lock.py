@@ -155,8 +155,8 @@ def read_owner(path: str) -> Owner | None:
 
 def _parse(text: bytes) -> Owner | None:
     try:
-        told = json.loads(text)
-        owner = Owner(int(told["pid"]), str(told["host"]), str(told["started"]))
+        content = json.loads(text)
+        owner = Owner(int(content["pid"]), str(content["host"]), str(content["started"]))
     except (ValueError, KeyError, TypeError, OverflowError, RecursionError):
         return None  # empty for the instant between taking the lock and signing it, or damaged
     return owner if 0 < owner.pid < _MOST_PROCESSES else None

@@ -128,7 +128,10 @@ def objects(keys: list[str], columns: list[pa.Array], name: str | None = None, e
 
     ``name``: the column of all these for messages; None where each key is a column itself. ``exact``: see `json_text`.
     """
-    pieces: list[Any] = []
+    fragments: list[Any] = []
     for at, (key, column) in enumerate(zip(keys, columns, strict=True)):
-        pieces += [f"{',' if at else '{'}{json.dumps(key, ensure_ascii=False)}:", json_text(column, name or key, exact)]
-    return pc.binary_join_element_wise(*pieces, "}", "", null_handling="replace", null_replacement="null")
+        fragments += [
+            f"{',' if at else '{'}{json.dumps(key, ensure_ascii=False)}:",
+            json_text(column, name or key, exact),
+        ]
+    return pc.binary_join_element_wise(*fragments, "}", "", null_handling="replace", null_replacement="null")

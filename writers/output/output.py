@@ -87,11 +87,11 @@ class Output:
         there = {name for name in paths if not is_attempt(name)}
         for killed in paths.keys() - there:
             store.delete_file(paths[killed])
-        told = {str(part["name"]) for part in parts}
-        if missing := sorted(told - there):
+        recorded = {str(part["name"]) for part in parts}
+        if missing := sorted(recorded - there):
             what = f"cannot write {self.place.shown}: {missing[0]} was written by a task but is not here"
             raise OutputError(f"{what}; nothing was written", "write to a folder that all workers share")
-        if stray := sorted(there - told):
+        if stray := sorted(there - recorded):
             raise OutputError(f"cannot write {self.place.shown}: no task knows of {stray[0]}; nothing was written")
 
     def _put(self, name: str, content: bytes) -> None:

@@ -95,11 +95,11 @@ def commit_all(outputs: Prepared) -> None:
 def read_journal(root: Path) -> Journal | None:
     """Return the commit that is under way in a state, or None. Raises `DamagedError` where the journal is damaged."""
     path = root / JOURNAL
-    told = read_json(path, {field.name for field in fields(Journal)}, GIVE_UP)
-    if told is None:
+    value = read_json(path, {field.name for field in fields(Journal)}, GIVE_UP)
+    if value is None:
         return None
     try:
-        journal = Journal(**told | {"outputs": tuple(JournaledOutput(**output) for output in told["outputs"])})
+        journal = Journal(**value | {"outputs": tuple(JournaledOutput(**output) for output in value["outputs"])})
         texts = [journal.label, journal.run, *(text for output in journal.outputs for text in astuple(output))]
         if not all(isinstance(text, str) for text in texts) or type(journal.keep) is not int:
             raise TypeError("a value is of another type")
@@ -114,8 +114,8 @@ def complete(root: Path, journal: Journal, records: Mapping[str, UnitRecord]) ->
         remove(root, path)
     prune(root, list(records.values()), journal.keep, journal.label)
     try:
-        told = read_last_error(root)
-        is_settled = told is not None and told["unit"] == journal.label
+        last_error = read_last_error(root)
+        is_settled = last_error is not None and last_error["unit"] == journal.label
     except DamagedError:  # it says nothing any more
         is_settled = True
     if is_settled:
@@ -130,9 +130,9 @@ def discard_journal(root: Path) -> None:
 
 def is_whole(place: Place, folder: str, run: str) -> bool:
     """Whether all that the run ``run`` wrote is in ``folder``, which is that of the output or one beside it."""
-    told = manifest_in(place, folder)
+    manifest = manifest_in(place, folder)
     success = place.fs.get_file_info(f"{folder}/{SUCCESS}")
-    return told is not None and told.get("run") == run and success.type == fs.FileType.File
+    return manifest is not None and manifest.get("run") == run and success.type == fs.FileType.File
 
 
 def _promise(output: Output) -> JournaledOutput:

@@ -40,7 +40,7 @@ def rebuild(root: Path) -> Journal | None:
     in_place = None if record is None else _record_in(root / record.label)
     if in_place is not None and in_place.run == run:  # the two have been exchanged
         return None
-    raise DamagedError(f"{root / JOURNAL} is damaged, and no staged unit tells what it said", GIVE_UP)
+    raise DamagedError(f"{root / JOURNAL} is damaged, and no staged unit shows what it held", GIVE_UP)
 
 
 def _record_in(folder: Path) -> UnitRecord | None:
@@ -75,6 +75,6 @@ def _is_of(place: Place, token: str, run: str) -> bool:
     folder = place.beside("new", token)
     if is_whole(place, folder, run):
         return True
-    told = manifest_in(place, place.path)
+    manifest = manifest_in(place, place.path)
     left = place.fs.get_file_info(f"{folder}/{SUCCESS}").type == fs.FileType.File
-    return left and told is not None and told.get("run") == run
+    return left and manifest is not None and manifest.get("run") == run

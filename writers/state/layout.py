@@ -48,9 +48,9 @@ def put(path: Path, content: str) -> None:
     atomic_swap.sync(path.parent)
 
 
-def put_json(path: Path, told: Mapping[str, Any]) -> None:
+def put_json(path: Path, value: Mapping[str, Any]) -> None:
     """Write a value as JSON that people can read, with its checksum, as `put` does."""
-    put(path, json.dumps(seal(told), indent=2, ensure_ascii=False) + "\n")
+    put(path, json.dumps(seal(value), indent=2, ensure_ascii=False) + "\n")
 
 
 def read_json(path: Path, keys: Set[str], do: str) -> dict[str, Any] | None:
@@ -59,8 +59,8 @@ def read_json(path: Path, keys: Set[str], do: str) -> dict[str, Any] | None:
     Raises `DamagedError` where it is not what was written, or has not exactly these ``keys``; ``do``: what to do then.
     """
     try:
-        told = unseal(read_object(path.read_bytes()))
-        if told.keys() != keys:
+        value = unseal(read_object(path.read_bytes()))
+        if value.keys() != keys:
             raise ValueError("its keys are others")
     except FileNotFoundError:
         return None
@@ -68,7 +68,7 @@ def read_json(path: Path, keys: Set[str], do: str) -> dict[str, Any] | None:
         raise DamagedError(f"cannot read {path}: {reason(error)}", do) from error
     except ValueError as error:
         raise DamagedError(f"{path} is damaged: it is not what was written there", do) from error
-    return told
+    return value
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,15 +85,15 @@ def read_running(root: Path) -> Running | None:
     Raises `DamagedError`: all that is lost with it is where a killed run left folders.
     """
     do = "the next run to the same outputs removes what is left beside them"
-    told = read_json(root / RUNNING, {"unit", "outputs"}, do)
+    running = read_json(root / RUNNING, {"unit", "outputs"}, do)
     try:
-        return None if told is None else Running(str(told["unit"]), tuple(map(_written, told["outputs"])))
+        return None if running is None else Running(str(running["unit"]), tuple(map(_written, running["outputs"])))
     except (TypeError, ValueError) as error:
         raise DamagedError(f"{root / RUNNING} is damaged: it is not what was written there", do) from error
 
 
-def _written(told: dict[str, str]) -> WrittenOutput:
-    output = WrittenOutput(**told)
+def _written(value: dict[str, str]) -> WrittenOutput:
+    output = WrittenOutput(**value)
     if not isinstance(output.path, str):
         raise TypeError("a path is no text")
     return output
@@ -118,10 +118,10 @@ def refuse_content(root: Path, shown: str) -> None:
     """Raise `ConfigError` where a folder is neither absent, nor empty, nor a state, or a state of a newer wincli."""
     if root.exists() and not root.is_dir():
         raise ConfigError(f"the state {shown} is not a folder", "name a folder")
-    told = read_json(root / MARKER, {"format"}, f'write {{"format": {FORMAT}}} into it')
-    if told is not None:
-        if told["format"] != FORMAT:
-            raise newer(f"the state {shown}", told["format"], FORMAT)
+    marker = read_json(root / MARKER, {"format"}, f'write {{"format": {FORMAT}}} into it')
+    if marker is not None:
+        if marker["format"] != FORMAT:
+            raise newer(f"the state {shown}", marker["format"], FORMAT)
     elif root.exists() and any(path.name not in _BEFORE_MARKER for path in root.iterdir()):
         what = f"{shown} is not empty and is not a state of wincli; nothing was touched"
         raise ConfigError(what, "choose another folder for the state, or empty that one yourself")

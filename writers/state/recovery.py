@@ -122,8 +122,8 @@ def _is_somewhere(place: Place, output: JournaledOutput, run: str) -> bool:
 def _is_half_moved(place: Place, output: JournaledOutput, run: str) -> bool:
     """Whether an output in a store has got its manifest, which comes first, but not all of its files."""
     left = f"{place.beside('new', output.token)}/{SUCCESS}"
-    told = None if place.local else manifest_in(place, place.path)
-    return told is not None and told.get("run") == run and place.fs.get_file_info(left).type == fs.FileType.File
+    manifest = None if place.local else manifest_in(place, place.path)
+    return manifest is not None and manifest.get("run") == run and place.fs.get_file_info(left).type == fs.FileType.File
 
 
 def _put_in_place(place: Place, output: JournaledOutput, run: str) -> None:
@@ -151,9 +151,9 @@ def _give_up(root: Path, journal: Journal, places: Sequence[Place], lost: Sequen
         _tidy_all(places)
         remove(root, staged(root, journal.run))
         discard_journal(root)
-    told = f"unit {journal.label} was killed while it was committed, and its part of {' and '.join(lost)} is gone"
-    told += f" ({' and '.join(new)} already holds its result)" if new else ""
-    return f"{told}: it counts as not done; look what is there now, then run the unit again"
+    note = f"unit {journal.label} was killed while it was committed, and its part of {' and '.join(lost)} is gone"
+    note += f" ({' and '.join(new)} already holds its result)" if new else ""
+    return f"{note}: it counts as not done; look what is there now, then run the unit again"
 
 
 @contextmanager

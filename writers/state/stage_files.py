@@ -82,13 +82,13 @@ class ParquetStateFiles:
     def check(self) -> None:
         """Look whether the files are those of the record, and their sizes. Raises `DamagedError` naming one."""
         there = self._there()
-        told = {part.name: part.nbytes for part in self.recorded or ()}
-        for name, nbytes in told.items():
+        recorded = {part.name: part.nbytes for part in self.recorded or ()}
+        for name, nbytes in recorded.items():
             if name not in there:
                 raise damaged(f"{self.shown}/{name}", "it is gone")
             if there[name] != nbytes:
                 raise damaged(f"{self.shown}/{name}", f"it has {there[name]:,} bytes, not the {nbytes:,} of its record")
-        if stray := sorted(there.keys() - told.keys()):
+        if stray := sorted(there.keys() - recorded.keys()):
             raise damaged(f"{self.shown}/{stray[0]}", "no run has written it there")
 
     def _files(self) -> tuple[Part, ...]:

@@ -72,11 +72,11 @@ class StateStaging:
             there = {path.name for path in folder.iterdir()}
             for name in filter(is_attempt, there):
                 (folder / name).unlink()
-        told = {part.name for part in stage.parts}
-        if missing := sorted(told - there):
+        recorded = {part.name for part in stage.parts}
+        if missing := sorted(recorded - there):
             what = f"cannot write {shown}: {missing[0]} was written by a task but is not here; nothing was written"
             raise OutputError(what, "keep the state in a folder that all workers share")
-        if stray := sorted(filter(is_part, there - told)):
+        if stray := sorted(filter(is_part, there - recorded)):
             raise OutputError(f"cannot write {shown}: no task knows of {stray[0]}; nothing was written")
 
 

@@ -105,11 +105,11 @@ class UnitRecord:
         that was written. One of format 1 has no checksum: there, only what it lacks is found.
         """
         try:
-            told = read_object(text)
-            is_sealed, told = CHECKSUM in told, unseal(told)
-            format = told.pop("format")
+            value = read_object(text)
+            is_sealed, value = CHECKSUM in value, unseal(value)
+            format = value.pop("format")
             if format in (1, FORMAT):
-                return _record(told, format, is_sealed)
+                return _record(value, format, is_sealed)
             if not isinstance(format, int):
                 raise TypeError("its format is no number")
         except (ValueError, KeyError, TypeError, AttributeError) as error:
@@ -130,11 +130,11 @@ _RESTORE = (
 )
 
 
-def _record(told: dict[str, Any], format: int, is_sealed: bool) -> UnitRecord:
+def _record(value: dict[str, Any], format: int, is_sealed: bool) -> UnitRecord:
     """Raises what Python raises where something is missing, or is of another type."""
     if is_sealed != (format == FORMAT):
         raise ValueError("its checksum is gone")
-    record = _built(told)
+    record = _built(value)
     _check_types(record)
     if not is_sealed:
         _check_keys(record)
@@ -164,19 +164,19 @@ def _check_keys(record: UnitRecord) -> None:
         raise KeyError("a part of the job")
 
 
-def _built(told: dict[str, Any]) -> UnitRecord:
-    inputs = _files(told.pop("inputs"))
-    outputs = tuple(WrittenOutput(**output) for output in told.pop("outputs"))
-    stages = tuple(map(_stage, told.pop("stages")))
-    lent = tuple(told.pop("lent", ()))
-    borrowed = tuple(BorrowedRows(loan["label"], _files(loan["files"])) for loan in told.pop("borrowed", ()))
-    return UnitRecord(**told, inputs=inputs, outputs=outputs, stages=stages, lent=lent, borrowed=borrowed)
+def _built(value: dict[str, Any]) -> UnitRecord:
+    inputs = _files(value.pop("inputs"))
+    outputs = tuple(WrittenOutput(**output) for output in value.pop("outputs"))
+    stages = tuple(map(_stage, value.pop("stages")))
+    lent = tuple(value.pop("lent", ()))
+    borrowed = tuple(BorrowedRows(loan["label"], _files(loan["files"])) for loan in value.pop("borrowed", ()))
+    return UnitRecord(**value, inputs=inputs, outputs=outputs, stages=stages, lent=lent, borrowed=borrowed)
 
 
-def _files(told: list[dict[str, Any]]) -> tuple[InputFile, ...]:
-    return tuple(InputFile(**file) for file in told)
+def _files(value: list[dict[str, Any]]) -> tuple[InputFile, ...]:
+    return tuple(InputFile(**file) for file in value)
 
 
-def _stage(told: dict[str, Any]) -> StageRecord:
-    parts = tuple(Part(**part) for part in told.pop("parts"))
-    return StageRecord(**told | {"parts": parts, "open": OpenWindows(**told["open"])})
+def _stage(value: dict[str, Any]) -> StageRecord:
+    parts = tuple(Part(**part) for part in value.pop("parts"))
+    return StageRecord(**value | {"parts": parts, "open": OpenWindows(**value["open"])})

@@ -135,7 +135,7 @@ def test_formats_that_are_mixed_or_unknown_name_the_files_and_the_flag(tmp_path:
     with pytest.raises(InputError, match=r"in/a\.csv is csv and .*in/b\.jsonl is jsonl; .*--input-format"):
         source(tmp_path / "in")
     (tmp_path / "in/b.jsonl").rename(tmp_path / "in/b.dat")
-    with pytest.raises(InputError, match=r"name of .*in/b\.dat tells no format; .*in/a\.csv is csv; .*--input-format"):
+    with pytest.raises(InputError, match=r"name of .*in/b\.dat gives no format; .*in/a\.csv is csv; .*--input-format"):
         source(tmp_path / "in")
     assert len(source(tmp_path / "in", format="csv").files) == 2
 

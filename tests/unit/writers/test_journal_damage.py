@@ -140,7 +140,7 @@ def test_where_the_staged_unit_is_damaged_too_it_says_what_to_do(
     spoil(staged / "unit.json", how)
     before = tree(tmp_path)
     said = (
-        f"{tmp_path}/state/.journal.json is damaged, and no staged unit tells what it said; delete it to give its unit "
+        f"{tmp_path}/state/.journal.json is damaged, and no staged unit shows what it held; delete it to give its unit "
         "up, look what is in the outputs of that, and run it again with --mode overwrite"
     )
     with pytest.raises(DamagedError, match=f"^{re.escape(said)}$"):
