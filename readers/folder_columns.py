@@ -1,4 +1,4 @@
-"""Partition columns from folder names (Hive style): below ``dt=2026-11-01/kind=a%20b/`` each row has ``dt``, ``kind``."""
+"""Partition columns from folder names: each row below ``dt=2026-11-01/kind=a%20b/`` has columns ``dt`` and ``kind``."""
 
 from __future__ import annotations
 

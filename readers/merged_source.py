@@ -30,8 +30,8 @@ class SourceRange:
     ``source``: the input that holds the rows.
     ``shift``: the number that is added to all arrival positions.
     ``after``: the inclusive lower bound, one row of order columns; None for no bound.
-    ``before``: the exclusive upper bound, one row of order columns; None for no bound. Rows without a place in the order
-        and rejects belong to the range only where it has no upper bound.
+    ``before``: the exclusive upper bound, one row of order columns; None for no bound. Only a range without this bound
+        holds the rows that have no place in the order, and the rejects.
     """
 
     source: FileSource

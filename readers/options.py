@@ -48,8 +48,7 @@ class ReadOptions:
     """How to read an input.
 
     ``format``: the file format; ``auto`` takes it from the file names.
-    ``schema``: pairs of column name and canonical type, as `parse_schema` returns them. Types of these columns are never
-        inferred.
+    ``schema``: pairs of column name and canonical type, as `parse_schema` returns them; such a type is never inferred.
     ``multiline``: whether quoted CSV fields may hold line ends. Each file is then one split.
     ``delimiter``: one ASCII character. Files named ``.tsv`` use a tab unless this differs from the default.
     ``file_order``: the arrival order of files: by path, or by modification time and then path.

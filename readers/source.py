@@ -97,7 +97,7 @@ class FileSource:
         return lines[back]
 
     def explain_type(self, column: str) -> str | None:
-        """Say which value made the type of a column string, as ``in/x.csv has '-' at line 17``; None if no value did."""
+        """Say which value made a column's type string, as ``in/x.csv has '-' at line 17``; None if no value did."""
         if column not in self.text_at:
             return None
         split = self.splits[self.text_at[column]]

@@ -1,1 +1,1 @@
-"""Files: found, opened, divided into byte ranges; results of wincli as inputs."""
+"""Input files: finds, opens and checks them, divides text files into byte ranges, recognises results of wincli."""

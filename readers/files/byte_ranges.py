@@ -1,7 +1,7 @@
-"""Byte ranges of text files: every line belongs to the one range that its first byte lies in.
+"""Byte ranges of text files: a line belongs to the range that contains its first byte.
 
-A file that cannot be entered in the middle (compressed, or with line ends inside quotes) is read from
-its start to its end instead, a piece at a time.
+A file that a task cannot enter in the middle (compressed, or with line ends inside quotes) is one range: a stream that
+is read from start to end, buffer by buffer.
 """
 
 from __future__ import annotations
@@ -24,7 +24,13 @@ _UTF16 = (b"\xff\xfe", b"\xfe\xff")
 
 @dataclass(frozen=True, slots=True)
 class Range:
-    """A range ``[start, stop)`` of the file with index ``file``, before it is moved to line starts."""
+    """A byte range of one file, before its ends are moved to line starts.
+
+    ``file``: the index of the file in the input.
+    ``place``: where the file is.
+    ``start``: the first byte, inclusive.
+    ``stop``: the end, exclusive; `WHOLE` for a file that is read as a stream.
+    """
 
     file: int
     place: Located
@@ -33,7 +39,10 @@ class Range:
 
 
 def cut_files(files: Sequence[ListedFile], split_bytes: int, as_stream: Callable[[Located], bool]) -> list[Range]:
-    """Cut each file into ranges of ``split_bytes``; files that are read as streams, and empty ones, are one range."""
+    """Cut each file into ranges of ``split_bytes``; a file that is empty or read as a stream is one range.
+
+    ``as_stream``: whether a file is read as a stream. Raises `InputError` naming a compressed file of no bytes.
+    """
     ranges: list[Range] = []
     for index, file in enumerate(files):
         if file.place.compression is not None and file.size == 0:
@@ -47,9 +56,10 @@ def cut_files(files: Sequence[ListedFile], split_bytes: int, as_stream: Callable
 
 
 def line_start(file: pa.NativeFile, at: int, size: int, *, cr_ends: bool) -> int:
-    """Return the first line start at or after ``at``, ``size`` if there is none.
+    """Return the offset of the first line start at or after ``at``, or ``size`` if there is none.
 
-    Lines end with LF and CR LF, and with CR alone where ``cr_ends``.
+    Lines end with LF or CR LF, and with ``cr_ends`` also with CR alone. Raises `BadContentError` for a line longer than
+    `MAX_RECORD`.
     """
     if at <= 0 or at >= size:
         return max(0, min(at, size))
@@ -59,6 +69,7 @@ def line_start(file: pa.NativeFile, at: int, size: int, *, cr_ends: bool) -> int
         found = _line_end(window, at_end=position + len(window) >= size, cr_ends=cr_ends)
         if found > 0:
             return int(position + found)
+        # A CR at the end of a window may be the first half of CR LF, so the next window begins with it.
         position += len(window) - (1 if cr_ends and window.endswith(b"\r") and len(window) > 1 else 0)
         if position - at > MAX_RECORD or not window:
             break
@@ -68,7 +79,7 @@ def line_start(file: pa.NativeFile, at: int, size: int, *, cr_ends: bool) -> int
 
 
 def _line_end(window: bytes, *, at_end: bool, cr_ends: bool) -> int:
-    """Return the offset behind the first line end, 0 if none is certain."""
+    """Return the offset behind the first line end, or 0 if the window contains none for certain."""
     lf = window.find(b"\n")
     cr = window.find(b"\r", 0, lf if lf >= 0 else len(window)) if cr_ends else -1
     if cr < 0:
@@ -79,20 +90,21 @@ def _line_end(window: bytes, *, at_end: bool, cr_ends: bool) -> int:
 
 
 def too_long() -> BadContentError:
-    """Return the error for a record that no memory should have to hold."""
+    """Return the error for a record longer than `MAX_RECORD`."""
     return BadContentError(
         f"has a record longer than {MAX_RECORD >> 20} MiB", "is a quote not closed, or is it of another format?"
     )
 
 
 def stream_buffers(stream: pa.NativeFile, step: int, whole: Callable[[bytes], int]) -> Iterator[bytes]:
-    """Yield a stream in buffers of about ``step`` bytes that end where a record ends.
+    """Yield the bytes of a stream in buffers of about ``step`` bytes, each of which ends where a record ends.
 
-    ``whole`` returns the offset behind the last record that is complete for certain.
+    ``whole``: returns the offset behind the last complete record of some bytes. Raises `BadContentError` for a record
+    longer than `MAX_RECORD`.
     """
     rest = b""
-    while chunk := stream.read(step):
-        data = rest + chunk
+    while read := stream.read(step):
+        data = rest + read
         stop = whole(data)
         if stop:
             yield data[:stop]
@@ -104,19 +116,19 @@ def stream_buffers(stream: pa.NativeFile, step: int, whole: Callable[[bytes], in
 
 
 def last_line_end(data: bytes, *, cr_ends: bool) -> int:
-    """Return the offset behind the last line end; a CR that ends ``data`` may be half of one."""
+    """Return the offset behind the last line end; a CR at the end of ``data`` does not count, for LF may follow."""
     lf = data.rfind(b"\n")
     cr = data.rfind(b"\r", lf + 1, len(data) - 1) if cr_ends else -1
     return max(lf, cr) + 1
 
 
 def without_bom(data: bytes) -> bytes:
-    """Return the start of a file without the mark of UTF-8. Raises for UTF-16."""
+    """Return the first bytes of a file without the UTF-8 byte order mark. Raises `BadContentError` for UTF-16."""
     if data.startswith(_UTF16):
         raise BadContentError("is UTF-16 text", "convert it to UTF-8")
     return data.removeprefix(_BOM)
 
 
 def bom_size(data: bytes) -> int:
-    """Return how many bytes `without_bom` takes away."""
+    """Return the size of the byte order mark in bytes. Raises as `without_bom` does."""
     return len(data) - len(without_bom(data))

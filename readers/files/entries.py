@@ -1,6 +1,6 @@
-"""What stands in a folder, on this machine or in a store: files, folders, and what is neither.
+"""Directory entries, on a local file system or in an object store: files, folders and other kinds.
 
-On this machine names are those that Python gives, where a byte that is no UTF-8 is a lone surrogate.
+Local names are as Python returns them: a byte that is not UTF-8 is a lone surrogate.
 """
 
 from __future__ import annotations
@@ -33,10 +33,14 @@ _DEVICE = "a device"
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A name in a folder: ``kind`` is `FILE`, `FOLDER`, or says what else it is.
+    """One name in a folder.
 
-    ``mtime_ns``: since the epoch, None where nobody knows. ``node``: device and number, the same for all names of one
-    file, None in a store. ``is_link``: the rest is told of what it leads to.
+    ``name``: the name, without its folder.
+    ``kind``: `FILE`, `FOLDER`, `LEADS_NOWHERE`, `NOT_ALLOWED`, or words for another kind, such as ``a FIFO``.
+    ``size``: the size in bytes.
+    ``mtime_ns``: the modification time in ns since the epoch; None where it is unknown.
+    ``node``: device and inode, equal for all hard links to one file; None in a store.
+    ``is_link``: whether the name is a symbolic link. The other attributes then describe the target.
     """
 
     name: str
@@ -48,7 +52,7 @@ class Entry:
 
 
 def entry_at(place: Located) -> Entry | None:
-    """Return what stands at a path, links followed; None where nothing does. Raises `InputError`."""
+    """Return the entry at a path, with links followed; None where there is none. Raises `InputError`."""
     name = place.path.rpartition("/")[2]
     with input_errors(place.shown):
         if not place.is_local:
@@ -65,7 +69,7 @@ def entry_at(place: Located) -> Entry | None:
 
 
 def entries(place: Located) -> list[Entry]:
-    """Return what stands right in a folder, sorted by name. Raises `InputError`."""
+    """Return the entries of a folder, not of the folders below it, sorted by name. Raises `InputError`."""
     with input_errors(place.shown):
         if not place.is_local:
             selector = fs.FileSelector(place.path, recursive=False, allow_not_found=True)
@@ -76,7 +80,7 @@ def entries(place: Located) -> list[Entry]:
 
 
 def all_below(place: Located) -> Iterator[tuple[str, Entry]]:
-    """Yield what stands anywhere below a folder of a store, each with its path below. Raises `InputError`."""
+    """Yield all entries at any depth below a folder of a store, with their relative paths. Raises `InputError`."""
     with input_errors(place.shown):
         infos = place.fs.get_file_info(fs.FileSelector(place.path, recursive=True))
     for info in infos:

@@ -1,4 +1,4 @@
-"""A file as a task opens it, and the translation of what can go wrong into an error that names it."""
+"""One input file as a task opens it; errors of the system and of Arrow become an `InputError` that names the file."""
 
 from __future__ import annotations
 
@@ -18,15 +18,19 @@ from ...windowing.errors import InputError
 COMPRESSIONS = {".gz": "gzip", ".zst": "zstd", ".bz2": "bz2"}
 _THREADS = 8
 _SECOND = 10**9
-_FEW = 8  # files of a folder in a store that are asked for one by one
+_FEW = 8  # up to so many files of a folder in a store are checked one by one, else by one listing
 
 
 @dataclass(frozen=True, slots=True)
 class Located:
-    """A file on a filesystem: ``path`` there, and ``shown``, the path as the user would write it.
+    """The location of a file, and its version when it was listed.
 
-    ``size`` in bytes and ``mtime_ns`` as they were when it was listed: it is opened only as long as it has them. None
-    for what nobody else changes.
+    ``fs``: the file system.
+    ``path``: the path in that file system.
+    ``shown``: the path as the user would write it, for messages.
+    ``size``: the size in bytes when listed; None where no other process changes the file. The file opens only while it
+        has this size and time.
+    ``mtime_ns``: the modification time in ns since the epoch when listed; None where it is unknown.
     """
 
     fs: fs.FileSystem
@@ -37,35 +41,41 @@ class Located:
 
     @property
     def compression(self) -> str | None:
-        """The codec that its name promises."""
+        """The compression codec that the suffix of the file name stands for, or None."""
         return COMPRESSIONS.get(PurePosixPath(self.path).suffix.lower())
 
     @property
     def is_local(self) -> bool:
-        """Whether reads have no latency worth hiding."""
+        """Whether the file is on a local file system, where reads have little latency."""
         return isinstance(self.fs, fs.LocalFileSystem)
 
     def open_file(self) -> pa.NativeFile:
-        """Open it for random access, as its bytes are. Raises `InputError` where it is not what was listed."""
+        """Open the file for random access, without decompression.
+
+        Raises `InputError` where the file has changed since it was listed.
+        """
         return self._checked(self.fs.open_input_file(self._address))
 
     def open_stream(self) -> pa.NativeFile:
-        """Open it for reading from start to end, decompressed. Raises as `open_file` does."""
+        """Open the file for decompressed reading from start to end. Raises as `open_file` does."""
         return self._checked(self.fs.open_input_stream(self._address, compression=self.compression))
 
     def check(self) -> None:
-        """Raise `InputError` where size or time of the file are not those that were listed, or it is gone."""
+        """Raise `InputError` where the file is gone, or its size or time has changed since it was listed."""
         if self.size is not None:
             with input_errors(self.shown):
                 self._compare(*self._version())
 
     @property
     def _address(self) -> str | bytes:
-        """What Arrow opens it by: of local names the bytes, which need not be UTF-8."""
+        """The path that Arrow opens: bytes for a local name, which need not be UTF-8."""
         return os.fsencode(self.path) if self.is_local else self.path
 
     def _checked(self, file: pa.NativeFile) -> pa.NativeFile:
-        """Return a file once it is open: what stands in its place from now on is no longer what is read."""
+        """Return an open file, or close it and raise `InputError` where it is not the listed version.
+
+        The check comes after opening: a file that replaces this one later does not change what the handle reads.
+        """
         try:
             if self.size is not None:
                 self._compare(*self._version())
@@ -81,7 +91,7 @@ class Located:
         return version_of(self.fs.get_file_info(self.path))
 
     def _compare(self, size: int, mtime_ns: int | None) -> None:
-        unit = 1 if self.is_local else _SECOND  # all that some ways to ask a store tell
+        unit = 1 if self.is_local else _SECOND  # some requests to a store return whole seconds only
         if size != self.size or (
             mtime_ns is not None and self.mtime_ns is not None and mtime_ns // unit != self.mtime_ns // unit
         ):
@@ -89,19 +99,19 @@ class Located:
 
 
 def version_of(info: fs.FileInfo) -> tuple[int, int | None]:
-    """Return size and time of a file in a store. Raises `FileNotFoundError` where there is none."""
+    """Return size in bytes and mtime in ns of a file in a store. Raises `FileNotFoundError` where there is no file."""
     if info.type == fs.FileType.NotFound:
         raise FileNotFoundError(info.path)
     return info.size or 0, info.mtime_ns
 
 
 def has_changed(shown: str) -> InputError:
-    """Return the error for a file that was written to or replaced while a run reads it."""
+    """Return the error for a file that another process changed or replaced during the run."""
     return InputError(f"{shown} has changed since the run began", "run it again when nothing writes to it")
 
 
 def check_all(files: Iterable[Located]) -> None:
-    """Check that all files are what was listed, many at a time. Raises `InputError` naming the first that is not."""
+    """Check in parallel that no file has changed since it was listed. Raises `InputError` naming one that has."""
     known = [file for file in files if file.size is not None]
     here = [file for file in known if file.is_local]
     step = max(1, -(-len(here) // _THREADS))
@@ -117,7 +127,7 @@ def _check_each(files: Sequence[Located]) -> None:
 
 
 def _by_folder(files: Iterable[Located]) -> list[list[Located]]:
-    """Return the files of stores by folder, for a store tells of a thousand in one answer."""
+    """Return the files of stores by folder: a store lists a thousand files in one answer."""
 
     def folder(file: Located) -> str:
         return file.path.rpartition("/")[0]
@@ -141,7 +151,11 @@ def _check_folder(files: Sequence[Located]) -> None:
 
 
 class BadContentError(Exception):
-    """What is wrong inside a file, said without its name: `naming` makes it an `InputError`."""
+    """An error in the content of a file, without the file's name; `input_errors` turns it into an `InputError`.
+
+    ``what``: what is wrong.
+    ``do``: what the user can do.
+    """
 
     def __init__(self, what: str, do: str) -> None:
         super().__init__(what, do)

@@ -1,4 +1,4 @@
-"""The values that folders of the form ``key=value`` give to the files below them."""
+"""Partition values in folder names of the form ``key=value``."""
 
 from __future__ import annotations
 
@@ -8,7 +8,10 @@ _NULL = "__HIVE_DEFAULT_PARTITION__"
 
 
 def folder_values(below: str) -> dict[str, str | None]:
-    """Return the ``k=v`` folders of a path below its given folder, decoded; the last name is the file's."""
+    """Return the decoded ``key=value`` folders of a relative file path; the null marker of Hive gives None.
+
+    The last name of the path is the file itself and is ignored.
+    """
     values: dict[str, str | None] = {}
     for name in below.split("/")[:-1]:
         key, equals, value = name.partition("=")

@@ -1,6 +1,6 @@
-"""Paths to files: a file, a folder with all below it, a glob, on any filesystem that pyarrow knows.
+"""List the files of input paths: a file, a folder with everything below it, or a glob, on any pyarrow file system.
 
-Names that begin with ``_`` or ``.`` are passed over at every level below a given path.
+Names that begin with ``_`` or ``.`` are skipped at every level below an input path.
 """
 
 from __future__ import annotations
@@ -28,10 +28,13 @@ _MAGIC = re.compile(r"[*?\[]")
 
 @dataclass(frozen=True, slots=True)
 class ListedFile:
-    """A listed file: its size in bytes, its time (ISO 8601, UTC), and ``below``.
+    """A file of the input.
 
-    ``below`` is its path under the base it is in, else under the given folder, or under the part of a glob before the
-    first wildcard.
+    ``place``: where the file is.
+    ``size``: its size in bytes.
+    ``mtime``: its modification time, ISO 8601 in UTC; None where it is unknown.
+    ``below``: its path relative to a base, else to the folder that was given, else to the part of a glob before the
+        first wildcard.
     """
 
     place: Located
@@ -42,9 +45,11 @@ class ListedFile:
 
 @dataclass(frozen=True, slots=True)
 class Listing:
-    """What stands under the given paths, sorted by path: data files, and the manifests of results.
+    """The files of all input paths.
 
-    ``skipped``: what was passed over since it cannot be read, and why.
+    ``files``: the data files, sorted by path.
+    ``manifests``: the manifests of results, sorted by path.
+    ``skipped``: the unreadable paths that were skipped, each with its reason.
     """
 
     files: tuple[ListedFile, ...]
@@ -53,16 +58,16 @@ class Listing:
 
 
 class NoFilesError(InputError):
-    """A path that is not there, or that holds no files."""
+    """An input path that does not exist, or that holds no files."""
 
 
 def list_files(paths: Sequence[str], bases: Sequence[str] = (), *, skip_unreadable: bool = False) -> Listing:
-    """List all files of ``paths``, each real one once.
+    """List all files of ``paths``, each real file once.
 
-    ``bases``: folders from which on names of folders count for the files below them, whatever path they were given by.
-    ``skip_unreadable``: pass over what is no file and what may not be read, which is else an error.
-    Raises `NoFilesError` for a path that is not there or holds nothing, not even a manifest, and `InputError` for what
-    cannot be read, and for one file that has two names of its own.
+    ``bases``: folders to which ``below`` of the files under them is relative, whichever path found the files.
+    ``skip_unreadable``: whether to skip paths that are no files or lack read permission, instead of raising.
+    Raises `NoFilesError` for a path that does not exist or holds neither files nor a manifest, and `InputError` for an
+    unreadable path and for a file with two names that are not links.
     """
     roots = [_root(base) for base in bases]
     good: list[Spot] = []
@@ -89,10 +94,10 @@ def list_files(paths: Sequence[str], bases: Sequence[str] = (), *, skip_unreadab
 
 
 def list_folders(path: str, *, skip_unreadable: bool = False) -> tuple[str, ...]:
-    """Return the names of the folders right below a folder, sorted.
+    """Return the sorted names of the folders directly in a folder.
 
-    Raises `InputError` where it is none, for two names ``NAME=VALUE`` of one folder, and, unless they are to be passed
-    over, for links that lead nowhere.
+    Raises `InputError` where ``path`` is no folder, for two names ``NAME=VALUE`` of one folder, and, without
+    ``skip_unreadable``, for broken links and folders without permission.
     """
     root = _root(path)
     spot = spot_at(root)
@@ -112,7 +117,7 @@ def list_folders(path: str, *, skip_unreadable: bool = False) -> tuple[str, ...]
 
 
 def _why_odd(spot: Spot, strict: bool) -> str | None:
-    """Say why something is no file to read, or None; ``strict``: look whether a file may be read, too."""
+    """Say why a path is no readable file, or return None; ``strict``: check read permission, too."""
     if spot.entry.kind != FILE:
         return spot.entry.kind
     return NOT_ALLOWED if strict and not spot.may_be_read() else None
@@ -127,9 +132,9 @@ def _is_manifest(spot: Spot) -> bool:
 
 
 def _distinct_files(spots: Iterable[Spot]) -> list[Spot]:
-    """Return each real file once, under its own path where there is one, by path.
+    """Return each real file once, sorted by path, under its own path if the input contains that, else under a link.
 
-    Raises `InputError` for a file that has two names of its own: nobody can tell whether its rows should count twice.
+    Raises `InputError` for a file with two hard links: the rows of one file must not count twice by accident.
     """
     by_real: dict[str, Spot] = {}
     for spot in sorted(spots, key=lambda s: (s.by_link, s.place.path != s.real, s.place.path)):
@@ -141,7 +146,7 @@ def _distinct_files(spots: Iterable[Spot]) -> list[Spot]:
 
 
 def _address(spot: Spot, path: str) -> str:
-    """A path with the store it is in."""
+    """Return a path together with the type of its store."""
     return path if spot.place.is_local else f"{spot.place.fs.type_name}:{path}"
 
 
@@ -168,7 +173,7 @@ def _relative_to_base(found: ListedFile, bases: Sequence[Located]) -> ListedFile
 
 
 def _under(path: str) -> Iterator[Spot]:
-    """Yield what lies under a path or glob and is no folder."""
+    """Yield everything but folders under a path or glob."""
     if _MAGIC.search(path) and "://" in path:  # a wildcard is no part of an address
         yield from _match_glob(path)
         return
@@ -183,7 +188,7 @@ def _under(path: str) -> Iterator[Spot]:
 
 
 def _root(path: str) -> Located:
-    """Return where a path is; a path without a scheme is local."""
+    """Return the location of a path; a path without a scheme is local. Raises `InputError` for a bad URI."""
     if "://" not in path:
         absolute = os.path.abspath(path).replace(os.sep, "/")  # noqa: PTH100 - Path.resolve would follow links
         return Located(fs.LocalFileSystem(), absolute, printable(path))
@@ -201,7 +206,10 @@ def _listed_file(spot: Spot) -> ListedFile:
 
 
 def _match_glob(pattern: str) -> Iterator[Spot]:
-    """Yield what a glob matches, name by name; a folder that matches stands for all below it."""
+    """Yield the files that a glob matches, and all files below the folders that it matches.
+
+    Raises `NoFilesError` where nothing matches.
+    """
     magic = _MAGIC.search(pattern)
     start = pattern.rfind("/", 0, magic.start() if magic else 0) + 1
     base = pattern[:start]

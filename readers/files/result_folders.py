@@ -1,4 +1,4 @@
-"""Results of wincli as inputs: a folder with ``_wincli/manifest.json`` is a stream again (semantics section 10)."""
+"""Results of wincli as inputs: a folder with ``_wincli/manifest.json`` is read back as a stream (semantics 10)."""
 
 from __future__ import annotations
 
@@ -20,9 +20,13 @@ STREAM_COLUMN = "_stream"
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """One result folder: its part files in order, how many ``rows`` each has, its types by column, how it is ordered.
+    """One result folder, as its manifest describes it.
 
-    ``stream``: None for one that was written plain.
+    ``shown``: the folder, for messages.
+    ``files``: its part files, in order.
+    ``rows``: the number of rows of each part.
+    ``types``: its types by column.
+    ``stream``: how its rows are ordered as a stream; None for a result without stream columns.
     """
 
     shown: str
@@ -34,9 +38,13 @@ class Result:
 
 @dataclass(frozen=True, slots=True)
 class Files:
-    """The files to read in order; ``ordinals``: the result folder each is of, where there are several.
+    """The files of an input in arrival order.
 
-    ``rows``: how many those of results have, by path.
+    ``files``: the files.
+    ``ordinals``: the ordinal of each file's result folder; None unless the input is several streams.
+    ``types``: the types that the manifests of results give, by column.
+    ``stream``: how the rows are ordered as a stream; None for other inputs.
+    ``rows``: the number of rows of each part of a result, by path.
     """
 
     files: tuple[ListedFile, ...]
@@ -47,9 +55,10 @@ class Files:
 
 
 def order_files(listing: Listing, order: str) -> Files:
-    """Put the files of an input in arrival order: by path or time, and those of results as their manifests say.
+    """Put the files of an input in arrival order: by path or time, but the parts of results as the manifests list them.
 
-    Raises `InputError` where results that are ordered differently, or results and other files, come together.
+    ``order``: ``name`` or ``mtime``. Raises `InputError` where the input mixes results of different orders, or stream
+    results and other files.
     """
     results = [_result(manifest, listing) for manifest in listing.manifests]
     if not results:
@@ -71,7 +80,7 @@ def order_files(listing: Listing, order: str) -> Files:
 
 
 def _agreed(declared: Sequence[Mapping[str, pa.DataType]]) -> dict[str, pa.DataType]:
-    """The types that all results that have a column agree on; others are found out as those of any files are."""
+    """Return the types on which all results with a column agree; the types of other columns are inferred."""
     every = {name: {types[name] for types in declared if name in types} for types in declared for name in types}
     return {name: kinds.pop() for name, kinds in every.items() if len(kinds) == 1}
 
@@ -95,7 +104,10 @@ def _check_agree(results: Sequence[Result], others: Sequence[ListedFile]) -> Non
 
 
 def _result(manifest: ListedFile, listing: Listing) -> Result:
-    """Read one manifest. Raises `InputError` where it does not read, or names a part that is not there as it says."""
+    """Read one manifest.
+
+    Raises `InputError` where it is no manifest, `DamagedError` where a part is missing or has another size.
+    """
     shown = manifest.place.shown.removesuffix(MANIFEST).rstrip("/")
     folder = manifest.place.path.removesuffix(MANIFEST)
     content = _content(manifest.place)
@@ -132,7 +144,7 @@ def _unreadable(place: Located, reason: str) -> InputError:
 def _stream(content: Any) -> StreamInfo | None:
     if content is None:
         return None
-    own = content.get("own", OWN)  # 0.1 did not tell
+    own = content.get("own", OWN)  # manifests of wincli 0.1 lack the key
     return StreamInfo(tuple(map(str, content["order"])), tuple(map(str, content["at"])), tuple(map(str, own)))
 
 

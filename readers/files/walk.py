@@ -1,7 +1,7 @@
-"""From a folder or a glob to what stands below it, each folder gone through once however many links lead to it.
+"""Walk a folder or a glob, and visit each real folder once, however many links lead to it.
 
-A folder is gone through by its own names first, and links are followed when nothing else is left. So what lies in an
-input is found under the path that is its own, and a link that leads to it adds nothing.
+Links are followed only after all names that are no links. So a file in the input is found under its own path, and a
+link to it adds nothing.
 """
 
 from __future__ import annotations
@@ -24,10 +24,13 @@ _Rest = tuple[str, ...]
 
 @dataclass(frozen=True, slots=True)
 class Spot:
-    """What stands at a path.
+    """A path of the walk and its entry.
 
-    ``real``: its path once no link is left in it. ``below``: its path below the one that was given, or below the fixed
-    part of a glob. ``by_link``: whether a link leads from there to it.
+    ``place``: the location, as the walk has reached it.
+    ``entry``: the directory entry there.
+    ``real``: the path with all links resolved.
+    ``below``: the path relative to the input path, or to the part of a glob before the first wildcard.
+    ``by_link``: whether the relative path contains a link.
     """
 
     place: Located
@@ -37,7 +40,7 @@ class Spot:
     by_link: bool = False
 
     def child(self, entry: Entry) -> Spot:
-        """Return what stands under a name in this folder."""
+        """Return the spot of an entry of this folder."""
         above, name = self.place, printable(entry.name)
         path = f"{above.path.rstrip('/')}/{entry.name}"
         shown = f"{above.shown.rstrip('/')}/{name}" if above.shown else name
@@ -48,18 +51,23 @@ class Spot:
         return Spot(place, entry, real, below, self.by_link or entry.is_link)
 
     def as_kind(self, kind: str) -> Spot:
-        """Return it as something else than it looks like."""
+        """Return the same spot with another kind of entry."""
         return replace(self, entry=replace(self.entry, kind=kind))
 
     def may_be_read(self) -> bool:
-        """Whether the system lets it be read, as far as it says beforehand."""
+        """Whether the permissions allow reading; always true in a store, where only a read shows it."""
         need = os.R_OK | (os.X_OK if self.entry.kind == FOLDER else 0)
         return not self.place.is_local or os.access(self.place.path, need, effective_ids=_EFFECTIVE)
 
 
 @dataclass(slots=True)
-class _Course:
-    """What is still to be gone through, with what is left of a pattern to match below it."""
+class _Queue:
+    """The queue of a walk: spots to visit, each with the rest of the pattern to match below it.
+
+    ``own``: spots that are no links; the walk takes these first.
+    ``links``: spots that are links.
+    ``seen``: the first spot for each real path and rest of a pattern.
+    """
 
     own: deque[tuple[Spot, _Rest]] = field(default_factory=deque)
     links: deque[tuple[Spot, _Rest]] = field(default_factory=deque)
@@ -79,7 +87,7 @@ class _Course:
 
 
 def spot_at(place: Located) -> Spot | None:
-    """Return what stands at a path that was given; None where nothing does. Raises `InputError`."""
+    """Return the spot of an input path; None where nothing exists there. Raises `InputError`."""
     entry = entry_at(place)
     if entry is None:
         return None
@@ -88,22 +96,23 @@ def spot_at(place: Located) -> Spot | None:
 
 
 def walk(root: Spot) -> Iterator[Spot]:
-    """Yield a file itself, or what lies below a folder: all that is no folder, but for hidden names.
+    """Yield a file itself, or everything below a folder that is neither a folder nor hidden.
 
-    Of hidden ones only the manifests of results. A folder that may not be read comes as `NOT_ALLOWED`.
+    Manifests of results are the only hidden files that are yielded. A folder without read permission is yielded as
+    `NOT_ALLOWED`.
     """
     if root.entry.kind != FOLDER:
         yield root
     elif root.place.is_local:
-        course = _Course()
-        course.add(root)
-        for folder, _ in course:
-            yield from _folder(folder, course)
+        queue = _Queue()
+        queue.add(root)
+        for folder, _ in queue:
+            yield from _folder(folder, queue)
     else:
         yield from _store(root)
 
 
-def _folder(folder: Spot, course: _Course) -> Iterator[Spot]:
+def _folder(folder: Spot, queue: _Queue) -> Iterator[Spot]:
     if not folder.may_be_read():
         yield folder.as_kind(NOT_ALLOWED)
         return
@@ -113,7 +122,7 @@ def _folder(folder: Spot, course: _Course) -> Iterator[Spot]:
         elif is_hidden(entry.name):
             continue
         elif entry.kind == FOLDER:
-            course.add(folder.child(entry))
+            queue.add(folder.child(entry))
         else:
             yield folder.child(entry)
 
@@ -133,33 +142,33 @@ def _store(root: Spot) -> Iterator[Spot]:
 
 
 def is_hidden(name: str) -> bool:
-    """Whether a name is passed over in folders."""
+    """Whether listings skip a name: it begins with ``_`` or ``.``."""
     return name.startswith(("_", "."))
 
 
 def matching(root: Spot, pattern: str) -> Iterator[Spot]:
-    """Yield what a glob matches below a folder, name by name, once for each real file and folder.
+    """Yield what a glob matches below a folder, each real file and folder once.
 
-    What may be a folder with matches in it and cannot be looked at comes, too.
+    A path that may be a folder with matches but cannot be read is yielded, too, so that the caller can report it.
     """
-    course = _Course()
-    course.add(root, tuple(pattern.split("/")))
-    for spot, rest in course:
+    queue = _Queue()
+    queue.add(root, tuple(pattern.split("/")))
+    for spot, rest in queue:
         if not rest:
             yield spot
         elif spot.entry.kind == FOLDER and spot.may_be_read():
-            _match(spot, rest, course)
+            _match(spot, rest, queue)
         else:
             yield spot.as_kind(NOT_ALLOWED) if spot.entry.kind == FOLDER else spot
 
 
-def _match(folder: Spot, rest: _Rest, course: _Course) -> None:
+def _match(folder: Spot, rest: _Rest, queue: _Queue) -> None:
     name = rest[0]
     if name == "**":
-        course.add(folder, rest[1:])
+        queue.add(folder, rest[1:])
     for entry in entries(folder.place):
         if _matches(entry, name, is_last=len(rest) == 1):
-            course.add(folder.child(entry), rest if name == "**" else rest[1:])
+            queue.add(folder.child(entry), rest if name == "**" else rest[1:])
 
 
 def _matches(entry: Entry, name: str, *, is_last: bool) -> bool:
@@ -172,7 +181,7 @@ def _matches(entry: Entry, name: str, *, is_last: bool) -> bool:
 
 
 def check_values(first: Spot, again: Spot) -> None:
-    """Raise `InputError` where one file or folder has two paths whose folders ``NAME=VALUE`` give other values."""
+    """Raise `InputError` where two paths of one file or folder have ``NAME=VALUE`` folders of different values."""
     is_loop = again.below.startswith(f"{first.below}/") or not first.below
     values = [folder_values(spot.below + "/" * (spot.entry.kind == FOLDER)) for spot in (first, again)]
     if values[1] and values[0] != values[1] and not is_loop:

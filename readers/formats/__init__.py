@@ -1,4 +1,4 @@
-"""One reader for each input format, over the splits of a file.
+"""The reader of each input format, which reads one split of a file.
 
 `readers.open` chooses among them; a `readers.source.FileSource` calls them in tasks.
 """

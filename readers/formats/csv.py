@@ -1,4 +1,4 @@
-"""CSV files: ranges of lines, or whole files where a range cannot be entered in the middle."""
+"""Read CSV: byte ranges of lines, or whole files where a task cannot enter a file in the middle."""
 
 from __future__ import annotations
 
@@ -29,18 +29,23 @@ _NOTHING = Header((), 0, 0)
 
 @dataclass(frozen=True, slots=True)
 class CsvReader:
-    """Reads CSV with the given dialect; ``typed``: the columns whose types are known and not inferred."""
+    """The `FormatReader` of CSV.
+
+    ``delimiter``: one ASCII character.
+    ``multiline``: whether a quoted field may contain line ends.
+    ``typed``: the columns whose types are declared, and not inferred.
+    """
 
     delimiter: str
     multiline: bool
     typed: frozenset[str]
 
     def as_stream(self, place: Located) -> bool:
-        """Whether a file is read from start to end in one split."""
+        """Whether a file is one split that is read from start to end."""
         return self.multiline or place.compression is not None
 
     def dialect(self, place: Located) -> Dialect:
-        """Return the dialect of a file: ``.tsv`` files have tabs unless a delimiter was given."""
+        """Return the dialect of a file; ``.tsv`` files have tabs unless the user chose a delimiter."""
         name = place.path.lower().removesuffix("." + place.path.rpartition(".")[2]) if place.compression else place.path
         tabs = self.delimiter == "," and name.lower().endswith(".tsv")
         return Dialect("\t" if tabs else self.delimiter, self.multiline)
@@ -86,7 +91,7 @@ class CsvReader:
         return counts, infer_csv(clean, dialect, names, wanted)
 
     def read(self, place: Located, split: Split, request: ReadRequest) -> SplitRows:
-        """Read the wanted columns of a split; rows that do not parse, or have too many or few fields, are rejects."""
+        """Read columns of a split; rows that do not parse, or have too many or too few fields, become rejects."""
         if not request.types and not split.place[3]:
             return SplitRows(pa.table({}), np.arange(split.rows, dtype=np.int64))
         dialect, base, line = self.dialect(place), 0, split.place[2]
@@ -101,7 +106,7 @@ class CsvReader:
         return concatenate_splits(buffers, request.schema)
 
     def lines(self, place: Located, split: Split, offsets: Int64s) -> Int64s:
-        """Return the lines that the records at ``offsets`` of a split begin in."""
+        """Return the 1-based lines on which records of a split begin; ``offsets``: of the records, int64, ascending."""
         dialect, base, line = self.dialect(place), 0, split.place[2]
         found: list[Int64s] = [np.empty(0, np.int64)]
         with input_errors(place.shown):
@@ -128,7 +133,7 @@ def _first_bytes(file: pa.NativeFile, size: int) -> bytes:
 
 
 def _body(stream: pa.NativeFile, dialect: Dialect) -> tuple[Header, Iterator[bytes]]:
-    """Return the header of a stream, and the buffers of what is behind it."""
+    """Return the header of a stream, and the buffers of the text behind it."""
     buffers = stream_buffers(stream, _STEP, partial(_whole, dialect))
     start = b""
     for buffer in buffers:
@@ -151,13 +156,13 @@ def _whole(dialect: Dialect, data: bytes) -> int:
 
 
 def _well_formed(data: bytes, records: Records, width: int) -> tuple[bytes, Int64s]:
-    """Return the records with ``width`` fields, and their rows among all."""
+    """Return the text of the records with ``width`` fields, and their indices among all records, int64."""
     right = records.fields == width
     return records.without(data, np.flatnonzero(~right)), np.flatnonzero(right)
 
 
 def _read_buffer(data: bytes, counts: Tally, line: int, dialect: Dialect, request: ReadRequest) -> SplitRows:
-    """Read one buffer whose first line is ``line``."""
+    """Read one buffer whose first line has the 1-based number ``line``."""
     width = len(request.names)
     records = locate(data, dialect) if counts.wrong else None
     clean, rows = data, np.arange(counts.rows, dtype=np.int64)

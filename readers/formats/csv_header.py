@@ -1,4 +1,4 @@
-"""The header of a CSV file: its first record names the columns."""
+"""The header of a CSV file: the first record, which names the columns."""
 
 from __future__ import annotations
 
@@ -19,7 +19,12 @@ _WINDOW = 64 << 10
 
 @dataclass(frozen=True, slots=True)
 class Header:
-    """The names of the columns, the bytes up to the first record behind it, and the line ends among them."""
+    """The header of a CSV file.
+
+    ``names``: the names of the columns.
+    ``size``: the bytes before the first data record, a byte order mark included.
+    ``lines``: the line ends among these bytes.
+    """
 
     names: tuple[str, ...]
     size: int
@@ -27,10 +32,11 @@ class Header:
 
 
 def read_header(load: Callable[[int], bytes], dialect: Dialect) -> Header | None:
-    """Read the header; ``load(n)`` returns the first n bytes of the file, or all. None if there is no record.
+    """Read the header of a file, None if the file has no record.
 
-    A column without a name is called ``_c0``, ``_c1``, .. by its place. Raises for two columns of one name and
-    for a header that ends inside quotes.
+    ``load(n)`` returns the first n bytes of the file, or all if it has fewer. An unnamed column is called ``_c0``,
+    ``_c1``, .. by its index. Raises `BadContentError` for two columns of one name and for a header that ends inside
+    quotes.
     """
     window = _WINDOW
     while True:
@@ -51,7 +57,7 @@ def read_header(load: Callable[[int], bytes], dialect: Dialect) -> Header | None
 
 
 def _first(data: bytes, dialect: Dialect, *, at_end: bool) -> Records | None:
-    """Return the records of the beginning of a file, None if the first is not whole yet."""
+    """Return the records in the first bytes of a file, None if the first record is not complete in them."""
     body = data[bom_size(data) :]
     if not at_end:
         body = body[: tally(body.removesuffix(b"\r"), dialect, 0).whole]

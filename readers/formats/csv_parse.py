@@ -1,4 +1,4 @@
-"""Bytes of CSV records to columns of given types, and the rows that do not fit them."""
+"""Parse CSV records to columns of given types, and find the rows that do not fit."""
 
 from __future__ import annotations
 
@@ -31,10 +31,11 @@ def parse_csv(
     *,
     quoted_nulls: bool = False,
 ) -> pa.Table:
-    """Parse records that all have as many fields as ``names``. Raises `pa.ArrowInvalid` where a type does not fit.
+    """Parse records that all have as many fields as ``names``.
 
-    An empty field is null; with quotes around it is an empty text, or null too with ``quoted_nulls``.
-    Columns without a type are inferred.
+    ``types``: the types by column; other types are inferred. ``only``: the columns to return. An empty field is null; a
+    quoted empty field is an empty text, or with ``quoted_nulls`` also null.
+    Raises `pa.ArrowInvalid` where a value does not fit its type.
     """
     if not data:
         return pa.table({name: pa.array([], types.get(name, pa.null())) for name in only})
@@ -56,7 +57,7 @@ def parse_csv(
 
 
 def infer_csv(data: bytes, dialect: Dialect, names: Sequence[str], wanted: Sequence[str]) -> dict[str, Kind]:
-    """Return the kinds of the ``wanted`` columns of a buffer; quoted empty fields tell nothing."""
+    """Return the kinds of the ``wanted`` columns of a buffer; quoted empty fields count as nulls."""
     beginning = data[: tally(data[:_HEAD].removesuffix(b"\r"), dialect, 0).whole] if len(data) > _HEAD else b""
 
     def parse(
@@ -68,7 +69,7 @@ def infer_csv(data: bytes, dialect: Dialect, names: Sequence[str], wanted: Seque
 
     kinds = infer(parse)
     whole = [name for name, kind in kinds.items() if kind == INT]
-    if whole and (b"0x" in data or b"0X" in data):  # the parser takes 0x1F for a number, which joins badly with 1.5
+    if whole and (b"0x" in data or b"0X" in data):  # the parser reads 0x1F as an integer, but not next to 1.5
         texts = parse(dict.fromkeys(whole, pa.string()), others=False)
         for name in whole:
             if pc.any(pc.match_substring_regex(texts[name], "^[ \t]*-?0[xX]")).as_py():
@@ -79,7 +80,7 @@ def infer_csv(data: bytes, dialect: Dialect, names: Sequence[str], wanted: Seque
 def read_typed(
     data: bytes, dialect: Dialect, names: Sequence[str], want: Mapping[str, ColumnType]
 ) -> tuple[pa.Table, list[TypeErrors]]:
-    """Parse to exactly the wanted types; rows whose values do not fit are in the misfits, and null in the table."""
+    """Parse to exactly the wanted types; a value that does not fit is null in the table and a type error."""
     if not want:
         return pa.table({}), []
     try:
@@ -102,7 +103,10 @@ def _may_be_empty(kind: pa.DataType) -> bool:
 
 
 def _quick(data: bytes, dialect: Dialect, names: Sequence[str], want: Mapping[str, ColumnType]) -> pa.Table:
-    """Parse straight to the types; where that fails, perhaps only because of numbers in empty quotes, once more."""
+    """Parse directly to the types; on failure try again with quoted empty fields as null where the type is not text.
+
+    Raises `pa.ArrowInvalid` where that fails, too.
+    """
     types = {name: _parse_as(kind) for name, kind in want.items()}
     try:
         return parse_csv(data, dialect, names, types, list(want))
@@ -119,14 +123,14 @@ def _quick(data: bytes, dialect: Dialect, names: Sequence[str], want: Mapping[st
 
 
 def _parse_as(kind: ColumnType) -> pa.DataType:
-    """Return what the parser is asked for: text where it does not know the type or the format."""
+    """Return the type that the parser gets: text where it does not know the wanted type or format."""
     if kind.format is not None or caster(kind.type) is not None:
         return pa.string()
     return kind.type
 
 
 def _texts(data: bytes, dialect: Dialect, names: Sequence[str], want: Mapping[str, ColumnType]) -> pa.Table:
-    """Parse the columns as text, or as bytes where they are none."""
+    """Parse the columns as text, or as bytes where they are not UTF-8."""
     columns = {}
     for name in want:
         try:

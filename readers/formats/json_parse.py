@@ -1,7 +1,7 @@
-"""Blocks of JSON lines to kinds and to columns of given types.
+"""Parse many JSON lines at once to kinds, or to columns of given types.
 
-A block is parsed at once. Where a column holds values of several kinds, blocks are halved until they are
-small, and only those are gone through value by value.
+One call parses all lines. Where that fails because a column holds values of several kinds, the lines are bisected; only
+batches of at most 64 lines are then read value by value.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ _Block: TypeAlias = "tuple[int, pa.Table, list[TypeErrors]]"
 
 
 def infer_lines(lines: JsonLines) -> dict[str, Kind]:
-    """Return the kinds of all columns, in order of first appearance. Every line must be an object."""
+    """Return the kinds of all columns, in order of first appearance. Every line must be one object."""
     return _infer_block(lines, 0, len(lines)) if len(lines) else {}
 
 
 def infer_quickly(lines: JsonLines) -> dict[str, Kind] | None:
-    """Return the same at once, None where a line is no object or a column holds several kinds of values."""
+    """Return the same from one call of the parser; None where a line is no object or a column has several kinds."""
     if not (len(lines) and is_utf8(lines.data) and lines.are_objects().all()):
         return None
     try:
@@ -76,7 +76,7 @@ def _join_kinds(a: dict[str, Kind], b: dict[str, Kind]) -> dict[str, Kind]:
 
 
 def read_typed(lines: JsonLines, want: Mapping[str, ColumnType]) -> tuple[pa.Table, dict[int, str]]:
-    """Parse to exactly the wanted types; rows with a value that does not fit are named with what is wrong."""
+    """Parse to exactly the wanted types; also return, by row index, what is wrong with rows that do not fit."""
     blocks = _read_block(lines, 0, len(lines), want) if len(lines) and want else []
     bad = {
         start + int(row): first_detail(misfits, int(row))
@@ -112,11 +112,11 @@ def _quick(lines: JsonLines, start: int, stop: int, want: Mapping[str, ColumnTyp
 
 
 def _parse_as(kind: ColumnType) -> pa.DataType:
-    """Return what the parser is asked for: text for times, whose zones it would pass over."""
+    """Return the type that the parser gets: text for times, because the parser ignores their zones."""
     if pa.types.is_duration(kind.type):
         return pa.int64()
     if kind.unix_digits is not None:
-        return pa.decimal128(38, kind.unix_digits)  # of numbers and of texts, no digit lost
+        return pa.decimal128(38, kind.unix_digits)  # keeps all digits, of numbers and of texts
     texts = (pa.types.is_temporal, pa.types.is_binary)
     return pa.string() if any(matches(kind.type) for matches in texts) else kind.type
 

@@ -1,4 +1,4 @@
-"""JSON values one by one, for the few lines that no block parser takes: numbers keep the text they have."""
+"""Parse JSON values one by one, for the few lines that Arrow's parser refuses; numbers keep their text."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ _INT64 = range(-(2**63), 2**63)
 
 
 class Number(str):
-    """A number as it is written."""
+    """The text of a number, as it is in the file."""
 
     __slots__ = ()
 
 
 def parse_object(text: str) -> dict[str, Any]:
-    """Return the object that a line holds."""
+    """Return the object on a line, its numbers as `Number`. Raises `ValueError` where it is no JSON."""
     row: dict[str, Any] = json.loads(text, parse_int=Number, parse_float=Number, parse_constant=Number, strict=False)
     return row
 
@@ -41,9 +41,9 @@ def _kind_of_value(value: Any) -> Kind:
         return kind_of_texts(pa.chunked_array([pa.array([value])]))
     try:
         kind = kind_of(parse_lines(_dumps({"x": value}).encode(), {}, others=True)["x"].type)
-    except pa.ArrowInvalid:  # kinds that are mixed inside
+    except pa.ArrowInvalid:  # a list or struct of mixed kinds
         return TEXT
-    return NOTHING if kind is None else kind  # an empty struct is false
+    return NOTHING if kind is None else kind  # not ``kind or NOTHING``: an empty struct type is falsy
 
 
 def _dumps(value: Any) -> str:
@@ -51,7 +51,7 @@ def _dumps(value: Any) -> str:
 
 
 def _plain(value: Any) -> Any:
-    """Return a value with its numbers as numbers."""
+    """Return a value with Python numbers in place of each `Number`."""
     if isinstance(value, dict):
         return {name: _plain(inner) for name, inner in value.items()}
     if isinstance(value, list):
@@ -60,7 +60,7 @@ def _plain(value: Any) -> Any:
 
 
 def texts_of(values: list[Any]) -> pa.ChunkedArray:
-    """Return the values as texts: strings as they are, numbers as they are written, others as JSON."""
+    """Return the values as texts: strings and numbers unchanged, other values as JSON."""
     return pa.chunked_array([pa.array([_text(value) for value in values], pa.string())])
 
 

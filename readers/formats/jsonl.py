@@ -1,4 +1,4 @@
-"""JSON Lines: one object a line, ranges of lines, or whole files where they are compressed."""
+"""Read JSON Lines (one object per line): byte ranges of lines, or whole files if they are compressed."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ _ARRAY = re.compile(rb"\[\s*(\{|$)")
 
 @dataclass(frozen=True, slots=True)
 class JsonReader:
-    """Reads JSON Lines."""
+    """The `FormatReader` of JSON Lines."""
 
     def as_stream(self, place: Located) -> bool:
-        """Whether a file is read from start to end in one split."""
+        """Whether a file is one split that is read from start to end."""
         return place.compression is not None
 
     def scan(self, byte_range: Range) -> ScannedRange | InputError:
@@ -44,7 +44,7 @@ class JsonReader:
             return error
 
     def read(self, place: Located, split: Split, request: ReadRequest) -> SplitRows:
-        """Read the wanted columns of a split; lines that are no object, or do not fit the types, are rejects."""
+        """Read columns of a split; lines that are not one object, or do not fit the types, become rejects."""
         torn, base, line = split.place[3], 0, split.place[2]
         if not request.types and not torn:
             return SplitRows(pa.table({}), np.arange(split.rows, dtype=np.int64))
@@ -59,7 +59,7 @@ class JsonReader:
         return concatenate_splits(buffers, request.schema)
 
     def lines(self, place: Located, split: Split, offsets: Int64s) -> Int64s:
-        """Return the lines in the file of the rows at ``offsets`` of a split."""
+        """Return the 1-based lines of rows of a split; ``offsets``: of the rows, int64, ascending."""
         base, line = 0, split.place[2]
         found: list[Int64s] = [np.empty(0, np.int64)]
         with input_errors(place.shown):
@@ -86,9 +86,9 @@ def _scan(byte_range: Range) -> ScannedRange:
 
 
 def _is_array(data: bytes, rows: int) -> bool:
-    """Whether a file that begins with ``data`` of so many rows is one array of objects, and not lines of which one is.
+    """Whether a file is one JSON array of objects; ``data``: its first buffer, ``rows``: the lines in it.
 
-    An array that ends in its line is the file only where it is alone.
+    An array that ends on its own line is the whole file only if the file has no other line.
     """
     first = data[:_LOOKED_AT].lstrip().split(b"\n", 1)[0].rstrip()
     return _ARRAY.match(first) is not None and (rows == 1 or not first.endswith(b"]"))
@@ -104,7 +104,7 @@ def _bounds(byte_range: Range) -> tuple[int, int]:
 
 
 def _survey(data: bytes) -> tuple[int, int, int, dict[str, Kind]]:
-    """Return the rows of a buffer, how many of them are no objects, its line ends, and the kinds of its columns."""
+    """Return the numbers of rows, of rows that are no objects and of line ends, and the kinds of the columns."""
     records, line_ends = locate_lines(data)
     quick = infer_quickly(JsonLines(data, records))
     if quick is not None:
@@ -114,7 +114,10 @@ def _survey(data: bytes) -> tuple[int, int, int, dict[str, Kind]]:
 
 
 def _read_buffer(data: bytes, line: int, request: ReadRequest, torn: bool) -> tuple[SplitRows, int, int]:
-    """Return what one buffer holds, its rows, and its line ends; ``torn``: some of its lines are no objects."""
+    """Return the rows of one buffer, the number of all its rows, and of its line ends.
+
+    ``line``: the 1-based number of its first line. ``torn``: whether some lines of the split are no objects.
+    """
     records, line_ends = locate_lines(data)
     total = len(records.starts)
     lines = JsonLines(data, records)
@@ -134,7 +137,7 @@ def _read_buffer(data: bytes, line: int, request: ReadRequest, torn: bool) -> tu
 
 
 def _buffers(place: Located, start: int, stop: int) -> Iterator[bytes]:
-    """Yield the bytes of a range, whole lines each time; the first of a file has no byte order mark."""
+    """Yield the bytes of a range in buffers of whole lines, without the byte order mark of the file."""
     if stop != WHOLE:
         if stop > start:
             with place.open_file() as file:

@@ -1,4 +1,4 @@
-"""Parquet files: footers are read on the driver, splits are runs of row groups."""
+"""Read Parquet: the driver reads all footers, and a split is one or more adjacent row groups."""
 
 from __future__ import annotations
 
@@ -22,19 +22,26 @@ from .split_rows import ReadRequest, Reject, SplitRows, TypeErrors, drop_type_er
 from .text_splits import TextPlan
 
 _THREADS = 8
-_SHORT = 1 << 16  # bytes of a column that are read as a dictionary, whatever they hold
+_SHORT = 1 << 16  # bytes: a column of so few is read as a dictionary, whatever it holds
 
 
 @dataclass(frozen=True, slots=True)
 class Footer:
-    """What the end of a file says: its columns in their plain types, and rows and bytes of each row group."""
+    """The metadata in the footer of a file.
+
+    ``schema``: the columns in their plain types.
+    ``groups``: the rows and the uncompressed bytes of each row group.
+    """
 
     schema: pa.Schema
     groups: tuple[tuple[int, int], ...]
 
 
 def plan_parquet(files: Sequence[ListedFile], split_bytes: int) -> TextPlan:
-    """Read all footers and cut the files. Raises `InputError` naming the first file that is no whole Parquet."""
+    """Read all footers and divide the files into splits.
+
+    Raises `InputError` naming the first file that is not complete Parquet, or has two columns of one name.
+    """
     with ThreadPoolExecutor(_THREADS) as pool:
         footers = list(pool.map(lambda file: _footer(file.place), files))
     splits: list[Split] = []
@@ -60,7 +67,7 @@ def _footer(place: Located) -> Footer:
 
 
 def file_schema(file: pq.ParquetFile) -> pa.Schema:
-    """Return the columns of a file, in their plain types."""
+    """Return the columns of a file in their plain types."""
     return pa.schema([(field.name, plain(field.type)) for field in file.schema_arrow])
 
 
@@ -79,12 +86,15 @@ def _parquet(
         read_dictionary=list(dictionary) or None,
         pre_buffer=not place.is_local,
         page_checksum_verification=True,
-        coerce_int96_timestamp_unit="us",  # in nanoseconds the year 9999 of old files would wrap
+        coerce_int96_timestamp_unit="us",  # in nanoseconds the year 9999 of old files would overflow
     )
 
 
 def _splits(footer: Footer, file: int, index: int, base: int, split_bytes: int) -> list[Split]:
-    """Cut one file: row groups next to each other go together while they are not over ``split_bytes``."""
+    """Divide one file: adjacent row groups form one split as long as that has at most ``split_bytes``.
+
+    ``index``: of the first split among all files. ``base``: the arrival position of the file's first row.
+    """
     runs: list[list[int]] = []
     size = 0
     for group, (_, nbytes) in enumerate(footer.groups):
@@ -105,13 +115,13 @@ def _splits(footer: Footer, file: int, index: int, base: int, split_bytes: int) 
 
 @dataclass(frozen=True, slots=True)
 class ParquetReader:
-    """Reads row groups; ``place`` of a split is its first row in the file, then its row groups.
+    """The `FormatReader` of Parquet; ``place`` of a split is its first row in the file, then its row groups.
 
-    Of the text columns to be dictionary encoded those come plain that are stored so, since hardly a value repeats.
+    A text column that is to be dictionary encoded stays plain if the file stores it plain: then few values repeat.
     """
 
     def read(self, place: Located, split: Split, request: ReadRequest) -> SplitRows:
-        """Read the wanted columns; a row with a value that cannot be cast to the type asked for is a reject."""
+        """Read columns of a split; a row with a value that does not convert to its type becomes a reject."""
         rows = np.arange(split.rows, dtype=np.int64)
         want = request.types
         if not want:
@@ -158,13 +168,13 @@ class ParquetReader:
         ]
 
     def lines(self, place: Located, split: Split, offsets: Int64s) -> Int64s:  # noqa: ARG002
-        """Return the 1-based rows in the file of rows of a split."""
+        """Return the 1-based rows in the file of rows of a split; ``offsets``: of the rows in the split, int64."""
         return offsets + split.place[0] + 1
 
 
 @contextmanager
 def _open_for(place: Located, groups: Sequence[int], texts: Sequence[str]) -> Iterator[pq.ParquetFile]:
-    """Open a file to read some row groups, those of ``texts`` as dictionaries that are stored so."""
+    """Open a file to read some row groups; the ``texts`` that are stored with a dictionary are read as dictionaries."""
     with place.open_file() as source:
         file = _parquet(place, source)
         repeating = [name for name in texts if _repeats(file.metadata, groups, name)]
@@ -172,9 +182,9 @@ def _open_for(place: Located, groups: Sequence[int], texts: Sequence[str]) -> It
 
 
 def _repeats(footer: pq.FileMetaData, groups: Sequence[int], name: str) -> bool:
-    """Whether the values of a text column take less than half of what they would as plain text.
+    """Whether a text column takes less than half of the bytes of its values as plain text.
 
-    Then nearly all of them are stored as codes, and need not be hashed to have some.
+    Nearly all values are then stored as dictionary codes, so reading them as a dictionary needs no hashing.
     """
     paths = [footer.schema.column(at).path for at in range(footer.num_columns)]
     if name not in paths:

@@ -1,4 +1,4 @@
-"""What a format reads from one split, before it is put into the shape of the whole input."""
+"""The contract of a file format: what to read from one split, and its rows and rejects."""
 
 from __future__ import annotations
 
@@ -20,7 +20,13 @@ _LONGEST = 80
 
 @dataclass(frozen=True, slots=True)
 class Reject:
-    """A row that could not be read: its offset in the split, its 1-based line or row, why, and its raw line."""
+    """A row that could not be read.
+
+    ``offset``: its 0-based offset in the split.
+    ``line``: its 1-based line (text formats) or row (Parquet) in the file.
+    ``detail``: why it could not be read.
+    ``text``: its text in the file; None for Parquet.
+    """
 
     offset: int
     line: int
@@ -30,7 +36,13 @@ class Reject:
 
 @dataclass(frozen=True, slots=True)
 class TypeErrors:
-    """The rows of a column whose value is not of its type: ``mask`` over the rows of ``column`` as it was read."""
+    """The rows of one column whose value does not fit its type.
+
+    ``name``: the name of the column.
+    ``want``: the wanted type.
+    ``column``: the N values as read, before conversion.
+    ``mask``: bool (N,), true where a value does not fit.
+    """
 
     name: str
     want: ColumnType
@@ -45,18 +57,23 @@ class TypeErrors:
 
 
 def _shown(value: pa.Scalar) -> str:
-    """Return a value as a message shows it; a time beyond what Python's own types hold has a text all the same."""
+    """Return the text of a value for messages, also for times outside the range of Python's types."""
     if not pa.types.is_temporal(value.type):
         return repr(value.as_py())
     try:
         return str(pc.cast(value, pa.string()))
-    except (pa.ArrowInvalid, pa.ArrowNotImplementedError):  # a zone that this machine does not know, an interval
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError):  # an unknown time zone, or an interval
         return str(value.value)
 
 
 @dataclass(frozen=True, slots=True)
 class SplitRows:
-    """The good rows of a split, with the offset of each in the split, and the rejected ones."""
+    """The rows of a split.
+
+    ``table``: the N rows that could be read.
+    ``offsets``: int64 (N,), the 0-based offset of each of these rows in the split, ascending.
+    ``rejects``: the other rows.
+    """
 
     table: pa.Table
     offsets: Int64s
@@ -65,7 +82,12 @@ class SplitRows:
 
 @dataclass(frozen=True, slots=True)
 class ReadRequest:
-    """What to read of a file whose columns are ``names``: the types by column, and those to be dictionary encoded."""
+    """What to read of a split.
+
+    ``names``: all columns of the file, in its order.
+    ``types``: the types of the columns to read, by column.
+    ``dictionary``: the text columns that are to be dictionary encoded.
+    """
 
     names: tuple[str, ...]
     types: Mapping[str, ColumnType]
@@ -73,24 +95,27 @@ class ReadRequest:
 
     @property
     def schema(self) -> pa.Schema:
-        """The columns asked for."""
+        """The columns to read, with their types."""
         return pa.schema([(name, kind.type) for name, kind in self.types.items()])
 
 
 class FormatReader(Protocol):
-    """What a file format is to the rest. Must pickle."""
+    """The reader of one file format. An implementation must pickle."""
 
     def read(self, place: Located, split: Split, request: ReadRequest) -> SplitRows:
-        """Read the columns asked for, in that order."""
+        """Read the columns of ``request``, in that order. Raises `InputError` where the file cannot be read."""
         ...
 
     def lines(self, place: Located, split: Split, offsets: Int64s) -> Int64s:
-        """Return the 1-based lines or rows in the file of rows at ``offsets``, ascending, of a split."""
+        """Return the 1-based lines or rows in the file of rows of a split.
+
+        ``offsets``: the offsets of the rows in the split, int64 (N,), ascending. The result has the same shape.
+        """
         ...
 
 
 def drop_type_errors(table: pa.Table, misfits: Sequence[TypeErrors]) -> tuple[pa.Table, Mask | None]:
-    """Return the rows of ``table`` without misfits, and the mask of the rows that have one, None if there is none."""
+    """Return the rows of ``table`` that fit all types, and the mask of the other rows; None if all rows fit."""
     if not misfits:
         return table, None
     bad: Mask = np.logical_or.reduce([m.mask for m in misfits])
@@ -98,19 +123,22 @@ def drop_type_errors(table: pa.Table, misfits: Sequence[TypeErrors]) -> tuple[pa
 
 
 def first_detail(misfits: Sequence[TypeErrors], row: int) -> str:
-    """Return what is wrong with the first column of ``row`` that is."""
+    """Return what is wrong with the first column of ``row`` that does not fit."""
     return next(m.detail(row) for m in misfits if m.mask[row])
 
 
 def text_rejects(data: bytes, records: Records, line: int, details: Mapping[int, str]) -> tuple[Reject, ...]:
-    """Return the rejects of a piece of text whose first line is ``line``, by row what is wrong with it."""
+    """Return the rejects of a buffer of text.
+
+    ``line``: the 1-based number of its first line. ``details``: what is wrong, by row.
+    """
     return tuple(
         Reject(row, line + int(records.lines[row]), detail, records.text(data, row)) for row, detail in details.items()
     )
 
 
 def rejects_table(file: str, rejects: Sequence[Reject]) -> pa.Table | None:
-    """Return rejects as a table of `REJECT_FIELDS`, in order of their offset, None where there are none."""
+    """Return rejects as a table of `REJECT_FIELDS`, sorted by offset; None where there are none."""
     if not rejects:
         return None
     rows = sorted(rejects, key=lambda r: r.offset)
@@ -127,7 +155,7 @@ def rejects_table(file: str, rejects: Sequence[Reject]) -> pa.Table | None:
 
 
 def concatenate_splits(buffers: Sequence[tuple[int, SplitRows]], empty: pa.Schema) -> SplitRows:
-    """Put buffers behind one another, each with the offset of its first row."""
+    """Concatenate the rows of buffers; each comes with the offset of its first row in the split."""
     tables = [p.table for _, p in buffers] or [empty.empty_table()]
     offsets = [p.offsets + base for base, p in buffers] or [np.empty(0, np.int64)]
     rejects = tuple(Reject(r.offset + base, r.line, r.detail, r.text) for base, p in buffers for r in p.rejects)

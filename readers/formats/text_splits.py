@@ -1,4 +1,4 @@
-"""From scanned ranges of text files to splits: exact positions, first lines, and the kind of every column."""
+"""Turn scanned byte ranges of text files into splits with exact arrival positions, first lines and column kinds."""
 
 from __future__ import annotations
 
@@ -16,11 +16,19 @@ from ..schema.kinds import NOTHING, Kind, join, type_of
 
 @dataclass(frozen=True, slots=True)
 class ScannedRange:
-    """What the scan of one range found.
+    """The result of scanning one byte range.
 
-    ``[start, stop)``: its bytes, moved to line starts. ``rows``: its records, ``bad`` of them cannot be read.
-    ``lines``: its line ends, ``before``: those of the file's header. ``torn``: 0-based line of a record that
-    ends inside quotes, -1 if there is none. ``names``: the file's columns as its header has them.
+    ``file``: the index of the file in the input.
+    ``start``: the first byte, moved to a line start.
+    ``stop``: the end, exclusive, moved to a line start.
+    ``rows``: the number of records.
+    ``bad``: the number of records that cannot be read.
+    ``lines``: the number of line ends.
+    ``before``: the number of line ends of the file's header.
+    ``nbytes``: the size of the range in bytes, decompressed.
+    ``torn``: the 0-based line of a record that ends inside quotes, or -1.
+    ``names``: the columns in the header of the file.
+    ``kinds``: the kinds of the columns in this range.
     """
 
     file: int
@@ -38,9 +46,11 @@ class ScannedRange:
 
 @dataclass(frozen=True, slots=True)
 class TextPlan:
-    """The splits of all files, the schema of each file, and where a column turned out to be text.
+    """The splits and schemas of an input.
 
-    ``text_at``: by column, the index of the first split whose values left it no type but string.
+    ``splits``: the splits of all files.
+    ``schemas``: the schema of each file.
+    ``text_at``: the index of the first split whose values made the type of a column string, by column.
     """
 
     splits: tuple[Split, ...]
@@ -54,9 +64,10 @@ def plan_text(
     typed: Mapping[str, pa.DataType],
     torn: tuple[str, str],
 ) -> TextPlan:
-    """Turn ranges, in order, to splits.
+    """Turn scanned ranges, in order of files and bytes, into splits.
 
-    Raises the first `InputError` among them, and one for a torn quote in the words of ``torn``: what, and what to do.
+    ``typed``: the declared types by column. ``torn``: the message for a record that ends inside quotes, and what to do.
+    Raises the first `InputError` among ``scanned``, and one for a record that ends inside quotes.
     """
     ranges = list(_checked(scanned))
     splits: list[Split] = []
@@ -92,7 +103,7 @@ def _check_torn(file: ListedFile, ranges: Sequence[ScannedRange], words: tuple[s
 
 
 def _splits(ranges: Sequence[ScannedRange], file: int, index: int, base: int) -> list[Split]:
-    """Return the splits of one file: a range without records is none, but a file has at least one."""
+    """Return the splits of one file: one for each range with records, but at least one for the file."""
     line = 1 + ranges[0].before
     splits: list[Split] = []
     for scanned_range in ranges:

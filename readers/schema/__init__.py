@@ -1,1 +1,1 @@
-"""Types of columns: declared, inferred from text, unified over files; layouts of times."""
+"""Column types: declared in a schema, inferred from text, or unified over files; formats of timestamps."""

@@ -1,7 +1,7 @@
-"""The kinds of all columns of a piece of text, from what the parser infers and from the texts themselves.
+"""Infer the kinds of all columns of a buffer of text, from what the parser infers and from the texts themselves.
 
-First the head of the piece is surveyed; then the whole piece is parsed once with the types of its head,
-which costs no more than reading it. Only where that fails is the whole piece surveyed from scratch.
+The head of the buffer gives a guess. The whole buffer is then parsed once with the guessed types, which costs no more
+than reading it. Only if that fails does inference start again over the whole buffer.
 """
 
 from __future__ import annotations
@@ -17,10 +17,12 @@ Types = Mapping[str, pa.DataType]
 
 
 class Parse(Protocol):
-    """Parses a piece: columns in ``types`` have that type, or it raises `pa.ArrowInvalid`.
+    """Parse a buffer of text.
 
-    ``others``: the columns that are not in ``types`` too, inferred, but for those in ``drop``, which may be left out.
-    ``head``: only the beginning of the piece.
+    ``types``: the types by column; a value of another type raises `pa.ArrowInvalid`.
+    ``others``: whether to return the columns that are not in ``types``, too, with inferred types.
+    ``drop``: columns that the parser may leave out.
+    ``head``: whether to parse only the beginning of the buffer.
     """
 
     def __call__(
@@ -31,7 +33,7 @@ class Parse(Protocol):
 
 
 def infer(parse: Parse) -> dict[str, Kind]:
-    """Return the kind of each column of a piece. Raises `pa.ArrowInvalid` where no single type fits a column."""
+    """Return the kind of each column of a buffer. Raises `pa.ArrowInvalid` where no single type fits a column."""
     try:
         return _by_head(parse)
     except pa.ArrowInvalid:
@@ -47,14 +49,17 @@ def _by_head(parse: Parse) -> dict[str, Kind]:
 
 
 def _hint(kind: Kind) -> pa.DataType | None:
-    """Return the type to parse with: times are read as text, for the parser's own notion of them is narrower."""
+    """Return the type to parse with, or None to infer it; times are parsed as text: the parser knows fewer formats."""
     if kind in (INT, FLOAT, BOOL):
         return type_of(kind)
     return pa.string() if isinstance(kind, int) and kind not in (0, TEXT) else None
 
 
 def _first_look(table: pa.Table, texts: Collection[str]) -> dict[str, Kind | None]:
-    """Return the kind of each column, None where its texts have to be read for it; ``texts`` holds those that are."""
+    """Return the kind of each column, None where it depends on texts that are not parsed yet.
+
+    ``texts``: the columns that were parsed as text.
+    """
     return {
         name: kind_of_texts(table[name]) if name in texts else kind_of(table[name].type) for name in table.column_names
     }

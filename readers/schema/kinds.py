@@ -1,7 +1,7 @@
-"""What the values of a text column have in common, as a set of kinds that pieces of the data are joined by.
+"""Kinds: what inference knows about the values of a text column, as a set of bits.
 
-Each value has kinds of its own, a column has the union of its values', and the type follows from the union
-alone: so it cannot depend on how the data was cut. Nested values of JSON have an Arrow type instead of a set.
+Each value has its own bits, a column has the union over its values, and the column type follows from the union alone.
+So the type cannot depend on how the input is divided into splits. Nested JSON values have an Arrow type instead.
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ import pyarrow.compute as pc
 from .types import plain
 from .unify import widest
 
-NOTHING = 0  # only nulls so far
+NOTHING = 0  # only nulls
 INT = 1
 FLOAT = 2
 BOOL = 4
 DATE = 8
 STAMP = 16
-STAMP_NS = 32  # digits below the microsecond
-STAMP_FAR = 64  # beyond the years that nanoseconds in 64 bit reach
+STAMP_NS = 32  # a timestamp with digits below the microsecond
+STAMP_FAR = 64  # a timestamp outside the years that 64 bits of nanoseconds reach
 ZONED = 128
 ZONED_NS = 256
 ZONED_FAR = 512
@@ -38,13 +38,13 @@ _NS_FROM, _NS_TO = -(2**63) // 1000 + 1, (2**63 - 1) // 1000 - 1
 
 
 def join(a: Kind, b: Kind) -> Kind:
-    """Return the kind of a column that holds the values of both; commutative, associative, `NOTHING` is neutral."""
+    """Return the kind of a column with the values of both; commutative and associative, `NOTHING` is neutral."""
     if isinstance(a, int) and isinstance(b, int):
         return a | b
     if isinstance(a, int) or isinstance(b, int):
         return b if a == NOTHING else a if b == NOTHING else TEXT
     wide = widest(a, b)
-    return TEXT if wide is None else wide  # an empty struct is false
+    return TEXT if wide is None else wide  # not ``wide or TEXT``: an empty struct type is falsy
 
 
 def type_of(kind: Kind) -> pa.DataType:
@@ -70,7 +70,7 @@ def _stamp(kind: int, ns: int, far: int, zone: str | None) -> pa.DataType:
 
 
 def kind_of(kind: pa.DataType) -> Kind | None:
-    """Return the kind that a parser's own inference says, None where only the texts can tell."""
+    """Return the kind of a type that a parser has inferred, None where it depends on the texts."""
     if pa.types.is_null(kind):
         return NOTHING
     if pa.types.is_integer(kind):
@@ -85,7 +85,7 @@ def kind_of(kind: pa.DataType) -> Kind | None:
 
 
 def _without_stamps(kind: pa.DataType) -> pa.DataType:
-    """Return a nested type with text where single values happened to look like timestamps."""
+    """Return a nested type with strings for timestamps: the parser infers them from single values that look so."""
     if pa.types.is_list(kind):
         return pa.list_(_without_stamps(kind.value_type))
     if pa.types.is_struct(kind):
@@ -94,7 +94,7 @@ def _without_stamps(kind: pa.DataType) -> pa.DataType:
 
 
 def kind_of_texts(column: pa.ChunkedArray) -> int:
-    """Return the kind of text values: dates, timestamps (ISO 8601) with or without zone, else `TEXT`."""
+    """Return the kind of text values: dates, timestamps (ISO 8601) with or without a zone, else `TEXT`."""
     known = column.drop_null()
     if len(known) == 0:
         return NOTHING
@@ -111,7 +111,7 @@ def kind_of_texts(column: pa.ChunkedArray) -> int:
 
 def _cast(column: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray | None:
     try:
-        pc.cast(column[:1], kind)  # a cast that fails goes through all values first
+        pc.cast(column[:1], kind)  # a failing cast of the whole column is slow, and the first value often fails, too
         return pc.cast(column, kind)
     except pa.ArrowInvalid:
         return None

@@ -1,4 +1,4 @@
-"""A text that somebody took for a time to the layouts that may read it: ``01/02/2026 10:00`` to two of them."""
+"""Guess the layouts (strptime formats) that may parse a text as a time: ``01/02/2026 10:00`` has two."""
 
 from __future__ import annotations
 
@@ -31,13 +31,13 @@ _NUMBERED = (
     (_YEAR_SHORT, (r"%d\1%m\1%y", r"%m\1%d\1%y", r"%y\1%m\1%d")),
     (_NO_YEAR, (r"%m\1%d",)),
 )
-_FOREIGN = re.compile(r"\d|(?<!%)[A-Za-z]{2,}")  # what no layout should hold: it would be taken as it stands
+_FOREIGN = re.compile(r"\d|(?<!%)[A-Za-z]{2,}")  # digits and words in a layout match only themselves: no useful guess
 
 
 def layouts_of(text: str) -> list[str]:
-    """Return the layouts that a text may have, those that begin with the day first; also such without year or date.
+    """Return the layouts that a text may have, day before month; also layouts that lack the year or the whole date.
 
-    Whether a layout reads it is for the parser to say. Where nothing looks like a time, there is none.
+    The parser decides whether a layout fits. A text that does not look like a time has no layouts.
 
     >>> layouts_of("01/02/2026 10:00")
     ['%d/%m/%Y %H:%M', '%m/%d/%Y %H:%M']
@@ -50,7 +50,7 @@ def layouts_of(text: str) -> list[str]:
 
 
 def _dated(text: str) -> list[str]:
-    """Return a text with its date as directives, once for each order of day, month and year."""
+    """Return a text with directives in place of its date, once for each possible order of day, month and year."""
     if "%b" in text:
         start, stop = _clock_in(text)
         whole = f"{text[:start]}\0{text[stop:]}"
@@ -64,7 +64,7 @@ def _dated(text: str) -> list[str]:
 
 
 def _clock_in(text: str) -> tuple[int, int]:
-    """Return where the time of day with its offset stands, whose digits are none of the date; nowhere for none."""
+    """Return start and stop of the time of day with its offset, whose digits are not the date's; (0, 0) for none."""
     clock = _CLOCK.search(text)
     if clock is None:
         return 0, 0
@@ -73,7 +73,7 @@ def _clock_in(text: str) -> tuple[int, int]:
 
 
 def _with_clock(text: str) -> str:
-    """Return a text with its time of day and its zone as directives."""
+    """Return a text with directives in place of its time of day and its zone."""
     text = _CLOCK.sub(_clock, text, count=1)
     if "%d" in text and "%H" not in text:
         text = _CLOCK_IN_POINTS.sub(lambda m: "%H.%M.%S" + (f"{m[1][0]}%f" if m[1] else ""), text, count=1)

@@ -1,14 +1,14 @@
 """Timestamp formats: the directives of ``strptime``, compiled to a short list of (operation, argument).
 
-Light: no pyarrow, no numpy, so that a schema text can be checked before anything heavy is loaded.
+Importing this module is cheap (no pyarrow, no numpy), so a schema can be checked before anything heavy is loaded.
 """
 
 from __future__ import annotations
 
 from typing import Final
 
-LITERAL: Final = 0  # argument: the byte that must stand there
-SPACE: Final = 1  # any run of blanks, also none
+LITERAL: Final = 0  # argument: the byte that the text must have
+SPACE: Final = 1  # any run of blanks, also an empty one
 YEAR: Final = 2
 YEAR2: Final = 3
 MONTH: Final = 4
@@ -49,7 +49,7 @@ DIRECTIVES: Final = {
 SHORTHANDS: Final = {"T": "%H:%M:%S", "F": "%Y-%m-%d", "D": "%m/%d/%y", "R": "%H:%M"}
 
 UNIX: Final = {"unix": 0, "unix_ms": 3, "unix_us": 6, "unix_ns": 9}
-"""Instants as numbers since 1970-01-01 UTC, in place of a layout: how many decimal digits of a second one is."""
+"""Formats of numbers since 1970-01-01 UTC, each with the decimal digits of a second that its unit stands for."""
 
 Program = tuple[tuple[int, int], ...]
 
@@ -62,7 +62,11 @@ _COARSE_TO_FINE = (
 
 
 class FormatError(ValueError):
-    """A directive that is not known, or has no meaning alone; ``at`` is its offset in the format."""
+    """A format has an unknown directive, or one that lacks another.
+
+    ``directive``: the directive, such as ``%Q``.
+    ``at``: its offset in the format.
+    """
 
     def __init__(self, directive: str, at: int, what: str = "unknown directive") -> None:
         super().__init__(f"{what} {directive!r}")
@@ -71,7 +75,7 @@ class FormatError(ValueError):
 
 
 def compile_format(text: str) -> Program:
-    """Compile a format such as ``%d/%m/%y %H:%M:%S.%f``. Raises `FormatError`."""
+    """Compile a format such as ``%d/%m/%y %H:%M:%S.%f`` to its operations. Raises `FormatError`."""
     program: list[tuple[int, int]] = []
     at, half_day = 0, None
     while at < len(text):
@@ -88,9 +92,10 @@ def compile_format(text: str) -> Program:
 
 
 def missing_part(program: Program) -> tuple[str, str] | None:
-    """Return what a layout lacks, and what finer it reads nevertheless, as ``("year", "day")``; None for an instant.
+    """Return the part of a time that a format lacks and the finest part that it reads, such as ``("year", "day")``.
 
-    A year or a month of a year stand for their beginning. Of a layout that reads nothing the finer part is empty.
+    Returns None for a format that gives an instant: a year, or a year and a month, mean their beginning. For a format
+    that reads no part of a time the second text is empty.
     """
     ops = {op for op, _ in program}
     if EPOCH in ops:

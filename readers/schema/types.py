@@ -1,4 +1,4 @@
-"""Types of columns: from a schema text, from a manifest, and the plain form of what a file holds."""
+"""Column types: from a schema text, from a manifest, and in the one plain form that the engine uses."""
 
 from __future__ import annotations
 
@@ -52,9 +52,10 @@ _PLAIN = (
 
 @dataclass(frozen=True, slots=True)
 class ColumnType:
-    """The type of a column and, where it is read from values of a form of its own, that ``format``.
+    """The type of a column, and the declared format of its values.
 
-    It is a layout of texts, or one of `readers.schema.timestamp_formats.UNIX`.
+    ``type``: the Arrow type.
+    ``format``: a timestamp format, or a key of `readers.schema.timestamp_formats.UNIX`; None for no declared format.
     """
 
     type: pa.DataType
@@ -62,12 +63,12 @@ class ColumnType:
 
     @property
     def unix_digits(self) -> int | None:
-        """How many decimal digits of a number since 1970 the type has behind the point; None for other formats."""
+        """The decimal digits behind the point that the type keeps of a unix time; None for other formats."""
         return None if self.format not in UNIX else (9 if self.type.unit == "ns" else 6) - UNIX[self.format]
 
     @property
     def words(self) -> str:
-        """What a value of it is called in a message: ``a timestamp``."""
+        """The words for a value of the type in messages, such as ``a timestamp``."""
         if self.unix_digits is not None:
             return f"a number of type {self.format} with at most {self.unix_digits} digits behind the point"
         if pa.types.is_timestamp(self.type) and self.type.tz and self.format is None:
@@ -81,7 +82,7 @@ class ColumnType:
 
 
 def column_type(text: str) -> ColumnType:
-    """Return the type that one canonical text of `readers.options.parse_schema` stands for."""
+    """Return the type of a canonical type text that `readers.options.parse_schema` has returned."""
     word, _, rest = text.partition("(")
     argument = rest[:-1]
     if word == "decimal":
@@ -98,7 +99,7 @@ def column_type(text: str) -> ColumnType:
 
 
 def arrow_type(text: str) -> pa.DataType | None:
-    """Return the plain form of the type that ``str(type)`` came from, None for those that texts do not tell."""
+    """Return the plain form of the type whose ``str`` is ``text``; None where the text does not determine a type."""
     text = text.removesuffix(" not null").replace("large_", "")
     if text in _FROM_TEXT:
         return _FROM_TEXT[text]
@@ -116,13 +117,13 @@ def arrow_type(text: str) -> pa.DataType | None:
 
 
 def _is_read_as_column_only(kind: pa.DataType) -> bool:
-    """Whether the JSON readers take a type as a column but not inside a list."""
+    """Whether the JSON reader accepts a type for a column but not inside a list."""
     types = pa.types
     return bool(types.is_date(kind) or types.is_time(kind) or types.is_duration(kind) or types.is_binary(kind))
 
 
 def plain(kind: pa.DataType) -> pa.DataType:
-    """Return the one form of a type: no dictionaries, no views, no large offsets, also inside lists and structs."""
+    """Return the plain form of a type: no dictionaries, views or 64-bit offsets, also inside lists and structs."""
     if pa.types.is_dictionary(kind) or pa.types.is_run_end_encoded(kind):
         return plain(kind.value_type)
     if pa.types.is_list(kind) or pa.types.is_large_list(kind):

@@ -1,4 +1,4 @@
-"""One schema for many files: the union of their columns, each as wide as the widest, or an error naming two files."""
+"""Unify the schemas of many files: the union of their columns, each with the widest type that occurs."""
 
 from __future__ import annotations
 
@@ -9,20 +9,21 @@ import pyarrow as pa
 from ...windowing.errors import InputError
 
 _UNITS = ("s", "ms", "us", "ns")
-_DIGITS = {8: 3, 16: 5, 32: 10, 64: 19}  # decimal digits of an integer of so many bits
+_DIGITS = {8: 3, 16: 5, 32: 10, 64: 19}  # bits of a signed integer: its most decimal digits
 _MAX_128 = 38
 _MAX_256 = 76
 
 
 def unify(schemas: Sequence[tuple[str, pa.Schema]], given: Mapping[str, pa.DataType]) -> pa.Schema:
-    """Return the union of the columns of ``(file, schema)`` in order of first appearance.
+    """Return the union of the columns of all schemas, in order of first appearance.
 
-    Columns in ``given`` have that type. Raises `InputError` where two files disagree beyond widening.
+    ``schemas``: pairs of a file's path and its schema. ``given``: types by column, which replace those of the files.
+    Raises `InputError` naming two files whose types of a column have no common wider type.
     """
     types: dict[str, tuple[pa.DataType, str]] = {}
     seen: set[int] = set()
     for file, schema in schemas:
-        if id(schema) in seen:  # files with one layout share one schema object
+        if id(schema) in seen:  # files with equal columns share one schema object, so thousands cost one look each
             continue
         seen.add(id(schema))
         for column in schema:
@@ -47,7 +48,7 @@ def _join_types(
 
 
 def widest(a: pa.DataType, b: pa.DataType) -> pa.DataType | None:
-    """Return the type that holds the values of both, or None. Integers with floats are float64."""
+    """Return the narrowest type that holds the values of both, or None. Integers and floats together are float64."""
     if a == b or pa.types.is_null(b):
         return a
     if pa.types.is_null(a):
@@ -87,7 +88,7 @@ def _is_exact(kind: pa.DataType) -> bool:
 
 
 def _as_decimal(kind: pa.DataType) -> tuple[int, int]:
-    """Return (digits before the point, digits after)."""
+    """Return the numbers of decimal digits (before the point, after it)."""
     if pa.types.is_decimal(kind):
         return kind.precision - kind.scale, kind.scale
     return _DIGITS[kind.bit_width] + int(kind == pa.uint64()), 0
@@ -106,7 +107,7 @@ def _times(a: pa.DataType, b: pa.DataType) -> pa.DataType | None:
         return pa.timestamp(_finest(a, b), a.tz) if a.tz == b.tz else None
     if pa.types.is_duration(a) and pa.types.is_duration(b):
         return pa.duration(_finest(a, b))
-    if {a.id, b.id} == {pa.date32().id, pa.timestamp("us").id}:  # a date is its midnight
+    if {a.id, b.id} == {pa.date32().id, pa.timestamp("us").id}:  # a date counts as its midnight
         stamp = b if pa.types.is_date(a) else a
         return stamp if stamp.tz is None else None
     return None

@@ -1,4 +1,4 @@
-"""Lines of JSON: the parser over blocks of them, and the lines that are no objects, found by halving."""
+"""Lines of JSON: parses many lines in one call, and finds the lines that are not one object each by bisection."""
 
 from __future__ import annotations
 
@@ -20,7 +20,11 @@ _TOO_DEEP = f"the line nests more than {DEEPEST} levels"
 
 @dataclass(frozen=True, slots=True)
 class JsonLines:
-    """Lines of JSON, none of them blank, and where each is."""
+    """The lines of a buffer of JSON Lines that are not blank.
+
+    ``data``: the bytes of the buffer.
+    ``records``: the positions of the lines in ``data``.
+    """
 
     data: bytes
     records: Records
@@ -29,22 +33,22 @@ class JsonLines:
         return len(self.records.starts)
 
     def are_objects(self) -> Mask:
-        """Return which lines may be handed to the parser.
+        """Return which lines are safe for the parser, bool (N,).
 
-        It crashes on a block that begins with ``null`` and on lines that nest without end, and takes an object over
-        several lines for one row. Of lines that each begin and end as objects none goes on in the next, so there are as
-        many objects as lines only if each line is one.
+        Arrow's parser crashes on text that begins with ``null`` and on lines that nest too deeply, and it reads an
+        object over several lines as one row. A line that begins and ends as an object does not continue on the next
+        line. So the parser returns as many objects as there are lines only if each line is one object.
         """
         return are_objects(self.data, self.records)
 
     def why_none(self, rows: Int64s) -> list[str]:
-        """Say of some lines that are no objects why."""
+        """Return, for lines that are not one object each, the reason; ``rows``: the indices of these lines, int64."""
         records = self.records
         some = Records(records.starts[rows], records.stops[rows], records.lines[rows], records.fields[rows])
         return [_TOO_DEEP if deep else "the line is not one JSON object" for deep in are_deep(self.data, some)]
 
     def without(self, rows: Int64s) -> JsonLines:
-        """Return the lines but for some, ascending."""
+        """Return all lines except ``rows``, int64, ascending."""
         data = self.records.without(self.data, rows)
         return JsonLines(data, locate_lines(data)[0])
 
@@ -54,7 +58,7 @@ class JsonLines:
 
 
 def good_lines(lines: JsonLines) -> tuple[JsonLines, Int64s]:
-    """Return the lines that are one JSON object each, and the rows of the others, ascending, among all."""
+    """Return the lines that are one JSON object each, and the indices of all others, int64, ascending."""
     braced = lines.are_objects()
     others = np.flatnonzero(~braced)
     rest = lines.without(others)
@@ -76,7 +80,7 @@ def _halve(lines: JsonLines, start: int, stop: int, bad: list[int]) -> None:
 
 
 def _is_rows(block: bytes, rows: int) -> bool:
-    """Whether every line is one object; what its values are does not matter, for no column is looked at."""
+    """Whether every line is one object; the parser skips the values, because no column is read."""
     try:
         return is_utf8(block) and len(parse_lines(block, {_NO_COLUMN: pa.null()}, others=False)) == rows
     except pa.ArrowInvalid:
@@ -84,7 +88,7 @@ def _is_rows(block: bytes, rows: int) -> bool:
 
 
 def is_utf8(data: bytes) -> bool:
-    """Whether all text is UTF-8, which the parser does not check."""
+    """Whether all bytes are UTF-8, which Arrow's parser does not check."""
     try:
         if not data.isascii():
             data.decode()
@@ -94,7 +98,11 @@ def is_utf8(data: bytes) -> bool:
 
 
 def parse_lines(block: bytes, types: Mapping[str, pa.DataType], *, others: bool) -> pa.Table:
-    """Parse lines; columns that are not in ``types`` are inferred, or left out. A column nobody has is null."""
+    """Parse JSON lines to a table.
+
+    ``types``: the types by column; a column that no line has is null. ``others``: whether to infer the columns that are
+    not in ``types``, which are else left out. Raises `pa.ArrowInvalid`.
+    """
     return pjson.read_json(
         pa.BufferReader(block),
         pjson.ReadOptions(use_threads=False, block_size=min(len(block) + 1, _MAX_BLOCK)),

@@ -1,7 +1,7 @@
-"""Where records begin and end in the bytes of a text file, by the very rules by which the CSV parser reads them.
+"""Find where records begin and end in the bytes of a text file, by exactly the rules of Arrow's CSV parser.
 
-A line ends with LF, CR LF or CR. A field is quoted if its first character is the quote; inside, a doubled
-quote stands for one. Empty lines are no records and take no position.
+A line ends with LF, CR LF or CR. A field is quoted if its first character is the quote; inside it, a doubled quote
+means one quote. Empty lines are not records and have no arrival position.
 """
 
 from __future__ import annotations
@@ -26,7 +26,11 @@ _NONE = np.empty(0, np.int64)
 
 @dataclass(frozen=True, slots=True)
 class Dialect:
-    """How a CSV file is cut into records: the delimiter, and whether a quoted field may run over line ends."""
+    """The rules that divide a CSV file into records.
+
+    ``delimiter``: one ASCII character.
+    ``multiline``: whether a quoted field may contain line ends.
+    """
 
     delimiter: str
     multiline: bool
@@ -34,11 +38,13 @@ class Dialect:
 
 @dataclass(frozen=True, slots=True)
 class Tally:
-    """What a piece of text holds.
+    """The counts of a buffer of CSV.
 
-    ``rows``: its records; ``wrong``: those that have not as many fields as they should; ``lines``: its line ends.
+    ``rows``: the number of records.
+    ``wrong``: the number of records with too many or too few fields.
+    ``lines``: the number of line ends.
     ``torn``: the 0-based line of the first record that ends inside a quoted field, or -1.
-    ``whole``: offset behind the last record that a line end closes.
+    ``whole``: the offset behind the last record that a line end closes.
     """
 
     rows: int
@@ -49,12 +55,13 @@ class Tally:
 
 
 def tally(data: bytes, dialect: Dialect, width: int) -> Tally:
-    """Count the records of ``data`` and those that have not ``width`` fields."""
+    """Count the records of ``data``, and the records that do not have ``width`` fields."""
     return Tally(*_scan(_view(data), ord(dialect.delimiter), dialect.multiline, width, _NONE, _NONE, _NONE, _NONE))
 
 
 def locate(data: bytes, dialect: Dialect) -> Records:
-    """Return where each record of ``data`` is."""
+    """Return the positions of the records of ``data``."""
+    # Two passes, to count and then to fill: the arrays have the right size at once, and nothing grows in the loop.
     n = tally(data, dialect, 0).rows
     arrays = [np.empty(n, np.int64) for _ in range(4)]
     _scan(_view(data), ord(dialect.delimiter), dialect.multiline, 0, *arrays)
@@ -62,8 +69,9 @@ def locate(data: bytes, dialect: Dialect) -> Records:
 
 
 def locate_lines(data: bytes) -> tuple[Records, int]:
-    """Return where the lines of a JSON Lines piece are that are not blank, and how many line ends it has."""
+    """Return the positions of the lines of JSON Lines that are not blank, and the number of line ends."""
     view = _view(data)
+    # Step by step, so that the temporary mask of line ends has _STEP bytes however large the buffer is.
     ends = np.concatenate([np.flatnonzero(view[at : at + _STEP] == _LF) + at for at in range(0, len(data) or 1, _STEP)])
     starts, stops, numbers = (np.empty(len(ends) + 1, np.int64) for _ in range(3))
     rows = _lines(view, ends, starts, stops, numbers)
@@ -71,21 +79,21 @@ def locate_lines(data: bytes) -> tuple[Records, int]:
 
 
 def are_objects(data: bytes, records: Records) -> Mask:
-    """Return which lines may be JSON objects.
+    """Return which lines may be JSON objects, bool (N,).
 
-    They begin with ``{`` and end with ``}``, JSON's white space aside, and nest at most `DEEPEST` levels: parsers take
-    each level as a call, and run out of stack.
+    Such a line begins with ``{`` and ends with ``}``, apart from JSON's white space, and nests at most `DEEPEST`
+    levels: parsers recurse for each level, and run out of stack.
     """
     return _are_objects(_view(data), records.starts, records.stops, DEEPEST)
 
 
 def are_deep(data: bytes, records: Records) -> Mask:
-    """Return which lines nest more than `DEEPEST` levels."""
+    """Return which lines nest more than `DEEPEST` levels, bool (N,)."""
     return _are_deep(_view(data), records.starts, records.stops, DEEPEST)
 
 
 def warm() -> None:
-    """Compile the loops, or load them, so that workers started after this find them in the cache."""
+    """Compile the loops or load them, so that workers that start later find them in the cache."""
     locate(b"a\n", Dialect(",", False))
     are_objects(b"{}\n", locate_lines(b"{}\n")[0])
 
@@ -105,10 +113,12 @@ def _scan(  # noqa: PLR0912 - one state machine, as the parser's
     lines: Int64s,
     fields: Int64s,
 ) -> tuple[int, int, int, int, int]:
+    # One pass per record. The arrays are either empty (only count) or have an element for each record (fill).
     n = data.size
     rows, wrong, line, torn, whole = 0, 0, 0, -1, 0
     i = 0
     while i < n:
+        # Invariant: data[i] is the first byte of a line, and no quote is open.
         start, first_line = i, line
         count, quoted, at_start = 1, False, True
         while i < n:
@@ -116,31 +126,32 @@ def _scan(  # noqa: PLR0912 - one state machine, as the parser's
             if c in (_LF, _CR):
                 if not (quoted and multiline):
                     break
+                # CR LF is one line end: count it at the LF.
                 if c == _LF or i + 1 == n or data[i + 1] != _LF:
                     line += 1
             elif quoted:
                 if c == _QUOTE:
                     if i + 1 < n and data[i + 1] == _QUOTE:
-                        i += 1
+                        i += 1  # a doubled quote means one quote and ends nothing
                     else:
                         quoted = False
             elif c == delimiter:
                 count += 1
                 at_start = True
                 i += 1
-                continue
-            elif c == _QUOTE and at_start:
+                continue  # keeps at_start for the next byte
+            elif c == _QUOTE and at_start:  # the parser takes a quote later in a field as text
                 quoted = True
             at_start = False
             i += 1
         stop = i
         if quoted and torn < 0:
             torn = first_line
-        if i < n:
+        if i < n:  # at a line end, so the record is complete; at n another buffer may continue it
             i += 2 if data[i] == _CR and i + 1 < n and data[i + 1] == _LF else 1
             line += 1
             whole = i
-        if stop > start:
+        if stop > start:  # an empty line is no record
             if rows < starts.size:
                 starts[rows], stops[rows], lines[rows], fields[rows] = start, stop, first_line, count
             rows += 1
@@ -150,9 +161,12 @@ def _scan(  # noqa: PLR0912 - one state machine, as the parser's
 
 @njit(cache=True)
 def _lines(data: npt.NDArray[np.uint8], ends: Int64s, starts: Int64s, stops: Int64s, numbers: Int64s) -> int:
-    """Find the lines that are not blank, and return how many there are; ``ends``: where all line ends are."""
+    """Write the positions of the lines that are not blank, and return their number.
+
+    ``ends``: int64 (L,), the offsets of all LF, ascending. ``starts``, ``stops``, ``numbers``: int64 (L + 1,), output.
+    """
     rows, start = 0, 0
-    for line in range(ends.size + 1):
+    for line in range(ends.size + 1):  # the last line may have no line end
         stop = ends[line] if line < ends.size else data.size
         i = start
         while i < stop and data[i] <= _SPACE:
@@ -168,6 +182,7 @@ def _lines(data: npt.NDArray[np.uint8], ends: Int64s, starts: Int64s, stops: Int
 def _are_objects(data: npt.NDArray[np.uint8], starts: Int64s, stops: Int64s, deepest: int) -> Mask:
     found = np.empty(starts.size, np.bool_)
     for row in range(starts.size):
+        # The two cheap tests of the first and last byte come before the count of brackets, which reads the line.
         first, last = starts[row], stops[row] - 1
         while first < last and data[first] in (_SPACE, _TAB, _CR):
             first += 1
@@ -187,14 +202,15 @@ def _are_deep(data: npt.NDArray[np.uint8], starts: Int64s, stops: Int64s, deepes
 
 @njit(cache=True)
 def _is_deep(line: npt.NDArray[np.uint8], deepest: int) -> bool:
-    """Whether more brackets are open at once than ``deepest``, counted only where there are as many at all."""
+    """Whether more than ``deepest`` brackets are open at once."""
+    # A line of fewer brackets cannot nest so deeply. That is so for nearly all lines, and `_brackets` has no branches.
     if line.size <= deepest or _brackets(line) <= deepest:
         return False
     depth, quoted, i = 0, False, 0
     while i < line.size:
         c = line[i]
         if quoted:
-            i += c == _BACKSLASH
+            i += c == _BACKSLASH  # skips the escaped byte, which may be a quote
             quoted = c != _QUOTE
         elif c == _QUOTE:
             quoted = True
@@ -210,7 +226,8 @@ def _is_deep(line: npt.NDArray[np.uint8], deepest: int) -> bool:
 
 @njit(cache=True)
 def _brackets(line: npt.NDArray[np.uint8]) -> int:
-    """How many ``{`` and ``[`` there are: as a plain sum, which the processor takes many bytes at a time."""
+    """Return the number of ``{`` and ``[``."""
+    # A plain sum of int32 without branches: the compiler turns it into SIMD code, many bytes at a time.
     found = np.int32(0)
     for c in line:
         found += np.int32((c | np.uint8(_CASE)) == np.uint8(_OPEN))

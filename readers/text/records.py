@@ -1,4 +1,4 @@
-"""Where the records of a piece of text are."""
+"""The positions of records in the bytes of a text file."""
 
 from __future__ import annotations
 
@@ -10,7 +10,13 @@ from ..schema.types import Int64s
 
 @dataclass(frozen=True, slots=True)
 class Records:
-    """The records of a piece: byte ranges ``[starts, stops)`` without their line end, 0-based lines, fields."""
+    """The positions of the N records in a buffer of text.
+
+    ``starts``: int64 (N,), the offset of the first byte of each record.
+    ``stops``: int64 (N,), the offset behind the last byte, exclusive and without the line end.
+    ``lines``: int64 (N,), the 0-based line on which each record begins.
+    ``fields``: int64 (N,), the number of fields.
+    """
 
     starts: Int64s
     stops: Int64s
@@ -18,11 +24,11 @@ class Records:
     fields: Int64s
 
     def text(self, data: bytes, row: int) -> str:
-        """Return one record as it stands in the file; where it is not UTF-8, as `readable` has it."""
+        """Return the text of one record as in the file; bytes that are not UTF-8 are escaped by `readable`."""
         return readable(data[self.starts[row] : self.stops[row]])
 
     def without(self, data: bytes, rows: Int64s) -> bytes:
-        """Return the piece without the given records, ascending."""
+        """Return the buffer without some records; ``rows``: int64, ascending."""
         kept, at = [], 0
         for row in rows:
             kept.append(data[at : self.starts[row]])

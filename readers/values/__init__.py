@@ -1,1 +1,1 @@
-"""Texts and numbers to typed values, column by column, with the rows that do not fit."""
+"""Conversion of a column of texts or numbers to its type, with a mask of the rows whose value does not fit."""

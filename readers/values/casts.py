@@ -1,7 +1,7 @@
-"""Values of one type to another, exactly, saying which do not go.
+"""Convert a column to another type exactly, and report the rows whose value does not convert.
 
-The good path is one cast of the whole column. Only where it fails are the values at fault looked for:
-those that cannot have the right shape at once by pattern, the rest by halving.
+The fast path is one cast of the whole column. Only if that fails does the module look for the bad values: a pattern
+finds those of the wrong shape all at once, bisection finds the rest.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from .unix_times import from_unix
 _Column: TypeAlias = "pa.ChunkedArray | pa.Array"
 _Cast = Callable[[_Column], _Column]
 
-# what every text of the type looks like; not all that looks so is one
+# A pattern that every text of the type matches; a text that matches may still be no value of the type.
 _SHAPES = (
     (pa.types.is_integer, r"^-?[0-9a-fA-FxX]+$"),
     (pa.types.is_floating, r"^[-+.0-9a-zA-Z()]+$"),
@@ -30,13 +30,19 @@ _SHAPES = (
     (pa.types.is_date, r"^\d{4}-\d\d-\d\d$"),
     (pa.types.is_timestamp, r"^\d{4}-\d\d-\d\d"),
 )
-_TRIMMED = (pa.types.is_integer, pa.types.is_floating, pa.types.is_decimal, pa.types.is_date)  # as the CSV parser does
+_TRIMMED = (
+    pa.types.is_integer,
+    pa.types.is_floating,
+    pa.types.is_decimal,
+    pa.types.is_date,
+)  # the CSV parser trims these
 
 
 def convert(column: pa.ChunkedArray, want: ColumnType) -> tuple[pa.ChunkedArray, Mask | None]:
-    """Return ``column`` in the wanted type, and a mask of the rows whose value does not go, None if all do.
+    """Return ``column`` in the wanted type, and a mask of the rows whose value does not convert; None if all convert.
 
-    Rows at fault are null in the result. No value is cut or wrapped, and none but an integer to float is rounded.
+    The mask is bool (N,). Its rows are null in the result. No value is truncated or wraps around; only integers that
+    become floats are rounded.
     """
     if column.type == want.type and want.format is None:
         return column, None
@@ -50,7 +56,7 @@ def convert(column: pa.ChunkedArray, want: ColumnType) -> tuple[pa.ChunkedArray,
         return cast(prepared), None
     except pa.ArrowInvalid:
         bad = _type_errors(prepared, want, cast)
-    except pa.ArrowNotImplementedError:  # no value of the one type is a value of the other
+    except pa.ArrowNotImplementedError:  # no value of this type is a value of the other
         bad = _numpy(pc.is_valid(prepared))
         return pa.chunked_array([pa.nulls(len(column), want.type)]), bad if bad.any() else None
     cleared = pc.if_else(pa.array(bad), pa.scalar(None, prepared.type), prepared)
@@ -76,7 +82,7 @@ def _cast(column: _Column, kind: pa.DataType) -> _Column:
             return from_text(column, kind)
         return pa.chunked_array([from_text(chunk, kind) for chunk in column.chunks], kind)
     if pa.types.is_integer(column.type) and pa.types.is_floating(kind):
-        return pc.cast(column, kind, safe=False)  # beyond 2**53 to the nearest, as the text of the number would read
+        return pc.cast(column, kind, safe=False)  # rounds beyond 2**53 to the nearest, as parsing the text would
     return pc.cast(column, kind)
 
 
@@ -91,7 +97,7 @@ def _type_errors(column: pa.ChunkedArray, want: ColumnType, cast: _Cast) -> Mask
 
 
 def _shape_of(want: ColumnType) -> pa.DataType:
-    """Return the type whose texts those of a wanted one look like."""
+    """Return the type whose pattern the texts of a wanted type match."""
     return want.type if want.unix_digits is None else pa.float64()
 
 
@@ -103,7 +109,7 @@ def _off_shape(texts: pa.Array, kind: pa.DataType) -> Mask:
 
 
 def _halve(values: pa.Array, cast: _Cast, start: int, bad: Mask) -> None:
-    """Mark in ``bad``, from ``start``, the values that do not cast."""
+    """Set in ``bad``, from index ``start``, the values that do not cast; bisects until one value is left."""
     try:
         cast(values)
     except pa.ArrowInvalid:

@@ -1,6 +1,6 @@
-"""Texts to the types that Arrow does not cast texts to, as results of wincli have them in CSV and JSON Lines.
+"""Casts from text that Arrow lacks, for the text forms in which results of wincli have these types.
 
-Binary is hexadecimal, durations are counts of their unit, times of day ``10:00:01.5``, lists and structs JSON.
+Binary is hexadecimal, a duration is a count of its unit, a time of day is ``10:00:01.5``, lists and structs are JSON.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ for _value, _digit in enumerate(b"ABCDEF", 10):
 
 
 def caster(kind: pa.DataType) -> Callable[[pa.StringArray, pa.DataType], pa.Array] | None:
-    """Return the function that turns an array of texts to ``kind``, None where Arrow's own cast does.
+    """Return the function that casts an array of texts to ``kind``; None where Arrow's own cast does it.
 
-    It raises `pa.ArrowInvalid` where a text stands for no such value.
+    The function raises `pa.ArrowInvalid` for a text that is no value of the type.
     """
     for matches, function in (
         (pa.types.is_duration, _duration),

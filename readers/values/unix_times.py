@@ -1,4 +1,4 @@
-"""Instants that come as numbers since 1970-01-01 UTC, of seconds or of parts of a second: whole, decimal or as text."""
+"""Unix times: numbers of seconds, ms, us or ns since 1970-01-01 UTC, as integers, decimals, floats or text."""
 
 from __future__ import annotations
 
@@ -10,10 +10,11 @@ _PRECISION = 38
 
 
 def from_unix(column: pa.ChunkedArray | pa.Array, kind: pa.TimestampType, digits: int) -> pa.ChunkedArray | pa.Array:
-    """Return numbers as timestamps of type ``kind``, of which one unit is the last of ``digits`` behind the point.
+    """Return numbers as timestamps of type ``kind``, exactly.
 
-    Exact: a float is the shortest decimal that reads back as it. Raises `pyarrow.ArrowInvalid` where a value is no
-    number, has more digits than these, or does not fit 64 bits of ticks.
+    ``digits``: the most decimal digits behind the point; one tick of ``kind`` is one in the last of them. A float is
+    taken as the shortest decimal that reads back as the same float. Raises `pyarrow.ArrowInvalid` where a value is no
+    number, has more digits, or does not fit 64 bits of ticks.
     """
     if isinstance(column, pa.ChunkedArray):
         return pa.chunked_array([from_unix(chunk, kind, digits) for chunk in column.chunks], kind)
@@ -23,9 +24,10 @@ def from_unix(column: pa.ChunkedArray | pa.Array, kind: pa.TimestampType, digits
 
 
 def _ticks(numbers: pa.Decimal128Array) -> pa.Int64Array:
-    """Return the digits of decimals as int64."""
+    """Return the unscaled integers of decimals as int64. Raises `pyarrow.ArrowInvalid` beyond 64 bits."""
     if not len(numbers):
         return pa.array([], pa.int64())
+    # A decimal128 is two little-endian words; it fits 64 bits if the high word is only the sign of the low one.
     words = np.frombuffer(numbers.buffers()[1], np.int64).reshape(-1, 2)
     low, high = words[numbers.offset : numbers.offset + len(numbers)].T
     known = numbers.is_valid().to_numpy(zero_copy_only=False)
