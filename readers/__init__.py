@@ -1,4 +1,4 @@
-"""Inputs: paths and options to a `windowing.ports.Source`.
+"""Inputs: turns paths and options into a `windowing.ports.Source`.
 
-The way in is `open.open_source`; `options` is light enough for a command line's help.
+The entry point is `open.open_source`; `options` is cheap to import, so that ``--help`` can use it.
 """

@@ -1,4 +1,4 @@
-"""Outputs and states: written apart, then visible all at once or not at all.
+"""Outputs and states: a run writes them to staging folders, and a commit publishes all of them or none.
 
-The ways in are `output.output.open_output` and `state.state.open_state`.
+The entry points are `output.output.open_output` and `state.state.open_state`.
 """

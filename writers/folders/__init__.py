@@ -1,4 +1,4 @@
-"""Folders on disk or in an object store: their names, locks and atomic replacement, and the system's errors in words.
+"""Folders on disk or in an object store: their names, locks, atomic replacement, and messages for system errors.
 
-The other packages of `writers` import from any of its modules; it imports none of them.
+The other packages of `writers` import any of these modules; `folders` imports none of those packages.
 """

@@ -1,7 +1,8 @@
-"""Put a finished staging folder in the place of the output on a local file system, all at once.
+"""Replace an output by its finished staging folder on a local file system, atomically.
 
-Where the output is absent or empty that is one rename; where it is not, one exchange of two names (Linux).
-Without exchange the old result steps aside first, and `tidy` of the next run completes what a kill in between left.
+If the output is absent or empty, one rename does it; else one exchange of two names (Linux). Where the system cannot
+exchange names, the old result is renamed first, and `remove_leftovers` of the next run completes a swap that a kill
+interrupted.
 """
 
 from __future__ import annotations
@@ -21,17 +22,18 @@ _UNSUPPORTED = {errno.ENOSYS, errno.EINVAL, errno.ENOTSUP}
 
 
 def swap_in(place: Place, token: str) -> None:
-    """Make the staging folder with id ``token`` the output; the old result, if any, is left for `tidy`.
+    """Make the staging folder with id ``token`` the output; `remove_leftovers` deletes the old result later.
 
-    The staging folder is complete and on disk. Raises `OSError` with the old result still in place.
+    The staging folder must be complete and on disk. If this raises `OSError`, the old result is still in place.
     """
     replace(Path(place.path), Path(place.beside("new", token)), Path(place.beside("old", token)))
 
 
 def replace(out: Path, new: Path, old: Path) -> None:
-    """Make the folder ``new`` stand at ``out``; what stood there is afterwards at ``new``, or else at ``old``.
+    """Put the folder ``new`` at the path ``out``; the former content of ``out`` is afterwards at ``new`` or ``old``.
 
-    All three are in one file system. Raises `OSError` with ``out`` as it was, but where its folder cannot be synced.
+    All three paths are in one file system. If this raises `OSError`, ``out`` is unchanged, unless only the sync of its
+    parent failed.
     """
     if is_vacant(out):
         new.rename(out)
@@ -41,7 +43,7 @@ def replace(out: Path, new: Path, old: Path) -> None:
 
 
 def is_vacant(out: Path) -> bool:
-    """Whether nothing is lost by renaming a folder onto ``out``: it is absent or an empty folder."""
+    """Whether a rename to ``out`` loses nothing: ``out`` is absent or an empty folder."""
     try:
         with os.scandir(out) as entries:
             return next(entries, None) is None
@@ -50,7 +52,7 @@ def is_vacant(out: Path) -> bool:
 
 
 def exchange(one: Path, other: Path) -> bool:
-    """Exchange two names in one step, or return False, nothing done, where the system or the file system cannot."""
+    """Exchange two names atomically; return False, with nothing changed, where the system or file system cannot."""
     rename = getattr(ctypes.CDLL(None, use_errno=True), "renameat2", None) if sys.platform == "linux" else None
     if rename is None:
         return False
@@ -72,10 +74,10 @@ def _swap_in_two_steps(new: Path, out: Path, old: Path) -> None:
 
 
 def remove_leftovers(place: Place) -> None:
-    """Complete a half-done swap and remove everything that runs of this output left beside it.
+    """Complete an interrupted swap, and remove all folders that earlier runs left beside this output.
 
-    Only for who holds the lock. A swap killed halfway goes forward where the new result is complete, else back.
-    Raises `OSError` where something cannot be removed.
+    The caller must hold the lock of the output. An interrupted swap is completed if the new result is complete, else
+    undone. Raises `OSError` where something cannot be removed.
     """
     left = _leftovers(place)
     for path, role, token in left:
@@ -94,14 +96,14 @@ def _leftovers(place: Place) -> list[tuple[Path, str, str]]:
 
 
 def _remove(place: Place, folder: Path) -> None:
-    """Delete a folder in which tasks of a cancelled run may still be writing: under a new name they lose it."""
+    """Delete a folder; the rename before that stops tasks of a cancelled run that still write to it by its name."""
     gone = Path(place.beside("gone", new_token()))
     folder.rename(gone)
     shutil.rmtree(gone)
 
 
 def sync(path: Path) -> None:
-    """Have a file or folder on disk before going on, as far as its file system can tell."""
+    """Write a file or folder to disk before returning (fsync), where its file system supports that."""
     fd = os.open(path, os.O_RDONLY)
     try:
         os.fsync(fd)

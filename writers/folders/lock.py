@@ -1,4 +1,4 @@
-"""One run at a time for one output, and for one state."""
+"""Locks: only one run at a time may write to an output or a state."""
 
 from __future__ import annotations
 
@@ -25,25 +25,36 @@ _NO_LOCKS = {errno.ENOSYS, errno.ENOLCK, errno.EOPNOTSUPP}
 
 @dataclass(frozen=True, slots=True)
 class Owner:
-    """The run that holds a lock: its process id, its machine, and when it started (ISO 8601)."""
+    """The run that holds a lock.
+
+    ``pid``: its process id.
+    ``host``: the name of its machine.
+    ``started``: the time it started, ISO 8601.
+    """
 
     pid: int
     host: str
     started: str
 
     def to_json(self) -> bytes:
-        """Return it as the text of a lock file."""
+        """Return the content of a lock file."""
         return json.dumps(asdict(self)).encode()
 
     def describe(self, now: str) -> str:
-        """Return it in words, with its age at ``now`` (ISO 8601) where that is a minute or more."""
+        """Describe the run for messages, with its age at ``now`` (ISO 8601) if that is at least a minute."""
         since = age(self.started, now)
         return f"process {self.pid} on {self.host}, started {self.started}" + (f", {since}" if since else "")
 
 
 @dataclass(frozen=True, slots=True)
 class Lock:
-    """A lock file: ``path`` in the file system ``fs``. ``shown``: what it guards; ``instead``: what else one may do."""
+    """A lock file.
+
+    ``fs``: the file system.
+    ``path``: the path of the lock file in it.
+    ``shown``: the output or state that it guards, for messages.
+    ``instead``: what the user can do while another run holds the lock.
+    """
 
     fs: fs.FileSystem
     path: str
@@ -52,31 +63,31 @@ class Lock:
 
 
 def hold(place: Place, owner: Owner) -> AbstractContextManager[Owner | None]:
-    """Hold an output, as `hold_lock` holds a lock."""
+    """Hold the lock of an output, as `hold_lock` does."""
     return hold_lock(Lock(place.fs, place.lock, place.shown, "choose another output"), owner)
 
 
 def hold_lock(lock: Lock, owner: Owner) -> AbstractContextManager[Owner | None]:
-    """Hold a lock for as long as the context lasts; it is gone at its end.
+    """Return a context that holds a lock and removes it at its end.
 
-    The context gives the owner that a lock was taken over from, a run that died without letting it go, or None.
-    On a local file system the lock is a file held with ``flock``: a killed run frees it by dying.
-    Elsewhere, and where the file system has no ``flock``, it is a mark: an object that is checked and then
-    written, so two runs that start within the same instant may both get it; the mark of a dead process of the
-    same machine is taken over, any other has to be deleted by hand.
-    Raises `OutputError` naming the process, machine, start time and age of the run that holds it.
+    The context value is the owner of a lock that this run took over from a dead run, or None. On a local file system
+    the lock is a file held with ``flock``, so the death of a run frees it. In a store, and on a file system without
+    ``flock``, the lock is a marker file that is checked and then written: two runs that start at the same instant may
+    both get it. A run takes over the marker of a dead process of the same machine; the user must delete any other by
+    hand.
+    Raises `OutputError` naming the process, machine, start time and age of the run that holds the lock.
     """
     if not isinstance(lock.fs, fs.LocalFileSystem):
-        return _hold_mark(lock, owner)
+        return _hold_marker(lock, owner)
     with output_errors(lock.shown):
         fd = _acquire(lock.path)
     if fd is None:
         raise _busy(lock, owner, read_owner(lock.path))
-    return _flocked(lock, owner, fd) if fd >= 0 else _hold_mark(lock, owner)
+    return _flocked(lock, owner, fd) if fd >= 0 else _hold_marker(lock, owner)
 
 
 def _acquire(path: str) -> int | None:
-    """Return a descriptor that holds the lock, None where another run has it, -1 where there is no ``flock``."""
+    """Return a file descriptor that holds the lock, None if another run holds it, -1 if there is no ``flock``."""
     while True:
         fd = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
         try:
@@ -88,8 +99,8 @@ def _acquire(path: str) -> int | None:
             if error.errno in (errno.EWOULDBLOCK, errno.EACCES):
                 return None
             raise
-        # The run before may have unlinked the file between our open and our flock: then we hold a lock on a file
-        # that nobody else will ever open, and have to start again.
+        # The former owner may have unlinked the file between our open and our flock. The lock would then be on a file
+        # that no other run can open, so open the path again.
         if _is_at(fd, path):
             return fd
         os.close(fd)
@@ -105,7 +116,9 @@ def _flocked(lock: Lock, owner: Owner, fd: int) -> Iterator[Owner | None]:
         yield former
     finally:
         if _is_at(fd, lock.path):
-            Path(lock.path).unlink()  # while it is locked: whoever has it open finds it gone in `_acquire`
+            Path(
+                lock.path
+            ).unlink()  # while it is locked: a run that waits in `_acquire` then sees that the file is gone
         os.close(fd)
 
 
@@ -117,36 +130,36 @@ def _is_at(fd: int, path: str) -> bool:
 
 
 @contextmanager
-def _hold_mark(lock: Lock, owner: Owner) -> Iterator[Owner | None]:
+def _hold_marker(lock: Lock, owner: Owner) -> Iterator[Owner | None]:
     with output_errors(lock.shown):
-        former = _read_mark(lock)
+        former = _read_marker(lock)
         if former and not is_dead(former, owner.host):
             raise _busy(lock, owner, former, f"delete {lock.path} if that run is dead")
         with lock.fs.open_output_stream(lock.path) as file:
             file.write(owner.to_json())
-        if (now := _read_mark(lock)) != owner:
+        if (now := _read_marker(lock)) != owner:
             raise _busy(lock, owner, now)
     try:
         yield former
     finally:
-        if _read_mark(lock) == owner:
+        if _read_marker(lock) == owner:
             lock.fs.delete_file(lock.path)
 
 
-def _read_mark(lock: Lock) -> Owner | None:
+def _read_marker(lock: Lock) -> Owner | None:
     if lock.fs.get_file_info(lock.path).size is None:
         return None
     with lock.fs.open_input_stream(lock.path) as file:
         text = file.read()
     owner = _parse(text)
-    if text and owner is None:  # `_acquire` leaves an empty one where there is no ``flock``
+    if text and owner is None:  # `_acquire` leaves an empty file where there is no ``flock``
         what = f"the lock {lock.path} does not say which run holds it; nothing was written"
         raise OutputError(what, f"delete it if no run is writing to {lock.shown}")
     return owner
 
 
 def read_owner(path: str) -> Owner | None:
-    """Return who has signed a local lock file, alive or dead; None where nobody has."""
+    """Return the run that is named in a local lock file, alive or dead; None where no run is."""
     try:
         return _parse(Path(path).read_bytes())
     except FileNotFoundError:
@@ -158,12 +171,12 @@ def _parse(text: bytes) -> Owner | None:
         content = json.loads(text)
         owner = Owner(int(content["pid"]), str(content["host"]), str(content["started"]))
     except (ValueError, KeyError, TypeError, OverflowError, RecursionError):
-        return None  # empty for the instant between taking the lock and signing it, or damaged
+        return None  # damaged, or empty in the instant after the lock is taken and before the owner is written
     return owner if 0 < owner.pid < _MOST_PROCESSES else None
 
 
 def is_dead(owner: Owner, host: str) -> bool:
-    """Whether a run of the machine ``host`` has ended; of other machines nobody can tell, so false."""
+    """Whether ``owner`` is a run of the machine ``host`` that has ended; false for runs of other machines."""
     if owner.host != host:
         return False
     try:
@@ -176,13 +189,13 @@ def is_dead(owner: Owner, host: str) -> bool:
 
 
 def age(started: str, now: str) -> str | None:
-    """Return how long before ``now`` a run started, such as ``3 h 12 min ago``.
+    """Return the time from ``started`` to ``now``, such as ``3 h 12 min ago``.
 
-    Both are ISO 8601. None within the first minute, and where the two do not tell.
+    Both are ISO 8601. Returns None for less than a minute, and where one of them is no time.
     """
     try:
         minutes = (dt.datetime.fromisoformat(now) - dt.datetime.fromisoformat(started)) // dt.timedelta(minutes=1)
-    except (ValueError, TypeError):  # no times at all, or one with and one without a zone
+    except (ValueError, TypeError):  # not ISO 8601, or only one of them has a zone
         return None
     if minutes < 1:
         return None

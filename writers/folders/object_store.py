@@ -1,8 +1,8 @@
-"""Put a finished staging folder in the place of the output where folders cannot be renamed (object stores).
+"""Replace an output by its finished staging folder in an object store, where folders cannot be renamed.
 
-Files are moved one by one, so this is not atomic: ``_SUCCESS`` is the first to go and the last to come, and its
-absence tells a reader that the result is not whole. The manifest comes first, so that the next run with
-``--mode overwrite`` knows the folder for one of ours.
+Files are moved one by one, so the replacement is not atomic. ``_SUCCESS`` is deleted first and moved last: without it
+readers know that the result is not complete. The manifest is moved first, so that the next run with
+``--mode overwrite`` recognises the folder as a result of wincli.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from pyarrow import fs
 
 from .place import MANIFEST, SUCCESS, Place
 
-_MOVES_AT_ONCE = 16  # a move within a store is a request that waits for the other side
+_MOVES_AT_ONCE = 16  # a move within a store is a request that only waits for the answer
 
 
 def move_in(place: Place, token: str) -> None:
@@ -29,13 +29,13 @@ def move_in(place: Place, token: str) -> None:
 
 
 def files(store: fs.FileSystem, folder: str) -> list[str]:
-    """Return the paths of all files below a folder; none where it is not there."""
+    """Return the paths of all files below a folder; an empty list where the folder does not exist."""
     found = store.get_file_info(fs.FileSelector(folder, recursive=True, allow_not_found=True))
     return [info.path for info in found if info.type == fs.FileType.File]
 
 
 def remove_leftovers(place: Place) -> None:
-    """Remove staging folders that killed runs of this output left beside it. Only for who holds the lock."""
+    """Remove the staging folders that killed runs left beside this output. The caller must hold its lock."""
     for info in place.fs.get_file_info(fs.FileSelector(place.parent, allow_not_found=True)):
         if info.type == fs.FileType.Directory and place.role_of(info.base_name):
             place.fs.delete_dir(info.path)

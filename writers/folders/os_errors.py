@@ -1,4 +1,4 @@
-"""Turn what the operating system says about a failed write into one line for the user."""
+"""Turn an `OSError` of a failed write into a one-line message for the user, with a remedy."""
 
 from __future__ import annotations
 
@@ -34,9 +34,9 @@ _WORDS = {
 
 @contextmanager
 def output_errors(shown: str) -> Iterator[None]:
-    """Raise an `OSError` of the body as an `OutputError` that names ``shown``, the path as the user knows it.
+    """Turn an `OSError` of the body into an `OutputError` that names ``shown``, the path as the user knows it.
 
-    To be used for whatever comes before the swap: the message says that nothing was written.
+    Use it only before the swap, because the message says that nothing was written.
     """
     try:
         yield
@@ -46,7 +46,7 @@ def output_errors(shown: str) -> Iterator[None]:
 
 
 def reason(error: OSError) -> str:
-    """Return in plain words why a write failed, as one line."""
+    """Return one line that says in plain words why a write failed."""
     if error.errno in _WORDS:
         return _WORDS[error.errno]
     text = error.strerror or str(error) or type(error).__name__

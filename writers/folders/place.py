@@ -1,8 +1,8 @@
-"""Where an output lives: a file system, a path in it, and the hidden names beside it.
+"""The location of an output: a file system, a path in it, and the hidden names beside it.
 
-Beside an output ``out`` a run keeps, all on the same file system and all hidden from readers:
-``.out.wincli-lock``, and with an id of 12 hex digits ``.out.wincli-new-ID`` (staging),
-``.out.wincli-old-ID`` (the former result during a swap) and ``.out.wincli-gone-ID`` (being deleted).
+Beside an output ``out``, in the same file system and hidden from readers, a run keeps ``.out.wincli-lock`` and, with an
+id of 12 hex digits, ``.out.wincli-new-ID`` (staging), ``.out.wincli-old-ID`` (the former result during a swap) and
+``.out.wincli-gone-ID`` (being deleted).
 """
 
 from __future__ import annotations
@@ -26,14 +26,16 @@ from .os_errors import output_errors
 MANIFEST = "_wincli/manifest.json"
 SUCCESS = "_SUCCESS"
 REJECTED = "_rejected"
-_LONGEST_NAME = 200  # bytes: leaves room for what is added to it within the 255 a file name may have
+_LONGEST_NAME = 200  # bytes: a file name may have 255, and `Place` adds a prefix, a role and an id
 
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A folder: ``path`` in the file system ``fs``, absolute, no slash at the end.
+    """The location of a folder.
 
-    ``shown``: as the user wrote it, less what is secret in it.
+    ``shown``: the path as the user wrote it, without its secrets.
+    ``fs``: the file system.
+    ``path``: the absolute path in it, without a slash at the end.
     """
 
     shown: str
@@ -47,25 +49,25 @@ class Place:
 
     @property
     def address(self) -> str:
-        """What locates it from anywhere: the absolute path, or the URI in a store, less what is secret in it."""
+        """The absolute path, or the URI in a store without its secrets."""
         return self.path if self.local else self.shown
 
     @property
     def parent(self) -> str:
-        """The folder it is in."""
+        """The path of the parent folder."""
         return posixpath.dirname(self.path)
 
     @property
     def lock(self) -> str:
-        """Path of the lock beside it."""
+        """The path of the lock file beside the folder."""
         return posixpath.join(self.parent, f".{self._stem}.wincli-lock")
 
     def beside(self, role: str, token: str) -> str:
-        """Path of a hidden folder beside it; ``role`` is ``new``, ``old`` or ``gone``."""
+        """Return the path of a hidden folder beside this one; ``role`` is ``new``, ``old`` or ``gone``."""
         return posixpath.join(self.parent, f".{self._stem}.wincli-{role}-{token}")
 
     def role_of(self, name: str) -> tuple[str, str] | None:
-        """Return role and token of a name made by `beside` for this very output, else None."""
+        """Return role and token of a name that `beside` has made for this output, else None."""
         found = re.fullmatch(rf"\.{re.escape(self._stem)}\.wincli-(new|old|gone)-([0-9a-f]{{12}})", name)
         return (found[1], found[2]) if found else None
 
@@ -77,15 +79,15 @@ class Place:
 
 
 def new_token() -> str:
-    """Return an id that no other run has."""
+    """Return a random id of 12 hex digits, unique to a run."""
     return secrets.token_hex(6)
 
 
 def locate(path: str) -> Place:
-    """Return the place that a path or URI names, symbolic links followed.
+    """Return the place that a path or URI names, with symbolic links followed.
 
-    Raises `ConfigError` for an empty path, an unknown scheme, a file system's root and a mount point
-    (they cannot be swapped), `OutputError` where the file system cannot be reached.
+    Raises `ConfigError` for an empty path, an unknown scheme, the root of a file system and a mount point (these cannot
+    be swapped), `OutputError` where the file system cannot be reached.
     """
     if not path:
         raise ConfigError("the output path is empty", "name a folder to write to")
@@ -104,7 +106,7 @@ def locate(path: str) -> Place:
 
 
 def resolve(path: str) -> tuple[fs.FileSystem, str]:
-    """Return file system and path in it of a path or URI: absolute, no slash at the end, local links followed.
+    """Return the file system of a path or URI and the absolute path in it: no slash at the end, local links followed.
 
     Raises `ConfigError` for an unknown scheme, `OSError` where the file system cannot be reached.
     """
@@ -120,9 +122,9 @@ def resolve(path: str) -> tuple[fs.FileSystem, str]:
 
 
 def restored(path: str, named: Iterable[str]) -> str:
-    """Return a recorded path with its secrets, taken from what a run names: URIs of the same place.
+    """Return a recorded path with its secrets, which come from the URIs that this run names.
 
-    Raises `ConfigError` where none of them is.
+    ``named``: the paths and URIs that this run names. Raises `ConfigError` where none of them is in the same place.
     """
     if "://" not in path or MASK not in path:
         return path

@@ -1,4 +1,4 @@
-"""One encoder for each format of a result, and the one of rejects.
+"""The encoder of each output format, and of rejects.
 
-`writers.output.sink` chooses among them; they know no folders.
+`writers.output.sink` chooses among them; encoders write to an open file and know no folders.
 """

@@ -1,9 +1,9 @@
-"""CSV parts: a header, commas, quotes around text.
+"""Encode CSV parts: a header, commas, quotes around text.
 
-Null is nothing at all and the empty text is two quotes, so they differ. Timestamps are ISO 8601 with a space, to the
-column's own unit, with a zone as UTC and a Z. Numbers are the shortest text that reads back as the same number (whole
-floats have no point: 2), decimals are exact. Lists and structs are JSON text, binary is hexadecimal, durations are
-counts of their unit.
+Null is an empty field and the empty text is two quotes, so they differ. Timestamps are ISO 8601 with a space, with the
+digits of the column's unit; timestamps with a zone are in UTC with a Z. Numbers are the shortest text that reads back
+as the same number (whole floats have no point: 2), decimals are exact. Lists and structs are JSON text, binary is
+hexadecimal, durations are counts of their unit.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def encode(tables: Iterable[pa.Table], schema: pa.Schema, file: IO[bytes] | pa.N
 
 
 def _cells(array: pa.Array, name: str) -> pa.Array:
-    """Return a column as values that Arrow writes as this module says."""
+    """Return a column in the type whose text by Arrow is the form that the module docstring gives."""
     if pa.types.is_nested(array.type):
         return json_text(array, name)
     if is_binary(array.type):

@@ -1,4 +1,4 @@
-"""Columns as JSON, a whole column at a time."""
+"""Turn Arrow columns into JSON text, a whole column at a time."""
 
 from __future__ import annotations
 
@@ -15,12 +15,14 @@ from .types import is_list
 
 
 def json_text(array: pa.Array, name: str, exact: bool = False) -> pa.StringArray:
-    """Return each value as JSON; nulls stay null. ``name`` is the column's, for messages.
+    """Return each value as JSON text; nulls stay null.
 
-    ``exact``: no value of a file is refused or lost. Floats that JSON lacks are the texts ``NaN``, ``Infinity`` and
-    ``-Infinity``, times outside the years 1 to 9999 a count such as ``-9 us since 1970-01-01``, maps are lists of
-    objects of ``key`` and ``value``, and texts that are not UTF-8 come as `readable` has them.
-    Else raises `DataError` for such a time, and `pyarrow.ArrowNotImplementedError` for a type without a form in JSON.
+    ``name``: the name of the column, for messages. ``exact``: whether to refuse and lose no value that a file can hold.
+    Floats that JSON lacks are then the texts ``NaN``, ``Infinity`` and ``-Infinity``, times outside the years 1 to 9999
+    are counts such as ``-9 us since 1970-01-01``, maps are lists of objects with ``key`` and ``value``, and `readable`
+    escapes texts that are not UTF-8.
+    Without ``exact``, raises `DataError` for such a time, and `pyarrow.ArrowNotImplementedError` for a type that has no
+    form in JSON.
     """
     if exact:
         array = _simplify(array)
@@ -38,7 +40,7 @@ def json_text(array: pa.Array, name: str, exact: bool = False) -> pa.StringArray
 
 
 def _simplify(array: pa.Array) -> pa.Array:
-    """Return an array without what only few types have: extensions as they are stored, maps as lists of entries."""
+    """Return an array with extension types as their storage types, and maps as lists of entries."""
     if isinstance(array.type, pa.BaseExtensionType):
         array = array.storage
     if pa.types.is_map(array.type):
@@ -48,7 +50,7 @@ def _simplify(array: pa.Array) -> pa.Array:
 
 
 def _string(array: pa.Array, name: str, exact: bool) -> pa.StringArray:
-    """Return what goes between the quotes of a JSON string."""
+    """Return the text between the quotes of a JSON string."""
     kind = array.type
     if pa.types.is_string(kind) or pa.types.is_large_string(kind):
         text = array.cast(pa.string())
@@ -73,18 +75,18 @@ def _unit(kind: pa.DataType) -> str:
 
 
 def _in_utf8(array: pa.StringArray) -> pa.StringArray:
-    """Return texts that came with bytes of no UTF-8, which Arrow does not look at by itself, so that all are text."""
+    """Return texts with bytes that are not UTF-8 escaped; Arrow does not check texts by itself."""
     try:
         array.validate(full=True)
     except pa.ArrowInvalid:
-        raw = array.cast(pa.binary()).to_pylist()  # value by value, only where there is one
+        raw = array.cast(pa.binary()).to_pylist()  # value by value, only in a column with bad bytes
         return pa.array([None if value is None else readable(value) for value in raw], pa.string())
     return array
 
 
 def _float(array: pa.Array, exact: bool) -> pa.StringArray:
-    """Shortest text that reads back as the same bits, with a point or exponent so that it reads back as a float."""
-    if array.type == pa.float16():  # few functions know it
+    """Return the shortest texts that read back as the same bits, with a point or exponent, so that they are floats."""
+    if array.type == pa.float16():  # few functions of Arrow support it
         array = array.cast(pa.float32())
     odd: Any = None
     if exact:
@@ -98,10 +100,10 @@ def _float(array: pa.Array, exact: bool) -> pa.StringArray:
 
 
 def _escaped(array: pa.StringArray) -> pa.StringArray:
-    """Escape what JSON does not take as it is; most columns hold nothing of the kind and come back unchanged."""
+    """Escape the characters that a JSON string must not contain; most columns have none and return unchanged."""
     data = content(array)
     special = data[(data < 0x20) | (data == ord('"')) | (data == ord("\\"))]
-    # The backslash first: the other escapes bring new ones.
+    # The backslash first: the other escapes add backslashes.
     for code in sorted(np.unique(special).tolist(), key=lambda code: code != ord("\\")):
         array = pc.replace_substring(array, chr(code), json.dumps(chr(code))[1:-1])
     return array
@@ -124,9 +126,10 @@ def _struct(array: pa.StructArray, name: str, exact: bool) -> pa.StringArray:
 
 
 def objects(keys: list[str], columns: list[pa.Array], name: str | None = None, exact: bool = False) -> pa.StringArray:
-    """Return one JSON object a row: ``keys`` with the values of ``columns``, of which there is at least one.
+    """Return one JSON object for each row: ``keys`` with the values of ``columns``, at least one.
 
-    ``name``: the column of all these for messages; None where each key is a column itself. ``exact``: see `json_text`.
+    ``name``: the column that holds all keys, for messages; None where each key is a column itself. ``exact``: see
+    `json_text`.
     """
     fragments: list[Any] = []
     for at, (key, column) in enumerate(zip(keys, columns, strict=True)):

@@ -1,8 +1,9 @@
-"""JSON Lines parts: one object a row, every column in every row.
+"""Encode JSON Lines parts: one object for each row, with every column.
 
-Null is null. Timestamps are ISO 8601 text, to the column's own unit, with a zone as UTC and a Z. Integers and floats
-are numbers that read back as the same bits; NaN and the infinities, which JSON lacks, are null. Decimals are text,
-exact. Lists are arrays, structs are objects, binary is hexadecimal text, durations are counts of their unit.
+Null is null. Timestamps are ISO 8601 text with the digits of the column's unit; timestamps with a zone are in UTC with
+a Z. Integers and floats are numbers that read back as the same bits; NaN and the infinities, which JSON lacks, are
+null. Decimals are exact text. Lists are arrays, structs are objects, binary is hexadecimal text, durations are counts
+of their unit.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Parquet parts: fast to write, small, and readable by everything that reads Parquet.
+"""Encode Parquet parts that are fast to write, small, and readable by every Parquet reader.
 
 Measured on one core, 3 M rows of 11 columns (string key, six int64 or timestamp, two doubles, two labels):
 
@@ -12,10 +12,10 @@ Measured on one core, 3 M rows of 11 columns (string key, six int64 or timestamp
     DELTA_BINARY_PACKED     lz4            0.30    71
     DELTA_BINARY_PACKED     zstd           0.41    63
 
-Window numbers, bounds and positions rise, so their differences are small. snappy is as good as lz4 and read by
-more programs. Casting dictionaries to strings and letting the writer hash them again takes 0.34 s.
+Window numbers, bounds and positions rise, so their differences are small. snappy is as good as lz4, and more programs
+read it. Casting dictionaries to strings, so that the writer hashes the strings again, takes 0.34 s.
 
-Floats, a million on one core: prices with two decimals (30,000 different ones), and others of which none repeats:
+Floats, a million on one core: prices with two decimals (30,000 distinct values), and values that never repeat:
 
     encoding of floats    compression   ms   bytes a value, prices    ms   bytes a value, others
     PLAIN                 none           5                     8.0     5                     8.0
@@ -36,22 +36,26 @@ from pyarrow import parquet
 
 from .types import is_bytes, is_integral, plain
 
-ROW_GROUP = 1 << 20  # rows; what the next stage reads in one go, and so the least it can share out
+ROW_GROUP = 1 << 20  # rows: the smallest split that the next stage can read
 _COMPRESSION = "snappy"
-_SAMPLED = 4096  # values that tell whether floats repeat: with 130,000 different ones 1 in 64 does, and 1 MB holds them
+_SAMPLED = (
+    4096  # values; with 130,000 distinct floats 1 in 64 of these repeats, and a dictionary of 1 MB holds them all
+)
 
 
 def encode(tables: Iterable[pa.Table], schema: pa.Schema, file: IO[bytes] | pa.NativeFile) -> None:
-    """Write ``tables`` to ``file``, one after the other, so that readers see the plain form of ``schema``.
+    """Write ``tables`` to ``file`` in order; readers see the plain form of ``schema``.
 
-    Timestamps keep unit and zone, but seconds become milliseconds: Parquet has no seconds.
+    Timestamps keep unit and zone, except that seconds become milliseconds: Parquet has no seconds.
     """
     _encode(tables, schema, file, _COMPRESSION, _repeats)
 
 
 def encode_intermediate(tables: Iterable[pa.Table], schema: pa.Schema, file: IO[bytes] | pa.NativeFile) -> None:
-    """Write ``tables`` as `encode` does, but not compressed, and floats plain: for what is read once, soon, and then
-    deleted."""
+    """Write ``tables`` as `encode` does, but uncompressed and with plain floats.
+
+    The file is read once, soon, and then deleted.
+    """
     _encode(tables, schema, file, "none", lambda column: is_bytes(column.type) and _repeats(column))
 
 
@@ -62,8 +66,10 @@ def _encode(
     compression: str,
     may_be_codes: Callable[[pa.ChunkedArray], bool],
 ) -> None:
-    """``may_be_codes``: whether a column, of which it sees the first table's values, is to be written by a dictionary,
-    where it is of floats or texts. Texts that come as a dictionary are written by one."""
+    """Write ``tables``; ``may_be_codes`` decides from the first table whether a text or float column gets a dictionary.
+
+    Text columns that are dictionaries in the first table are always written with one.
+    """
     target = plain(schema)
     rest = iter(tables)
     first = _conform(next(rest, target.empty_table()).unify_dictionaries(), target)
@@ -80,7 +86,7 @@ def _encode(
         column_encoding={field.name: "DELTA_BINARY_PACKED" for field in target if is_integral(field.type)},
         store_schema=False,
     ) as writer:
-        # The writer would note down that columns came as dictionaries, and readers give them back as such.
+        # By default the writer stores the schema with dictionaries, and readers would return dictionary columns.
         writer.add_key_value_metadata({"ARROW:schema": base64.b64encode(target.serialize())})
         _write(writer, first)
         for table in rest:
@@ -88,7 +94,7 @@ def _encode(
 
 
 def _repeats(column: pa.ChunkedArray) -> bool:
-    """Whether evenly spaced values of a column hold many twice, so that all have room in a dictionary."""
+    """Whether many of the evenly spaced sample values of a column repeat, so that a dictionary can hold all values."""
     places = np.arange(0, len(column), max(1, len(column) // _SAMPLED))
     sample = column.take(pa.array(places))
     return len(sample.unique()) <= len(sample) * 63 // 64
@@ -100,7 +106,7 @@ def _write(writer: parquet.ParquetWriter, table: pa.Table) -> None:
 
 
 def _like(table: pa.Table, schema: pa.Schema) -> pa.Table:
-    """Return a table with dictionaries where ``schema``, which is else its own, has some: a file has one schema."""
+    """Return a table with dictionaries where ``schema`` has them, since all row groups of a file have one schema."""
     columns = [
         column.dictionary_encode() if pa.types.is_dictionary(field.type) else column.cast(field.type)
         for column, field in zip(table.columns, schema, strict=True)
@@ -125,7 +131,7 @@ def _is_writable_dictionary(column: pa.ChunkedArray, target: pa.DataType) -> boo
 
 
 def _compact(group: pa.Table) -> pa.Table:
-    """Return a row group whose dictionaries hold only what it uses: each row group is written with all of its own."""
+    """Return a row group whose dictionaries hold only used values: the writer stores whole dictionaries."""
     for at, field in enumerate(group.schema):
         if pa.types.is_dictionary(field.type):
             group = group.set_column(at, field, _used_only(group.column(at)))

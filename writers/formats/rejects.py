@@ -1,7 +1,7 @@
-"""Rejected rows: JSON Lines, whatever the format of the output, with a suffix that no part has.
+"""Encode rejects: always JSON Lines, whatever the output format, with a suffix that no part has.
 
-Engines other than Spark and pyarrow do not pass over folders whose name begins with ``_``: a glob over the parts of a
-result, ``out/**/*.parquet``, would count rejects as rows if they were parts like others.
+Engines other than Spark and pyarrow do not skip folders whose name begins with ``_``. A glob over the parts of a
+result, such as ``out/**/*.parquet``, would count rejects as rows if they had the suffix of parts.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from .text import batches, content
 
 
 def file_name(index: int) -> str:
-    """Return the name of the rejects of task ``index``."""
+    """Return the name of the file of rejects of task ``index``."""
     return f"rejects-{index:05d}.ndjson"
 
 
 def encode(tables: Iterable[pa.Table], schema: pa.Schema, file: IO[bytes] | pa.NativeFile) -> None:
-    """Write ``tables`` of ``schema`` to ``file``, one object a row, with no value lost (see `json_text`)."""
+    """Write ``tables`` of ``schema`` to ``file``, one object for each row, without loss of values (see `json_text`)."""
     for batch in chain.from_iterable(map(batches, tables)):
         lines = pc.binary_join_element_wise(objects(schema.names, batch.columns, exact=True), "\n", "")
         file.write(content(lines).data)

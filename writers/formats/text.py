@@ -1,4 +1,4 @@
-"""What the text formats share: pieces of a table, and values that Arrow's own text does not do justice."""
+"""Helpers of the text formats: batches of a table, and text forms where Arrow's own are not exact or fail."""
 
 from __future__ import annotations
 
@@ -11,33 +11,33 @@ import pyarrow.compute as pc
 
 from ...windowing.errors import DataError
 
-_BATCH_ROWS = 1 << 16  # a dozen columns of these stay in the cache
-_BATCH_BYTES = 1 << 26  # far from the 2 GiB of text that one array may hold
+_BATCH_ROWS = 1 << 16  # a dozen columns of so many rows fit the cache
+_BATCH_BYTES = 1 << 26  # far below the 2 GiB of text that one array can hold
 _FIRST_SECOND, _LAST_SECOND = -62_135_596_800, 253_402_300_799  # of the years 1 and 9999
 _INT64 = -(2**63), 2**63 - 1
 _TICKS = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
 
 
 def batches(table: pa.Table) -> list[pa.RecordBatch]:
-    """Cut a table into pieces small enough to be text in one array; at least one, if need be an empty one."""
+    """Divide a table into batches whose text fits one array; an empty table gives one empty batch."""
     width = table.nbytes // max(1, table.num_rows) + 1
     rows = max(1, min(_BATCH_ROWS, _BATCH_BYTES // width))
     return table.to_batches(max_chunksize=rows) or [pa.RecordBatch.from_pylist([], schema=table.schema)]
 
 
 def is_binary(kind: pa.DataType) -> bool:
-    """Whether values are bytes that need not be text."""
+    """Whether a type holds bytes that need not be text."""
     return bool(pa.types.is_binary(kind) or pa.types.is_large_binary(kind) or pa.types.is_fixed_size_binary(kind))
 
 
 def content(array: pa.StringArray | pa.BinaryArray) -> npt.NDArray[np.uint8]:
-    """Return the bytes of all values on end, without a copy; the array keeps the memory."""
+    """Return the bytes of all values without a gap, uint8 (B,); no copy, the array owns the memory."""
     ends = _ends(array)
     return np.frombuffer(array.buffers()[2] or b"", np.uint8)[ends[0] : ends[-1]]
 
 
 def hexadecimal(array: pa.Array) -> pa.StringArray:
-    """Return binary values as hexadecimal text, two digits a byte."""
+    """Return binary values as hexadecimal text, two digits for each byte."""
     values = array.cast(pa.binary())
     ends = _ends(values)
     digits = content(values).tobytes().hex().encode()
@@ -52,14 +52,17 @@ def _ends(array: pa.StringArray | pa.BinaryArray) -> npt.NDArray[np.int32]:
 
 
 def in_utc(array: pa.Array) -> pa.Array:
-    """Return a timestamp with zone in UTC, so that its text is exact (an offset has no seconds); else the array."""
+    """Return timestamps with a zone in UTC, so that their text is exact (an offset has no seconds); else the array."""
     if pa.types.is_timestamp(array.type) and array.type.tz:
         return array.cast(pa.timestamp(array.type.unit, "UTC"))
     return array
 
 
 def far_ticks(array: pa.Array) -> pa.Array | None:
-    """Return int64 ticks of dates and timestamps outside the years 1 to 9999, null elsewhere; None where none is."""
+    """Return the int64 ticks of dates and timestamps outside the years 1 to 9999, null for all others.
+
+    Returns None where no value is outside.
+    """
     kind = array.type
     if pa.types.is_timestamp(kind):
         ticks, per_second = array.cast(pa.int64()), Fraction(_TICKS[kind.unit])
@@ -76,7 +79,7 @@ def far_ticks(array: pa.Array) -> pa.Array | None:
 
 
 def check_years(array: pa.Array, name: str) -> None:
-    """Raise `DataError` naming the column for a date or timestamp that four digits of year cannot say."""
+    """Raise `DataError` naming the column for a date or timestamp outside the years 1 to 9999."""
     kind = array.type
     if pa.types.is_timestamp(kind):
         ends, second = pc.min_max(array.cast(pa.int64())), _TICKS[kind.unit]

@@ -1,4 +1,4 @@
 """One output, from the first check of its folder to the commit.
 
-The way in is `output.open_output`; `sink` goes to the tasks.
+The entry point is `output.open_output`; `sink` is shipped to the tasks.
 """

@@ -1,4 +1,4 @@
-"""Parts that were written for the next stage, written once more as the output of their own asks for."""
+"""Copy parts that a stage wrote for the next stage into an output of its own, in the format of that output."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from ...windowing.ports import Part
 from ..folders.os_errors import output_errors
 from .sink import FileSink
 
-_ROWS = 1 << 16  # at a time: a part may be larger than what a task should hold
+_ROWS = 1 << 16  # rows that a task holds at a time: a part may not fit in memory
 
 
 def copy_part(sink: FileSink, part: Part) -> Part | None:
-    """Write a Parquet part of the staging folder again with ``sink``; return None where no row is left to write.
+    """Write a Parquet part of the staging folder again with ``sink``; return None where there is no row to write.
 
-    What a plain result leaves out is left out: the columns that the sink lacks, and mark-only rows.
+    The copy leaves out what a plain result does not have: columns that the sink lacks, and mark-only rows.
     """
     filled = (table for table in _tables(sink, part) if table.num_rows)
     first = next(filled, None)

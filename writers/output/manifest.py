@@ -1,4 +1,4 @@
-"""The manifest of a result: what was asked, what was read, what came out."""
+"""The manifest of a result: the job, its inputs, and the counts and parts of its output."""
 
 from __future__ import annotations
 
@@ -34,12 +34,21 @@ def build_manifest(
     stages: Sequence[Mapping[str, Any]] = (),
     skipped: int = 0,
 ) -> dict[str, Any]:
-    """Return the manifest as a value that `json.dumps` takes, its keys always in the same order.
+    """Return the manifest as a value for `json.dumps`, its keys always in the same order.
 
-    ``job``: the job as run, of plain JSON values. ``spec``: canonical. ``order``: the order columns, empty for
-    arrival, and why these. ``seconds``: per phase. ``stream``: None for a result without stream columns.
-    ``inputs``: the files of the job, ``skipped``: how many more were passed over since they cannot be read;
-    ``stages``: those between them and this result, as `stage_entry` gives them.
+    ``job``: the job as run, of plain JSON values.
+    ``spec``: the canonical text of the window.
+    ``schema``: the columns of the result.
+    ``order``: the order columns, empty for arrival order.
+    ``order_why``: why these columns order the rows.
+    ``inputs``: the files that the job has read.
+    ``counts``: the row accounting of the stage.
+    ``parts``: the part files of the result.
+    ``rejects``: the files of rejected rows.
+    ``seconds``: the time that each phase took.
+    ``stream``: how the result is read back as a stream; None for a result without stream columns.
+    ``stages``: the stages between the inputs and this result, as `stage_entry` returns them.
+    ``skipped``: the number of unreadable input paths that were skipped.
     """
     return {
         "format": FORMAT,
@@ -63,7 +72,7 @@ def build_manifest(
 def stage_entry(
     *, name: str, spec: str, order: Sequence[str], order_why: str, counts: Counts, output: str | None
 ) -> dict[str, Any]:
-    """Return what the manifest of a later stage says of a stage. ``output``: where that is written itself, or None."""
+    """Return the entry of a stage in the manifests of later stages; ``output``: the stage's own output, or None."""
     return {
         "name": name,
         "spec": spec,
@@ -74,9 +83,9 @@ def stage_entry(
 
 
 def versions() -> dict[str, str | None]:
-    """Return the versions of wincli, of Python and of the packages that decide what a result is.
+    """Return the versions of wincli, of Python and of the packages that can influence a result.
 
-    None for a package that is not installed: wincli run from its source folder.
+    The version is None for a package that is not installed, such as wincli when run from its source folder.
     """
     return {**{name: _version(name) for name in _PACKAGES}, "python": platform.python_version()}
 

@@ -1,4 +1,4 @@
-"""An output folder from the first check to the swap: seen whole or not at all."""
+"""An output folder from the first check to the swap: readers see a complete result or none."""
 
 from __future__ import annotations
 
@@ -26,10 +26,14 @@ Mode = Literal["error", "overwrite"]
 
 @dataclass(slots=True)
 class Output:
-    """A locked output with a staging folder beside it; made by `open_output`.
+    """A locked output with a staging folder beside it; `open_output` makes it.
 
-    ``promised``: a journal names the staging folder, so that it stays where it is even if this run stops short of
-    `swap`: who reads the journal goes on from there.
+    ``place``: the location of the output.
+    ``token``: the id of the staging folder.
+    ``mode``: whether a result that is already there is an ``error`` or is overwritten.
+    ``committed``: whether the swap has succeeded.
+    ``journaled``: whether a journal names the staging folder. The folder then stays even if this run ends before
+        `swap`, and the next run completes the commit from the journal.
     """
 
     place: Place
@@ -40,31 +44,31 @@ class Output:
 
     @property
     def staging(self) -> str:
-        """Path of the staging folder."""
+        """The path of the staging folder."""
         return self.place.beside("new", self.token)
 
     def sink(self, format: Format, schema: pa.Schema, reject_schema: pa.Schema) -> FileSink:
-        """Return what tasks write part files of ``schema`` with: parts in ``format``, rejects always JSON Lines.
+        """Return the sink with which tasks write part files of ``schema`` in ``format``; rejects are always JSON Lines.
 
-        Columns of a dictionary type come out as their plain value type. Raises `ConfigError` naming the
-        column where the format cannot hold a type, or where two columns have one name.
+        Dictionary columns are written with their plain value type. Raises `ConfigError` naming the column where the
+        format cannot hold its type, or where two columns have one name.
         """
         check_types(format, schema)
         return FileSink(self.place.fs, self.staging, self.place.shown, format, schema, reject_schema)
 
     def commit(self, manifest: Mapping[str, Any]) -> None:
-        """`prepare` and `swap`."""
+        """Commit the output: `prepare` it, then `swap` it in. Raises as these do."""
         self.prepare(manifest)
         self.swap()
 
     def prepare(self, manifest: Mapping[str, Any]) -> None:
-        """Check the parts against the manifest, and write manifest and ``_SUCCESS``: all that comes before the swap.
+        """Do everything that comes before the swap: check the parts, write the manifest and ``_SUCCESS``, sync to disk.
 
-        Raises `OutputError` where a part is missing or cannot be put on disk, `ConfigError` where the output has been
-        filled meanwhile; the old result is untouched.
+        Raises `OutputError` where a part is missing or cannot be written to disk, `ConfigError` where another process
+        has filled the output meanwhile. The old result is untouched in both cases.
         """
         self._check_parts([*manifest["parts"], *manifest["rejects"]])
-        _refuse_content(self.place, self.mode)  # it may have been filled meanwhile
+        _refuse_content(self.place, self.mode)  # another process may have written there since `open_output`
         with output_errors(f"{self.place.shown}/{MANIFEST}"):
             self._put(MANIFEST, json.dumps(seal(manifest), indent=2, ensure_ascii=False).encode() + b"\n")
             self._put(SUCCESS, b"")
@@ -72,10 +76,10 @@ class Output:
                 self._sync_folders()
 
     def swap(self) -> None:
-        """Make what is prepared the output. What stood there before is deleted when the output is closed.
+        """Make the prepared staging folder the output; closing the output deletes the old result.
 
-        On a local file system a kill at any point leaves the old result or the new one. Raises `OutputError`, the
-        old result untouched, where the swap fails.
+        On a local file system a kill at any point leaves either the old result or the new one. Raises `OutputError`
+        where the swap fails; the old result is then untouched.
         """
         with output_errors(self.place.shown):
             put_in_place(self.place, self.token)
@@ -113,10 +117,10 @@ class Output:
 def open_output(path: str, mode: Mode, inputs: Sequence[str], owner: Owner) -> Iterator[Output]:
     """Lock the output folder ``path``, clean up after killed runs, and open a staging folder beside it.
 
-    Left without `Output.commit`, for whatever reason, it leaves no trace. Inputs are the paths, folders, globs or
-    URIs that are read. Raises `ConfigError`, nothing touched, where the output overlaps an input, is a file, is not
-    empty (mode ``error``) or holds something else than a result of wincli (mode ``overwrite``), and `OutputError`
-    where another run writes to it or the file system refuses.
+    A context that ends without `Output.commit`, for any reason, leaves no trace. ``inputs``: the paths, globs or URIs
+    that the run reads. Raises `ConfigError`, with nothing touched, where the output overlaps an input, is a file, is
+    not empty (mode ``error``) or holds anything but a result of wincli (mode ``overwrite``), and `OutputError` where
+    another run writes to it or the file system refuses.
     """
     place = locate(path)
     refuse_overlap(place, inputs)
@@ -143,7 +147,7 @@ def _staging_open(output: Output) -> Iterator[Output]:
     except BaseException as error:
         try:
             _close(output)
-        except OSError as left:  # what went wrong first is what the user has to know
+        except OSError as left:  # the first error is the one that the user must see
             error.add_note(f"could not remove {output.staging}: {reason(left)}")
         raise
     try:
@@ -166,14 +170,14 @@ def put_in_place(place: Place, token: str) -> None:
 
 
 def remove_leftovers(place: Place) -> None:
-    """Remove what runs of an output left beside it. Only for who holds its lock. Raises `OSError`."""
+    """Remove what earlier runs left beside an output. The caller must hold its lock. Raises `OSError`."""
     (atomic_swap if place.local else object_store).remove_leftovers(place)
 
 
 def manifest_in(place: Place, folder: str) -> dict[str, Any] | None:
-    """Return the manifest in ``folder``, that of the output or one beside it; None where there is none that reads.
+    """Return the manifest in ``folder``, which is the output or a folder beside it.
 
-    One that is not what was written does not read.
+    Returns None where there is no manifest, or its content or checksum is not what wincli wrote.
     """
     path = f"{folder}/{MANIFEST}"
     if place.fs.get_file_info(path).type != fs.FileType.File:
@@ -193,9 +197,9 @@ def _make_staging(output: Output) -> None:
 
 
 def make_folders(folder: Path, shown: str) -> list[Path]:
-    """Make a folder and those above it; return those that were not there, innermost first.
+    """Make a folder and its missing parents; return the folders that were missing, innermost first.
 
-    Raises `OutputError` that names ``shown``, and then leaves none.
+    Raises `OutputError` that names ``shown``, after removing the folders it has made.
     """
     missing: list[Path] = []
     try:
@@ -210,12 +214,12 @@ def make_folders(folder: Path, shown: str) -> list[Path]:
 
 def _remove_empty(folders: Sequence[Path]) -> None:
     for folder in folders:
-        with suppress(OSError):  # it was not made after all, or another run works in it by now
+        with suppress(OSError):  # it was never made, or another run writes to it by now
             folder.rmdir()
 
 
 def _refuse_content(place: Place, mode: Mode) -> None:
-    """Raise `ConfigError` where the output must not be written to because of what is in it."""
+    """Raise `ConfigError` where the content of the output folder forbids writing to it."""
     with output_errors(place.shown):
         kind = place.fs.get_file_info(place.path).type
         if kind not in (fs.FileType.Directory, fs.FileType.NotFound):
@@ -232,7 +236,7 @@ def _refuse_content(place: Place, mode: Mode) -> None:
 
 
 def is_vacant(place: Place) -> bool:
-    """Whether an output is absent, or an empty folder. Raises `OSError`."""
+    """Whether an output is absent or an empty folder. Raises `OSError`."""
     if place.local:
         return atomic_swap.is_vacant(Path(place.path))
     return not place.fs.get_file_info(fs.FileSelector(place.path, allow_not_found=True))

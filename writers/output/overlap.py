@@ -1,4 +1,4 @@
-"""Refuse an output that lies in an input, or an input in the output: a run must not read what it writes."""
+"""Refuse an output that overlaps an input or another output: a run must not read what it writes."""
 
 from __future__ import annotations
 
@@ -25,9 +25,10 @@ _REMEDY_EACH = "give each stage an output folder of its own"
 def refuse_overlap(out: Place, inputs: Sequence[str]) -> None:
     """Raise `ConfigError` naming both where ``out`` is equal to, inside or around one of ``inputs``.
 
-    Inputs are files, folders or globs (``*``, ``?``, ``[..]``, ``**``), as paths or URIs. A glob holds the output
-    when it matches the output or a folder the output is in, and with ``**`` whatever is below the folder before it.
-    It lies in the output when its part before the first wildcard or, locally, anything it matches does.
+    Inputs are files, folders or globs (``*``, ``?``, ``[..]``, ``**``), as paths or URIs. The output is inside a glob
+    if the glob matches the output or a folder that contains it; ``**`` contains everything below the folder before it.
+    The output is around a glob if it contains the part before the first wildcard or, on a local file system, any match.
+    Raises `InputError` where the file system of an input cannot be reached.
     """
     for text in inputs:
         try:
@@ -45,7 +46,7 @@ def refuse_overlap(out: Place, inputs: Sequence[str]) -> None:
 
 
 def refuse_each_other(outputs: Sequence[str]) -> None:
-    """Raise `ConfigError` naming both where two outputs of one job are the same folder, or one is inside the other."""
+    """Raise `ConfigError` naming two outputs of a job that are one folder, or of which one is inside the other."""
     for one, other in permutations([locate(path) for path in outputs], 2):
         if type(one.fs) is not type(other.fs) or not one.fs.equals(other.fs):
             continue
@@ -68,7 +69,7 @@ def _is_glob(path: str) -> bool:
 
 
 def _fixed(path: str) -> str:
-    """Return the leading folders of ``path`` without a wildcard (all of it where there is none)."""
+    """Return the leading folders of ``path`` before the first wildcard; all of ``path`` where there is none."""
     if not _is_glob(path):
         return path
     segments = path.split("/")
@@ -81,7 +82,7 @@ def _matches(out: Place, path: str) -> Iterator[str]:
 
 
 def _globbed(pattern: str) -> Iterator[str]:
-    """Yield what a glob matches; for ``**`` each real folder is gone through once, for links may lead in circles."""
+    """Yield what a glob matches; ``**`` visits each real folder once, because links may form cycles."""
     names = pattern.split("/")
     if "**" not in names:
         yield from glob.iglob(pattern)  # noqa: PTH207 - Path.glob takes no absolute pattern
@@ -93,7 +94,7 @@ def _globbed(pattern: str) -> Iterator[str]:
 
 
 def _folders(starts: Iterable[str]) -> Iterator[str]:
-    """Yield folders and all below them, but for hidden ones, each real one once."""
+    """Yield folders and all folders below them that are not hidden, each real folder once."""
     todo, seen = deque(starts), set[str]()
     while todo:
         folder = todo.popleft()
@@ -115,7 +116,7 @@ def _holds(path: str, inner: str) -> bool:
     if not _is_glob(path):
         return _within(inner, path)
     pattern = path.split("/")
-    if "**" in pattern:  # whatever follows, it looks for it in every folder below
+    if "**" in pattern:  # the rest of the pattern may match in any folder below
         pattern = pattern[: pattern.index("**")]
     parts = inner.split("/")
     return len(pattern) <= len(parts) and all(map(fnmatch.fnmatchcase, parts, pattern))

@@ -1,4 +1,4 @@
-"""A result in one piece: its part files one after the other, in the order of their names."""
+"""Write a result to one stream: its part files one after the other, in the order of their names."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from pyarrow import parquet as pq
 from ..formats import parquet
 from .sink import PART, Format
 
-_HEADER = 1 << 24  # bytes that the names of columns stay below
+_HEADER = 1 << 24  # bytes: more than any header has
 
 
 def write_whole(folder: Path, format: Format, file: IO[bytes]) -> None:
-    """Write the parts of a result to ``file``, CSV with one header, Parquet as one file. Raises `OSError`."""
+    """Write the parts of a result to ``file``: CSV with one header, Parquet as one file. Raises `OSError`."""
     parts = sorted(folder.glob(f"{PART}*"), key=lambda part: (len(part.name), part.name))
     if format == "parquet" and len(parts) > 1:
         parts = [_join_parts(folder, parts)]
@@ -30,7 +30,7 @@ def write_whole(folder: Path, format: Format, file: IO[bytes]) -> None:
 
 
 def _header_end(data: bytes) -> int:
-    """Where the first line of CSV ends: names may hold line ends, in quotes."""
+    """Return the offset behind the header of CSV, in which quoted names may contain line ends."""
     at = data.find(b"\n")
     while data.count(b'"', 0, at) % 2:
         at = data.find(b"\n", at + 1)
@@ -38,7 +38,7 @@ def _header_end(data: bytes) -> int:
 
 
 def _join_parts(folder: Path, parts: list[Path]) -> Path:
-    """One Parquet file of several: its footer tells where in the file things are, so parts cannot just follow."""
+    """Join Parquet parts to one file; concatenation would not do, because the footer holds offsets in the file."""
     whole = folder / "_whole.parquet"
     with pa.OSFile(str(whole), "wb") as file:
         parquet.encode(_tables(parts), pq.read_schema(parts[0]), file)

@@ -1,4 +1,4 @@
-"""Where tasks write: part files into the staging folder of an output, from any process."""
+"""The sink with which tasks write part files into the staging folder of an output, from any process."""
 
 from __future__ import annotations
 
@@ -21,8 +21,7 @@ from ..formats import csv, jsonl, parquet, rejects
 Format = Literal["parquet", "csv", "jsonl"]
 Encoder = Callable[[Iterable[pa.Table], pa.Schema, "IO[bytes] | pa.NativeFile"], None]
 ENCODERS: dict[Format, Encoder] = {"parquet": parquet.encode, "csv": csv.encode, "jsonl": jsonl.encode}
-"""How tables become a file, one after the other. They have the columns of the schema, in its order, possibly
-dictionary encoded."""
+"""The encoder of each format. It gets tables with the columns of the schema, in its order, some dictionary encoded."""
 REJECTED_BEFORE = "_rejected_before"
 SCRATCH = "_pieces"
 PART = "part-"
@@ -31,12 +30,20 @@ _LONGEST_TYPE = 60
 
 @dataclass(frozen=True, slots=True)
 class FileSink:
-    """A `Sink` into the folder ``staging`` of the file system ``fs``; ``shown`` is the output as the user wrote it.
+    """A `windowing.ports.Sink` that writes files below a staging folder.
 
-    ``parts_in``: the folder below ``staging`` of parts that the run itself reads and deletes again; empty for those
-    that are kept, in ``staging`` itself. ``rejects_in``: the folder of the rejects, which are always kept.
-    Its methods raise `OutputError` naming the file where it cannot be written, `DataError` where a value
-    has no form in the format.
+    Its methods raise `OutputError` naming a file that cannot be written, `DataError` for a value that has no form in
+    the format.
+
+    ``fs``: the file system of the output.
+    ``staging``: the path of the staging folder in it.
+    ``shown``: the output as the user wrote it, for messages.
+    ``format``: the format of the parts.
+    ``schema``: the columns of the parts.
+    ``reject_schema``: the columns of the rejects.
+    ``parts_in``: the folder below ``staging`` for parts that the run itself reads and then deletes; empty for parts of
+        the result, which are in ``staging`` itself.
+    ``rejects_in``: the folder below ``staging`` for the rejects, which always stay.
     """
 
     fs: fs.FileSystem
@@ -49,20 +56,20 @@ class FileSink:
     rejects_in: str = REJECTED
 
     def for_next_stage(self, stage: str) -> FileSink:
-        """Return the sink of a stage whose parts are for the next stage: Parquet, in a folder of their own."""
+        """Return the sink of a stage whose parts only the next stage reads: Parquet, in a folder of their own."""
         return replace(self, format="parquet", parts_in=f"_between-{stage}")
 
     def without_output(self, stage: str) -> FileSink:
-        """Return the sink of a stage that has no output of its own, and whose rejects are kept with a later one's.
+        """Return the sink of a stage without an output of its own, whose rejects go to the output of a later stage.
 
-        They go to ``_rejected_before/stage=NAME``. Stages reject rows of different columns: below ``_rejected`` the
-        column ``row`` would have those of all. Apart, each ``stage=NAME`` is a table of its own, and DuckDB reads all
-        of them as one (``hive_partitioning`` and ``union_by_name``).
+        The rejects go to ``_rejected_before/stage=NAME``, because stages reject rows of different columns: below
+        ``_rejected`` the column ``row`` would have the fields of all stages. In separate folders each stage is a table,
+        and DuckDB reads all of them as one (``hive_partitioning`` and ``union_by_name``).
         """
         return replace(self.for_next_stage(stage), rejects_in=f"{REJECTED_BEFORE}/stage={stage}")
 
     def write_part(self, index: int, tables: Iterable[pa.Table]) -> Part:
-        """Write ``part-<index>`` as the tables come; no tables at all make a part with no rows."""
+        """Write ``part-<index>`` table by table; without any table the part has no rows."""
         chosen = (table.select(self.schema.names) for table in tables)
         name = f"{PART}{index:05d}.{self.format}"
         if not self.parts_in:
@@ -71,7 +78,7 @@ class FileSink:
         return self._write(f"{self.parts_in}/{name}", parquet.encode_intermediate, chosen, self.schema, is_kept=False)
 
     def discard(self) -> None:
-        """Delete all parts, those that no task has told of, too."""
+        """Delete all parts, also those of attempts that no task has reported."""
         folder = fs.FileSelector(f"{self.staging}/{self.parts_in}", allow_not_found=True)
         with output_errors(self.shown):
             for file in self.fs.get_file_info(folder):
@@ -90,20 +97,20 @@ class FileSink:
         return self._write(name, rejects.encode, [table], self.reject_schema)
 
     def delete_intermediate(self) -> None:
-        """Delete the parts, where they are not to be kept."""
+        """Delete the parts, if only the next stage reads them."""
         if self.parts_in:
             with output_errors(self.shown):
                 self.fs.delete_dir(f"{self.staging}/{self.parts_in}")
 
     def write_scratch(self, name: str, rows: pa.RecordBatch) -> None:
-        """Keep rows for other tasks, as an Arrow file that can be mapped into memory."""
+        """Write rows for other tasks of the run, as an Arrow file that can be mapped into memory."""
         self._make_folder(SCRATCH)
         self._write(
             f"{SCRATCH}/{name}.arrow", _encode_arrow, [pa.Table.from_batches([rows])], rows.schema, is_kept=False
         )
 
     def read_scratch(self, name: str) -> pa.RecordBatch:
-        """Return the rows kept under a name."""
+        """Return the rows that `write_scratch` has written under a name."""
         path = f"{self.staging}/{SCRATCH}/{name}.arrow"
         with output_errors(f"{self.shown}/{SCRATCH}/{name}.arrow"):
             local = isinstance(self.fs, fs.LocalFileSystem)
@@ -111,13 +118,13 @@ class FileSink:
             return pa.ipc.open_file(file).get_batch(0)
 
     def drop_scratch(self) -> None:
-        """Delete all that was kept, if anything was."""
+        """Delete everything that `write_scratch` has written."""
         with output_errors(self.shown):
             if self.fs.get_file_info(f"{self.staging}/{SCRATCH}").type != fs.FileType.NotFound:
                 self.fs.delete_dir(f"{self.staging}/{SCRATCH}")
 
     def _make_folder(self, name: str) -> None:
-        """Make a folder below staging, and never staging itself: where that is gone the run has been given up."""
+        """Make a folder below staging, but never staging itself: if that is gone, the run has been cancelled."""
         names = name.split("/")
         with output_errors(f"{self.shown}/{name}"):
             for depth in range(len(names)):
@@ -131,20 +138,20 @@ class FileSink:
         with output_errors(f"{self.shown}/{name}"):
             if isinstance(self.fs, fs.LocalFileSystem):
                 _write_local(Path(path), encode, counted, schema, is_kept)
-            else:  # an object appears whole when it is closed
+            else:  # an object becomes visible, complete, when it is closed
                 with self.fs.open_output_stream(path) as file:
                     encode(counted, schema, file)
             return Part(name, counted.rows, self.fs.get_file_info(path).size)
 
 
 def _write_local(path: Path, encode: Encoder, tables: Iterable[pa.Table], schema: pa.Schema, is_kept: bool) -> None:
-    """Write under a name of its own first: two attempts at one task may run at once, or be killed."""
+    """Write under a temporary name and rename: attempts at one task may run at the same time, or be killed."""
     attempt = path.parent / f".{path.name}.{new_token()}"
     try:
         with pa.OSFile(str(attempt), "wb") as file:
             encode(tables, schema, file)
         if is_kept:
-            atomic_swap.sync(attempt)  # here, where it runs beside other tasks, and on the machine that wrote it
+            atomic_swap.sync(attempt)  # in the task: in parallel with others, and on the machine that has the pages
         attempt.replace(path)
     except BaseException:
         attempt.unlink(missing_ok=True)
@@ -152,7 +159,10 @@ def _write_local(path: Path, encode: Encoder, tables: Iterable[pa.Table], schema
 
 
 class _CountingTables:
-    """Tables that are counted as they pass."""
+    """An iterable of tables that counts their rows as they pass.
+
+    ``rows``: the rows of all tables so far.
+    """
 
     def __init__(self, tables: Iterable[pa.Table]) -> None:
         self._tables = tables
@@ -165,14 +175,14 @@ class _CountingTables:
 
 
 def _encode_arrow(tables: Iterable[pa.Table], schema: pa.Schema, file: IO[bytes] | pa.NativeFile) -> None:
-    """As one batch, also where there is no row."""
+    """Write tables as an Arrow file of exactly one batch, also where there is no row."""
     (batch,) = pa.concat_tables(tables).combine_chunks().to_batches() or [pa.RecordBatch.from_pylist([], schema)]
     with pa.ipc.new_file(file, schema) as writer:
         writer.write_batch(batch)
 
 
 def is_attempt(name: str) -> bool:
-    """Whether a file in the staging folder is what a killed attempt at a part left."""
+    """Whether a file in the staging folder is the leftover of a killed attempt at a part."""
     return name.rpartition("/")[2].startswith(".")
 
 
@@ -182,12 +192,12 @@ def check_types(format: Format, schema: pa.Schema) -> None:
     if twice := next((name for name in names if names.count(name) > 1), None):
         raise ConfigError(f"the output has two columns named {twice!r}", "give one of them another name")
     for field in schema:
-        row = pa.table({field.name: pa.nulls(1, field.type)})  # some types are refused only when a row comes
+        row = pa.table({field.name: pa.nulls(1, field.type)})  # Arrow refuses some types only when it writes a row
         written = pa.BufferOutputStream()
         try:
             ENCODERS[format]([row], row.schema, written)
             if format == "parquet" and pa.types.is_nested(field.type):
-                pq.read_schema(pa.BufferReader(written.getvalue()))  # it is written deeper than anyone can read
+                pq.read_schema(pa.BufferReader(written.getvalue()))  # Arrow writes deeper nesting than it can read
         except (pa.ArrowNotImplementedError, pa.ArrowInvalid, pa.ArrowTypeError, OSError) as error:
             kind = str(field.type)
             kind = kind if len(kind) <= _LONGEST_TYPE else f"{kind[:_LONGEST_TYPE]}.."

@@ -64,10 +64,10 @@ def commit_together(staging: StateStaging, record: UnitRecord, outputs: Prepared
     for output, manifest in outputs:
         output.prepare({**manifest, "run": staging.token})
     staging.prepare(record)
-    promised = [output for output, _ in outputs]
-    journal = Journal(record.label, staging.token, keep, tuple(map(_promise, promised)))
-    _write(staging, journal, promised)
-    _swap(staging, promised)
+    journaled = [output for output, _ in outputs]
+    journal = Journal(record.label, staging.token, keep, tuple(map(_journaled, journaled)))
+    _write(staging, journal, journaled)
+    _swap(staging, journaled)
     staging.records[record.label] = record
     try:
         complete(staging.root, journal, staging.records)
@@ -135,7 +135,7 @@ def is_whole(place: Place, folder: str, run: str) -> bool:
     return manifest is not None and manifest.get("run") == run and success.type == fs.FileType.File
 
 
-def _promise(output: Output) -> JournaledOutput:
+def _journaled(output: Output) -> JournaledOutput:
     return JournaledOutput(output.place.shown, output.place.address, output.token)
 
 
@@ -157,21 +157,23 @@ def _take_back(staging: StateStaging, outputs: Sequence[Output]) -> None:
         output.journaled = False
 
 
-def _in_place(part: Output | StateStaging, staging: StateStaging) -> bool:
+def _in_place(target: Output | StateStaging, staging: StateStaging) -> bool:
     """Whether a swap that failed got that far: it may have failed at telling the disk."""
-    return is_whole(part.place, part.place.path, staging.token) if isinstance(part, Output) else staging.is_in_place
+    return (
+        is_whole(target.place, target.place.path, staging.token) if isinstance(target, Output) else staging.is_in_place
+    )
 
 
 def _swap(staging: StateStaging, outputs: Sequence[Output]) -> None:
-    parts: list[Output | StateStaging] = [*outputs, staging]
-    for turn, part in enumerate(parts):
+    targets: list[Output | StateStaging] = [*outputs, staging]
+    for index, target in enumerate(targets):
         try:
-            part.swap()
+            target.swap()
         except OutputError as error:
-            if turn == 0 and not _in_place(part, staging):
+            if index == 0 and not _in_place(target, staging):
                 _take_back(staging, outputs)
                 raise
             why = reason(error.__cause__) if isinstance(error.__cause__, OSError) else error.what
-            shown = part.place.shown if isinstance(part, Output) else part.shown
+            shown = target.place.shown if isinstance(target, Output) else target.shown
             what = f"unit {staging.label} is computed, but cannot be put in place in {shown}: {why}"
             raise OutputError(what, "mend that and run again: what is missing is put in place first") from error
