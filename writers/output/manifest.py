@@ -36,19 +36,11 @@ def build_manifest(
 ) -> dict[str, Any]:
     """Return the manifest as a value for `json.dumps`, its keys always in the same order.
 
-    ``job``: the job as run, of plain JSON values.
-    ``spec``: the canonical text of the window.
-    ``schema``: the columns of the result.
-    ``order``: the order columns, empty for arrival order.
-    ``order_why``: why these columns order the rows.
-    ``inputs``: the files that the job has read.
-    ``counts``: the row accounting of the stage.
-    ``parts``: the part files of the result.
-    ``rejects``: the files of rejected rows.
-    ``seconds``: the time that each phase took.
-    ``stream``: how the result is read back as a stream; None for a result without stream columns.
-    ``stages``: the stages between the inputs and this result, as `stage_entry` returns them.
-    ``skipped``: the number of unreadable input paths that were skipped.
+    ``job``: the job as run, of plain JSON values. ``spec``: the canonical text of the window. ``order``: the order
+    columns, empty for arrival order; ``order_why``: why these. ``counts``: the row accounting of the stage.
+    ``seconds``: by phase. ``stream``: None for a result without stream columns. ``inputs``: the files of the job;
+    ``skipped``: how many unreadable paths were skipped. ``stages``: the stages between the inputs and this result, as
+    `stage_entry` returns them.
     """
     return {
         "format": FORMAT,

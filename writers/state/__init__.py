@@ -1,4 +1,4 @@
-"""States: their layout, the records of units, the staging of a unit, the journal of a commit, and its recovery.
+"""States: their layout on disk, the records of units, the staging of a unit, the journal of a commit, and recovery.
 
-The way in is `state.open_state`.
+The entry point is `state.open_state`.
 """

@@ -1,7 +1,7 @@
-"""The commit of a unit: all of its outputs and its state, or none of them.
+"""The atomic commit of a unit: all of its outputs and its state, or none of them.
 
-Everything is staged and on disk before the journal is written. That is the moment at which the unit is done: whoever
-finds a journal puts in place what it names and is not there yet, in the order in which this run would have.
+Everything is staged and on disk before the journal is written, and from that moment the unit is done. A later run that
+finds a journal puts the rest of what it names in place, in the same order.
 """
 
 from __future__ import annotations
@@ -21,15 +21,20 @@ from .layout import JOURNAL, LAST_ERROR, former, prune, put_json, read_json, rea
 from .staging import StateStaging
 from .unit_record import UnitRecord
 
+# What the user can do about a journal that cannot be repaired.
 GIVE_UP = "delete it to give its unit up, look what is in the outputs of that, and run it again with --mode overwrite"
-"""What one may do about a journal that is beyond repair."""
 Prepared = Sequence[tuple[Output, Mapping[str, Any]]]
-"""Outputs that hold all their parts, each with its manifest."""
+"""Outputs whose parts are all written, each with its manifest."""
 
 
 @dataclass(frozen=True, slots=True)
 class JournaledOutput:
-    """An output in a journal: ``shown`` as the user wrote it, ``path`` absolute, ``token`` of its staging folder."""
+    """An output in a journal.
+
+    ``shown``: the path as the user wrote it.
+    ``path``: the absolute path, or the URI of a store.
+    ``token``: the id of its staging folder.
+    """
 
     shown: str
     path: str
@@ -37,13 +42,19 @@ class JournaledOutput:
 
     @property
     def place(self) -> Place:
-        """Where it lives. Raises `ConfigError` and `OutputError` as `locate` does."""
+        """The location of the output. Raises `ConfigError` and `OutputError` as `locate` does."""
         return replace(locate(self.path), shown=self.shown)
 
 
 @dataclass(frozen=True, slots=True)
 class Journal:
-    """A commit under way: of the unit ``label`` by the run with the id ``run``; ``keep``: for `prune`."""
+    """A commit under way.
+
+    ``label``: the label of the unit.
+    ``run``: the id of the run that commits it.
+    ``keep``: how many units keep their window state, for `prune`.
+    ``outputs``: the outputs, in the order in which they are put in place.
+    """
 
     label: str
     run: str
@@ -52,12 +63,11 @@ class Journal:
 
 
 def commit_together(staging: StateStaging, record: UnitRecord, outputs: Prepared, keep: int) -> UnitRecord:
-    """Commit a unit: its outputs and what it holds, at once; return its record, which now has the id of the run.
+    """Commit the outputs and the window state of a unit atomically; return its record, now with the id of the run.
 
-    A kill at any point leaves everything as it was, or a journal from which `open_state` goes on before anything else.
-    The last ``keep`` units keep what they held. Raises `OutputError`, nothing changed, where anything cannot be put on
-    disk or the first output cannot be put in place; and, the unit to be completed by the next `open_state`, where that
-    comes later.
+    A kill at any point leaves everything unchanged, or a journal from which the next `open_state` completes the commit.
+    The last ``keep`` units keep their window state. Raises `OutputError`: with nothing changed where a file cannot be
+    written to disk or the first output cannot be put in place; after that, the next `open_state` completes the unit.
     """
     assert (record.label, record.ordinal) == (staging.label, staging.ordinal)
     record = replace(record, run=staging.token)
@@ -80,11 +90,11 @@ def commit_together(staging: StateStaging, record: UnitRecord, outputs: Prepared
 
 
 def commit_all(outputs: Prepared) -> None:
-    """Commit the outputs of a job that has no state, in this order: the job's own comes last.
+    """Commit the outputs of a job without a state, in the given order; the job's own output comes last.
 
-    All are prepared before the first is put in place, so that whatever can go wrong goes wrong before. A kill between
-    two swaps leaves the first ones new and the others old, each of them whole; the job's own tells whether the job is
-    done, and running it again (with ``--mode overwrite``) replaces all. Raises `OutputError` as `Output.commit` does.
+    All outputs are prepared before the first is put in place, so most errors happen before any swap. A kill between two
+    swaps leaves some outputs new and the others old, each of them complete. The job's own output is new only if the job
+    is done; running the job again with ``--mode overwrite`` replaces all. Raises `OutputError` as `Output.commit` does.
     """
     for output, manifest in outputs:
         output.prepare(manifest)
@@ -93,7 +103,7 @@ def commit_all(outputs: Prepared) -> None:
 
 
 def read_journal(root: Path) -> Journal | None:
-    """Return the commit that is under way in a state, or None. Raises `DamagedError` where the journal is damaged."""
+    """Return the journal of a state, None where no commit is under way. Raises `DamagedError` if it is damaged."""
     path = root / JOURNAL
     value = read_json(path, {field.name for field in fields(Journal)}, GIVE_UP)
     if value is None:
@@ -109,14 +119,17 @@ def read_journal(root: Path) -> Journal | None:
 
 
 def complete(root: Path, journal: Journal, records: Mapping[str, UnitRecord]) -> None:
-    """Do what is left once all is in place: delete what is not kept any longer, and the journal. Raises `OSError`."""
+    """Finish a commit once everything is in place: delete window states that are no longer kept, then the journal.
+
+    Raises `OSError`.
+    """
     for path in (staged(root, journal.run), former(root, journal.run)):
         remove(root, path)
     prune(root, list(records.values()), journal.keep, journal.label)
     try:
         last_error = read_last_error(root)
         is_settled = last_error is not None and last_error["unit"] == journal.label
-    except DamagedError:  # it says nothing any more
+    except DamagedError:  # an unreadable last error is of no use
         is_settled = True
     if is_settled:
         (root / LAST_ERROR).unlink()
@@ -124,12 +137,12 @@ def complete(root: Path, journal: Journal, records: Mapping[str, UnitRecord]) ->
 
 
 def discard_journal(root: Path) -> None:
-    """Take the journal away. Raises `OSError`."""
-    (root / JOURNAL).unlink(missing_ok=True)  # not synced: should it come back, all it names is in place
+    """Delete the journal. Raises `OSError`."""
+    (root / JOURNAL).unlink(missing_ok=True)  # no sync: if a crash restores the journal, all it names is in place
 
 
 def is_whole(place: Place, folder: str, run: str) -> bool:
-    """Whether all that the run ``run`` wrote is in ``folder``, which is that of the output or one beside it."""
+    """Whether ``folder``, the output or a folder beside it, holds the complete result of the run ``run``."""
     manifest = manifest_in(place, folder)
     success = place.fs.get_file_info(f"{folder}/{SUCCESS}")
     return manifest is not None and manifest.get("run") == run and success.type == fs.FileType.File
@@ -140,7 +153,7 @@ def _journaled(output: Output) -> JournaledOutput:
 
 
 def _write(staging: StateStaging, journal: Journal, outputs: Sequence[Output]) -> None:
-    """Write the journal. From here on no staging folder goes but by being put in place."""
+    """Write the journal. From here on a staging folder goes away only when it is put in place."""
     try:
         for output in outputs:
             output.journaled = True
@@ -158,7 +171,7 @@ def _take_back(staging: StateStaging, outputs: Sequence[Output]) -> None:
 
 
 def _in_place(target: Output | StateStaging, staging: StateStaging) -> bool:
-    """Whether a swap that failed got that far: it may have failed at telling the disk."""
+    """Whether a failed swap has put its target in place; then only the sync to disk has failed."""
     return (
         is_whole(target.place, target.place.path, staging.token) if isinstance(target, Output) else staging.is_in_place
     )

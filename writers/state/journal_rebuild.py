@@ -1,4 +1,4 @@
-"""A journal that is damaged, made anew from what it was made of: the staged unit, and what lies beside its outputs."""
+"""Rebuild a damaged journal from its sources: the staged unit, and the staging folders beside its outputs."""
 
 from __future__ import annotations
 
@@ -16,7 +16,10 @@ from .unit_record import UnitRecord, WrittenOutput
 
 
 def read_or_rebuild(root: Path) -> Journal | None:
-    """Return the commit that is under way in a state, or None; raise as `rebuild` does."""
+    """Return the journal of a state, rebuilt if it is damaged; None where no commit is under way.
+
+    Raises as `rebuild` does.
+    """
     try:
         return read_journal(root)
     except DamagedError:
@@ -24,10 +27,10 @@ def read_or_rebuild(root: Path) -> Journal | None:
 
 
 def rebuild(root: Path) -> Journal | None:
-    """Return what a damaged journal said, or None where its unit is in place already, the last thing to come there.
+    """Return the content of a damaged journal, or None where its unit, which comes last, is in place already.
 
-    A journal is written once its unit is staged, and there is one staged unit at a time. Only for who holds the lock,
-    or to look. Raises `DamagedError` where what is staged does not tell.
+    A journal is written after its unit is staged, and only one unit is staged at a time. The caller must hold the lock
+    of the state, or only look. Raises `DamagedError` where the staged folders do not determine the journal.
     """
     staged = [path for path in root.glob(".new-*") if path.is_dir()]
     if not staged:
@@ -38,13 +41,13 @@ def rebuild(root: Path) -> Journal | None:
         outputs = tuple(_journaled(output, run) for output in record.outputs)
         return Journal(record.label, run, _keep(record), outputs)
     in_place = None if record is None else _record_in(root / record.label)
-    if in_place is not None and in_place.run == run:  # the two have been exchanged
+    if in_place is not None and in_place.run == run:  # the swap has exchanged the two folders
         return None
     raise DamagedError(f"{root / JOURNAL} is damaged, and no staged unit shows what it held", GIVE_UP)
 
 
 def _record_in(folder: Path) -> UnitRecord | None:
-    """Return the record of a unit, None where there is none that reads."""
+    """Return the record of the unit in a folder, None where it is missing or damaged."""
     path = folder / RECORD
     try:
         return UnitRecord.from_json(path.read_bytes(), str(path))
@@ -58,7 +61,7 @@ def _keep(record: UnitRecord) -> int:
 
 
 def _journaled(output: WrittenOutput, run: str) -> JournaledOutput:
-    """Return an output with the token of its staging folder; empty where there is none: it is in place, or lost."""
+    """Return an output with the id of its staging folder; the id is empty where the output is in place or lost."""
     place = locate(output.path)
     found = (role for info in _beside(place) if (role := place.role_of(info.base_name)) and role[0] == "new")
     token = next((token for _, token in found if _is_of(place, token, run)), "")
@@ -71,7 +74,7 @@ def _beside(place: Place) -> list[fs.FileInfo]:
 
 
 def _is_of(place: Place, token: str, run: str) -> bool:
-    """Whether a run has staged this folder; in a store its manifest may have been moved, which comes first."""
+    """Whether a run has written this staging folder; in a store its manifest may have moved to the output already."""
     folder = place.beside("new", token)
     if is_whole(place, folder, run):
         return True

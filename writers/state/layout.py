@@ -1,9 +1,10 @@
-"""The layout of a state: a local folder with one folder a unit, and hidden names beside these for what is under way.
+"""The layout of a state: a local folder with one folder for each unit, and hidden names for work in progress.
 
-``LABEL/unit.json`` is the record of a finished unit and stays for ever; ``LABEL/STAGE/`` holds what the stage held at
-its end. ``.wincli-state`` marks the folder as a state, ``.wincli-lock`` is its lock, ``.journal.json`` a commit that is
-under way, ``.running.json`` a unit that is, ``.last-error.json`` why the last run failed. With an id of 12 hex digits,
-``.new-ID`` is a unit being written, ``.old-ID`` a former one during a swap, ``.gone-ID`` what is being deleted.
+``LABEL/unit.json`` is the record of a finished unit and stays forever. ``LABEL/STAGE/`` holds the window state of the
+stage at the end of the unit. ``.wincli-state`` marks the folder as a state, ``.wincli-lock`` is its lock,
+``.journal.json`` a commit under way, ``.running.json`` a unit under way, ``.last-error.json`` the last failure. With an
+id of 12 hex digits, ``.new-ID`` is a unit that is being written, ``.old-ID`` a former unit during a swap and
+``.gone-ID`` a folder that is being deleted.
 """
 
 from __future__ import annotations
@@ -25,18 +26,18 @@ from ..folders.place import new_token
 from .unit_record import UnitRecord, WrittenOutput, newer
 
 FORMAT = 1
-"""Of the folder; goes up when its layout changes."""
+"""The format of the folder; goes up when its layout changes."""
 MARKER = ".wincli-state"
 LOCK = ".wincli-lock"
 JOURNAL = ".journal.json"
 RUNNING = ".running.json"
 LAST_ERROR = ".last-error.json"
 RECORD = "unit.json"
-_LONGEST_NAME = 255  # bytes, of the file systems there are
+_LONGEST_NAME = 255  # bytes: the limit of common file systems
 
 
 def put(path: Path, content: str) -> None:
-    """Write a file that is seen whole or not at all, and on disk before this returns. Raises `OSError`."""
+    """Write a file atomically, and to disk before this returns. Raises `OSError`."""
     half = _half(path)
     try:
         half.write_text(content, encoding="utf-8")
@@ -49,14 +50,15 @@ def put(path: Path, content: str) -> None:
 
 
 def put_json(path: Path, value: Mapping[str, Any]) -> None:
-    """Write a value as JSON that people can read, with its checksum, as `put` does."""
+    """Write a value as indented JSON with its checksum, as `put` does."""
     put(path, json.dumps(seal(value), indent=2, ensure_ascii=False) + "\n")
 
 
 def read_json(path: Path, keys: Set[str], do: str) -> dict[str, Any] | None:
-    """Return what `put_json` has written, None where there is none.
+    """Return the value that `put_json` has written, None where the file does not exist.
 
-    Raises `DamagedError` where it is not what was written, or has not exactly these ``keys``; ``do``: what to do then.
+    Raises `DamagedError` where the content is not what was written, or its keys are not ``keys``. ``do``: what the user
+    can do then.
     """
     try:
         value = unseal(read_object(path.read_bytes()))
@@ -73,16 +75,20 @@ def read_json(path: Path, keys: Set[str], do: str) -> dict[str, Any] | None:
 
 @dataclass(frozen=True, slots=True)
 class Running:
-    """The ``unit`` that was begun last and has not ended, and the outputs that it writes to."""
+    """The unit that is under way, or was when its run was killed.
+
+    ``unit``: its label.
+    ``outputs``: the outputs that it writes to.
+    """
 
     unit: str
     outputs: tuple[WrittenOutput, ...]
 
 
 def read_running(root: Path) -> Running | None:
-    """Return what is under way, or was killed; None where nothing is.
+    """Return the unit that is under way or was killed; None where there is none.
 
-    Raises `DamagedError`: all that is lost with it is where a killed run left folders.
+    Raises `DamagedError`, which loses nothing but the knowledge of where a killed run left staging folders.
     """
     do = "the next run to the same outputs removes what is left beside them"
     running = read_json(root / RUNNING, {"unit", "outputs"}, do)
@@ -100,22 +106,22 @@ def _written(value: dict[str, str]) -> WrittenOutput:
 
 
 def read_last_error(root: Path) -> dict[str, Any] | None:
-    """Return ``when``, ``unit`` and ``message`` of the last run that failed, or None. Raises `DamagedError`."""
+    """Return ``when``, ``unit`` and ``message`` of the last failure, or None. Raises `DamagedError`."""
     return read_json(root / LAST_ERROR, {"when", "unit", "message"}, "the next run that fails writes it anew")
 
 
 def staged(root: Path, token: str) -> Path:
-    """Return the folder of the unit that is being written by the run with the id ``token``."""
+    """Return the folder in which the run with the id ``token`` writes its unit."""
     return root / f".new-{token}"
 
 
 def former(root: Path, token: str) -> Path:
-    """Return where a unit that is being replaced steps aside, if need be."""
+    """Return the folder to which a swap without exchange renames the unit that it replaces."""
     return root / f".old-{token}"
 
 
 def refuse_content(root: Path, shown: str) -> None:
-    """Raise `ConfigError` where a folder is neither absent, nor empty, nor a state, or a state of a newer wincli."""
+    """Raise `ConfigError` for a folder that is not empty and no state, and for a state of a newer wincli."""
     if root.exists() and not root.is_dir():
         raise ConfigError(f"the state {shown} is not a folder", "name a folder")
     marker = read_json(root / MARKER, {"format"}, f'write {{"format": {FORMAT}}} into it')
@@ -128,7 +134,10 @@ def refuse_content(root: Path, shown: str) -> None:
 
 
 def check_name(name: str, what: str) -> None:
-    """Raise `ConfigError` where a unit or stage has a name that cannot be that of a folder which stands out."""
+    """Raise `ConfigError` where the name of a unit or stage cannot be that of a visible folder.
+
+    ``what``: the words for the thing in the message, such as ``the unit``.
+    """
     if not name or name.startswith(".") or "/" in name or "\0" in name or len(os.fsencode(name)) > _LONGEST_NAME:
         raise ConfigError(f"{what} {name!r} cannot be a folder of the state", "use letters, digits, - and _")
     if name == RECORD:
@@ -136,13 +145,13 @@ def check_name(name: str, what: str) -> None:
 
 
 def read_records(root: Path) -> dict[str, UnitRecord]:
-    """Return the records of all finished units by label. Raises `InputError` where one cannot be read."""
+    """Return the records of all finished units by label. Raises `DamagedError` where one cannot be read."""
     folders = sorted(path for path in root.iterdir() if not path.name.startswith(".") and path.is_dir())
     return {record.label: record for folder in folders if (record := _read_record(folder))}
 
 
 def _read_record(folder: Path) -> UnitRecord | None:
-    """Return a record, None for a unit that is being replaced while a reader without the lock looks on."""
+    """Return a record, None for a unit that another run replaces while this reader, without the lock, looks."""
     path = folder / RECORD
     try:
         record = UnitRecord.from_json(path.read_bytes(), str(path))
@@ -157,14 +166,15 @@ def _read_record(folder: Path) -> UnitRecord | None:
 
 
 def has_data(root: Path, record: UnitRecord) -> bool:
-    """Whether what a unit held is kept, as it is for the last units only: all of its stages go together."""
+    """Whether the window state of a unit is still there; only the last units keep it, and all stages go together."""
     return any((root / record.label / stage.name).is_dir() for stage in record.stages)
 
 
 def prune(root: Path, records: Iterable[UnitRecord], keep: int, newest: str) -> None:
-    """Delete what all but the last ``keep`` units held, by ordinal; their records stay.
+    """Delete the window state of all units except the last ``keep`` by ordinal; their records stay.
 
-    The unit ``newest``, the last that was committed, keeps its data whatever its ordinal: a correction goes on from it.
+    The unit ``newest``, the last that was committed, keeps its window state whatever its ordinal: a correction restores
+    it.
     """
     last = sorted(records, key=lambda record: record.ordinal)[-keep:]
     kept = {newest, *(record.label for record in last)}
@@ -174,9 +184,9 @@ def prune(root: Path, records: Iterable[UnitRecord], keep: int, newest: str) -> 
 
 
 def remove(root: Path, path: Path) -> None:
-    """Delete a folder of the state, if it is there, so that it is gone at once or not at all.
+    """Delete a folder of the state atomically, if it exists.
 
-    Tasks of a killed run may still be writing into it: under a new name they lose it.
+    The rename before that stops tasks of a killed run that still write to the folder by its name.
     """
     if path.exists():
         gone = root / f".gone-{new_token()}"
@@ -185,7 +195,7 @@ def remove(root: Path, path: Path) -> None:
 
 
 def remove_state_leftovers(root: Path) -> None:
-    """Delete what killed runs left in a state. Only for who holds its lock, and where there is no journal."""
+    """Delete what killed runs left in a state. The caller must hold its lock, and there must be no journal."""
     for path in list(root.iterdir()):
         if re.fullmatch(r"\.(new|old|gone)-[0-9a-f]{12}", path.name):
             remove(root, path)
@@ -194,7 +204,7 @@ def remove_state_leftovers(root: Path) -> None:
 
 
 def _half(path: Path) -> Path:
-    """Return under what name a file is written."""
+    """Return the temporary name under which `put` writes a file."""
     return path.with_name(f"{path.name}.half")
 
 

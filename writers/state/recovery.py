@@ -1,4 +1,4 @@
-"""What the next opener of a state does first: complete a commit that was killed, or clean up after a killed run."""
+"""Recovery, the first thing that opening a state does: complete a killed commit, or clean up after a killed run."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ from .unit_record import WrittenOutput
 
 
 def recover(root: Path, shown: str, owner: Owner, named: Sequence[str] = ()) -> list[str]:
-    """Leave a state and the outputs of its last run all new or all old; return what is to be told.
+    """Make a state and the outputs of its last run all new or all old; return notes for the user.
 
-    Only for who holds the lock of the state; ``owner`` is who takes the locks of the outputs meanwhile. ``named``:
-    paths with the secrets that are not written down. Raises, and leaves the journal, `OutputError` where an output is
-    at work or cannot be put in place, `ConfigError` where its secret is missing, `DamagedError` where the journal is
-    damaged and nothing tells what it said.
+    The caller must hold the lock of the state. ``owner``: the run that takes the locks of the outputs meanwhile.
+    ``named``: paths with the secrets that are not recorded. The journal stays where this raises: `OutputError` where
+    another run writes to an output or it cannot be put in place, `ConfigError` where its secret is missing,
+    `DamagedError` where the journal is damaged and cannot be rebuilt.
     """
     notes: list[str] = []
     try:
@@ -49,9 +49,9 @@ def _opened(journal: Journal, named: Sequence[str]) -> Journal:
 
 
 def _clean(root: Path, owner: Owner, named: Sequence[str]) -> list[str]:
-    """Remove what the run left that was at work last, beside its outputs and in the state; return what is to be told.
+    """Remove what the last run left beside its outputs and in the state; return notes for the user.
 
-    Only where there is no journal. An output that another run is writing to is left alone: that one cleans up itself.
+    There must be no journal. An output to which another run writes is left alone: that run cleans up itself.
     """
     notes = []
     try:
@@ -76,18 +76,21 @@ def _tidy(output: WrittenOutput, owner: Owner, named: Sequence[str]) -> str | No
                 remove_leftovers(place)
     except OSError as error:
         return f"could not remove what a killed run left beside {output.shown}: {reason(error)}"
-    except WincliError:  # it is another run's now, or cannot be written to at all
+    except WincliError:  # another run holds the output, or nobody can write to it
         return None
     return None
 
 
 def _is_reachable(place: Place) -> bool:
-    """Whether there can be anything beside an output: what is gone with its folder needs no lock."""
+    """Whether the parent folder of an output exists; if not, nothing is beside the output, and no lock is needed."""
     return not place.local or Path(place.parent).is_dir()
 
 
 def _complete(root: Path, shown: str, journal: Journal, owner: Owner) -> str:
-    """Put in place what a journal names and is not there yet, or give the unit up where a part of it is gone."""
+    """Put in place the rest of what a journal names, or give the unit up where something of it is gone.
+
+    Returns a note for the user.
+    """
     with ExitStack() as locks:
         outputs = [(output.place, output) for output in journal.outputs]
         for place, _ in outputs:
@@ -110,7 +113,7 @@ def _complete(root: Path, shown: str, journal: Journal, owner: Owner) -> str:
 
 
 def _is_past_outputs(root: Path, journal: Journal) -> bool:
-    """Whether the run got to the state, which comes after the last output: then other runs may write to these again."""
+    """Whether the run has begun to swap the state, which follows the last output; others may own the outputs then."""
     return is_unit_of(root / journal.label, journal.run) or former(root, journal.run).exists()
 
 
@@ -120,7 +123,7 @@ def _is_somewhere(place: Place, output: JournaledOutput, run: str) -> bool:
 
 
 def _is_half_moved(place: Place, output: JournaledOutput, run: str) -> bool:
-    """Whether an output in a store has got its manifest, which comes first, but not all of its files."""
+    """Whether an output in a store has its manifest, which is moved first, but not all of its files."""
     left = f"{place.beside('new', output.token)}/{SUCCESS}"
     manifest = None if place.local else manifest_in(place, place.path)
     return manifest is not None and manifest.get("run") == run and place.fs.get_file_info(left).type == fs.FileType.File
@@ -145,7 +148,7 @@ def _tidy_all(places: Sequence[Place]) -> None:
 
 
 def _give_up(root: Path, journal: Journal, places: Sequence[Place], lost: Sequence[str]) -> str:
-    """Drop what is left of a unit; return what is to be told."""
+    """Delete what is left of a unit; return a note for the user."""
     new = [place.shown for place in places if is_whole(place, place.path, journal.run)]
     with _completing(journal, " and ".join(lost)):
         _tidy_all(places)

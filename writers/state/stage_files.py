@@ -1,4 +1,4 @@
-"""The Parquet files in which a stage keeps what it holds: written by tasks, read by those of the next unit."""
+"""The Parquet files with the window state of a stage: tasks of one unit write them, tasks of the next read them."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from ..folders.os_errors import output_errors, reason
 from ..folders.place import new_token
 from ..formats.types import is_bytes
 
-_COMPRESSION = "zstd"  # kept for many nights and read once
+_COMPRESSION = "zstd"  # small files: they stay for many units and are read once
 _RESTORE = (
     "restore it; a unit of a range may be run again with --redo, "
     "the last plain run with --mode overwrite once its folder is deleted"
@@ -32,12 +32,15 @@ _RESTORE = (
 
 @dataclass(frozen=True, slots=True)
 class ParquetStateFiles:
-    """The ``folder`` of one stage in a unit of a state; ``shown``: that folder as the user knows it. It pickles.
+    """A `windowing.ports.StateFiles` over the folder of one stage in a unit of a state. It pickles.
 
-    ``recorded``: its files as the record of the unit has them, None for a unit that is being written.
-    What it writes it reads back with the same values and types, but that dictionaries of other things than text come
-    back as plain columns. Writing raises `OutputError` naming the file, reading `DamagedError`: also where a file is
-    gone, or is not the one of the record.
+    Tables are read back with the same values and types, except that dictionaries of anything but text become plain
+    columns. Writing raises `OutputError` naming the file. Reading raises `DamagedError`, also where a file is gone or
+    differs from the record.
+
+    ``folder``: the path of the folder.
+    ``shown``: the folder as the user knows it, for messages.
+    ``recorded``: the files in the record of the unit; None for a unit that is being written.
     """
 
     folder: str
@@ -45,29 +48,29 @@ class ParquetStateFiles:
     recorded: tuple[Part, ...] | None = None
 
     def write_rows(self, index: int, table: pa.Table) -> Part:
-        """Write the held rows of task ``index``. Writing them again replaces them (a retried task)."""
+        """Write the held rows of task ``index``. Writing again, as a retried task does, replaces them."""
         return self._write(f"rows-{index:05d}.parquet", table)
 
     def write_keys(self, index: int, table: pa.Table) -> Part:
-        """Write the keys of task ``index`` and their registers, as `write_rows` does."""
+        """Write the keys of task ``index`` and their key state, as `write_rows` does."""
         return self._write(f"keys-{index:05d}.parquet", table)
 
     def write_table(self, name: str, table: pa.Table) -> Part:
-        """Write a table that is no part of many, such as ``advances`` or ``position``."""
+        """Write a table of the whole stage rather than of a task, such as ``advances`` or ``position``."""
         return self._write(f"{name}.parquet", table)
 
     def read_table(self, name: str) -> pa.Table | None:
-        """Return what `write_table` has written, None where it has written nothing."""
+        """Return the table that `write_table` has written, None where there is none."""
         part = next((part for part in self._files() if part.name == f"{name}.parquet"), None)
         return None if part is None else self.read_part(part)
 
     def parts(self, kind: Literal["rows", "keys"]) -> tuple[Part, ...]:
-        """Return the parts of rows or of keys by index."""
+        """Return the parts of rows or of keys, in order of their task index."""
         found = (part for part in self._files() if is_part(part.name) and part.name.startswith(f"{kind}-"))
         return tuple(sorted(found, key=lambda part: (len(part.name), part.name)))
 
     def read_part(self, part: Part) -> pa.Table:
-        """Return the rows or keys of a part, which are those that it tells of."""
+        """Return the rows or keys of a part, after checking them against its size, checksum and row count."""
         shown = f"{self.shown}/{part.name}"
         with _reading(shown):
             data = pa.py_buffer(Path(self.folder, part.name).read_bytes())
@@ -80,7 +83,7 @@ class ParquetStateFiles:
         return table
 
     def check(self) -> None:
-        """Look whether the files are those of the record, and their sizes. Raises `DamagedError` naming one."""
+        """Check names and sizes of the files against the record. Raises `DamagedError` naming a file that differs."""
         there = self._there()
         recorded = {part.name: part.nbytes for part in self.recorded or ()}
         for name, nbytes in recorded.items():
@@ -98,7 +101,7 @@ class ParquetStateFiles:
         return self.recorded
 
     def _there(self) -> dict[str, int]:
-        """The files and their sizes, but for what a killed attempt left."""
+        """Return the sizes of the files by name, without leftovers of killed attempts."""
         with _reading(self.shown):
             there = [path for path in Path(self.folder).glob("[!.]*.parquet") if path.is_file()]
             return {path.name: path.stat().st_size for path in there}
@@ -109,7 +112,7 @@ class ParquetStateFiles:
             return Part(name, parquet.read_metadata(path).num_rows, path.stat().st_size)
 
     def _write(self, name: str, table: pa.Table) -> Part:
-        """Write under a name of its own first: two attempts at one task may run at once, or be killed."""
+        """Write under a temporary name and rename: attempts at one task may run at the same time, or be killed."""
         path = Path(self.folder, name)
         attempt = path.with_name(f".{name}.{new_token()}")
         with output_errors(f"{self.shown}/{name}"):
@@ -126,10 +129,10 @@ class ParquetStateFiles:
 
 
 def same_tables(former: ParquetStateFiles, now: ParquetStateFiles) -> bool:
-    """Whether two stages hold the same, however it is cut into parts; of arrival positions only their order counts.
+    """Whether two stages have the same window state, however it is divided into parts.
 
-    Files with the same checksums are the same, whatever became of the former ones; what is damaged is not.
-    Reads both whole: for a task.
+    Of arrival positions only the order counts. Files with equal checksums are the same, even if the former files are
+    gone by now; a damaged former state is never the same. Call this in a task, because it reads both states completely.
     """
     if _same_files(former.recorded, now.recorded):
         return True
@@ -148,7 +151,7 @@ def same_tables(former: ParquetStateFiles, now: ParquetStateFiles) -> bool:
 
 
 def _same_files(former: tuple[Part, ...] | None, now: tuple[Part, ...] | None) -> bool:
-    """Whether two stages were written as the same bytes."""
+    """Whether two stages have the same files by checksum."""
     if former is None or now is None or any(part.checksum is None for part in (*former, *now)):
         return False
     return set(former) == set(now)
@@ -156,7 +159,13 @@ def _same_files(former: tuple[Part, ...] | None, now: tuple[Part, ...] | None) -
 
 @dataclass(frozen=True, slots=True)
 class _StageTables:
-    """All that a stage holds."""
+    """The window state of a stage, one table for all tasks; None for a table without rows or without a file.
+
+    ``rows``: the held rows.
+    ``keys``: the keys and their key state.
+    ``position``: the table ``position``.
+    ``advances``: the advances of the watermark.
+    """
 
     rows: pa.Table | None
     keys: pa.Table | None
@@ -190,7 +199,7 @@ def _without_pos(table: pa.Table | None) -> pa.Table | None:
 
 
 def _ranks(rows: pa.Table | None, advances: pa.Table | None) -> list[int]:
-    """The place of each row, and of each advance of the watermark, in the order of arrival of all of them."""
+    """Return the dense rank of each row and each advance of the watermark in their common arrival order."""
     pos = [table.column(POS).combine_chunks() for table in (rows, advances) if table is not None]
     ranks: list[int] = pc.rank(pa.concat_arrays(pos), tiebreaker="dense").to_pylist() if pos else []
     return ranks
@@ -202,7 +211,7 @@ def is_part(name: str) -> bool:
 
 
 def _writable(table: pa.Table) -> pa.Table:
-    """Return the table without dictionaries that Parquet does not give back."""
+    """Return a table with plain columns for dictionaries that Parquet does not preserve."""
     fields = [field.with_type(_plain(field.type)) for field in table.schema]
     return table.cast(pa.schema(fields))
 
@@ -212,7 +221,7 @@ def _plain(kind: pa.DataType) -> pa.DataType:
 
 
 def damaged(shown: str, why: str) -> DamagedError:
-    """Return the error for a file of a unit that is not what was written."""
+    """Return the error for a file of a unit that differs from what was written."""
     return DamagedError(f"{shown} is damaged: {why}", _RESTORE)
 
 

@@ -1,4 +1,4 @@
-"""A unit that is being written into a state: seen by nobody before its commit."""
+"""The staging folder of a unit in a state, which no reader sees before the commit."""
 
 from __future__ import annotations
 
@@ -16,11 +16,15 @@ from .unit_record import StageRecord, UnitRecord, WrittenOutput
 
 @dataclass(frozen=True, slots=True)
 class StateStaging:
-    """The unit ``label`` under way; made by `State.begin`, committed by `journal.commit_together`.
+    """A unit under way; `State.begin` makes it, and `journal.commit_together` commits it.
 
-    ``root``: the folder of the state, ``shown`` as the user wrote it. ``token``: the id of this run, which its record
-    and the manifests of its outputs will carry. ``outputs``: for its record. ``records``: of the state, by label; a
-    commit adds to it.
+    ``root``: the folder of the state.
+    ``shown``: that folder as the user wrote it.
+    ``label``: the label of the unit.
+    ``ordinal``: the number that orders the unit among all units.
+    ``token``: the id of this run, for the record and for the manifests of its outputs.
+    ``outputs``: the outputs, for the record.
+    ``records``: the records of the state, by label. A commit adds the new record.
     """
 
     root: Path
@@ -33,16 +37,16 @@ class StateStaging:
 
     @property
     def folder(self) -> Path:
-        """Where the unit is being written."""
+        """The staging folder of the unit."""
         return staged(self.root, self.token)
 
     @property
     def is_in_place(self) -> bool:
-        """Whether this run's is the unit of the state."""
+        """Whether the state has this run's version of the unit."""
         return is_unit_of(self.root / self.label, self.token)
 
     def stage(self, name: str) -> ParquetStateFiles:
-        """Return the files of one stage, for tasks to write. Raises `ConfigError` where it cannot be a folder."""
+        """Return the files of one stage, for tasks to write. Raises `ConfigError` where the name cannot be a folder."""
         check_name(name, "the stage")
         folder, shown = self.folder / name, f"{self.shown}/{self.label}/{name}"
         with output_errors(shown):
@@ -50,9 +54,9 @@ class StateStaging:
         return ParquetStateFiles(str(folder), shown)
 
     def prepare(self, record: UnitRecord) -> None:
-        """Check the parts against the record, write the record, and have all of it on disk.
+        """Check the parts against the record, write the record, and sync everything to disk.
 
-        Raises `OutputError` where a part is missing, unknown, or cannot be put on disk; nothing is committed then.
+        Raises `OutputError` where a part is missing, unknown, or cannot be written to disk; nothing is committed then.
         """
         for stage in record.stages:
             self._check_parts(stage, Path(self.stage(stage.name).folder))
@@ -62,7 +66,7 @@ class StateStaging:
             put(self.folder / RECORD, record.to_json())
 
     def swap(self) -> None:
-        """Make the unit one of the state, in the place of the one that had its label. Raises `OutputError`."""
+        """Put the unit into the state; it replaces a former unit of the same label. Raises `OutputError`."""
         with output_errors(f"{self.shown}/{self.label}"):
             put_unit_in_place(self.root, self.label, self.token)
 
@@ -81,11 +85,11 @@ class StateStaging:
 
 
 def put_unit_in_place(root: Path, label: str, token: str) -> None:
-    """Make the unit that the run ``token`` has written the unit ``label``. Raises `OSError`."""
+    """Make the staging folder of the run ``token`` the unit ``label``. Raises `OSError`."""
     atomic_swap.replace(root / label, staged(root, token), former(root, token))
 
 
 def is_unit_of(folder: Path, run: str) -> bool:
-    """Whether a folder holds the unit that the run ``run`` has written. Raises as `UnitRecord.from_json` does."""
+    """Whether the run with the id ``run`` has written the unit in a folder. Raises as `UnitRecord.from_json` does."""
     path = folder / RECORD
     return path.exists() and UnitRecord.from_json(path.read_bytes(), str(path)).run == run

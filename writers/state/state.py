@@ -1,4 +1,4 @@
-"""A state: what the windows of a job hold at the end of each of its units, one version a unit."""
+"""A state: the window state of a job at the end of each of its units, one snapshot for each unit."""
 
 from __future__ import annotations
 
@@ -42,10 +42,11 @@ T = TypeVar("T")
 
 @dataclass(slots=True)
 class State:
-    """A locked state; made by `open_state`.
+    """A locked state; `open_state` makes it.
 
-    ``root``: its folder, ``shown`` as the user wrote it. ``notes``: what its opening has to tell, such as a commit that
-    it completed; lines for the user.
+    ``root``: its folder.
+    ``shown``: that folder as the user wrote it.
+    ``notes``: lines for the user about what opening the state has done, such as completing a commit.
     """
 
     root: Path
@@ -59,34 +60,34 @@ class State:
         return by_ordinal(self._records)
 
     def record(self, label: str) -> UnitRecord | None:
-        """Return the record of a unit, None where it is not done."""
+        """Return the record of a unit, None where the unit is not done."""
         return self._records.get(label)
 
     def newest_before(self, ordinal: int) -> UnitRecord | None:
-        """Return the record of the last unit before an ordinal, or None; its data may be gone (`has_data`)."""
+        """Return the record of the last unit before an ordinal, or None; its window state may be gone (`has_data`)."""
         earlier = (record for record in self._records.values() if record.ordinal < ordinal)
         return max(earlier, key=lambda record: record.ordinal, default=None)
 
     def has_data(self, label: str) -> bool:
-        """Whether a unit is done and what it held at its end is kept: that of the last unit always is.
+        """Whether a unit is done and its window state is still there; always true for the last unit.
 
-        Where it is gone all the same, reading it raises `DamagedError`.
+        If the window state of the last unit is missing all the same, reading it raises `DamagedError`.
         """
         record = self._records.get(label)
         return record is not None and (record is self.records[-1] or has_data(self.root, record))
 
     def stage(self, label: str, name: str) -> ParquetStateFiles:
-        """Return the files of one stage of a finished unit, to read; tasks may."""
+        """Return the files of one stage of a finished unit, which tasks and the driver can read."""
         return stage_files(self.root, self.shown, self._records[label], name)
 
     @contextmanager
     def begin(self, label: str, ordinal: int, outputs: Sequence[str]) -> Iterator[StateStaging]:
-        """Begin a unit that will write to ``outputs``, paths or URIs. Left without a commit, it leaves no trace.
+        """Begin a unit that will write to ``outputs``, paths or URIs; without a commit the context leaves no trace.
 
-        To be entered before the outputs are opened, and so left after they are closed: should the run be killed, the
-        next opening of the state removes what it left beside them. A unit that is done already is replaced by the
-        commit. Raises `ConfigError` where an output and the state overlap, `OutputError` where the state cannot be
-        written or a commit failed halfway.
+        Enter the context before opening the outputs, so that it ends after they are closed: if the run is killed, the
+        next `open_state` removes what it left beside the outputs. The commit replaces a unit that is done already.
+        Raises `ConfigError` where an output and the state overlap, `OutputError` where the state cannot be written or
+        an earlier commit is not complete.
         """
         check_name(label, "the unit")
         places = [locate(path) for path in outputs]
@@ -103,12 +104,12 @@ class State:
             yield staging
         finally:
             if not (self.root / JOURNAL).exists():
-                with suppress(OSError):  # the next opening sees to what cannot be removed now
+                with suppress(OSError):  # the next `open_state` removes what stays
                     remove(self.root, staging.folder)
                     (self.root / RUNNING).unlink(missing_ok=True)
 
     def fail(self, unit: str, message: str, when: str) -> None:
-        """Write down why a unit failed, for who asks later; ``when``: ISO 8601. Its next commit takes it away."""
+        """Record why a unit failed; ``when``: ISO 8601. The next commit of that unit deletes the note."""
         with output_errors(self.shown):
             put_json(self.root / LAST_ERROR, {"when": when, "unit": unit, "message": message})
 
@@ -122,13 +123,13 @@ class State:
 
 @contextmanager
 def open_state(path: str, owner: Owner, named: Sequence[str] = ()) -> Iterator[State]:
-    """Lock the state in the folder ``path``, which is made where it is absent, and see to what a killed run left.
+    """Lock the state in the folder ``path``, which is made if it is absent, and recover from a killed run.
 
-    A commit that was under way is completed first; look at `State.notes`. To be opened before any output, since that
-    may put outputs in place. ``named``: paths that the command at work names, which have the secrets that a killed run
-    did not write down with its outputs. Raises `ConfigError`, nothing touched, for a folder that is not local or holds
-    something else, `OutputError` where another run works on it or the file system refuses, `InputError` where it is
-    damaged.
+    Recovery completes a commit that was under way; see `State.notes`. Open the state before any output, because
+    recovery may put outputs in place. ``named``: the paths that this command names; they have the secrets that a killed
+    run did not record with its outputs. Raises `ConfigError`, with nothing touched, for a folder that is not local or
+    holds something else, `OutputError` where another run works on the state or the file system refuses, `InputError`
+    where the state is damaged.
     """
     root = _locate(path)
     with output_errors(f"the state {path}"):
@@ -149,12 +150,14 @@ def open_state(path: str, owner: Owner, named: Sequence[str] = ()) -> Iterator[S
 
 @dataclass(frozen=True, slots=True)
 class StateView:
-    """A state as one finds it, looked at without its lock.
+    """A state as read without its lock.
 
-    ``records``: by ordinal. ``owner``: who has signed the lock, None where nobody has; `lock.is_dead` tells whether
-    that run still lives. ``pending``: the unit whose commit is under way, or was killed and is completed by the next
-    run. ``running``: the unit that was begun last and has not ended. ``last_error``: ``when`` (ISO 8601), ``unit`` and
-    ``message``, None where no run failed since. ``damage``: what else does not read, a line each.
+    ``records``: the records of all finished units, by ordinal.
+    ``owner``: the run that is named in the lock, None where no run is; see `lock.is_dead` for whether it still lives.
+    ``pending``: the label of the unit whose commit is under way, or was killed and will be completed by the next run.
+    ``running``: the label of the unit that began last and has not ended.
+    ``last_error``: ``when`` (ISO 8601), ``unit`` and ``message`` of the last failure; None once that unit is done.
+    ``damage``: one line for each thing that cannot be read.
     """
 
     records: tuple[UnitRecord, ...]
@@ -166,19 +169,19 @@ class StateView:
 
 
 def stage_files(root: Path, shown: str, record: UnitRecord, name: str) -> ParquetStateFiles:
-    """Return the files of one stage of a finished unit, to read."""
+    """Return the files of one stage of a finished unit, for reading."""
     return ParquetStateFiles(str(root / record.label / name), f"{shown}/{record.label}/{name}", record.parts_of(name))
 
 
 def is_state(path: str) -> bool:
-    """Whether a path is that of a local folder which holds a state, of whatever format."""
+    """Whether a path is a local folder that holds a state of any format."""
     return (Path(path) / MARKER).is_file()
 
 
 def read_state(path: str) -> StateView:
-    """Look at a state; takes no lock and changes nothing.
+    """Read a state without taking its lock or changing anything.
 
-    Raises `ConfigError` where there is none, or one of a newer wincli, `DamagedError` where a record is damaged.
+    Raises `ConfigError` where there is no state, or one of a newer wincli, `DamagedError` where a record is damaged.
     """
     root = _locate(path)
     if not (root / MARKER).is_file():
@@ -206,9 +209,9 @@ def read_state(path: str) -> StateView:
 
 
 def _damage_of(root: Path, shown: str, record: UnitRecord, is_last: bool) -> str | None:
-    """Say what is missing of what a unit held, by names and sizes; None where nothing is, or where it is not kept.
+    """Say what is missing of a unit's window state, by names and sizes; None where it is complete or no longer kept.
 
-    A run may be at work, so what seems to be missing is only told of a unit that is still the same.
+    Another run may change the state meanwhile, so damage is reported only if the record is still the same afterwards.
     """
     try:
         for stage in record.stages if is_last or has_data(root, record) else ():
@@ -220,12 +223,12 @@ def _damage_of(root: Path, shown: str, record: UnitRecord, is_last: bool) -> str
 
 
 def by_ordinal(records: Mapping[str, UnitRecord]) -> tuple[UnitRecord, ...]:
-    """Return records as they follow each other."""
+    """Return records sorted by ordinal."""
     return tuple(sorted(records.values(), key=lambda record: record.ordinal))
 
 
 def _locate(path: str) -> Path:
-    """Return the folder of a state, symbolic links followed."""
+    """Return the folder of a state, with symbolic links followed. Raises `ConfigError` for an unsuitable path."""
     if not path:
         raise ConfigError("the path of the state is empty", "name a folder for it")
     if "://" in path and not path.startswith("file://"):

@@ -1,4 +1,4 @@
-"""The record of a unit: what one run onto a state was given, what it did, and what it left open."""
+"""The record of a unit: the input of one incremental run, what it did, and the windows that it left open."""
 
 from __future__ import annotations
 
@@ -12,12 +12,16 @@ from ...windowing.ports import Counts, InputFile, Part
 from ...windowing.support.checksum import CHECKSUM, read_object, seal, unseal
 
 FORMAT = 2
-"""Goes up when a key of the record changes its meaning. 1 had no checksums."""
+"""The format of a record; goes up when a key changes its meaning. Format 1 had no checksums."""
 
 
 @dataclass(frozen=True, slots=True)
 class WrittenOutput:
-    """An output of a unit: ``shown`` as the user wrote it, ``path`` absolute (or the URI of a store)."""
+    """An output of a unit.
+
+    ``shown``: the path as the user wrote it.
+    ``path``: the absolute path, or the URI of a store.
+    """
 
     shown: str
     path: str
@@ -25,7 +29,12 @@ class WrittenOutput:
 
 @dataclass(frozen=True, slots=True)
 class OpenWindows:
-    """What a stage left open: how many ``windows`` of how many ``keys``; ``oldest``: its first order value, as text."""
+    """The windows of a stage that are open at the end of a unit.
+
+    ``windows``: the number of open windows.
+    ``keys``: the number of keys that have one.
+    ``oldest``: the first order value in them, as text; None where there is none.
+    """
 
     windows: int
     keys: int
@@ -34,11 +43,15 @@ class OpenWindows:
 
 @dataclass(frozen=True, slots=True)
 class StageRecord:
-    """What a unit says of one stage of its job.
+    """The record of one stage of a unit.
 
-    ``identity``: what must be the same for another unit to go on from this one. ``registers``: what the engine keeps
-    beside the tables. ``counts``: the account of its rows. All three are plain JSON values. ``windows``: how many came
-    out. ``parts``: the files of its rows and keys in the state.
+    ``name``: the name of the stage.
+    ``identity``: what must be equal in a unit that restores this one; plain JSON values.
+    ``registers``: the state that the engine keeps beside the tables; plain JSON values.
+    ``counts``: the row accounting of the stage; plain JSON values.
+    ``windows``: the number of windows that were emitted.
+    ``parts``: the files of its rows and keys in the state.
+    ``open``: the windows that it left open.
     """
 
     name: str
@@ -52,7 +65,11 @@ class StageRecord:
 
 @dataclass(frozen=True, slots=True)
 class BorrowedRows:
-    """Late rows of the unit ``label``, from its ``files``, that an earlier unit has read in their places."""
+    """Late rows of a unit that an earlier unit has read, each at its place in the order.
+
+    ``label``: the label of the unit whose input has the rows.
+    ``files``: the input files of that unit.
+    """
 
     label: str
     files: tuple[InputFile, ...]
@@ -60,14 +77,27 @@ class BorrowedRows:
 
 @dataclass(frozen=True, slots=True)
 class UnitRecord:
-    """A finished unit. As JSON it has a checksum of itself, and its parts have those of their files.
+    """A finished unit. Its JSON has a checksum of itself, and its parts have the checksums of their files.
 
-    ``start`` and ``end``: the half-open range that it covers, as ISO 8601, None for a plain run. ``previous``: the
-    label of the unit that it began from, or None. ``stages``: in the order of the job. ``run``: an id that no other
-    run has; the manifests of its outputs carry it too. ``started`` and ``finished``: ISO 8601. ``seconds``: per phase.
-    ``state``: an id of what it left, the ``run`` that left it first: one that leaves the same again does not change it.
-    ``began``: that of what it began from, None for nothing. ``job``: as run. ``lent``: the labels of the units that
-    have read its late rows; it has read the rest of its ``inputs``. ``borrowed``: what it has read of later units.
+    ``label``: the name of the unit and of its folder in the state.
+    ``ordinal``: the number that orders units.
+    ``start``: the inclusive start of the range it covers, ISO 8601; None for a plain run.
+    ``end``: the exclusive end of that range, ISO 8601; None for a plain run.
+    ``previous``: the label of the unit whose window state it restored, or None.
+    ``inputs``: its input files.
+    ``outputs``: the outputs that it wrote.
+    ``stages``: the record of each stage, in the order of the job.
+    ``run``: the unique id of its run, which is also in the manifests of its outputs.
+    ``started``: when the run started, ISO 8601.
+    ``finished``: when the run finished, ISO 8601.
+    ``seconds``: the time that each phase took.
+    ``versions``: the versions of wincli, of Python and of packages.
+    ``state``: the id of its window state: the ``run`` that first left this state; a later run that leaves an equal one
+        keeps the id.
+    ``began``: the ``state`` of the unit that it restored, None for a start without one.
+    ``job``: the job as run.
+    ``lent``: the labels of the units that have read its late rows; this unit has read the rest of its ``inputs``.
+    ``borrowed``: the late rows of later units that this unit has read.
     """
 
     label: str
@@ -90,19 +120,19 @@ class UnitRecord:
     borrowed: tuple[BorrowedRows, ...] = ()
 
     def to_json(self) -> str:
-        """Return the record as readable JSON, its keys always in the same order."""
+        """Return the record as indented JSON, its keys always in the same order."""
         return json.dumps(seal({"format": FORMAT, **asdict(self)}), indent=2, ensure_ascii=False) + "\n"
 
     def parts_of(self, stage: str) -> tuple[Part, ...]:
-        """Return the files of a stage in the state."""
+        """Return the parts of a stage in the state."""
         return next(one.parts for one in self.stages if one.name == stage)
 
     @classmethod
     def from_json(cls, text: str | bytes, shown: str) -> UnitRecord:
-        """Read what `to_json` has written; ``shown`` is the file, for messages.
+        """Read the text that `to_json` has written; ``shown``: the file, for messages.
 
-        Raises `ConfigError` for the record of a newer wincli, `DamagedError` for what is no record, or not the one
-        that was written. One of format 1 has no checksum: there, only what it lacks is found.
+        Raises `ConfigError` for the record of a newer wincli, `DamagedError` for a text that is no record, or not the
+        one that was written. A record of format 1 has no checksum, so only missing keys and wrong types are found.
         """
         try:
             value = read_object(text)
@@ -119,7 +149,7 @@ class UnitRecord:
 
 
 def newer(shown: str, format: object, known: int) -> ConfigError:
-    """Return the error for something of a format that this version does not know."""
+    """Return the error for a file of a format that this version does not know."""
     what = f"{shown} was written by a newer wincli: it has format {format}, and this one knows {known}"
     return ConfigError(what, "use that version")
 
@@ -131,7 +161,10 @@ _RESTORE = (
 
 
 def _record(value: dict[str, Any], format: int, is_sealed: bool) -> UnitRecord:
-    """Raises what Python raises where something is missing, or is of another type."""
+    """Return a record from its JSON value.
+
+    Raises `ValueError`, `KeyError`, `TypeError` or `AttributeError` where something is missing or has a wrong type.
+    """
     if is_sealed != (format == FORMAT):
         raise ValueError("its checksum is gone")
     record = _built(value)
@@ -152,7 +185,7 @@ def _check_types(record: UnitRecord) -> None:
 
 
 def _check_keys(record: UnitRecord) -> None:
-    """Look at what a record without a checksum tells readers later on."""
+    """Check in a record without a checksum the keys and types on which later readers rely."""
     for stage in record.stages:
         counts = Counts(**stage.counts)
         numbers = (counts.rows_in, counts.windowed, counts.filtered, counts.dropped_at_end, counts.held, counts.carried)
