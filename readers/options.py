@@ -39,7 +39,7 @@ MAX_PRECISION = 38
 _EXAMPLE = "for example timestamp(%d/%m/%y %H:%M), or timestamp(unix) for seconds since 1970"
 _REMEDIES = {
     "date": "put date and time into one column, and read it with one format, such as timestamp(%Y-%m-%d %H:%M:%S)",
-    "year": "nobody else knows the year: write it into the column, and read it with %Y or %y",
+    "year": "the year is known from nowhere else: write it into the column, and read it with %Y or %y",
 }
 
 

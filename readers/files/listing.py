@@ -83,7 +83,7 @@ def list_files(paths: Sequence[str], bases: Sequence[str] = (), *, skip_unreadab
         if odd and not skip_unreadable:
             raise _unreadable(list(odd.values()))
         if len(good) == before:
-            raise NoFilesError(f"{printable(path)} holds no files", "names that begin with _ or . are passed over")
+            raise NoFilesError(f"{printable(path)} holds no files", "names that begin with _ or . are skipped")
     spots = _distinct_files(good)
     files = tuple(_relative_to_base(_listed_file(spot), roots) for spot in spots if not _is_manifest(spot))
     return Listing(
@@ -124,7 +124,7 @@ def _why_odd(spot: Spot, strict: bool) -> str | None:
 
 
 def _unreadable(odd: Sequence[str]) -> InputError:
-    return InputError(f"{few(odd)} cannot be read", "take such things away, or pass over them with --skip-unreadable")
+    return InputError(f"{few(odd)} cannot be read", "remove such things, or skip them with --skip-unreadable")
 
 
 def _is_manifest(spot: Spot) -> bool:

@@ -87,7 +87,7 @@ def compile_format(text: str) -> Program:
             program.extend(_literal(text[at]))
             at += 1
     if half_day is not None and (AM_PM, 0) not in program:
-        raise FormatError("%I", half_day, "without '%p' nobody knows the half of the day of")
+        raise FormatError("%I", half_day, "'%p' is missing, which gives the half of the day of")
     return tuple(program)
 
 

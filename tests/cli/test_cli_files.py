@@ -50,7 +50,7 @@ def test_what_is_no_file_fails_the_run_or_is_counted(fails: Fails, run: Run, tmp
     (tmp_path / "log" / "b.csv").symlink_to("gone")
     os.mkfifo(tmp_path / "log" / "c.csv")
     told = "log/b.csv (a link that leads nowhere), log/c.csv (a FIFO)"
-    do = "take such things away, or pass over them with --skip-unreadable"
+    do = "remove such things, or skip them with --skip-unreadable"
     fails(3, f"{told} cannot be read; {do}", *COUNT, "log", "out")
     ran = run("--skip-unreadable", *COUNT, "log", "out")
     assert (ran.code, ran.summary) == (0, "3 rows in, 2 windows out, 0 rejected")
@@ -66,7 +66,7 @@ def test_a_range_meets_what_is_no_file_as_a_run_does(fails: Fails, run: Run, tmp
     (tmp_path / "log" / "dt=2026-11-02" / "b.csv").symlink_to("gone")
     (tmp_path / "log" / "dt=2026-11-03").symlink_to("gone")
     days = ("-w", "count(1)", "--start", "2026-11-01", "--end", "2026-11-04", "log", "out")
-    do = "(a link that leads nowhere) cannot be read; take such things away, or pass over them with --skip-unreadable"
+    do = "(a link that leads nowhere) cannot be read; remove such things, or skip them with --skip-unreadable"
     fails(3, f"log/dt=2026-11-03 {do}", *days)
     (tmp_path / "log" / "dt=2026-11-03").unlink()
     ran = run("-q", *days)
@@ -84,9 +84,7 @@ def test_a_folder_that_may_not_be_read(tmp_path: Path) -> None:
     before = without_privilege()
     run = ("run", "-q", *COUNT, "--master", MASTER)
     ran = wincli(*run, "log", "out", cwd=tmp_path, before=before)
-    text = (
-        "log/shut (permission denied) cannot be read; take such things away, or pass over them with --skip-unreadable"
-    )
+    text = "log/shut (permission denied) cannot be read; remove such things, or skip them with --skip-unreadable"
     assert (ran.code, ran.err) == (3, f"wincli: error: {text}\n")
     ran = wincli(*run, "--skip-unreadable", "log", "out", cwd=tmp_path, before=before)
     assert (ran.code, ran.err) == (0, "")

@@ -152,8 +152,8 @@ def test_a_missing_path_names_the_nearest(fails: Fails, log: Path) -> None:
 def test_an_empty_folder_or_glob(fails: Fails, tmp_path: Path) -> None:
     (tmp_path / "empty" / "below").mkdir(parents=True)
     write(tmp_path / "hidden", _a__csv="ts\n1\n", __b__csv="ts\n1\n")
-    fails(3, "empty holds no files; names that begin with _ or . are passed over", *DELTA, "empty", "out")
-    fails(3, "hidden holds no files; names that begin with _ or . are passed over", *DELTA, "hidden", "out")
+    fails(3, "empty holds no files; names that begin with _ or . are skipped", *DELTA, "empty", "out")
+    fails(3, "hidden holds no files; names that begin with _ or . are skipped", *DELTA, "hidden", "out")
     fails(3, "nothing matches hidden/*.csv; check the folder; * stops at /, ** does not", *DELTA, "hidden/*.csv", "out")
 
 

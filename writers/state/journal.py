@@ -189,4 +189,4 @@ def _swap(staging: StateStaging, outputs: Sequence[Output]) -> None:
             why = reason(error.__cause__) if isinstance(error.__cause__, OSError) else error.what
             shown = target.place.shown if isinstance(target, Output) else target.shown
             what = f"unit {staging.label} is computed, but cannot be put in place in {shown}: {why}"
-            raise OutputError(what, "mend that and run again: what is missing is put in place first") from error
+            raise OutputError(what, "fix that and run again: what is missing is put in place first") from error

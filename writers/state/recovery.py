@@ -165,4 +165,4 @@ def _completing(journal: Journal, shown: str) -> Iterator[None]:
         yield
     except OSError as error:
         what = f"unit {journal.label} was killed while it was committed, and cannot be completed in {shown}"
-        raise OutputError(f"{what}: {reason(error)}", "mend that and run again") from error
+        raise OutputError(f"{what}: {reason(error)}", "fix that and run again") from error

@@ -132,7 +132,7 @@ def odd() -> Iterator[None]:
 
 
 ODD = ("in/fifo (a FIFO)", "in/gone.csv (a link that leads nowhere)", "in/self (a link that leads nowhere)")
-DO = "; take such things away, or pass over them with --skip-unreadable"
+DO = "; remove such things, or skip them with --skip-unreadable"
 
 
 @pytest.mark.usefixtures("odd")

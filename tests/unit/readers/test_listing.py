@@ -104,8 +104,8 @@ def test_a_folder_that_does_not_fit_its_type(tmp_path: Path) -> None:
         ("logz", "there is no file or folder {tmp}/logz; did you mean {tmp}/logs?"),
         ("none/x", "there is no file or folder {tmp}/none/x; check the path"),
         ("*.csv", "nothing matches {tmp}/*.csv; check the folder; * stops at /, ** does not"),
-        ("empty", "{tmp}/empty holds no files; names that begin with _ or . are passed over"),
-        ("hidden", "{tmp}/hidden holds no files; names that begin with _ or . are passed over"),
+        ("empty", "{tmp}/empty holds no files; names that begin with _ or . are skipped"),
+        ("hidden", "{tmp}/hidden holds no files; names that begin with _ or . are skipped"),
     ],
 )
 def test_paths_that_hold_nothing(tmp_path: Path, path: str, message: str) -> None:

@@ -144,9 +144,9 @@ def test_whole_numbers_are_read_by_a_layout_as_they_are_written(tmp_path: Path) 
     [
         ("%H:%M:%S", "a time of day without a date", "put date and time into one column"),
         ("%I:%M %p", "a time of day without a date", "put date and time into one column"),
-        ("%b %d %H:%M:%S", "a time of day without a year", "nobody else knows the year"),
-        ("%d/%m", "a day without a year", "nobody else knows the year"),
-        ("%j %H", "a time of day without a year", "nobody else knows the year"),
+        ("%b %d %H:%M:%S", "a time of day without a year", "the year is known from nowhere else"),
+        ("%d/%m", "a day without a year", "the year is known from nowhere else"),
+        ("%j %H", "a time of day without a year", "the year is known from nowhere else"),
         ("%Y %H:%M", "a time of day without a month", "for example timestamp(%d/%m/%y %H:%M)"),
         ("%m/%Y %H:%M", "a time of day without a day", "for example timestamp(%d/%m/%y %H:%M)"),
         ("unixs", "no date", "for example timestamp(%d/%m/%y %H:%M), or timestamp(unix)"),

@@ -27,7 +27,7 @@ def read(path: Path, schema: str = "") -> tuple[list[object], pa.Table | None]:
 
 
 def test_a_twelve_hour_layout_needs_its_half_of_the_day(tmp_path: Path) -> None:
-    with pytest.raises(SpecError, match="without '%p' nobody knows the half of the day of '%I'"):
+    with pytest.raises(SpecError, match="'%p' is missing, which gives the half of the day of '%I'"):
         parse_schema("x:timestamp(%d/%m/%Y %I:%M)")
     (tmp_path / "a.csv").write_text("x\n03/11/2026 05:30 PM\n")
     found, _ = read(tmp_path / "a.csv", "x:timestamp(%d/%m/%Y %I:%M %p)")

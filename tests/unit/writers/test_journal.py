@@ -132,14 +132,14 @@ def test_where_a_later_part_cannot_be_replaced_the_next_opening_does_it(
     with monkeypatch.context() as patch:
         failing_swap(patch, name)
         with open_state(str(tmp_path / "state"), ME) as state:
-            said = f"unit u0 is computed, but cannot be put in place in {shown}: .*; mend that and run again"
+            said = f"unit u0 is computed, but cannot be put in place in {shown}: .*; fix that and run again"
             with pytest.raises(OutputError, match=said):
                 run_unit(state, 2, outs(tmp_path))
             with pytest.raises(OutputError, match="has a unit that is not in place yet; nothing was written; run agai"):
                 run_unit(state, 3, outs(tmp_path), ordinal=1)
         view = read_state(str(tmp_path / "state"))
         assert (view.pending, view.running) == ("u0", "u0")
-        said = f"unit u0 was killed while it was committed, and cannot be completed in {shown}: .*; mend that and run"
+        said = f"unit u0 was killed while it was committed, and cannot be completed in {shown}: .*; fix that and run"
         with pytest.raises(OutputError, match=said):
             open_state(str(tmp_path / "state"), ME).__enter__()
     assert settled(tmp_path) == 2

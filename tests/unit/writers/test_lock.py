@@ -178,6 +178,6 @@ class TestWithoutFlock:
         place = locate(str(tmp_path / "out"))
         other = Owner(9, "x", "y")
         answers = iter([None, other, other])
-        monkeypatch.setattr(lock, "_read_mark", lambda place: next(answers))
+        monkeypatch.setattr(lock, "_read_marker", lambda place: next(answers))
         with pytest.raises(OutputError, match="process 9 on x"), hold(place, OWNER):
             pass
