@@ -20,7 +20,7 @@ from ..text.record_bounds import Dialect, Tally, locate, tally
 from ..text.records import Records
 from .csv_header import Header, read_header
 from .csv_parse import infer_csv, read_typed
-from .split_rows import ReadRequest, SplitRows, concatenate_splits, drop_type_errors, first_detail, text_rejects
+from .split_rows import ReadRequest, SplitRows, concatenate_buffers, drop_type_errors, first_detail, text_rejects
 from .text_splits import ScannedRange
 
 _STEP = 16 << 20
@@ -103,7 +103,7 @@ class CsvReader:
                 base, line = base + counts.rows, line + counts.lines
         if base != split.rows:
             raise has_changed(place.shown)
-        return concatenate_splits(buffers, request.schema)
+        return concatenate_buffers(buffers, request.schema)
 
     def lines(self, place: Located, split: Split, offsets: Int64s) -> Int64s:
         """Return the 1-based lines on which records of a split begin; ``offsets``: of the records, int64, ascending."""
@@ -171,10 +171,10 @@ def _read_buffer(data: bytes, counts: Tally, line: int, dialect: Dialect, reques
         clean, rows = _well_formed(data, records, width)
         for row in np.flatnonzero(records.fields != width):
             details[int(row)] = f"{records.fields[row]} fields where the header has {width}"
-    table, misfits = read_typed(clean, dialect, request.names, request.types)
-    table, bad = drop_type_errors(table, misfits)
+    table, type_errors = read_typed(clean, dialect, request.names, request.types)
+    table, bad = drop_type_errors(table, type_errors)
     if bad is not None:
-        details |= {int(rows[at]): first_detail(misfits, int(at)) for at in np.flatnonzero(bad)}
+        details |= {int(rows[at]): first_detail(type_errors, int(at)) for at in np.flatnonzero(bad)}
         rows = rows[~bad]
     return SplitRows(
         table, rows, text_rejects(data, records or locate(data, dialect), line, details) if details else ()

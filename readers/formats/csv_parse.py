@@ -87,15 +87,15 @@ def read_typed(
         raw = _quick(data, dialect, names, want)
     except pa.ArrowInvalid:
         raw = _texts(data, dialect, names, want)
-    columns, misfits = {}, []
+    columns, type_errors = {}, []
     for name, kind in want.items():
         column = raw[name]
         if pa.types.is_string(column.type) and not _may_be_empty(kind.type):
             column = pc.if_else(pc.equal(column, ""), pa.scalar(None, pa.string()), column)
         columns[name], mask = convert(column, kind)
         if mask is not None:
-            misfits.append(TypeErrors(name, kind, column, mask))
-    return pa.table(columns), misfits
+            type_errors.append(TypeErrors(name, kind, column, mask))
+    return pa.table(columns), type_errors
 
 
 def _may_be_empty(kind: pa.DataType) -> bool:

@@ -24,12 +24,12 @@ from .split_rows import TypeErrors, first_detail
 _HEAD = 64 << 10
 _SMALL = 64
 
-_Block: TypeAlias = "tuple[int, pa.Table, list[TypeErrors]]"
+_Parsed: TypeAlias = "tuple[int, pa.Table, list[TypeErrors]]"
 
 
 def infer_lines(lines: JsonLines) -> dict[str, Kind]:
     """Return the kinds of all columns, in order of first appearance. Every line must be one object."""
-    return _infer_block(lines, 0, len(lines)) if len(lines) else {}
+    return _infer_range(lines, 0, len(lines)) if len(lines) else {}
 
 
 def infer_quickly(lines: JsonLines) -> dict[str, Kind] | None:
@@ -42,14 +42,14 @@ def infer_quickly(lines: JsonLines) -> dict[str, Kind] | None:
         return None
 
 
-def _infer_block(lines: JsonLines, start: int, stop: int) -> dict[str, Kind]:
+def _infer_range(lines: JsonLines, start: int, stop: int) -> dict[str, Kind]:
     try:
         return _infer_whole(lines, start, stop)
     except pa.ArrowInvalid:
         if stop - start <= _SMALL:
             return reduce(_join_kinds, [kinds_of_object(row) for row in _objects(lines, start, stop)], {})
     half = (start + stop) // 2
-    return _join_kinds(_infer_block(lines, start, half), _infer_block(lines, half, stop))
+    return _join_kinds(_infer_range(lines, start, half), _infer_range(lines, half, stop))
 
 
 def _infer_whole(lines: JsonLines, start: int, stop: int) -> dict[str, Kind]:
@@ -63,7 +63,7 @@ def _infer_whole(lines: JsonLines, start: int, stop: int) -> dict[str, Kind]:
         head: bool = False,
     ) -> pa.Table:
         end = start + max(beginning, 1) if head else stop
-        table = parse_lines(lines.block(start, end), types, others=others)
+        table = parse_lines(lines.bytes_of(start, end), types, others=others)
         if len(table) != end - start:
             raise pa.ArrowInvalid("lines that are not one object each")
         return table
@@ -77,35 +77,37 @@ def _join_kinds(a: dict[str, Kind], b: dict[str, Kind]) -> dict[str, Kind]:
 
 def read_typed(lines: JsonLines, want: Mapping[str, ColumnType]) -> tuple[pa.Table, dict[int, str]]:
     """Parse to exactly the wanted types; also return, by row index, what is wrong with rows that do not fit."""
-    blocks = _read_block(lines, 0, len(lines), want) if len(lines) and want else []
+    parsed = _read_range(lines, 0, len(lines), want) if len(lines) and want else []
     bad = {
-        start + int(row): first_detail(misfits, int(row))
-        for start, _, misfits in blocks
-        if misfits
-        for row in np.flatnonzero(np.logical_or.reduce([m.mask for m in misfits]))
+        start + int(row): first_detail(type_errors, int(row))
+        for start, _, type_errors in parsed
+        if type_errors
+        for row in np.flatnonzero(np.logical_or.reduce([m.mask for m in type_errors]))
     }
     empty = pa.schema([(name, kind.type) for name, kind in want.items()]).empty_table()
-    return pa.concat_tables([table for _, table, _ in blocks] or [empty]), bad
+    return pa.concat_tables([table for _, table, _ in parsed] or [empty]), bad
 
 
-def _read_block(lines: JsonLines, start: int, stop: int, want: Mapping[str, ColumnType]) -> list[_Block]:
+def _read_range(lines: JsonLines, start: int, stop: int, want: Mapping[str, ColumnType]) -> list[_Parsed]:
     try:
         raw = _quick(lines, start, stop, want)
     except pa.ArrowInvalid:
         if stop - start > _SMALL:
             half = (start + stop) // 2
-            return _read_block(lines, start, half, want) + _read_block(lines, half, stop, want)
+            return _read_range(lines, start, half, want) + _read_range(lines, half, stop, want)
         raw = _slow(lines, start, stop, want)
-    columns, misfits = {}, []
+    columns, type_errors = {}, []
     for name, kind in want.items():
         columns[name], mask = convert(raw[name], kind)
         if mask is not None:
-            misfits.append(TypeErrors(name, kind, raw[name], mask))
-    return [(start, pa.table(columns), misfits)]
+            type_errors.append(TypeErrors(name, kind, raw[name], mask))
+    return [(start, pa.table(columns), type_errors)]
 
 
 def _quick(lines: JsonLines, start: int, stop: int, want: Mapping[str, ColumnType]) -> pa.Table:
-    table = parse_lines(lines.block(start, stop), {name: _parse_as(kind) for name, kind in want.items()}, others=False)
+    table = parse_lines(
+        lines.bytes_of(start, stop), {name: _parse_as(kind) for name, kind in want.items()}, others=False
+    )
     if len(table) != stop - start:
         raise pa.ArrowInvalid("lines that are not one object each")
     return table
@@ -127,4 +129,4 @@ def _slow(lines: JsonLines, start: int, stop: int, want: Mapping[str, ColumnType
 
 
 def _objects(lines: JsonLines, start: int, stop: int) -> list[dict[str, Any]]:
-    return [parse_object(lines.block(row, row + 1).decode(errors="replace")) for row in range(start, stop)]
+    return [parse_object(lines.bytes_of(row, row + 1).decode(errors="replace")) for row in range(start, stop)]

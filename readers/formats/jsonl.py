@@ -19,7 +19,7 @@ from ..schema.types import Int64s
 from ..text.json_lines import JsonLines, good_lines
 from ..text.record_bounds import locate_lines
 from .json_parse import infer_lines, infer_quickly, read_typed
-from .split_rows import ReadRequest, SplitRows, concatenate_splits, text_rejects
+from .split_rows import ReadRequest, SplitRows, concatenate_buffers, text_rejects
 from .text_splits import ScannedRange
 
 _STEP = 16 << 20
@@ -56,7 +56,7 @@ class JsonReader:
                 base, line = base + rows, line + line_ends
         if base != split.rows:
             raise has_changed(place.shown)
-        return concatenate_splits(buffers, request.schema)
+        return concatenate_buffers(buffers, request.schema)
 
     def lines(self, place: Located, split: Split, offsets: Int64s) -> Int64s:
         """Return the 1-based lines of rows of a split; ``offsets``: of the rows, int64, ascending."""
@@ -124,14 +124,14 @@ def _read_buffer(data: bytes, line: int, request: ReadRequest, torn: bool) -> tu
     all_lines, no_objects = lines, np.empty(0, np.int64)
     if torn or not lines.are_objects().all():
         lines, no_objects = good_lines(lines)
-    table, misfits = read_typed(lines, request.types)
+    table, type_errors = read_typed(lines, request.types)
     rows = np.delete(np.arange(total, dtype=np.int64), no_objects)
     details = dict(zip(no_objects.tolist(), all_lines.why_none(no_objects), strict=True))
-    details |= {int(rows[at]): detail for at, detail in misfits.items()}
+    details |= {int(rows[at]): detail for at, detail in type_errors.items()}
     rejects = text_rejects(data, records, line, details)
-    if misfits:
+    if type_errors:
         kept = np.ones(len(rows), np.bool_)
-        kept[list(misfits)] = False
+        kept[list(type_errors)] = False
         table, rows = table.filter(pa.array(kept)), rows[kept]
     return SplitRows(table, rows, rejects), total, line_ends
 

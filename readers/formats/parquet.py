@@ -131,7 +131,7 @@ class ParquetReader:
             raw = file.read_row_groups(groups, columns=list(want), use_threads=False)
         if len(raw) != split.rows:
             raise has_changed(place.shown)
-        columns, misfits = {}, []
+        columns, type_errors = {}, []
         for name, kind in want.items():
             encoded = name in texts and pa.types.is_dictionary(raw[name].type)
             if encoded and plain(raw[name].type) == kind.type:
@@ -140,13 +140,13 @@ class ParquetReader:
             column = _plain_column(raw[name])
             columns[name], mask = convert(column, kind)
             if mask is not None:
-                misfits.append(TypeErrors(name, kind, column, mask))
-        table, bad = drop_type_errors(pa.table(columns), misfits)
+                type_errors.append(TypeErrors(name, kind, column, mask))
+        table, bad = drop_type_errors(pa.table(columns), type_errors)
         if bad is None:
             return SplitRows(table, rows)
         first = split.place[0] + 1
         rejects = tuple(
-            Reject(int(at), first + int(at), first_detail(misfits, int(at)), None) for at in np.flatnonzero(bad)
+            Reject(int(at), first + int(at), first_detail(type_errors, int(at)), None) for at in np.flatnonzero(bad)
         )
         return SplitRows(table, rows[~bad], rejects)
 

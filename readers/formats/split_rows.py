@@ -114,17 +114,17 @@ class FormatReader(Protocol):
         ...
 
 
-def drop_type_errors(table: pa.Table, misfits: Sequence[TypeErrors]) -> tuple[pa.Table, Mask | None]:
+def drop_type_errors(table: pa.Table, type_errors: Sequence[TypeErrors]) -> tuple[pa.Table, Mask | None]:
     """Return the rows of ``table`` that fit all types, and the mask of the other rows; None if all rows fit."""
-    if not misfits:
+    if not type_errors:
         return table, None
-    bad: Mask = np.logical_or.reduce([m.mask for m in misfits])
+    bad: Mask = np.logical_or.reduce([m.mask for m in type_errors])
     return table.filter(pa.array(~bad)), bad
 
 
-def first_detail(misfits: Sequence[TypeErrors], row: int) -> str:
+def first_detail(type_errors: Sequence[TypeErrors], row: int) -> str:
     """Return what is wrong with the first column of ``row`` that does not fit."""
-    return next(m.detail(row) for m in misfits if m.mask[row])
+    return next(m.detail(row) for m in type_errors if m.mask[row])
 
 
 def text_rejects(data: bytes, records: Records, line: int, details: Mapping[int, str]) -> tuple[Reject, ...]:
@@ -154,7 +154,7 @@ def rejects_table(file: str, rejects: Sequence[Reject]) -> pa.Table | None:
     )
 
 
-def concatenate_splits(buffers: Sequence[tuple[int, SplitRows]], empty: pa.Schema) -> SplitRows:
+def concatenate_buffers(buffers: Sequence[tuple[int, SplitRows]], empty: pa.Schema) -> SplitRows:
     """Concatenate the rows of buffers; each comes with the offset of its first row in the split."""
     tables = [p.table for _, p in buffers] or [empty.empty_table()]
     offsets = [p.offsets + base for base, p in buffers] or [np.empty(0, np.int64)]

@@ -52,7 +52,7 @@ class JsonLines:
         data = self.records.without(self.data, rows)
         return JsonLines(data, locate_lines(data)[0])
 
-    def block(self, start: int, stop: int) -> bytes:
+    def bytes_of(self, start: int, stop: int) -> bytes:
         """Return the bytes of lines ``[start, stop)``."""
         return self.data[self.records.starts[start] : self.records.stops[stop - 1]]
 
@@ -69,7 +69,7 @@ def good_lines(lines: JsonLines) -> tuple[JsonLines, Int64s]:
 
 
 def _halve(lines: JsonLines, start: int, stop: int, bad: list[int]) -> None:
-    if start == stop or _is_rows(lines.block(start, stop), stop - start):
+    if start == stop or _is_rows(lines.bytes_of(start, stop), stop - start):
         return
     if stop - start == 1:
         bad.append(start)
@@ -79,10 +79,10 @@ def _halve(lines: JsonLines, start: int, stop: int, bad: list[int]) -> None:
     _halve(lines, half, stop, bad)
 
 
-def _is_rows(block: bytes, rows: int) -> bool:
+def _is_rows(data: bytes, rows: int) -> bool:
     """Whether every line is one object; the parser skips the values, because no column is read."""
     try:
-        return is_utf8(block) and len(parse_lines(block, {_NO_COLUMN: pa.null()}, others=False)) == rows
+        return is_utf8(data) and len(parse_lines(data, {_NO_COLUMN: pa.null()}, others=False)) == rows
     except pa.ArrowInvalid:
         return False
 
@@ -97,15 +97,15 @@ def is_utf8(data: bytes) -> bool:
     return True
 
 
-def parse_lines(block: bytes, types: Mapping[str, pa.DataType], *, others: bool) -> pa.Table:
+def parse_lines(data: bytes, types: Mapping[str, pa.DataType], *, others: bool) -> pa.Table:
     """Parse JSON lines to a table.
 
     ``types``: the types by column; a column that no line has is null. ``others``: whether to infer the columns that are
     not in ``types``, which are else left out. Raises `pa.ArrowInvalid`.
     """
     return pjson.read_json(
-        pa.BufferReader(block),
-        pjson.ReadOptions(use_threads=False, block_size=min(len(block) + 1, _MAX_BLOCK)),
+        pa.BufferReader(data),
+        pjson.ReadOptions(use_threads=False, block_size=min(len(data) + 1, _MAX_BLOCK)),
         pjson.ParseOptions(
             explicit_schema=pa.schema(list(types.items())) if types else None,
             unexpected_field_behavior="infer" if others else "ignore",

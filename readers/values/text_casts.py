@@ -63,8 +63,8 @@ def _nested(texts: pa.StringArray, kind: pa.DataType) -> pa.Array:
         return pa.array([], kind)
     lines = pc.binary_join_element_wise('{"v":', pc.fill_null(texts, "null"), "}\n", "")
     ends = np.frombuffer(lines.buffers()[1], np.int32)
-    block = lines.buffers()[2][: int(ends[len(lines)])]
-    table = parse_lines(block, {"v": kind}, others=False)
+    data = lines.buffers()[2][: int(ends[len(lines)])]
+    table = parse_lines(data, {"v": kind}, others=False)
     if len(table) != len(texts):
         raise pa.ArrowInvalid("not one value of JSON each")
     return table["v"].combine_chunks()
