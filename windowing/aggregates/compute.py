@@ -37,7 +37,7 @@ Results: TypeAlias = dict[tuple[str, ...], dict[str, Any]]
 
 
 def compute(
-    bound: Bound, rows: pa.RecordBatch, contents: Membership, rank: Ints | None = None, found: Results | None = None
+    bound: Bound, rows: pa.RecordBatch, membership: Membership, rank: Ints | None = None, cached: Results | None = None
 ) -> pa.Array:
     """Return the value of one call for each pane, of length P and type ``bound.type`` (semantics section 9).
 
@@ -49,7 +49,7 @@ def compute(
     Nulls are skipped; a pane without values is null, counts are 0. Raises `PaneOverflow` where an integer or decimal
     does not fit, and `PaneFailed` (a `DataError`) for a user function.
     """
-    return _computer(bound)(_inputs(bound, rows, as_simplest(contents), rank, {} if found is None else found))
+    return _computer(bound)(_inputs(bound, rows, as_simplest(membership), rank, {} if cached is None else cached))
 
 
 def split(bound: Bound, rows: pa.RecordBatch, panes: Ranges) -> list[pa.Array]:
@@ -71,23 +71,23 @@ def warm(bounds: Sequence[Bound], schema: pa.Schema, overlapping: bool = True) -
             compute(bound, rows, form, _RANKS)
 
 
-def _inputs(bound: Bound, rows: pa.RecordBatch, contents: Membership, rank: Ints | None, found: Results) -> Inputs:
+def _inputs(bound: Bound, rows: pa.RecordBatch, membership: Membership, rank: Ints | None, cached: Results) -> Inputs:
     arguments = bound.call.arguments
     names = tuple(a.name for a in arguments if isinstance(a, Column))
     read = bound.columns if bound.is_second_step else names
     return Inputs(
-        columns=tuple(_of_entries(plain(rows.column(name)), contents) for name in read),
+        columns=tuple(_of_entries(plain(rows.column(name)), membership) for name in read),
         names=names,
         literals=tuple(a for a in arguments if not isinstance(a, Column)),
-        ranked=Ranked(entries_of(contents), rank, contents.row),
+        ranked=Ranked(entries_of(membership), rank, membership.row),
         type=bound.type,
         call=bound.text,
-        cache=found.setdefault(tuple(read), {}),
+        cache=cached.setdefault(tuple(read), {}),
     )
 
 
-def _of_entries(column: pa.Array, contents: Membership) -> pa.Array:
-    return column if contents.row is None else column.take(pa.array(contents.row))
+def _of_entries(column: pa.Array, membership: Membership) -> pa.Array:
+    return column if membership.row is None else column.take(pa.array(membership.row))
 
 
 def _computer(bound: Bound) -> Callable[[Inputs], pa.Array]:

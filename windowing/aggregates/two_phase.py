@@ -67,13 +67,13 @@ def _merge_counts(inputs: Inputs) -> pa.Array:
 
 def _split_sum(inputs: Inputs) -> list[pa.Array]:
     """The sum as an integer or decimal that is wide enough, or a list of few floats; null where there is no value."""
-    those = dense(inputs)
-    dtype = those.columns[0].type
+    present = dense(inputs)
+    dtype = present.columns[0].type
     if not pa.types.is_floating(dtype):
         wide = pa.decimal256(76, dtype.scale) if pa.types.is_decimal(dtype) else _WIDE
-        return [as_wide(exact_sums(those), wide, those.empty)]
-    bounds, parts = parts_of(floats(those.columns[0]), those.ranges.lo, those.ranges.hi)
-    return [pa.ListArray.from_arrays(pa.array(bounds, pa.int32()), parts, mask=pa.array(those.empty))]
+        return [as_wide(exact_sums(present), wide, present.empty)]
+    bounds, parts = parts_of(floats(present.columns[0]), present.ranges.lo, present.ranges.hi)
+    return [pa.ListArray.from_arrays(pa.array(bounds, pa.int32()), parts, mask=pa.array(present.empty))]
 
 
 def _split_mean(inputs: Inputs) -> list[pa.Array]:
@@ -81,39 +81,39 @@ def _split_mean(inputs: Inputs) -> list[pa.Array]:
 
 
 def _merge_sums(inputs: Inputs) -> pa.Array:
-    those = dense(inputs)
-    column = those.columns[0]
+    present = dense(inputs)
+    column = present.columns[0]
     if pa.types.is_list(column.type):
-        items, contents = _items(column, those)
-        return masked(float_sums(floats(items), contents, Ranked(contents)), those.empty, inputs.type)
-    return exact_totals(inputs, those)
+        items, membership = _items(column, present)
+        return masked(float_sums(floats(items), membership, Ranked(membership)), present.empty, inputs.type)
+    return exact_totals(inputs, present)
 
 
 def _merge_means(inputs: Inputs) -> pa.Array:
-    those = dense(inputs)
-    column, counts = those.columns
-    sizes, _ = as_int64(exact_sums(replace(those, columns=(counts,))))
+    present = dense(inputs)
+    column, counts = present.columns
+    sizes, _ = as_int64(exact_sums(replace(present, columns=(counts,))))
     if not pa.types.is_list(column.type):
-        return exact_means(inputs, those, sizes)
-    items, contents = _items(column, those)
-    totals = sums_and_lacks(floats(items), contents, Ranked(contents))
-    return float_means(inputs, Quotients(MEAN, items, items, contents, sizes), totals)
+        return exact_means(inputs, present, sizes)
+    items, membership = _items(column, present)
+    totals = sums_and_lacks(floats(items), membership, Ranked(membership))
+    return float_means(inputs, Quotients(MEAN, items, items, membership, sizes), totals)
 
 
-def _items(lists: pa.Array, those: Dense) -> tuple[pa.Array, Membership]:
+def _items(lists: pa.Array, present: Dense) -> tuple[pa.Array, Membership]:
     """The items of lists, and panes over them."""
     lengths = lists.value_lengths().to_numpy(zero_copy_only=False)
     first = np.append(0, np.cumsum(lengths, dtype=np.int64))
-    return lists.flatten(), entries_of(_of_items(those.membership, first))
+    return lists.flatten(), entries_of(_of_items(present.membership, first))
 
 
-def _of_items(contents: Membership, first: Ints) -> Membership:
+def _of_items(membership: Membership, first: Ints) -> Membership:
     """Panes over the items of lists, given those over the lists, and where each list begins among all items."""
-    if isinstance(contents, Ranges):
-        return Ranges(first[contents.lo], first[contents.hi], first[contents.base], contents.disjoint)
+    if isinstance(membership, Ranges):
+        return Ranges(first[membership.lo], first[membership.hi], first[membership.base], membership.disjoint)
     repeats = np.diff(first)
-    enter, leave = np.repeat(contents.enter, repeats), np.repeat(contents.leave, repeats)
-    return Memberships(np.arange(first[-1]), enter, leave, first[contents.first_entry], contents.first_pane)
+    enter, leave = np.repeat(membership.enter, repeats), np.repeat(membership.leave, repeats)
+    return Memberships(np.arange(first[-1]), enter, leave, first[membership.first_entry], membership.first_pane)
 
 
 STEPS: dict[str, TwoPhase] = {

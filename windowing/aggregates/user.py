@@ -93,9 +93,9 @@ def calls(function: Function, is_column: Sequence[bool]) -> Callable[[Inputs], p
     """Return what computes a user function; ``is_column``: which of its arguments are columns, the rest literals."""
 
     def compute(inputs: Inputs) -> pa.Array:
-        those = as_ranges(dense(inputs))
-        columns = [_exposed(column) for column in those.columns]
-        bounds = zip(those.ranges.lo.tolist(), those.ranges.hi.tolist(), strict=True)
+        present = as_ranges(dense(inputs))
+        columns = [_exposed(column) for column in present.columns]
+        bounds = zip(present.ranges.lo.tolist(), present.ranges.hi.tolist(), strict=True)
         literals = [parameter(literal) for literal in inputs.literals]
         results = [
             None if lo == hi else _call(function, _arguments(columns, literals, is_column, lo, hi), inputs, pane)

@@ -219,14 +219,14 @@ def _merge(offsets: Ints, data: Bytes, bounds: Ints, depth: int) -> tuple[Codes,
     rows, at, end = np.arange(len(offsets) - 1), offsets[:-1] + depth, offsets[1:].copy()
     table = _table(_bytes_in_use(data, at, end), 64)
     words = _words(data, at, end, table)
-    told = depth + len(table)
-    is_all = np.max(end - at) <= len(table)
+    covered = depth + len(table)
+    is_complete = np.max(end - at) <= len(table)
     rows_to, words_to = np.empty_like(rows), np.empty_like(words)
     while len(bounds) > 2:
         for run in range(0, len(bounds) - 1, 2):
             low, middle = bounds[run], bounds[run + 1]
             high = bounds[min(run + 2, len(bounds) - 1)]
-            _merge_two(offsets, data, told, is_all, rows, words, low, middle, high, rows_to, words_to)
+            _merge_two(offsets, data, covered, is_complete, rows, words, low, middle, high, rows_to, words_to)
         bounds = np.append(bounds[:-1:2], bounds[-1])
         rows, rows_to = rows_to, rows
         words, words_to = words_to, words
@@ -235,15 +235,15 @@ def _merge(offsets: Ints, data: Bytes, bounds: Ints, depth: int) -> tuple[Codes,
         begins[i] = (
             i == 0
             or words[i] != words[i - 1]
-            or not (is_all or _further(offsets, data, rows[i], rows[i - 1], told) == 0)
+            or not (is_complete or _compare_rest(offsets, data, rows[i], rows[i - 1], covered) == 0)
         )
     return ranks(rows, begins)
 
 
 @kernel
 def _merge_two(
-    offsets: Ints, data: Bytes, told: int, is_all: bool, rows: Ints, words: Words, low: int, middle: int, high: int,
-    rows_to: Ints, words_to: Words,
+    offsets: Ints, data: Bytes, covered: int, is_complete: bool, rows: Ints, words: Words, low: int, middle: int,
+    high: int, rows_to: Ints, words_to: Words,
 ) -> None:  # fmt: skip
     """Merge the runs ``[low, middle)`` and ``[middle, high)``, without a branch that cannot be foretold.
 
@@ -252,7 +252,7 @@ def _merge_two(
     i, j, to = low, middle, low
     while i < middle and j < high:
         takes_second = words[j] < words[i]
-        if not is_all and words[j] == words[i] and _further(offsets, data, rows[j], rows[i], told) < 0:
+        if not is_complete and words[j] == words[i] and _compare_rest(offsets, data, rows[j], rows[i], covered) < 0:
             takes_second = True
         place = j if takes_second else i
         rows_to[to], words_to[to] = rows[place], words[place]
@@ -266,9 +266,9 @@ def _merge_two(
 
 
 @kernel
-def _further(offsets: Ints, data: Bytes, a: int, b: int, told: int) -> int:
+def _compare_rest(offsets: Ints, data: Bytes, a: int, b: int, covered: int) -> int:
     """Below zero, zero or above it as text a is smaller than text b, the same or greater; ``told`` bytes are alike."""
-    i, j = offsets[a] + told, offsets[b] + told
+    i, j = offsets[a] + covered, offsets[b] + covered
     while i < offsets[a + 1] and j < offsets[b + 1]:
         if data[i] != data[j]:
             return -1 if data[i] < data[j] else 1

@@ -60,127 +60,131 @@ class Memberships:
 Membership: TypeAlias = Ranges | Memberships
 
 
-def sizes(contents: Membership) -> Ints:
+def sizes(membership: Membership) -> Ints:
     """Rows of each pane, int64 (P,)."""
-    if isinstance(contents, Ranges):
-        return contents.hi - contents.lo
-    count = len(contents)
-    changes = np.bincount(contents.enter, minlength=count + 1) - np.bincount(contents.leave, minlength=count + 1)
+    if isinstance(membership, Ranges):
+        return membership.hi - membership.lo
+    count = len(membership)
+    changes = np.bincount(membership.enter, minlength=count + 1) - np.bincount(membership.leave, minlength=count + 1)
     return np.cumsum(changes[:count])
 
 
-def shown(contents: Membership, rows: int) -> Mask:
+def shown(membership: Membership, rows: int) -> Mask:
     """Return which of ``rows`` rows at least one pane shows."""
     out = np.zeros(rows, np.bool_)
-    if isinstance(contents, Memberships):
-        out[contents.row] = True
+    if isinstance(membership, Memberships):
+        out[membership.row] = True
         return out
-    entries = rows if contents.row is None else len(contents.row)
-    found = covered(contents.lo, contents.hi, entries)
-    if contents.row is None:
+    entries = rows if membership.row is None else len(membership.row)
+    found = covered(membership.lo, membership.hi, entries)
+    if membership.row is None:
         return found
-    out[contents.row[found]] = True
+    out[membership.row[found]] = True
     return out
 
 
-def edge_rows(contents: Membership) -> tuple[Ints, Ints]:
+def edge_rows(membership: Membership) -> tuple[Ints, Ints]:
     """Return the first and the last row of each pane, int64 (P,); -1 for an empty one."""
-    if isinstance(contents, Memberships):
-        first, last = painted(contents.enter, contents.leave, len(contents))
+    if isinstance(membership, Memberships):
+        first, last = painted(membership.enter, membership.leave, len(membership))
     else:
-        empty = contents.lo == contents.hi
-        first, last = np.where(empty, -1, contents.lo), np.where(empty, -1, contents.hi - 1)
-    if contents.row is None:
+        empty = membership.lo == membership.hi
+        first, last = np.where(empty, -1, membership.lo), np.where(empty, -1, membership.hi - 1)
+    if membership.row is None:
         return first, last
-    row = np.append(contents.row, -1)  # place -1 is the last
+    row = np.append(membership.row, -1)  # place -1 is the last
     return row[first], row[last]
 
 
-def gathered(contents: Membership, first: int, stop: int) -> tuple[Ints, Ints]:
+def gathered(membership: Membership, first: int, stop: int) -> tuple[Ints, Ints]:
     """Return the rows of the panes ``[first, stop)`` one pane after the other, and the bounds of each, int64."""
-    if isinstance(contents, Memberships):
-        return _gathered_memberships(contents, first, stop)
-    counts = (contents.hi - contents.lo)[first:stop]
+    if isinstance(membership, Memberships):
+        return _gathered_memberships(membership, first, stop)
+    counts = (membership.hi - membership.lo)[first:stop]
     bounds = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
-    entries = np.repeat(contents.lo[first:stop] - bounds[:-1], counts) + np.arange(bounds[-1])
-    return (entries if contents.row is None else contents.row[entries]), bounds
+    entries = np.repeat(membership.lo[first:stop] - bounds[:-1], counts) + np.arange(bounds[-1])
+    return (entries if membership.row is None else membership.row[entries]), bounds
 
 
-def _gathered_memberships(lives: Memberships, first: int, stop: int) -> tuple[Ints, Ints]:
-    low = np.searchsorted(lives.first_pane, first, side="right") - 1
-    high = np.searchsorted(lives.first_pane, stop, side="left")
-    mine = slice(lives.first_entry[low], lives.first_entry[high])
+def _gathered_memberships(memberships: Memberships, first: int, stop: int) -> tuple[Ints, Ints]:
+    low = np.searchsorted(memberships.first_pane, first, side="right") - 1
+    high = np.searchsorted(memberships.first_pane, stop, side="left")
+    mine = slice(memberships.first_entry[low], memberships.first_entry[high])
     panes = stop - first
-    enter, leave = (np.clip(ends[mine] - first, 0, panes) for ends in (lives.enter, lives.leave))
+    enter, leave = (np.clip(ends[mine] - first, 0, panes) for ends in (memberships.enter, memberships.leave))
     changes = np.bincount(enter, minlength=panes + 1) - np.bincount(leave, minlength=panes + 1)
     bounds = np.concatenate([[0], np.cumsum(np.cumsum(changes[:panes]))]).astype(np.int64)
-    return lives.row[mine][spread(enter, leave, bounds)], bounds
+    return memberships.row[mine][spread(enter, leave, bounds)], bounds
 
 
-def take(contents: Membership, picks: Ints) -> Membership:
+def take(membership: Membership, picks: Ints) -> Membership:
     """Return only the panes at ``picks``, which ascend."""
-    if isinstance(contents, Ranges):
-        return Ranges(contents.lo[picks], contents.hi[picks], contents.base[picks], contents.disjoint, contents.row)
-    enter, leave = np.searchsorted(picks, contents.enter), np.searchsorted(picks, contents.leave)
+    if isinstance(membership, Ranges):
+        return Ranges(
+            membership.lo[picks], membership.hi[picks], membership.base[picks], membership.disjoint, membership.row
+        )
+    enter, leave = np.searchsorted(picks, membership.enter), np.searchsorted(picks, membership.leave)
     alive = enter < leave
     before = np.concatenate([[0], np.cumsum(alive)])
-    first_pane = np.searchsorted(picks, contents.first_pane)
-    return Memberships(contents.row[alive], enter[alive], leave[alive], before[contents.first_entry], first_pane)
+    first_pane = np.searchsorted(picks, membership.first_pane)
+    return Memberships(membership.row[alive], enter[alive], leave[alive], before[membership.first_entry], first_pane)
 
 
-def memberships_of(contents: Membership) -> Memberships:
+def memberships_of(membership: Membership) -> Memberships:
     """Return the same panes as lives."""
-    if isinstance(contents, Memberships):
-        return contents
-    starts = np.flatnonzero(np.diff(contents.base, prepend=-1)) if len(contents) else np.empty(0, np.int64)
-    first_pane = np.append(starts, len(contents))
-    ends = contents.hi[first_pane[1:] - 1] if len(starts) else np.empty(0, np.int64)
-    entry, enter, leave, first_entry = to_memberships(contents.lo, contents.hi, first_pane, contents.base[starts], ends)
-    row = entry if contents.row is None else contents.row[entry]
+    if isinstance(membership, Memberships):
+        return membership
+    starts = np.flatnonzero(np.diff(membership.base, prepend=-1)) if len(membership) else np.empty(0, np.int64)
+    first_pane = np.append(starts, len(membership))
+    ends = membership.hi[first_pane[1:] - 1] if len(starts) else np.empty(0, np.int64)
+    entry, enter, leave, first_entry = to_memberships(
+        membership.lo, membership.hi, first_pane, membership.base[starts], ends
+    )
+    row = entry if membership.row is None else membership.row[entry]
     return Memberships(row, enter, leave, first_entry, first_pane)
 
 
-def contiguous(lives: Memberships) -> Mask:
+def contiguous(memberships: Memberships) -> Mask:
     """Return for each sequence whether its panes are ranges of neighbouring entries: neither enter nor leave falls."""
-    return never_fall(lives.enter, lives.leave, lives.first_entry)
+    return never_fall(memberships.enter, memberships.leave, memberships.first_entry)
 
 
-def as_simplest(contents: Membership) -> Membership:
+def as_simplest(membership: Membership) -> Membership:
     """Return the same panes as ranges, where no sequence needs lives."""
-    return as_ranges(contents) if isinstance(contents, Memberships) and contiguous(contents).all() else contents
+    return as_ranges(membership) if isinstance(membership, Memberships) and contiguous(membership).all() else membership
 
 
-def as_ranges(lives: Memberships) -> Ranges:
+def as_ranges(memberships: Memberships) -> Ranges:
     """Return lives as ranges over their entries. Only for `contiguous` sequences; others come out wrong."""
-    lo, hi, base = to_ranges(lives.enter, lives.leave, lives.first_entry, lives.first_pane)
-    return Ranges(lo, hi, base, False, lives.row)
+    lo, hi, base = to_ranges(memberships.enter, memberships.leave, memberships.first_entry, memberships.first_pane)
+    return Ranges(lo, hi, base, False, memberships.row)
 
 
-def entered_rows(contents: Membership) -> Ranges:
+def entered_rows(membership: Membership) -> Ranges:
     """Return as panes the lots of rows that each pane shows and the one before it of its sequence did not."""
-    lives = memberships_of(contents)
-    return _lots(lives, lives.enter, np.ones(len(lives.row), np.bool_))
+    memberships = memberships_of(membership)
+    return _lots(memberships, memberships.enter, np.ones(len(memberships.row), np.bool_))
 
 
-def left_rows(contents: Membership) -> Ranges:
+def left_rows(membership: Membership) -> Ranges:
     """Return as panes the lots of rows that each pane no longer shows and the one before it of its sequence did."""
-    lives = memberships_of(contents)
-    ends = np.repeat(lives.first_pane[1:], np.diff(lives.first_entry))
-    return _lots(lives, lives.leave, lives.leave < ends)
+    memberships = memberships_of(membership)
+    ends = np.repeat(memberships.first_pane[1:], np.diff(memberships.first_entry))
+    return _lots(memberships, memberships.leave, memberships.leave < ends)
 
 
-def part(contents: Membership, first: int, stop: int) -> Ranges:
+def part(membership: Membership, first: int, stop: int) -> Ranges:
     """Return the panes ``[first, stop)`` as ranges; of lives the rows are written down, so let them be few."""
-    if isinstance(contents, Ranges):
-        lo, hi, base = (a[first:stop] for a in (contents.lo, contents.hi, contents.base))
-        return Ranges(lo, hi, base, contents.disjoint, contents.row)
-    rows, bounds = gathered(contents, first, stop)
+    if isinstance(membership, Ranges):
+        lo, hi, base = (a[first:stop] for a in (membership.lo, membership.hi, membership.base))
+        return Ranges(lo, hi, base, membership.disjoint, membership.row)
+    rows, bounds = gathered(membership, first, stop)
     return Ranges(bounds[:-1], bounds[1:], bounds[:-1], True, rows)
 
 
-def batches(contents: Membership, rows: int = 1 << 21) -> Iterator[tuple[int, int]]:
+def batches(membership: Membership, rows: int = 1 << 21) -> Iterator[tuple[int, int]]:
     """Cut the panes into runs ``(first, stop)`` that hold about ``rows`` rows together, or are of one pane."""
-    reached = np.cumsum(sizes(contents))
+    reached = np.cumsum(sizes(membership))
     first = 0
     while first < len(reached):
         limit = (reached[first - 1] if first else 0) + rows
@@ -189,10 +193,10 @@ def batches(contents: Membership, rows: int = 1 << 21) -> Iterator[tuple[int, in
         first = stop
 
 
-def _lots(lives: Memberships, pane: Ints, chosen: Mask) -> Ranges:
+def _lots(memberships: Memberships, pane: Ints, chosen: Mask) -> Ranges:
     """Entries put together by the pane they are told at, in order."""
     entries = np.flatnonzero(chosen)
     entries = entries[np.argsort(pane[entries], kind="stable")]
-    bounds = np.concatenate([[0], np.cumsum(np.bincount(pane[entries], minlength=len(lives)))]).astype(np.int64)
-    base = np.repeat(bounds[lives.first_pane[:-1]], np.diff(lives.first_pane))
-    return Ranges(bounds[:-1], bounds[1:], base, True, lives.row[entries])
+    bounds = np.concatenate([[0], np.cumsum(np.bincount(pane[entries], minlength=len(memberships)))]).astype(np.int64)
+    base = np.repeat(bounds[memberships.first_pane[:-1]], np.diff(memberships.first_pane))
+    return Ranges(bounds[:-1], bounds[1:], base, True, memberships.row[entries])

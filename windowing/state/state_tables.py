@@ -18,32 +18,32 @@ ROWS, BEGIN, WINDOWS, FULL, BASELINE = "__rows", "__begin", "__windows", "__full
 """Columns of a carry's keys, behind those of the key."""
 
 
-def key_table(carry: WindowState) -> pa.Table:
+def key_table(state: WindowState) -> pa.Table:
     """Return a carry's keys and registers, one line a key; one line where there is no key."""
-    registers = carry.key_state
-    columns = [registers.rows, registers.begin, registers.windows, registers.full, registers.baseline]
-    keys = carry.sequences.keys
+    key_state = state.key_state
+    columns = [key_state.rows, key_state.begin, key_state.windows, key_state.full, key_state.baseline]
+    keys = state.sequences.keys
     own = {} if keys is None else dict(zip(keys.column_names, keys.columns, strict=True))
     return _table(own, dict(zip((ROWS, BEGIN, WINDOWS, FULL, BASELINE), columns, strict=True)))
 
 
-def row_table(carry: WindowState) -> pa.Table:
+def row_table(state: WindowState) -> pa.Table:
     """Return a carry's rows by key and order: the key, the columns that the window needs, and what is known of them."""
-    sequences, flags = carry.sequences, carry.row_state
+    sequences, row_state = state.sequences, state.row_state
     of_key = pa.array(np.repeat(np.arange(len(sequences.bounds) - 1), np.diff(sequences.bounds)))
     own = dict(zip(sequences.rows.schema.names, sequences.rows.columns, strict=True))
     if sequences.keys is not None:
         keys = zip(sequences.keys.column_names, sequences.keys.columns, strict=True)
         own = {**{name: combined(column).take(of_key) for name, column in keys}, **own}
-    columns = [sequences.pos, sequences.rank, flags.shown, flags.last]
+    columns = [sequences.pos, sequences.rank, row_state.shown, row_state.last]
     return _table(own, dict(zip((POS, RANK, SHOWN, LAST), columns, strict=True)))
 
 
 def row_schema(keys: pa.Table, schema: pa.Schema, key: Sequence[str], values: Sequence[str]) -> pa.Schema:
     """Return the schema that `row_table` gives where keys are ``keys`` and the input has ``schema``."""
     own = [keys.schema.field(name) for name in key] + [schema.field(name) for name in values if name not in key]
-    flags = [(name, pa.bool_()) for name in (SHOWN, LAST)]
-    return pa.schema([*own, (POS, pa.int64()), (RANK, pa.int64()), *flags])
+    row_state = [(name, pa.bool_()) for name in (SHOWN, LAST)]
+    return pa.schema([*own, (POS, pa.int64()), (RANK, pa.int64()), *row_state])
 
 
 def read_state(
@@ -51,8 +51,8 @@ def read_state(
 ) -> WindowState:
     """Return the carry that `key_table` and `row_table` have written; names as in `sequences.sequence.build`."""
     known: list[Any] = [_numpy(keys, name) for name in (ROWS, BEGIN, WINDOWS, FULL)]
-    registers = KeyState(*[*known, combined(keys.column(BASELINE))])
-    flags = RowState(*(_numpy(rows, name) for name in (SHOWN, LAST)))
+    key_state = KeyState(*[*known, combined(keys.column(BASELINE))])
+    row_state = RowState(*(_numpy(rows, name) for name in (SHOWN, LAST)))
     distinct = keys.select(list(key)) if key else None
     counts = np.array([rows.num_rows])
     if distinct is not None:
@@ -62,7 +62,7 @@ def read_state(
     bounds = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
     values = one_batch(rows.select(list(values)))
     sequences = Sequences(distinct, bounds, values, _numpy(rows, POS), tuple(order), _numpy(rows, RANK))
-    return WindowState(sequences, registers, flags)
+    return WindowState(sequences, key_state, row_state)
 
 
 def _table(own: Mapping[str, Any], more: Mapping[str, Any]) -> pa.Table:

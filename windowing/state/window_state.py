@@ -110,55 +110,59 @@ def baseline_type(spec: WindowSpec, rows: pa.RecordBatch) -> pa.DataType:
     return pa.null()
 
 
-def restore(spec: WindowSpec, carry: WindowState, new: Sequences) -> tuple[Sequences, RestoredState, WindowState]:
+def restore(spec: WindowSpec, state: WindowState, new: Sequences) -> tuple[Sequences, RestoredState, WindowState]:
     """Put new rows behind those carried.
 
     Also return what is left of the carry: keys that have neither, whose registers go on as they are.
     """
-    sequences, picks = append(carry.sequences, new)
-    carried = len(carry.sequences)
-    known = _places_in(carry.sequences.keys, sequences)
-    padded = _with_fresh(carry.key_state, fresh(spec, new.rows, 1))
-    registers = padded.take(np.where(known < 0, len(carry.key_state.rows), known))
-    held = np.zeros(len(sequences.bounds) - 1, np.int64)
+    sequences, picks = append(state.sequences, new)
+    restored = len(state.sequences)
+    known = _places_in(state.sequences.keys, sequences)
+    padded = _with_fresh(state.key_state, fresh(spec, new.rows, 1))
+    key_state = padded.take(np.where(known < 0, len(state.key_state.rows), known))
+    restored_rows = np.zeros(len(sequences.bounds) - 1, np.int64)
     there = known >= 0
-    held[there] = np.diff(carry.sequences.bounds)[known[there]]
+    restored_rows[there] = np.diff(state.sequences.bounds)[known[there]]
     more = no_row_state(len(new))
-    flags: list[Any] = [
-        np.concatenate([getattr(carry.row_state, f.name), getattr(more, f.name)])[picks] for f in fields(RowState)
+    row_state: list[Any] = [
+        np.concatenate([getattr(state.row_state, f.name), getattr(more, f.name)])[picks] for f in fields(RowState)
     ]
-    assert carry.sequences.rank is not None
+    assert state.sequences.rank is not None
     per_key = np.diff(sequences.bounds)
     place = np.arange(len(sequences)) - np.repeat(sequences.bounds[:-1], per_key)
-    rank = place + np.repeat(registers.rows - held, per_key)
-    rank[picks < carried] = carry.sequences.rank
+    rank = place + np.repeat(key_state.rows - restored_rows, per_key)
+    rank[picks < restored] = state.sequences.rank
     sequences = Sequences(sequences.keys, sequences.bounds, sequences.rows, sequences.pos, sequences.order, rank)
-    return sequences, RestoredState(held, registers, RowState(*flags)), _idle(carry, known)
+    return sequences, RestoredState(restored_rows, key_state, RowState(*row_state)), _idle(state, known)
 
 
-def part_of(carry: WindowState, first: int, stop: int) -> WindowState:
+def part_of(state: WindowState, first: int, stop: int) -> WindowState:
     """Return the carry of the keys ``[first, stop)``."""
-    return take_keys(carry, np.arange(first, stop))
+    return take_keys(state, np.arange(first, stop))
 
 
-def concatenate(carries: Sequence[WindowState]) -> WindowState:
+def concatenate(states: Sequence[WindowState]) -> WindowState:
     """Return the carries of different keys as one; ``carries`` stand by key, and so do theirs."""
-    if len(carries) == 1:
-        return carries[0]
-    parts = [carry.sequences for carry in carries]
+    if len(states) == 1:
+        return states[0]
+    parts = [state.sequences for state in states]
     keys = [part.keys for part in parts if part.keys is not None]
     starts = np.cumsum([0, *(len(part) for part in parts)])
     bounds = np.concatenate([[0], *(part.bounds[1:] + start for part, start in zip(parts, starts, strict=False))])
     rows = one_batch(pa.Table.from_batches([part.rows for part in parts]))
     pos, rank = (np.concatenate([getattr(part, name) for part in parts]) for name in ("pos", "rank"))
-    told: list[Any] = [np.concatenate([getattr(c.key_state, f.name) for c in carries]) for f in fields(KeyState)[:-1]]
-    baseline = pa.concat_arrays([carry.key_state.baseline for carry in carries])
-    flags: list[Any] = [
-        np.concatenate([getattr(carry.row_state, f.name) for carry in carries]) for f in fields(RowState)
+    per_key_columns: list[Any] = [
+        np.concatenate([getattr(c.key_state, f.name) for c in states]) for f in fields(KeyState)[:-1]
+    ]
+    baseline = pa.concat_arrays([state.key_state.baseline for state in states])
+    row_state: list[Any] = [
+        np.concatenate([getattr(state.row_state, f.name) for state in states]) for f in fields(RowState)
     ]
     distinct = pa.concat_tables(keys) if keys else None
     return WindowState(
-        Sequences(distinct, bounds, rows, pos, parts[0].order, rank), KeyState(*[*told, baseline]), RowState(*flags)
+        Sequences(distinct, bounds, rows, pos, parts[0].order, rank),
+        KeyState(*[*per_key_columns, baseline]),
+        RowState(*row_state),
     )
 
 
@@ -170,18 +174,18 @@ def merge(one: WindowState, other: WindowState) -> WindowState:
     return take_keys(both, _ascending(both.sequences.keys))
 
 
-def with_row_counts(carry: WindowState) -> WindowState:
+def with_row_counts(state: WindowState) -> WindowState:
     """Return a carry whose keys have had no rows but those that are in it."""
-    sequences = carry.sequences
+    sequences = state.sequences
     counts = np.diff(sequences.bounds)
     rank = np.arange(len(sequences)) - np.repeat(sequences.bounds[:-1], counts)
-    registers = replace(carry.key_state, rows=counts, begin=np.zeros_like(counts))
-    return replace(carry, sequences=replace(sequences, rank=rank), key_state=registers)
+    key_state = replace(state.key_state, rows=counts, begin=np.zeros_like(counts))
+    return replace(state, sequences=replace(sequences, rank=rank), key_state=key_state)
 
 
-def take_keys(carry: WindowState, picks: Ints) -> WindowState:
+def take_keys(state: WindowState, picks: Ints) -> WindowState:
     """Return the carry of some of its keys, in that order."""
-    sequences = carry.sequences
+    sequences = state.sequences
     counts = np.diff(sequences.bounds)[picks]
     bounds = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
     rows = np.repeat(sequences.bounds[:-1][picks] - bounds[:-1], counts) + np.arange(bounds[-1])
@@ -195,12 +199,12 @@ def take_keys(carry: WindowState, picks: Ints) -> WindowState:
         sequences.order,
         sequences.rank[rows],
     )
-    return WindowState(kept, carry.key_state.take(picks), carry.row_state.take(rows))
+    return WindowState(kept, state.key_state.take(picks), state.row_state.take(rows))
 
 
-def take_state_rows(carry: WindowState, picks: Ints) -> WindowState:
+def take_state_rows(state: WindowState, picks: Ints) -> WindowState:
     """Return the carry with only the rows at ``picks``, which ascend; those without a rank get their places."""
-    sequences = carry.sequences
+    sequences = state.sequences
     if sequences.rank is None:
         rank = picks - sequences.bounds[np.searchsorted(sequences.bounds, picks, side="right") - 1]
     else:
@@ -208,7 +212,7 @@ def take_state_rows(carry: WindowState, picks: Ints) -> WindowState:
     bounds = np.searchsorted(picks, sequences.bounds)
     rows, pos = take_rows(sequences.rows, picks), sequences.pos[picks]
     kept = Sequences(sequences.keys, bounds, rows, pos, sequences.order, rank)
-    return WindowState(kept, carry.key_state, carry.row_state.take(picks))
+    return WindowState(kept, state.key_state, state.row_state.take(picks))
 
 
 def _ascending(keys: pa.Table) -> Ints:
@@ -227,15 +231,17 @@ def _places_in(keys: pa.Table | None, sequences: Sequences) -> Ints:
     return place[codes[keys.num_rows :]]
 
 
-def _with_fresh(registers: KeyState, new: KeyState) -> KeyState:
+def _with_fresh(key_state: KeyState, new: KeyState) -> KeyState:
     """The same with those of a new key behind them."""
-    told: list[Any] = [np.append(getattr(registers, f.name), getattr(new, f.name)) for f in fields(KeyState)[:-1]]
-    baseline = pa.concat_arrays([registers.baseline.cast(new.baseline.type), new.baseline])
-    return KeyState(*[*told, baseline])
+    per_key_columns: list[Any] = [
+        np.append(getattr(key_state, f.name), getattr(new, f.name)) for f in fields(KeyState)[:-1]
+    ]
+    baseline = pa.concat_arrays([key_state.baseline.cast(new.baseline.type), new.baseline])
+    return KeyState(*[*per_key_columns, baseline])
 
 
-def _idle(carry: WindowState, known: Ints) -> WindowState:
+def _idle(state: WindowState, known: Ints) -> WindowState:
     """The carry of the keys that are not among those ``known``."""
-    idle = np.ones(len(carry.key_state.rows), np.bool_)
+    idle = np.ones(len(state.key_state.rows), np.bool_)
     idle[known[known >= 0]] = False
-    return take_keys(carry, np.flatnonzero(idle))
+    return take_keys(state, np.flatnonzero(idle))

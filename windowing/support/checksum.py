@@ -22,15 +22,15 @@ def checksum(data: bytes | pa.Buffer, before: int = 0) -> str:
     return _as_text(zlib.crc32(data, before))
 
 
-def seal(told: Mapping[str, Any]) -> dict[str, Any]:
+def seal(content: Mapping[str, Any]) -> dict[str, Any]:
     """Return a JSON object with its checksum as its last key. Where white space stands and keys are does not count."""
-    return {**told, CHECKSUM: checksum(_canonical(told))}
+    return {**content, CHECKSUM: checksum(_canonical(content))}
 
 
-def unseal(told: Mapping[str, Any]) -> dict[str, Any]:
+def unseal(content: Mapping[str, Any]) -> dict[str, Any]:
     """Return a JSON object without its checksum, if it has one. Raises `ValueError` where that is another."""
-    rest = {key: value for key, value in told.items() if key != CHECKSUM}
-    if CHECKSUM in told and told[CHECKSUM] != checksum(_canonical(rest)):
+    rest = {key: value for key, value in content.items() if key != CHECKSUM}
+    if CHECKSUM in content and content[CHECKSUM] != checksum(_canonical(rest)):
         raise ValueError("its checksum is of other content")
     return rest
 
@@ -38,12 +38,12 @@ def unseal(told: Mapping[str, Any]) -> dict[str, Any]:
 def read_object(text: str | bytes) -> dict[str, Any]:
     """Return the JSON object that a text holds. Raises `ValueError` for any other text."""
     try:
-        told = json.loads(text)
+        content = json.loads(text)
     except RecursionError as error:
         raise ValueError("it is nested too deeply") from error
-    if not isinstance(told, dict):
+    if not isinstance(content, dict):
         raise ValueError("it is no JSON object")
-    return told
+    return content
 
 
 class Checked:
@@ -83,5 +83,5 @@ def _as_text(crc: int) -> str:
     return f"crc32:{crc:08x}"
 
 
-def _canonical(told: Mapping[str, Any]) -> bytes:
-    return json.dumps(told, sort_keys=True, separators=(",", ":")).encode()
+def _canonical(content: Mapping[str, Any]) -> bytes:
+    return json.dumps(content, sort_keys=True, separators=(",", ":")).encode()

@@ -84,11 +84,11 @@ def refusals() -> list[str]:
 def _digest(function: FunctionType) -> str:
     """Tell apart functions that do anything else, or of which what they call or look up does."""
     code = function.__code__
-    told = [code.co_code.hex(), *(repr(value) for value in code.co_consts if not isinstance(value, CodeType))]
+    parts = [code.co_code.hex(), *(repr(value) for value in code.co_consts if not isinstance(value, CodeType))]
     for name in code.co_names:
         value = function.__globals__.get(name)
         if isinstance(value, Dispatcher) and value.py_func is not function:
             value = _digest(value.py_func)
         if isinstance(value, int | float | str | tuple):
-            told.append(f"{name}={value!r}")
-    return hashlib.sha256("\n".join(told).encode()).hexdigest()[:12]
+            parts.append(f"{name}={value!r}")
+    return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:12]

@@ -22,14 +22,14 @@ def way_in(folder: Path, may_be_shared: bool = False, user: int | None = None) -
     ``user``: this process's, unless given. What is not there yet is for us to make.
     """
     trusted = (os.geteuid() if user is None else user, _ROOT)
-    asked = Path(os.path.abspath(folder))  # noqa: PTH100 - without links followed
-    for path in dict.fromkeys([*_chain(asked), *_chain(asked.resolve())]):
+    wanted = Path(os.path.abspath(folder))  # noqa: PTH100 - without links followed
+    for path in dict.fromkeys([*_chain(wanted), *_chain(wanted.resolve())]):
         found = _state(path)
         if found is None:
             continue
         if found.st_uid not in trusted:
             return f"{path} belongs to another user ({found.st_uid})"
-        is_shared = bool(found.st_mode & stat.S_ISVTX) and (may_be_shared or path not in (asked, asked.resolve()))
+        is_shared = bool(found.st_mode & stat.S_ISVTX) and (may_be_shared or path not in (wanted, wanted.resolve()))
         if _is_writable(found) and not is_shared:
             return f"others can write to {path}"
     return None

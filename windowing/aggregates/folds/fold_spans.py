@@ -52,22 +52,22 @@ def spans_of(ranked: Ranked) -> Spans:
 
 def ranks_of(ranked: Ranked) -> Ints:
     """Return the rank of each entry, int64 (E,)."""
-    contents = ranked.membership
+    membership = ranked.membership
     if ranked.rank is not None:
         ranks: Ints = frozen(ranked.rank if ranked.row is None else ranked.rank[ranked.row])
         return ranks
-    assert isinstance(contents, Memberships)  # of ranges, `Ranges.base` says it
-    return np.arange(len(contents.row)) - np.repeat(contents.first_entry[:-1], np.diff(contents.first_entry))
+    assert isinstance(membership, Memberships)  # of ranges, `Ranges.base` says it
+    return np.arange(len(membership.row)) - np.repeat(membership.first_entry[:-1], np.diff(membership.first_entry))
 
 
-def _membership_spans(lives: Memberships, ranked: Ranked) -> Spans:
+def _membership_spans(memberships: Memberships, ranked: Ranked) -> Spans:
     """A row is one place here, however many entries it has."""
     rank = ranks_of(ranked)
     is_row = np.append(True, rank[1:] != rank[:-1])[: len(rank)]
-    is_row[lives.first_entry[:-1][np.diff(lives.first_entry) > 0]] = True
+    is_row[memberships.first_entry[:-1][np.diff(memberships.first_entry) > 0]] = True
     rank, place = np.append(rank, 0), np.append(np.cumsum(is_row) - 1, 0)  # entry -1, of an empty pane, is the last
-    first, last = edge_rows(lives)
-    is_holed = (first >= 0) & (rank[last] - rank[first] + 1 != sizes(lives))
+    first, last = edge_rows(memberships)
+    is_holed = (first >= 0) & (rank[last] - rank[first] + 1 != sizes(memberships))
     panes = np.flatnonzero(~is_holed)
     first, last = first[panes], last[panes]
     lo = place[first]

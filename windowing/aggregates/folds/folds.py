@@ -74,12 +74,12 @@ def picked(half: Floats, leaves: Ints | None) -> Floats:
 
 def _holed_folds(rule: int, high: Floats, low: Floats, ranked: Ranked, panes: Ints) -> Answers:
     """Fold the panes that have holes."""
-    lives, before = memberships_of(take(ranked.membership, panes)), ranked.valid_before
-    leaves = lives.row
+    memberships, before = memberships_of(take(ranked.membership, panes)), ranked.valid_before
+    leaves = memberships.row
     if before.size:
         leaves = np.where(before[leaves] < before[leaves + 1], before[leaves], -1)
-    rank, bounds = ranks_of(ranked)[lives.row], (frozen(lives.first_entry), frozen(lives.first_pane))
-    answers: Answers = _tree_folds(rule, high, low, pane_deltas(lives), frozen(leaves), frozen(rank), *bounds)
+    rank, bounds = ranks_of(ranked)[memberships.row], (frozen(memberships.first_entry), frozen(memberships.first_pane))
+    answers: Answers = _tree_folds(rule, high, low, pane_deltas(memberships), frozen(leaves), frozen(rank), *bounds)
     return answers
 
 
@@ -126,7 +126,7 @@ def _tree_folds(
     rule: int,
     high: Floats,
     low: Floats,
-    changes: PaneDeltas,
+    deltas: PaneDeltas,
     leaves: Ints,
     rank: Ints,
     first_entry: Ints,
@@ -142,10 +142,10 @@ def _tree_folds(
         tree[: up.size] = 0.0
         for p in range(first_pane[s], first_pane[s + 1]):
             if p > first_pane[s]:
-                for i in changes.removed[changes.removed_at[p] : changes.removed_at[p + 1]]:
+                for i in deltas.removed[deltas.removed_at[p] : deltas.removed_at[p + 1]]:
                     if leaves[i] >= 0:
                         _hang(rule, tree, up, beside, node[i - begin], NOTHING)
-            for i in changes.added[changes.added_at[p] : changes.added_at[p + 1]]:
+            for i in deltas.added[deltas.added_at[p] : deltas.added_at[p + 1]]:
                 if leaves[i] >= 0:
                     _hang(rule, tree, up, beside, node[i - begin], leaf(rule, high, low, leaves[i]))
             first[p], second[p] = answer(rule, load_state(tree, root))

@@ -131,23 +131,23 @@ class Dense:
         return np.where(entries < 0, -1, self.original_entries[entries])
 
 
-def entries_of(contents: Membership) -> Membership:
+def entries_of(membership: Membership) -> Membership:
     """Return panes over a column that holds a value for each entry, in arrays as kernels want them."""
-    if isinstance(contents, Ranges):
-        return Ranges(frozen(contents.lo), frozen(contents.hi), frozen(contents.base), contents.disjoint)
-    entries = frozen(np.arange(len(contents.row)))
-    enter, leave = frozen(contents.enter), frozen(contents.leave)
-    return Memberships(entries, enter, leave, frozen(contents.first_entry), frozen(contents.first_pane))
+    if isinstance(membership, Ranges):
+        return Ranges(frozen(membership.lo), frozen(membership.hi), frozen(membership.base), membership.disjoint)
+    entries = frozen(np.arange(len(membership.row)))
+    enter, leave = frozen(membership.enter), frozen(membership.leave)
+    return Memberships(entries, enter, leave, frozen(membership.first_entry), frozen(membership.first_pane))
 
 
-def filtered(contents: Membership, kept: Mask) -> Membership:
+def filtered(membership: Membership, kept: Mask) -> Membership:
     """Return panes over some of the entries, given for each whether it is kept."""
-    return _without_dropped(contents, kept, _before(kept))
+    return _without_dropped(membership, kept, _before(kept))
 
 
-def is_disjoint(contents: Membership) -> TypeGuard[Ranges]:
+def is_disjoint(membership: Membership) -> TypeGuard[Ranges]:
     """Whether no entry is in two panes, so that each pane is best computed by itself."""
-    return isinstance(contents, Ranges) and contents.disjoint
+    return isinstance(membership, Ranges) and membership.disjoint
 
 
 def dense(inputs: Inputs) -> Dense:
@@ -163,13 +163,13 @@ def dense(inputs: Inputs) -> Dense:
     return Dense(columns, left, sizes(left), np.flatnonzero(valid), ranked)
 
 
-def as_ranges(those: Dense) -> Dense:
+def as_ranges(present: Dense) -> Dense:
     """Return the same with panes that are ranges: lives are written down, entry after entry of each pane."""
-    if isinstance(those.membership, Ranges):
-        return those
-    ranges = part(those.membership, 0, len(those.membership))
-    columns = tuple(column.take(pa.array(ranges.row)) for column in those.columns)
-    return replace(those, columns=columns, membership=entries_of(ranges), original_entries=None)
+    if isinstance(present.membership, Ranges):
+        return present
+    ranges = part(present.membership, 0, len(present.membership))
+    columns = tuple(column.take(pa.array(ranges.row)) for column in present.columns)
+    return replace(present, columns=columns, membership=entries_of(ranges), original_entries=None)
 
 
 def take_or_null(column: pa.Array, rows: Ints) -> pa.Array:
@@ -192,8 +192,10 @@ def _before(kept: Mask) -> Ints:
     return counts
 
 
-def _without_dropped(contents: Membership, kept: Mask, before: Ints) -> Membership:
-    if isinstance(contents, Ranges):
-        return entries_of(Ranges(before[contents.lo], before[contents.hi], before[contents.base], contents.disjoint))
-    row, enter, leave = contents.row[kept], contents.enter[kept], contents.leave[kept]
-    return entries_of(Memberships(row, enter, leave, before[contents.first_entry], contents.first_pane))
+def _without_dropped(membership: Membership, kept: Mask, before: Ints) -> Membership:
+    if isinstance(membership, Ranges):
+        return entries_of(
+            Ranges(before[membership.lo], before[membership.hi], before[membership.base], membership.disjoint)
+        )
+    row, enter, leave = membership.row[kept], membership.enter[kept], membership.leave[kept]
+    return entries_of(Memberships(row, enter, leave, before[membership.first_entry], membership.first_pane))

@@ -23,16 +23,16 @@ Limbs = list[Ints]
 _DECIMAL_END = 10**38  # decimal128 holds up to 38 digits
 
 
-def exact_sums(those: Dense) -> Limbs:
+def exact_sums(present: Dense) -> Limbs:
     """Return the exact sum of each pane of integers, booleans, ticks or decimals (unscaled)."""
-    column = those.columns[0]
+    column = present.columns[0]
     words = decimal_words(column) if pa.types.is_decimal(column.type) else [integers(column)]
-    return pane_sums(words, those.membership, is_unsigned(column.type))
+    return pane_sums(words, present.membership, is_unsigned(column.type))
 
 
-def pane_sums(words: Sequence[Ints], contents: Membership, unsigned: bool = False) -> Limbs:
+def pane_sums(words: Sequence[Ints], membership: Membership, unsigned: bool = False) -> Limbs:
     """Return the exact sum of each pane of 64 bit words, the least first; only the last is signed, if any is."""
-    limb_sums = _summing(contents)
+    limb_sums = _summing(membership)
     limbs = []
     for i, word in enumerate(words):
         signed = i == len(words) - 1 and not unsigned
@@ -41,12 +41,12 @@ def pane_sums(words: Sequence[Ints], contents: Membership, unsigned: bool = Fals
     return propagate_carries(limbs)
 
 
-def _summing(contents: Membership) -> Callable[[Ints, int], tuple[Ints, Ints]]:
+def _summing(membership: Membership) -> Callable[[Ints, int], tuple[Ints, Ints]]:
     """Return what sums the words of each pane by limbs, given the mask of the upper ones."""
-    if is_disjoint(contents):
-        lo, hi = contents.lo, contents.hi
+    if is_disjoint(membership):
+        lo, hi = membership.lo, membership.hi
         return lambda word, high_mask: loops.limb_sums(word, high_mask, lo, hi)
-    moving = pane_deltas.pane_deltas(contents)
+    moving = pane_deltas.pane_deltas(membership)
     return lambda word, high_mask: pane_deltas.limb_sums(word, high_mask, moving)
 
 

@@ -42,33 +42,33 @@ _PLACES = 10**9  # finest fraction of a quantile, so that places times rows fit 
 
 def sums(inputs: Inputs) -> pa.Array:
     """Sum: exact for integers, booleans, durations and decimals; for floats the one nearest to the true sum."""
-    those = dense(inputs)
-    column = those.columns[0]
+    present = dense(inputs)
+    column = present.columns[0]
     if pa.types.is_floating(column.type):
-        return masked(_float_totals(inputs, those)[0], those.empty, inputs.type)
-    return exact_totals(inputs, those)
+        return masked(_float_totals(inputs, present)[0], present.empty, inputs.type)
+    return exact_totals(inputs, present)
 
 
-def exact_totals(inputs: Inputs, those: Dense) -> pa.Array:
+def exact_totals(inputs: Inputs, present: Dense) -> pa.Array:
     """Sum of anything but floats, in the type of the result. Raises `PaneOverflow` where one does not fit."""
-    limbs = exact_sums(those)
+    limbs = exact_sums(present)
     if pa.types.is_decimal(inputs.type):
-        result, over = as_decimal(limbs, inputs.type.scale, those.empty)
+        result, over = as_decimal(limbs, inputs.type.scale, present.empty)
         inputs.refuse_overflow(over)
         return result
     totals, over = as_int64(limbs)
     inputs.refuse_overflow(over)
-    return masked(totals, those.empty, inputs.type)
+    return masked(totals, present.empty, inputs.type)
 
 
 def means(inputs: Inputs) -> pa.Array:
     """Mean: the float nearest to the exact one."""
-    those = dense(inputs)
-    column = those.columns[0]
+    present = dense(inputs)
+    column = present.columns[0]
     if not pa.types.is_floating(column.type):
-        return exact_means(inputs, those, those.sizes)
+        return exact_means(inputs, present, present.sizes)
     return float_means(
-        inputs, Quotients(MEAN, column, column, those.membership, those.sizes), _float_totals(inputs, those)
+        inputs, Quotients(MEAN, column, column, present.membership, present.sizes), _float_totals(inputs, present)
     )
 
 
@@ -77,44 +77,46 @@ def float_means(inputs: Inputs, wanted: Quotients, totals: TwoFloats) -> pa.Arra
     return masked(nearest_means(wanted, *totals), wanted.sizes == 0, inputs.type)
 
 
-def exact_means(inputs: Inputs, those: Dense, counts: Ints) -> pa.Array:
+def exact_means(inputs: Inputs, present: Dense, counts: Ints) -> pa.Array:
     """Sums of the first column, which holds no floats, over counts."""
-    column = those.columns[0]
-    wanted = Quotients(MEAN, column, column, those.membership, counts, scale_of(column))
-    means = nearest(wanted, two_floats(exact_sums(those)), whole_floats(counts))
-    return masked(means, those.empty, inputs.type)
+    column = present.columns[0]
+    wanted = Quotients(MEAN, column, column, present.membership, counts, scale_of(column))
+    means = nearest(wanted, two_floats(exact_sums(present)), whole_floats(counts))
+    return masked(means, present.empty, inputs.type)
 
 
-def _float_totals(inputs: Inputs, those: Dense) -> TwoFloats:
-    return inputs.cached("float sums", lambda: sums_and_lacks(floats(those.columns[0]), those.membership, those.ranked))
+def _float_totals(inputs: Inputs, present: Dense) -> TwoFloats:
+    return inputs.cached(
+        "float sums", lambda: sums_and_lacks(floats(present.columns[0]), present.membership, present.ranked)
+    )
 
 
 def weighted_means(inputs: Inputs) -> pa.Array:
     """``sum(x * w) / sum(w)`` over the rows that have both; null where the weights sum to 0."""
-    those = dense(inputs)
-    column, weights = those.columns
-    wanted = Quotients(WEIGHTED, weights, column, those.membership, those.sizes, scale_of(column))
+    present = dense(inputs)
+    column, weights = present.columns
+    wanted = Quotients(WEIGHTED, weights, column, present.membership, present.sizes, scale_of(column))
     (values, more), (shares, further) = number_halves(column), number_halves(weights)
     if len(more) or len(further):
-        means = exactly(wanted, np.arange(len(those.sizes)))
+        means = exactly(wanted, np.arange(len(present.sizes)))
     else:
-        total, lack, weight, weight_lack = weighted_sums(values, shares, those)
+        total, lack, weight, weight_lack = weighted_sums(values, shares, present)
         means = nearest(wanted, (total, lack), (weight, weight_lack))
     null = np.isnan(means)
     if null.any():
-        means, null = _with_endless(means, floats(column), floats(weights), those)
+        means, null = _with_endless(means, floats(column), floats(weights), present)
     return masked(means, null, inputs.type)
 
 
-def _with_endless(means: Floats, values: Floats, weights: Floats, those: Dense) -> tuple[Floats, Mask]:
+def _with_endless(means: Floats, values: Floats, weights: Floats, present: Dense) -> tuple[Floats, Mask]:
     """Weighted means, and which are null, given NaN for these and where a pane holds what is infinite or NaN."""
     finite = np.isfinite(values) & np.isfinite(weights)
     if finite.all():
         return means, np.isnan(means)
     with np.errstate(all="ignore"):
         endless = np.where(finite, 0.0, values * weights)
-        total, weight = (float_sums(frozen(part), those.membership, those.ranked) for part in (endless, weights))
-        is_endless = sizes(filtered(those.membership, ~finite)) > 0
+        total, weight = (float_sums(frozen(part), present.membership, present.ranked) for part in (endless, weights))
+        is_endless = sizes(filtered(present.membership, ~finite)) > 0
         means = np.where(is_endless, total / weight, means)
     return means, np.where(is_endless, weight == 0, np.isnan(means))
 
@@ -123,32 +125,32 @@ def variance(root: bool, sample: bool) -> Callable[[Inputs], pa.Array]:
     """Return the variance or its root, of a sample (null for one value) or of all there is."""
 
     def compute(inputs: Inputs) -> pa.Array:
-        those = dense(inputs)
-        column, less = those.columns[0], int(sample)
-        wanted = Quotients(SPREAD, column, column, those.membership, those.sizes, scale_of(column), less, root)
-        high, low, off = inputs.cached("deviations", lambda: squared_deviations(*number_halves(column), those))
-        result = nearest(wanted, (high, low), spread_counts(those.sizes, less), off)
-        return masked(result, those.sizes <= less, inputs.type)
+        present = dense(inputs)
+        column, less = present.columns[0], int(sample)
+        wanted = Quotients(SPREAD, column, column, present.membership, present.sizes, scale_of(column), less, root)
+        high, low, off = inputs.cached("deviations", lambda: squared_deviations(*number_halves(column), present))
+        result = nearest(wanted, (high, low), spread_counts(present.sizes, less), off)
+        return masked(result, present.sizes <= less, inputs.type)
 
     return compute
 
 
 def products(inputs: Inputs) -> pa.Array:
     """Product: exact for integers, of floats for everything else."""
-    those = dense(inputs)
-    column = those.columns[0]
+    present = dense(inputs)
+    column = present.columns[0]
     if not pa.types.is_integer(column.type):
-        return masked(_float_products(floats(column), those), those.empty, inputs.type)
-    result, over = _exact_products(integers(column), is_unsigned(column.type), those)
+        return masked(_float_products(floats(column), present), present.empty, inputs.type)
+    result, over = _exact_products(integers(column), is_unsigned(column.type), present)
     inputs.refuse_overflow(over)
-    return masked(result, those.empty, inputs.type)
+    return masked(result, present.empty, inputs.type)
 
 
 def value_ranges(inputs: Inputs) -> pa.Array:
     """Largest less smallest value, NaN skipped."""
-    those = dense(inputs)
-    column = those.columns[0]
-    largest, smallest = (extreme_entries(those, large) for large in (True, False))
+    present = dense(inputs)
+    column = present.columns[0]
+    largest, smallest = (extreme_entries(present, large) for large in (True, False))
     if pa.types.is_decimal(column.type):
         return _decimal_distances(inputs, take_or_null(column, largest), take_or_null(column, smallest))
     if not len(column):
@@ -168,44 +170,44 @@ def medians(inputs: Inputs) -> pa.Array:
 
 
 def _quantiles(inputs: Inputs, fraction: Fraction) -> pa.Array:
-    those = dense(inputs)
-    share, values = fraction.limit_denominator(_PLACES), floats(those.columns[0])
-    if is_disjoint(those.membership):
-        lo, hi = those.membership.lo, those.membership.hi
+    present = dense(inputs)
+    share, values = fraction.limit_denominator(_PLACES), floats(present.columns[0])
+    if is_disjoint(present.membership):
+        lo, hi = present.membership.lo, present.membership.hi
         result = quantile_loops.quantiles(values, share.numerator, share.denominator, lo, hi)
     else:
-        result = _ranked_quantiles(values, share, those)
-    return masked(result, those.empty, inputs.type)
+        result = _ranked_quantiles(values, share, present)
+    return masked(result, present.empty, inputs.type)
 
 
-def _ranked_quantiles(values: Floats, share: Fraction, those: Dense) -> Floats:
+def _ranked_quantiles(values: Floats, share: Fraction, present: Dense) -> Floats:
     """What `quantile_kernels.quantiles` says, by ranks."""
-    place = (those.sizes - 1) * share.numerator
+    place = (present.sizes - 1) * share.numerator
     below, part = place // share.denominator, place % share.denominator / share.denominator
-    low, high = values_at(values, np.where(those.empty, -2, below), those.membership)
+    low, high = values_at(values, np.where(present.empty, -2, below), present.membership)
     with np.errstate(all="ignore"):  # what is not finite, and the empty
         near, far = low + (high - low) * part, low * (1.0 - part) + high * part
         return np.where(part == 0, low, np.where(np.isfinite(high - low), near, far))
 
 
-def _float_products(values: Floats, those: Dense) -> Floats:
-    contents = those.membership
-    if is_disjoint(contents):
-        products: Floats = loops.float_products(values, contents.lo, contents.hi)
+def _float_products(values: Floats, present: Dense) -> Floats:
+    membership = present.membership
+    if is_disjoint(membership):
+        products: Floats = loops.float_products(values, membership.lo, membership.hi)
         return products
-    return rounded(fold(PRODUCT, *halves(values), those.ranked))
+    return rounded(fold(PRODUCT, *halves(values), present.ranked))
 
 
-def _exact_products(values: Ints, unsigned: bool, those: Dense) -> tuple[Ints, Mask]:
+def _exact_products(values: Ints, unsigned: bool, present: Dense) -> tuple[Ints, Mask]:
     """Product of each pane's integers, and where it does not fit int64; zeros are counted apart from the others."""
-    contents = those.membership
-    if is_disjoint(contents):
-        products: tuple[Ints, Mask] = loops.exact_products(values, unsigned, contents.lo, contents.hi)
+    membership = present.membership
+    if is_disjoint(membership):
+        products: tuple[Ints, Mask] = loops.exact_products(values, unsigned, membership.lo, membership.hi)
         return products
     zero = values == 0
-    high, low = fold(PRODUCT, *halves(np.where(zero, 1, values), unsigned), those.ranked)
+    high, low = fold(PRODUCT, *halves(np.where(zero, 1, values), unsigned), present.ranked)
     numbers, over = from_halves(high, low)
-    none = sizes(filtered(contents, zero)) == 0
+    none = sizes(filtered(membership, zero)) == 0
     return np.where(none, numbers, 0), over & none
 
 

@@ -21,29 +21,29 @@ def counts(inputs: Inputs) -> pa.Array:
 
 def distinct_counts(inputs: Inputs) -> pa.Array:
     """How many different values, nulls apart; -0.0 is 0.0 and NaN is one value."""
-    those = dense(inputs)
-    return pa.array(_distinct_counts(*codes(those.columns[0]), those.membership))
+    present = dense(inputs)
+    return pa.array(_distinct_counts(*codes(present.columns[0]), present.membership))
 
 
 def lists(inputs: Inputs) -> pa.Array:
     """All values that are not null, in row order."""
-    those = dense(inputs)
-    column, contents = those.columns[0], those.membership
-    if isinstance(contents, Ranges) and _adjoin(contents):
-        values = column.slice(contents.lo[0], contents.hi[-1] - contents.lo[0])
+    present = dense(inputs)
+    column, membership = present.columns[0], present.membership
+    if isinstance(membership, Ranges) and _adjoin(membership):
+        values = column.slice(membership.lo[0], membership.hi[-1] - membership.lo[0])
     else:
-        values = column.take(pa.array(gathered(contents, 0, len(contents))[0]))
-    return _list_array(those.sizes, values, those.empty)
+        values = column.take(pa.array(gathered(membership, 0, len(membership))[0]))
+    return _list_array(present.sizes, values, present.empty)
 
 
 def distinct_lists(inputs: Inputs) -> pa.Array:
     """Each different value once, in the order of first appearance."""
-    those = as_ranges(dense(inputs))
-    column, ranges = those.columns[0], those.ranges
+    present = as_ranges(dense(inputs))
+    column, ranges = present.columns[0], present.ranges
     column_codes, distinct = codes(column)
     sizes = _distinct_counts(column_codes, distinct, ranges)
     rows = loops.distinct_rows(column_codes, distinct, int(sizes.sum()), ranges.lo, ranges.hi)
-    return _list_array(sizes, column.take(pa.array(rows)), those.empty)
+    return _list_array(sizes, column.take(pa.array(rows)), present.empty)
 
 
 def joins(inputs: Inputs) -> pa.Array:
@@ -51,12 +51,12 @@ def joins(inputs: Inputs) -> pa.Array:
     return pc.binary_join(lists(inputs), pa.scalar(inputs.literals[0], inputs.type))
 
 
-def _distinct_counts(column_codes: Codes, distinct: int, contents: Membership) -> Ints:
+def _distinct_counts(column_codes: Codes, distinct: int, membership: Membership) -> Ints:
     found: Ints
-    if is_disjoint(contents):
-        found = loops.distinct_counts(column_codes, distinct, contents.lo, contents.hi)
+    if is_disjoint(membership):
+        found = loops.distinct_counts(column_codes, distinct, membership.lo, membership.hi)
     else:
-        found = pane_deltas.distinct_counts(column_codes, distinct, pane_deltas.pane_deltas(contents))
+        found = pane_deltas.distinct_counts(column_codes, distinct, pane_deltas.pane_deltas(membership))
     return found
 
 

@@ -22,13 +22,13 @@ _FAN = 4  # a counter counts 2**4 of those below it: they fill one cache line
 _ENTRIES_AT_ONCE = 1 << 16  # so many entries and their counters stay close to the processor
 
 
-def values_at(values: Floats, place: Ints, contents: Membership) -> tuple[Floats, Floats]:
+def values_at(values: Floats, place: Ints, membership: Membership) -> tuple[Floats, Floats]:
     """Return the values at places ``place`` and ``place + 1`` of each pane's sorted values, NaN last and where none is.
 
     ``place``: int64 (P,). Equal values, the two zeros among them, stand in the order of their entries.
     """
     out = np.full((2, len(place)), np.nan)
-    for panes, entries, part in _spans(contents, len(values)):
+    for panes, entries, part in _spans(membership, len(values)):
         ascending = np.argsort(values[entries], kind="stable")
         ranks = np.empty(len(ascending), np.int64)
         ranks[ascending] = np.arange(len(ascending))
@@ -37,17 +37,17 @@ def values_at(values: Floats, place: Ints, contents: Membership) -> tuple[Floats
     return out[0], out[1]
 
 
-def _spans(contents: Membership, size: int) -> Iterator[tuple[slice, slice, Membership]]:
+def _spans(membership: Membership, size: int) -> Iterator[tuple[slice, slice, Membership]]:
     """Cut long ranges into runs of panes that lie close together: which panes, which entries, the panes over these.
 
     Each is ranked by itself, so that trees stay small. Whatever the cuts, the answers are the same.
     """
-    if not isinstance(contents, Ranges):
-        yield slice(None), slice(0, size), contents
+    if not isinstance(membership, Ranges):
+        yield slice(None), slice(0, size), membership
         return
-    cuts = _cuts(contents.lo, contents.hi, max(_ENTRIES_AT_ONCE, 4 * longest(contents.lo, contents.hi)))
-    for first, stop in pairwise([*cuts.tolist(), len(contents)]):
-        lo, hi, base = (a[first:stop] for a in (contents.lo, contents.hi, contents.base))
+    cuts = _cuts(membership.lo, membership.hi, max(_ENTRIES_AT_ONCE, 4 * longest(membership.lo, membership.hi)))
+    for first, stop in pairwise([*cuts.tolist(), len(membership)]):
+        lo, hi, base = (a[first:stop] for a in (membership.lo, membership.hi, membership.base))
         begin, end = lo.min(), hi.max()
         yield slice(first, stop), slice(begin, end), entries_of(Ranges(lo - begin, hi - begin, base - begin, False))
 
@@ -67,7 +67,7 @@ def _cuts(lo: Ints, hi: Ints, room: int) -> Ints:
 
 
 @kernel
-def order_statistics(ranks: Ints, place: Ints, width: int, changes: PaneDeltas) -> npt.NDArray[np.int64]:
+def order_statistics(ranks: Ints, place: Ints, width: int, deltas: PaneDeltas) -> npt.NDArray[np.int64]:
     """Return the ranks at places ``place``, ``place + 1``, .. of each pane's sorted ranks, of shape (P, width).
 
     ``ranks``: int64 (E,), all different, from 0 to E - 1. ``place``: int64 (P,). -1 where the pane has no such place.
@@ -78,11 +78,11 @@ def order_statistics(ranks: Ints, place: Ints, width: int, changes: PaneDeltas) 
     out = np.full((place.size, width), -1, np.int64)
     size = 0
     for p in range(place.size):
-        for j in range(changes.removed_at[p], changes.removed_at[p + 1]):
-            _shift(counts, first, ranks[changes.removed[j]], -1)
-        for j in range(changes.added_at[p], changes.added_at[p + 1]):
-            _shift(counts, first, ranks[changes.added[j]], 1)
-        size += changes.added_at[p + 1] - changes.added_at[p] - changes.removed_at[p + 1] + changes.removed_at[p]
+        for j in range(deltas.removed_at[p], deltas.removed_at[p + 1]):
+            _shift(counts, first, ranks[deltas.removed[j]], -1)
+        for j in range(deltas.added_at[p], deltas.added_at[p + 1]):
+            _shift(counts, first, ranks[deltas.added[j]], 1)
+        size += deltas.added_at[p + 1] - deltas.added_at[p] - deltas.removed_at[p + 1] + deltas.removed_at[p]
         for k in range(width):
             if 0 <= place[p] + k < size:
                 out[p, k] = _find(counts, first, place[p] + k)
@@ -90,12 +90,12 @@ def order_statistics(ranks: Ints, place: Ints, width: int, changes: PaneDeltas) 
 
 
 @kernel
-def most_frequent(codes: Codes, distinct: int, changes: PaneDeltas) -> Ints:
+def most_frequent(codes: Codes, distinct: int, deltas: PaneDeltas) -> Ints:
     """Entry of the first appearance of each pane's most frequent code, the earliest of equals; -1 where empty.
 
     Only where entries go in the order in which they came. O(log distinct) for each that comes or goes.
     """
-    panes = len(changes.added_at) - 1
+    panes = len(deltas.added_at) - 1
     out = np.full(panes, -1, np.int64)
     counts = np.zeros(distinct, np.int64)
     first = np.zeros(distinct, np.int64)  # entry of the first appearance of each code that has a count
@@ -109,15 +109,15 @@ def most_frequent(codes: Codes, distinct: int, changes: PaneDeltas) -> Ints:
     for node in range(leaves - 1, 0, -1):
         winners[node] = winners[2 * node]
     for p in range(panes):
-        for j in range(changes.removed_at[p], changes.removed_at[p + 1]):
-            code = codes[changes.removed[j]]
+        for j in range(deltas.removed_at[p], deltas.removed_at[p + 1]):
+            code = codes[deltas.removed[j]]
             counts[code] -= 1
-            first[code] = following[changes.removed[j]]
+            first[code] = following[deltas.removed[j]]
             _play(winners, leaves + code, counts, first)
-        for j in range(changes.added_at[p], changes.added_at[p + 1]):
-            code = codes[changes.added[j]]
+        for j in range(deltas.added_at[p], deltas.added_at[p + 1]):
+            code = codes[deltas.added[j]]
             if counts[code] == 0:
-                first[code] = changes.added[j]
+                first[code] = deltas.added[j]
             counts[code] += 1
             _play(winners, leaves + code, counts, first)
         if distinct > 0 and counts[winners[1]] > 0:

@@ -26,8 +26,8 @@ def extremes(largest: bool) -> Callable[[Inputs], pa.Array]:
     """Return ``max`` or ``min``: NaN skipped, null where there is nothing else; a zero is told as 0.0, never -0.0."""
 
     def compute(inputs: Inputs) -> pa.Array:
-        those = dense(inputs)
-        return _one_zero(take_or_null(those.columns[0], extreme_entries(those, largest)))
+        present = dense(inputs)
+        return _one_zero(take_or_null(present.columns[0], extreme_entries(present, largest)))
 
     return compute
 
@@ -36,12 +36,12 @@ def extreme_counts(largest: bool) -> Callable[[Inputs], pa.Array]:
     """Return how often the extreme occurs in each pane, 0 where there is none."""
 
     def compute(inputs: Inputs) -> pa.Array:
-        those = dense(inputs)
-        column, contents = those.columns[0], those.membership
-        picks = extreme_entries(those, largest)
-        if is_disjoint(contents):
-            return pa.array(loops.equal_counts(order_keys(column), picks, contents.lo, contents.hi))
-        return pa.array(pane_deltas.equal_counts(*codes(column), picks, pane_deltas.pane_deltas(contents)))
+        present = dense(inputs)
+        column, membership = present.columns[0], present.membership
+        picks = extreme_entries(present, largest)
+        if is_disjoint(membership):
+            return pa.array(loops.equal_counts(order_keys(column), picks, membership.lo, membership.hi))
+        return pa.array(pane_deltas.equal_counts(*codes(column), picks, pane_deltas.pane_deltas(membership)))
 
     return compute
 
@@ -51,9 +51,9 @@ def arg_extremes(largest: bool) -> Callable[[Inputs], pa.Array]:
 
     def compute(inputs: Inputs) -> pa.Array:
         target, by = inputs.columns
-        those = dense(replace(inputs, columns=(by,)))
-        picks = extreme_entries(those, largest)
-        return take_or_null(target, those.original(picks))
+        present = dense(replace(inputs, columns=(by,)))
+        picks = extreme_entries(present, largest)
+        return take_or_null(target, present.original(picks))
 
     return compute
 
@@ -75,25 +75,25 @@ def nths(inputs: Inputs) -> pa.Array:
 
 def modes(inputs: Inputs) -> pa.Array:
     """Most frequent value, the first to appear among equals; -0.0 is 0.0 and NaN is a value."""
-    those = dense(inputs)
-    column, contents = those.columns[0], those.membership
-    if is_disjoint(contents):
-        return take_or_null(column, loops.most_frequent(*codes(column), contents.lo, contents.hi))
-    if isinstance(contents, Ranges):
-        return take_or_null(column, order_statistics.most_frequent(*codes(column), pane_deltas.pane_deltas(contents)))
-    picks = [_most_frequent(column, part(contents, *run)) for run in batches(contents)]
+    present = dense(inputs)
+    column, membership = present.columns[0], present.membership
+    if is_disjoint(membership):
+        return take_or_null(column, loops.most_frequent(*codes(column), membership.lo, membership.hi))
+    if isinstance(membership, Ranges):
+        return take_or_null(column, order_statistics.most_frequent(*codes(column), pane_deltas.pane_deltas(membership)))
+    picks = [_most_frequent(column, part(membership, *run)) for run in batches(membership)]
     return take_or_null(column, np.concatenate([np.empty(0, np.int64), *picks]))
 
 
-def extreme_entries(those: Dense, largest: bool) -> Ints:
+def extreme_entries(present: Dense, largest: bool) -> Ints:
     """Entry of each pane's extreme, int64 (P,): the first of equals, NaN skipped; -1 where there is none."""
-    keys, contents = order_keys(those.columns[0]), those.membership
-    if is_disjoint(contents):
+    keys, membership = order_keys(present.columns[0]), present.membership
+    if is_disjoint(membership):
         kernel = loops.first_largest if largest else loops.first_smallest
-        entries: Ints = kernel(keys, contents.lo, contents.hi)
+        entries: Ints = kernel(keys, membership.lo, membership.hi)
         return entries
     high, low = halves(keys)
-    places, _ = fold(SMALLEST, -high if largest else high, -low if largest else low, Ranked(contents))
+    places, _ = fold(SMALLEST, -high if largest else high, -low if largest else low, Ranked(membership))
     return places.astype(np.int64)
 
 
@@ -113,16 +113,18 @@ def _most_frequent(column: pa.Array, written: Ranges) -> Ints:
 
 
 def _nth(inputs: Inputs, place: int) -> pa.Array:
-    those = dense(inputs)
-    there = those.sizes > (place if place >= 0 else -place - 1)
-    wanted = np.where(there, place if place >= 0 else those.sizes + place, -1)
-    return take_or_null(those.columns[0], _entries_at(those, wanted))
+    present = dense(inputs)
+    there = present.sizes > (place if place >= 0 else -place - 1)
+    wanted = np.where(there, place if place >= 0 else present.sizes + place, -1)
+    return take_or_null(present.columns[0], _entries_at(present, wanted))
 
 
-def _entries_at(those: Dense, place: Ints) -> Ints:
+def _entries_at(present: Dense, place: Ints) -> Ints:
     """Entry at a place of each pane from 0, -1 for none."""
-    if isinstance(those.membership, Ranges):
-        return np.where(place < 0, -1, those.membership.lo + place)
-    entries = np.arange(len(those.columns[0]))
-    found: Ints = order_statistics.order_statistics(entries, place, 1, pane_deltas.pane_deltas(those.membership))[:, 0]
+    if isinstance(present.membership, Ranges):
+        return np.where(place < 0, -1, present.membership.lo + place)
+    entries = np.arange(len(present.columns[0]))
+    found: Ints = order_statistics.order_statistics(entries, place, 1, pane_deltas.pane_deltas(present.membership))[
+        :, 0
+    ]
     return found

@@ -29,50 +29,50 @@ class PaneDeltas(NamedTuple):
     removed_at: Ints
 
 
-def pane_deltas(contents: Membership) -> PaneDeltas:
+def pane_deltas(membership: Membership) -> PaneDeltas:
     """Return what changes from each pane to the next."""
-    if isinstance(contents, Ranges):
-        entries, come_at, gone_at = _range_deltas(contents.lo, contents.hi, contents.base)
+    if isinstance(membership, Ranges):
+        entries, come_at, gone_at = _range_deltas(membership.lo, membership.hi, membership.base)
         return PaneDeltas(entries, entries, come_at, gone_at)
-    panes = len(contents)
-    come, come_at = _by_pane(contents.enter, panes)
-    gone, gone_at = _by_pane(contents.leave, panes)
+    panes = len(membership)
+    come, come_at = _by_pane(membership.enter, panes)
+    gone, gone_at = _by_pane(membership.leave, panes)
     return PaneDeltas(come, gone, come_at, gone_at)
 
 
 @kernel
-def limb_sums(values: Ints, high_mask: int, changes: PaneDeltas) -> tuple[Ints, Ints]:
+def limb_sums(values: Ints, high_mask: int, deltas: PaneDeltas) -> tuple[Ints, Ints]:
     """Exact sums as ``high * 2**32 + low``; see `kernels.limb_sums`."""
-    panes = len(changes.added_at) - 1
+    panes = len(deltas.added_at) - 1
     high = np.empty(panes, np.int64)
     low = np.empty(panes, np.int64)
     upper = lower = 0
     for p in range(panes):
-        for j in range(changes.removed_at[p], changes.removed_at[p + 1]):
-            upper -= (values[changes.removed[j]] >> 32) & high_mask
-            lower -= values[changes.removed[j]] & LIMB
-        for j in range(changes.added_at[p], changes.added_at[p + 1]):
-            upper += (values[changes.added[j]] >> 32) & high_mask
-            lower += values[changes.added[j]] & LIMB
+        for j in range(deltas.removed_at[p], deltas.removed_at[p + 1]):
+            upper -= (values[deltas.removed[j]] >> 32) & high_mask
+            lower -= values[deltas.removed[j]] & LIMB
+        for j in range(deltas.added_at[p], deltas.added_at[p + 1]):
+            upper += (values[deltas.added[j]] >> 32) & high_mask
+            lower += values[deltas.added[j]] & LIMB
         high[p] = upper
         low[p] = lower
     return high, low
 
 
 @kernel
-def distinct_counts(codes: Codes, distinct: int, changes: PaneDeltas) -> Ints:
+def distinct_counts(codes: Codes, distinct: int, deltas: PaneDeltas) -> Ints:
     """How many different codes each pane holds."""
-    panes = len(changes.added_at) - 1
+    panes = len(deltas.added_at) - 1
     out = np.empty(panes, np.int64)
     counts = np.zeros(distinct, np.int64)
     different = 0
     for p in range(panes):
-        for j in range(changes.removed_at[p], changes.removed_at[p + 1]):
-            code = codes[changes.removed[j]]
+        for j in range(deltas.removed_at[p], deltas.removed_at[p + 1]):
+            code = codes[deltas.removed[j]]
             counts[code] -= 1
             different -= counts[code] == 0
-        for j in range(changes.added_at[p], changes.added_at[p + 1]):
-            code = codes[changes.added[j]]
+        for j in range(deltas.added_at[p], deltas.added_at[p + 1]):
+            code = codes[deltas.added[j]]
             different += counts[code] == 0
             counts[code] += 1
         out[p] = different
@@ -80,16 +80,16 @@ def distinct_counts(codes: Codes, distinct: int, changes: PaneDeltas) -> Ints:
 
 
 @kernel
-def equal_counts(codes: Codes, distinct: int, picks: Ints, changes: PaneDeltas) -> Ints:
+def equal_counts(codes: Codes, distinct: int, picks: Ints, deltas: PaneDeltas) -> Ints:
     """How many of each pane's codes are that of entry ``picks``; 0 where that is -1."""
-    panes = len(changes.added_at) - 1
+    panes = len(deltas.added_at) - 1
     out = np.zeros(panes, np.int64)
     counts = np.zeros(distinct, np.int64)
     for p in range(panes):
-        for j in range(changes.removed_at[p], changes.removed_at[p + 1]):
-            counts[codes[changes.removed[j]]] -= 1
-        for j in range(changes.added_at[p], changes.added_at[p + 1]):
-            counts[codes[changes.added[j]]] += 1
+        for j in range(deltas.removed_at[p], deltas.removed_at[p + 1]):
+            counts[codes[deltas.removed[j]]] -= 1
+        for j in range(deltas.added_at[p], deltas.added_at[p + 1]):
+            counts[codes[deltas.added[j]]] += 1
         if picks[p] >= 0:
             out[p] = counts[codes[picks[p]]]
     return out

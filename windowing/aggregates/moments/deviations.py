@@ -29,20 +29,20 @@ _LOST = 2.0**-95  # see `_left`
 _LEAST, _MOST = 2.0**-900, 2.0**960  # of squares, so that errors of products are floats
 
 
-def squared_deviations(high: Floats, low: Floats, those: Dense) -> Deviations:
+def squared_deviations(high: Floats, low: Floats, present: Dense) -> Deviations:
     """Return for each pane two floats, and how much of itself their sum may be off; NaN where nobody knows.
 
     ``high``, ``low``: numbers as `values.halves` has them.
     """
-    if is_disjoint(those.membership):
-        found: Deviations = _apart(high, low, those.membership.lo, those.membership.hi)
+    if is_disjoint(present.membership):
+        found: Deviations = _apart(high, low, present.membership.lo, present.membership.hi)
         return found
-    spans = spans_of(those.ranked)
+    spans = spans_of(present.ranked)
     high, low = picked(high, spans.leaves), picked(low, spans.leaves)
     found = _of_ranges(high, low, spans.lo, spans.hi, spans.base, spans.before)
     if spans.panes is None:
         return found
-    every = np.full((3, len(those.sizes)), np.nan)
+    every = np.full((3, len(present.sizes)), np.nan)
     every[:, spans.panes] = found
     return every[0], every[1], every[2]
 

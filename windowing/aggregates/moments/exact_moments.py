@@ -26,14 +26,14 @@ _OFTEN = 2**24  # changes after which limbs hand on what they have above 32 bit:
 
 
 @kernel
-def moments(a: Ints, b: Ints, rule: int, changes: PaneDeltas) -> Floats:
+def moments(a: Ints, b: Ints, rule: int, deltas: PaneDeltas) -> Floats:
     """Return ``(high, low, exponent)`` twice for each pane, (P, 6): a number is ``(high + low) * 2**exponent``.
 
     The first is ``sum(a)``, the second what else the rule wants; both are off by less than ``2**-100`` of themselves.
     They count units: the smallest float, or 1 for words, and their products. ``a``, ``b``: the bits of floats, int64
     (n,), finite where a pane shows them, or words (n, W), the least first and only the last signed.
     """
-    panes = len(changes.added_at) - 1
+    panes = len(deltas.added_at) - 1
     out = np.zeros((panes, 6), np.float64)
     total, products = np.zeros(_SUM, np.int64), np.zeros(_WORK, np.int64)
     span, wide = np.array([_SUM, 0]), np.array([_WORK, 0])
@@ -41,7 +41,7 @@ def moments(a: Ints, b: Ints, rule: int, changes: PaneDeltas) -> Floats:
     one, other, work = np.zeros(_SUM, np.int64), np.zeros(_WORK, np.int64), np.zeros(_WORK, np.int64)
     held = since = 0
     for p in range(panes):
-        come, gone = changes.added_at[p + 1] - changes.added_at[p], changes.removed_at[p + 1] - changes.removed_at[p]
+        come, gone = deltas.added_at[p + 1] - deltas.added_at[p], deltas.removed_at[p + 1] - deltas.removed_at[p]
         if gone == held:
             _clear(total, span)
             _clear(products, wide)
@@ -51,9 +51,7 @@ def moments(a: Ints, b: Ints, rule: int, changes: PaneDeltas) -> Floats:
             held += come - gone
         for j in range(gone + come):
             entry = (
-                changes.removed[changes.removed_at[p] + j]
-                if j < gone
-                else changes.added[changes.added_at[p] + j - gone]
+                deltas.removed[deltas.removed_at[p] + j] if j < gone else deltas.added[deltas.added_at[p] + j - gone]
             )
             sign = -1 if j < gone else 1
             minus, place, count = _loaded(a, entry, left)

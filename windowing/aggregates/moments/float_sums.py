@@ -13,26 +13,26 @@ from ..folds.values import frozen, halves
 from ..kernels.loops import Floats
 
 
-def float_sums(values: Floats, contents: Membership, ranked: Ranked) -> Floats:
+def float_sums(values: Floats, membership: Membership, ranked: Ranked) -> Floats:
     """Return the float nearest to the true sum of each pane, 0.0 for an empty one.
 
     NaN where a pane holds one, or both infinities; inf where it holds one of these, or its sum is beyond all floats.
     ``contents``: over ``values``; ``ranked``: the same panes, nulls included.
     """
-    return sums_and_lacks(values, contents, ranked)[0]
+    return sums_and_lacks(values, membership, ranked)[0]
 
 
-def sums_and_lacks(values: Floats, contents: Membership, ranked: Ranked) -> tuple[Floats, Floats]:
+def sums_and_lacks(values: Floats, membership: Membership, ranked: Ranked) -> tuple[Floats, Floats]:
     """Return `float_sums`, and what each lacks of the true sum, as `exact_sums.nearest_of` has it."""
-    if is_disjoint(contents):
-        nearest, lacks = nearest_sums(values, contents.lo, contents.hi)
+    if is_disjoint(membership):
+        nearest, lacks = nearest_sums(values, membership.lo, membership.hi)
         return one_nan(nearest), lacks
     nearest, lacks = fold(SUM, *halves(values), ranked)
     picks = np.flatnonzero(np.isnan(lacks))
     if len(picks) and not _may_overflow(values):
         picks = picks[np.isfinite(nearest[picks])]
     if len(picks):
-        nearest[picks] = _whole(values, take(contents, picks))
+        nearest[picks] = _whole(values, take(membership, picks))
     return one_nan(nearest), lacks
 
 
@@ -42,11 +42,11 @@ def _may_overflow(values: Floats) -> bool:
     return bool(finite.max(initial=0.0) > np.finfo(np.float64).max / max(1, len(finite)))
 
 
-def _whole(values: Floats, contents: Membership) -> Floats:
+def _whole(values: Floats, membership: Membership) -> Floats:
     """Sums of panes whose floats do not say for sure what they are, some rows at a time."""
     sums = [np.empty(0)]
-    for run in batches(contents):
-        panes = part(contents, *run)
+    for run in batches(membership):
+        panes = part(membership, *run)
         entries = values if panes.row is None else frozen(values[panes.row])
         sums.append(whole_sums(entries, frozen(panes.lo), frozen(panes.hi)))
     return np.concatenate(sums)

@@ -81,11 +81,11 @@ def exactly(wanted: Quotients, picks: Ints) -> Floats:
     """Return what `nearest` does, of some panes, from sums in limbs."""
     a = exact_numbers(wanted.a)
     b = a if wanted.b is wanted.a else exact_numbers(wanted.b)
-    contents, a, b = _take_panes(wanted.membership, a, b, picks)
-    endless = _is_endless(a, contents)
-    whole = np.flatnonzero(~(endless if b is a else endless | _is_endless(b, contents)))
-    contents, a, b = _take_panes(contents, a, b, whole)
-    some = replace(wanted, membership=contents, sizes=wanted.sizes[picks[whole]])
+    membership, a, b = _take_panes(wanted.membership, a, b, picks)
+    endless = _is_endless(a, membership)
+    whole = np.flatnonzero(~(endless if b is a else endless | _is_endless(b, membership)))
+    membership, a, b = _take_panes(membership, a, b, whole)
+    some = replace(wanted, membership=membership, sizes=wanted.sizes[picks[whole]])
     found = np.full(len(picks), np.nan)
     found[whole], unsure = _rounded(*_in_limbs(some, a, b), np.full(len(whole), _OFF_IN_LIMBS), wanted)
     for i in np.flatnonzero(unsure):
@@ -98,27 +98,27 @@ def _rounded(numbers: FourFloats, exponents: Floats, off: Floats, wanted: Quotie
     return quotients(high, low, over, over_low, *_scale(wanted), frozen(exponents), frozen(off), wanted.root)
 
 
-def _take_panes(contents: Membership, a: Numbers, b: Numbers, picks: Ints) -> tuple[Membership, Numbers, Numbers]:
+def _take_panes(membership: Membership, a: Numbers, b: Numbers, picks: Ints) -> tuple[Membership, Numbers, Numbers]:
     """Only the panes at ``picks``, and the numbers that they are over."""
-    if len(picks) == len(contents):
-        return contents, a, b
-    contents = take(contents, picks)
-    if contents.row is None:
-        return contents, a, b
-    left = a[contents.row]
-    return entries_of(contents), left, left if b is a else b[contents.row]
+    if len(picks) == len(membership):
+        return membership, a, b
+    membership = take(membership, picks)
+    if membership.row is None:
+        return membership, a, b
+    left = a[membership.row]
+    return entries_of(membership), left, left if b is a else b[membership.row]
 
 
-def _is_endless(values: Numbers, contents: Membership) -> Mask:
+def _is_endless(values: Numbers, membership: Membership) -> Mask:
     """Which panes hold a value that is infinite or NaN."""
     if values.dtype.kind != "f":
-        return np.zeros(len(contents), np.bool_)
-    if isinstance(contents, Ranges) and sizes(contents).sum() < len(values):
-        few: Mask = _holds_endless(values.astype(np.float64, copy=False), frozen(contents.lo), frozen(contents.hi))
+        return np.zeros(len(membership), np.bool_)
+    if isinstance(membership, Ranges) and sizes(membership).sum() < len(values):
+        few: Mask = _holds_endless(values.astype(np.float64, copy=False), frozen(membership.lo), frozen(membership.hi))
         return few
     if (finite := np.isfinite(values)).all():
-        return np.zeros(len(contents), np.bool_)
-    bad: Mask = sizes(filtered(contents, ~finite)) > 0
+        return np.zeros(len(membership), np.bool_)
+    bad: Mask = sizes(filtered(membership, ~finite)) > 0
     return bad
 
 

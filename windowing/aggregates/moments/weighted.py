@@ -19,13 +19,13 @@ Both: TypeAlias = tuple[Floats, Floats, Floats, Floats]
 _NONE = np.empty(0, np.float64)
 
 
-def weighted_sums(values: Floats, weights: Floats, those: Dense) -> Both:
+def weighted_sums(values: Floats, weights: Floats, present: Dense) -> Both:
     """Return ``sum(values * weights)`` and ``sum(weights)`` of each pane, in two floats each as `sums_and_lacks`."""
-    contents = those.membership
-    if is_disjoint(contents):
-        both: Both = _apart(values, weights, contents.lo, contents.hi)
+    membership = present.membership
+    if is_disjoint(membership):
+        both: Both = _apart(values, weights, membership.lo, membership.hi)
         return both
-    return *fold(SUM, *products_and_errors(values, weights), those.ranked), *fold(SUM, weights, _NONE, those.ranked)
+    return *fold(SUM, *products_and_errors(values, weights), present.ranked), *fold(SUM, weights, _NONE, present.ranked)
 
 
 @kernel
