@@ -1,4 +1,4 @@
-"""Calls as written onto columns as they are: everything that can be wrong is said before a row is read."""
+"""Binding: an aggregate call is checked against a schema, so every mistake is reported before a row is read."""
 
 from __future__ import annotations
 
@@ -18,10 +18,13 @@ from .table import TABLE, Aggregate, Kind
 
 @dataclass(frozen=True, slots=True)
 class Bound:
-    """A call that fits its columns. Pickles: it holds names and types, no code.
+    """A call that fits its columns. It holds names and types and no code, so it pickles.
 
-    ``name``, ``type``: of the result column. ``columns``: those it reads, each once. ``is_second_step``: whether these
-    hold what a first step has left (`partials`).
+    ``name``: name of the result column.
+    ``type``: type of the result column.
+    ``columns``: names of the columns that the call reads, each once.
+    ``call``: the call as parsed.
+    ``is_second_step``: whether the columns hold what the first phase of a partial aggregation left (`two_phase`).
     """
 
     name: str
@@ -42,12 +45,12 @@ def call_text(call: AggregateCall) -> str:
 
 
 def columns_of(call: AggregateCall) -> tuple[str, ...]:
-    """Return the columns a call reads, each once, in the order it names them."""
+    """Return the names of the columns that a call reads, each once, in the order of the arguments."""
     return tuple(dict.fromkeys(a.name for a in call.arguments if isinstance(a, Column)))
 
 
 def bind(call: AggregateCall, schema: pa.Schema) -> Bound:
-    """Check a call against the columns there are, and say what type it gives (semantics section 9).
+    """Check a call against the columns of a schema and find the type of its result (semantics section 9).
 
     Raises `ConfigError` for an unknown function or column, wrong arguments, or a type that does not fit.
     """
@@ -109,7 +112,7 @@ def _check_column(aggregate: Aggregate, kind: Kind, argument: Any, types: dict[s
 
 
 def type_words(dtype: pa.DataType) -> str:
-    """Return a type in a user's words: text and boolean by these names, the rest as Arrow writes them."""
+    """Return the name of a type for messages: ``text``, ``boolean``, otherwise the name that Arrow uses."""
     if pa.types.is_string(dtype) or pa.types.is_large_string(dtype):
         return "text"
     return "boolean" if pa.types.is_boolean(dtype) else str(dtype)

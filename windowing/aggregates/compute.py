@@ -27,13 +27,13 @@ _FORMS: tuple[Membership, ...] = (
     Memberships(np.array([0, 1]), np.array([0, 1]), np.array([2, 2]), _BOUNDS, _BOUNDS),
     Memberships(np.array([0, 1]), np.array([1, 0]), np.array([2, 1]), _BOUNDS, _BOUNDS),
 )
-"""Panes of every form over two rows, first those that are apart; only the last are no ranges of neighbours."""
+"""Panes in every form over two rows, for `warm`. Disjoint panes come first; only the last ones are not ranges."""
 _RANKS = np.array([0, 2])
-"""Of these rows: what shows both has a hole, what shows one has none, so that each kernel has something to do."""
+"""Ranks of the two rows. A pane with both rows has a hole, a pane with one row has none, so every kernel runs."""
 
 
 Results: TypeAlias = dict[tuple[str, ...], dict[str, Any]]
-"""What calls over the same panes of the same rows have found that others can use, by the columns that they read."""
+"""Intermediate results that calls over the same panes of the same rows share, by the columns that the calls read."""
 
 
 def compute(
@@ -41,10 +41,10 @@ def compute(
 ) -> pa.Array:
     """Return the value of one call for each pane, of length P and type ``bound.type`` (semantics section 9).
 
-    What a pane gives depends on its own rows and on their ranks only, to the bit: not on rows that it does not show,
-    whether they are there or not. ``rank``: int64 (n,), how many rows of its sequence came before each row, ever;
-    ascending within each sequence. None: the places of the entries in their sequence are taken for that, from 0.
-    ``found``: of the calls before this one over the same panes; None: there are none. It changes no value.
+    The value of a pane depends, to the bit, only on the pane's own rows and their ranks; rows outside the pane do not
+    matter. ``rank``: int64 (n,), how many rows of its sequence came before each row, ever; ascending within each
+    sequence. With None the places of the entries in their sequence are the ranks, from 0. ``cached``: intermediate
+    results of earlier calls over the same panes; they save time and change no value.
 
     Nulls are skipped; a pane without values is null, counts are 0. Raises `PaneOverflow` where an integer or decimal
     does not fit, and `PaneFailed` (a `DataError`) for a user function.
@@ -53,16 +53,18 @@ def compute(
 
 
 def split(bound: Bound, rows: pa.RecordBatch, panes: Ranges) -> list[pa.Array]:
-    """Return what the first of two steps leaves of each pane, for a call that `is_mergeable`: the columns of
-    `in_two_phases`. ``panes``: apart."""
+    """Return the partial aggregates of each pane, as the columns that `in_two_phases` names.
+
+    The call `is_mergeable`, and ``panes`` are disjoint.
+    """
     return STEPS[bound.call.function].split(_inputs(bound, rows, panes, None, {}))
 
 
 def warm(bounds: Sequence[Bound], schema: pa.Schema, overlapping: bool = True) -> None:
-    """Run the kernels that calls need on a few nulls, so that the compiled ones are on disk for all processes.
+    """Run the kernels that calls need on two null rows, so that the compiled kernels are on disk for all processes.
 
-    ``overlapping``: whether panes may share rows; else only what panes that are apart need. User functions are not
-    called.
+    ``overlapping``: whether panes may share rows; if not, only the kernels for disjoint panes run. User functions are
+    not called.
     """
     names = sorted({name for bound in bounds for name in bound.columns})
     rows = pa.RecordBatch.from_arrays([pa.nulls(2, schema.field(name).type) for name in names], names=names)

@@ -1,4 +1,4 @@
-"""The table of aggregates as data: name, parameters, result type, what computes it, and one line that says it."""
+"""The table of aggregates as data: name, parameters, result type, compute function and one line of help."""
 
 from __future__ import annotations
 
@@ -16,7 +16,12 @@ from .functions import arithmetic, collection, selection
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """What one parameter takes: ``words`` for messages, ``fits`` for a column's plain type or a literal's value."""
+    """Which arguments one parameter accepts.
+
+    ``words``: description for messages.
+    ``fits``: predicate over the plain type of a column or the value of a literal.
+    ``literal``: whether the parameter takes a literal; otherwise it takes a column.
+    """
 
     words: str
     fits: Callable[[Any], bool]
@@ -25,7 +30,11 @@ class Kind:
 
 @dataclass(frozen=True, slots=True)
 class Parameter:
-    """One parameter as the signature calls it."""
+    """One parameter.
+
+    ``name``: name in the signature.
+    ``kind``: which arguments it accepts.
+    """
 
     name: str
     kind: Kind
@@ -33,9 +42,14 @@ class Parameter:
 
 @dataclass(frozen=True, slots=True)
 class Aggregate:
-    """One aggregate. ``result`` maps the plain types of its column arguments to the result's.
+    """One aggregate.
 
-    ``required``: how many of the parameters must be given.
+    ``name``: name in the window language.
+    ``parameters``: its parameters in order.
+    ``result``: maps the plain types of the column arguments to the type of the result.
+    ``compute``: returns the values of all panes.
+    ``doc``: one line of help.
+    ``required``: how many of the parameters are mandatory.
     """
 
     name: str

@@ -1,7 +1,8 @@
-"""Aggregates taken in two steps: of some rows of a pane each, and of what that leaves (semantics section 9).
+"""Partial aggregation: aggregates in two phases, before and after the exchange (semantics section 9).
 
-The first step leaves a few columns for each aggregate, of which the second makes, to the bit, what one step makes of
-all rows: exact sums that cannot overflow on the way, few floats that have the true sum of many, extremes.
+The first phase turns some rows of a pane into a few columns for each aggregate: exact sums that cannot overflow, a few
+floats with the same true sum as many, extremes. The second phase merges these columns. Its result is, to the bit, the
+result of one phase over all rows.
 """
 
 from __future__ import annotations
@@ -30,8 +31,12 @@ _WIDE = pa.decimal128(38, 0)  # has room for 2**63 integers of 64 bit
 
 @dataclass(frozen=True, slots=True)
 class TwoPhase:
-    """``split``: the first step, over panes that are apart: as many arrays as ``columns``. ``merge``: the second, whose
-    inputs have these as their columns."""
+    """The two phases of one aggregate.
+
+    ``columns``: how many columns the first phase leaves.
+    ``split``: the first phase, over disjoint panes; returns that many arrays.
+    ``merge``: the second phase, over inputs with these arrays as their columns.
+    """
 
     columns: int
     split: Callable[[Inputs], list[pa.Array]]
@@ -39,20 +44,20 @@ class TwoPhase:
 
 
 def is_mergeable(bound: Bound, schema: pa.Schema) -> bool:
-    """Whether a call over columns of these types can be taken in two steps."""
+    """Whether a call over columns of these types can be computed in two phases."""
     summed = bound.call.function in {"sum", "mean"}
     types = [plain_type(schema.field(name).type) for name in bound.columns]
     return bound.call.function in STEPS and not (summed and pa.types.is_decimal256(types[0]))
 
 
 def in_two_phases(bound: Bound, prefix: str) -> Bound:
-    """Return a call that `compute` makes the second step of, over columns whose names begin with ``prefix``."""
+    """Return the second phase of a call as a `Bound`, over columns whose names begin with ``prefix``."""
     names = tuple(f"{prefix}_{i}" for i in range(STEPS[bound.call.function].columns))
     return replace(bound, columns=names, is_second_step=True)
 
 
 def _each(compute: Callable[[Inputs], pa.Array]) -> TwoPhase:
-    """What is the same of some rows as of what some rows have left."""
+    """Return the phases of an aggregate that merges its own results, such as ``max``."""
     return TwoPhase(1, lambda inputs: [compute(inputs)], compute)
 
 
@@ -66,7 +71,7 @@ def _merge_counts(inputs: Inputs) -> pa.Array:
 
 
 def _split_sum(inputs: Inputs) -> list[pa.Array]:
-    """The sum as an integer or decimal that is wide enough, or a list of few floats; null where there is no value."""
+    """The sum as a wide integer or decimal, or as a list of a few floats; null where a pane has no value."""
     present = dense(inputs)
     dtype = present.columns[0].type
     if not pa.types.is_floating(dtype):
@@ -101,14 +106,14 @@ def _merge_means(inputs: Inputs) -> pa.Array:
 
 
 def _items(lists: pa.Array, present: Dense) -> tuple[pa.Array, Membership]:
-    """The items of lists, and panes over them."""
+    """The items of all lists in one array, and the panes over these items."""
     lengths = lists.value_lengths().to_numpy(zero_copy_only=False)
     first = np.append(0, np.cumsum(lengths, dtype=np.int64))
     return lists.flatten(), entries_of(_of_items(present.membership, first))
 
 
 def _of_items(membership: Membership, first: Ints) -> Membership:
-    """Panes over the items of lists, given those over the lists, and where each list begins among all items."""
+    """Panes over the items of lists, from the panes over the lists and the first item of each list."""
     if isinstance(membership, Ranges):
         return Ranges(first[membership.lo], first[membership.hi], first[membership.base], membership.disjoint)
     repeats = np.diff(first)
@@ -125,4 +130,4 @@ STEPS: dict[str, TwoPhase] = {
     "bool_and": _each(selection.extremes(False)),
     "bool_or": _each(selection.extremes(True)),
 }
-"""The aggregates that can be taken in two steps, in any order of the rows."""
+"""The aggregates that can be computed in two phases, in any order of the rows."""

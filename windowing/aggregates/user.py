@@ -5,9 +5,9 @@
 
     --agg "stats:spread(latency)"
 
-A column argument comes as a read-only numpy array where it holds integers, floats or booleans, else as an Arrow
-array; rows where any of them is null are left out, and a pane without rows is null without a call. Numbers come
-as int or float, texts as str.
+The function gets a column of integers, floats or booleans as a read-only numpy array, and any other column as an Arrow
+array. Rows with a null in one of these columns are left out. A pane without rows is null, and the function is not
+called. Literals arrive as int, float or str.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ def load(name: str) -> Function:
 
 
 def result_type(name: str, function: Function) -> pa.DataType:
-    """Return the type of a function's results: its ``pyarrow_type``, else by its return annotation, else float64."""
+    """Return the type of a function's results: its ``pyarrow_type``, else its return annotation, else float64."""
     own = getattr(function, "pyarrow_type", None)
     if isinstance(own, pa.DataType):
         return own
@@ -73,24 +73,24 @@ def result_type(name: str, function: Function) -> pa.DataType:
 
 
 def check_arguments(text: str, function: Function, arguments: Sequence[Any]) -> None:
-    """Raise `ConfigError` where a function does not take so many arguments."""
+    """Raise `ConfigError` where a function does not accept this number of arguments."""
     try:
         inspect.signature(function).bind(*arguments)
     except ValueError:
-        return  # some compiled functions do not tell
+        return  # some compiled functions have no signature
     except TypeError as error:
         raise ConfigError(f"{text}: {error}") from error
 
 
 def parameter(literal: Fraction | str) -> int | float | str:
-    """Return a literal as a function gets it."""
+    """Return a literal as the Python value that a user function gets."""
     if isinstance(literal, str):
         return literal
     return int(literal) if literal.denominator == 1 else float(literal)
 
 
 def calls(function: Function, is_column: Sequence[bool]) -> Callable[[Inputs], pa.Array]:
-    """Return what computes a user function; ``is_column``: which of its arguments are columns, the rest literals."""
+    """Return the aggregate that calls a user function; ``is_column``: which arguments are columns, not literals."""
 
     def compute(inputs: Inputs) -> pa.Array:
         present = as_ranges(dense(inputs))
@@ -116,7 +116,7 @@ def _annotated(hint: Any) -> pa.DataType | None:
 
 
 def _exposed(column: pa.Array) -> Any:
-    """A column as the function sees it; both kinds slice by ``[lo:hi]`` without a copy."""
+    """A column as a user function gets it. Numpy and Arrow arrays both slice by ``[lo:hi]`` without a copy."""
     dtype = column.type
     if not (pa.types.is_integer(dtype) or pa.types.is_floating(dtype) or pa.types.is_boolean(dtype)):
         return column

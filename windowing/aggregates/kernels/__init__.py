@@ -1,1 +1,1 @@
-"""Compiled loops of aggregates. They know arrays and nothing else."""
+"""Compiled loops of the aggregates, over arrays alone; `folds`, `functions` and `moments` call them."""

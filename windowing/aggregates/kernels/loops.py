@@ -1,8 +1,9 @@
-"""The loops of the aggregates: flat functions over one dense column and the panes ``[lo, hi)`` of its rows.
+"""Loops for disjoint panes: flat functions over one dense column and the panes ``[lo, hi)`` of its rows.
 
-All arrays are one-dimensional, contiguous and read-only (`values.frozen`), so that each kernel is compiled for
-one or two types and no more: ``lo`` and ``hi`` int64 (P,), ``values`` int64 or float64 (n,), ``codes`` int32 (n,).
-Nulls are gone before (`inputs.dense`). Every kernel returns new arrays of length P and walks each pane in row order.
+All arrays are one-dimensional, contiguous and read-only (`values.frozen`), so each kernel is compiled for one or two
+types and no more: ``lo`` and ``hi`` int64 (P,), ``values`` int64 or float64 (n,), ``codes`` int32 (n,).
+`inputs.dense` has removed the nulls. Every kernel returns new arrays of length P and reads each pane in row order.
+The order matters: "first of equals" is the first one read, and float products round after every factor.
 """
 
 from __future__ import annotations
@@ -19,15 +20,16 @@ Floats = npt.NDArray[np.float64]
 Codes = npt.NDArray[np.int32]
 Numbers = Ints | Floats
 
-TAME_FROM, TAME_TO = 2.0**-400, 2.0**400  # sizes whose products are floats, and the errors of these
-_FAR = 4096  # beyond it a power of two makes any number of such a size 0 or infinite
-EXACT_PRODUCT = 2.0**-960  # products of this size and more have rounding errors that are floats
-LIMB = 0xFFFFFFFF  # sums of wide integers go by limbs of 32 bit, so a pane of 2**31 rows cannot overflow them
+TAME_FROM, TAME_TO = 2.0**-400, 2.0**400  # the product of two such sizes, and its rounding error, are normal floats
+_FAR = 4096  # an exponent beyond it makes any float 0 or infinite
+EXACT_PRODUCT = 2.0**-960  # the rounding error of a smaller product may underflow
+LIMB = 0xFFFFFFFF  # 32 bit limbs in int64 leave 31 bits for carries: 2**31 rows cannot overflow them
 
 
 @kernel
 def sum_and_error(a: float, b: float) -> tuple[float, float]:
     """Return ``a + b`` as a float, and exactly what rounding took from it (TwoSum)."""
+    # Knuth's form, without a branch on the larger one: the branch is unpredictable and keeps loops from vectorising.
     total = a + b
     moved = total - a
     return total, (a - (total - moved)) + (b - moved)
@@ -35,13 +37,13 @@ def sum_and_error(a: float, b: float) -> tuple[float, float]:
 
 @kernel
 def product_error(a: float, b: float, product: float) -> float:
-    """Return exactly ``a * b - product``, where that is a float."""
+    """Return ``a * b - product`` exactly, if that is a float."""
     return fused(a, b, -product)
 
 
 @kernel
 def error_of_product(a: float, b: float, product: float) -> float:
-    """Return what `product_error` does, and NaN where that is no float."""
+    """Return `product_error`, or NaN where the error might underflow and so not be a float."""
     if abs(product) < EXACT_PRODUCT and a != 0.0 and b != 0.0:
         return np.nan
     return product_error(a, b, product)
@@ -49,7 +51,7 @@ def error_of_product(a: float, b: float, product: float) -> float:
 
 @kernel
 def products_and_errors(a: Floats, b: Floats) -> tuple[Floats, Floats]:
-    """Return ``a[i] * b[i]``: the nearest floats, and exactly what `error_of_product` says."""
+    """Return the floats nearest to ``a[i] * b[i]``, and the `error_of_product` of each."""
     high = a * b
     low = np.empty(a.size, np.float64)
     for i in range(a.size):
@@ -63,6 +65,7 @@ def limb_sums(values: Ints, high_mask: int, lo: Ints, hi: Ints) -> tuple[Ints, I
     high = np.empty(lo.size, np.int64)
     low = np.empty(lo.size, np.int64)
     for p in range(lo.size):
+        # Invariant: upper * 2**32 + lower is the true sum so far; no step can overflow, so the loop has no checks.
         upper = 0
         lower = 0
         for i in range(lo[p], hi[p]):
@@ -75,11 +78,13 @@ def limb_sums(values: Ints, high_mask: int, lo: Ints, hi: Ints) -> tuple[Ints, I
 
 @kernel
 def exact_products(values: Ints, unsigned: bool, lo: Ints, hi: Ints) -> tuple[Ints, npt.NDArray[np.bool_]]:
-    """Product of each pane's integers, and where it does not fit int64. A zero makes any product fit."""
+    """Product of each pane's integers, and which products do not fit int64. A product with a zero always fits."""
     out = np.empty(lo.size, np.int64)
     over = np.zeros(lo.size, np.bool_)
     largest = np.uint64(1) << np.uint64(63)
     for p in range(lo.size):
+        # Magnitude and sign apart: a product may be -2**63, whose magnitude is no int64. Overflow is sticky, and only
+        # a zero further on can undo it, so the loop reads the pane to its end.
         size = np.uint64(1)
         negative = False
         zero = False
@@ -97,9 +102,10 @@ def exact_products(values: Ints, unsigned: bool, lo: Ints, hi: Ints) -> tuple[In
 
 @kernel
 def float_products(values: Floats, lo: Ints, hi: Ints) -> Floats:
-    """Product of each pane's floats, rounded at every step; on the way it has an exponent of its own."""
+    """Product of each pane's floats, rounded at every step; intermediate products cannot overflow or underflow."""
     out = np.empty(lo.size, np.float64)
     for p in range(lo.size):
+        # Invariant: the product so far is product * 2**exponent; abs(product) is tame (see above), 0, inf or NaN.
         product = 1.0
         exponent = 0
         for i in range(lo[p], hi[p]):
@@ -117,7 +123,7 @@ def float_products(values: Floats, lo: Ints, hi: Ints) -> Floats:
 
 @kernel
 def tamed(value: float) -> tuple[float, int]:
-    """Return a number of a middling size and a binary exponent; what is 0, infinite or NaN as it is."""
+    """Return a number of magnitude ``[0.5, 1)`` and a binary exponent; 0, infinity and NaN come back unchanged."""
     if value == 0.0 or not np.isfinite(value):
         return value, 0
     digits, exponent = math.frexp(value)
@@ -137,6 +143,7 @@ def first_smallest(values: Numbers, lo: Ints, hi: Ints) -> Ints:
     for p in range(lo.size):
         best = -1
         for i in range(lo[p], hi[p]):
+            # values[i] == values[i] is false for NaN alone; a NaN is never less than the best one either.
             if (best < 0 and values[i] == values[i]) or values[i] < values[best]:
                 best = i
         out[p] = best
@@ -158,7 +165,7 @@ def first_largest(values: Numbers, lo: Ints, hi: Ints) -> Ints:
 
 @kernel
 def equal_counts(values: Numbers, picks: Ints, lo: Ints, hi: Ints) -> Ints:
-    """How many of each pane's values equal the one in row ``picks``; 0 where that is -1."""
+    """How many of each pane's values equal the value in row ``picks``; 0 where ``picks`` is -1."""
     out = np.zeros(lo.size, np.int64)
     for p in range(lo.size):
         if picks[p] >= 0:
@@ -173,6 +180,8 @@ def most_frequent(codes: Codes, distinct: int, lo: Ints, hi: Ints) -> Ints:
     out = np.full(lo.size, -1, np.int64)
     counts = np.zeros(distinct, np.int64)
     for p in range(lo.size):
+        # Invariant: all counts are 0 before and after a pane. The last loop clears only the codes of the pane, so the
+        # cost of a pane is its rows and not the number of distinct values.
         for i in range(lo[p], hi[p]):
             counts[codes[i]] += 1
         best = 0
@@ -189,6 +198,7 @@ def most_frequent(codes: Codes, distinct: int, lo: Ints, hi: Ints) -> Ints:
 def distinct_counts(codes: Codes, distinct: int, lo: Ints, hi: Ints) -> Ints:
     """How many different codes each pane holds."""
     out = np.zeros(lo.size, np.int64)
+    # The last pane in which each code was seen, instead of a flag: so nothing has to be cleared between panes.
     seen_in = np.full(distinct, -1, np.int64)
     for p in range(lo.size):
         for i in range(lo[p], hi[p]):
@@ -200,7 +210,7 @@ def distinct_counts(codes: Codes, distinct: int, lo: Ints, hi: Ints) -> Ints:
 
 @kernel
 def distinct_rows(codes: Codes, distinct: int, total: int, lo: Ints, hi: Ints) -> Ints:
-    """Rows of the first appearance of each pane's codes, pane after pane, of shape (total,)."""
+    """Rows in which each pane's codes appear first, pane after pane, of shape (total,)."""
     out = np.empty(total, np.int64)
     seen_in = np.full(distinct, -1, np.int64)
     count = 0
@@ -215,7 +225,7 @@ def distinct_rows(codes: Codes, distinct: int, total: int, lo: Ints, hi: Ints) -
 
 @kernel
 def longest(lo: Ints, hi: Ints) -> int:
-    """Rows of the longest pane."""
+    """Number of rows of the longest pane."""
     rows = 0
     for p in range(lo.size):
         rows = max(rows, hi[p] - lo[p])
@@ -224,8 +234,9 @@ def longest(lo: Ints, hi: Ints) -> int:
 
 @kernel
 def goes_on(lo: Ints, hi: Ints, base: Ints, p: int) -> bool:
-    """Whether pane p slides on from the pane before it: they are of one sequence, or as good as that.
+    """Whether pane p can be computed from the pane before it: both are of one sequence and no bound falls.
 
-    Sequences of which nulls left nothing can have the base of another; bounds that fall give them away.
+    A sequence that has only nulls has no entries and can share its base with another sequence. If so, bounds that fall
+    separate the two; bounds that rise do no harm.
     """
     return p > 0 and base[p] == base[p - 1] and lo[p] >= lo[p - 1] and hi[p] >= hi[p - 1]

@@ -1,6 +1,7 @@
-"""What comes and what goes from pane to pane: aggregates of whole numbers add the one and take away the other.
+"""Pane deltas: the entries that are added and removed from each pane to the next.
 
-Taking away is exact for integers, and for nothing else (semantics section 9): floats are folded (`folds`).
+Aggregates of integers add and subtract them, so a pane costs its changes and not its rows. Subtraction is exact for
+integers and for nothing else (semantics section 9): floats are folded (`folds`).
 """
 
 from __future__ import annotations
@@ -16,11 +17,16 @@ from .loops import LIMB, Codes, goes_on
 
 
 class PaneDeltas(NamedTuple):
-    """Entries as they go and come, int64.
+    """Entries that are added and removed between neighbouring panes.
 
-    Pane p begins as the pane before it; then ``gone[gone_at[p]:gone_at[p + 1]]`` go, and
-    ``come[come_at[p]:come_at[p + 1]]`` come. At the first pane of a sequence all that the sequence before it still
-    shows goes. An entry that no pane shows does neither.
+    Pane p is the pane before it without ``removed[removed_at[p]:removed_at[p + 1]]`` and with
+    ``added[added_at[p]:added_at[p + 1]]``. The first pane of a sequence removes all entries that the sequence before it
+    still shows. An entry that no pane shows is neither added nor removed.
+
+    ``added``: int64, entries in the order in which panes add them.
+    ``removed``: int64, entries in the order in which panes remove them.
+    ``added_at``: int64 (P+1,), bounds of each pane's entries in ``added``.
+    ``removed_at``: int64 (P+1,), bounds of each pane's entries in ``removed``.
     """
 
     added: Ints
@@ -32,22 +38,24 @@ class PaneDeltas(NamedTuple):
 def pane_deltas(membership: Membership) -> PaneDeltas:
     """Return what changes from each pane to the next."""
     if isinstance(membership, Ranges):
-        entries, come_at, gone_at = _range_deltas(membership.lo, membership.hi, membership.base)
-        return PaneDeltas(entries, entries, come_at, gone_at)
+        entries, added_at, removed_at = _range_deltas(membership.lo, membership.hi, membership.base)
+        return PaneDeltas(entries, entries, added_at, removed_at)
     panes = len(membership)
-    come, come_at = _by_pane(membership.enter, panes)
-    gone, gone_at = _by_pane(membership.leave, panes)
-    return PaneDeltas(come, gone, come_at, gone_at)
+    added, added_at = _by_pane(membership.enter, panes)
+    removed, removed_at = _by_pane(membership.leave, panes)
+    return PaneDeltas(added, removed, added_at, removed_at)
 
 
 @kernel
 def limb_sums(values: Ints, high_mask: int, deltas: PaneDeltas) -> tuple[Ints, Ints]:
-    """Exact sums as ``high * 2**32 + low``; see `kernels.limb_sums`."""
+    """Exact sums as ``high * 2**32 + low``; see `loops.limb_sums`."""
     panes = len(deltas.added_at) - 1
     high = np.empty(panes, np.int64)
     low = np.empty(panes, np.int64)
     upper = lower = 0
     for p in range(panes):
+        # Invariant: the two limbs hold the sum of exactly the entries of the pane. They run on through all sequences,
+        # because a new sequence first removes what the one before still showed.
         for j in range(deltas.removed_at[p], deltas.removed_at[p + 1]):
             upper -= (values[deltas.removed[j]] >> 32) & high_mask
             lower -= values[deltas.removed[j]] & LIMB
@@ -67,6 +75,8 @@ def distinct_counts(codes: Codes, distinct: int, deltas: PaneDeltas) -> Ints:
     counts = np.zeros(distinct, np.int64)
     different = 0
     for p in range(panes):
+        # Invariant: counts[c] entries of the pane have code c, and ``different`` of the counts are above 0. Removal
+        # comes first, so no count exceeds the rows of a pane.
         for j in range(deltas.removed_at[p], deltas.removed_at[p + 1]):
             code = codes[deltas.removed[j]]
             counts[code] -= 1
@@ -81,7 +91,7 @@ def distinct_counts(codes: Codes, distinct: int, deltas: PaneDeltas) -> Ints:
 
 @kernel
 def equal_counts(codes: Codes, distinct: int, picks: Ints, deltas: PaneDeltas) -> Ints:
-    """How many of each pane's codes are that of entry ``picks``; 0 where that is -1."""
+    """How many of each pane's codes equal the code of entry ``picks``; 0 where ``picks`` is -1."""
     panes = len(deltas.added_at) - 1
     out = np.zeros(panes, np.int64)
     counts = np.zeros(distinct, np.int64)
@@ -97,28 +107,29 @@ def equal_counts(codes: Codes, distinct: int, picks: Ints, deltas: PaneDeltas) -
 
 @kernel
 def _range_deltas(lo: Ints, hi: Ints, base: Ints) -> tuple[Ints, Ints, Ints]:
-    """The entries of all ranges in order, and the bounds of those that come and of those that go with each pane."""
-    come_at = np.zeros(lo.size + 1, np.int64)
-    gone_at = np.zeros(lo.size + 1, np.int64)
+    """The entries of all ranges in order, and for each pane the bounds of those it adds and of those it removes."""
+    added_at = np.zeros(lo.size + 1, np.int64)
+    removed_at = np.zeros(lo.size + 1, np.int64)
     for p in range(lo.size):
         reached = hi[p - 1] if goes_on(lo, hi, base, p) else lo[p]
-        come_at[p + 1] = come_at[p] + hi[p] - max(lo[p], reached)
-    entries = np.empty(come_at[-1], np.int64)
+        added_at[p + 1] = added_at[p] + hi[p] - max(lo[p], reached)
+    # One array serves as both: ranges of a sequence never fall, so entries are removed in the order they were added.
+    entries = np.empty(added_at[-1], np.int64)
     for p in range(lo.size):
-        for j in range(come_at[p], come_at[p + 1]):
-            entries[j] = hi[p] - come_at[p + 1] + j
-        gone = come_at[p]
+        for j in range(added_at[p], added_at[p + 1]):
+            entries[j] = hi[p] - added_at[p + 1] + j
+        removed = added_at[p]
         if goes_on(lo, hi, base, p):
-            gone = gone_at[p]
-            while gone < come_at[p] and entries[gone] < lo[p]:
-                gone += 1
-        gone_at[p + 1] = gone
-    return entries, come_at, gone_at
+            removed = removed_at[p]
+            while removed < added_at[p] and entries[removed] < lo[p]:
+                removed += 1
+        removed_at[p + 1] = removed
+    return entries, added_at, removed_at
 
 
 @kernel
 def _by_pane(pane: Ints, panes: int) -> tuple[Ints, Ints]:
-    """Entries sorted by the pane given of each, and the bounds of those of the first ``panes`` panes."""
+    """Entries sorted by ``pane``, (E,), by counting; and the bounds of those of each of the first ``panes`` panes."""
     cursors = np.zeros(panes + 2, np.int64)
     for i in range(len(pane)):
         cursors[pane[i] + 1] += 1

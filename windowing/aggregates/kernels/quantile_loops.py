@@ -1,4 +1,4 @@
-"""The loops of quantiles: each pane's values go to one scratch array, and only the place asked for is sorted out."""
+"""Loops of quantiles over disjoint panes: selection of one place (quickselect) in a scratch array, without a sort."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ def quantiles(values: Floats, numerator: int, denominator: int, lo: Ints, hi: In
     out = np.full(lo.size, np.nan)
     scratch = np.empty(longest(lo, hi), np.float64)
     for p in range(lo.size):
+        # NaNs sort last, so they count for the place but need not be in the scratch array.
         count = 0
         for i in range(lo[p], hi[p]):
             if values[i] == values[i]:
@@ -26,6 +27,7 @@ def quantiles(values: Floats, numerator: int, denominator: int, lo: Ints, hi: In
         if lo[p] < hi[p] and below + (part > 0) < count:
             out[p] = select(scratch, count, below)
             if part > 0:
+                # `select` leaves no smaller value after place ``below``: the next one in order is a minimum.
                 above = scratch[below + 1]
                 for i in range(below + 2, count):
                     above = min(above, scratch[i])
@@ -37,13 +39,15 @@ def quantiles(values: Floats, numerator: int, denominator: int, lo: Ints, hi: In
 def select(scratch: Floats, count: int, k: int) -> float:
     """Return the k-th smallest of the first ``count`` values and leave no smaller one after place k (Hoare).
 
-    Pivots come from a fixed pseudo-random row: no order of the data makes it slow, and the answer is the same.
+    Pivots come from a fixed pseudo-random sequence, so no usual order of the data (sorted, reversed, all equal) makes
+    it quadratic. The pivots do not change the result.
     """
     left, right, state = 0, count - 1, count
     while left < right:
         state = (state * 1103515245 + 12345) & 0x7FFFFFFF
         pivot = scratch[left + (state >> 8) % (right - left + 1)]
         i, j = left, right
+        # Invariant: all before i are at most the pivot, all after j at least; the pivot itself stops both inner loops.
         while i <= j:
             while scratch[i] < pivot:
                 i += 1
@@ -62,7 +66,7 @@ def select(scratch: Floats, count: int, k: int) -> float:
 
 @kernel
 def between(low: float, high: float, part: float) -> float:
-    """Return the value a ``part`` of the way from low to high, also where their distance is not finite."""
+    """Return ``low + part * (high - low)``, also where the difference of the two overflows."""
     if np.isfinite(high - low):
         return low + (high - low) * part
     return low * (1.0 - part) + high * part

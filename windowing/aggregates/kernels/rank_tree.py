@@ -1,4 +1,4 @@
-"""A binary tree over ranks, of which only what forks is there: its shape between some ranks depends on these alone."""
+"""A compressed binary trie over ranks. Its shape depends on the ranks alone, so folds through it associate by rank."""
 
 from __future__ import annotations
 
@@ -10,27 +10,30 @@ from ...support.jit import kernel
 
 @kernel
 def trie(rank: Ints) -> tuple[Ints, Ints, Ints, int]:
-    """Return the tree over m distinct ranks: two ranks part at the highest bit in which they differ.
+    """Return the trie over m distinct ranks: two ranks separate at the highest bit in which they differ.
 
-    ``rank``: int64 (E,), ascending from 0 or more; equal ones are one leaf. Leaf k is node 2k, and node 2k + 1 parts
-    leaf k from leaf k + 1: nodes stand from left to right. Returned are the node of each rank, int64 (E,); of each of
-    the 2m - 1 nodes the one above it, -1 for the root, and the other one below that; and the root, 0 where there is
-    none.
+    ``rank``: int64 (E,), ascending, 0 or more; equal ranks share one leaf. Leaf k is node 2k, and node 2k + 1 separates
+    leaf k from leaf k + 1, so node numbers rise from left to right. Returns ``node``, int64 (E,), the node of each
+    rank; ``up``, the parent of each of the 2m - 1 nodes, -1 for the root; ``beside``, the sibling of each node; and the
+    root, 0 for an empty trie.
     """
     node = np.empty(rank.size, np.int64)
     up = np.full(max(1, 2 * rank.size), -1, np.int64)
     beside = up.copy()
-    right_edge = np.empty(65, np.int64)  # nodes that still lack what is below them on the right, from the root on
-    left = np.empty(65, np.int64)  # what is below each of them on the left
-    bits = np.empty(65, np.int64)  # in which the ranks differ that each of them parts
+    # One pass over ascending ranks, O(E). The stack holds the right edge of the trie: inner nodes from the root down
+    # whose right subtree is not complete. 64 bits of a rank bound its depth.
+    right_edge = np.empty(65, np.int64)  # the node at each depth
+    left = np.empty(65, np.int64)  # root of its left subtree
+    bits = np.empty(65, np.int64)  # exclusive or of the two ranks that it separates; falls with depth
     depth = 0
-    top = 0  # of the finished tree to the right of all these nodes
+    top = 0  # root of the complete subtree to the right of the whole stack
     for i in range(rank.size):
         if i == 0 or rank[i] == rank[i - 1]:
             node[i] = top if i == 0 else node[i - 1]
             continue
         node[i] = node[i - 1] + 2
         differ = rank[i] ^ rank[i - 1]
+        # Nodes that separate at a lower bit are complete: the new rank lies to the right of all their leaves.
         while depth > 0 and bits[depth - 1] < differ:
             depth -= 1
             top = _join_nodes(up, beside, right_edge[depth], left[depth], top)
@@ -45,6 +48,7 @@ def trie(rank: Ints) -> tuple[Ints, Ints, Ints, int]:
 
 @kernel
 def _join_nodes(up: Ints, beside: Ints, node: int, left: int, right: int) -> int:
+    """Make two subtrees the children of a node, and return the node."""
     up[left] = up[right] = node
     beside[left], beside[right] = right, left
     return node
