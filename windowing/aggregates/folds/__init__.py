@@ -1,1 +1,1 @@
-"""Inputs of aggregates as arrays, and states that are combined over panes whatever the order of combination."""
+"""Inputs of aggregates as arrays, exact sums, and folds over panes; `functions` and `moments` build on them."""

@@ -1,8 +1,11 @@
-"""Sums of floats: of each pane the float nearest to the true sum, however the sum associates (semantics section 9).
+"""Sums of floats: for each pane the float nearest to the true sum, however the sum associates (semantics section 9).
 
-A sum of two floats with the error of each step beside it, and the errors of that, is nearly always enough to tell the
-nearest float; where it is not (a tie that errors too small to see would decide, or numbers beyond all floats on the
-way) the sum is taken once more as a whole number of the smallest float's size, in limbs of 32 bit.
+A running sum with the errors of its steps, and a bound on the errors of these, nearly always decides the nearest float.
+Where it does not (a tie that smaller errors would decide, or an intermediate sum that overflows) the sum is computed
+again as an integer multiple of the smallest float, in limbs of 32 bit.
+
+Measured (docs/decisions/006): 20 M exponentially distributed floats take 0.1 s in panes of 50 or of 100,000 rows. Limbs
+from the start take 0.15 and 0.1 s, but 1.2 s in panes of two rows: each pane then clears and reads all limbs.
 """
 
 from __future__ import annotations
@@ -16,25 +19,26 @@ from ...support.jit import kernel
 from ..kernels.loops import LIMB, Floats, sum_and_error
 from .values import frozen
 
-_PADDING = 2  # limbs of zeros below all others, so that the 53 bits of a float are always there to be looked at
+_PADDING = 2  # limbs of zeros below all others, so that rounding can always read 64 bits below the highest limb
 _LIMBS = _PADDING + 69  # 2**-1074 .. 2**1024, and 2**31 of these
-_OFTEN = 2**28 - 1  # rows after which limbs hand on what they have above 32 bit: each row adds less than 2**34
-_SPECIAL = 0x7FF  # the exponent of what is infinite or no number
-_TINY = 2.0**-51
-_SMALL = 2.0**-73
+_OFTEN = 2**28 - 1  # rows between two carries: each row adds less than 2**34 to a limb
+_SPECIAL = 0x7FF  # the exponent field of infinities and NaN
+_TINY = 2.0**-51  # of the rest: more than its own rounding
+_SMALL = 2.0**-73  # of the sum: up to this bound the lack counts as known
 _SMALLEST = -1074  # binary exponent of the smallest float
 
 
 @kernel
 def nearest_sums(values: Floats, lo: Ints, hi: Ints) -> tuple[Floats, Floats]:
-    """Return the float nearest to the true sum of each pane, half way to the even one, and what it lacks of that sum.
+    """Return the float nearest to the true sum of each pane, ties to even, and its lack: true sum less that float.
 
-    0.0 for an empty pane. The lack is as `nearest_of` has it, NaN where the sum was taken in limbs.
+    The sum of an empty pane is 0.0. The lack is the one of `nearest_of`, NaN where the sum was computed in limbs.
     """
     out = np.empty(lo.size, np.float64)
     lacks = np.empty(lo.size, np.float64)
     limbs = np.zeros(_LIMBS, np.int64)
     for p in range(lo.size):
+        # The fast way first: limbs are needed for few panes, and cost far more than the rows of a short one.
         total, rest, lost = _with_errors(values, lo[p], hi[p])
         nearest, lack, sure = nearest_of(total, rest, lost)
         out[p] = nearest if sure else _nearest_whole(values, lo[p], hi[p], limbs)
@@ -44,7 +48,7 @@ def nearest_sums(values: Floats, lo: Ints, hi: Ints) -> tuple[Floats, Floats]:
 
 @kernel
 def whole_sums(values: Floats, lo: Ints, hi: Ints) -> Floats:
-    """Return what `nearest_sums` does, in limbs from the start."""
+    """Return the float nearest to the true sum of each pane, computed in limbs from the start."""
     out = np.empty(lo.size, np.float64)
     limbs = np.zeros(_LIMBS, np.int64)
     for p in range(lo.size):
@@ -54,16 +58,19 @@ def whole_sums(values: Floats, lo: Ints, hi: Ints) -> Floats:
 
 @kernel
 def nearest_of(total: float, rest: float, lost: float) -> tuple[float, float, bool]:
-    """Return the float nearest to a sum that is ``total + rest`` but for errors of at most ``lost`` (itself not exact),
-    what that lacks of the sum, and whether it is sure to be the nearest. Anything but a finite number is not.
+    """Return the float nearest to a sum, its lack (sum less float), and whether it is proven to be the nearest.
 
-    The lack is off by less than ``2**-72`` of the sum, or else no finite number; where it `is_whole`, it is not off.
+    The sum is ``total + rest`` with an error of at most ``lost``, which is itself rounded. A result that is not finite
+    is never proven. The lack is wrong by less than ``2**-72`` of the sum, or is not finite; if it `is_whole`, it is
+    exact.
     """
     nearest, lack = sum_and_error(total, rest)
-    if not np.isfinite(rest):  # what came after an infinity is no rest
+    if not np.isfinite(rest):  # errors of steps after an infinity mean nothing
         return total, np.nan, lost == 0.0 and np.isfinite(total)
     if lost == 0.0:
         return nearest, lack, np.isfinite(nearest)
+    # The nearest float is proven if both ends of the error interval round to it. ``room`` is twice the bound, because
+    # the bound and the two additions below are rounded too.
     room = 2.0 * lost + _TINY * abs(rest)
     low = total + (rest - room)
     lack = _with_odd_last_bit(lack) if room <= _SMALL * abs(nearest) else np.inf
@@ -72,22 +79,22 @@ def nearest_of(total: float, rest: float, lost: float) -> tuple[float, float, bo
 
 @kernel
 def is_whole(lack: float) -> bool:
-    """Whether a float is sure to be all that a sum lacks: its last bit is 0."""
+    """Whether a lack is exact. The last bit says so: 0 if it is; `nearest_of` sets it to 1 otherwise."""
     last: bool = np.float64(lack).view(np.int64) & 1 == 0
     return last
 
 
 @kernel
 def _with_odd_last_bit(lack: float) -> float:
-    """The same with 1 for its last bit."""
+    """A lack with its last bit set to 1, which marks it as inexact."""
     odd: float = np.int64(np.float64(lack).view(np.int64) | 1).view(np.float64)
     return odd
 
 
 def parts_of(values: Floats, lo: Ints, hi: Ints) -> tuple[Ints, Floats]:
-    """Return for each pane a few floats whose true sum is that of the pane: int64 (P+1,), their bounds, and the floats.
+    """Return for each pane a few floats with the same true sum: their bounds, int64 (P+1,), and the floats.
 
-    At least one of each pane that has a row, and no more than that has rows.
+    A pane with rows has at least one such float, and never more floats than rows.
     """
     bounds, parts = _parts(frozen(values), frozen(lo), frozen(hi))
     return bounds, parts[: bounds[-1]]
@@ -95,10 +102,12 @@ def parts_of(values: Floats, lo: Ints, hi: Ints) -> tuple[Ints, Floats]:
 
 @kernel
 def _with_errors(values: Floats, begin: int, end: int) -> tuple[float, float, float]:
-    """A sum, the errors of its steps added up, and how much the errors of that are at most, all together."""
+    """A sum, the sum of the errors of its steps, and a bound on the errors of that second sum."""
     total = 0.0
     rest = 0.0
     lost = 0.0
+    # Invariant: abs(true sum - (total + rest)) <= lost, but for the rounding of ``lost``. If lost is 0, the two floats
+    # hold the true sum exactly, which is the usual case for data with few digits.
     for i in range(begin, end):
         total, error = sum_and_error(total, values[i])
         rest, further = sum_and_error(rest, error)
@@ -129,7 +138,10 @@ def _parts(values: Floats, lo: Ints, hi: Ints) -> tuple[Ints, Floats]:
 
 @kernel
 def _parts_in_limbs(values: Floats, begin: int, end: int, limbs: Ints, parts: Floats, count: int) -> int:
-    """Write a sum limb by limb, or all values where these are fewer or a limb is beyond all floats; count on."""
+    """Write a sum limb by limb into ``parts`` from place ``count`` on, and return the place after the last one.
+
+    The values themselves are written where they are fewer, or where a limb exceeds the largest float.
+    """
     special = _fill(values, begin, end, limbs)
     if special != 0.0:
         parts[count] = special
@@ -152,7 +164,7 @@ def _parts_in_limbs(values: Floats, begin: int, end: int, limbs: Ints, parts: Fl
 
 @kernel
 def _nearest_whole(values: Floats, begin: int, end: int, limbs: Ints) -> float:
-    """The float nearest to the sum of some values."""
+    """The float nearest to the sum of some values, ties to even, computed in limbs."""
     special = _fill(values, begin, end, limbs)
     if special != 0.0:
         return special
@@ -165,13 +177,14 @@ def _nearest_whole(values: Floats, begin: int, end: int, limbs: Ints) -> float:
     bits = 0
     while limbs[top] >> bits:
         bits += 1
-    # the 64 bits from the highest one on
+    # The 64 bits from the highest one on; they span three limbs, and `_PADDING` makes sure that there are three.
     head = np.uint64(limbs[top]) << np.uint64(64 - bits)
     head |= np.uint64(limbs[top - 1]) << np.uint64(32 - bits)
     head |= np.uint64(limbs[top - 2]) >> np.uint64(bits)
     below = (limbs[top - 2] & ((1 << bits) - 1)) != 0
     for i in range(top - 2):
         below |= limbs[i] != 0
+    # 53 bits are kept and 11 are cut. All bits below decide only whether exactly one half is cut.
     kept, cut = head >> np.uint64(11), head & np.uint64(0x7FF)
     half = np.uint64(0x400)
     if cut > half or (cut == half and (below or (kept & np.uint64(1)) != 0)):
@@ -182,7 +195,7 @@ def _nearest_whole(values: Floats, begin: int, end: int, limbs: Ints) -> float:
 
 @kernel
 def _fill(values: Floats, begin: int, end: int, limbs: Ints) -> float:
-    """Add values up in limbs; return the sum of those that are no finite numbers, 0.0 where all are."""
+    """Add values up in limbs. Return the sum of the infinities and NaNs among them, 0.0 if there are none."""
     limbs[:] = 0
     special = 0.0
     bits = values.view(np.int64)
@@ -196,6 +209,7 @@ def _fill(values: Floats, begin: int, end: int, limbs: Ints) -> float:
         if exponent:
             digits |= 1 << 52
             exponent -= 1
+        # 53 bits shifted by up to 31 span three limbs. The signs of limbs may differ until `_settled`.
         k, shift = _PADDING + (exponent >> 5), exponent & 31
         low, high = (digits & LIMB) << shift, (digits >> 32) << shift
         sign = -1 if word < 0 else 1
@@ -203,25 +217,25 @@ def _fill(values: Floats, begin: int, end: int, limbs: Ints) -> float:
         limbs[k + 1] += sign * ((low >> 32) + (high & LIMB))
         limbs[k + 2] += sign * (high >> 32)
         if (i - begin) & _OFTEN == _OFTEN:
-            _hand_on(limbs)
+            _propagate(limbs)
     return special
 
 
 @kernel
 def _settled(limbs: Ints) -> float:
-    """Bring all limbs into ``[0, 2**32)``; return the sign of the whole."""
-    _hand_on(limbs)
+    """Bring all limbs into ``[0, 2**32)``; return the sign of the number."""
+    _propagate(limbs)
     if limbs[-1] >= 0:
         return 1.0
     for i in range(limbs.size):
         limbs[i] = -limbs[i]
-    _hand_on(limbs)
+    _propagate(limbs)
     return -1.0
 
 
 @kernel
-def _hand_on(limbs: Ints) -> None:
-    """Leave 32 bit in all limbs but the last, which has the sign."""
+def _propagate(limbs: Ints) -> None:
+    """Propagate carries: all limbs but the last, which has the sign, keep 32 bit."""
     for i in range(limbs.size - 1):
         limbs[i + 1] += limbs[i] >> 32
         limbs[i] &= LIMB

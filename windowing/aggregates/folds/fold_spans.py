@@ -1,4 +1,4 @@
-"""Which panes of a fold are neighbours in rank, and which have holes: what decides how each of them associates."""
+"""Panes of a fold divided into those with contiguous ranks and those with holes, which associate differently."""
 
 from __future__ import annotations
 
@@ -17,12 +17,16 @@ _NONE: Ints = frozen(np.empty(0, np.int64))
 
 @dataclass(frozen=True, slots=True)
 class Spans:
-    """The panes without holes, those that are empty included, as ranges of rows.
+    """The panes without holes, empty ones included, as ranges of rows.
 
-    ``lo``, ``hi``: int64 (Q,), half open. ``base``: int64 (Q,), the place of rank 0, were the rows between it and the
-    pane there. ``panes``: int64 (Q,), which panes they are, those that meet at one pivot together; None: all, as they
-    stand. ``before``: int64, how many leaves are of rows before each, and of all; empty where row i has leaf i.
-    ``leaves``: int64, the leaves of these rows; None: all. ``holed``: int64, the other panes, ascending.
+    ``lo``: int64 (Q,), first row of each, inclusive.
+    ``hi``: int64 (Q,), end of each, exclusive.
+    ``base``: int64 (Q,), the place that the row of rank 0 would have if no row before the pane were missing.
+    ``panes``: int64 (Q,), the indices of these panes, sorted so that panes with one pivot are neighbours; None if they
+        are all panes in their order.
+    ``before``: int64 (n+1,), how many leaves belong to rows before each row, and to all; empty if row i has leaf i.
+    ``leaves``: int64, the leaves of these rows; None for all.
+    ``holed``: int64, the indices of the other panes, ascending.
     """
 
     lo: Ints
@@ -35,7 +39,7 @@ class Spans:
 
 
 def spans_of(ranked: Ranked) -> Spans:
-    """Return the panes without holes, and which the others are."""
+    """Return the panes without holes, and the indices of the others."""
     if isinstance(ranked.membership, Memberships):
         return _membership_spans(ranked.membership, ranked)
     lo, hi, base = ranked.membership.lo, ranked.membership.hi, ranked.membership.base
@@ -61,7 +65,7 @@ def ranks_of(ranked: Ranked) -> Ints:
 
 
 def _membership_spans(memberships: Memberships, ranked: Ranked) -> Spans:
-    """A row is one place here, however many entries it has."""
+    """The spans of memberships. A row is one place here, however many entries it has."""
     rank = ranks_of(ranked)
     is_row = np.append(True, rank[1:] != rank[:-1])[: len(rank)]
     is_row[memberships.first_entry[:-1][np.diff(memberships.first_entry) > 0]] = True
@@ -78,7 +82,7 @@ def _membership_spans(memberships: Memberships, ranked: Ranked) -> Spans:
 
 
 def _of_rows(before: Ints, is_row: Mask) -> tuple[Ints, Ints | None]:
-    """`Spans.before` and `Spans.leaves`, given ``before`` of entries and which of them are the first of their row."""
+    """`Spans.before` and `Spans.leaves`, from the same of entries and which entries are the first of their row."""
     if is_row.all():
         return before, None
     rows = np.flatnonzero(is_row)
@@ -90,7 +94,8 @@ def _of_rows(before: Ints, is_row: Mask) -> tuple[Ints, Ints | None]:
 
 @kernel
 def pivot_place(lo: int, hi: int) -> int:
-    """Return the place in ``(lo, hi]`` that more twos divide than any other; ``0 <= lo < hi``."""
+    """Return the place in ``(lo, hi]`` that the highest power of two divides; ``0 <= lo < hi``."""
+    # It is ``hi`` without the bits below the highest one in which ``lo`` and ``hi`` differ.
     shift = 0
     while (lo >> shift) != (hi >> shift):
         shift += 1
@@ -99,7 +104,7 @@ def pivot_place(lo: int, hi: int) -> int:
 
 @kernel
 def _pivots(lo: Ints, hi: Ints, base: Ints) -> Ints:
-    """The pivot of each pane; ``lo`` of an empty one."""
+    """The pivot of each pane; ``lo`` for an empty pane."""
     out = lo.copy()
     for p in range(lo.size):
         if lo[p] < hi[p]:
@@ -114,6 +119,7 @@ def _range_spans(lo: Ints, hi: Ints, rank: Ints) -> tuple[Ints, Mask]:
     holed = np.zeros(lo.size, np.bool_)
     for p in range(lo.size):
         if lo[p] < hi[p]:
+            # Ranks ascend by at least 1, so a pane has no hole if its first and last rank agree on the base.
             base[p] = lo[p] - rank[lo[p]]
             holed[p] = hi[p] - 1 - rank[hi[p] - 1] != base[p]
     return base, holed

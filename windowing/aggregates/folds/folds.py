@@ -1,14 +1,15 @@
-"""Folds of overlapping panes: combine, never un-combine (semantics section 9), at a cost that overlap does not raise.
+"""Folds of overlapping panes: states are combined and never subtracted (semantics section 9).
 
-How a fold associates decides the last bits of its floats. That depends on a pane's own rows alone, nulls included: on
-which ranks they have (`inputs.Ranked`), never on what else is there or was shown before.
+The association of a fold decides the last bits of its floats. It depends only on the ranks of the pane's own rows, rows
+with nulls included (`inputs.Ranked`), and never on other rows or on earlier panes.
 
-- Panes whose rows are neighbours in rank meet at a *pivot*, the place in ``(first, last + 1]`` of their ranks that is
-  the roundest in binary. What stands before it is folded towards it once, downwards, for all panes with this pivot, and
-  what follows is folded on and on upwards. Each leaf costs O(1) for panes of about one length and for panes that only
-  grow, and never more than O(log n);
-- panes with holes hang in a binary tree over ranks, in which what is not there counts for nothing: O(log n) for each
-  leaf that comes or goes.
+- A pane with contiguous ranks is split at its *pivot*, the place in ``(first, last + 1]`` of its ranks that the highest
+  power of two divides. The rows before the pivot are folded once, downwards, for all panes with this pivot; the rows
+  after it are folded upwards as panes grow. A leaf costs O(1) if panes have about one length or only grow, and never
+  more than O(log n).
+- A pane with holes is folded in a binary trie over ranks: O(log n) for each leaf that is added or removed.
+
+So overlap is paid for once: a row costs the same whether panes hold 10 rows or 1,000 (docs/decisions/009).
 """
 
 from __future__ import annotations
@@ -32,13 +33,13 @@ Answers: TypeAlias = tuple[Floats, Floats]
 
 
 def fold(rule: int, high: Floats, low: Floats, ranked: Ranked) -> Answers:
-    """Return two floats (P,) for each pane that together are the answer of a rule of `states`.
+    """Return the result of a rule of `fold_states` for each pane, as two arrays of floats (P,).
 
-    ``high``, ``low``: the leaves, one for each entry that is no null. `SUM`: the float nearest to the sum and what it
-    lacks of that (`nearest_of`), NaN where it is not sure to be the nearest, as where it is not finite. `PRODUCT`: the
-    answer and what rounding took from it, see `rounded`. `SMALLEST`: the entry, nulls not counted, of the smallest
-    leaf, the first of equals, NaN skipped; -1 where there is none; and 0. It takes no ranks, for it is exact however it
-    associates.
+    ``high``, ``low``: the leaves, one for each entry that is not null. `SUM`: the float nearest to the sum, and its
+    lack (`nearest_of`); the lack is NaN where the float is not proven to be the nearest, for example where it is not
+    finite. `PRODUCT`: the product, and what rounding took from it, see `rounded`. `SMALLEST`: the entry, nulls not
+    counted, of the smallest leaf, the first of equals, NaN skipped, -1 where there is none; and 0. `SMALLEST` is exact
+    under any association and needs no ranks.
     """
     high, low = frozen(high), frozen(low)
     spans = spans_of(ranked)
@@ -54,26 +55,26 @@ def fold(rule: int, high: Floats, low: Floats, ranked: Ranked) -> Answers:
 
 
 def rounded(answers: Answers) -> Floats:
-    """Return answers as single floats; once one is inf or NaN, its rest means nothing."""
+    """Return the sum of both floats of each answer; the second float of an infinite or NaN answer means nothing."""
     total, rest = answers
     with np.errstate(invalid="ignore"):
         return one_nan(np.where(np.isfinite(rest) & (rest != 0.0), total + rest, total))
 
 
 def one_nan(floats: Floats) -> Floats:
-    """Return floats with one NaN: which of two goes on is the machine's choice."""
+    """Return floats with all NaNs made one: of two NaNs in a sum, the processor decides which bits come out."""
     nan = np.isnan(floats)
     return np.where(nan, np.nan, floats) if nan.any() else floats
 
 
 def picked(half: Floats, leaves: Ints | None) -> Floats:
-    """Return the leaves of rows that a fold takes, given which these are; None: all."""
+    """Return the leaves at some places; None means all leaves."""
     found: Floats = half if leaves is None or not half.size else frozen(half[leaves])
     return found
 
 
 def _holed_folds(rule: int, high: Floats, low: Floats, ranked: Ranked, panes: Ints) -> Answers:
-    """Fold the panes that have holes."""
+    """Fold the panes that have holes, in the trie."""
     memberships, before = memberships_of(take(ranked.membership, panes)), ranked.valid_before
     leaves = memberships.row
     if before.size:
@@ -85,14 +86,14 @@ def _holed_folds(rule: int, high: Floats, low: Floats, ranked: Ranked, panes: In
 
 @kernel
 def _range_folds(rule: int, high: Floats, low: Floats, lo: Ints, hi: Ints, base: Ints, before: Ints) -> Answers:
-    """Fold ranges; see `Spans`. Of panes with one pivot those with larger ``hi`` had better come later."""
+    """Fold ranges; see `Spans`. It is fastest if panes with one pivot are neighbours and their ``hi`` rises."""
     first = np.empty(lo.size, np.float64)
     second = np.empty(lo.size, np.float64)
-    back = np.empty((longest(lo, hi) + 1, 5), np.float64)  # row k: the state of the k leaves before the pivot
+    back = np.empty((longest(lo, hi) + 1, 5), np.float64)  # row k: state of the last k leaves before the pivot
     store_state(back, 0, NOTHING)
-    on = NOTHING  # of the leaves from the pivot to `reached`
-    pivot = low_end = high_end = origin = 0  # it is the pivot from `low_end` on and before `high_end`
-    middle = begun = reached = 0  # leaves: of the pivot, the first in `back`, the end of those in `on`
+    on = NOTHING  # state of the leaves [middle, reached)
+    pivot = low_end = high_end = origin = 0  # ranges inside [low_end, high_end) that contain the pivot have this pivot
+    middle = begun = reached = 0  # leaves: at the pivot, the first one folded into ``back``, the end of those in ``on``
     for p in range(lo.size):
         if lo[p] == hi[p]:
             first[p], second[p] = answer(rule, NOTHING)
@@ -108,6 +109,8 @@ def _range_folds(rule: int, high: Floats, low: Floats, lo: Ints, hi: Ints, base:
             middle = before[pivot] if before.size else pivot
             begun = reached = middle
             on = NOTHING
+        # Invariant: ``back`` holds the states of [i, middle) for all i from ``begun`` on, ``on`` that of [middle,
+        # reached). Both only grow until the pivot moves, so each leaf is combined once on each side of a pivot.
         if begin < begun:
             state = load_state(back, middle - begun)
             for i in range(begun - 1, begin - 1, -1):
@@ -132,29 +135,31 @@ def _tree_folds(
     first_entry: Ints,
     first_pane: Ints,
 ) -> Answers:
-    """Fold any panes; ``leaves``, ``rank``: int64 (E,), the leaf of each entry, -1 for none, and where it hangs."""
+    """Fold any panes. ``leaves``, ``rank``: int64 (E,), the leaf of each entry, -1 for none, and its rank."""
     first = np.empty(first_pane[-1], np.float64)
     second = np.empty(first_pane[-1], np.float64)
     tree = np.empty((2 * max(1, longest(first_entry[:-1], first_entry[1:])), 5), np.float64)
     for s in range(len(first_pane) - 1):
         begin, end = first_entry[s], first_entry[s + 1]
         node, up, beside, root = trie(rank[begin:end])
+        # Invariant: each node holds the state of the leaves below it that the current pane shows. Leaves that are not
+        # shown hold NOTHING, so the association depends on the shape of the trie, which is a function of ranks alone.
         tree[: up.size] = 0.0
         for p in range(first_pane[s], first_pane[s + 1]):
             if p > first_pane[s]:
                 for i in deltas.removed[deltas.removed_at[p] : deltas.removed_at[p + 1]]:
                     if leaves[i] >= 0:
-                        _hang(rule, tree, up, beside, node[i - begin], NOTHING)
+                        _update_leaf(rule, tree, up, beside, node[i - begin], NOTHING)
             for i in deltas.added[deltas.added_at[p] : deltas.added_at[p + 1]]:
                 if leaves[i] >= 0:
-                    _hang(rule, tree, up, beside, node[i - begin], leaf(rule, high, low, leaves[i]))
+                    _update_leaf(rule, tree, up, beside, node[i - begin], leaf(rule, high, low, leaves[i]))
             first[p], second[p] = answer(rule, load_state(tree, root))
     return first, second
 
 
 @kernel
-def _hang(rule: int, tree: Floats, up: Ints, beside: Ints, node: int, state: State) -> None:
-    """Put a leaf's state and those of all nodes above it."""
+def _update_leaf(rule: int, tree: Floats, up: Ints, beside: Ints, node: int, state: State) -> None:
+    """Store the state of a leaf, and update all nodes above it."""
     store_state(tree, node, state)
     while up[node] >= 0:
         other = load_state(tree, beside[node])

@@ -1,4 +1,4 @@
-"""What an aggregate gets to see: its columns, its literals and the panes, and how nulls are taken out of them."""
+"""The inputs of an aggregate: its columns, its literals and the panes; and the removal of nulls from them."""
 
 from __future__ import annotations
 
@@ -18,11 +18,13 @@ from .values import frozen
 T = TypeVar("T")
 
 
-class PaneOverflow(Exception):  # noqa: N818  (a pane's fate; the error of it names key and window)
-    """An integer or decimal aggregate that does not fit its type.
+class PaneOverflow(Exception):  # noqa: N818  (internal; the error that users see names key and window)
+    """An integer or decimal aggregate does not fit its type.
 
-    ``pane``: index of the first such pane among those computed. ``call``: as written, without its name.
-    ``column``: the name of its first column. ``type``: the one that is too narrow.
+    ``pane``: index of the first such pane among those computed.
+    ``call``: text of the call, without its name.
+    ``column``: name of its first column.
+    ``type``: the type that is too narrow.
     """
 
     def __init__(self, pane: int, call: str, column: str, dtype: pa.DataType) -> None:
@@ -37,7 +39,12 @@ class PaneOverflow(Exception):  # noqa: N818  (a pane's fate; the error of it na
 
 
 class PaneFailed(DataError):  # noqa: N818
-    """A user function raised, or returned what does not fit its type; ``pane`` and ``call`` as in `PaneOverflow`."""
+    """A user function raised an exception, or returned a value that does not fit its type.
+
+    ``pane``: index of the pane, as in `PaneOverflow`.
+    ``call``: text of the call, without its name.
+    ``reason``: what happened.
+    """
 
     def __init__(self, pane: int, call: str, reason: str) -> None:
         super().__init__(f"{call} failed in pane {pane}: {reason}")
@@ -54,12 +61,13 @@ _NONE: Ints = frozen(np.empty(0, np.int64))
 
 @dataclass(frozen=True, slots=True)
 class Ranked:
-    """Panes with all their entries, and what says how floats of them associate (`folds`).
+    """Panes with all their entries, and the ranks by which folds over them associate (`folds`).
 
-    ``contents``: over entries, as `own` has them. ``rank``: int64 (n,), how many rows came before each of its sequence,
-    ever; None: the places of entries in their sequence are taken for that. ``row``: int64 (E,), the row of each entry;
-    None where entry i is row i. ``before``: int64 (E+1,), how many of the entries before each, and of all, are not
-    null; empty where all are.
+    ``membership``: panes over entries, as `entries_of` returns them.
+    ``rank``: int64 (n,), how many rows of its sequence came before each row, ever; with None the places of the entries
+        in their sequence are the ranks.
+    ``row``: int64 (E,), the row of each entry; None where entry i is row i.
+    ``valid_before``: int64 (E+1,), how many entries before each entry, and of all, are not null; empty if none is null.
     """
 
     membership: Membership
@@ -72,9 +80,13 @@ class Ranked:
 class Inputs:
     """One call over one batch of panes.
 
-    ``columns``: the call's column arguments in order, in their plain types, nulls included, a value for each entry of
-    the panes; ``names``: theirs. ``literals``: the other arguments. ``ranked``: the panes, nulls included. ``type``: of
-    the result. ``call``: the text of the call, for messages. ``known``: see `once`.
+    ``columns``: the column arguments in order, in their plain types, nulls included, one value for each entry.
+    ``names``: names of these columns.
+    ``literals``: the other arguments.
+    ``ranked``: the panes, entries with nulls included.
+    ``type``: type of the result.
+    ``call``: text of the call, for messages.
+    ``cache``: intermediate results that calls over the same columns and panes share, see `cached`.
     """
 
     columns: tuple[pa.Array, ...]
@@ -86,24 +98,27 @@ class Inputs:
     cache: dict[str, Any]
 
     def cached(self, what: str, find: Callable[[], T]) -> T:
-        """Return what is the same for all calls over these columns and panes, which the first that asks has found."""
+        """Return an intermediate result that calls over these columns and panes share; the first one computes it."""
         if what not in self.cache:
             self.cache[what] = find()
         found: T = self.cache[what]
         return found
 
     def refuse_overflow(self, over: Mask) -> None:
-        """Raise `PaneOverflow` for the first pane marked, if there is one."""
+        """Raise `PaneOverflow` for the first pane for which ``over`` is true, if there is one."""
         if over.any():
             raise PaneOverflow(int(over.argmax()), self.call, self.names[0], self.type)
 
 
 @dataclass(frozen=True, slots=True)
 class Dense:
-    """Columns without the entries an aggregate skips, and the panes over what is left.
+    """Columns without the entries that an aggregate skips, and the panes over the remaining entries.
 
-    ``sizes``: int64 (P,), the entries left in each pane. ``kept``: the original entry of each, or None where all are.
-    ``ranked``: the panes as they were.
+    ``columns``: the remaining values, without nulls.
+    ``membership``: the panes over the remaining entries.
+    ``sizes``: int64 (P,), number of remaining entries of each pane.
+    ``original_entries``: int64, the original entry of each remaining one; None if none was removed.
+    ``ranked``: the original panes, and which of their entries remain.
     """
 
     columns: tuple[pa.Array, ...]
@@ -114,7 +129,7 @@ class Dense:
 
     @property
     def ranges(self) -> Ranges:
-        """The panes, which must be ranges, as they are once `written`."""
+        """The panes, which must be ranges, as they are after `as_ranges`."""
         assert isinstance(self.membership, Ranges)
         return self.membership
 
@@ -132,7 +147,7 @@ class Dense:
 
 
 def entries_of(membership: Membership) -> Membership:
-    """Return panes over a column that holds a value for each entry, in arrays as kernels want them."""
+    """Return panes over a column with one value for each entry, in arrays that are ready for kernels (`frozen`)."""
     if isinstance(membership, Ranges):
         return Ranges(frozen(membership.lo), frozen(membership.hi), frozen(membership.base), membership.disjoint)
     entries = frozen(np.arange(len(membership.row)))
@@ -141,12 +156,12 @@ def entries_of(membership: Membership) -> Membership:
 
 
 def filtered(membership: Membership, kept: Mask) -> Membership:
-    """Return panes over some of the entries, given for each whether it is kept."""
+    """Return panes over some of the entries; ``kept``: (E,), which ones."""
     return _without_dropped(membership, kept, _before(kept))
 
 
 def is_disjoint(membership: Membership) -> TypeGuard[Ranges]:
-    """Whether no entry is in two panes, so that each pane is best computed by itself."""
+    """Whether no entry is in two panes, so that a loop over each pane by itself is the fastest."""
     return isinstance(membership, Ranges) and membership.disjoint
 
 
@@ -164,7 +179,7 @@ def dense(inputs: Inputs) -> Dense:
 
 
 def as_ranges(present: Dense) -> Dense:
-    """Return the same with panes that are ranges: lives are written down, entry after entry of each pane."""
+    """Return the same panes as ranges; of memberships the entries of each pane are copied, pane after pane."""
     if isinstance(present.membership, Ranges):
         return present
     ranges = part(present.membership, 0, len(present.membership))
@@ -179,13 +194,13 @@ def take_or_null(column: pa.Array, rows: Ints) -> pa.Array:
 
 
 def masked(values: npt.NDArray[Any], null: Mask, dtype: pa.DataType) -> pa.Array:
-    """Return numbers or ticks as an array of ``dtype``, null where ``null`` says so."""
+    """Return numbers or ticks as an array of ``dtype``, null where ``null`` is true."""
     array = pa.array(values, mask=null) if null.any() else pa.array(values)
     return array if array.type == dtype else array.view(dtype)
 
 
 def _before(kept: Mask) -> Ints:
-    """How many are kept before each entry, and of all."""
+    """How many entries are kept before each entry, and of all: int64 (E+1,)."""
     before = np.zeros(len(kept) + 1, np.int64)
     np.cumsum(kept, out=before[1:])
     counts: Ints = frozen(before)

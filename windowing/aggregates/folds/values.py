@@ -23,14 +23,17 @@ _WHOLE = 2**53  # floats hold all whole numbers up to it
 
 
 def frozen(values: npt.NDArray[Any]) -> Any:
-    """Return an array as kernels want it: contiguous, aligned and read-only, as views of Arrow buffers are."""
+    """Return an array as contiguous, aligned and read-only, so that kernels are compiled for one type.
+
+    Views of Arrow buffers are read-only as well.
+    """
     view = np.require(values, requirements=("C", "A")).view()
     view.flags.writeable = False
     return view
 
 
 def plain_type(dtype: pa.DataType) -> pa.DataType:
-    """Return the type of a column's values once encodings that kernels do not know are undone."""
+    """Return the type of a column's values after decoding: dictionaries, run ends, views and small decimals."""
     types = pa.types
     if types.is_dictionary(dtype) or types.is_run_end_encoded(dtype):
         return plain_type(dtype.value_type)
@@ -52,7 +55,7 @@ def plain(column: pa.Array) -> pa.Array:
 
 
 def is_unsigned(dtype: pa.DataType) -> bool:
-    """Whether `integers` of a type are to be read as unsigned."""
+    """Whether the bits that `integers` returns for a type are unsigned."""
     return bool(pa.types.is_uint64(dtype))
 
 
@@ -77,7 +80,7 @@ def floats(column: pa.Array) -> Floats:
 
 
 def halves(values: Numbers, unsigned: bool = False) -> tuple[Floats, Floats]:
-    """Return numbers of 64 bit, exactly, as sums of two floats: the nearest, and what is left, empty where nothing is.
+    """Return 64 bit numbers exactly as sums of two floats: the nearest, and the rest, empty if all rests are 0.
 
     ``unsigned``: whether int64 are the bits of unsigned integers.
     """
@@ -88,13 +91,15 @@ def halves(values: Numbers, unsigned: bool = False) -> tuple[Floats, Floats]:
     words = values.view(np.uint64) if unsigned else values
     high = words.astype(np.float64)
     end = 2 * _END if unsigned else _END
-    near = np.where(high < end, high, high - 2 * _END)  # what rounds up to the end wraps around
-    low = (words - near.astype(words.dtype)).view(np.int64)  # and the difference wraps back
+    near = np.where(
+        high < end, high, high - 2 * _END
+    )  # 2**63 or 2**64, to which the largest integers round, wraps around
+    low = (words - near.astype(words.dtype)).view(np.int64)  # and the difference wraps back, so it is exact
     return high, low.astype(np.float64) if low.any() else np.empty(0, np.float64)
 
 
 def from_halves(high: Floats, low: Floats) -> tuple[Ints, Mask]:
-    """Return whole numbers given as `halves` as int64, and where they do not fit."""
+    """Return integers given as `halves` as int64, and which of them do not fit."""
     fits = (abs(high) < _END) | ((high == _END) & (low < 0)) | ((high == -_END) & (low >= 0))
     near = np.where(high < _END, high, high - 2 * _END)
     return np.where(fits, near, 0.0).astype(np.int64) + np.where(fits, low, 0.0).astype(np.int64), ~fits
@@ -131,12 +136,12 @@ def exact_numbers(column: pa.Array) -> Numbers:
 
 
 def scale_of(column: pa.Array) -> int:
-    """Return the digits after the point of a decimal; of anything else 0."""
+    """Return the number of decimal places of a decimal column, 0 for any other type."""
     return int(column.type.scale) if pa.types.is_decimal(column.type) else 0
 
 
 def number_halves(column: pa.Array) -> tuple[Floats, Floats]:
-    """Return numbers as `halves`, decimals unscaled; of decimals that need more than that the first is NaN."""
+    """Return numbers as `halves`, decimals unscaled; for decimals of more than 64 bit the first float is NaN."""
     if pa.types.is_decimal(column.type):
         numbers: Numbers = ticks(column) if is_ticks(column.type) else np.full(len(column), np.nan)
     else:
@@ -159,7 +164,7 @@ def ticks(column: pa.Array) -> Ints:
 
 
 def order_keys(column: pa.Array) -> Numbers:
-    """Return int64 or float64 of shape (n,) that sort as the values of any sortable type do; a NaN stays a NaN."""
+    """Return int64 or float64 of shape (n,) that sort like the values of any sortable type; NaN stays NaN."""
     dtype = column.type
     if pa.types.is_floating(dtype):
         return floats(column)
@@ -171,7 +176,7 @@ def order_keys(column: pa.Array) -> Numbers:
 
 
 def codes(column: pa.Array) -> tuple[Codes, int]:
-    """Return a code below the returned number for each value, equal iff the values are: -0.0 is 0.0, NaN is NaN."""
+    """Return a code for each value, int32 (n,), and how many codes there are; -0.0 equals 0.0, NaN equals NaN."""
     if pa.types.is_floating(column.type):
         values = floats(column) + 0.0
         column = pa.array(np.where(np.isnan(values), np.nan, values))

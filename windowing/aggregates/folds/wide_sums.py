@@ -1,6 +1,6 @@
-"""Integers wider than 64 bit, one per pane, as limbs in base 2**32: exact sums without big numbers in the loop.
+"""Integers wider than 64 bit, one per pane, as limbs in base 2**32: exact sums without big integers in the loop.
 
-`Limbs` are int64 arrays (P,), the least limb first. Before `carried` a limb may hold any int64.
+`Limbs` are int64 arrays (P,), the least significant limb first. Before `propagate_carries` a limb may hold any int64.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def exact_sums(present: Dense) -> Limbs:
 
 
 def pane_sums(words: Sequence[Ints], membership: Membership, unsigned: bool = False) -> Limbs:
-    """Return the exact sum of each pane of 64 bit words, the least first; only the last is signed, if any is."""
+    """Return the exact sum of each pane of 64 bit words, least significant first; at most the last word is signed."""
     limb_sums = _summing(membership)
     limbs = []
     for i, word in enumerate(words):
@@ -42,7 +42,7 @@ def pane_sums(words: Sequence[Ints], membership: Membership, unsigned: bool = Fa
 
 
 def _summing(membership: Membership) -> Callable[[Ints, int], tuple[Ints, Ints]]:
-    """Return what sums the words of each pane by limbs, given the mask of the upper ones."""
+    """Return the function that sums the words of each pane as limbs, given the mask for the upper halves."""
     if is_disjoint(membership):
         lo, hi = membership.lo, membership.hi
         return lambda word, high_mask: loops.limb_sums(word, high_mask, lo, hi)
@@ -51,14 +51,14 @@ def _summing(membership: Membership) -> Callable[[Ints, int], tuple[Ints, Ints]]
 
 
 def split(words: Sequence[Ints]) -> Limbs:
-    """Return the limbs of single numbers given as 64 bit words, the least first, only the last signed."""
+    """Return the limbs of single numbers, given as 64 bit words, least significant first, only the last signed."""
     limbs = [limb for word in words for limb in (word & LIMB, (word >> 32) & LIMB)]
     limbs[-1] = words[-1] >> 32
     return limbs
 
 
 def propagate_carries(limbs: Limbs) -> Limbs:
-    """Return one limb more, such that all but the last lie in ``[0, 2**32)`` and the last has the sign."""
+    """Return one more limb, such that all limbs but the last are in ``[0, 2**32)`` and the last has the sign."""
     out, carry = [], np.zeros_like(limbs[0])
     for limb in limbs:
         total = limb + carry
@@ -68,13 +68,13 @@ def propagate_carries(limbs: Limbs) -> Limbs:
 
 
 def as_int64(limbs: Limbs) -> tuple[Ints, Mask]:
-    """Return carried limbs as int64, and where they do not fit."""
+    """Return limbs after `propagate_carries` as int64, and which numbers do not fit."""
     low = limbs[0] | (limbs[1] << 32)
     return low, _beyond(limbs[2:], low >> 63)
 
 
 def two_floats(limbs: Limbs) -> tuple[Floats, Floats]:
-    """Return carried limbs as two floats each, off by a few ``2**-106`` of themselves."""
+    """Return limbs after `propagate_carries` as two floats each, with a relative error of a few ``2**-106``."""
     both: tuple[Floats, Floats] = _two_floats(np.stack(limbs))
     return both
 
@@ -83,6 +83,7 @@ def two_floats(limbs: Limbs) -> tuple[Floats, Floats]:
 def _two_floats(limbs: Ints) -> tuple[Floats, Floats]:
     out = np.empty((2, limbs.shape[1]), np.float64)
     for p in range(limbs.shape[1]):
+        # Horner's rule from the most significant limb on: each step keeps its own rounding error in ``low``.
         high = low = 0.0
         for k in range(limbs.shape[0] - 1, -1, -1):
             high, error = sum_and_error(high * 2.0**32, np.float64(limbs[k, p]))
@@ -92,7 +93,7 @@ def _two_floats(limbs: Ints) -> tuple[Floats, Floats]:
 
 
 def as_decimal(limbs: Limbs, scale: int, null: Mask) -> tuple[pa.Array, Mask]:
-    """Return carried limbs as decimal128(38, scale), null where said, and where they do not fit."""
+    """Return limbs after `propagate_carries` as decimal128(38, scale), and which numbers do not fit."""
     low = limbs[0] | (limbs[1] << 32)
     high = limbs[2] | (limbs[3] << 32)
     over = _beyond(limbs[4:], high >> 63)
@@ -101,7 +102,7 @@ def as_decimal(limbs: Limbs, scale: int, null: Mask) -> tuple[pa.Array, Mask]:
 
 
 def as_wide(limbs: Limbs, dtype: pa.DataType, null: Mask) -> pa.Array:
-    """Return carried limbs as decimals of a type whose bits have room for them, null where said."""
+    """Return limbs after `propagate_carries` as decimals of a type that is wide enough, null where ``null`` is true."""
     *lower, last = limbs
     sign = last >> 63
     lower += [last & LIMB, (last >> 32) & LIMB]
@@ -110,13 +111,13 @@ def as_wide(limbs: Limbs, dtype: pa.DataType, null: Mask) -> pa.Array:
 
 
 def _decimals(words: Sequence[Ints], dtype: pa.DataType, null: Mask) -> pa.Array:
-    """Decimals of unscaled values given as 64 bit words, the least first."""
+    """Decimals from unscaled values given as 64 bit words, least significant first."""
     validity = pa.array(~null).buffers()[1]  # a boolean column's values are a bitmap, as validity is
     return pa.Array.from_buffers(dtype, len(null), [validity, pa.py_buffer(np.stack(words, axis=1))])
 
 
 def _beyond(upper: Limbs, sign: Ints) -> Mask:
-    """Where some of the upper limbs is not what the sign (0 or -1) below them goes on as."""
+    """Which numbers do not fit below ``upper``: some upper limb is not the extension of the sign (0 or -1)."""
     over: Mask = upper[-1] != sign
     for limb in upper[:-1]:
         over |= limb != (sign & LIMB)
