@@ -1,1 +1,1 @@
-"""One function for each aggregate, over inputs and panes; `aggregates.table` lists them."""
+"""One function for each aggregate: inputs to one value for each pane. `aggregates.table` lists them."""

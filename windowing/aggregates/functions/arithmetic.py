@@ -1,4 +1,4 @@
-"""Aggregates that compute with numbers (semantics section 9): sums, means, deviations, products, quantiles."""
+"""Arithmetic aggregates (semantics section 9): sums, means, variances, products, quantiles, ranges of values."""
 
 from __future__ import annotations
 
@@ -36,12 +36,12 @@ from ..moments.weighted import weighted_sums
 from .order_statistics import values_at
 from .selection import extreme_entries
 
-_DAY = 86400  # seconds; the distance of two dates is a duration in them
-_PLACES = 10**9  # finest fraction of a quantile, so that places times rows fit 64 bit
+_DAY = 86400  # seconds: the difference of two dates is a duration in seconds
+_PLACES = 10**9  # largest denominator of a quantile, so that its product with the number of rows fits 64 bit
 
 
 def sums(inputs: Inputs) -> pa.Array:
-    """Sum: exact for integers, booleans, durations and decimals; for floats the one nearest to the true sum."""
+    """Sum: exact for integers, booleans, durations and decimals; for floats the float nearest to the true sum."""
     present = dense(inputs)
     column = present.columns[0]
     if pa.types.is_floating(column.type):
@@ -50,7 +50,7 @@ def sums(inputs: Inputs) -> pa.Array:
 
 
 def exact_totals(inputs: Inputs, present: Dense) -> pa.Array:
-    """Sum of anything but floats, in the type of the result. Raises `PaneOverflow` where one does not fit."""
+    """Sum of any type but floats, in the type of the result. Raises `PaneOverflow` where a sum does not fit."""
     limbs = exact_sums(present)
     if pa.types.is_decimal(inputs.type):
         result, over = as_decimal(limbs, inputs.type.scale, present.empty)
@@ -62,7 +62,7 @@ def exact_totals(inputs: Inputs, present: Dense) -> pa.Array:
 
 
 def means(inputs: Inputs) -> pa.Array:
-    """Mean: the float nearest to the exact one."""
+    """Mean: the float nearest to the exact mean."""
     present = dense(inputs)
     column = present.columns[0]
     if not pa.types.is_floating(column.type):
@@ -73,12 +73,12 @@ def means(inputs: Inputs) -> pa.Array:
 
 
 def float_means(inputs: Inputs, wanted: Quotients, totals: TwoFloats) -> pa.Array:
-    """Means, given the sums as `sums_and_lacks` has them."""
+    """Means of floats, given the result of `sums_and_lacks`."""
     return masked(nearest_means(wanted, *totals), wanted.sizes == 0, inputs.type)
 
 
 def exact_means(inputs: Inputs, present: Dense, counts: Ints) -> pa.Array:
-    """Sums of the first column, which holds no floats, over counts."""
+    """Means: sums of the first column, which holds no floats, divided by ``counts``."""
     column = present.columns[0]
     wanted = Quotients(MEAN, column, column, present.membership, counts, scale_of(column))
     means = nearest(wanted, two_floats(exact_sums(present)), whole_floats(counts))
@@ -92,7 +92,7 @@ def _float_totals(inputs: Inputs, present: Dense) -> TwoFloats:
 
 
 def weighted_means(inputs: Inputs) -> pa.Array:
-    """``sum(x * w) / sum(w)`` over the rows that have both; null where the weights sum to 0."""
+    """``sum(x * w) / sum(w)`` over the rows in which neither is null; null where the weights sum to 0."""
     present = dense(inputs)
     column, weights = present.columns
     wanted = Quotients(WEIGHTED, weights, column, present.membership, present.sizes, scale_of(column))
@@ -109,7 +109,7 @@ def weighted_means(inputs: Inputs) -> pa.Array:
 
 
 def _with_endless(means: Floats, values: Floats, weights: Floats, present: Dense) -> tuple[Floats, Mask]:
-    """Weighted means, and which are null, given NaN for these and where a pane holds what is infinite or NaN."""
+    """Weighted means, and which are null. ``means`` is NaN for both, and where a pane holds an infinity or NaN."""
     finite = np.isfinite(values) & np.isfinite(weights)
     if finite.all():
         return means, np.isnan(means)
@@ -122,7 +122,7 @@ def _with_endless(means: Floats, values: Floats, weights: Floats, present: Dense
 
 
 def variance(root: bool, sample: bool) -> Callable[[Inputs], pa.Array]:
-    """Return the variance or its root, of a sample (null for one value) or of all there is."""
+    """Return the variance or its square root, of a sample (null for one value) or of a population."""
 
     def compute(inputs: Inputs) -> pa.Array:
         present = dense(inputs)
@@ -136,7 +136,7 @@ def variance(root: bool, sample: bool) -> Callable[[Inputs], pa.Array]:
 
 
 def products(inputs: Inputs) -> pa.Array:
-    """Product: exact for integers, of floats for everything else."""
+    """Product: exact for integers, in floats for all other types."""
     present = dense(inputs)
     column = present.columns[0]
     if not pa.types.is_integer(column.type):
@@ -147,7 +147,7 @@ def products(inputs: Inputs) -> pa.Array:
 
 
 def value_ranges(inputs: Inputs) -> pa.Array:
-    """Largest less smallest value, NaN skipped."""
+    """Largest value minus smallest value, NaN skipped."""
     present = dense(inputs)
     column = present.columns[0]
     largest, smallest = (extreme_entries(present, large) for large in (True, False))
@@ -181,11 +181,11 @@ def _quantiles(inputs: Inputs, fraction: Fraction) -> pa.Array:
 
 
 def _ranked_quantiles(values: Floats, share: Fraction, present: Dense) -> Floats:
-    """What `quantile_kernels.quantiles` says, by ranks."""
+    """Quantiles of panes that overlap: `quantile_loops.quantiles` through a tree of ranks."""
     place = (present.sizes - 1) * share.numerator
     below, part = place // share.denominator, place % share.denominator / share.denominator
     low, high = values_at(values, np.where(present.empty, -2, below), present.membership)
-    with np.errstate(all="ignore"):  # what is not finite, and the empty
+    with np.errstate(all="ignore"):  # infinities, and empty panes
         near, far = low + (high - low) * part, low * (1.0 - part) + high * part
         return np.where(part == 0, low, np.where(np.isfinite(high - low), near, far))
 
@@ -199,7 +199,7 @@ def _float_products(values: Floats, present: Dense) -> Floats:
 
 
 def _exact_products(values: Ints, unsigned: bool, present: Dense) -> tuple[Ints, Mask]:
-    """Product of each pane's integers, and where it does not fit int64; zeros are counted apart from the others."""
+    """Product of each pane's integers, and which products do not fit int64. Zeros are counted apart."""
     membership = present.membership
     if is_disjoint(membership):
         products: tuple[Ints, Mask] = loops.exact_products(values, unsigned, membership.lo, membership.hi)

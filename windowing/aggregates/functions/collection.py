@@ -1,4 +1,4 @@
-"""Aggregates that count or gather the values of each pane (semantics section 9)."""
+"""Aggregates that count, list or join the values of each pane (semantics section 9)."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from ..kernels.loops import Codes
 
 
 def counts(inputs: Inputs) -> pa.Array:
-    """Rows of each pane, or its values that are not null where a column is given."""
+    """Number of rows of each pane; with a column, number of its values that are not null."""
     return pa.array(dense(inputs).sizes)
 
 
 def distinct_counts(inputs: Inputs) -> pa.Array:
-    """How many different values, nulls apart; -0.0 is 0.0 and NaN is one value."""
+    """Number of different values without nulls; -0.0 equals 0.0, and NaN is one value."""
     present = dense(inputs)
     return pa.array(_distinct_counts(*codes(present.columns[0]), present.membership))
 

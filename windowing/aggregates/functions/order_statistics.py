@@ -1,4 +1,7 @@
-"""The k-th of what a pane holds, and its most frequent, kept up to date in trees as entries come and go (`changes`)."""
+"""Order statistics and modes of panes that overlap, in trees that are updated by pane deltas.
+
+A pane costs its changes times O(log n), whatever its number of rows is.
+"""
 
 from __future__ import annotations
 
@@ -18,14 +21,15 @@ from ..kernels.pane_deltas import PaneDeltas, pane_deltas
 
 Counts = npt.NDArray[np.int32]
 
-_FAN = 4  # a counter counts 2**4 of those below it: they fill one cache line
-_ENTRIES_AT_ONCE = 1 << 16  # so many entries and their counters stay close to the processor
+_FAN = 4  # a counter covers 2**4 counters of the level below: 16 of int32 are one cache line of 64 bytes
+_ENTRIES_AT_ONCE = 1 << 16  # the counters of so many entries fit the cache of a core
 
 
 def values_at(values: Floats, place: Ints, membership: Membership) -> tuple[Floats, Floats]:
-    """Return the values at places ``place`` and ``place + 1`` of each pane's sorted values, NaN last and where none is.
+    """Return the values at places ``place`` and ``place + 1`` of each pane's sorted values, NaN last.
 
-    ``place``: int64 (P,). Equal values, the two zeros among them, stand in the order of their entries.
+    ``place``: int64 (P,). A place that a pane does not have gives NaN. Equal values, the two zeros among them,
+    are in the order of their entries.
     """
     out = np.full((2, len(place)), np.nan)
     for panes, entries, part in _spans(membership, len(values)):
@@ -38,9 +42,9 @@ def values_at(values: Floats, place: Ints, membership: Membership) -> tuple[Floa
 
 
 def _spans(membership: Membership, size: int) -> Iterator[tuple[slice, slice, Membership]]:
-    """Cut long ranges into runs of panes that lie close together: which panes, which entries, the panes over these.
+    """Cut long ranges into runs of neighbouring panes; yield the panes, the entries, and the panes over these entries.
 
-    Each is ranked by itself, so that trees stay small. Whatever the cuts, the answers are the same.
+    Each run is ranked by itself, which keeps trees small. The cuts do not change the result.
     """
     if not isinstance(membership, Ranges):
         yield slice(None), slice(0, size), membership
@@ -54,7 +58,7 @@ def _spans(membership: Membership, size: int) -> Iterator[tuple[slice, slice, Me
 
 @kernel
 def _cuts(lo: Ints, hi: Ints, room: int) -> Ints:
-    """Panes at which a new run begins, such that the panes of each lie within ``room`` entries, or is one pane."""
+    """Panes at which a new run begins. The panes of a run are within ``room`` entries, or the run is one pane."""
     cuts = np.empty(lo.size, np.int64)
     count = low = high = 0
     for p in range(lo.size):
@@ -71,12 +75,13 @@ def order_statistics(ranks: Ints, place: Ints, width: int, deltas: PaneDeltas) -
     """Return the ranks at places ``place``, ``place + 1``, .. of each pane's sorted ranks, of shape (P, width).
 
     ``ranks``: int64 (E,), all different, from 0 to E - 1. ``place``: int64 (P,). -1 where the pane has no such place.
-    O(log E) for each entry that comes or goes, and for each rank that is asked for.
+    O(log E) for each entry that is added or removed, and for each rank that is returned.
     """
     first = _levels(ranks.size)
     counts = np.zeros(first[-1], np.int32)
     out = np.full((place.size, width), -1, np.int64)
     size = 0
+    # Invariant: each counter is the number of the pane's ranks in its range; level 0 has one counter for each rank.
     for p in range(place.size):
         for j in range(deltas.removed_at[p], deltas.removed_at[p + 1]):
             _shift(counts, first, ranks[deltas.removed[j]], -1)
@@ -93,17 +98,19 @@ def order_statistics(ranks: Ints, place: Ints, width: int, deltas: PaneDeltas) -
 def most_frequent(codes: Codes, distinct: int, deltas: PaneDeltas) -> Ints:
     """Entry of the first appearance of each pane's most frequent code, the earliest of equals; -1 where empty.
 
-    Only where entries go in the order in which they came. O(log distinct) for each that comes or goes.
+    Entries must be removed in the order in which they were added. O(log distinct) for each added or removed entry.
     """
     panes = len(deltas.added_at) - 1
     out = np.full(panes, -1, np.int64)
     counts = np.zeros(distinct, np.int64)
-    first = np.zeros(distinct, np.int64)  # entry of the first appearance of each code that has a count
+    first = np.zeros(distinct, np.int64)  # entry of the first appearance of each code whose count is above 0
     following = _following(codes, distinct)
     leaves = 1
     while leaves < distinct:
         leaves *= 2
-    winners = np.full(2 * leaves, -1, np.int32)  # a cup: node k is won by the better code of nodes 2k and 2k + 1
+    winners = np.full(
+        2 * leaves, -1, np.int32
+    )  # tournament: node k holds the better of the codes of nodes 2k and 2k + 1
     for code in range(distinct):
         winners[leaves + code] = code
     for node in range(leaves - 1, 0, -1):
@@ -112,6 +119,7 @@ def most_frequent(codes: Codes, distinct: int, deltas: PaneDeltas) -> Ints:
         for j in range(deltas.removed_at[p], deltas.removed_at[p + 1]):
             code = codes[deltas.removed[j]]
             counts[code] -= 1
+            # Entries are removed oldest first, so the code now appears first at the next entry with this code.
             first[code] = following[deltas.removed[j]]
             _play(winners, leaves + code, counts, first)
         for j in range(deltas.added_at[p], deltas.added_at[p + 1]):
@@ -127,7 +135,7 @@ def most_frequent(codes: Codes, distinct: int, deltas: PaneDeltas) -> Ints:
 
 @kernel
 def _levels(size: int) -> Ints:
-    """Where each level of counters begins, from one for each rank to at most 16 for all; and the end of them."""
+    """Where each level of counters begins, from one counter for each rank to at most 16 for all; and where they end."""
     first = [0, max(size, 1)]
     while first[-1] - first[-2] > 1 << _FAN:
         first.append(first[-1] + ((first[-1] - first[-2] - 1) >> _FAN) + 1)
@@ -136,6 +144,7 @@ def _levels(size: int) -> Ints:
 
 @kernel
 def _shift(counts: Counts, first: Ints, rank: int, step: int) -> None:
+    """Add ``step`` to the counters of a rank on all levels."""
     for level in range(first.size - 1):
         counts[first[level] + (rank >> (_FAN * level))] += step
 
@@ -143,6 +152,7 @@ def _shift(counts: Counts, first: Ints, rank: int, step: int) -> None:
 @kernel
 def _find(counts: Counts, first: Ints, place: int) -> int:
     """Return the rank with ``place`` ranks before it."""
+    # From the top level down: skip counters until the one that covers ``place``, at most 15 on each level.
     node = 0
     for level in range(first.size - 2, -1, -1):
         node <<= _FAN
@@ -165,7 +175,7 @@ def _following(codes: Codes, distinct: int) -> Ints:
 
 @kernel
 def _play(winners: Counts, node: int, counts: Ints, first: Ints) -> None:
-    """Play again all games above a leaf. More wins; of equals, the one that appeared earlier."""
+    """Update the winners above a leaf: the higher count wins; of equals the code that appeared earlier."""
     while node > 1:
         node //= 2
         a, b = winners[2 * node], winners[2 * node + 1]

@@ -1,6 +1,6 @@
-"""Aggregates that pick one row of each pane and give a value of it, of any type (semantics section 9).
+"""Aggregates that select one row of each pane and return its value, of any type (semantics section 9).
 
-Kernels and index arithmetic return entries; the values are taken from the column at the end.
+Kernels and index arithmetic find entries; the values are taken from the column at the end.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from . import order_statistics
 
 
 def extremes(largest: bool) -> Callable[[Inputs], pa.Array]:
-    """Return ``max`` or ``min``: NaN skipped, null where there is nothing else; a zero is told as 0.0, never -0.0."""
+    """Return ``max`` or ``min``: NaN skipped, null if there is no other value; a zero is 0.0, never -0.0."""
 
     def compute(inputs: Inputs) -> pa.Array:
         present = dense(inputs)
@@ -33,7 +33,7 @@ def extremes(largest: bool) -> Callable[[Inputs], pa.Array]:
 
 
 def extreme_counts(largest: bool) -> Callable[[Inputs], pa.Array]:
-    """Return how often the extreme occurs in each pane, 0 where there is none."""
+    """Return the aggregate of how often the extreme value occurs in each pane, 0 if there is none."""
 
     def compute(inputs: Inputs) -> pa.Array:
         present = dense(inputs)
@@ -47,7 +47,7 @@ def extreme_counts(largest: bool) -> Callable[[Inputs], pa.Array]:
 
 
 def arg_extremes(largest: bool) -> Callable[[Inputs], pa.Array]:
-    """Return y, null or not, of the first row with the extreme x."""
+    """Return the aggregate of y in the first row with the extreme x; y may be null."""
 
     def compute(inputs: Inputs) -> pa.Array:
         target, by = inputs.columns
@@ -59,12 +59,12 @@ def arg_extremes(largest: bool) -> Callable[[Inputs], pa.Array]:
 
 
 def firsts(inputs: Inputs) -> pa.Array:
-    """Value of the first row that has one."""
+    """The first value that is not null."""
     return _nth(inputs, 0)
 
 
 def lasts(inputs: Inputs) -> pa.Array:
-    """Value of the last row that has one."""
+    """The last value that is not null."""
     return _nth(inputs, -1)
 
 
@@ -98,14 +98,14 @@ def extreme_entries(present: Dense, largest: bool) -> Ints:
 
 
 def _one_zero(values: pa.Array) -> pa.Array:
-    """Which of two equal zeros comes first is nothing an extreme depends on."""
+    """Replace -0.0 by 0.0, because an extreme must not depend on which of two equal zeros comes first."""
     if pa.types.is_float16(values.type):
         return _one_zero(values.cast(pa.float32())).cast(values.type)
     return pc.add(values, pa.scalar(0.0, values.type)) if pa.types.is_floating(values.type) else values
 
 
 def _most_frequent(column: pa.Array, written: Ranges) -> Ints:
-    """Entries for panes that are written down, where what has come need not go first."""
+    """Entries of the modes of expanded panes, in which entries may be removed in another order than they were added."""
     assert written.row is not None
     column_codes, distinct = codes(column.take(pa.array(written.row)))
     places = loops.most_frequent(column_codes, distinct, written.lo, written.hi)
@@ -120,7 +120,7 @@ def _nth(inputs: Inputs, place: int) -> pa.Array:
 
 
 def _entries_at(present: Dense, place: Ints) -> Ints:
-    """Entry at a place of each pane from 0, -1 for none."""
+    """Entry at a place of each pane, counted from 0; -1 stays -1."""
     if isinstance(present.membership, Ranges):
         return np.where(place < 0, -1, present.membership.lo + place)
     entries = np.arange(len(present.columns[0]))

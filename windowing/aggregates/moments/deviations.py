@@ -1,8 +1,8 @@
 """Squared deviations from the mean over panes: ``n * sum(x * x) - sum(x)**2``, in two floats.
 
-All numbers of a pane are taken as distances from one of its own. So the squares are at most n + 1 times as much as what
-is left of them at the end, and 106 bits leave enough to tell the nearest float; where they do not, exact sums take over
-(`quotients`). How anything associates is therefore never seen.
+All numbers of a pane are taken as distances from one number of the same pane. So at most a factor of n + 1 cancels in
+the final subtraction, whatever the numbers are, and 106 bits leave enough to decide the nearest float. Where they do
+not, exact sums take over (`quotients`). The association is therefore never visible (docs/decisions/007).
 """
 
 from __future__ import annotations
@@ -22,17 +22,17 @@ Sums: TypeAlias = tuple[float, float, float, float]
 """Sum of distances and sum of their squares, each as two floats."""
 
 Deviations: TypeAlias = tuple[Floats, Floats, Floats]
-"""Two floats for each pane, and how much of itself their sum may be off."""
+"""Two floats for each pane, and a bound on the relative error of their sum."""
 
-_SOME = 64  # rows after which the lower float of a sum hands on what the upper one can hold
+_SOME = 64  # rows between two normalisations of a sum: the bound of `_left` needs them
 _LOST = 2.0**-95  # see `_left`
-_LEAST, _MOST = 2.0**-900, 2.0**960  # of squares, so that errors of products are floats
+_LEAST, _MOST = 2.0**-900, 2.0**960  # bounds of sums of squares, between which errors of products are floats
 
 
 def squared_deviations(high: Floats, low: Floats, present: Dense) -> Deviations:
-    """Return for each pane two floats, and how much of itself their sum may be off; NaN where nobody knows.
+    """Return two floats for each pane, and a bound on the relative error of their sum; NaN where no bound is known.
 
-    ``high``, ``low``: numbers as `values.halves` has them.
+    ``high``, ``low``: the numbers, as `values.halves` returns them.
     """
     if is_disjoint(present.membership):
         found: Deviations = _apart(high, low, present.membership.lo, present.membership.hi)
@@ -49,7 +49,9 @@ def squared_deviations(high: Floats, low: Floats, present: Dense) -> Deviations:
 
 @kernel
 def _apart(high: Floats, low: Floats, lo: Ints, hi: Ints) -> Deviations:
-    """Some rows at a time, so that what does not depend on the rows before is computed for several at once."""
+    """The deviations of disjoint panes."""
+    # Blocks of rows: all that does not depend on the rows before goes into loops without a dependence between steps,
+    # which the compiler vectorises. Only the four running sums are sequential.
     out, more, off = np.empty(lo.size, np.float64), np.empty(lo.size, np.float64), np.empty(lo.size, np.float64)
     apart, error = np.empty(_SOME, np.float64), np.empty(_SOME, np.float64)
     square, lacks = np.empty(_SOME, np.float64), np.empty(_SOME, np.float64)
@@ -71,6 +73,7 @@ def _apart(high: Floats, low: Floats, lo: Ints, hi: Ints) -> Deviations:
                 rest += lost + error[k]
                 squares, lost = sum_and_error(squares, square[k])
                 square_rest += lost + lacks[k]
+            # Normalise after each block, so ``rest`` stays small against ``total`` and the bound of `_left` holds.
             total, rest = sum_and_error(total, rest)
             squares, square_rest = sum_and_error(squares, square_rest)
         constant = squares == 0.0 and _is_constant(high, low, lo[p], hi[p])
@@ -80,12 +83,14 @@ def _apart(high: Floats, low: Floats, lo: Ints, hi: Ints) -> Deviations:
 
 @kernel
 def _of_ranges(high: Floats, low: Floats, lo: Ints, hi: Ints, base: Ints, before: Ints) -> Deviations:
-    """The same for panes that overlap, given as `Spans`: distances are those from the leaf before the pivot."""
+    """The deviations of panes that overlap, given as `Spans`. Distances are from the leaf before the pivot."""
     out, more, off = np.empty(lo.size, np.float64), np.empty(lo.size, np.float64), np.empty(lo.size, np.float64)
-    back = np.zeros((longest(lo, hi) + 1, 4), np.float64)  # row k: of the k leaves before the pivot
-    on = (0.0, 0.0, 0.0, 0.0)  # of the leaves from the pivot to `reached`
-    pivot = low_end = high_end = origin = 0  # it is the pivot from `low_end` on and before `high_end`
-    middle = begun = reached = about = 0  # leaves: of the pivot, the first in `back`, the end of those in `on`
+    back = np.zeros((longest(lo, hi) + 1, 4), np.float64)  # row k: sums of the last k leaves before the pivot
+    on = (0.0, 0.0, 0.0, 0.0)  # sums of the leaves [middle, reached)
+    # The scheme of `folds._range_folds`. All panes with one pivot share the reference leaf, so they share sums;
+    # the reference is in each of them, so what cancels is bounded for each.
+    pivot = low_end = high_end = origin = 0  # ranges inside [low_end, high_end) that contain the pivot have this pivot
+    middle = begun = reached = about = 0  # leaves: at the pivot, first in ``back``, end of those in ``on``, reference
     for p in range(lo.size):
         begin = before[lo[p]] if before.size else lo[p]
         end = before[hi[p]] if before.size else hi[p]
@@ -122,15 +127,15 @@ def _of_ranges(high: Floats, low: Floats, lo: Ints, hi: Ints, base: Ints, before
 
 @kernel
 def _distance(high: Floats, low: Floats, i: int, about: int) -> tuple[float, float]:
-    """How far number i is from another, and what the first float lacks of that."""
+    """Distance of number i from number ``about``, as two floats."""
     apart, error = sum_and_error(high[i], -high[about])
     more = low[i] - low[about] if low.size else 0.0
-    return sum_and_error(apart, error + more)  # for all alike: to branch takes longer
+    return sum_and_error(apart, error + more)  # without a branch for empty errors, which takes longer
 
 
 @kernel
 def _with(sums: Sums, apart: float, error: float) -> Sums:
-    """Sums with one distance more."""
+    """Sums with one more distance."""
     total, rest = _added(sums[0], sums[1], apart, error)
     square = apart * apart
     more = product_error(apart, apart, square) + 2.0 * apart * error
@@ -140,13 +145,14 @@ def _with(sums: Sums, apart: float, error: float) -> Sums:
 
 @kernel
 def _added(a: float, a_low: float, b: float, b_low: float) -> tuple[float, float]:
+    """Sum of two sums of two floats, normalised."""
     total, error = sum_and_error(a, b)
     return sum_and_error(total, error + (a_low + b_low))
 
 
 @kernel
 def _is_constant(high: Floats, low: Floats, begin: int, end: int) -> bool:
-    """Whether all numbers are the same finite one. Squares of 0 do not say so: those of the smallest floats are 0."""
+    """Whether all numbers are one finite number. A sum of squares of 0 does not prove it: tiny squares underflow."""
     same = begin if begin == end or np.isfinite(high[begin]) else end + 1
     while same < end and high[same] == high[begin] and (low.size == 0 or low[same] == low[begin]):
         same += 1
@@ -155,11 +161,11 @@ def _is_constant(high: Floats, low: Floats, begin: int, end: int) -> bool:
 
 @kernel
 def _left(count: int, sums: Sums, constant: bool) -> tuple[float, float, float]:
-    """``count * squares - total**2``, and how much of itself that is off.
+    """``count * squares - total**2`` as two floats, and a bound on its relative error; NaN where no bound is known.
 
-    The lower float of a sum is at most 68 times the last place of the upper one, for it waits for 64 rows at most. So a
-    sum of squares loses less than ``count * 2**-98`` of itself, and ``total**2``, which is at most ``count`` times that
-    sum, no more than ``count * 2**-97`` of this. It is told apart from what is lost where squares are too small.
+    The lower float of a sum is at most 68 units in the last place of the upper float, because sums are normalised after
+    at most 64 rows. So a sum of squares loses less than ``count * 2**-98`` of itself, and ``total**2``, at most
+    ``count`` times that sum, no more than ``count * 2**-97`` of it. Squares that are too small have no such bound.
     """
     if constant:
         return 0.0, 0.0, 0.0

@@ -1,8 +1,8 @@
-"""Sums of numbers and of their products, exact for numbers of any size and type: whole numbers in limbs of 32 bit.
+"""Exact sums of numbers and of their products, for numbers of any size and type: integers in limbs of 32 bit.
 
-What comes is added and what goes is taken away, so that panes that overlap, with holes or without, cost no more than
-their changes. So a quotient of sums is computed where sums of two floats do not say for sure what it rounds to
-(`quotients`), and decimals of more than 64 bit from the start.
+Added entries are added and removed entries subtracted, which is exact for integers, so panes that overlap cost no more
+than their changes, with holes or without. `quotients` needs these sums where sums of two floats do not prove the
+nearest float, and for all decimals of more than 64 bit.
 """
 
 from __future__ import annotations
@@ -15,23 +15,23 @@ from ..kernels.loops import LIMB, Floats, sum_and_error
 from ..kernels.pane_deltas import PaneDeltas
 
 MEAN, WEIGHTED, SPREAD = range(3)
-"""Rules: ``sum(a)`` alone; ``sum(a * b)``, too; ``n * sum(a * a) - sum(a)**2`` of n values, too."""
+"""Rules: only ``sum(a)``; also ``sum(a * b)``; also ``n * sum(a * a) - sum(a)**2`` of n values."""
 
 FLOAT_UNIT = -1074
-"""The binary exponent of the smallest float, of which floats are multiples; words are multiples of 1."""
+"""Binary exponent of the smallest float. All floats are multiples of that float; words are multiples of 1."""
 
-_SUM = 72  # limbs of a sum: 64 places of floats, 3 limbs of each, or 8 limbs of a decimal, and room for carries
-_WORK = 2 * _SUM + 16  # of a sum of products, and of the square of a sum
-_OFTEN = 2**24  # changes after which limbs hand on what they have above 32 bit: a product adds less than 2**37 to each
+_SUM = 72  # limbs of a sum: 64 places for floats of 3 limbs, or 8 limbs of a decimal, and room for carries
+_WORK = 2 * _SUM + 16  # limbs of a sum of products, and of the square of a sum
+_OFTEN = 2**24  # changes between two carries: a product adds less than 2**37 to each limb
 
 
 @kernel
 def moments(a: Ints, b: Ints, rule: int, deltas: PaneDeltas) -> Floats:
     """Return ``(high, low, exponent)`` twice for each pane, (P, 6): a number is ``(high + low) * 2**exponent``.
 
-    The first is ``sum(a)``, the second what else the rule wants; both are off by less than ``2**-100`` of themselves.
-    They count units: the smallest float, or 1 for words, and their products. ``a``, ``b``: the bits of floats, int64
-    (n,), finite where a pane shows them, or words (n, W), the least first and only the last signed.
+    The first is ``sum(a)``, the second the other sum of the rule; both have a relative error below ``2**-100``. They
+    count units: the smallest float, or 1 for words, and the products of these. ``a``, ``b``: the bits of floats, int64
+    (n,), finite where a pane shows them; or words (n, W), least significant first and only the last signed.
     """
     panes = len(deltas.added_at) - 1
     out = np.zeros((panes, 6), np.float64)
@@ -41,19 +41,23 @@ def moments(a: Ints, b: Ints, rule: int, deltas: PaneDeltas) -> Floats:
     one, other, work = np.zeros(_SUM, np.int64), np.zeros(_WORK, np.int64), np.zeros(_WORK, np.int64)
     held = since = 0
     for p in range(panes):
-        come, gone = deltas.added_at[p + 1] - deltas.added_at[p], deltas.removed_at[p + 1] - deltas.removed_at[p]
-        if gone == held:
+        added, removed = deltas.added_at[p + 1] - deltas.added_at[p], deltas.removed_at[p + 1] - deltas.removed_at[p]
+        # Invariant: the limbs hold the exact sums of the ``held`` entries of the pane. If all entries of the last pane
+        # are removed, the limbs are cleared instead: that is cheaper, and keeps ``span`` short.
+        if removed == held:
             _clear(total, span)
             _clear(products, wide)
-            gone = since = 0
-            held = come
+            removed = since = 0
+            held = added
         else:
-            held += come - gone
-        for j in range(gone + come):
+            held += added - removed
+        for j in range(removed + added):
             entry = (
-                deltas.removed[deltas.removed_at[p] + j] if j < gone else deltas.added[deltas.added_at[p] + j - gone]
+                deltas.removed[deltas.removed_at[p] + j]
+                if j < removed
+                else deltas.added[deltas.added_at[p] + j - removed]
             )
-            sign = -1 if j < gone else 1
+            sign = -1 if j < removed else 1
             minus, place, count = _loaded(a, entry, left)
             _put(total, span, left, count, place, minus * sign)
             if rule == SPREAD:
@@ -63,8 +67,8 @@ def moments(a: Ints, b: Ints, rule: int, deltas: PaneDeltas) -> Floats:
                 _put_product(products, wide, left, count, right, many, place + shift, minus * factor * sign)
             since += 1
             if since == _OFTEN:
-                _hand_on(total, span)
-                _hand_on(products, wide)
+                _propagate(total, span)
+                _propagate(products, wide)
                 since = 0
         end, side = _settled(total, span, one)
         out[p, 0], out[p, 1], out[p, 2] = _two_floats(one, span[0], end, side)
@@ -80,7 +84,7 @@ def moments(a: Ints, b: Ints, rule: int, deltas: PaneDeltas) -> Floats:
 
 @kernel
 def _put(total: Ints, span: Ints, limbs: Ints, count: int, place: int, sign: int) -> None:
-    """Add the limbs of a number, or take them away; ``span``: the bounds of the limbs that may not be 0."""
+    """Add or subtract the limbs of a number. ``span``: the bounds of the limbs that may differ from 0."""
     for j in range(count):
         total[place + j] += sign * limbs[j]
     span[0] = min(span[0], place)
@@ -91,6 +95,7 @@ def _put(total: Ints, span: Ints, limbs: Ints, count: int, place: int, sign: int
 def _put_product(
     products: Ints, span: Ints, left: Ints, count: int, right: Ints, many: int, place: int, sign: int
 ) -> None:
+    # Half products of 32 bit go to two limbs, so no step overflows; ``span`` keeps later loops short.
     for j in range(count):
         for k in range(many):
             product = np.uint64(left[j]) * np.uint64(right[k])
@@ -102,9 +107,10 @@ def _put_product(
 
 @kernel
 def _loaded(values: Ints, i: int, limbs: Ints) -> tuple[int, int, int]:
-    """Write the limbs of a number; return its sign, the place of the least of them, and how many they are."""
+    """Write the limbs of a number; return its sign, the place of the least significant limb, and how many there are."""
     if values.ndim == 1:
         return _loaded_float(values[i], limbs)
+    # Sign and magnitude: two's complement is undone limb by limb, so that products need no signed limbs.
     carry = 1
     count = 0
     negative = values[i, values.shape[1] - 1] < 0
@@ -137,8 +143,8 @@ def _loaded_float(bits: int, limbs: Ints) -> tuple[int, int, int]:
 
 @kernel
 def _spread(sums: Ints, begin: int, end: int, squares: Ints, span: Ints, count: int, work: Ints) -> None:
-    """``count * squares - sums**2``, given the limbs of the sum's size; ``span``: of the squares, then of this."""
-    _hand_on(squares, span)
+    """``count * squares - sums**2``; ``sums``: limbs of a magnitude; ``span``: of the squares, then of the result."""
+    _propagate(squares, span)
     work[span[0] : span[1] + 3] = 0
     for k in range(span[0], span[1]):
         work[k] += (squares[k] & 0xFFFF) * count
@@ -176,10 +182,10 @@ def _settled(total: Ints, span: Ints, out: Ints) -> tuple[int, float]:
 
 @kernel
 def _two_floats(limbs: Ints, begin: int, end: int, sign: float) -> tuple[float, float, float]:
-    """The number of some limbs as two floats and a binary exponent."""
+    """The number that limbs hold, as two floats and a binary exponent."""
     high = 0.0
     low = 0.0
-    least = max(begin, end - 5)
+    least = max(begin, end - 5)  # five limbs have at least 129 significant bits, more than two floats can hold
     for k in range(end - 1, least - 1, -1):
         high, error = sum_and_error(high * 2.0**32, np.float64(limbs[k]))
         high, low = sum_and_error(high, low * 2.0**32 + error)
@@ -188,13 +194,14 @@ def _two_floats(limbs: Ints, begin: int, end: int, sign: float) -> tuple[float, 
 
 @kernel
 def _clear(limbs: Ints, span: Ints) -> None:
+    """Set all limbs to 0. Limbs outside of ``span`` are 0 already."""
     limbs[span[0] : span[1] + 1] = 0
     span[0], span[1] = limbs.size, 0
 
 
 @kernel
-def _hand_on(limbs: Ints, span: Ints) -> None:
-    """Leave 32 bit in all limbs but the last, which has the sign."""
+def _propagate(limbs: Ints, span: Ints) -> None:
+    """Propagate carries: all limbs but the last, which has the sign, keep 32 bit."""
     end = min(span[1] + 2, limbs.size - 1)
     for k in range(span[0], end):
         limbs[k + 1] += limbs[k] >> 32

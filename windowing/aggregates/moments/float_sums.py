@@ -1,4 +1,4 @@
-"""Sums of floats over panes of any form: of each the float nearest to the true sum (semantics section 9)."""
+"""Sums of floats over panes of any form: for each pane the float nearest to the true sum (semantics section 9)."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from ..kernels.loops import Floats
 def float_sums(values: Floats, membership: Membership, ranked: Ranked) -> Floats:
     """Return the float nearest to the true sum of each pane, 0.0 for an empty one.
 
-    NaN where a pane holds one, or both infinities; inf where it holds one of these, or its sum is beyond all floats.
-    ``contents``: over ``values``; ``ranked``: the same panes, nulls included.
+    NaN where a pane holds a NaN, or both infinities; infinite where it holds one infinity, or where its sum exceeds the
+    largest float. ``membership``: panes over ``values``; ``ranked``: the same panes, nulls included.
     """
     return sums_and_lacks(values, membership, ranked)[0]
 
 
 def sums_and_lacks(values: Floats, membership: Membership, ranked: Ranked) -> tuple[Floats, Floats]:
-    """Return `float_sums`, and what each lacks of the true sum, as `exact_sums.nearest_of` has it."""
+    """Return `float_sums`, and the lack of each (true sum less float), as `exact_sums.nearest_of` defines it."""
     if is_disjoint(membership):
         nearest, lacks = nearest_sums(values, membership.lo, membership.hi)
         return one_nan(nearest), lacks
@@ -37,13 +37,13 @@ def sums_and_lacks(values: Floats, membership: Membership, ranked: Ranked) -> tu
 
 
 def _may_overflow(values: Floats) -> bool:
-    """Whether a sum of some of the finite values may be beyond all floats on the way."""
+    """Whether an intermediate sum of finite values might exceed the largest float."""
     finite = np.abs(values[np.isfinite(values)])
     return bool(finite.max(initial=0.0) > np.finfo(np.float64).max / max(1, len(finite)))
 
 
 def _whole(values: Floats, membership: Membership) -> Floats:
-    """Sums of panes whose floats do not say for sure what they are, some rows at a time."""
+    """Sums in limbs, for panes whose two floats do not prove the nearest float; in batches of rows."""
     sums = [np.empty(0)]
     for run in batches(membership):
         panes = part(membership, *run)

@@ -1,8 +1,9 @@
-"""Quotients of sums, and roots of them: of each the float nearest to the exact value (semantics section 9).
+"""Quotients of sums, and square roots of them: for each the float nearest to the exact value (semantics section 9).
 
-A numerator or a denominator is a sum of two floats, and off by a little: that nearly always tells the nearest float.
-Where it does not, sums in limbs take their place (`exact_moments`), and where these do not tell either, as half way
-between two floats, Python's integers. Means that are half way are common: two floats that are the sum settle these.
+Numerators and denominators are sums of two floats with a small error. The error bound nearly always proves the nearest
+float. Where it does not, sums in limbs replace them (`exact_moments`). Where these do not prove it either, as half way
+between two floats, Python's integers decide. Means that are half way are common; there the two floats are usually the
+exact sum, and decide by themselves.
 """
 
 from __future__ import annotations
@@ -36,11 +37,18 @@ _NOTHING: Floats = frozen(np.empty(0, np.float64))
 
 @dataclass(frozen=True, slots=True)
 class Quotients:
-    """Which quotient is wanted of panes, exactly; ``rule`` as in `exact_moments`.
+    """Definition of one quotient for each of P panes.
 
-    `MEAN`: ``sum(a) / n``; `WEIGHTED`: ``sum(a * b) / sum(a)``; `SPREAD`: ``(n * sum(a * a) - sum(a)**2) / (n * m)``,
-    where m is n less ``sample``, or the root of it. Decimals are unscaled; at the end, all is divided by 10 to the
-    power of ``places``. ``sizes``: int64 (P,), n.
+    `MEAN` is ``sum(a) / n``; `WEIGHTED` is ``sum(a * b) / sum(a)``; `SPREAD` is ``(n * sum(a * a) - sum(a)**2) /
+    (n * (n - sample))``. Decimals are unscaled, and the result is divided by ``10**places``.
+
+    ``rule``: `MEAN`, `WEIGHTED` or `SPREAD`, as in `exact_moments`.
+    ``a``, ``b``: the columns, one value for each entry of the panes.
+    ``membership``: the panes.
+    ``sizes``: int64 (P,), n.
+    ``places``: decimal places of the values.
+    ``sample``: 1 for a sample, 0 for a population.
+    ``root``: whether the result is the square root of the quotient.
     """
 
     rule: int
@@ -54,11 +62,11 @@ class Quotients:
 
 
 def nearest(wanted: Quotients, numerator: TwoFloats, denominator: TwoFloats, off: Floats = _NOTHING) -> Floats:
-    """Return the nearest floats (P,), given what numerators and denominators, but for ``10**places``, are nearly.
+    """Return the nearest floats (P,), given approximate numerators and denominators without ``10**places``.
 
-    ``off``: how much of itself each quotient of these may be off; ``2**-71`` for all where it is empty. NaN there, or
-    no finite number in the lower of two floats: nobody knows. The answer is NaN where the denominator is 0, and where a
-    pane holds what is infinite or NaN.
+    ``off``: a bound on the relative error of each quotient; ``2**-71`` for all if it is empty. If the bound is NaN, or
+    the lower of two floats is not finite, nothing is known, and exact sums decide. The result is NaN where the
+    denominator is 0, and where a pane holds an infinity or NaN.
     """
     found, unsure = _rounded((*numerator, *denominator), _NOTHING, off, wanted)
     picks = np.flatnonzero(unsure)
@@ -68,17 +76,17 @@ def nearest(wanted: Quotients, numerator: TwoFloats, denominator: TwoFloats, off
 
 
 def nearest_means(wanted: Quotients, sums: Floats, lacks: Floats) -> Floats:
-    """Return the nearest floats (P,) to means of floats, given `float_sums.sums_and_lacks`; NaN for an empty pane."""
+    """Return the floats nearest to means of floats, (P,), given `float_sums.sums_and_lacks`; NaN for an empty pane."""
     found, unsure = means(sums, lacks, wanted.sizes)
     picks = np.flatnonzero(unsure)
     if len(picks):
         exact = exactly(wanted, picks)
-        found[picks] = np.where(np.isnan(exact), found[picks], exact)  # of what is infinite or NaN, as it was summed
+        found[picks] = np.where(np.isnan(exact), found[picks], exact)  # with infinities or NaN the sum decides
     return found
 
 
 def exactly(wanted: Quotients, picks: Ints) -> Floats:
-    """Return what `nearest` does, of some panes, from sums in limbs."""
+    """Return the nearest floats for the panes at ``picks``, from sums in limbs."""
     a = exact_numbers(wanted.a)
     b = a if wanted.b is wanted.a else exact_numbers(wanted.b)
     membership, a, b = _take_panes(wanted.membership, a, b, picks)
@@ -99,7 +107,7 @@ def _rounded(numbers: FourFloats, exponents: Floats, off: Floats, wanted: Quotie
 
 
 def _take_panes(membership: Membership, a: Numbers, b: Numbers, picks: Ints) -> tuple[Membership, Numbers, Numbers]:
-    """Only the panes at ``picks``, and the numbers that they are over."""
+    """The panes at ``picks``, and the numbers of their entries."""
     if len(picks) == len(membership):
         return membership, a, b
     membership = take(membership, picks)
@@ -110,7 +118,7 @@ def _take_panes(membership: Membership, a: Numbers, b: Numbers, picks: Ints) -> 
 
 
 def _is_endless(values: Numbers, membership: Membership) -> Mask:
-    """Which panes hold a value that is infinite or NaN."""
+    """Which panes hold an infinity or NaN."""
     if values.dtype.kind != "f":
         return np.zeros(len(membership), np.bool_)
     if isinstance(membership, Ranges) and sizes(membership).sum() < len(values):
@@ -140,12 +148,12 @@ def spread_counts(counts: Ints, sample: int) -> TwoFloats:
 
 
 def whole_floats(counts: Ints) -> TwoFloats:
-    """Return counts as sums of two floats, the lower of which are 0: an empty array says so."""
+    """Return counts as sums of two floats; the empty second array means zeros."""
     return counts.astype(np.float64), _NOTHING
 
 
 def _scale(wanted: Quotients) -> tuple[float, float]:
-    """What a denominator is to be multiplied by."""
+    """The factor of the denominator for decimal places, as two floats."""
     whole = 10 ** (wanted.places * (2 if wanted.rule == SPREAD else 1))
     return float(whole), float(whole - int(float(whole)))
 
@@ -165,7 +173,7 @@ def _in_limbs(wanted: Quotients, a: Numbers, b: Numbers) -> tuple[FourFloats, Fl
 
 
 def _in_full(wanted: Quotients, left: Numbers, right: Numbers, pane: int) -> float:
-    """The answer of one pane in whole numbers of any length."""
+    """The result of one pane, computed with Python's integers."""
     rows, _ = gathered(wanted.membership, pane, pane + 1)
     a, unit = _whole_numbers(left[rows])
     b, other = (a, unit) if wanted.rule != WEIGHTED else _whole_numbers(right[rows])
@@ -181,7 +189,7 @@ def _in_full(wanted: Quotients, left: Numbers, right: Numbers, pane: int) -> flo
 
 
 def _whole_numbers(values: Numbers) -> tuple[list[int], int]:
-    """Whole numbers, and what they are to be divided by to give the values."""
+    """Values as integers, and the divisor that turns these into the values."""
     if values.ndim == 1:
         unit = 1 << -FLOAT_UNIT
         return [top * (unit // bottom) for top, bottom in map(float.as_integer_ratio, values.tolist())], unit
@@ -189,7 +197,10 @@ def _whole_numbers(values: Numbers) -> tuple[list[int], int]:
 
 
 def _nearly_root(exact: Fraction) -> Fraction:
-    """A number that rounds to the float that the root does."""
+    """A fraction that rounds to the same float as the square root of ``exact``.
+
+    It has at least 80 bits; its last bit is set if the root is not exact, so it is never half way by mistake.
+    """
     bits = max(0, 160 + exact.denominator.bit_length() - exact.numerator.bit_length()) // 2 + 1
     square, rest = divmod(exact.numerator << 2 * bits, exact.denominator)
     root = math.isqrt(square)

@@ -1,6 +1,6 @@
-"""What quotients of sums of two floats, and roots of them, round to, and where that is not sure (`quotients`).
+"""Rounding of quotients of sums of two floats, and of their square roots, with a proof or a doubt (`quotients`).
 
-The first loop over all panes has no branches, so that it computes several at once; the second does what is left.
+The first loop over all panes has no branches, so the compiler vectorises it; the second handles the panes in doubt.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from ..kernels.loops import Floats, product_error
 Four: TypeAlias = tuple[float, float, float, float]
 """A numerator and a denominator, each as a sum of two floats."""
 
-_OFF = 2.0**-71
-_NORMAL = 2.0**-1022
-_LEAST = 2.0**-900  # of a numerator, so that what rounding takes is a float
+_OFF = 2.0**-71  # bound on the relative error of a quotient, unless the caller gives one
+_NORMAL = 2.0**-1022  # the smallest normal float: smaller results round at another bit
+_LEAST = 2.0**-900  # a smaller numerator might lose rounding errors to underflow
 
 
 @kernel
@@ -35,9 +35,9 @@ def quotients(
     off: Floats,
     root: bool,
 ) -> tuple[Floats, Mask]:
-    """Quotients times ``2**exponents`` (none: 0), or the roots of these, rounded once; and which are not sure.
+    """Quotients times ``2**exponents``, or the roots of these, rounded once; and which are not proven.
 
-    ``over_low``: empty where all are 0. ``off``: see `quotients.nearest`.
+    ``exponents``: empty if all are 0. ``over_low``: empty if all are 0. ``off``: see `quotients.nearest`.
     """
     out = np.empty(high.size, np.float64)
     unsure = np.ones(high.size, np.bool_)
@@ -57,12 +57,13 @@ def quotients(
 
 @kernel
 def _ratio(numbers: Four, scale: float, scale_low: float, share: float, root: bool) -> tuple[float, bool]:
-    """A quotient of two sums of two floats, or the root of it, rounded once; and whether it is not sure."""
+    """A quotient of two sums of two floats, or its root, rounded once; and whether it is in doubt."""
     high, low, over, over_low = numbers
     divisor, rest = times(over, over_low, scale, scale_low)
     near, more = quotient(high, low, divisor, rest)
     if root:
         near, more = _root(near, more)
+    # Both ends of the error interval must round to the same float. Plain ``&`` instead of ``and``: no branches.
     room = 2.0 * share * abs(near)
     value = near + (more + room)
     is_sure = (value == near + (more - room)) & (abs(high) > _LEAST) & (abs(value) >= _NORMAL) & (abs(value) < np.inf)
@@ -73,7 +74,7 @@ def _ratio(numbers: Four, scale: float, scale_low: float, share: float, root: bo
 def _scaled_ratio(
     numbers: Four, scale: float, scale_low: float, share: float, root: bool, exponent: int
 ) -> tuple[float, bool]:
-    """The same times ``2**exponent``; NaN where a denominator is 0."""
+    """The quotient times ``2**exponent``, with all special cases; NaN where the denominator is 0."""
     high, low, over, over_low = numbers
     if over == 0.0 and over_low == 0.0:
         return np.nan, False
@@ -81,6 +82,7 @@ def _scaled_ratio(
         return 0.0, False
     if exponent == 0:
         return _ratio(numbers, scale, scale_low, share, root)
+    # A root halves the exponent, so an odd one moves a factor of 2 into the numerator first.
     twice = 2.0 if root and exponent & 1 else 1.0
     value, is_unsure = _ratio((high * twice, low * twice, over, over_low), scale, scale_low, share, root)
     value = math.ldexp(value, (exponent - (exponent & 1)) // 2 if root else exponent)
@@ -89,7 +91,7 @@ def _scaled_ratio(
 
 @kernel
 def means(sums: Floats, lacks: Floats, counts: Ints) -> tuple[Floats, Mask]:
-    """Means, and which are not sure."""
+    """Means, and which are in doubt."""
     out = np.empty(sums.size, np.float64)
     unsure = np.empty(sums.size, np.bool_)
     for p in range(sums.size):
@@ -104,7 +106,7 @@ def means(sums: Floats, lacks: Floats, counts: Ints) -> tuple[Floats, Mask]:
 
 @kernel
 def _mean(total: float, lack: float, count: float) -> tuple[float, float, float]:
-    """A sum over a count, but for what the sum lacks, and the two floats next to the mean, which mostly are one."""
+    """``total / count``, and the results of rounding at both ends of the error interval, which are mostly one float."""
     near = total / count
     more = (_left(total, near, count) + lack) / count
     room = 2.0 * _OFF * abs(near)
@@ -113,37 +115,40 @@ def _mean(total: float, lack: float, count: float) -> tuple[float, float, float]
 
 @kernel
 def _settled(total: float, lack: float, count: int) -> tuple[float, bool]:
-    """The mean where it is about half way between two floats, tiny, or no finite number; and whether it is not sure."""
+    """A mean that is about half way between two floats, tiny, or not finite; and whether it is in doubt."""
     near, low, high = _mean(total, lack, np.float64(count))
     if count == 0 or lack == 0.0:
         return near, False
-    if count & (count - 1) == 0 and _NORMAL < abs(near) < np.inf:  # then it is rounded with the sum
+    if (
+        count & (count - 1) == 0 and _NORMAL < abs(near) < np.inf
+    ):  # a division by a power of two is exact, so the sum decides
         return near, False
+    # The remainders of the two candidates add up to twice the distance of their midpoint from the sum, exactly.
     twice = _left(total, low, np.float64(count)) + _left(total, high, np.float64(count))
     if not (is_whole(lack) and abs(near) > _LEAST and np.isfinite(twice)):
         return near, True
     if twice == -2.0 * lack:
-        return low + 0.5 * (high - low), False  # half way: to the even one
+        return low + 0.5 * (high - low), False  # half way: adding half of the distance rounds to the even one
     return (high if twice > -2.0 * lack else low), False
 
 
 @kernel
 def _left(total: float, near: float, count: float) -> float:
-    """What is left of a sum once the count times a float next to the mean is taken away, exactly."""
+    """``total - count * near``, exactly, for a float next to the mean."""
     product = near * count
     return (total - product) - product_error(near, count, product)
 
 
 @kernel
 def times(a: float, a_low: float, b: float, b_low: float) -> tuple[float, float]:
-    """Product of two sums of two floats, off by a few ``2**-106`` of itself."""
+    """Product of two sums of two floats, with a relative error of a few ``2**-106``."""
     product = a * b
     return product, product_error(a, b, product) + (a * b_low + a_low * b)
 
 
 @kernel
 def quotient(a: float, a_low: float, b: float, b_low: float) -> tuple[float, float]:
-    """Quotient of two sums of two floats, off by a few ``2**-106`` of itself."""
+    """Quotient of two sums of two floats, with a relative error of a few ``2**-106``."""
     near = a / b
     product = near * b
     left = ((a - product) - product_error(near, b, product)) + (a_low - near * b_low)
@@ -152,6 +157,7 @@ def quotient(a: float, a_low: float, b: float, b_low: float) -> tuple[float, flo
 
 @kernel
 def _root(a: float, a_low: float) -> tuple[float, float]:
+    """Square root of a sum of two floats, as two floats: one step of Newton after the float root."""
     near = math.sqrt(a)
     square = near * near
     return near, (((a - square) - product_error(near, near, square)) + a_low) / (2.0 * near)
@@ -159,7 +165,7 @@ def _root(a: float, a_low: float) -> tuple[float, float]:
 
 @kernel
 def whole_products(counts: Ints, sample: int) -> Floats:
-    """Return ``counts * (counts - sample)`` as floats, which must have room for them."""
+    """Return ``counts * (counts - sample)`` as floats; the products must be exact in a float."""
     out = np.empty(counts.size, np.float64)
     for p in range(counts.size):
         out[p] = np.float64(counts[p]) * np.float64(counts[p] - sample)

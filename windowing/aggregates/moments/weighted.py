@@ -1,4 +1,4 @@
-"""Sums of products with weights, and of the weights, over panes of any form: in two floats each."""
+"""Weighted sums and sums of weights over panes of any form, each in two floats."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _NONE = np.empty(0, np.float64)
 
 
 def weighted_sums(values: Floats, weights: Floats, present: Dense) -> Both:
-    """Return ``sum(values * weights)`` and ``sum(weights)`` of each pane, in two floats each as `sums_and_lacks`."""
+    """Return ``sum(values * weights)`` and ``sum(weights)`` of each pane, each as `sums_and_lacks` returns a sum."""
     membership = present.membership
     if is_disjoint(membership):
         both: Both = _apart(values, weights, membership.lo, membership.hi)
@@ -30,9 +30,12 @@ def weighted_sums(values: Floats, weights: Floats, present: Dense) -> Both:
 
 @kernel
 def _apart(values: Floats, weights: Floats, lo: Ints, hi: Ints) -> Both:
+    """The sums of disjoint panes."""
     first, first_lacks = np.empty(lo.size, np.float64), np.empty(lo.size, np.float64)
     second, second_lacks = np.empty(lo.size, np.float64), np.empty(lo.size, np.float64)
     for p in range(lo.size):
+        # Both sums as `exact_sums._with_errors`; the error of each product is one more number of the first sum. One
+        # loop for both reads the rows once.
         total = rest = lost = weight = weight_rest = weight_lost = 0.0
         for i in range(lo[p], hi[p]):
             product = values[i] * weights[i]
