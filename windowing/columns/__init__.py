@@ -1,1 +1,1 @@
-"""Arrow columns as numpy arrays: numbers to measure with, keys to sort by, and the sorts over them."""
+"""Arrow columns as numpy arrays: numeric values, sort keys, and the sorts over them; no module here knows windows."""

@@ -1,4 +1,4 @@
-"""The array types that the whole of ``windowing`` computes with, and how an Arrow column becomes one."""
+"""Array types that all of ``windowing`` uses, and zero-copy views of Arrow columns as numpy arrays."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Measures = npt.NDArray[Any]  # int64 ticks, float64 or float32
 
 
 def combined(column: pa.Array | pa.ChunkedArray) -> pa.Array:
-    """Return a column as one contiguous array. Raises `DataError` where that is more than 2 GiB of text."""
+    """Return a column as one contiguous array. Raises `DataError` if the column holds more than 2 GiB of text."""
     if not isinstance(column, pa.ChunkedArray):
         return column
     if column.num_chunks == 1:
@@ -39,9 +39,8 @@ ClockValue = int | float
 
 
 def view_of(column: pa.Array, dtype: Any) -> npt.NDArray[Any]:
-    """Zero-copy view of a fixed width column's values, nulls included; read-only, whether Arrow's buffer is or not.
-
-    Kernels are compiled for one or the other, and the plan's are warmed on a column that was not read from a blob.
+    """Zero-copy view of a fixed width column's values, nulls included. It is always read-only, even if Arrow's buffer
+    is not: a kernel is compiled for one of the two, and kernels are warmed on columns that were not read from a block.
     """
     buffer = column.buffers()[1]
     empty = buffer is None or len(column) == 0
@@ -54,7 +53,7 @@ SIGN_BIT = np.uint64(1 << 63)
 
 
 def decimal_words(column: pa.Array) -> Ints:
-    """Values of a decimal as pairs (low word, high word), little endian, of shape (n, 2)."""
+    """Unscaled values of a decimal column as pairs (low word, high word), int64 (n, 2)."""
     wide = column if pa.types.is_decimal128(column.type) else column.cast(pa.decimal128(38, column.type.scale))
     pairs = view_of(wide, np.dtype((np.int64, 2)))
     return pairs.reshape(-1, 2)

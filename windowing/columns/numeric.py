@@ -1,4 +1,4 @@
-"""Arrow columns as plain numbers: what distances and the clock are computed on. Sorting has `sort_keys`.
+"""Arrow columns as plain numbers, for distances and the clock. Sorting uses `sort_keys` instead.
 
 - `measures`: the values of a column as int64 ticks or as floats, for distances (``delta``, ``gap``); exact;
 - `Scale`: how many ticks of a type make one second, or one unit for plain numbers.
@@ -16,7 +16,7 @@ import pyarrow as pa
 from .arrays import SIGN_BIT, Measures, decimal_words, view_of
 
 _PER_SECOND = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
-INT64_DIGITS = 18  # decimals of up to so many digits always fit an int64
+INT64_DIGITS = 18  # decimals of at most so many digits always fit int64
 
 
 def is_instant(dtype: pa.DataType) -> bool:
@@ -25,7 +25,7 @@ def is_instant(dtype: pa.DataType) -> bool:
 
 
 def is_measurable(dtype: pa.DataType) -> bool:
-    """Whether values of a type have a distance in 64 bit or float, so that ``delta`` and ``gap`` can use them."""
+    """Whether distances of values of a type fit 64 bit or are floats, as ``delta`` and ``gap`` need."""
     types = pa.types
     return bool(
         types.is_integer(dtype)
@@ -37,9 +37,9 @@ def is_measurable(dtype: pa.DataType) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Scale:
-    """How many ticks of a column make one second; None for floats, which have no ticks.
+    """The unit of a column's ticks. A plain number counts as seconds (semantics section 1, *clock*).
 
-    Plain numbers count as seconds: one unit is one second (semantics section 1, *clock*).
+    ``per_second``: how many ticks make one second; None for floats, which have no ticks.
     """
 
     per_second: Fraction | None
@@ -69,8 +69,8 @@ def scale_of(dtype: pa.DataType) -> Scale:
 def measures(column: pa.Array) -> Measures:
     """Return values as ticks (int64) or as floats in their own precision, of shape (n,).
 
-    Unsigned 64 bit values are moved down by 2**63, which keeps order and differences. What stands in null
-    places, and in places that `overflows` names, is arbitrary. Floats: -0.0 stays, NaN stays.
+    Unsigned 64 bit values are shifted down by 2**63, which keeps order and differences. Values at nulls, and at places
+    where `overflows` is true, are arbitrary. Of floats, -0.0 and NaN stay.
     """
     dtype = column.type
     types = pa.types
@@ -89,7 +89,7 @@ def measures(column: pa.Array) -> Measures:
 
 
 def overflows(column: pa.Array) -> npt.NDArray[np.bool_] | None:
-    """Return where a decimal does not fit 64 bit ticks (reason ``type_overflow``), or None where all fit."""
+    """Return which decimals do not fit 64 bit ticks (reason ``type_overflow``), (n,), or None if all fit."""
     if not pa.types.is_decimal(column.type) or column.type.precision <= INT64_DIGITS:
         return None
     pairs = decimal_words(column)

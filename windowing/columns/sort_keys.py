@@ -1,7 +1,7 @@
-"""Any sortable column as int64 words in its own order, ranks, and rows sorted by them.
+"""Sort keys: any sortable column as int64 words that compare as the values do, dense ranks, and rows sorted by them.
 
-Words serve sorting and nothing else: two values have the same word exactly where they are one value, and words compare
-as their values do. What has no such word in 64 bit (text, wide decimals) is ranked among the values at hand.
+Words serve only for sorting: two values have the same word if and only if they are equal. Types without such a word in
+64 bit (text, wide decimals) get ranks among the values of the column.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from .numeric import is_measurable, measures, overflows
 from .radix_sort import ranks, sort_words
 from .text_sort import is_text, ranked, sort_texts
 
-_SAMPLED = 4096  # rows that tell whether hashing a column is worth its while
+_SAMPLED = 4096  # sampled rows, by which `hardly_repeats` decides between sorting and hashing
 
 
 def is_sortable(dtype: pa.DataType) -> bool:
@@ -38,9 +38,9 @@ def is_sortable(dtype: pa.DataType) -> bool:
 
 
 def sort_keys(column: pa.Array) -> Ints:
-    """Return int64 words of shape (n,) that sort as the values do; nulls last.
+    """Return int64 words of shape (n,) that sort as the values do, nulls last.
 
-    Words of types that are not 64 bit numbers are ranks: they compare within this column only.
+    Words of types that are not 64 bit numbers are ranks, which are comparable only within this column.
     """
     dtype = column.type
     if column.null_count:
@@ -55,7 +55,7 @@ def sort_keys(column: pa.Array) -> Ints:
 
 
 def _sort_keys_with_nulls(column: pa.Array) -> Ints:
-    """Words of a column with nulls: ticks, and the largest int64 for null where no value has it; else ranks."""
+    """Words of a column with nulls: ticks, with the largest int64 for null, or ranks if some value has that tick."""
     floats = pa.types.is_floating(column.type)
     if not (floats or pa.types.is_integer(column.type) or pa.types.is_temporal(column.type)):
         return _ranks(column)
@@ -83,8 +83,8 @@ def _ranks(column: pa.Array) -> Ints:
 def distinct(column: pa.Array) -> tuple[npt.NDArray[Any], pa.Array]:
     """Return for each row the rank of its value, and the different values in ascending order.
 
-    Codes in null places are arbitrary. The values come as `as_values` says, and may hold some that no row has. Where
-    nearly every row has a value of its own, rows are sorted by radix; else the values are hashed first.
+    Codes at nulls are arbitrary. The values are in the form of `as_values`, and some may occur in no row. If nearly all
+    rows have different values, the rows are sorted by radix; otherwise the values are hashed first.
     """
     column = as_values(column)
     if hardly_repeats(column):
@@ -94,11 +94,15 @@ def distinct(column: pa.Array) -> tuple[npt.NDArray[Any], pa.Array]:
 
 
 def as_values(column: pa.Array) -> pa.Array:
-    """Return a column in the form in which `distinct` tells its values: small decimals as decimal128, small floats as
-    float32, with one zero and one NaN. A dictionary of floats, or one that is longer than its rows, is decoded."""
+    """Return a column in the form in which `distinct` returns values.
+
+    Small decimals become decimal128 and small floats float32; floats have one zero and one NaN. A dictionary of floats,
+    or one that is longer than its rows, is decoded.
+    """
     types = pa.types
     if types.is_dictionary(column.type) and (
-        len(column.dictionary) > len(column) or types.is_floating(column.type.value_type)  # 0.0 and -0.0 are two there
+        len(column.dictionary) > len(column)
+        or types.is_floating(column.type.value_type)  # 0.0 and -0.0 are two entries there
     ):
         column = column.dictionary_decode()
     if types.is_decimal32(column.type) or types.is_decimal64(column.type):
@@ -107,13 +111,13 @@ def as_values(column: pa.Array) -> pa.Array:
         return column
     wide = column.cast(pa.float32()) if types.is_float16(column.type) else column
     wide = pc.add(wide, pa.scalar(0.0, wide.type))
-    return pc.if_else(pc.is_nan(wide), pa.scalar(float("nan"), wide.type), wide)  # NaNs have many bits
+    return pc.if_else(pc.is_nan(wide), pa.scalar(float("nan"), wide.type), wide)  # NaNs have many bit patterns
 
 
 def hardly_repeats(column: pa.Array) -> bool:
-    """Whether evenly spaced rows of a column, in the form of `as_values`, hold hardly a value twice.
+    """Whether evenly spaced rows of a column, in the form of `as_values`, hardly repeat a value.
 
-    Not for nulls, few rows, and types that have no words of their own.
+    False for a column with nulls or few rows, and for types without words.
     """
     is_number = is_measurable(column.type)
     if column.null_count or len(column) < _SAMPLED or not (is_number or is_text(column.type)):
@@ -123,7 +127,7 @@ def hardly_repeats(column: pa.Array) -> bool:
 
 
 def sort_rows(column: pa.Array) -> tuple[Ints, Mask]:
-    """Return the stable permutation that sorts rows, and which of them, so sorted, hold another value than the last.
+    """Return the stable permutation that sorts rows, and which rows, once sorted, differ in value from the row before.
 
     For a column that `hardly_repeats`.
     """
@@ -133,9 +137,9 @@ def sort_rows(column: pa.Array) -> tuple[Ints, Mask]:
 
 
 def sort_codes(encoded: pa.DictionaryArray) -> tuple[Ints, pa.Array]:
-    """Return a dictionary array's codes renumbered so that they sort as the values do, and the sorted values.
+    """Return the codes of a dictionary array renumbered so that they sort as the values do, and the sorted values.
 
-    Codes in null places are arbitrary. The values may hold some that no row has.
+    Codes at nulls are arbitrary. Some values may occur in no row.
     """
     rank, values = _ranked_values(encoded.dictionary)
     indices = encoded.indices
@@ -145,7 +149,7 @@ def sort_codes(encoded: pa.DictionaryArray) -> tuple[Ints, pa.Array]:
 
 
 def _ranked_values(values: pa.Array) -> tuple[Ints, pa.Array]:
-    """Where each value of a dictionary stands in ascending order, and the values in that order."""
+    """The rank of each value of a dictionary, and the values in ascending order."""
     if is_text(values.type) and not values.null_count:
         codes, picks = ranked(values)
         return codes.astype(np.int64), values.take(pa.array(picks))
@@ -156,7 +160,7 @@ def _ranked_values(values: pa.Array) -> tuple[Ints, pa.Array]:
 
 
 def last_in_order(rows: pa.Table) -> pa.Table | None:
-    """Return the row whose values, the most significant column first, are the largest; None where there is no row."""
+    """Return the largest row, compared by columns, the most significant first; None if there is no row."""
     for name in rows.column_names:
         column = combined(rows.column(name))
         if not len(column):
@@ -167,7 +171,7 @@ def last_in_order(rows: pa.Table) -> pa.Table | None:
 
 
 def sorts_before(rows: pa.RecordBatch, position: pa.Table) -> Mask:
-    """Return which rows sort before a position, (n,); a null is behind nothing."""
+    """Return which rows sort before a position, (n,). A row whose deciding value is null does not."""
     out, ties = np.zeros(rows.num_rows, np.bool_), np.ones(rows.num_rows, np.bool_)
     for name in position.column_names:
         column = combined(rows.column(name))
