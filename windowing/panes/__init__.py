@@ -1,1 +1,1 @@
-"""What every kind of window returns: panes, and which rows each shows."""
+"""Panes, which every kind of window returns, and membership: which rows each pane shows."""

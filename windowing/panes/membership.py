@@ -1,7 +1,7 @@
-"""Which rows each pane shows: ranges of neighbouring rows, or lives of single rows.
+"""Membership: which rows each pane shows, as ranges of neighbouring rows or as the panes of each single row.
 
-Everything that looks into panes (aggregates, groups, lots, the rows themselves) goes through these two forms, so that
-no kind of window ever writes down panes times rows.
+Aggregates, groups, ``--emit entered`` and ``left``, and rows of results all read panes through these two forms. So
+panes times rows is never materialised, whatever the kind of window (docs/decisions/008).
 """
 
 from __future__ import annotations
@@ -20,11 +20,12 @@ from .membership_kernels import covered, never_fall, painted, spread, to_members
 class Ranges:
     """P panes, each a half-open range of neighbouring entries.
 
-    ``lo``, ``hi``: int64 (P,), neither falls within a sequence; equal for an empty pane. ``base``: int64 (P,), the
-    first entry of the pane's sequence: where nothing else tells the ranks of rows, what is computed of a pane depends
-    on ``lo - base`` and ``hi - base``, never on what stands before its sequence. ``apart``: whether no entry can be in
-    two panes, which the kind of window decides and never the data. ``row``: int64 (E,), the row of each entry; None
-    where entry i is row i.
+    ``lo``: int64 (P,), first entry, inclusive; never falls within a sequence.
+    ``hi``: int64 (P,), end, exclusive; never falls within a sequence; equal to ``lo`` for an empty pane.
+    ``base``: int64 (P,), first entry of the pane's sequence. Where no ranks are given, results depend on ``lo - base``
+        and ``hi - base``, and never on the sequences before.
+    ``disjoint``: whether no entry can be in two panes; the kind of window decides it, never the data.
+    ``row``: int64 (E,), the row of each entry; None where entry i is row i.
     """
 
     lo: Ints
@@ -39,12 +40,14 @@ class Ranges:
 
 @dataclass(frozen=True, slots=True)
 class Memberships:
-    """Panes whose rows need not be neighbours: each entry is a row, and the run of panes that shows it.
+    """Panes whose rows need not be neighbours: each entry is a row and the run of panes that shows it.
 
-    ``row``: int64 (E,), sequence after sequence, in each in the order in which a pane's rows are seen; a row may have
-    several entries, with panes that do not show it between them. ``enter``, ``leave``: int64 (E,), the entry is in the
-    panes ``[enter, leave)``, at least one.
-    ``first_entry``, ``first_pane``: int64 (S+1,), the bounds of the S sequences among the entries and the panes.
+    ``row``: int64 (E,), the row of each entry, sequence after sequence, within a sequence in the row order of panes. A
+        row may have several entries, with panes that do not show it between them.
+    ``enter``: int64 (E,), first pane that shows the entry, inclusive.
+    ``leave``: int64 (E,), end of the panes that show the entry, exclusive; greater than ``enter``.
+    ``first_entry``: int64 (S+1,), bounds of the S sequences among the entries.
+    ``first_pane``: int64 (S+1,), bounds of the S sequences among the panes.
     """
 
     row: Ints
@@ -61,7 +64,7 @@ Membership: TypeAlias = Ranges | Memberships
 
 
 def sizes(membership: Membership) -> Ints:
-    """Rows of each pane, int64 (P,)."""
+    """Return the number of rows of each pane, int64 (P,)."""
     if isinstance(membership, Ranges):
         return membership.hi - membership.lo
     count = len(membership)
@@ -70,7 +73,7 @@ def sizes(membership: Membership) -> Ints:
 
 
 def shown(membership: Membership, rows: int) -> Mask:
-    """Return which of ``rows`` rows at least one pane shows."""
+    """Return which of ``rows`` rows at least one pane shows, bool (rows,)."""
     out = np.zeros(rows, np.bool_)
     if isinstance(membership, Memberships):
         out[membership.row] = True
@@ -92,12 +95,12 @@ def edge_rows(membership: Membership) -> tuple[Ints, Ints]:
         first, last = np.where(empty, -1, membership.lo), np.where(empty, -1, membership.hi - 1)
     if membership.row is None:
         return first, last
-    row = np.append(membership.row, -1)  # place -1 is the last
+    row = np.append(membership.row, -1)  # index -1 of an empty pane is the last element
     return row[first], row[last]
 
 
 def gathered(membership: Membership, first: int, stop: int) -> tuple[Ints, Ints]:
-    """Return the rows of the panes ``[first, stop)`` one pane after the other, and the bounds of each, int64."""
+    """Return the rows of the panes ``[first, stop)``, pane after pane, and the bounds of each pane, both int64."""
     if isinstance(membership, Memberships):
         return _gathered_memberships(membership, first, stop)
     counts = (membership.hi - membership.lo)[first:stop]
@@ -118,7 +121,7 @@ def _gathered_memberships(memberships: Memberships, first: int, stop: int) -> tu
 
 
 def take(membership: Membership, picks: Ints) -> Membership:
-    """Return only the panes at ``picks``, which ascend."""
+    """Return the panes at ``picks``, which must ascend."""
     if isinstance(membership, Ranges):
         return Ranges(
             membership.lo[picks], membership.hi[picks], membership.base[picks], membership.disjoint, membership.row
@@ -131,7 +134,7 @@ def take(membership: Membership, picks: Ints) -> Membership:
 
 
 def memberships_of(membership: Membership) -> Memberships:
-    """Return the same panes as lives."""
+    """Return the same panes as memberships."""
     if isinstance(membership, Memberships):
         return membership
     starts = np.flatnonzero(np.diff(membership.base, prepend=-1)) if len(membership) else np.empty(0, np.int64)
@@ -145,36 +148,36 @@ def memberships_of(membership: Membership) -> Memberships:
 
 
 def contiguous(memberships: Memberships) -> Mask:
-    """Return for each sequence whether its panes are ranges of neighbouring entries: neither enter nor leave falls."""
+    """Return for each sequence whether its panes are ranges of neighbouring entries: no enter or leave falls."""
     return never_fall(memberships.enter, memberships.leave, memberships.first_entry)
 
 
 def as_simplest(membership: Membership) -> Membership:
-    """Return the same panes as ranges, where no sequence needs lives."""
+    """Return the same panes as ranges, unless some sequence needs memberships."""
     return as_ranges(membership) if isinstance(membership, Memberships) and contiguous(membership).all() else membership
 
 
 def as_ranges(memberships: Memberships) -> Ranges:
-    """Return lives as ranges over their entries. Only for `contiguous` sequences; others come out wrong."""
+    """Return memberships as ranges over their entries. All sequences must be `contiguous`, which is not checked."""
     lo, hi, base = to_ranges(memberships.enter, memberships.leave, memberships.first_entry, memberships.first_pane)
     return Ranges(lo, hi, base, False, memberships.row)
 
 
 def entered_rows(membership: Membership) -> Ranges:
-    """Return as panes the lots of rows that each pane shows and the one before it of its sequence did not."""
+    """Return panes of the rows that each pane shows and the pane before it in its sequence did not show."""
     memberships = memberships_of(membership)
-    return _lots(memberships, memberships.enter, np.ones(len(memberships.row), np.bool_))
+    return _grouped_by_pane(memberships, memberships.enter, np.ones(len(memberships.row), np.bool_))
 
 
 def left_rows(membership: Membership) -> Ranges:
-    """Return as panes the lots of rows that each pane no longer shows and the one before it of its sequence did."""
+    """Return panes of the rows that each pane no longer shows and the pane before it in its sequence showed."""
     memberships = memberships_of(membership)
     ends = np.repeat(memberships.first_pane[1:], np.diff(memberships.first_entry))
-    return _lots(memberships, memberships.leave, memberships.leave < ends)
+    return _grouped_by_pane(memberships, memberships.leave, memberships.leave < ends)
 
 
 def part(membership: Membership, first: int, stop: int) -> Ranges:
-    """Return the panes ``[first, stop)`` as ranges; of lives the rows are written down, so let them be few."""
+    """Return the panes ``[first, stop)`` as ranges. Of memberships all rows of all panes are copied: keep them few."""
     if isinstance(membership, Ranges):
         lo, hi, base = (a[first:stop] for a in (membership.lo, membership.hi, membership.base))
         return Ranges(lo, hi, base, membership.disjoint, membership.row)
@@ -183,7 +186,7 @@ def part(membership: Membership, first: int, stop: int) -> Ranges:
 
 
 def batches(membership: Membership, rows: int = 1 << 21) -> Iterator[tuple[int, int]]:
-    """Cut the panes into runs ``(first, stop)`` that hold about ``rows`` rows together, or are of one pane."""
+    """Yield runs of panes ``(first, stop)`` that together hold about ``rows`` rows, or one larger pane."""
     reached = np.cumsum(sizes(membership))
     first = 0
     while first < len(reached):
@@ -193,8 +196,8 @@ def batches(membership: Membership, rows: int = 1 << 21) -> Iterator[tuple[int, 
         first = stop
 
 
-def _lots(memberships: Memberships, pane: Ints, chosen: Mask) -> Ranges:
-    """Entries put together by the pane they are told at, in order."""
+def _grouped_by_pane(memberships: Memberships, pane: Ints, chosen: Mask) -> Ranges:
+    """Ranges over the chosen entries, grouped by their ``pane``, in the order of the entries."""
     entries = np.flatnonzero(chosen)
     entries = entries[np.argsort(pane[entries], kind="stable")]
     bounds = np.concatenate([[0], np.cumsum(np.bincount(pane[entries], minlength=len(memberships)))]).astype(np.int64)

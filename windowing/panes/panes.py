@@ -1,4 +1,4 @@
-"""Panes: what every kind of window returns, and all that aggregates and the result see of it."""
+"""Panes: the output of every kind of window, and the only input that aggregates and results take from it."""
 
 from __future__ import annotations
 
@@ -17,22 +17,26 @@ CLOSED_BY: tuple[str, ...] = (
 """Close reasons (semantics section 1); `Panes.closed_by` holds indices into this."""
 
 TIMING: tuple[str, ...] = ("on_time", "late")
-"""What `Outputs.timing` holds indices into (semantics section 5)."""
+"""Timings of event-time panes (semantics section 5); `Outputs.timing` holds indices into this."""
 
 AT_END = -1
-"""Cause of a pane that only the end of the data brought out."""
+"""Cause of a pane that only the end of the data emitted."""
 BY_TICK = -2
-"""Cause of a pane that the clock brought out, at the instant in ``at``."""
+"""Cause of a pane that the clock emitted, at the instant in ``at``."""
 
 
 def reason(name: str) -> int:
-    """Index of a close reason."""
+    """Return the index of a close reason in `CLOSED_BY`."""
     return CLOSED_BY.index(name)
 
 
 @dataclass(frozen=True, slots=True)
 class MarkOnly:
-    """Marks that come out without a row. ``cause`` and ``at``: as in `Panes`."""
+    """Marks that are emitted without a row.
+
+    ``cause``: int64, as in `Panes`.
+    ``at``: instants, as in `Panes`.
+    """
 
     cause: Ints
     at: pa.Array | None = None
@@ -40,9 +44,10 @@ class MarkOnly:
 
 @dataclass(frozen=True, slots=True)
 class Outputs:
-    """What an event-time pane says of its outputs (section 5).
+    """Timing and number of the outputs of event-time panes (semantics section 5).
 
-    ``timing``: int8 (P,), indices into `TIMING`. ``index``: int64 (P,), how often the pane had come out before.
+    ``timing``: int8 (P,), indices into `TIMING`.
+    ``index``: int64 (P,), how often the pane was emitted before.
     """
 
     timing: npt.NDArray[np.int8]
@@ -51,16 +56,20 @@ class Outputs:
 
 @dataclass(frozen=True, slots=True)
 class Panes:
-    """P panes over the n rows of some sequences, key after key; in a key in the order that suits ``contents``.
+    """P panes over the n rows of some sequences, key after key, within a key in the order that ``membership`` needs.
 
-    ``key``: int64 (P,), the key's index, ascending. ``number``: int64 (P,), window number: of each key 0, 1, 2, .. in
-    the order in which its panes come out, which for most kinds is the order they stand in.
-    ``contents``: the rows that each shows. ``cause``: int64 (P,), the row that brought the pane out; ``n + m`` for
-    mark m; `AT_END`; `BY_TICK`. ``closed_by``: int8 (P,), indices into `CLOSED_BY`.
-    ``start``, ``end``: interval bounds where the kind has some, else None: then the result takes the order values of
-    the first and last row. ``at``: the instants of the panes caused `BY_TICK`, of any value elsewhere; None where no
-    tick brings panes out. ``bare``: marks without a row, where the kind itself knows them. ``outputs``: of event-time
-    panes.
+    ``key``: int64 (P,), index of the key, ascending.
+    ``number``: int64 (P,), window number: 0, 1, 2, .. for each key, in emission order, which for most kinds is
+        the order of the panes here.
+    ``membership``: the rows of each pane.
+    ``cause``: int64 (P,), the row that emitted the pane; ``n + m`` for mark m; `AT_END`; `BY_TICK`.
+    ``closed_by``: int8 (P,), indices into `CLOSED_BY`.
+    ``start``: array of P inclusive interval bounds, or None if the kind has none; the result then takes the order value
+        of the first row.
+    ``end``: array of P exclusive interval bounds, or None; the result then takes the order value of the last row.
+    ``at``: array of P instants of the panes caused `BY_TICK`, arbitrary for others; None where no tick emits panes.
+    ``marks_only``: marks without a row, where the kind of window knows them; else None.
+    ``outputs``: timing of event-time panes; None for other kinds.
     """
 
     key: Ints
@@ -78,7 +87,7 @@ class Panes:
         return len(self.key)
 
     def take(self, picks: Ints) -> Panes:
-        """Return the panes at the given places, which ascend. Their numbers stay."""
+        """Return the panes at ``picks``, which must ascend. Their numbers do not change."""
         start, end, at = (None if a is None else a.take(pa.array(picks)) for a in (self.start, self.end, self.at))
         outputs = self.outputs and Outputs(self.outputs.timing[picks], self.outputs.index[picks])
         return replace(

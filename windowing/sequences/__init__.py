@@ -1,1 +1,1 @@
-"""The rows of each key in their one total order, and the window marks between them."""
+"""Sequences: the rows of each key in their one total order, and the window marks between the rows."""

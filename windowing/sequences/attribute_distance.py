@@ -1,4 +1,4 @@
-"""An attribute and an amount in one measure: what ``delta``, ``gap`` and ages compare (semantics section 2)."""
+"""Attribute values and an amount in one unit, which ``delta``, ``gap`` and ages compare (semantics section 2)."""
 
 from __future__ import annotations
 
@@ -13,16 +13,17 @@ from .sequence import Sequences
 
 
 def measures_and_amount(sequences: Sequences, attribute: str, amount: Fraction) -> tuple[Measures, Any]:
-    """Return the attribute's measures, int64 or floats of shape (n,), and the amount as `amount_in_measure` gives
-    it."""
+    """Return the attribute as `measures`, int64 or floats (n,), and the amount by `amount_in_measure`."""
     column = combined(sequences.rows.column(attribute))
     values = measures(column)
     return values, amount_in_measure(values, scale_of(column.type), amount)
 
 
 def amount_in_measure(values: Measures, scale: Scale, amount: Fraction) -> Any:
-    """Return an amount in the measure of values: for int64 as uint64, whose bits their differences fill and no more."""
+    """Return an amount in the unit of values. For int64 it is uint64, because differences of int64 need 64 bits."""
     if scale.per_second is None:
-        with np.errstate(over="ignore"):  # an amount beyond 32 bit is infinite, and never exceeded either
+        with np.errstate(
+            over="ignore"
+        ):  # an amount that exceeds float32 becomes infinite, and no distance exceeds either
             return values.dtype.type(float(amount))
     return np.uint64(min(scale.floor(amount), 2**64 - 1))

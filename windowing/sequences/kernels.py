@@ -1,4 +1,8 @@
-"""Kernels of sequences: counting sorts by key, and whether rows stand in order."""
+"""Loops of `sequence`: counting sorts by key, and tests whether rows are already in order.
+
+Keys are dense codes, so a counting sort takes two passes whatever the number of keys, and it is stable: rows of a key
+keep their order, which is why the key is the last of the chain of sorts (docs/decisions/001).
+"""
 
 from __future__ import annotations
 
@@ -11,7 +15,7 @@ from ..support.jit import kernel
 
 @kernel
 def bounds_of(codes: Codes, count: int) -> Ints:
-    """Where the rows of each code begin and end once they are sorted by it: int64 (count + 1,)."""
+    """Bounds of the rows of each code after a sort by code: int64 (count + 1,)."""
     bounds = np.zeros(count + 1, np.int64)
     for i in range(len(codes)):
         bounds[codes[i] + 1] += 1
@@ -22,8 +26,9 @@ def bounds_of(codes: Codes, count: int) -> Ints:
 
 @kernel
 def by_code(codes: Codes, cursors: Ints) -> Ints:
-    """Counting sort: which row goes to each place, given where each code's rows begin."""
+    """Counting sort: the row at each place, int64 (n,). ``cursors``: where each code's rows begin; they are moved."""
     out = np.empty(len(codes), np.int64)
+    # Invariant: cursors[c] is the place of the next row of code c; rows are taken in order, so the sort is stable.
     for i in range(len(codes)):
         code = codes[i]
         out[cursors[code]] = i
@@ -33,7 +38,8 @@ def by_code(codes: Codes, cursors: Ints) -> Ints:
 
 @kernel
 def falls_and_ties(first: Ints) -> tuple[bool, bool]:
-    """Whether a row's word is smaller than that of the row before it, or equal."""
+    """Whether some row's word is smaller than that of the row before it, and whether some is equal."""
+    # No early exit: the loop has no branches, and in logs, the common case, it has to reach the end anyway.
     falls, ties = False, False
     for i in range(1, len(first)):
         falls |= first[i] < first[i - 1]
@@ -43,12 +49,13 @@ def falls_and_ties(first: Ints) -> tuple[bool, bool]:
 
 @kernel
 def falls_and_ties_of(codes: Codes, first: Ints, key_count: int) -> tuple[bool, bool]:
-    """What `falls_and_ties` does, of each row and its key's row before it.
+    """Whether some row's word is smaller than that of its key's row before it, and whether some is equal.
 
-    Once a word is smaller no more is looked at.
+    The loop ends at the first word that is smaller, because the rows are then sorted whatever follows.
     """
     last = np.full(key_count, np.iinfo(np.int64).min, np.int64)
     ties = False
+    # The smallest int64 stands for "no row yet"; a first word of that value counts as a tie, which costs one sort.
     for i in range(len(codes)):
         word = first[i]
         if word < last[codes[i]]:
@@ -60,7 +67,10 @@ def falls_and_ties_of(codes: Codes, first: Ints, key_count: int) -> tuple[bool, 
 
 @kernel
 def interleave(codes: Codes, counts: Ints, cursors: Ints, total: int) -> Ints:
-    """Counting sort of runs: run r is ``counts[r]`` neighbouring rows of key ``codes[r]``."""
+    """Counting sort of runs: run r is ``counts[r]`` neighbouring rows of key ``codes[r]``. Returns int64 (total,).
+
+    ``cursors``: where each key's rows begin; they are moved. Codes are read once for each run and not for each row.
+    """
     out = np.empty(total, np.int64)
     row = 0
     for r in range(len(codes)):

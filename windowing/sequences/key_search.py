@@ -1,4 +1,4 @@
-"""Where some keys stand among very many others, without ranking all of them."""
+"""Search for a few keys among very many sorted keys, without ranking all of them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from .sequence import group_codes
 def lower_bounds(keys: pa.Table, wanted: pa.Table) -> Ints:
     """Return how many of ascending distinct ``keys`` are smaller than each of the ``wanted`` ones: int64 (wanted,).
 
-    Looked up among every so many keys first, and then among those between two of these.
+    The search first compares with every ``sqrt(keys)``-th key, and then with the keys of the blocks found there.
     """
     step = max(1, int(np.sqrt(keys.num_rows)))
     coarse = np.arange(0, keys.num_rows, step)

@@ -1,7 +1,7 @@
 """Window marks and where they fall between the rows (semantics sections 1 and 2, ``punct``).
 
-A mark follows a row: it stands right after that row in the total order, whatever the row's key, so that it ends the
-open windows of all keys. The row itself need not be among the sequences (it may have another key, or be rejected).
+A mark follows a row: its place is right after that row in the total order, whatever the row's key, so it ends the open
+windows of all keys. The row itself may be missing from the sequences: it can have another key, or be rejected.
 """
 
 from __future__ import annotations
@@ -23,10 +23,11 @@ NO_FILE = -1
 
 @dataclass(frozen=True, slots=True)
 class Marks:
-    """m marks: the order columns and arrival position of the row that each one follows.
+    """m marks, each by the order columns and the arrival position of the row that it follows.
 
-    ``rows``: a batch of the order columns (a batch without columns in arrival order). ``pos``: int64 (m,); -1 stands
-    before every row. ``file``: int64 (m,), the file whose end this is, or `NO_FILE`.
+    ``rows``: a batch of the order columns, m rows; without columns if rows are in arrival order.
+    ``pos``: int64 (m,), arrival position of the row; -1 for a mark before every row.
+    ``file``: int64 (m,), the file that ends with this mark, or `NO_FILE`.
     """
 
     rows: pa.RecordBatch
@@ -37,7 +38,7 @@ class Marks:
         return len(self.pos)
 
     def take(self, picks: Ints) -> Marks:
-        """Return the marks at the given places, in that order."""
+        """Return the marks at ``picks``, in that order."""
         rows = self.rows.take(pa.array(picks)) if self.rows.num_columns else self.rows
         return Marks(rows, self.pos[picks], self.file[picks])
 
@@ -49,7 +50,7 @@ def no_marks(rows: pa.RecordBatch, order: Sequence[str]) -> Marks:
 
 
 def concatenate(first: Marks, second: Marks) -> Marks:
-    """Return two sets of marks, one behind the other."""
+    """Return the marks of both sets, those of ``first`` first."""
     pairs = zip(first.rows.columns, second.rows.columns, strict=True)
     arrays = [pa.concat_arrays([a.cast(b.type) if len(a) == 0 else a, b]) for a, b in pairs]
     rows = pa.RecordBatch.from_arrays(arrays, names=second.rows.schema.names)
@@ -57,7 +58,7 @@ def concatenate(first: Marks, second: Marks) -> Marks:
 
 
 def with_place(marks: Marks, order: Sequence[str]) -> Marks:
-    """Leave out marks on rows that hold null in an order column: such a row has no place, nor has its mark."""
+    """Leave out marks on rows with a null in an order column: such a row has no place in the total order."""
     missing = np.zeros(len(marks), np.bool_)
     for name in order:
         missing |= marks.rows.column(name).is_null(nan_is_null=True).to_numpy(zero_copy_only=False)
@@ -65,24 +66,24 @@ def with_place(marks: Marks, order: Sequence[str]) -> Marks:
 
 
 def in_order(marks: Marks) -> Marks:
-    """Sort marks by the total order; of the ends that several splits saw of one file, keep the last."""
+    """Sort marks by the total order. Of several ends of one file, found by several splits, only the last is kept."""
     ascending = order_of([*marks.rows.columns, pa.array(marks.pos)])
-    leading = marks.pos[ascending] < 0  # these follow no row: they come first of all
+    leading = marks.pos[ascending] < 0  # these follow no row and come first
     ordered = marks.take(np.concatenate([ascending[leading], ascending[~leading]]))
     return ordered.take(_last_of_each_file(ordered.file))
 
 
 def all_in_order(parts: Sequence[Marks]) -> Marks:
-    """Return all marks of some parts as `in_order` does."""
+    """Return the marks of several sets as one set, sorted as by `in_order`."""
     rows = one_batch(pa.Table.from_batches([part.rows for part in parts]))
     pos, file = (np.concatenate([getattr(part, name) for part in parts]) for name in ("pos", "file"))
     return in_order(Marks(rows, pos, file))
 
 
 def epochs(sequences: Sequences, marks: Marks) -> Ints:
-    """Return for each row how many marks stand before it: its epoch, int64 of shape (n,).
+    """Return the epoch of each row, the number of marks before it: int64 (n,).
 
-    ``marks`` must stand `in_order`. Mark j ends epoch j.
+    ``marks`` must be sorted by `in_order`. Mark j ends epoch j.
     """
     if not len(marks):
         return np.zeros(len(sequences), np.int64)
@@ -93,7 +94,7 @@ def epochs(sequences: Sequences, marks: Marks) -> Ints:
 
 
 def unoccupied(by_mark: Ints, count: int) -> Ints:
-    """Return which of ``count`` marks brought no pane out, given those that did."""
+    """Return which of ``count`` marks emitted no pane, ascending. ``by_mark``: the marks that emitted one."""
     empty = np.ones(count, np.bool_)
     empty[by_mark] = False
     return np.flatnonzero(empty)
@@ -111,7 +112,7 @@ def _last_of_each_file(file: Ints) -> Ints:
 
 
 def _stacked_words(columns: Sequence[pa.Array], pos: Ints, marks: Marks) -> npt.NDArray[np.int64]:
-    """Words of the total order for rows, then marks: shape (order columns + 1, n + m), most significant first."""
+    """Sort keys of the total order for rows, then marks: int64 (order columns + 1, n + m), most significant first."""
     both = zip(columns, marks.rows.columns, strict=True)
     stacked = np.empty((len(columns) + 1, len(pos) + len(marks)), np.int64)
     for i, (mine, theirs) in enumerate(both):
@@ -123,14 +124,17 @@ def _stacked_words(columns: Sequence[pa.Array], pos: Ints, marks: Marks) -> npt.
 
 @kernel
 def _marks_before(bounds: Ints, rows: npt.NDArray[np.int64], marks: npt.NDArray[np.int64]) -> Ints:
-    """For each column of ``rows``, how many columns of ``marks`` (ascending) are lexicographically smaller.
+    """For each column of ``rows``, how many columns of ``marks`` (ascending) are lexicographically smaller, (n,).
 
-    Within ``[bounds[k], bounds[k + 1])`` rows ascend too, so each search goes on from where the last one ended.
+    Within ``[bounds[k], bounds[k + 1])`` rows ascend too, so each search starts where the last one ended.
     """
     out = np.empty(rows.shape[1], np.int64)
     for k in range(len(bounds) - 1):
         low = 0
         for i in range(bounds[k], bounds[k + 1]):
+            # Galloping search: steps double until a mark is not smaller, then a binary search. So the marks are merged
+            # into the rows of a key, in O(log distance) for each row. Measured, together with a cheaper sort: a stream
+            # of 12.5 M rows with 12.5 M marks took 110 s of processor time before and takes 17 (docs/decisions/029).
             step, high = 1, low
             while high < marks.shape[1] and _is_smaller(marks, high, rows, i):
                 low = high + 1

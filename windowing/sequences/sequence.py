@@ -1,8 +1,8 @@
-"""Rows into sequences: the rows of each key together, in their one total order (semantics section 1).
+"""Sequences: the rows of each key together, in their one total order (semantics section 1).
 
-The total order is (key, order columns, arrival). Sorting is a chain of stable passes, the least significant
-column first and the key last, over rows that stand in arrival order; a pass that would change nothing is
-skipped, which is the common case for logs.
+The total order is (key, order columns, arrival). Sorting is a chain of stable passes over rows in arrival order, the
+least significant column first and the key last. A pass that would change nothing is skipped, so a log that is already
+in time order costs one counting sort by key (docs/decisions/001).
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from .kernels import bounds_of, by_code, falls_and_ties, falls_and_ties_of, inte
 
 Codes = npt.NDArray[np.int32]
 _Sorted: TypeAlias = tuple[Ints | None, pa.Table | None, Ints]
-"""The permutation that sorts rows, None where they are sorted; their keys, and the bounds of each key's rows."""
+"""The permutation that sorts rows, None if they are sorted; the keys; and the bounds of each key's rows."""
 
 _RUN = 1000  # rows: numpy merges 2.5 M rows in 0.02 s for 16 runs and in 0.2 s for 10,000; by radix it is always 0.08
 
@@ -33,11 +33,12 @@ _RUN = 1000  # rows: numpy merges 2.5 M rows in 0.02 s for 16 runs and in 0.2 s 
 class Sequences:
     """The rows of some keys, key after key, each key's rows in total order.
 
-    ``keys``: one row per key, ascending, no duplicates; None where there is no key (then there is one sequence).
+    ``keys``: K rows, one for each key, ascending, no duplicates; None if there is no key, and so one sequence.
     ``bounds``: int64 (K+1,), the rows of key k are ``[bounds[k], bounds[k+1])``.
-    ``rows``: the columns of all rows; ``pos``: int64 (n,), their arrival positions.
+    ``rows``: n rows, the columns that windows and aggregates need.
+    ``pos``: int64 (n,), arrival positions of the rows.
     ``order``: names of the order columns, most significant first; empty for arrival order.
-    ``rank``: int64 (n,), how many rows of its key came before each, ever; None where all of them are here.
+    ``rank``: int64 (n,), how many rows of its key came before each row, ever; None if all of them are here.
     """
 
     keys: pa.Table | None
@@ -59,10 +60,10 @@ class Sequences:
 def build(
     rows: pa.RecordBatch, pos: Ints, key: Sequence[str], order: Sequence[str], values: Sequence[str]
 ) -> Sequences:
-    """Sort rows that stand in arrival order into sequences.
+    """Sort rows, given in arrival order, into sequences.
 
-    No key may be null. Nulls in order columns come last. ``values``: the columns that the sequences keep, those of
-    ``order`` among them.
+    No key may be null. Nulls in order columns sort last. ``values``: names of the columns that the sequences keep,
+    including those of ``order``.
     """
     columns = [combined(rows.column(name)) for name in order]
     permutation, keys, bounds = _by_keys_alone(rows, key, columns) or _by_codes(rows, key, columns, len(pos))
@@ -71,7 +72,7 @@ def build(
 
 
 def merge(parts: Sequence[Sequences]) -> Sequences:
-    """Merge sequences whose rows come one part after the other in arrival order."""
+    """Merge sequences of several parts. In arrival order, all rows of a part come before those of the next part."""
     if len(parts) == 1:
         return parts[0]
     rows = one_batch(pa.Table.from_batches([part.rows for part in parts]))
@@ -83,6 +84,7 @@ def merge(parts: Sequence[Sequences]) -> Sequences:
     row_codes = None if codes is None else np.repeat(codes, runs)
     permutation: Ints | None
     if codes is not None and _is_in_order(row_codes, len(bounds) - 1, columns):
+        # The usual case of blocks: each key's runs follow one another, so whole runs are moved and no row is compared.
         permutation = interleave(codes, runs, bounds[:-1].copy(), len(pos))
     else:
         permutation = arrange(row_codes, bounds, columns)
@@ -90,10 +92,10 @@ def merge(parts: Sequence[Sequences]) -> Sequences:
 
 
 def append(first: Sequences, then: Sequences) -> tuple[Sequences, Ints]:
-    """Put the rows of ``then`` behind those of ``first``, key by key, whatever their order columns say.
+    """Append the rows of ``then`` to those of ``first``, key by key, without a look at their order columns.
 
-    Keys of ``first`` may be without rows; those that are so in both are left out. Also return for each row which it is
-    of the rows of ``first`` and, counted on from these, of ``then``: int64 (n,).
+    Keys of ``first`` may have no rows; keys without rows in both are left out. Also return the origin of each row,
+    int64 (n,): its index among the rows of ``first``, or ``len(first)`` plus its index among those of ``then``.
     """
     codes, keys, bounds = _merge_keys([first, then])
     runs = np.concatenate([np.diff(first.bounds), np.diff(then.bounds)])
@@ -108,8 +110,8 @@ def append(first: Sequences, then: Sequences) -> tuple[Sequences, Ints]:
 
 
 def take_rows(rows: pa.RecordBatch, picks: Ints) -> pa.RecordBatch:
-    """Return the rows at some places; a batch without columns has none."""
-    # Places are ours and in range: looking whether they are would be a third of the time.
+    """Return the rows at ``picks``. A batch without columns is returned unchanged."""
+    # Picks are computed here and in range: a check of the bounds would take a third of the time.
     return pc.take(rows, pa.array(picks), boundscheck=False) if rows.num_columns else rows
 
 
@@ -119,7 +121,7 @@ def one_batch(table: pa.Table) -> pa.RecordBatch:
 
 
 def concatenate(tables: Sequence[pa.Table]) -> pa.RecordBatch:
-    """Return tables of the same columns behind one another; a column is dictionary encoded where it is so in all."""
+    """Return tables with equal columns as one batch. A column stays dictionary encoded if it is so in all tables."""
     types = [{field.type for field in fields} for fields in zip(*(table.schema for table in tables), strict=True)]
     plain = [next((kind for kind in kinds if not pa.types.is_dictionary(kind)), None) for kinds in types]
     fields = zip(tables[0].schema, plain, strict=True)
@@ -131,8 +133,9 @@ def concatenate(tables: Sequence[pa.Table]) -> pa.RecordBatch:
 def arrange(codes: Codes | None, bounds: Ints, columns: Sequence[pa.Array]) -> Ints | None:
     """Return the permutation that sorts rows by (code, columns, place), or None where they are sorted already.
 
-    ``codes``: the key of each row, or None for one key; ``bounds`` are the K+1 bounds of their counts.
+    ``codes``: the key of each row, or None for one key. ``bounds``: int64 (K+1,), bounds of the rows of each key.
     """
+    # By the columns over all keys first, then one counting sort by key: the second is stable and O(n).
     permutation = None if _is_in_order(codes, len(bounds) - 1, columns) else order_of(columns)
     if codes is None or len(bounds) <= 2:
         return permutation
@@ -144,7 +147,8 @@ def arrange(codes: Codes | None, bounds: Ints, columns: Sequence[pa.Array]) -> I
 def order_of(columns: Sequence[pa.Array]) -> Ints:
     """Return the stable permutation that sorts rows by one or more columns, most significant first; nulls last.
 
-    The further columns are looked at only where the first one ties.
+    The other columns are read only for rows that tie in the first one. For a result that is read as a stream, these
+    are few (docs/decisions/029).
     """
     first = sort_keys(columns[0])
     permutation = _order_of_words(first)
@@ -160,7 +164,7 @@ def order_of(columns: Sequence[pa.Array]) -> Ints:
 
 
 def _order_of_words(first: Ints) -> Ints:
-    """The stable permutation that sorts words. Runs that ascend are merged, which is faster while they are long."""
+    """The stable permutation that sorts words. Long ascending runs are merged; other words are sorted by radix."""
     falls = np.count_nonzero(first[1:] < first[:-1])
     if falls * _RUN < len(first):
         return np.argsort(first, kind="stable")
@@ -183,9 +187,9 @@ def group_codes(columns: Sequence[pa.Array]) -> tuple[Codes, pa.Table]:
 
 
 def _by_keys_alone(rows: pa.RecordBatch, key: Sequence[str], columns: Sequence[pa.Array]) -> _Sorted | None:
-    """Sort rows that all stand in order, by one key of which nearly every row has another: no codes are needed.
+    """Sort rows by one key column, if nearly every row has its own key and the rows are in order without regard to keys.
 
-    None for any others.
+    Then no codes are needed. Returns None for all other rows.
     """
     column = as_values(combined(rows.column(key[0]))) if len(key) == 1 else None
     if column is None or not hardly_repeats(column) or not _is_in_order(None, 1, columns):
@@ -206,7 +210,7 @@ def _by_codes(rows: pa.RecordBatch, key: Sequence[str], columns: Sequence[pa.Arr
 
 
 def _merge_keys(parts: Sequence[Sequences]) -> tuple[Codes | None, pa.Table | None, Ints]:
-    """Code of each part's keys among all keys, part after part; all keys; bounds of the merged rows."""
+    """Codes of each part's keys among all keys, part after part; all keys; and the bounds of the merged rows."""
     if parts[0].keys is None:
         return None, None, np.array([0, sum(len(part) for part in parts)], np.int64)
     codes, keys = _ranked_keys([part.keys for part in parts])
@@ -216,7 +220,7 @@ def _merge_keys(parts: Sequence[Sequences]) -> tuple[Codes | None, pa.Table | No
 
 
 def _ranked_keys(tables: Sequence[pa.Table]) -> tuple[Codes, pa.Table]:
-    """`group_codes` of distinct keys that ascend in each table; those of one text are merged."""
+    """`group_codes` of distinct keys that ascend in each table. Keys of one text column are merged and not sorted."""
     every = pa.concat_tables(tables)
     columns = [combined(column) for column in every.columns]
     if len(columns) == 1 and is_text(columns[0].type) and not columns[0].null_count:
@@ -231,7 +235,7 @@ def _bounds(counts: Ints | Sequence[int]) -> Ints:
 
 
 def _column_codes(column: pa.Array) -> tuple[Codes, pa.Array]:
-    """Dense codes of one column's values and the values, ascending, each held by some row."""
+    """Dense codes of one column's values, int32 (n,), and the values, ascending, each of which occurs."""
     codes, values = distinct(column)
     if column.null_count:
         codes = np.where(column.is_null().to_numpy(zero_copy_only=False), len(values), codes)
@@ -244,17 +248,17 @@ def _column_codes(column: pa.Array) -> tuple[Codes, pa.Array]:
 
 
 def _dense(codes: Ints) -> tuple[Codes, Ints]:
-    """Renumber codes from 0 without gaps; also return which code each number stands for, ascending."""
+    """Renumber codes from 0 without gaps; also return the old code of each number, ascending."""
     dense, picks = ranked_words(codes.view(np.uint64))
     return dense, codes[picks]
 
 
 def _is_in_order(codes: Codes | None, key_count: int, columns: Sequence[pa.Array]) -> bool:
-    """Whether each key's rows, as they stand, are in the order of the columns. May err on the side of sorting."""
+    """Whether each key's rows are already in the order of the columns. A wrong False is possible and costs a sort."""
     if not columns:
         return True
     first = sort_keys(columns[0])
-    falls, ties = falls_and_ties(first)  # of all rows, as logs stand; then no key need be looked at
+    falls, ties = falls_and_ties(first)  # of all rows first: logs are in order over all keys, and no codes are read
     if codes is not None and (falls or (ties and len(columns) > 1)):
         falls, ties = falls_and_ties_of(codes, first, key_count)
     return not falls and (len(columns) == 1 or not ties)
@@ -265,4 +269,4 @@ def _take(rows: pa.RecordBatch, permutation: Ints | None) -> pa.RecordBatch:
 
 
 def _take_ints(values: Ints, permutation: Ints | None) -> Ints:
-    return values if permutation is None else values.take(permutation, mode="clip")  # nothing is clipped, nor checked
+    return values if permutation is None else values.take(permutation, mode="clip")  # in range; "clip" saves the check
