@@ -147,8 +147,8 @@ def arrange(codes: Codes | None, bounds: Ints, columns: Sequence[pa.Array]) -> I
 def order_of(columns: Sequence[pa.Array]) -> Ints:
     """Return the stable permutation that sorts rows by one or more columns, most significant first; nulls last.
 
-    The other columns are read only for rows that tie in the first one. For a result that is read as a stream, these
-    are few (docs/decisions/029).
+    The other columns are read only for rows that tie in the first one. In a result that is read as a stream these are
+    few (docs/decisions/029).
     """
     first = sort_keys(columns[0])
     permutation = _order_of_words(first)
@@ -187,7 +187,7 @@ def group_codes(columns: Sequence[pa.Array]) -> tuple[Codes, pa.Table]:
 
 
 def _by_keys_alone(rows: pa.RecordBatch, key: Sequence[str], columns: Sequence[pa.Array]) -> _Sorted | None:
-    """Sort rows by one key column, if nearly every row has its own key and the rows are in order without regard to keys.
+    """Sort rows by one key column, if nearly every row has its own key and all rows are in order, whatever their keys.
 
     Then no codes are needed. Returns None for all other rows.
     """

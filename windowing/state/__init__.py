@@ -1,1 +1,1 @@
-"""What windows keep between runs, as values and as Arrow tables."""
+"""The window state: what windows keep from one run to the next, as values and as Arrow tables."""

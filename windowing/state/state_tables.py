@@ -1,4 +1,4 @@
-"""The carry as tables, as it is kept in Parquet and sent to slices: one line a row, and one line a key."""
+"""The window state as two Arrow tables, for Parquet files and for slices: one line for each row, one for each key."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from ..sequences.sequence import Sequences, group_codes, one_batch
 from .window_state import KeyState, RowState, WindowState
 
 POS, RANK, SHOWN, LAST = "__pos", "__rank", "__shown", "__last"
-"""Columns of a carry's rows, behind those of the input."""
+"""Columns of the row table, after those of the input."""
 ROWS, BEGIN, WINDOWS, FULL, BASELINE = "__rows", "__begin", "__windows", "__full", "__baseline"
-"""Columns of a carry's keys, behind those of the key."""
+"""Columns of the key table, after those of the key."""
 
 
 def key_table(state: WindowState) -> pa.Table:
-    """Return a carry's keys and registers, one line a key; one line where there is no key."""
+    """Return the keys and their key state, one line for each key; one line if there is no key."""
     key_state = state.key_state
     columns = [key_state.rows, key_state.begin, key_state.windows, key_state.full, key_state.baseline]
     keys = state.sequences.keys
@@ -28,7 +28,7 @@ def key_table(state: WindowState) -> pa.Table:
 
 
 def row_table(state: WindowState) -> pa.Table:
-    """Return a carry's rows by key and order: the key, the columns that the window needs, and what is known of them."""
+    """Return the rows, key after key in total order: key columns, the columns that the window needs, and row state."""
     sequences, row_state = state.sequences, state.row_state
     of_key = pa.array(np.repeat(np.arange(len(sequences.bounds) - 1), np.diff(sequences.bounds)))
     own = dict(zip(sequences.rows.schema.names, sequences.rows.columns, strict=True))
@@ -40,7 +40,7 @@ def row_table(state: WindowState) -> pa.Table:
 
 
 def row_schema(keys: pa.Table, schema: pa.Schema, key: Sequence[str], values: Sequence[str]) -> pa.Schema:
-    """Return the schema that `row_table` gives where keys are ``keys`` and the input has ``schema``."""
+    """Return the schema of `row_table` for these ``keys`` and an input of this ``schema``."""
     own = [keys.schema.field(name) for name in key] + [schema.field(name) for name in values if name not in key]
     row_state = [(name, pa.bool_()) for name in (SHOWN, LAST)]
     return pa.schema([*own, (POS, pa.int64()), (RANK, pa.int64()), *row_state])
@@ -49,7 +49,7 @@ def row_schema(keys: pa.Table, schema: pa.Schema, key: Sequence[str], values: Se
 def read_state(
     keys: pa.Table, rows: pa.Table, key: Sequence[str], order: Sequence[str], values: Sequence[str]
 ) -> WindowState:
-    """Return the carry that `key_table` and `row_table` have written; names as in `sequences.sequence.build`."""
+    """Return the window state that `key_table` and `row_table` describe; names as in `sequences.sequence.build`."""
     known: list[Any] = [_numpy(keys, name) for name in (ROWS, BEGIN, WINDOWS, FULL)]
     key_state = KeyState(*[*known, combined(keys.column(BASELINE))])
     row_state = RowState(*(_numpy(rows, name) for name in (SHOWN, LAST)))

@@ -1,8 +1,8 @@
-"""The carry: what the windows of a stage take from one run into the next (semantics section 7, ``hold``).
+"""The window state: what the windows of a stage keep from one run to the next (semantics section 7, ``hold``).
 
-A run that goes on from a state sees the rows that are still of use first, then its own. Whatever came out before is not
-told again; what rows alone do not say is in a few registers per key. In between a
-carry is kept as tables (`windowing.state.state_tables`), which travel to the scan as the rows of any chunk do.
+An incremental run scans the retained rows of the state first, then its new rows (docs/decisions/012). Panes that an
+earlier run emitted are not emitted again. What rows alone do not say is in the key state, a few values per key. Between
+runs a state is kept as tables (`windowing.state.state_tables`), which reach the scan as the rows of any chunk do.
 """
 
 from __future__ import annotations
@@ -21,12 +21,14 @@ from ..sequences.sequence import Sequences, append, group_codes, one_batch, take
 
 @dataclass(frozen=True, slots=True)
 class KeyState:
-    """What a window knows of each of K keys that its rows do not tell.
+    """The state of K keys that does not follow from their retained rows.
 
-    ``rows``: int64 (K,), rows of the key so far. ``begin``: int64 (K,), how many of them came before the last partition
-    eviction. ``windows``: int64 (K,), the number of its next window. ``full``: (K,), whether a sliding window that
-    evicts by ``delta`` has evicted anything. ``baseline``: (K,), the value that a ``delta`` trigger compares with, null
-    where no row has set it; a column of nulls where nothing is triggered so.
+    ``rows``: int64 (K,), number of rows of the key so far.
+    ``begin``: int64 (K,), how many of these came before the last partition eviction of the key.
+    ``windows``: int64 (K,), number of the key's next window.
+    ``full``: bool (K,), whether a sliding window that evicts by ``delta`` has evicted anything.
+    ``baseline``: array (K,), the value that a ``delta`` trigger compares with, null where no row has set it; of type
+        null if no trigger is a ``delta``.
     """
 
     rows: Ints
@@ -36,27 +38,35 @@ class KeyState:
     baseline: pa.Array
 
     def take(self, picks: Ints) -> KeyState:
-        """Return those of some keys."""
+        """Return the state of the keys at ``picks``."""
         baseline = self.baseline.take(pa.array(picks))
         return KeyState(self.rows[picks], self.begin[picks], self.windows[picks], self.full[picks], baseline)
 
 
 @dataclass(frozen=True, slots=True)
 class RowState:
-    """What is known of each of n rows. ``shown``: whether a pane showed it. ``last``: whether the last pane of its key
-    showed it (for ``--emit entered`` and ``left``)."""
+    """The state of n rows.
+
+    ``shown``: bool (n,), whether a pane showed the row.
+    ``last``: bool (n,), whether the last pane of its key showed the row (for ``--emit entered`` and ``left``).
+    """
 
     shown: Mask
     last: Mask
 
     def take(self, picks: Ints) -> RowState:
-        """Return those of some rows."""
+        """Return the state of the rows at ``picks``."""
         return RowState(self.shown[picks], self.last[picks])
 
 
 @dataclass(frozen=True, slots=True)
 class WindowState:
-    """The carry of some keys. ``sequences``: all of these keys, with or without rows; its rows have a ``rank``."""
+    """The window state of K keys at the end of a run.
+
+    ``sequences``: the K keys and their n retained rows, in total order; a key may have no row. ``rank`` is not None.
+    ``key_state``: of the K keys.
+    ``row_state``: of the n rows.
+    """
 
     sequences: Sequences
     key_state: KeyState
@@ -65,11 +75,13 @@ class WindowState:
 
 @dataclass(frozen=True, slots=True)
 class RestoredState:
-    """A carry, seen from sequences that hold its rows first and new ones behind them.
+    """A window state that is restored into K sequences of n rows: in each, the restored rows come first, then new rows.
 
-    ``held``: int64 (K,), how many rows at the front of each sequence were carried. ``registers``: of the K keys, at the
-    end of the run before. ``flags``: of the n rows, false for new ones. ``signals``: how many of the signals, which
-    stand in order, have been seen by the run before. ``since``: where the clock stood at its end, None: nowhere.
+    ``restored_rows``: int64 (K,), number of restored rows at the front of each sequence.
+    ``key_state``: of the K keys, at the end of the previous run.
+    ``row_state``: of the n rows; false for new rows.
+    ``signals``: how many of the signals, in their order, the previous run has processed.
+    ``since``: value of the clock at the end of the previous run; None if it had none.
     """
 
     restored_rows: Ints
@@ -79,7 +91,7 @@ class RestoredState:
     since: int | float | None = None
 
     def is_new(self, bounds: Ints) -> Mask:
-        """Return which rows were not carried, (n,); ``bounds``: of the sequences."""
+        """Return which rows are new, bool (n,). ``bounds``: int64 (K+1,), of the sequences."""
         new = np.ones(bounds[-1], np.bool_)
         before = np.cumsum(self.restored_rows) - self.restored_rows
         new[np.repeat(bounds[:-1] - before, self.restored_rows) + np.arange(self.restored_rows.sum())] = False
@@ -87,33 +99,33 @@ class RestoredState:
 
     @property
     def ahead(self) -> Ints:
-        """Rows of each key's present window that came before the first one here, int64 (K,)."""
+        """Rows of each key since its last partition eviction that came before its first row here, int64 (K,)."""
         return self.key_state.rows - self.key_state.begin - self.restored_rows
 
 
 def fresh(spec: WindowSpec, rows: pa.RecordBatch, keys: int) -> KeyState:
-    """Registers of keys that nothing is known of; ``rows`` tell the types."""
+    """Return the key state of new keys; ``rows`` give the types."""
     nothing = np.zeros(keys, np.int64)
     return KeyState(nothing, nothing, nothing, np.zeros(keys, np.bool_), pa.nulls(keys, baseline_type(spec, rows)))
 
 
 def no_row_state(rows: int) -> RowState:
-    """Flags of new rows."""
+    """Return the row state of new rows: no pane has shown them."""
     nothing = np.zeros(rows, np.bool_)
     return RowState(nothing, nothing)
 
 
 def baseline_type(spec: WindowSpec, rows: pa.RecordBatch) -> pa.DataType:
-    """Type of `KeyState.baseline`."""
+    """Return the type of `KeyState.baseline`."""
     if isinstance(spec, Sliding) and isinstance(spec.trigger, Delta):
         return rows.schema.field(spec.trigger.attribute).type
     return pa.null()
 
 
 def restore(spec: WindowSpec, state: WindowState, new: Sequences) -> tuple[Sequences, RestoredState, WindowState]:
-    """Put new rows behind those carried.
+    """Append new rows to the retained rows of a state, and restore its key state and row state.
 
-    Also return what is left of the carry: keys that have neither, whose registers go on as they are.
+    Also return the rest of the state: the keys without retained and without new rows, whose key state does not change.
     """
     sequences, picks = append(state.sequences, new)
     restored = len(state.sequences)
@@ -137,12 +149,12 @@ def restore(spec: WindowSpec, state: WindowState, new: Sequences) -> tuple[Seque
 
 
 def part_of(state: WindowState, first: int, stop: int) -> WindowState:
-    """Return the carry of the keys ``[first, stop)``."""
+    """Return the state of the keys ``[first, stop)``."""
     return take_keys(state, np.arange(first, stop))
 
 
 def concatenate(states: Sequence[WindowState]) -> WindowState:
-    """Return the carries of different keys as one; ``carries`` stand by key, and so do theirs."""
+    """Return states of different keys as one. All keys of a state sort before those of the next one."""
     if len(states) == 1:
         return states[0]
     parts = [state.sequences for state in states]
@@ -167,7 +179,7 @@ def concatenate(states: Sequence[WindowState]) -> WindowState:
 
 
 def merge(one: WindowState, other: WindowState) -> WindowState:
-    """Return the carries of different keys as one, by key."""
+    """Return two states of different keys as one, sorted by key."""
     both = concatenate([one, other])
     if both.sequences.keys is None:
         return one if len(one.key_state.rows) else other
@@ -175,7 +187,7 @@ def merge(one: WindowState, other: WindowState) -> WindowState:
 
 
 def with_row_counts(state: WindowState) -> WindowState:
-    """Return a carry whose keys have had no rows but those that are in it."""
+    """Return a state with ranks and row counts as if its keys never had other rows than the retained ones."""
     sequences = state.sequences
     counts = np.diff(sequences.bounds)
     rank = np.arange(len(sequences)) - np.repeat(sequences.bounds[:-1], counts)
@@ -184,7 +196,7 @@ def with_row_counts(state: WindowState) -> WindowState:
 
 
 def take_keys(state: WindowState, picks: Ints) -> WindowState:
-    """Return the carry of some of its keys, in that order."""
+    """Return the state of the keys at ``picks``, in that order."""
     sequences = state.sequences
     counts = np.diff(sequences.bounds)[picks]
     bounds = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
@@ -203,7 +215,7 @@ def take_keys(state: WindowState, picks: Ints) -> WindowState:
 
 
 def take_state_rows(state: WindowState, picks: Ints) -> WindowState:
-    """Return the carry with only the rows at ``picks``, which ascend; those without a rank get their places."""
+    """Return a state with only the rows at ``picks``, which must ascend. If rows have no rank, places become ranks."""
     sequences = state.sequences
     if sequences.rank is None:
         rank = picks - sequences.bounds[np.searchsorted(sequences.bounds, picks, side="right") - 1]
@@ -221,7 +233,7 @@ def _ascending(keys: pa.Table) -> Ints:
 
 
 def _places_in(keys: pa.Table | None, sequences: Sequences) -> Ints:
-    """Of each key of some sequences its place among other keys, -1 where it is not there; int64 (K,)."""
+    """The place among ``keys`` of each key of the sequences, -1 if it is not among them: int64 (K,)."""
     if keys is None or sequences.keys is None:
         return np.zeros(len(sequences.bounds) - 1, np.int64)
     both = pa.concat_tables([keys, sequences.keys])
@@ -232,7 +244,7 @@ def _places_in(keys: pa.Table | None, sequences: Sequences) -> Ints:
 
 
 def _with_fresh(key_state: KeyState, new: KeyState) -> KeyState:
-    """The same with those of a new key behind them."""
+    """A key state of K keys followed by that of one new key, at index K."""
     per_key_columns: list[Any] = [
         np.append(getattr(key_state, f.name), getattr(new, f.name)) for f in fields(KeyState)[:-1]
     ]
@@ -241,7 +253,7 @@ def _with_fresh(key_state: KeyState, new: KeyState) -> KeyState:
 
 
 def _idle(state: WindowState, known: Ints) -> WindowState:
-    """The carry of the keys that are not among those ``known``."""
+    """The state of the keys whose places are not in ``known``."""
     idle = np.ones(len(state.key_state.rows), np.bool_)
     idle[known[known >= 0]] = False
     return take_keys(state, np.flatnonzero(idle))

@@ -1,1 +1,1 @@
-"""Helpers that know nothing of windows: kernel compilation, suggestions, redaction, checksums, the module path."""
+"""Helpers without any knowledge of windows: kernel compilation, suggestions, redaction, checksums, the module path."""

@@ -1,7 +1,8 @@
-"""Checksums by which it is found that a file is no longer what was written.
+"""Checksums, which detect that a file no longer has the content that was written.
 
-CRC-32: it finds every flipped bit and every damage of up to 32 bits in a row, and all but one in four thousand million
-others. Measured on one core: CRC-32 of zlib 3.0 GB/s, SHA-256 0.9, BLAKE2b 0.5. It guards against disks, not people.
+CRC-32 detects every flipped bit, every burst error of up to 32 bits, and all but one in four thousand million others.
+Measured on one core: CRC-32 of zlib 3.0 GB/s, SHA-256 0.9, BLAKE2b 0.5. It guards against faulty disks, not against
+attackers.
 """
 
 from __future__ import annotations
@@ -14,21 +15,21 @@ from typing import IO, Any
 import pyarrow as pa
 
 CHECKSUM = "checksum"
-"""The key of a sealed JSON object that holds the checksum of all the others."""
+"""The key of a sealed JSON object whose value is the checksum of all other keys."""
 
 
 def checksum(data: bytes | pa.Buffer, before: int = 0) -> str:
-    """Return the checksum of some bytes, such as ``crc32:0a1b2c3d``; ``before``: the CRC of those before them."""
+    """Return the checksum of bytes, such as ``crc32:0a1b2c3d``. ``before``: the CRC of the bytes before these."""
     return _as_text(zlib.crc32(data, before))
 
 
 def seal(content: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a JSON object with its checksum as its last key. Where white space stands and keys are does not count."""
+    """Return a JSON object with its checksum as the last key. White space and the order of keys do not change it."""
     return {**content, CHECKSUM: checksum(_canonical(content))}
 
 
 def unseal(content: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a JSON object without its checksum, if it has one. Raises `ValueError` where that is another."""
+    """Return a JSON object without its checksum, if it has one. Raises `ValueError` if the checksum is wrong."""
     rest = {key: value for key, value in content.items() if key != CHECKSUM}
     if CHECKSUM in content and content[CHECKSUM] != checksum(_canonical(rest)):
         raise ValueError("its checksum is of other content")
@@ -47,7 +48,11 @@ def read_object(text: str | bytes) -> dict[str, Any]:
 
 
 class Checked:
-    """A binary file that is written through it: ``nbytes`` so far, and their `checksum`."""
+    """A binary file object that counts and checksums the bytes written to the file beneath.
+
+    ``nbytes``: number of bytes written so far.
+    ``closed``: whether `close` was called; the file beneath stays open.
+    """
 
     def __init__(self, file: IO[bytes]) -> None:
         self.nbytes = 0
@@ -57,25 +62,25 @@ class Checked:
 
     @property
     def checksum(self) -> str:
-        """The checksum of what was written."""
+        """The checksum of the bytes written so far."""
         return _as_text(self._crc)
 
     def write(self, data: bytes) -> int:
-        """Write some bytes. Raises `OSError`."""
+        """Write bytes and return their number. Raises `OSError`."""
         self._crc = zlib.crc32(data, self._crc)
         self.nbytes += len(data)
         return self._file.write(data)
 
     def tell(self) -> int:
-        """Return how many bytes were written."""
+        """Return the number of bytes written so far."""
         return self.nbytes
 
     def flush(self) -> None:
-        """Hand on what was written."""
+        """Flush the file beneath."""
         self._file.flush()
 
     def close(self) -> None:
-        """Leave the file beneath to who has opened it."""
+        """Mark this object as closed. The file beneath stays open for the code that opened it."""
         self.closed = True
 
 

@@ -1,4 +1,4 @@
-"""How kernels are compiled: once per machine, at their first call, and kept on disk for every later process."""
+"""Compilation of kernels: once per machine, at the first call; the result is cached on disk for later processes."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from typing import Any, TypeVar, cast
 
 from .trusted_folders import planted, way_in, way_in_beside
 
-# A .numba_config.yaml of the working folder may name a folder that compiled code is taken from. Numba looks for one
-# when it is loaded and whenever it compiles; what it is to be told is told by the environment, NUMBA_*.
+# A .numba_config.yaml in the working folder could name a folder from which compiled code is loaded. Numba looks for
+# this file at import and at each compilation. Only the environment (NUMBA_*) configures numba here.
 with contextlib.chdir("/") if os.access(".numba_config.yaml", os.F_OK) else contextlib.nullcontext():
     import numba
     from numba.core import config, types
@@ -25,21 +25,21 @@ config._config_fname = os.devnull
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 REFUSED: dict[Path, str | None] = {}
-"""The folders of compiled kernels that were looked at: why one is not used, None where it is."""
+"""The cache folders of compiled kernels that were checked: the reason why a folder is not used, None if it is used."""
 
 
 def kernel(function: Function) -> Function:
     """Compile a flat function over arrays. Division follows IEEE instead of raising.
 
-    Numba compiles anew where the source of a kernel changes, but does not see a change in the kernels and constants of
-    other modules that are compiled into it. So what is kept on disk goes by a name that tells of these, too.
+    Numba compiles again if the source of a kernel changes, but does not notice changes in kernels and constants of
+    other modules that are compiled into it. So the name in the cache contains a digest of these as well.
     """
     function.__qualname__ = f"{function.__qualname__}-{_digest(cast(FunctionType, function))}"
     return njit(cache=True, error_model="numpy")(function)
 
 
 def njit(**options: Any) -> Callable[[Function], Function]:
-    """Compile as numba's `njit` does, and keep nothing in a folder of ``cache=True`` that others can write to."""
+    """Compile as numba's `njit` does, but do not use a cache folder to which other users can write."""
 
     def compiled(function: Function) -> Function:
         made = numba.njit(**options)(function)
@@ -57,11 +57,11 @@ def _fused(_typing: Any, _a: Any, _b: Any, _c: Any) -> Any:
 
 
 fused = cast(Callable[[float, float, float], float], intrinsic(_fused))
-"""``a * b + c``, rounded once, in kernels alone: an instruction where the processor has one, a call elsewhere."""
+"""``a * b + c``, rounded once, only in kernels: one instruction if the processor has it, otherwise a call."""
 
 
 def _refusal(folder: Path, code: Path) -> str | None:
-    """Why what was compiled is not to be taken from a folder: reading it is to run it."""
+    """Why compiled code must not be loaded from a folder, or None. To load compiled code is to run it."""
     if folder not in REFUSED:
         kept = sorted(folder.glob("*.nb?"))
         if folder.parent == code.parent:
@@ -72,7 +72,7 @@ def _refusal(folder: Path, code: Path) -> str | None:
 
 
 def refusals() -> list[str]:
-    """What is to be told of folders of compiled kernels that are not used."""
+    """Return the messages about cache folders of compiled kernels that are not used."""
     return [
         f"kernels are compiled anew in each run, for {why}; make it yours alone (chown, chmod go-w), or name another "
         "folder: NUMBA_CACHE_DIR"
@@ -82,7 +82,7 @@ def refusals() -> list[str]:
 
 
 def _digest(function: FunctionType) -> str:
-    """Tell apart functions that do anything else, or of which what they call or look up does."""
+    """A digest of a function: its code, the kernels that it calls, and the constants that it reads."""
     code = function.__code__
     parts = [code.co_code.hex(), *(repr(value) for value in code.co_consts if not isinstance(value, CodeType))]
     for name in code.co_names:

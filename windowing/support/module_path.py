@@ -1,12 +1,11 @@
-"""Where modules are looked for: never in the working folder, unless code of the user's own was asked for there.
+"""The module path: the working folder is not on it, except for user modules that a job names.
 
-Whoever runs a job among files that came from elsewhere asked for windows over them, and not for a ``sitecustomize.py``
-or ``scipy.py`` among them to be run. So the working folder is no part of the module path of the driver, of workers or
-of anything else that is started. Where a job names a function or an operator, `windowing.support.user_modules` finds it
-there.
+A user who runs a job in a folder of foreign files does not expect that a ``sitecustomize.py`` or ``scipy.py`` there is
+executed. So the working folder is not on the module path of the driver, of workers or of any other process that is
+started. `windowing.support.user_modules` finds the functions and operators there that a job names.
 
-Python puts the folder on the path by itself for ``python -m`` and for an empty entry of ``PYTHONPATH``. Who writes it
-out there wants it.
+Python itself puts the folder on the path for ``python -m`` and for an empty entry of ``PYTHONPATH``. A folder that is
+written out in ``PYTHONPATH`` stays on the path, because the user wants it there.
 """
 
 from __future__ import annotations
@@ -21,34 +20,34 @@ from pathlib import Path
 from .user_modules import search
 
 MORE = "WINCLI_WORKER_PATH"
-"""Environment variable: folders that workers look for modules in last, as a list in JSON."""
+"""Environment variable: folders in which workers search for modules last, as a JSON list."""
 
 FOLDER = "WINCLI_WORKING_FOLDER"
-"""Environment variable: the folder in which workers find modules of the user's own."""
+"""Environment variable: the folder in which workers find user modules."""
 
 
 def leave_out_working_folder() -> None:
-    """Take the working folder off this process's path, unless it is to be there."""
+    """Remove the working folder from this process's module path, unless ``PYTHONPATH`` or our own code needs it."""
     sys.path[:] = _wanted(sys.path, os.environ)
 
 
 def with_working_folder(environ: Mapping[str, str]) -> dict[str, str]:
-    """An environment of Java in which workers find modules of the user's own in the working folder."""
+    """Return an environment for Java in which workers find user modules in the working folder."""
     return {**environ, FOLDER: str(Path.cwd())}
 
 
 def extend_path_from_driver() -> None:
-    """Let a worker find modules where its driver says."""
+    """Extend the module path of a worker by the folders that the driver passed on."""
     sys.path.extend(folder for folder in json.loads(os.environ.get(MORE, "[]")) if folder not in sys.path)
     if FOLDER in os.environ:
         search(Path(os.environ[FOLDER]))
 
 
 def pass_path_to_workers(environ: MutableMapping[str, str]) -> None:
-    """Let workers on this machine find in the end what this process finds; ``environ``: that of their Java.
+    """Let workers on this machine find the modules that this process finds, last. ``environ``: that of their Java.
 
-    The path itself does not go by ``PYTHONPATH``: a new Python takes its ``sitecustomize`` from there, and what is
-    there comes before Python's own modules. Our code alone does, where a new Python would not find it.
+    The path is not passed on in ``PYTHONPATH``: a new Python would take ``sitecustomize`` from there, and modules there
+    come before those of Python itself. Only the folder of our own code is, if a new Python would not find it otherwise.
     """
     code, named = _code(), _named(environ)
     own = [] if code is None or code in {*site.getsitepackages(), site.getusersitepackages()} else [code]
@@ -58,10 +57,10 @@ def pass_path_to_workers(environ: MutableMapping[str, str]) -> None:
 
 
 def _wanted(path: Iterable[str], environ: Mapping[str, str]) -> list[str]:
-    """A path without the working folder, unless ``PYTHONPATH`` says it or our own code lies there."""
+    """A path without the working folder, unless ``PYTHONPATH`` names it or our own code is in it."""
     try:
         here = Path.cwd().resolve()
-    except FileNotFoundError:  # it has been removed, and holds no module
+    except FileNotFoundError:  # the folder was removed and so holds no module
         return [entry for entry in path if entry]
     if here in [Path(entry).resolve() for entry in (*_named(environ), _code()) if entry is not None]:
         return [entry or str(here) for entry in path]
@@ -75,6 +74,6 @@ def _named(environ: Mapping[str, str]) -> list[str]:
 
 
 def _code() -> str | None:
-    """The folder on the path that our own package is in; None where an editable install finds it without the path."""
+    """The folder on the path that contains our own package; None if an editable install finds it without the path."""
     own = Path(sys.modules[__name__.partition(".")[0]].__path__[0]).resolve().parent
     return next((entry for entry in sys.path if Path(entry).resolve() == own), None)

@@ -1,8 +1,8 @@
-"""The one rule for what is secret, and how texts are shown and recorded without it.
+"""Redaction: the one rule for what is secret, and texts without secrets for messages and files.
 
-Secret are the values of settings and of a URL's parameters whose names say so, and the user info of a URL. What opens
-files and starts Spark keeps the real values; whatever is printed or written down goes through here. What is recorded
-is compared by what is left, so a changed secret makes no other job and no other file.
+Values of settings and of URL parameters are secret if their names say so; the user info of a URL is secret, too. Code
+that opens files or starts Spark uses the real values. All that is printed or written passes through this module.
+Records are compared in their redacted form, so a changed secret makes no other job and no other file.
 """
 
 from __future__ import annotations
@@ -13,22 +13,22 @@ from typing import Any
 from urllib.parse import unquote
 
 MASK = "***"
-"""What stands where a secret was."""
+"""The text that replaces a secret."""
 
 _SECRET = re.compile(
     r"secret|passw|passphrase|token|credential|signature|key|(?:^|[^a-z])(?:sig|pwd|pass)$", re.IGNORECASE
 )
 _NAMES_IN_FRONT = ("hdfs", "viewfs", "abfs", "abfss", "wasb", "wasbs", "ssh", "sftp")
-# In these, ``NAME@`` alone is a user or a container, without which a path would say less than which one it is.
+# In these schemes ``NAME@`` without a password is a user or container, without which the path would be ambiguous.
 
 _URL = re.compile(r"(?<![A-Za-z0-9+.-])[A-Za-z][A-Za-z0-9+.-]*://[^\s'\"<>`]*")
-_ENDS = ";,.:)]"  # what stands behind a URL rather ends a phrase
-_SETTING = re.compile(  # in a text, only a name with points, or all in capitals, is surely a setting's
+_ENDS = ";,.:)]"  # at the end of a URL these belong to the sentence around it
+_SETTING = re.compile(  # in running text only a name with dots, or in capitals, is surely that of a setting
     r"""(?<![\w./-])((?:-[DP])?(?:[\w-]+(?:\.[\w-]+)+|[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+))=("[^"]*"|'[^']*'|[^\s,;'"]+)"""
 )
 _IN_TEXTS = re.compile(_SECRET.pattern.replace("|key|", r"|key$|[._]key[._]|"), re.IGNORECASE)
-# ``key.column`` is masked where it is set; its value, a word such as ``user_id``, is none to look for in texts.
-_SHORTEST = 6  # letters of a value that is looked for in texts: shorter ones stand in too many words
+# ``key.column`` is masked where it is set; its value, a word such as ``user_id``, is not searched for in texts.
+_SHORTEST = 6  # letters of a value that is searched for in texts: shorter values occur in too many words
 
 
 def is_secret(name: str) -> bool:
@@ -37,7 +37,7 @@ def is_secret(name: str) -> bool:
 
 
 def redacted(text: str) -> str:
-    """Return a text without the secrets in the URLs and settings ``NAME=VALUE`` that it holds."""
+    """Return a text without the secrets in its URLs and settings ``NAME=VALUE``."""
     if "://" in text:
         text = _URL.sub(_in_text, text)
     return _SETTING.sub(_setting, text) if "=" in text else text
@@ -49,14 +49,14 @@ def redacted_path(path: str) -> str:
 
 
 def redacted_settings(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Return settings, those whose names are secret masked, and without the secrets in the values of others."""
+    """Return settings with secret ones masked, and with the values of the others redacted."""
     return {name: MASK if is_secret(name) else redacted(str(value)) for name, value in settings.items()}
 
 
 def secret_values(settings: Mapping[str, str], paths: Iterable[str]) -> tuple[str, ...]:
-    """Return what must not be seen in any text of a job with these settings and paths, the longest first.
+    """Return the values that no text of a job with these settings and paths may contain, the longest first.
 
-    Values that are short, or numbers, are left out: they stand in texts that are none of theirs.
+    Short values and numbers are left out, because they occur in unrelated texts.
     """
     found = [value for name, value in settings.items() if _IN_TEXTS.search(name)]
     found += [
@@ -68,7 +68,7 @@ def secret_values(settings: Mapping[str, str], paths: Iterable[str]) -> tuple[st
 
 
 def without(text: str, values: Iterable[str]) -> str:
-    """Return a text as `redacted`, and with these values masked wherever they stand."""
+    """Return a text as `redacted` does, and with all occurrences of these values masked."""
     text = redacted(text)
     for value in values:
         text = text.replace(value, MASK)
@@ -76,7 +76,7 @@ def without(text: str, values: Iterable[str]) -> str:
 
 
 def with_secrets_of(path: str, other: str) -> str | None:
-    """Return a redacted path with its secrets, taken from another URI of the same place; None where it has not all."""
+    """Return a redacted path with its secrets, taken from another URI of the same place; None if one is missing."""
     if "://" not in other:
         return None
     scheme, authority, rest = _split(path)
@@ -102,7 +102,7 @@ def _url(url: str) -> str:
 
 
 def _split(url: str) -> tuple[str, str, str]:
-    """Split a URL into scheme, authority and the rest. A ``/`` in a password that is not quoted belongs to that."""
+    """Split a URL into scheme, authority and the rest. An unquoted ``/`` in a password belongs to the password."""
     scheme, _, after = url.partition("://")
     end = re.search(r"[/?#]|$", after)
     assert end is not None
@@ -115,7 +115,7 @@ def _split(url: str) -> tuple[str, str, str]:
 
 
 def _has_password(host: str) -> bool:
-    """Whether what stands behind a colon is no port: ``KEY:SEC`` of a password with a slash."""
+    """Whether the text after a colon is no port, as in ``KEY:SEC``, the begin of a password with a slash."""
     hosts = re.sub(r"\[[^][]*\]|\{[^{}]*\}", "", host).split(",")
     return any(":" in each and not each.rpartition(":")[2].isdigit() and not each.endswith(":") for each in hosts)
 
@@ -141,7 +141,7 @@ def _parameter(text: str) -> str:
 
 
 def _with_parameters(rest: str, other: str) -> str:
-    """Give masked parameters the values that they have in another URL."""
+    """Replace masked parameters by their values in another URL."""
     head, sign, query = rest.partition("?")
     known = dict(text.partition("=")[::2] for text in other.partition("?")[2].split("&"))
     given = [

@@ -1,4 +1,4 @@
-"""Names in messages: the nearest known one, the "did you mean" of every message; the first few of many."""
+"""Names in messages: suggestions for misspelt names ("did you mean"), and short lists of many names."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from collections.abc import Iterable, Sequence
 
 
 def nearest(word: str, choices: Iterable[str]) -> str | None:
-    """Return the choice that ``word`` was most likely meant to be, or None where nothing is near.
+    """Return the choice that is most similar to ``word``, or None if none is similar.
 
-    Case does not count: ``nearest("Amout", ["amount", "ts"]) == "amount"``.
+    Case is ignored: ``nearest("Amout", ["amount", "ts"]) == "amount"``.
     """
     by_lower = {choice.lower(): choice for choice in choices}
     found = difflib.get_close_matches(word.lower(), by_lower, n=1, cutoff=0.6)
@@ -26,11 +26,11 @@ def did_you_mean(word: str, choices: Iterable[str]) -> str:
 
 
 def short(text: str, most: int = 60) -> str:
-    """Return a text as a message shows it: of a longer one its beginning."""
+    """Return a text for a message, cut to at most ``most`` characters."""
     return text if len(text) <= most else text[: most - 3] + "..."
 
 
 def few(names: Sequence[str], most: int = 3) -> str:
-    """Return names in one line, of many the first ``most`` and how many more there are."""
+    """Return names in one line: the first ``most``, and the number of the others."""
     more = f" and {len(names) - most:,} more" if len(names) > most else ""
     return ", ".join(names[:most]) + more

@@ -1,12 +1,12 @@
-"""Bytes that should be text and are not."""
+"""Bytes that should be UTF-8 text and may not be."""
 
 from __future__ import annotations
 
 
 def readable(data: bytes) -> str:
-    r"""Return bytes as text, none of them lost where they are not UTF-8.
+    r"""Return bytes as text, without loss even if they are not UTF-8.
 
-    Then each byte at fault is written as ``\xNN``, and each backslash as two, so that the bytes can be had back.
+    If so, each invalid byte is written as ``\xNN``, and each backslash as two, so that the bytes can be recovered.
 
     >>> readable("é\\".encode()), readable(b"caf\xe9\\")
     ('é\\', 'caf\\xe9\\\\')

@@ -1,7 +1,7 @@
-"""Whether other users can write where we are about to take code from, or to keep what we are going to read again.
+"""Trusted folders: whether other users can write to a folder from which code is loaded.
 
-Compiled kernels and pickles are code to whoever reads them. So a folder is used that only this user and root can write
-to, and so are the files in it. A group with the number of its user counts as that user's own.
+A process that reads compiled kernels or pickles runs them as code. So a folder is used only if no one but this user and
+root can write to it and to its files. A group with the same number as its user counts as private to that user.
 """
 
 from __future__ import annotations
@@ -16,10 +16,11 @@ _ROOT = 0
 
 
 def way_in(folder: Path, may_be_shared: bool = False, user: int | None = None) -> str | None:
-    """Tell how others could put something into a folder or in its place; None where they cannot.
+    """Return how other users could write to a folder or replace it; None if they cannot.
 
-    ``may_be_shared``: it is a folder like ``/tmp``, where all can make entries and nobody can touch another's.
-    ``user``: this process's, unless given. What is not there yet is for us to make.
+    ``may_be_shared``: whether the folder may be one like ``/tmp``, where everyone can create entries and nobody can
+    change those of others. ``user``: by default the user of this process. A folder that does not exist yet is safe:
+    this process will create it.
     """
     trusted = (os.geteuid() if user is None else user, _ROOT)
     wanted = Path(os.path.abspath(folder))  # noqa: PTH100 - without links followed
@@ -36,7 +37,7 @@ def way_in(folder: Path, may_be_shared: bool = False, user: int | None = None) -
 
 
 def way_in_beside(code: Path, folder: Path) -> str | None:
-    """Tell how somebody could write to a folder beside a file of code who cannot write that; None where nobody can."""
+    """Return how a user without write access to a file of code could write to a folder beside it; None if none can."""
     home, found = code.parent.stat(), _state(folder)
     if found is None or _is_writable(home):
         return None
@@ -48,9 +49,9 @@ def way_in_beside(code: Path, folder: Path) -> str | None:
 
 
 def planted(paths: Iterable[Path], *trusted: int) -> str | None:
-    """Tell which of some files others have put there or can write to; None where there is none.
+    """Return a message about the first of these files that another user owns or can write to; None if there is none.
 
-    ``trusted``: users besides this process's and root.
+    ``trusted``: users to trust besides the user of this process and root.
     """
     for path in paths:
         found = _state(path)
@@ -64,7 +65,7 @@ def planted(paths: Iterable[Path], *trusted: int) -> str | None:
 
 
 def _chain(path: Path) -> Iterator[Path]:
-    """The folders that hold a path, the outermost first, then the path."""
+    """The parent folders of a path, the outermost first, and then the path itself."""
     yield from reversed(path.parents)
     yield path
 
@@ -72,12 +73,12 @@ def _chain(path: Path) -> Iterator[Path]:
 def _state(path: Path) -> os.stat_result | None:
     try:
         return path.lstat()
-    except OSError:  # it is not there, or not for us to see, and then not for us to use
+    except OSError:  # it does not exist, or is not accessible and so will not be used
         return None
 
 
 def _is_writable(found: os.stat_result) -> bool:
-    """Whether more than its owner can write it. What a link's own rights say means nothing."""
+    """Whether others than its owner can write to it. The permissions of a symbolic link itself mean nothing."""
     if stat.S_ISLNK(found.st_mode):
         return False
     mine = stat.S_IWGRP if found.st_gid == found.st_uid else 0

@@ -1,9 +1,9 @@
-"""Modules of the user's own in the working folder: found by what asks for them, and by nothing else.
+"""User modules in the working folder: only imports that are meant for them find them.
 
-Packages that are installed look for others that may not be, and go without: numba for scipy, cffi and coverage. Were
-the working folder on the module path, a ``cffi.py`` that happens to lie there would be run. So it is searched for the
-module that a job names, for what that module and its like import, and for what a pickle names; and last, so that no
-name in it comes before one of Python's own or of a package that is installed.
+Installed packages try to import optional ones that may be missing: numba tries scipy, cffi and coverage. If the working
+folder were on the module path, a ``cffi.py`` that happens to be there would be executed. So the folder is searched only
+for the module that a job names, for imports by user modules, and for modules that a pickle names. It is searched last,
+so that no name in it hides a module of Python or of an installed package.
 """
 
 from __future__ import annotations
@@ -26,13 +26,16 @@ _IMPORTING = ("importlib", "_frozen_importlib")
 
 
 class WorkingFolder:
-    """A finder of modules in a folder, for those who may ask."""
+    """A finder of modules in one folder, for imports by user modules, by jobs and by pickles.
+
+    ``folder``: the folder that is searched.
+    """
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
 
     def find_spec(self, name: str, path: Sequence[str] | None, target: ModuleType | None = None) -> ModuleSpec | None:
-        """Find a module, but no part of a package: that lies where its package does."""
+        """Find a top-level module. Submodules are found by their package."""
         if path is not None or not self._may_ask(_importer()):
             return None
         return PathFinder.find_spec(name, [str(self.folder)], target)
@@ -46,18 +49,18 @@ class WorkingFolder:
 
 
 def search(folder: Path) -> None:
-    """Let modules of the user's own be found in a folder, and in no other that was searched before."""
+    """Find user modules in a folder from now on, and no longer in a folder that was set before."""
     sys.meta_path[:] = [each for each in sys.meta_path if not isinstance(each, WorkingFolder)]
     sys.meta_path.append(WorkingFolder(folder))
 
 
 def import_own(name: str) -> ModuleType:
-    """Import a module that a job names. Raises whatever it raises."""
+    """Import a module that a job names. Any exception of the module passes through."""
     return importlib.import_module(name)
 
 
 def _importer() -> FrameType | None:
-    """The code that asks for a module, behind `find_spec` and all of Python's own importing."""
+    """The frame of the code that imports a module, below `find_spec` and the frames of Python's import system."""
     frame: FrameType | None = sys._getframe(2)
     while frame is not None and str(frame.f_globals.get("__name__")).partition(".")[0] in _IMPORTING:
         frame = frame.f_back
