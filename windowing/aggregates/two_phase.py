@@ -23,7 +23,7 @@ from .folds.wide_sums import as_int64, as_wide, exact_sums
 from .functions import collection, selection
 from .functions.arithmetic import exact_means, exact_totals, float_means
 from .moments.exact_moments import MEAN
-from .moments.float_sums import float_sums, sums_and_lacks
+from .moments.float_sums import float_sums, sums_and_residuals
 from .moments.quotients import Quotients
 
 _WIDE = pa.decimal128(38, 0)  # has room for 2**63 integers of 64 bit
@@ -101,7 +101,7 @@ def _merge_means(inputs: Inputs) -> pa.Array:
     if not pa.types.is_list(column.type):
         return exact_means(inputs, present, sizes)
     items, membership = _items(column, present)
-    totals = sums_and_lacks(floats(items), membership, Ranked(membership))
+    totals = sums_and_residuals(floats(items), membership, Ranked(membership))
     return float_means(inputs, Quotients(MEAN, items, items, membership, sizes), totals)
 
 

@@ -24,26 +24,26 @@ _LIMBS = _PADDING + 69  # 2**-1074 .. 2**1024, and 2**31 of these
 _OFTEN = 2**28 - 1  # rows between two carries: each row adds less than 2**34 to a limb
 _SPECIAL = 0x7FF  # the exponent field of infinities and NaN
 _TINY = 2.0**-51  # of the rest: more than its own rounding
-_SMALL = 2.0**-73  # of the sum: up to this bound the lack counts as known
+_SMALL = 2.0**-73  # of the sum: up to this bound the residual counts as known
 _SMALLEST = -1074  # binary exponent of the smallest float
 
 
 @kernel
 def nearest_sums(values: Floats, lo: Ints, hi: Ints) -> tuple[Floats, Floats]:
-    """Return the float nearest to the true sum of each pane, ties to even, and its lack: true sum less that float.
+    """Return the float nearest to the true sum of each pane, ties to even, and its residual: true sum less that float.
 
-    The sum of an empty pane is 0.0. The lack is the one of `nearest_of`, NaN where the sum was computed in limbs.
+    The sum of an empty pane is 0.0. The residual is the one of `nearest_of`, NaN where the sum was computed in limbs.
     """
     out = np.empty(lo.size, np.float64)
-    lacks = np.empty(lo.size, np.float64)
+    residuals = np.empty(lo.size, np.float64)
     limbs = np.zeros(_LIMBS, np.int64)
     for p in range(lo.size):
         # The fast way first: limbs are needed for few panes, and cost far more than the rows of a short one.
         total, rest, lost = _with_errors(values, lo[p], hi[p])
-        nearest, lack, sure = nearest_of(total, rest, lost)
-        out[p] = nearest if sure else _nearest_whole(values, lo[p], hi[p], limbs)
-        lacks[p] = lack if sure else np.nan
-    return out, lacks
+        nearest, residual, is_proven = nearest_of(total, rest, lost)
+        out[p] = nearest if is_proven else _nearest_whole(values, lo[p], hi[p], limbs)
+        residuals[p] = residual if is_proven else np.nan
+    return out, residuals
 
 
 @kernel
@@ -58,36 +58,36 @@ def whole_sums(values: Floats, lo: Ints, hi: Ints) -> Floats:
 
 @kernel
 def nearest_of(total: float, rest: float, lost: float) -> tuple[float, float, bool]:
-    """Return the float nearest to a sum, its lack (sum less float), and whether it is proven to be the nearest.
+    """Return the float nearest to a sum, its residual (sum less float), and whether it is proven to be the nearest.
 
     The sum is ``total + rest`` with an error of at most ``lost``, which is itself rounded. A result that is not finite
-    is never proven. The lack is wrong by less than ``2**-72`` of the sum, or is not finite; if it `is_whole`, it is
+    is never proven. The residual is wrong by less than ``2**-72`` of the sum, or is not finite; if it `is_whole`, it is
     exact.
     """
-    nearest, lack = sum_and_error(total, rest)
+    nearest, residual = sum_and_error(total, rest)
     if not np.isfinite(rest):  # errors of steps after an infinity mean nothing
         return total, np.nan, lost == 0.0 and np.isfinite(total)
     if lost == 0.0:
-        return nearest, lack, np.isfinite(nearest)
+        return nearest, residual, np.isfinite(nearest)
     # The nearest float is proven if both ends of the error interval round to it. ``room`` is twice the bound, because
     # the bound and the two additions below are rounded too.
     room = 2.0 * lost + _TINY * abs(rest)
     low = total + (rest - room)
-    lack = _with_odd_last_bit(lack) if room <= _SMALL * abs(nearest) else np.inf
-    return nearest, lack, low == total + (rest + room) and np.isfinite(low)
+    residual = _with_odd_last_bit(residual) if room <= _SMALL * abs(nearest) else np.inf
+    return nearest, residual, low == total + (rest + room) and np.isfinite(low)
 
 
 @kernel
-def is_whole(lack: float) -> bool:
-    """Whether a lack is exact. The last bit says so: 0 if it is; `nearest_of` sets it to 1 otherwise."""
-    last: bool = np.float64(lack).view(np.int64) & 1 == 0
+def is_whole(residual: float) -> bool:
+    """Whether a residual is exact. The last bit says so: 0 if it is; `nearest_of` sets it to 1 otherwise."""
+    last: bool = np.float64(residual).view(np.int64) & 1 == 0
     return last
 
 
 @kernel
-def _with_odd_last_bit(lack: float) -> float:
-    """A lack with its last bit set to 1, which marks it as inexact."""
-    odd: float = np.int64(np.float64(lack).view(np.int64) | 1).view(np.float64)
+def _with_odd_last_bit(residual: float) -> float:
+    """A residual with its last bit set to 1, which marks it as inexact."""
+    odd: float = np.int64(np.float64(residual).view(np.int64) | 1).view(np.float64)
     return odd
 
 

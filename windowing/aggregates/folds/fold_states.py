@@ -66,8 +66,9 @@ def answer(rule: int, state: State) -> tuple[float, float]:
     if rule == SMALLEST:
         return (state[3] if state[0] > 0.0 else -1.0), 0.0
     if rule == SUM:
-        nearest, lack, sure = nearest_of(state[1] + 0.0, state[2], state[3])  # a sum of nothing but -0.0 is 0.0
-        return nearest, lack if sure else np.nan
+        # + 0.0: a sum of nothing but -0.0 is 0.0.
+        nearest, residual, is_proven = nearest_of(state[1] + 0.0, state[2], state[3])
+        return nearest, residual if is_proven else np.nan
     return scaled(state[1], int(state[3])), scaled(state[2], int(state[3]))
 
 

@@ -36,8 +36,8 @@ def fold(rule: int, high: Floats, low: Floats, ranked: Ranked) -> Answers:
     """Return the result of a rule of `fold_states` for each pane, as two arrays of floats (P,).
 
     ``high``, ``low``: the leaves, one for each entry that is not null. `SUM`: the float nearest to the sum, and its
-    lack (`nearest_of`); the lack is NaN where the float is not proven to be the nearest, for example where it is not
-    finite. `PRODUCT`: the product, and what rounding took from it, see `rounded`. `SMALLEST`: the entry, nulls not
+    residual (`nearest_of`), NaN where the float is not proven to be the nearest, for example where it is not finite.
+    `PRODUCT`: the product, and what rounding took from it, see `rounded`. `SMALLEST`: the entry, nulls not
     counted, of the smallest leaf, the first of equals, NaN skipped, -1 where there is none; and 0. `SMALLEST` is exact
     under any association and needs no ranks.
     """
@@ -91,9 +91,9 @@ def _range_folds(rule: int, high: Floats, low: Floats, lo: Ints, hi: Ints, base:
     second = np.empty(lo.size, np.float64)
     back = np.empty((longest(lo, hi) + 1, 5), np.float64)  # row k: state of the last k leaves before the pivot
     store_state(back, 0, NOTHING)
-    on = NOTHING  # state of the leaves [middle, reached)
+    after = NOTHING  # state of the leaves [middle, reached)
     pivot = low_end = high_end = origin = 0  # ranges inside [low_end, high_end) that contain the pivot have this pivot
-    middle = begun = reached = 0  # leaves: at the pivot, the first one folded into ``back``, the end of those in ``on``
+    middle = begun = reached = 0  # leaves: at the pivot, first one in ``back``, end of those in ``after``
     for p in range(lo.size):
         if lo[p] == hi[p]:
             first[p], second[p] = answer(rule, NOTHING)
@@ -108,8 +108,8 @@ def _range_folds(rule: int, high: Floats, low: Floats, lo: Ints, hi: Ints, base:
             low_end, high_end = pivot - (place & -place), pivot + (place & -place)
             middle = before[pivot] if before.size else pivot
             begun = reached = middle
-            on = NOTHING
-        # Invariant: ``back`` holds the states of [i, middle) for all i from ``begun`` on, ``on`` that of [middle,
+            after = NOTHING
+        # Invariant: ``back`` holds the states of [i, middle) for all i from ``begun`` on, ``after`` that of [middle,
         # reached). Both only grow until the pivot moves, so each leaf is combined once on each side of a pivot.
         if begin < begun:
             state = load_state(back, middle - begun)
@@ -118,9 +118,9 @@ def _range_folds(rule: int, high: Floats, low: Floats, lo: Ints, hi: Ints, base:
                 store_state(back, middle - i, state)
             begun = begin
         for i in range(reached, end):
-            on = combined(rule, on, leaf(rule, high, low, i))
+            after = combined(rule, after, leaf(rule, high, low, i))
         reached = end
-        first[p], second[p] = answer(rule, combined(rule, load_state(back, middle - begin), on))
+        first[p], second[p] = answer(rule, combined(rule, load_state(back, middle - begin), after))
     return first, second
 
 
@@ -141,28 +141,28 @@ def _tree_folds(
     tree = np.empty((2 * max(1, longest(first_entry[:-1], first_entry[1:])), 5), np.float64)
     for s in range(len(first_pane) - 1):
         begin, end = first_entry[s], first_entry[s + 1]
-        node, up, beside, root = trie(rank[begin:end])
+        node, parent, sibling, root = trie(rank[begin:end])
         # Invariant: each node holds the state of the leaves below it that the current pane shows. Leaves that are not
         # shown hold NOTHING, so the association depends on the shape of the trie, which is a function of ranks alone.
-        tree[: up.size] = 0.0
+        tree[: parent.size] = 0.0
         for p in range(first_pane[s], first_pane[s + 1]):
             if p > first_pane[s]:
                 for i in deltas.removed[deltas.removed_at[p] : deltas.removed_at[p + 1]]:
                     if leaves[i] >= 0:
-                        _update_leaf(rule, tree, up, beside, node[i - begin], NOTHING)
+                        _update_leaf(rule, tree, parent, sibling, node[i - begin], NOTHING)
             for i in deltas.added[deltas.added_at[p] : deltas.added_at[p + 1]]:
                 if leaves[i] >= 0:
-                    _update_leaf(rule, tree, up, beside, node[i - begin], leaf(rule, high, low, leaves[i]))
+                    _update_leaf(rule, tree, parent, sibling, node[i - begin], leaf(rule, high, low, leaves[i]))
             first[p], second[p] = answer(rule, load_state(tree, root))
     return first, second
 
 
 @kernel
-def _update_leaf(rule: int, tree: Floats, up: Ints, beside: Ints, node: int, state: State) -> None:
+def _update_leaf(rule: int, tree: Floats, parent: Ints, sibling: Ints, node: int, state: State) -> None:
     """Store the state of a leaf, and update all nodes above it."""
     store_state(tree, node, state)
-    while up[node] >= 0:
-        other = load_state(tree, beside[node])
-        state = combined(rule, state, other) if node < up[node] else combined(rule, other, state)
-        node = up[node]
+    while parent[node] >= 0:
+        other = load_state(tree, sibling[node])
+        state = combined(rule, state, other) if node < parent[node] else combined(rule, other, state)
+        node = parent[node]
         store_state(tree, node, state)

@@ -30,7 +30,7 @@ from ..kernels import loops, quantile_loops
 from ..kernels.loops import Floats, Numbers
 from ..moments.deviations import squared_deviations
 from ..moments.exact_moments import MEAN, SPREAD, WEIGHTED
-from ..moments.float_sums import float_sums, sums_and_lacks
+from ..moments.float_sums import float_sums, sums_and_residuals
 from ..moments.quotients import Quotients, TwoFloats, exactly, nearest, nearest_means, spread_counts, whole_floats
 from ..moments.weighted import weighted_sums
 from .order_statistics import values_at
@@ -73,7 +73,7 @@ def means(inputs: Inputs) -> pa.Array:
 
 
 def float_means(inputs: Inputs, wanted: Quotients, totals: TwoFloats) -> pa.Array:
-    """Means of floats, given the result of `sums_and_lacks`."""
+    """Means of floats, given the result of `sums_and_residuals`."""
     return masked(nearest_means(wanted, *totals), wanted.sizes == 0, inputs.type)
 
 
@@ -87,7 +87,7 @@ def exact_means(inputs: Inputs, present: Dense, counts: Ints) -> pa.Array:
 
 def _float_totals(inputs: Inputs, present: Dense) -> TwoFloats:
     return inputs.cached(
-        "float sums", lambda: sums_and_lacks(floats(present.columns[0]), present.membership, present.ranked)
+        "float sums", lambda: sums_and_residuals(floats(present.columns[0]), present.membership, present.ranked)
     )
 
 
@@ -100,25 +100,25 @@ def weighted_means(inputs: Inputs) -> pa.Array:
     if len(more) or len(further):
         means = exactly(wanted, np.arange(len(present.sizes)))
     else:
-        total, lack, weight, weight_lack = weighted_sums(values, shares, present)
-        means = nearest(wanted, (total, lack), (weight, weight_lack))
+        total, residual, weight, weight_residual = weighted_sums(values, shares, present)
+        means = nearest(wanted, (total, residual), (weight, weight_residual))
     null = np.isnan(means)
     if null.any():
-        means, null = _with_endless(means, floats(column), floats(weights), present)
+        means, null = _with_non_finite(means, floats(column), floats(weights), present)
     return masked(means, null, inputs.type)
 
 
-def _with_endless(means: Floats, values: Floats, weights: Floats, present: Dense) -> tuple[Floats, Mask]:
+def _with_non_finite(means: Floats, values: Floats, weights: Floats, present: Dense) -> tuple[Floats, Mask]:
     """Weighted means, and which are null. ``means`` is NaN for both, and where a pane holds an infinity or NaN."""
     finite = np.isfinite(values) & np.isfinite(weights)
     if finite.all():
         return means, np.isnan(means)
     with np.errstate(all="ignore"):
-        endless = np.where(finite, 0.0, values * weights)
-        total, weight = (float_sums(frozen(part), present.membership, present.ranked) for part in (endless, weights))
-        is_endless = sizes(filtered(present.membership, ~finite)) > 0
-        means = np.where(is_endless, total / weight, means)
-    return means, np.where(is_endless, weight == 0, np.isnan(means))
+        non_finite = np.where(finite, 0.0, values * weights)
+        total, weight = (float_sums(frozen(part), present.membership, present.ranked) for part in (non_finite, weights))
+        has_non_finite = sizes(filtered(present.membership, ~finite)) > 0
+        means = np.where(has_non_finite, total / weight, means)
+    return means, np.where(has_non_finite, weight == 0, np.isnan(means))
 
 
 def variance(root: bool, sample: bool) -> Callable[[Inputs], pa.Array]:

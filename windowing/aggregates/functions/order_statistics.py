@@ -121,13 +121,13 @@ def most_frequent(codes: Codes, distinct: int, deltas: PaneDeltas) -> Ints:
             counts[code] -= 1
             # Entries are removed oldest first, so the code now appears first at the next entry with this code.
             first[code] = following[deltas.removed[j]]
-            _play(winners, leaves + code, counts, first)
+            _update_winners(winners, leaves + code, counts, first)
         for j in range(deltas.added_at[p], deltas.added_at[p + 1]):
             code = codes[deltas.added[j]]
             if counts[code] == 0:
                 first[code] = deltas.added[j]
             counts[code] += 1
-            _play(winners, leaves + code, counts, first)
+            _update_winners(winners, leaves + code, counts, first)
         if distinct > 0 and counts[winners[1]] > 0:
             out[p] = first[winners[1]]
     return out
@@ -174,7 +174,7 @@ def _following(codes: Codes, distinct: int) -> Ints:
 
 
 @kernel
-def _play(winners: Counts, node: int, counts: Ints, first: Ints) -> None:
+def _update_winners(winners: Counts, node: int, counts: Ints, first: Ints) -> None:
     """Update the winners above a leaf: the higher count wins; of equals the code that appeared earlier."""
     while node > 1:
         node //= 2

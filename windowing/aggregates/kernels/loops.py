@@ -233,7 +233,7 @@ def longest(lo: Ints, hi: Ints) -> int:
 
 
 @kernel
-def goes_on(lo: Ints, hi: Ints, base: Ints, p: int) -> bool:
+def continues_previous(lo: Ints, hi: Ints, base: Ints, p: int) -> bool:
     """Whether pane p can be computed from the pane before it: both are of one sequence and no bound falls.
 
     A sequence that has only nulls has no entries and can share its base with another sequence. If so, bounds that fall

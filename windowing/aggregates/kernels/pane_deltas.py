@@ -13,7 +13,7 @@ import numpy as np
 from ...columns.arrays import Ints
 from ...panes.membership import Membership, Ranges
 from ...support.jit import kernel
-from .loops import LIMB, Codes, goes_on
+from .loops import LIMB, Codes, continues_previous
 
 
 class PaneDeltas(NamedTuple):
@@ -111,7 +111,7 @@ def _range_deltas(lo: Ints, hi: Ints, base: Ints) -> tuple[Ints, Ints, Ints]:
     added_at = np.zeros(lo.size + 1, np.int64)
     removed_at = np.zeros(lo.size + 1, np.int64)
     for p in range(lo.size):
-        reached = hi[p - 1] if goes_on(lo, hi, base, p) else lo[p]
+        reached = hi[p - 1] if continues_previous(lo, hi, base, p) else lo[p]
         added_at[p + 1] = added_at[p] + hi[p] - max(lo[p], reached)
     # One array serves as both: ranges of a sequence never fall, so entries are removed in the order they were added.
     entries = np.empty(added_at[-1], np.int64)
@@ -119,7 +119,7 @@ def _range_deltas(lo: Ints, hi: Ints, base: Ints) -> tuple[Ints, Ints, Ints]:
         for j in range(added_at[p], added_at[p + 1]):
             entries[j] = hi[p] - added_at[p + 1] + j
         removed = added_at[p]
-        if goes_on(lo, hi, base, p):
+        if continues_previous(lo, hi, base, p):
             removed = removed_at[p]
             while removed < added_at[p] and entries[removed] < lo[p]:
                 removed += 1

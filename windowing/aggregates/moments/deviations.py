@@ -24,8 +24,8 @@ Sums: TypeAlias = tuple[float, float, float, float]
 Deviations: TypeAlias = tuple[Floats, Floats, Floats]
 """Two floats for each pane, and a bound on the relative error of their sum."""
 
-_SOME = 64  # rows between two normalisations of a sum: the bound of `_left` needs them
-_LOST = 2.0**-95  # see `_left`
+_SOME = 64  # rows between two normalisations of a sum: the bound of `_spread_sum` needs them
+_LOST = 2.0**-95  # see `_spread_sum`
 _LEAST, _MOST = 2.0**-900, 2.0**960  # bounds of sums of squares, between which errors of products are floats
 
 
@@ -35,11 +35,11 @@ def squared_deviations(high: Floats, low: Floats, present: Dense) -> Deviations:
     ``high``, ``low``: the numbers, as `values.halves` returns them.
     """
     if is_disjoint(present.membership):
-        found: Deviations = _apart(high, low, present.membership.lo, present.membership.hi)
+        found: Deviations = _disjoint(high, low, present.membership.lo, present.membership.hi)
         return found
     spans = spans_of(present.ranked)
     high, low = picked(high, spans.leaves), picked(low, spans.leaves)
-    found = _of_ranges(high, low, spans.lo, spans.hi, spans.base, spans.before)
+    found = _overlapping(high, low, spans.lo, spans.hi, spans.base, spans.before)
     if spans.panes is None:
         return found
     every = np.full((3, len(present.sizes)), np.nan)
@@ -48,49 +48,49 @@ def squared_deviations(high: Floats, low: Floats, present: Dense) -> Deviations:
 
 
 @kernel
-def _apart(high: Floats, low: Floats, lo: Ints, hi: Ints) -> Deviations:
+def _disjoint(high: Floats, low: Floats, lo: Ints, hi: Ints) -> Deviations:
     """The deviations of disjoint panes."""
     # Blocks of rows: all that does not depend on the rows before goes into loops without a dependence between steps,
     # which the compiler vectorises. Only the four running sums are sequential.
     out, more, off = np.empty(lo.size, np.float64), np.empty(lo.size, np.float64), np.empty(lo.size, np.float64)
-    apart, error = np.empty(_SOME, np.float64), np.empty(_SOME, np.float64)
-    square, lacks = np.empty(_SOME, np.float64), np.empty(_SOME, np.float64)
+    distance, error = np.empty(_SOME, np.float64), np.empty(_SOME, np.float64)
+    square, residuals = np.empty(_SOME, np.float64), np.empty(_SOME, np.float64)
     for p in range(lo.size):
-        about = lo[p]
+        reference = lo[p]
         total = rest = squares = square_rest = 0.0
         for begin in range(lo[p] + 1, hi[p], _SOME):
             count = min(_SOME, hi[p] - begin)
             for k in range(count):
-                apart[k], error[k] = sum_and_error(high[begin + k], -high[about])
+                distance[k], error[k] = sum_and_error(high[begin + k], -high[reference])
             if low.size:
                 for k in range(count):
-                    apart[k], error[k] = sum_and_error(apart[k], error[k] + (low[begin + k] - low[about]))
+                    distance[k], error[k] = sum_and_error(distance[k], error[k] + (low[begin + k] - low[reference]))
             for k in range(count):
-                square[k] = apart[k] * apart[k]
-                lacks[k] = product_error(apart[k], apart[k], square[k]) + 2.0 * apart[k] * error[k]
+                square[k] = distance[k] * distance[k]
+                residuals[k] = product_error(distance[k], distance[k], square[k]) + 2.0 * distance[k] * error[k]
             for k in range(count):
-                total, lost = sum_and_error(total, apart[k])
+                total, lost = sum_and_error(total, distance[k])
                 rest += lost + error[k]
                 squares, lost = sum_and_error(squares, square[k])
-                square_rest += lost + lacks[k]
-            # Normalise after each block, so ``rest`` stays small against ``total`` and the bound of `_left` holds.
+                square_rest += lost + residuals[k]
+            # Normalise after each block, so ``rest`` stays small against ``total``: `_spread_sum` needs it.
             total, rest = sum_and_error(total, rest)
             squares, square_rest = sum_and_error(squares, square_rest)
         constant = squares == 0.0 and _is_constant(high, low, lo[p], hi[p])
-        out[p], more[p], off[p] = _left(hi[p] - lo[p], (total, rest, squares, square_rest), constant)
+        out[p], more[p], off[p] = _spread_sum(hi[p] - lo[p], (total, rest, squares, square_rest), constant)
     return out, more, off
 
 
 @kernel
-def _of_ranges(high: Floats, low: Floats, lo: Ints, hi: Ints, base: Ints, before: Ints) -> Deviations:
+def _overlapping(high: Floats, low: Floats, lo: Ints, hi: Ints, base: Ints, before: Ints) -> Deviations:
     """The deviations of panes that overlap, given as `Spans`. Distances are from the leaf before the pivot."""
     out, more, off = np.empty(lo.size, np.float64), np.empty(lo.size, np.float64), np.empty(lo.size, np.float64)
     back = np.zeros((longest(lo, hi) + 1, 4), np.float64)  # row k: sums of the last k leaves before the pivot
-    on = (0.0, 0.0, 0.0, 0.0)  # sums of the leaves [middle, reached)
+    after = (0.0, 0.0, 0.0, 0.0)  # sums of the leaves [middle, reached)
     # The scheme of `folds._range_folds`. All panes with one pivot share the reference leaf, so they share sums;
     # the reference is in each of them, so what cancels is bounded for each.
     pivot = low_end = high_end = origin = 0  # ranges inside [low_end, high_end) that contain the pivot have this pivot
-    middle = begun = reached = about = 0  # leaves: at the pivot, first in ``back``, end of those in ``on``, reference
+    middle = begun = reached = reference = 0  # leaves: at the pivot, first in ``back``, end of ``after``, reference
     for p in range(lo.size):
         begin = before[lo[p]] if before.size else lo[p]
         end = before[hi[p]] if before.size else hi[p]
@@ -105,40 +105,40 @@ def _of_ranges(high: Floats, low: Floats, lo: Ints, hi: Ints, base: Ints, before
             low_end, high_end = pivot - (place & -place), pivot + (place & -place)
             middle = before[pivot] if before.size else pivot
             begun = reached = middle
-            about = middle - 1 if begin < middle else middle
-            on = (0.0, 0.0, 0.0, 0.0)
+            reference = middle - 1 if begin < middle else middle
+            after = (0.0, 0.0, 0.0, 0.0)
         for i in range(begun - 1, begin - 1, -1):
             k = middle - i
-            back[k, 0], back[k, 1], back[k, 2], back[k, 3] = _with(
-                (back[k - 1, 0], back[k - 1, 1], back[k - 1, 2], back[k - 1, 3]), *_distance(high, low, i, about)
+            back[k, 0], back[k, 1], back[k, 2], back[k, 3] = _with_distance(
+                (back[k - 1, 0], back[k - 1, 1], back[k - 1, 2], back[k - 1, 3]), *_distance(high, low, i, reference)
             )
         begun = min(begun, begin)
         for i in range(reached, end):
-            on = _with(on, *_distance(high, low, i, about))
+            after = _with_distance(after, *_distance(high, low, i, reference))
         reached = end
         k = middle - begin
-        total, rest = _added(back[k, 0], back[k, 1], on[0], on[1])
-        squares, square_rest = _added(back[k, 2], back[k, 3], on[2], on[3])
+        total, rest = _added(back[k, 0], back[k, 1], after[0], after[1])
+        squares, square_rest = _added(back[k, 2], back[k, 3], after[2], after[3])
         sums = total, rest, squares, square_rest
         constant = squares == 0.0 and _is_constant(high, low, begin, end)
-        out[p], more[p], off[p] = _left(end - begin, sums, constant)
+        out[p], more[p], off[p] = _spread_sum(end - begin, sums, constant)
     return out, more, off
 
 
 @kernel
-def _distance(high: Floats, low: Floats, i: int, about: int) -> tuple[float, float]:
-    """Distance of number i from number ``about``, as two floats."""
-    apart, error = sum_and_error(high[i], -high[about])
-    more = low[i] - low[about] if low.size else 0.0
-    return sum_and_error(apart, error + more)  # without a branch for empty errors, which takes longer
+def _distance(high: Floats, low: Floats, i: int, reference: int) -> tuple[float, float]:
+    """Distance of number i from number ``reference``, as two floats."""
+    distance, error = sum_and_error(high[i], -high[reference])
+    more = low[i] - low[reference] if low.size else 0.0
+    return sum_and_error(distance, error + more)  # without a branch for empty errors, which takes longer
 
 
 @kernel
-def _with(sums: Sums, apart: float, error: float) -> Sums:
+def _with_distance(sums: Sums, distance: float, error: float) -> Sums:
     """Sums with one more distance."""
-    total, rest = _added(sums[0], sums[1], apart, error)
-    square = apart * apart
-    more = product_error(apart, apart, square) + 2.0 * apart * error
+    total, rest = _added(sums[0], sums[1], distance, error)
+    square = distance * distance
+    more = product_error(distance, distance, square) + 2.0 * distance * error
     squares, square_rest = _added(sums[2], sums[3], square, more)
     return total, rest, squares, square_rest
 
@@ -160,7 +160,7 @@ def _is_constant(high: Floats, low: Floats, begin: int, end: int) -> bool:
 
 
 @kernel
-def _left(count: int, sums: Sums, constant: bool) -> tuple[float, float, float]:
+def _spread_sum(count: int, sums: Sums, constant: bool) -> tuple[float, float, float]:
     """``count * squares - total**2`` as two floats, and a bound on its relative error; NaN where no bound is known.
 
     The lower float of a sum is at most 68 units in the last place of the upper float, because sums are normalised after

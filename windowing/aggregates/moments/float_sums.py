@@ -19,21 +19,21 @@ def float_sums(values: Floats, membership: Membership, ranked: Ranked) -> Floats
     NaN where a pane holds a NaN, or both infinities; infinite where it holds one infinity, or where its sum exceeds the
     largest float. ``membership``: panes over ``values``; ``ranked``: the same panes, nulls included.
     """
-    return sums_and_lacks(values, membership, ranked)[0]
+    return sums_and_residuals(values, membership, ranked)[0]
 
 
-def sums_and_lacks(values: Floats, membership: Membership, ranked: Ranked) -> tuple[Floats, Floats]:
-    """Return `float_sums`, and the lack of each (true sum less float), as `exact_sums.nearest_of` defines it."""
+def sums_and_residuals(values: Floats, membership: Membership, ranked: Ranked) -> tuple[Floats, Floats]:
+    """Return `float_sums`, and the residual of each (true sum less float), as `exact_sums.nearest_of` defines it."""
     if is_disjoint(membership):
-        nearest, lacks = nearest_sums(values, membership.lo, membership.hi)
-        return one_nan(nearest), lacks
-    nearest, lacks = fold(SUM, *halves(values), ranked)
-    picks = np.flatnonzero(np.isnan(lacks))
+        nearest, residuals = nearest_sums(values, membership.lo, membership.hi)
+        return one_nan(nearest), residuals
+    nearest, residuals = fold(SUM, *halves(values), ranked)
+    picks = np.flatnonzero(np.isnan(residuals))
     if len(picks) and not _may_overflow(values):
         picks = picks[np.isfinite(nearest[picks])]
     if len(picks):
         nearest[picks] = _whole(values, take(membership, picks))
-    return one_nan(nearest), lacks
+    return one_nan(nearest), residuals
 
 
 def _may_overflow(values: Floats) -> bool:

@@ -68,17 +68,17 @@ def nearest(wanted: Quotients, numerator: TwoFloats, denominator: TwoFloats, off
     the lower of two floats is not finite, nothing is known, and exact sums decide. The result is NaN where the
     denominator is 0, and where a pane holds an infinity or NaN.
     """
-    found, unsure = _rounded((*numerator, *denominator), _NOTHING, off, wanted)
-    picks = np.flatnonzero(unsure)
+    found, in_doubt = _rounded((*numerator, *denominator), _NOTHING, off, wanted)
+    picks = np.flatnonzero(in_doubt)
     if len(picks):
         found[picks] = exactly(wanted, picks)
     return found
 
 
-def nearest_means(wanted: Quotients, sums: Floats, lacks: Floats) -> Floats:
-    """Return the floats nearest to means of floats, (P,), given `float_sums.sums_and_lacks`; NaN for an empty pane."""
-    found, unsure = means(sums, lacks, wanted.sizes)
-    picks = np.flatnonzero(unsure)
+def nearest_means(wanted: Quotients, sums: Floats, residuals: Floats) -> Floats:
+    """Return the floats nearest to means of floats, (P,), given `sums_and_residuals`; NaN for an empty pane."""
+    found, in_doubt = means(sums, residuals, wanted.sizes)
+    picks = np.flatnonzero(in_doubt)
     if len(picks):
         exact = exactly(wanted, picks)
         found[picks] = np.where(np.isnan(exact), found[picks], exact)  # with infinities or NaN the sum decides
@@ -90,13 +90,13 @@ def exactly(wanted: Quotients, picks: Ints) -> Floats:
     a = exact_numbers(wanted.a)
     b = a if wanted.b is wanted.a else exact_numbers(wanted.b)
     membership, a, b = _take_panes(wanted.membership, a, b, picks)
-    endless = _is_endless(a, membership)
-    whole = np.flatnonzero(~(endless if b is a else endless | _is_endless(b, membership)))
+    non_finite = _has_non_finite(a, membership)
+    whole = np.flatnonzero(~(non_finite if b is a else non_finite | _has_non_finite(b, membership)))
     membership, a, b = _take_panes(membership, a, b, whole)
     some = replace(wanted, membership=membership, sizes=wanted.sizes[picks[whole]])
     found = np.full(len(picks), np.nan)
-    found[whole], unsure = _rounded(*_in_limbs(some, a, b), np.full(len(whole), _OFF_IN_LIMBS), wanted)
-    for i in np.flatnonzero(unsure):
+    found[whole], in_doubt = _rounded(*_in_limbs(some, a, b), np.full(len(whole), _OFF_IN_LIMBS), wanted)
+    for i in np.flatnonzero(in_doubt):
         found[whole[i]] = _in_full(some, a, b, int(i))
     return found
 
@@ -117,12 +117,12 @@ def _take_panes(membership: Membership, a: Numbers, b: Numbers, picks: Ints) -> 
     return entries_of(membership), left, left if b is a else b[membership.row]
 
 
-def _is_endless(values: Numbers, membership: Membership) -> Mask:
+def _has_non_finite(values: Numbers, membership: Membership) -> Mask:
     """Which panes hold an infinity or NaN."""
     if values.dtype.kind != "f":
         return np.zeros(len(membership), np.bool_)
     if isinstance(membership, Ranges) and sizes(membership).sum() < len(values):
-        few: Mask = _holds_endless(values.astype(np.float64, copy=False), frozen(membership.lo), frozen(membership.hi))
+        few: Mask = _any_non_finite(values.astype(np.float64, copy=False), frozen(membership.lo), frozen(membership.hi))
         return few
     if (finite := np.isfinite(values)).all():
         return np.zeros(len(membership), np.bool_)
@@ -131,7 +131,7 @@ def _is_endless(values: Numbers, membership: Membership) -> Mask:
 
 
 @kernel
-def _holds_endless(values: Floats, lo: Ints, hi: Ints) -> Mask:
+def _any_non_finite(values: Floats, lo: Ints, hi: Ints) -> Mask:
     out = np.zeros(lo.size, np.bool_)
     for p in range(lo.size):
         for i in range(lo[p], hi[p]):

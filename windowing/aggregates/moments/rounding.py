@@ -40,19 +40,19 @@ def quotients(
     ``exponents``: empty if all are 0. ``over_low``: empty if all are 0. ``off``: see `quotients.nearest`.
     """
     out = np.empty(high.size, np.float64)
-    unsure = np.ones(high.size, np.bool_)
+    in_doubt = np.ones(high.size, np.bool_)
     if not exponents.size:
         for p in range(high.size):
             share = off[p] if off.size else _OFF
             numbers = high[p], low[p], over[p], over_low[p] if over_low.size else 0.0
-            out[p], unsure[p] = _ratio(numbers, scale, scale_low, share, root)
+            out[p], in_doubt[p] = _ratio(numbers, scale, scale_low, share, root)
     for p in range(high.size):
-        if unsure[p]:
+        if in_doubt[p]:
             share = off[p] if off.size else _OFF
             numbers = high[p], low[p], over[p], over_low[p] if over_low.size else 0.0
             exponent = int(exponents[p]) if exponents.size else 0
-            out[p], unsure[p] = _scaled_ratio(numbers, scale, scale_low, share, root, exponent)
-    return out, unsure
+            out[p], in_doubt[p] = _scaled_ratio(numbers, scale, scale_low, share, root, exponent)
+    return out, in_doubt
 
 
 @kernel
@@ -90,50 +90,50 @@ def _scaled_ratio(
 
 
 @kernel
-def means(sums: Floats, lacks: Floats, counts: Ints) -> tuple[Floats, Mask]:
+def means(sums: Floats, residuals: Floats, counts: Ints) -> tuple[Floats, Mask]:
     """Means, and which are in doubt."""
     out = np.empty(sums.size, np.float64)
-    unsure = np.empty(sums.size, np.bool_)
+    in_doubt = np.empty(sums.size, np.bool_)
     for p in range(sums.size):
-        _, low, high = _mean(sums[p], lacks[p], np.float64(counts[p]))
+        _, low, high = _mean(sums[p], residuals[p], np.float64(counts[p]))
         out[p] = high
-        unsure[p] = not (low == high and _LEAST < abs(high) < np.inf)
+        in_doubt[p] = not (low == high and _LEAST < abs(high) < np.inf)
     for p in range(sums.size):
-        if unsure[p]:
-            out[p], unsure[p] = _settled(sums[p], lacks[p], counts[p])
-    return out, unsure
+        if in_doubt[p]:
+            out[p], in_doubt[p] = _settled(sums[p], residuals[p], counts[p])
+    return out, in_doubt
 
 
 @kernel
-def _mean(total: float, lack: float, count: float) -> tuple[float, float, float]:
+def _mean(total: float, residual: float, count: float) -> tuple[float, float, float]:
     """``total / count``, and the results of rounding at both ends of the error interval, which are mostly one float."""
     near = total / count
-    more = (_left(total, near, count) + lack) / count
+    more = (_remainder(total, near, count) + residual) / count
     room = 2.0 * _OFF * abs(near)
     return near, near + (more - room), near + (more + room)
 
 
 @kernel
-def _settled(total: float, lack: float, count: int) -> tuple[float, bool]:
+def _settled(total: float, residual: float, count: int) -> tuple[float, bool]:
     """A mean that is about half way between two floats, tiny, or not finite; and whether it is in doubt."""
-    near, low, high = _mean(total, lack, np.float64(count))
-    if count == 0 or lack == 0.0:
+    near, low, high = _mean(total, residual, np.float64(count))
+    if count == 0 or residual == 0.0:
         return near, False
     if (
         count & (count - 1) == 0 and _NORMAL < abs(near) < np.inf
     ):  # a division by a power of two is exact, so the sum decides
         return near, False
     # The remainders of the two candidates add up to twice the distance of their midpoint from the sum, exactly.
-    twice = _left(total, low, np.float64(count)) + _left(total, high, np.float64(count))
-    if not (is_whole(lack) and abs(near) > _LEAST and np.isfinite(twice)):
+    twice = _remainder(total, low, np.float64(count)) + _remainder(total, high, np.float64(count))
+    if not (is_whole(residual) and abs(near) > _LEAST and np.isfinite(twice)):
         return near, True
-    if twice == -2.0 * lack:
+    if twice == -2.0 * residual:
         return low + 0.5 * (high - low), False  # half way: adding half of the distance rounds to the even one
-    return (high if twice > -2.0 * lack else low), False
+    return (high if twice > -2.0 * residual else low), False
 
 
 @kernel
-def _left(total: float, near: float, count: float) -> float:
+def _remainder(total: float, near: float, count: float) -> float:
     """``total - count * near``, exactly, for a float next to the mean."""
     product = near * count
     return (total - product) - product_error(near, count, product)

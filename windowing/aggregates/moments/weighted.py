@@ -20,19 +20,19 @@ _NONE = np.empty(0, np.float64)
 
 
 def weighted_sums(values: Floats, weights: Floats, present: Dense) -> Both:
-    """Return ``sum(values * weights)`` and ``sum(weights)`` of each pane, each as `sums_and_lacks` returns a sum."""
+    """Return ``sum(values * weights)`` and ``sum(weights)`` of each pane, both as `sums_and_residuals` does."""
     membership = present.membership
     if is_disjoint(membership):
-        both: Both = _apart(values, weights, membership.lo, membership.hi)
+        both: Both = _disjoint(values, weights, membership.lo, membership.hi)
         return both
     return *fold(SUM, *products_and_errors(values, weights), present.ranked), *fold(SUM, weights, _NONE, present.ranked)
 
 
 @kernel
-def _apart(values: Floats, weights: Floats, lo: Ints, hi: Ints) -> Both:
+def _disjoint(values: Floats, weights: Floats, lo: Ints, hi: Ints) -> Both:
     """The sums of disjoint panes."""
-    first, first_lacks = np.empty(lo.size, np.float64), np.empty(lo.size, np.float64)
-    second, second_lacks = np.empty(lo.size, np.float64), np.empty(lo.size, np.float64)
+    first, first_residuals = np.empty(lo.size, np.float64), np.empty(lo.size, np.float64)
+    second, second_residuals = np.empty(lo.size, np.float64), np.empty(lo.size, np.float64)
     for p in range(lo.size):
         # Both sums as `exact_sums._with_errors`; the error of each product is one more number of the first sum. One
         # loop for both reads the rows once.
@@ -47,8 +47,8 @@ def _apart(values: Floats, weights: Floats, lo: Ints, hi: Ints) -> Both:
             weight, error = sum_and_error(weight, weights[i])
             weight_rest, further = sum_and_error(weight_rest, error)
             weight_lost += abs(further)
-        first[p], lack, sure = nearest_of(total, rest, lost)
-        first_lacks[p] = lack if sure else np.nan
-        second[p], lack, sure = nearest_of(weight, weight_rest, weight_lost)
-        second_lacks[p] = lack if sure else np.nan
-    return first, first_lacks, second, second_lacks
+        first[p], residual, is_proven = nearest_of(total, rest, lost)
+        first_residuals[p] = residual if is_proven else np.nan
+        second[p], residual, is_proven = nearest_of(weight, weight_rest, weight_lost)
+        second_residuals[p] = residual if is_proven else np.nan
+    return first, first_residuals, second, second_residuals
