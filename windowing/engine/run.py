@@ -1,4 +1,4 @@
-"""One window over one input on Spark: plan, sample, exchange, scan."""
+"""One window over one input, distributed: sample, choose a strategy, exchange, scan."""
 
 from __future__ import annotations
 
@@ -29,14 +29,22 @@ from .tasks.sizing import Chunk, Sizes, lines_size, pack, row_width, slice_count
 from .tasks.snapshot import RunSnapshot, StatePart, write_snapshot
 from .tasks.task import TaskContext
 
-_WORTH_COMBINING = 4.0  # rows that go as one
+_MIN_REDUCTION = 4.0  # rows per cell below which partial aggregation costs more than it saves
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What a run came to. ``seconds``: per phase. ``slices`` and ``chunks``: how the work was cut.
+    """The result of a run.
 
-    ``standing``: what the next run goes on from, where there is going to be one.
+    ``parts``: files of the result, in the order of keys and rows.
+    ``rejects``: files of rejected rows.
+    ``counts``: the row accounting of the whole run.
+    ``windows``: number of panes that came out.
+    ``falls``: how often the watched attribute is smaller than in the row before.
+    ``chunks``: number of chunks, the inputs of map tasks.
+    ``slices``: number of slices, the inputs of scan tasks.
+    ``seconds``: wall-clock seconds by phase.
+    ``snapshot``: the state for the next run; None without a state.
     """
 
     parts: tuple[Part, ...]
@@ -50,96 +58,99 @@ class Outcome:
     snapshot: RunSnapshot | None = None
 
 
-def run_window(work: TaskContext, session: Callable[[], Executor], sizes: Sizes) -> Outcome:
+def run_window(work: TaskContext, executor: Callable[[], Executor], sizes: Sizes) -> Outcome:
     """Compute one window over one source and write its parts into the sink.
 
-    ``session`` waits for Spark; it is not called before Spark is needed. Raises what the tasks raise: `InputError`,
-    `DataError`, `OutputError`, or `SparkError`.
+    ``executor`` waits until tasks can run; it is not called before they are needed. Raises what the tasks raise:
+    `InputError`, `DataError`, `OutputError`, or `SparkError`.
     """
     width = row_width(work.source.schema, work.source.splits, work.columns)
     rows = sum(split.rows for split in work.source.splits)
-    if work.source.stream is None:  # a result holds mark-only rows, too
+    if work.source.stream is None:  # a stream counts mark-only rows among its rows, too
         check_rows(work.plan, rows)
     size = width * rows + (work.restore_point.nbytes if work.restore_point is not None else 0)
     chunks = pack(work.source.splits, width, sizes.chunk)
-    clock = _Stopwatch()
+    stopwatch = _Stopwatch()
     if size <= sizes.small:
-        reports = session().map("scan", partial(scan_directly, work), [tuple(chunks)])
-        return _outcome(work, reports, len(chunks), 1, clock.lap("scan"))
+        reports = executor().map("scan", partial(scan_directly, work), [tuple(chunks)])
+        return _outcome(work, reports, len(chunks), 1, stopwatch.lap("scan"))
     may_cut_keys = can_be_cut(work.plan) and work.restore_point is None and work.state_files is None
-    samples = samples_of(work, session, may_cut_keys)
-    is_in_order = may_cut_keys and may_be_presorted(work, samples)
-    together = 1.0 if is_in_order else reduction_factor(work, session)
-    clock.lap("sample")
-    spark = session()
-    clock.lap("Spark")
-    if is_in_order:
-        told = _scan_in_order(work, chunks, spark)
-        if told is not None:
-            return _outcome(work, told, len(chunks), len(chunks), clock.lap("scan"))
-        together = reduction_factor(work, session)
+    samples = samples_of(work, executor, may_cut_keys)
+    is_presorted = may_cut_keys and may_be_presorted(work, samples)
+    reduction = 1.0 if is_presorted else reduction_factor(work, executor)
+    stopwatch.lap("sample")
+    spark = executor()
+    stopwatch.lap("Spark")
+    if is_presorted:
+        presorted_reports = _scan_presorted(work, chunks, spark)
+        if presorted_reports is not None:
+            return _outcome(work, presorted_reports, len(chunks), len(chunks), stopwatch.lap("scan"))
+        reduction = reduction_factor(work, executor)
     samples = with_state_keys(work, samples, rows)
-    work, decided_chunks = run_global_pass(work, chunks, spark.map, spark.broadcast)
-    if together >= _WORTH_COMBINING:
+    work, chunks_with_watermarks = run_global_pass(work, chunks, spark.map, spark.broadcast)
+    if reduction >= _MIN_REDUCTION:
         work, size, rows = (
             replace(work, scan_plan=preaggregated_plan(work.plan)),
-            int(size / together),
-            int(rows / together),
+            int(size / reduction),
+            int(rows / reduction),
         )
     count = slice_count(size + lines_size(work.plan, rows), sizes.slice, spark.parallelism)
     cuts = choose_bounds(samples, work.plan.key, count, may_cut_keys)
-    reports = _exchange(work, spark, decided_chunks, cuts)
+    reports = _exchange(work, spark, chunks_with_watermarks, cuts)
     if cuts is not None and any(report.segments for report in reports):
         reports += scan_segments(work.for_scan, cuts, reports, spark.map)
         work.sink.drop_scratch()
-    return _outcome(work, reports, len(chunks), slices_of(cuts), clock.lap("scan"))
+    return _outcome(work, reports, len(chunks), slices_of(cuts), stopwatch.lap("scan"))
 
 
 class _Stopwatch:
-    """Seconds of phases that follow each other."""
+    """Wall-clock seconds of consecutive phases."""
 
     def __init__(self) -> None:
         self._laps: dict[str, float] = {}
         self._last = time.perf_counter()
 
     def lap(self, phase: str) -> dict[str, float]:
-        """End a phase; return all that have ended."""
+        """End a phase; return the seconds of all phases so far."""
         now = time.perf_counter()
         self._laps[phase], self._last = now - self._last, now
         return dict(self._laps)
 
 
-def _scan_in_order(work: TaskContext, chunks: Sequence[Chunk], session: Executor) -> list[TaskReport] | None:
-    with session.shared_folders() as folders:
+def _scan_presorted(work: TaskContext, chunks: Sequence[Chunk], executor: Executor) -> list[TaskReport] | None:
+    with executor.shared_folders() as folders:
         if folders:
-            return scan_in_one_pass(work, chunks, session.map, folders[0], session.parallelism)
-    if not work.source.columnar:  # looking ahead would cost as much as all that it saves
+            return scan_in_one_pass(work, chunks, executor.map, folders[0], executor.parallelism)
+    if not work.source.columnar:  # a first pass over row formats would cost as much as the exchange that it saves
         return None
-    return scan_in_two_passes(work, chunks, session.map)
+    return scan_in_two_passes(work, chunks, executor.map)
 
 
 def _exchange(
-    work: TaskContext, session: Executor, chunks: Sequence[Chunk], cuts: SliceBounds | None
+    work: TaskContext, executor: Executor, chunks: Sequence[Chunk], cuts: SliceBounds | None
 ) -> list[TaskReport]:
     slices = slices_of(cuts)
     items: list[Chunk | StatePart] = [*chunks, *(work.restore_point.parts if work.restore_point is not None else ())]
-    with session.shared_folders() as folders:
-        way = partial(through_files, folders) if folders else through_shuffle
-        send, receive = partial(_blocks_of_all, work, cuts, way), partial(_scan_partition, work.for_scan, cuts)
-        reports = session.shuffle("exchange and scan", send, receive, items, slices)
+    with executor.shared_folders() as folders:
+        transport_way = partial(through_files, folders) if folders else through_shuffle
+        send, receive = (
+            partial(_blocks_of_all, work, cuts, transport_way),
+            partial(_scan_partition, work.for_scan, cuts),
+        )
+        reports = executor.shuffle("exchange and scan", send, receive, items, slices)
     return [pickle.loads(report) for report in reports]
 
 
-def _blocks_of_all(work: TaskContext, cuts: SliceBounds | None, way: Transport, items: Any) -> Any:
+def _blocks_of_all(work: TaskContext, cuts: SliceBounds | None, transport_way: Transport, items: Any) -> Any:
     for item in items:
-        blobs_of_item = state_blocks if isinstance(item, StatePart) else blocks_of
-        yield from way(blobs_of_item(work, cuts, item))
+        blocks_of_item = state_blocks if isinstance(item, StatePart) else blocks_of
+        yield from transport_way(blocks_of_item(work, cuts, item))
 
 
 def _scan_partition(work: TaskContext, cuts: SliceBounds | None, index: int, pairs: Any) -> Any:
-    parcels = [parcel for _, parcel in pairs]
-    yield pickle.dumps(scan_slice(work, index, cuts, open_blocks(parcels)))  # a report may hold views of blobs
-    release(parcels)
+    refs = [ref for _, ref in pairs]
+    yield pickle.dumps(scan_slice(work, index, cuts, open_blocks(refs)))  # a report may hold views of the blocks
+    release(refs)
 
 
 def _outcome(
@@ -157,8 +168,10 @@ def _outcome(
     if not counts.balanced:
         raise InputError(f"the account of the rows does not add up: {counts}", "report this: nothing was written")
     windows, falls = sum(report.windows for report in reports), sum(report.falls for report in reports)
-    stands = next((report.watermark for report in reports if report.watermark is not None), work.watermark)
-    left = [report.snapshot for report in reports]
-    standing = None if work.state_files is None else write_snapshot(work.state_files, work.restore_point, left, stands)
+    watermark = next((report.watermark for report in reports if report.watermark is not None), work.watermark)
+    snapshots = [report.snapshot for report in reports]
+    snapshot = (
+        None if work.state_files is None else write_snapshot(work.state_files, work.restore_point, snapshots, watermark)
+    )
     rejects = tuple(sorted((part for report in reports for part in report.rejects), key=lambda part: part.name))
-    return Outcome(tuple(parts), rejects, counts, windows, falls, chunks, slices, seconds, standing)
+    return Outcome(tuple(parts), rejects, counts, windows, falls, chunks, slices, seconds, snapshot)

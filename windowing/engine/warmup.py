@@ -1,4 +1,4 @@
-"""Compile every kernel a run needs, on the driver, before workers start: they then load them from the cache."""
+"""Compile every kernel that a run needs on the driver, before workers start: these then load kernels from the cache."""
 
 from __future__ import annotations
 
@@ -23,12 +23,14 @@ from ..sequences.sequence import Sequences, build, merge
 
 
 def warm(plan: Plan, schema: pa.Schema) -> None:
-    """Run the code of a plan on three rows of the types of its input, whose columns are ``schema``.
+    """Run a plan on three rows that have the types of ``schema``, the columns of its input.
 
-    A few milliseconds when the kernels are in numba's cache, seconds the first time. User functions are not called.
+    Takes a few milliseconds when the kernels are in numba's cache, seconds the first time. Calls no user function.
     """
-    bare = panes_only(plan) if plan.options.operator else _without_aggregates(plan)
-    rows = pa.RecordBatch.from_arrays([_three(schema.field(name).type) for name in plan.columns], names=plan.columns)
+    kernel_plan = panes_only(plan) if plan.options.operator else _without_aggregates(plan)
+    rows = pa.RecordBatch.from_arrays(
+        [_three_values(schema.field(name).type) for name in plan.columns], names=plan.columns
+    )
     sequences = build(rows, np.arange(3), plan.key, plan.sort, plan.values)
     merged = merge([sequences, sequences])
     signals = window_marks(no_marks(merged.rows, plan.sort))
@@ -39,13 +41,13 @@ def warm(plan: Plan, schema: pa.Schema) -> None:
         entry_states(plan, [summarise(plan, whole, signals)[0]] * 2, lambda _, value: exit_through(plan, whole, value))
         if isinstance(plan.spec, Tumbling) and isinstance(plan.spec.policy, Delta):
             exit_through(plan, whole, None)
-    scanned = scan(bare, merged, signals, RunExtent(1 if needs_clock(plan.spec) else None))
+    scanned = scan(kernel_plan, merged, signals, RunExtent(1 if needs_clock(plan.spec) else None))
     deque(scanned.tables, maxlen=0)
     warm_aggregates(plan.aggregates, schema, not isinstance(plan.spec, Tumbling))
     if can_preaggregate(plan, schema):
-        then = preaggregated_plan(plan)
-        combined = merge([preaggregate(plan, then, part) for part in (sequences, sequences)])
-        deque(scan(then, combined, signals, RunExtent(1 if needs_clock(plan.spec) else None)).tables, maxlen=0)
+        scan_plan = preaggregated_plan(plan)
+        combined = merge([preaggregate(plan, scan_plan, part) for part in (sequences, sequences)])
+        deque(scan(scan_plan, combined, signals, RunExtent(1 if needs_clock(plan.spec) else None)).tables, maxlen=0)
 
 
 def _without_aggregates(plan: Plan) -> Plan:
@@ -54,10 +56,11 @@ def _without_aggregates(plan: Plan) -> Plan:
     return replace(plan, aggregates=(), schema=schema)
 
 
-def _three(dtype: pa.DataType) -> pa.Array:
-    """Three values of a type, neither sorted nor all different where 1 is one of its values.
+def _three_values(dtype: pa.DataType) -> pa.Array:
+    """Return three values of a type: neither sorted nor all different, where the type has a value 1.
 
-    Nulls of types that neither order rows nor are keys: a key of nothing but nulls would be no key at all.
+    Only types that can neither order rows nor be keys get nulls: rows with a null key are rejected, so a key of nulls
+    would leave no row to compile for.
     """
     if pa.types.is_fixed_size_binary(dtype):
         return pa.array([bytes(dtype.byte_width)] * 3, dtype)

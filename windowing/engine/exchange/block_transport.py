@@ -1,9 +1,9 @@
-"""How blobs get from the tasks that make them to those that scan them.
+"""Transport of blocks from the map tasks that write them to the scan tasks that read them.
 
-Through Spark's shuffle; or, where all tasks run on one machine, in files that the makers write and the others map into
-memory. Then Spark moves only where each blob lies. Through Spark a blob is copied ten times on its way: pickled, sent
-to Java, written to a file, and all that back. A run over 100 M rows, 2 GB of blobs, takes 53 to 58 s of processor time
-that way and 39 to 41 this way.
+Blocks go through Spark's shuffle; or, where all tasks run on one machine, through files that map tasks write and scan
+tasks map into memory. Then Spark moves only the location of each block. Through Spark a block is copied ten times:
+pickled, sent to Java, written to a file, and all that back. A run over 100 M rows, 2 GB of blocks, takes 53 to 58 s of
+processor time through Spark's shuffle, and 39 to 41 s through files.
 """
 
 from __future__ import annotations
@@ -19,12 +19,17 @@ from typing import TypeAlias
 import pyarrow as pa
 
 Fill: TypeAlias = Callable[[pa.NativeFile], None]
-"""Writes a blob into a file."""
+"""A function that writes a block into a file."""
 
 
 @dataclass(frozen=True, slots=True)
 class BlockLocation:
-    """Where a blob lies: the bytes ``[begin, begin + size)`` of the file ``path``."""
+    """The location of a block: the bytes ``[begin, begin + size)`` of a file.
+
+    ``path``: the file.
+    ``begin``: offset of the first byte.
+    ``size``: number of bytes.
+    """
 
     path: str
     begin: int
@@ -32,57 +37,58 @@ class BlockLocation:
 
 
 BlockRef: TypeAlias = bytes | BlockLocation
-"""A blob, or where it lies."""
+"""A block as bytes, or its location."""
 
 Transport: TypeAlias = Callable[[Iterable[tuple[int, Fill]]], Iterator[tuple[int, BlockRef]]]
-"""Makes parcels of what writes blobs, each with the slice that it is for."""
+"""A function that turns pairs of a slice and what writes a block into pairs of that slice and a reference."""
 
 
-def through_shuffle(blobs: Iterable[tuple[int, Fill]]) -> Iterator[tuple[int, BlockRef]]:
-    """Yield blobs, each with the slice that it is for, as bytes for Spark to move."""
-    for index, fill in blobs:
+def through_shuffle(blocks: Iterable[tuple[int, Fill]]) -> Iterator[tuple[int, BlockRef]]:
+    """Yield (slice, block) pairs with each block as bytes, for Spark to move."""
+    for index, fill in blocks:
         sink = pa.BufferOutputStream()
         fill(sink)
         yield index, sink.getvalue().to_pybytes()
 
 
-def through_files(folders: Sequence[str], blobs: Iterable[tuple[int, Fill]]) -> Iterator[tuple[int, BlockRef]]:
-    """Write blobs into a new file in any of ``folders``; yield where each lies, with the slice that it is for.
+def through_files(folders: Sequence[str], blocks: Iterable[tuple[int, Fill]]) -> Iterator[tuple[int, BlockRef]]:
+    """Write blocks into one new file in any of ``folders``; yield (slice, location) pairs.
 
-    All of them lie there when the last has been asked for.
+    The file is complete when the iterator is exhausted.
     """
-    name = uuid.uuid4()  # a task that is tried again writes another
+    name = uuid.uuid4()  # a task that is tried again writes another file
     path = f"{folders[name.int % len(folders)]}/{name.hex}"
     with pa.OSFile(path, "wb") as file:
-        for index, fill in blobs:
-            file.write(bytes(-file.tell() % mmap.PAGESIZE))  # no two blobs share a page: see `release`
+        for index, fill in blocks:
+            file.write(bytes(-file.tell() % mmap.PAGESIZE))  # no two blocks share a page: see `release`
             begin = file.tell()
             fill(file)
             yield index, BlockLocation(path, begin, file.tell() - begin)
 
 
-def open_blocks(parcels: Iterable[BlockRef]) -> Sequence[pa.Buffer]:
-    """Return blobs, whichever way they came; those in files are mapped, not read."""
-    return [pa.py_buffer(parcel) if isinstance(parcel, bytes) else _mapped(parcel) for parcel in parcels]
+def open_blocks(refs: Iterable[BlockRef]) -> Sequence[pa.Buffer]:
+    """Return the bytes of blocks, whichever way they came. Blocks in files are mapped, not read."""
+    return [pa.py_buffer(ref) if isinstance(ref, bytes) else _mapped(ref) for ref in refs]
 
 
-def _mapped(place: BlockLocation) -> pa.Buffer:
-    with pa.memory_map(place.path) as file:  # the buffer outlives it: there may be more files than may be open
-        file.seek(place.begin)
-        return file.read_buffer(place.size)
+def _mapped(location: BlockLocation) -> pa.Buffer:
+    with pa.memory_map(location.path) as file:  # the buffer outlives it: there may be more files than may be open
+        file.seek(location.begin)
+        return file.read_buffer(location.size)
 
 
-def release(parcels: Iterable[BlockRef]) -> None:
-    """Free the disk and the memory that blobs in files take. Nothing may look at them any more; who does fails.
+def release(refs: Iterable[BlockRef]) -> None:
+    """Free the disk space and the memory of blocks in files. Whoever reads such a block afterwards crashes.
 
-    A result is written while the blobs that it comes from go, and so takes little room beside them. What was never
-    written to the disk never will be. Where the system cannot do that, blobs go when all have been scanned.
+    So the blocks of a slice go while its result is written, and the two take little room together; pages that were
+    not yet written to the disk never will be. Where the system cannot punch holes into files, blocks stay until all
+    slices have been scanned.
     """
-    for parcel in parcels:
-        if isinstance(parcel, BlockLocation) and hasattr(mmap, "MADV_REMOVE"):
+    for ref in refs:
+        if isinstance(ref, BlockLocation) and hasattr(mmap, "MADV_REMOVE"):
             with (
                 contextlib.suppress(OSError),
-                Path(parcel.path).open("r+b") as file,
+                Path(ref.path).open("r+b") as file,
                 mmap.mmap(file.fileno(), 0) as pages,
             ):
-                pages.madvise(mmap.MADV_REMOVE, parcel.begin, parcel.size)
+                pages.madvise(mmap.MADV_REMOVE, ref.begin, ref.size)

@@ -1,8 +1,8 @@
-"""What travels from the map side to the scan: one Arrow blob per (chunk, slice).
+"""The format of a block: one Arrow message for each (chunk, slice) pair.
 
-A blob holds rows of one chunk that fall into one slice, sorted; its keys once each, with their row counts; all marks
-of the chunk; and what the scan must know of the chunk as a whole: the largest value of the clock, the account of its
-rows. So marks and the clock reach every slice without a pass of their own.
+A block holds the rows of one chunk that fall into one slice, sorted; its keys once each, with their row counts; all
+marks of the chunk; and facts about the whole chunk: the largest value of the clock, and its row accounting. So marks
+and the clock reach every slice without a pass of their own.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from ...sequences.marks import Marks
 from ...sequences.sequence import Sequences, one_batch
 
 HEAD = b"head"
-"""Metadata of the first table of a blob: what sort of blob it is."""
+"""Metadata key of the first table of a block; its value says what the block holds."""
 _OFFSET = "__offset"
 _COUNT = "__count"
 _POS = "__pos"
@@ -30,9 +30,15 @@ _LEVEL = "__level"
 
 @dataclass(frozen=True, slots=True)
 class ShuffleBlock:
-    """``chunk``: its index. ``marks``: window marks, or advances of the watermark with the ``level`` that they reach
-    (else 0). ``clock``: the largest measure of the clock in the chunk, or None. ``account``: of the whole chunk, in
-    exactly one blob of each chunk, else None."""
+    """The rows of one chunk for one slice, with the marks and the accounting of the chunk.
+
+    ``chunk``: index of the chunk.
+    ``sequences``: the rows.
+    ``marks``: window marks, or watermark advances, of the whole chunk.
+    ``level``: int64 (marks,), the level that each watermark advance reaches; 0 for window marks.
+    ``clock``: the largest measure of the clock in the chunk, or None.
+    ``account``: row accounting of the whole chunk, in exactly one block of each chunk; None in all others.
+    """
 
     chunk: int
     sequences: Sequences
@@ -42,44 +48,44 @@ class ShuffleBlock:
     account: ChunkAccount | None
 
 
-def write(blob: ShuffleBlock, base: int, sink: pa.NativeFile) -> None:
-    """Write a blob; arrival positions go as 32 bit offsets from ``base``."""
+def write(block: ShuffleBlock, base: int, sink: pa.NativeFile) -> None:
+    """Write a block; arrival positions are stored as 32 bit offsets from ``base``."""
     head = {
-        "chunk": blob.chunk,
+        "chunk": block.chunk,
         "base": base,
-        "clock": blob.clock,
-        "account": None if blob.account is None else asdict(blob.account),
-        "order": blob.sequences.order,
-        "keyed": blob.sequences.keys is not None,
+        "clock": block.clock,
+        "account": None if block.account is None else asdict(block.account),
+        "order": block.sequences.order,
+        "keyed": block.sequences.keys is not None,
     }
-    _write(sink, _key_batch(blob.sequences).replace_schema_metadata({HEAD: json.dumps(head).encode()}))
-    _write(sink, _with(blob.sequences.rows, **{_OFFSET: (blob.sequences.pos - base).astype(np.int32)}))
-    _write(sink, _with(blob.marks.rows, **{_POS: blob.marks.pos, _FILE: blob.marks.file, _LEVEL: blob.level}))
+    _write(sink, _key_batch(block.sequences).replace_schema_metadata({HEAD: json.dumps(head).encode()}))
+    _write(sink, _with(block.sequences.rows, **{_OFFSET: (block.sequences.pos - base).astype(np.int32)}))
+    _write(sink, _with(block.marks.rows, **{_POS: block.marks.pos, _FILE: block.marks.file, _LEVEL: block.level}))
 
 
 def read(data: pa.Buffer) -> ShuffleBlock:
-    """Read a blob; its arrays are views of ``data``."""
+    """Read a block; its arrays are views of ``data``."""
     stream = pa.BufferReader(data)
     keys, rows, marks = (_read(stream) for _ in range(3))
     head = json.loads(keys.schema.metadata[HEAD])
-    own_keys, (counts,) = _without(keys, 1)
-    own_rows, (offsets,) = _without(rows, 1)
-    own_marks, (mark_pos, file, level) = _without(marks, 3)
+    key_columns, (counts,) = _without(keys, 1)
+    row_columns, (offsets,) = _without(rows, 1)
+    mark_columns, (mark_pos, file, level) = _without(marks, 3)
     bounds = np.concatenate([[0], np.cumsum(counts, dtype=np.int64)])
-    distinct = pa.Table.from_batches([own_keys]).replace_schema_metadata() if head["keyed"] else None
-    sequences = Sequences(distinct, bounds, own_rows, offsets + np.int64(head["base"]), tuple(head["order"]))
-    stood = Marks(own_marks, mark_pos, file)
-    return ShuffleBlock(head["chunk"], sequences, stood, level, head["clock"], _account(head["account"]))
+    distinct = pa.Table.from_batches([key_columns]).replace_schema_metadata() if head["keyed"] else None
+    sequences = Sequences(distinct, bounds, row_columns, offsets + np.int64(head["base"]), tuple(head["order"]))
+    chunk_marks = Marks(mark_columns, mark_pos, file)
+    return ShuffleBlock(head["chunk"], sequences, chunk_marks, level, head["clock"], _account(head["account"]))
 
 
-def _account(told: dict[str, Any] | None) -> ChunkAccount | None:
-    if told is None:
+def _account(fields: dict[str, Any] | None) -> ChunkAccount | None:
+    if fields is None:
         return None
-    return ChunkAccount(Counts(**told["counts"]), tuple(Part(**part) for part in told["rejects"]))
+    return ChunkAccount(Counts(**fields["counts"]), tuple(Part(**part) for part in fields["rejects"]))
 
 
 def part_of(sequences: Sequences, low: int, high: int) -> Sequences:
-    """The sequences of the rows ``[low, high)``, without copying: of their keys, some of whose rows may lie outside."""
+    """Return the sequences of the rows ``[low, high)`` without copying. Keys at both ends may lose rows."""
     keys, bounds = sequences.keys, np.array([0, high - low], np.int64)
     if keys is not None:
         first = int(np.searchsorted(sequences.bounds, low, side="right")) - 1 if low < high else 0
@@ -91,7 +97,9 @@ def part_of(sequences: Sequences, low: int, high: int) -> Sequences:
 
 def _key_batch(sequences: Sequences) -> pa.RecordBatch:
     sizes = np.diff(sequences.bounds)
-    counts = pa.array(sizes.astype(np.min_scalar_type(sizes.max(initial=0))))  # keys may be nearly as many as rows
+    counts = pa.array(
+        sizes.astype(np.min_scalar_type(sizes.max(initial=0)))
+    )  # narrow: there may be nearly as many keys as rows
     if sequences.keys is None:
         return pa.RecordBatch.from_arrays([counts], names=[_COUNT])
     return _with(one_batch(sequences.keys), **{_COUNT: counts})
@@ -103,7 +111,7 @@ def _with(batch: pa.RecordBatch, **extra: Any) -> pa.RecordBatch:
 
 
 def _without(batch: pa.RecordBatch, count: int) -> tuple[pa.RecordBatch, list[Any]]:
-    """A batch without its last columns, and those as numpy: by place, for a user's column may have any name."""
+    """Return a batch without its last columns, and these as numpy. By place: users name columns as they like."""
     first = batch.num_columns - count
     return batch.select(list(range(first))), [batch.column(i).to_numpy() for i in range(first, batch.num_columns)]
 

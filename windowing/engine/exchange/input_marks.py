@@ -1,4 +1,4 @@
-"""Window marks that come with the input: file ends, a boolean column, those of the stage before."""
+"""Window marks of the input: ends of files, a boolean column, or the marks of the stage before."""
 
 from __future__ import annotations
 
@@ -18,7 +18,10 @@ from ..tasks.task import FILES, NONE, STREAM, TaskContext
 
 
 def input_marks(work: TaskContext, chunk: Chunk, batches: Sequence[Batch], rows: pa.RecordBatch, pos: Ints) -> Marks:
-    """Return the marks of a chunk, of whose splits ``batches`` were read: ``rows`` together, at positions ``pos``."""
+    """Return the marks of a chunk.
+
+    ``batches``: its splits as they were read; ``rows``: their rows, at arrival positions ``pos``, int64 (n,).
+    """
     plan = work.plan
     if not plan.takes_marks or work.marks == NONE:
         return no_marks(rows, plan.sort)
@@ -33,10 +36,10 @@ def input_marks(work: TaskContext, chunk: Chunk, batches: Sequence[Batch], rows:
 
 
 def _file_ends(plan: Plan, chunk: Chunk, batches: Sequence[Batch], rows: pa.RecordBatch) -> Marks:
-    """For each split the last of its rows in the total order; the last of all splits of a file is the file's mark.
+    """Return for each split a mark at its last row in the total order; the last of these in a file is the file's mark.
 
-    In arrival order that is the split's last position, row or reject, and a file without rows has a mark too. Where
-    columns order the rows, a file without a row in that order has no place and so no mark.
+    In arrival order that is the last position of the split, row or reject, and a file without rows has a mark, too.
+    With order columns a file without an ordered row has no place in the order, and so no mark.
     """
     file = np.array([split.file for split in chunk.splits], np.int64)
     if not plan.sort:
@@ -44,15 +47,15 @@ def _file_ends(plan: Plan, chunk: Chunk, batches: Sequence[Batch], rows: pa.Reco
         return Marks(no_marks(rows, ()).rows, last, file)
     starts = np.cumsum([0, *(len(batch.pos) for batch in batches)])
     ordered = rows.select(list(plan.sort))
-    found = [_last_row(plan, ordered.slice(low, high - low)) for low, high in pairwise(starts)]
-    kept = np.array([i for i, row in enumerate(found) if row is not None], np.int64)
-    picks = np.array([starts[i] + found[i] for i in kept], np.int64)
+    last_rows = [_last_row(plan, ordered.slice(low, high - low)) for low, high in pairwise(starts)]
+    kept = np.array([i for i, row in enumerate(last_rows) if row is not None], np.int64)
+    picks = np.array([starts[i] + last_rows[i] for i in kept], np.int64)
     pos = np.concatenate([batch.pos for batch in batches])
     return Marks(ordered.take(pa.array(picks)), pos[picks], file[kept])
 
 
 def _last_row(plan: Plan, rows: pa.RecordBatch) -> int | None:
-    """Place of the row that is last in the total order among those that have an order value."""
+    """Return the index of the last row in the total order among rows with an order value, or None."""
     present = np.ones(rows.num_rows, np.bool_)
     for name in plan.order.columns:
         present &= ~rows.column(name).is_null(nan_is_null=True).to_numpy(zero_copy_only=False)

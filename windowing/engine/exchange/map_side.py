@@ -1,4 +1,4 @@
-"""The map side: read a chunk, set aside what has no place, sort, cut, and send one blob to each slice."""
+"""The map side: read a chunk, reject rows that no window can place, sort, cut, and write a block for each slice."""
 
 from __future__ import annotations
 
@@ -30,7 +30,14 @@ from .read_chunk import late_for_restore_point, read_columns, read_rows, sequenc
 
 @dataclass(frozen=True, slots=True)
 class MappedChunk:
-    """One chunk, read, screened and sorted."""
+    """One chunk after reading, row validation and sorting.
+
+    ``sequences``: the rows.
+    ``marks``: window marks, or watermark advances.
+    ``level``: int64 (marks,), as in `ShuffleBlock`.
+    ``clock``: the largest measure of the clock, or None.
+    ``account``: row accounting of the chunk.
+    """
 
     sequences: Sequences
     marks: Marks
@@ -40,15 +47,15 @@ class MappedChunk:
 
 
 def blocks_of(work: TaskContext, cuts: SliceBounds | None, chunk: Chunk) -> Iterator[tuple[int, Fill]]:
-    """Yield (slice, what writes its blob) for each slice that the chunk has anything to tell."""
+    """Yield (slice, function that writes its block) for each slice that needs anything of the chunk."""
     read = read_chunk(work, chunk)
     sequences = read.sequences if work.scan_plan is None else preaggregate(work.plan, work.scan_plan, read.sequences)
-    places = slice_offsets(sequences, cuts)
+    offsets = slice_offsets(sequences, cuts)
     slices = slices_of(cuts)
-    home = chunk.index % slices
+    account_slice = chunk.index % slices
     for i in range(slices):
-        part = part_of(sequences, int(places[i]), int(places[i + 1]))
-        account = read.account if i == home else None
+        part = part_of(sequences, int(offsets[i]), int(offsets[i + 1]))
+        account = read.account if i == account_slice else None
         if len(part) or len(read.marks) or read.clock is not None or account:
             yield (
                 i,
@@ -59,28 +66,28 @@ def blocks_of(work: TaskContext, cuts: SliceBounds | None, chunk: Chunk) -> Iter
 
 
 def read_chunk(work: TaskContext, chunk: Chunk) -> MappedChunk:
-    """Read all splits of a chunk, write its rejects, and sort the rest into sequences."""
+    """Read all splits of a chunk, write its rejects, and sort the other rows into sequences."""
     read = read_rows(work, chunk)
     reasons = add_late(read.reasons, late_for_restore_point(work, read.rows))
     marks, level = read.marks, np.zeros(len(read.marks), np.int64)
     if isinstance(work.plan.spec, TimeInterval):
-        judged = _assess_lateness(work, chunk, read.rows, read.pos)
-        reasons = add_late(reasons, judged.late)
-        marks, level = judged.watermarks.marks, judged.watermarks.level
-    only_marks = sum(len(batch.pos) for batch in read.batches) - len(read.pos)
-    rows_in = chunk.rows - only_marks - sum(batch.elsewhere for batch in read.batches)
+        lateness = _assess_lateness(work, chunk, read.rows, read.pos)
+        reasons = add_late(reasons, lateness.late)
+        marks, level = lateness.watermarks.marks, lateness.watermarks.level
+    mark_only = sum(len(batch.pos) for batch in read.batches) - len(read.pos)
+    rows_in = chunk.rows - mark_only - sum(batch.elsewhere for batch in read.batches)
     account = reject(work, chunk, read.batches, read.pos, reasons) + ChunkAccount(Counts(rows_in=rows_in))
     sequences = sequences_of(work, read.rows, read.pos, reasons)
     return MappedChunk(sequences, marks, level, _clock(work.plan, sequences), account)
 
 
 def chunk_summary(work: TaskContext, chunk: Chunk) -> ClockValue | None:
-    """All that a chunk does to a watermark that takes every rise: its largest event time."""
+    """Return the largest event time of a chunk: all that a watermark without ``--min-gap`` needs of it."""
     return rows_summary(work.plan, read_columns(work, chunk, [str(work.plan.options.event_time)])[0])
 
 
 def _assess_lateness(work: TaskContext, chunk: Chunk, rows: pa.RecordBatch, pos: Ints) -> LatenessResult:
-    """What the watermark makes of a chunk, here or in the ordered pass before."""
+    """Return the lateness of a chunk, computed here or taken from the global pass."""
     if work.decisions is None:
         return assess(work.plan, chunk.announced, rows, pos)
     late: Ints = work.decisions.value.late
@@ -88,7 +95,7 @@ def _assess_lateness(work: TaskContext, chunk: Chunk, rows: pa.RecordBatch, pos:
 
 
 def _clock(plan: Plan, sequences: Sequences) -> int | float | None:
-    """Where the chunk has brought the clock, for windows that look at it."""
+    """Return the largest clock value of a chunk for windows that use the clock, else None."""
     if not needs_clock(plan.spec) or not len(sequences):
         return None
     column = combined(sequences.rows.column(plan.sort[0]))

@@ -1,4 +1,4 @@
-"""Where the total order is cut into slices: between keys, and inside those that weigh more than a slice."""
+"""Slice bounds: cuts of the total order between keys, and inside keys that are heavier than a slice."""
 
 from __future__ import annotations
 
@@ -15,13 +15,16 @@ from ...sequences.key_search import lower_bounds
 from ...sequences.sequence import Sequences, group_codes
 
 PLACE = "__place"
-"""Name of the column of samples and cuts that holds arrival positions."""
+"""Name of the column with arrival positions, in samples and slice bounds."""
 
 
 @dataclass(frozen=True, slots=True)
 class Samples:
-    """Some rows of all: ``rows`` holds their keys and, where keys may be cut, what orders them and their positions;
-    ``weights``: how much each counts."""
+    """A sample of the rows.
+
+    ``rows``: their keys and, where keys may be cut, their order values and arrival positions.
+    ``weights``: float64 (rows,), how much each row counts.
+    """
 
     rows: pa.Table
     weights: npt.NDArray[np.float64]
@@ -29,11 +32,11 @@ class Samples:
 
 @dataclass(frozen=True, slots=True)
 class SliceBounds:
-    """C cuts, each before some row of the total order, ascending: slices are what lies between them.
+    """C cuts of the total order, ascending, each just before some row. Slices lie between them.
 
-    ``keys``: (C rows), the key of the first row behind each; None where there is no key. ``places``: (C rows), the
-    order values and the position of that row. ``inside``: (C,), whether the cut is before just that row; else it is
-    before its key.
+    ``keys``: C rows, the key of the first row after each cut; None where there is no key.
+    ``places``: C rows, the order values and the arrival position of that row.
+    ``inside``: bool (C,), whether the cut lies just before that row; else it lies before the first row of its key.
     """
 
     keys: pa.Table | None
@@ -45,9 +48,9 @@ class SliceBounds:
 
 
 def choose_bounds(samples: Samples, key: Sequence[str], count: int, may_cut_keys: bool) -> SliceBounds | None:
-    """Choose up to ``count - 1`` cuts that leave ranges of about equal weight; None where there is nothing to cut.
+    """Choose up to ``count - 1`` cuts that leave slices of about equal weight; None where there is nothing to cut.
 
-    Keys that weigh no more than a slice stay whole. ``may_cut_keys``: whether others are cut, so that ``samples`` has
+    Keys no heavier than a slice stay whole. ``may_cut_keys``: whether heavier keys are cut; ``samples`` must then have
     the order of rows.
     """
     rows, total = samples.rows, samples.weights.sum()
@@ -74,12 +77,12 @@ def choose_bounds(samples: Samples, key: Sequence[str], count: int, may_cut_keys
 
 
 def slices_of(cuts: SliceBounds | None) -> int:
-    """Return how many slices there are."""
+    """Return the number of slices."""
     return 1 if cuts is None else len(cuts) + 1
 
 
 def slice_offsets(sequences: Sequences, cuts: SliceBounds | None) -> Ints:
-    """Return where the slices begin and end among the rows: int64 (slices + 1,)."""
+    """Return the offsets of the slices among the rows: int64 (slices + 1,)."""
     if cuts is None:
         return np.array([0, len(sequences)], np.int64)
     if cuts.keys is None or sequences.keys is None:
@@ -96,45 +99,45 @@ def slice_offsets(sequences: Sequences, cuts: SliceBounds | None) -> Ints:
 
 
 def same_key(keys: pa.Table | None, index: int, cuts: SliceBounds, cut: int) -> bool:
-    """Whether key ``index`` of some keys is that of a cut."""
+    """Whether key ``index`` of ``keys`` is the key of a cut."""
     if keys is None or cuts.keys is None:
         return True
     return bool(_same_keys(keys, np.array([index]), cuts.keys.slice(cut, 1))[0])
 
 
 def slice_bounds(keys: pa.Table, cuts: pa.Table) -> Ints:
-    """Return where the slices begin and end among ascending distinct ``keys``: int64 (slices + 1,).
+    """Return the offsets of the slices among ascending distinct ``keys``: int64 (slices + 1,).
 
-    ``cuts``: keys, ascending, each the first of its slice.
+    ``cuts``: the first key of each slice but the first, ascending.
     """
     inner = lower_bounds(keys, cuts)
     return np.concatenate([[0], inner, [keys.num_rows]]).astype(np.int64)
 
 
 def _same_keys(keys: pa.Table, picks: Ints, others: pa.Table) -> Mask:
-    """Whether the key at each place is the other one; not where the place is behind all keys."""
+    """Compare the key at each place with another, element by element; False for a place after all keys."""
     there = picks < keys.num_rows
-    mine = keys.take(pa.array(np.minimum(picks, keys.num_rows - 1))) if keys.num_rows else keys
+    own = keys.take(pa.array(np.minimum(picks, keys.num_rows - 1))) if keys.num_rows else keys
     if not keys.num_rows:
         return there
-    pairs = zip(mine.columns, others.columns, strict=True)
+    pairs = zip(own.columns, others.columns, strict=True)
     codes, _ = group_codes([pa.concat_arrays([combined(a), combined(b)]) for a, b in pairs])
     return there & (codes[: len(picks)] == codes[len(picks) :])
 
 
 def _offsets_in(sequences: Sequences, key: int, cuts: pa.Table) -> Ints:
-    """Where cuts lie in one sequence: the first row that does not sort before each, int64 (cuts,)."""
+    """Return the offset of each cut in one sequence, the first row that does not sort before it: int64 (cuts,)."""
     begin, end = int(sequences.bounds[key]), int(sequences.bounds[key + 1])
     low, high = np.full(cuts.num_rows, begin), np.full(cuts.num_rows, end)
     for name in sequences.order:
-        if name not in cuts.column_names:  # it is a column of the key: all rows here have one value
+        if name not in cuts.column_names:  # a column of the key: all rows of this sequence have one value
             continue
         column, wanted = sequences.rows.column(name), combined(cuts.column(name))
         first, stop = int(low.min()), int(high.max())
-        both = sort_keys(pa.concat_arrays([column.slice(first, stop - first), wanted.cast(column.type)]))
-        for i, word in enumerate(both[stop - first :]):
-            span = both[low[i] - first : high[i] - first]
-            begin, end = np.searchsorted(span, word, "left"), np.searchsorted(span, word, "right")
+        both_keys = sort_keys(pa.concat_arrays([column.slice(first, stop - first), wanted.cast(column.type)]))
+        for i, key_of_cut in enumerate(both_keys[stop - first :]):
+            span = both_keys[low[i] - first : high[i] - first]
+            begin, end = np.searchsorted(span, key_of_cut, "left"), np.searchsorted(span, key_of_cut, "right")
             low[i], high[i] = low[i] + begin, low[i] + end
     pos = combined(cuts.column(PLACE)).to_numpy()
     return np.array([low[i] + np.searchsorted(sequences.pos[low[i] : high[i]], pos[i]) for i in range(len(pos))])

@@ -1,4 +1,4 @@
-"""Chunks into rows: read, marks told apart, screened."""
+"""Read a chunk: rows, their marks, and the reject reasons of row validation."""
 
 from __future__ import annotations
 
@@ -26,10 +26,13 @@ from .range_cuts import PLACE
 
 @dataclass(frozen=True, slots=True)
 class ChunkRows:
-    """The rows of a chunk, in arrival order, those that are mere marks left out.
+    """The rows of a chunk in arrival order, without mark-only rows.
 
-    ``pos``: their arrival positions. ``reasons``: why rows are rejected, None where none is. ``marks``: window marks
-    that come with them. ``batches``: as the splits were read.
+    ``rows``: the columns that the plan needs.
+    ``pos``: int64 (n,), arrival positions.
+    ``reasons``: reject reasons (n,); None where no row is rejected.
+    ``marks``: window marks of the chunk.
+    ``batches``: the splits as they were read.
     """
 
     rows: pa.RecordBatch
@@ -40,7 +43,7 @@ class ChunkRows:
 
 
 def read_rows(work: TaskContext, chunk: Chunk) -> ChunkRows:
-    """Read all splits of a chunk, the columns that the plan needs, and screen them."""
+    """Read all splits of a chunk with the columns that the plan needs, and validate the rows."""
     batches = [work.source.read(split, work.columns, work.encoded) for split in chunk.splits]
     rows = concatenate([batch.rows for batch in batches])
     pos = batches[0].pos if len(batches) == 1 else np.concatenate([batch.pos for batch in batches])
@@ -62,30 +65,30 @@ def sequences_of(work: TaskContext, rows: pa.RecordBatch, pos: Ints, reasons: Re
 
 
 def late_for_restore_point(work: TaskContext, rows: pa.RecordBatch) -> Mask:
-    """Return which rows belong before those of the runs before, (n,): all keys together, by the order columns."""
+    """Return which rows sort before the last row of earlier runs, bool (n,): by the order columns, over all keys."""
     if work.restore_point is None or work.restore_point.position is None:
         return np.zeros(rows.num_rows, np.bool_)
     return sorts_before(rows, work.restore_point.position)
 
 
 def no_rows(work: TaskContext) -> pa.RecordBatch:
-    """The columns that sort rows, without a row."""
+    """Return a batch without rows that has the sort columns."""
     return one_batch(pa.schema([work.source.schema.field(name) for name in work.plan.sort]).empty_table())
 
 
 def no_signals(work: TaskContext) -> Signals:
-    """Where neither marks nor a watermark tell anything."""
+    """Return signals without marks and without watermark advances."""
     return window_marks(no_marks(no_rows(work), work.plan.sort))
 
 
-def nothing(work: TaskContext) -> Sequences:
-    """Sequences without a row."""
+def no_sequences(work: TaskContext) -> Sequences:
+    """Return sequences without rows."""
     schema = pa.schema([work.source.schema.field(name) for name in work.plan.columns])
     return sequences_of(work, one_batch(schema.empty_table()), np.empty(0, np.int64), None)
 
 
 def read_columns(work: TaskContext, chunk: Chunk, columns: Sequence[str]) -> tuple[pa.RecordBatch, Ints]:
-    """Read only some columns of a chunk, rows that are mere marks left out; also return arrival positions."""
+    """Read only some columns of a chunk, without mark-only rows; also return arrival positions, int64 (n,)."""
     stream = [MARK] if work.source.stream else []
     wanted = list(dict.fromkeys([*columns, *stream]))
     batches = [work.source.read(split, wanted) for split in chunk.splits]
@@ -94,10 +97,10 @@ def read_columns(work: TaskContext, chunk: Chunk, columns: Sequence[str]) -> tup
 
 
 def sample_rows(work: TaskContext, most: int, with_order: bool, split: Split) -> pa.Table:
-    """Keys of at most ``most`` evenly spaced rows of a split, or of the middle of it where that can be read alone.
+    """Sample the keys of at most ``most`` evenly spaced rows of a split, or of its middle where that can be read alone.
 
-    Also what orders them, with their arrival positions. Rows that hold null in these columns have no place and are left
-    out.
+    ``with_order``: sample order values and arrival positions, too. Rows with a null in these columns are left out:
+    they will be rejected.
     """
     parts = work.source.parts_of(split)
     split = parts[len(parts) // 2]
@@ -115,7 +118,7 @@ def sample_rows(work: TaskContext, most: int, with_order: bool, split: Split) ->
 
 
 def rows_per_cell(work: TaskContext, split: Split) -> float:
-    """Return how many rows go as one, where rows are combined, in the middle of a split that can be read alone."""
+    """Measure the rows per cell of partial aggregation in a split, or in its middle where that can be read alone."""
     parts = work.source.parts_of(split)
     work = replace(work, plan=panes_only(work.plan))
     read = read_rows(work, Chunk(0, split.base, (parts[len(parts) // 2],)))
@@ -124,7 +127,7 @@ def rows_per_cell(work: TaskContext, split: Split) -> float:
 
 
 def _without_mark_rows(work: TaskContext, rows: pa.RecordBatch, pos: Ints) -> tuple[pa.RecordBatch, Ints]:
-    """Leave out what is no row of a stream, only a mark."""
+    """Leave out mark-only rows."""
     if work.source.stream is None:
         return rows, pos
     only = np.asarray(rows.column(MARK).to_numpy(zero_copy_only=False) == "only", np.bool_)

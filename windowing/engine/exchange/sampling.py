@@ -1,4 +1,4 @@
-"""A look at a few rows first: where to cut, and whether rows are worth combining. It changes no result."""
+"""Samples of a few rows, to choose slice bounds and whether partial aggregation pays. They change no result."""
 
 from __future__ import annotations
 
@@ -21,23 +21,25 @@ _SAMPLED_SPLITS = 16
 _SAMPLED_ROWS = 4000
 
 
-def samples_of(work: TaskContext, session: Callable[[], Executor], with_order: bool) -> Samples:
-    """Evenly spaced rows of evenly spaced splits; none where there is no key, and no order to cut.
+def samples_of(work: TaskContext, executor: Callable[[], Executor], with_order: bool) -> Samples:
+    """Sample evenly spaced rows of evenly spaced splits; no rows where there is neither a key nor an order to cut.
 
-    The driver reads them itself, while Spark starts, where the format lets it read a few columns alone.
+    The driver reads them itself while Spark starts, where the format can read a few columns alone.
     """
     splits = [split for split in work.source.splits if split.rows]
     if not (work.plan.key or with_order) or not splits:
         return Samples(pa.table({}), np.empty(0))
     sample = partial(sample_rows, work, _SAMPLED_ROWS, with_order)
     picked = _spread(splits)
-    found = [sample(split) for split in picked] if work.source.columnar else session().map("sample", sample, picked)
-    rows = pa.concat_tables(found)
+    per_split = (
+        [sample(split) for split in picked] if work.source.columnar else executor().map("sample", sample, picked)
+    )
+    rows = pa.concat_tables(per_split)
     return Samples(rows, np.ones(rows.num_rows))
 
 
-def reduction_factor(work: TaskContext, session: Callable[[], Executor]) -> float:
-    """About how many rows go as one, where rows can be combined: fewer than in a whole chunk, if anything."""
+def reduction_factor(work: TaskContext, executor: Callable[[], Executor]) -> float:
+    """Estimate the rows per cell of partial aggregation, rather low than high; 1 where rows cannot be combined."""
     if (
         work.restore_point is not None
         or work.state_files is not None
@@ -48,21 +50,24 @@ def reduction_factor(work: TaskContext, session: Callable[[], Executor]) -> floa
     middle = splits[len(splits) // 2]
     if work.source.columnar:
         return rows_per_cell(work, middle)
-    (found,) = session().map("sample", partial(rows_per_cell, work), [middle])
-    return found
+    (per_split,) = executor().map("sample", partial(rows_per_cell, work), [middle])
+    return per_split
 
 
 def with_state_keys(work: TaskContext, samples: Samples, rows: int) -> Samples:
-    """Add the keys of evenly spaced parts of the carry, which weigh as much as those of as many of the rows read."""
+    """Add the keys of evenly spaced parts of the restored state.
+
+    A restored row weighs as much as a row of the input, of which ``rows`` are ``samples``.
+    """
     if work.restore_point is None or not work.plan.key:
         return samples
     parts = [part for part in work.restore_point.parts if part.rows is not None]
     picked = _spread(parts)
-    share = samples.rows.num_rows / rows if rows else 1.0
-    share *= len(parts) / len(picked) if picked else 1
-    found = [sampled_keys(work, part, share) for part in picked]
-    tables = [samples.rows, *(keys for keys, _ in found)]
-    weights = [samples.weights, *(weights for _, weights in found)]
+    weight = samples.rows.num_rows / rows if rows else 1.0
+    weight *= len(parts) / len(picked) if picked else 1
+    per_split = [sampled_keys(work, part, weight) for part in picked]
+    tables = [samples.rows, *(keys for keys, _ in per_split)]
+    weights = [samples.weights, *(weights for _, weights in per_split)]
     return Samples(pa.concat_tables(table for table in tables if table.num_columns), np.concatenate(weights))
 
 

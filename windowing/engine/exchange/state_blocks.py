@@ -1,4 +1,4 @@
-"""The carry in tasks: read from the files of the run before, sent to the slices, and written for the run after."""
+"""The window state in tasks: read from files of the run before, sent to slices, written for the next run."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from .range_cuts import SliceBounds, slice_bounds, slices_of
 
 
 def read_part(work: TaskContext, part: StatePart) -> WindowState:
-    """Read what one task of the run before has left."""
+    """Read one part of the window state."""
     assert work.restore_point is not None
     files, plan = work.restore_point.files, work.plan
     keys = files.read_part(part.keys)
@@ -38,69 +38,69 @@ def read_part(work: TaskContext, part: StatePart) -> WindowState:
     return read_state(keys, rows, plan.key, plan.sort, plan.values)
 
 
-def sampled_keys(work: TaskContext, part: StatePart, share: float) -> tuple[pa.Table, Ints]:
-    """Return the keys of a part and how much each weighs: ``share`` for each of its rows, if all had as many."""
+def sampled_keys(work: TaskContext, part: StatePart, row_weight: float) -> tuple[pa.Table, Ints]:
+    """Return the keys of a part and their weights, float64 (keys,): ``row_weight`` for each row, rows spread evenly."""
     assert work.restore_point is not None
     keys = work.restore_point.files.read_part(part.keys).select(list(work.plan.key))
     rows = part.rows.rows if part.rows is not None else 0
-    return keys, np.full(keys.num_rows, share * rows / max(1, keys.num_rows))
+    return keys, np.full(keys.num_rows, row_weight * rows / max(1, keys.num_rows))
 
 
 def load_window_state(work: TaskContext) -> WindowState | None:
-    """Read all that the run before has left; None where there is nothing."""
+    """Read the whole window state; None where there is none."""
     parts = [] if work.restore_point is None else [read_part(work, part) for part in work.restore_point.parts]
     return concatenate(parts) if parts else None
 
 
 def state_blocks(work: TaskContext, cuts: SliceBounds | None, part: StatePart) -> Iterator[tuple[int, Fill]]:
-    """Yield (slice, what writes its blob) for each slice that has keys of a part."""
-    carry = read_part(work, part)
-    keys = carry.sequences.keys
-    bounds = [0, len(carry.key_state.rows)]
+    """Yield (slice, function that writes its block) for each slice that has keys of a part."""
+    state = read_part(work, part)
+    keys = state.sequences.keys
+    bounds = [0, len(state.key_state.rows)]
     if keys is not None and cuts is not None and cuts.keys is not None:
         bounds = slice_bounds(keys, cuts.keys).tolist()
     for i in range(slices_of(cuts)):
         if bounds[i] < bounds[i + 1]:
-            yield i, partial(_write, part.index, part_of(carry, bounds[i], bounds[i + 1]))
+            yield i, partial(_write, part.index, part_of(state, bounds[i], bounds[i + 1]))
 
 
 def is_state(data: pa.Buffer) -> bool:
-    """Whether a blob holds a carry, and not the rows of a chunk."""
-    return "carry" in _head(data)
+    """Whether a block holds window state, and not rows of a chunk."""
+    return "state" in _head(data)
 
 
-def decode_state(work: TaskContext, blobs: Sequence[pa.Buffer]) -> WindowState | None:
-    """Read the carry of a slice from its blobs, which come in any order."""
-    found = sorted(((_head(data)["carry"], data) for data in blobs), key=lambda pair: int(pair[0]))
+def decode_state(work: TaskContext, blocks: Sequence[pa.Buffer]) -> WindowState | None:
+    """Read the window state of a slice from its blocks, which may come in any order."""
+    by_part = sorted(((_head(data)["state"], data) for data in blocks), key=lambda pair: int(pair[0]))
     plan = work.plan
-    carries = []
-    for _, data in found:
+    states = []
+    for _, data in by_part:
         stream = pa.BufferReader(data)
         keys, rows = (pa.ipc.open_stream(stream).read_all() for _ in range(2))
-        carries.append(read_state(keys.replace_schema_metadata(), rows, plan.key, plan.sort, plan.values))
-    return concatenate(carries) if carries else None
+        states.append(read_state(keys.replace_schema_metadata(), rows, plan.key, plan.sort, plan.values))
+    return concatenate(states) if states else None
 
 
 def restore_rows(
     plan: Plan,
-    carry: WindowState | None,
+    state: WindowState | None,
     new: Sequences,
     signals: Signals,
-    before: Watermarks | None,
+    earlier_advances: Watermarks | None,
     since: int | float | None,
 ) -> tuple[Sequences, RestoredState | None, WindowState | None]:
-    """Put new rows behind those carried; also return the carry of keys that have no rows at all.
+    """Put restored rows before new rows of the same keys; also return the state of keys that have no rows at all.
 
-    ``before``: the advances among ``signals`` that come from the run before.
+    ``earlier_advances``: the advances among ``signals`` that were restored.
     """
-    if carry is None:
+    if state is None:
         return new, None, None
-    sequences, past, idle = restore(plan.spec, carry, new)
-    seen = 0
-    if signals.watermarks is not None and before is not None:
-        seen = int(np.count_nonzero(np.isin(signals.marks.pos, before.marks.pos)))
-    past = RestoredState(past.restored_rows, past.key_state, past.row_state, seen, since)
-    return sequences, past, idle
+    sequences, restored, idle = restore(plan.spec, state, new)
+    earlier_signals = 0
+    if signals.watermarks is not None and earlier_advances is not None:
+        earlier_signals = int(np.count_nonzero(np.isin(signals.marks.pos, earlier_advances.marks.pos)))
+    restored = RestoredState(restored.restored_rows, restored.key_state, restored.row_state, earlier_signals, since)
+    return sequences, restored, idle
 
 
 def snapshot_slice(
@@ -112,21 +112,21 @@ def snapshot_slice(
     signals: Signals,
     bounds: RunExtent,
 ) -> TaskSnapshot:
-    """Write what slice ``index`` leaves for the next run; return what the driver has to know of it."""
+    """Write the window state of slice ``index`` for the next run; return what the driver needs of it."""
     if work.state_files is None or scanned.state is None:
         return EMPTY_SNAPSHOT
     plan = work.plan
-    carry = scanned.state if idle is None else merge(scanned.state, idle)
-    rows = row_table(carry)
+    state = scanned.state if idle is None else merge(scanned.state, idle)
+    rows = row_table(state)
     parts = []
-    if carry.key_state.rows.size:
-        parts.append(work.state_files.write_keys(index, key_table(carry)))
+    if state.key_state.rows.size:
+        parts.append(work.state_files.write_keys(index, key_table(state)))
     if rows.num_rows:
         parts.append(work.state_files.write_rows(index, rows))
     first = [*plan.order.columns[:1], *([plan.options.event_time] if plan.options.event_time else [])][:1]
     oldest = [pc.min(combined(rows.column(name))).as_py() for name in first]
     return TaskSnapshot(
-        int(np.count_nonzero(np.diff(carry.sequences.bounds))),
+        int(np.count_nonzero(np.diff(state.sequences.bounds))),
         scanned.open,
         oldest[0] if oldest else None,
         _position(plan, sequences),
@@ -139,14 +139,14 @@ def snapshot_slice(
 
 
 def _position(plan: Plan, sequences: Sequences) -> pa.Table | None:
-    """The largest order values of some rows; None where nothing orders them, or there is none."""
+    """Return one row with the largest order values; None without order columns or rows."""
     names = list(plan.order.columns)
     return last_in_order(pa.Table.from_batches([sequences.rows.select(names)])) if names else None
 
 
-def _write(index: int, carry: WindowState, sink: pa.NativeFile) -> None:
-    head = {HEAD: json.dumps({"carry": index}).encode()}
-    for table in (key_table(carry).replace_schema_metadata(head), row_table(carry)):
+def _write(index: int, state: WindowState, sink: pa.NativeFile) -> None:
+    head = {HEAD: json.dumps({"state": index}).encode()}
+    for table in (key_table(state).replace_schema_metadata(head), row_table(state)):
         with pa.ipc.new_stream(sink, table.schema) as writer:
             writer.write_table(table)
 

@@ -1,8 +1,8 @@
-"""Chunks that stand in order, on one machine: read once, each scanned on from the one before.
+"""The single-pass scan with look-back: presorted chunks on one machine, each read once.
 
-Tasks read chunks side by side, and hand on where the window stands at the end of each; that takes little time, so none
-waits long (a single-pass scan with look-back). It takes one machine, where tasks can wait for each other.
-Whether all rows stand in order is known only in the end; where they do not, nothing of it counts.
+Tasks read chunks in parallel and pass on the position of the window at the end of each, in order. That takes little
+time, so no task waits long. It needs one machine, where tasks can wait for each other. Only the end shows whether all
+rows were in order; where they were not, the results are discarded.
 """
 
 from __future__ import annotations
@@ -35,8 +35,10 @@ from .task_relay import RelayTurn, batch_sizes, take_turn
 
 @dataclass(frozen=True, slots=True)
 class _Handoff:
-    """Where the window stands behind a chunk. ``ends``: as `windowing.engine.presorted.sorted_input.ends_of`, of the
-    last chunk that has rows; None where none has.
+    """The position of the window after a chunk.
+
+    ``position``: the position.
+    ``ends``: as in `windowing.engine.presorted.sorted_input.ends_of`, of the last chunk with rows; None: no rows yet.
     """
 
     position: WindowPosition
@@ -44,15 +46,15 @@ class _Handoff:
 
 
 def scan_in_one_pass(
-    work: TaskContext, chunks: Sequence[Chunk], each: RunTasks, folder: str, cores: int
+    work: TaskContext, chunks: Sequence[Chunk], run_tasks: RunTasks, folder: str, cores: int
 ) -> list[TaskReport] | None:
-    """Scan chunks one by one, each on from the one before; None where their rows do not stand in order.
+    """Scan presorted chunks, each from the entry state that the one before passes on; None where rows are not in order.
 
-    ``folder``: an empty one that all tasks see and can lock files in. ``cores``: how many tasks run at a time.
+    ``folder``: an empty folder that all tasks see and can lock files in. ``cores``: how many tasks run at a time.
     """
-    found = each("scan", partial(_scan_some, work, tuple(chunks), folder), batch_sizes(len(chunks), cores))
+    batches = run_tasks("scan", partial(_scan_some, work, tuple(chunks), folder), batch_sizes(len(chunks), cores))
     work.sink.drop_scratch()
-    reports = [report for some in found for report in some]
+    reports = [report for batch in batches for report in batch]
     if len(reports) == len(chunks):
         return reports
     work.sink.discard()
@@ -60,7 +62,7 @@ def scan_in_one_pass(
 
 
 def _scan_some(work: TaskContext, chunks: Sequence[Chunk], folder: str, count: int) -> list[TaskReport]:
-    """Scan so many chunks, one at a time, until one is given up."""
+    """Scan ``count`` chunks, one at a time, or fewer where one gives up."""
     reports: list[TaskReport] = []
     while len(reports) < count and (report := _scan_next(work, chunks, folder)) is not None:
         reports.append(report)
@@ -68,35 +70,39 @@ def _scan_some(work: TaskContext, chunks: Sequence[Chunk], folder: str, count: i
 
 
 def _scan_next(work: TaskContext, chunks: Sequence[Chunk], folder: str) -> TaskReport | None:
-    """Scan the chunk whose turn it is. None where one does not stand in order, or fails for its data: these might be
-    no rows of one window at all, so who sorts them first shall say."""
+    """Scan the next chunk; None where it gives up because its rows are not in order or its data fails.
+
+    Data that fails may be no rows of one window at all, so the exchange, which sorts them, shall raise the error.
+    """
     try:
-        with take_turn(folder) as leg:
-            if leg is None or leg.index >= len(chunks):  # a task tried again: the chunk of its first try is lost
+        with take_turn(folder) as turn:
+            if turn is None or turn.index >= len(
+                chunks
+            ):  # Spark retries a task: the chunk of its first attempt is lost
                 return None
-            return _scan_turn(work, chunks[leg.index], leg, leg.index == len(chunks) - 1)
+            return _scan_turn(work, chunks[turn.index], turn, turn.index == len(chunks) - 1)
     except DataError:
         return None
 
 
-def _scan_turn(work: TaskContext, chunk: Chunk, leg: RelayTurn, is_last: bool) -> TaskReport | None:
+def _scan_turn(work: TaskContext, chunk: Chunk, turn: RelayTurn, is_last: bool) -> TaskReport | None:
     read = read_chunk(work, chunk)
     rows = read.sequences
     if not rows.arrived_in_order:
         return None
     summary = _outline(work, rows)
-    received = leg.receive()
-    if received is None:
+    message = turn.receive()
+    if message is None:
         return None
-    before: _Handoff = pickle.loads(received) if received else _Handoff(WindowPosition())
-    after = _handoff_after(work, leg.index, before, rows, summary)
+    before: _Handoff = pickle.loads(message) if message else _Handoff(WindowPosition())
+    after = _handoff_after(work, turn.index, before, rows, summary)
     if after is None:
         return None
-    leg.pass_on(pickle.dumps(after))
-    entry = entry_state(before.position, leg.index, summary, after.position, is_last)
-    begun = [read_rows(work, _name(index)) for index, _ in entry.before]
-    piece = Segment(leg.index, FIRST, _name(leg.index), None)
-    return scan_chunk(work, SegmentTask(leg.index, piece, entry, is_last), begun, read)
+    turn.pass_on(pickle.dumps(after))
+    entry = entry_state(before.position, turn.index, summary, after.position, is_last)
+    open_rows = [read_rows(work, _name(index)) for index, _ in entry.before]
+    segment = Segment(turn.index, FIRST, _name(turn.index), None)
+    return scan_chunk(work, SegmentTask(turn.index, segment, entry, is_last), open_rows, read)
 
 
 def _outline(work: TaskContext, rows: Sequences) -> SegmentSummary:
@@ -111,20 +117,22 @@ def _outline(work: TaskContext, rows: Sequences) -> SegmentSummary:
 def _handoff_after(
     work: TaskContext, index: int, before: _Handoff, rows: Sequences, summary: SegmentSummary
 ) -> _Handoff | None:
-    """Go on to the end of a chunk, and keep its rows of the window that is open there; None where it does not stand
-    behind what came before."""
+    """Return the position after a chunk, and store its rows of the window that is open there.
+
+    None where the chunk's rows do not sort after those of the chunks before.
+    """
     after = before
     if len(rows):
         ends = ends_of(work, rows)
         if before.ends is not None and not follows(ends, before.ends):
             return None
-        stand = advance(
+        position = advance(
             work.plan, before.position, index, summary, lambda _, value: exit_through(work.plan, rows, value)
         )
-        after = _Handoff(stand, ends)
+        after = _Handoff(position, ends)
     if after.position.open_at is not None and not after.position.closed:
-        piece, first = after.position.open_at
-        write_rows(work, _name(index), part_of(rows, first if piece == index else 0, len(rows)))
+        segment, first = after.position.open_at
+        write_rows(work, _name(index), part_of(rows, first if segment == index else 0, len(rows)))
     return after
 
 

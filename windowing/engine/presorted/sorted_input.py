@@ -1,7 +1,7 @@
-"""Inputs whose rows stand in order already: their chunks are the slices, and no row is moved.
+"""Presorted inputs: their chunks are the slices, and no row is moved.
 
-On one machine they are read once (`one_pass`); elsewhere once for what the window looks at, and once more
-(`two_passes`). This is what both do.
+On one machine each chunk is read once (`single_pass`); on a cluster twice, first only the columns that the window
+depends on (`two_pass`). This module has what both share.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from ..tasks.task import TaskContext
 
 
 def may_be_presorted(work: TaskContext, samples: Samples) -> bool:
-    """Whether it is worth a look: no key, a window that shows no rows twice, and some rows that stand in order."""
+    """Whether to try it: no key, no marks, no window that shows rows twice, and a sample of rows that is in order."""
     plan, rows = work.plan, samples.rows
     if plan.key or plan.takes_marks or shows_earlier_segments(plan) or not rows.num_rows:
         return False
@@ -34,17 +34,17 @@ def may_be_presorted(work: TaskContext, samples: Samples) -> bool:
 
 
 def ends_of(work: TaskContext, rows: Sequences) -> pa.Table:
-    """Return what orders the first row and the last."""
+    """Return the order values of the first row and of the last."""
     return pa.Table.from_batches([rows.rows.select(list(work.plan.sort)).take(pa.array([0, len(rows) - 1]))])
 
 
 def follows(after: pa.Table, before: pa.Table) -> bool:
-    """Whether rows may stand behind others that came before them: both as `ends_of` gives them."""
+    """Whether rows may come after others: both as `ends_of` returns them."""
     return not sorts_before(one_batch(after.slice(0, 1)), before.slice(1, 1)).any()
 
 
-def scan_chunk(work: TaskContext, turn: SegmentTask, begun: list[Sequences], read: MappedChunk) -> TaskReport:
-    """Scan a chunk that was read. ``begun``: rows of chunks before, of the window that is open where it begins."""
+def scan_chunk(work: TaskContext, task: SegmentTask, open_rows: list[Sequences], read: MappedChunk) -> TaskReport:
+    """Scan a chunk that was read. ``open_rows``: rows of earlier chunks in the window that is open at its beginning."""
     rows = read.sequences
-    scanned = scan_rows(work, turn, open_before(begun, rows), rows, no_signals(work))
+    scanned = scan_rows(work, task, open_before(open_rows, rows), rows, no_signals(work))
     return replace(scanned, counts=scanned.counts + read.account.counts, rejects=read.account.rejects)

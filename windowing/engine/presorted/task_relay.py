@@ -1,7 +1,7 @@
-"""A relay of tasks on one machine: each takes the next leg, and is handed what the one before it hands on.
+"""Turns of tasks on one machine: each task takes the next turn, and receives a message from the turn before.
 
-Legs are taken in order by tasks that run, in whatever order Spark starts them. So who waits never waits for a task
-that waits for a core; and he waits at the lock of a file, which the system opens where a process dies.
+Running tasks take turns in order, in whatever order Spark starts them. So no task waits for one that is still waiting
+for a core. A task waits at the lock of a file, which the system releases even where the process that holds it dies.
 """
 
 from __future__ import annotations
@@ -16,70 +16,73 @@ from typing import IO
 
 @dataclass(frozen=True, slots=True)
 class RelayTurn:
-    """A leg that was taken. ``index``: which one, from 0."""
+    """A turn that a task has taken.
+
+    ``index``: number of the turn, from 0.
+    """
 
     index: int
     _folder: Path
     _handoff: IO[bytes]
 
     def receive(self) -> bytes | None:
-        """Wait for what the leg before hands on; None where it does not. Empty for the first."""
+        """Wait for the message of the turn before; None where it sends none. Empty for the first turn."""
         if self.index == 0:
             return b""
         with _file(self._folder, self.index - 1).open("rb") as before:
             fcntl.flock(before, fcntl.LOCK_SH)
             return before.read() or None
 
-    def pass_on(self, what: bytes) -> None:
-        """Hand something that is not empty on to the leg that follows."""
-        self._handoff.write(what)
+    def pass_on(self, message: bytes) -> None:
+        """Send a message, which must not be empty, to the next turn."""
+        self._handoff.write(message)
         self._handoff.close()
 
     def end(self) -> bool:
-        """Let who waits for this leg go on; return whether anything was handed on."""
-        handed_on = self._handoff.closed
+        """End the turn, so that the next one stops waiting; return whether a message was sent."""
+        has_passed_on = self._handoff.closed
         self._handoff.close()
-        return handed_on
+        return has_passed_on
 
 
 @contextlib.contextmanager
 def take_turn(folder: str) -> Iterator[RelayTurn | None]:
-    """Take the next leg of the relay of a folder; None where it was given up.
+    """Take the next turn in a folder; None where an earlier turn gave up.
 
-    Leaving this context by an exception, or without having handed anything on, gives up the relay.
+    A turn gives up for all that follow where this context ends with an exception, or without a message sent.
     """
     given_up = Path(folder, "given-up")
-    leg = None if given_up.exists() else _next_turn(Path(folder))
+    turn = None if given_up.exists() else _next_turn(Path(folder))
     has_failed = True
     try:
-        yield leg
+        yield turn
         has_failed = False
     finally:
-        if leg is not None and (not leg.end() or has_failed):
+        if turn is not None and (not turn.end() or has_failed):
             given_up.touch()
 
 
-def batch_sizes(legs: int, runners: int) -> list[int]:
-    """Return how many legs each of some tasks takes, of which so many run at a time: at least 1, in order.
+def batch_sizes(turns: int, cores: int) -> list[int]:
+    """Return how many turns each task takes, where ``cores`` tasks run at a time: at least 1 each.
 
-    Each takes its part of a quarter of what is left: many legs first, since to begin a task takes time, then fewer, so
-    that all end at about the same time.
+    Each task takes its share of a quarter of what is left: many turns first, since starting a task takes time, then
+    fewer, so that all tasks end at about the same time.
     """
-    found: list[int] = []
-    while legs:
-        found.append(-(-legs // (4 * runners)))
-        legs -= found[-1]
-    return found
+    sizes: list[int] = []
+    while turns:
+        sizes.append(-(-turns // (4 * cores)))
+        turns -= sizes[-1]
+    return sizes
 
 
 def _next_turn(folder: Path) -> RelayTurn:
-    """Its file is there and locked before the next leg can be taken."""
-    with (folder / "legs").open("ab") as legs:
-        fcntl.flock(legs, fcntl.LOCK_EX)
-        index = legs.seek(0, 2)
+    """Take the next turn. Its file exists and is locked before the turn after it can be taken."""
+    with (folder / "turns").open("ab") as turns:
+        fcntl.flock(turns, fcntl.LOCK_EX)
+        index = turns.seek(0, 2)
         own = _file(folder, index).open("wb")
         fcntl.flock(own, fcntl.LOCK_EX)
-        legs.write(b".")
+        turns.write(b".")
     return RelayTurn(index, folder, own)
 
 

@@ -1,7 +1,8 @@
-"""Chunks that stand in order, on a cluster: one pass over what the window looks at, one over what it needs.
+"""The two-pass scan of presorted chunks on a cluster.
 
-The first tells whether they stand in order, and summarises each chunk. Then each is read where it is and scanned on
-from the one before; the rows of a window that is open at its beginning are read again.
+The first pass reads the columns that the window depends on; it shows whether rows are in order, and summarises each
+chunk. The second reads each chunk and scans it from its entry state, and reads the rows of the window that is open at
+its beginning once more.
 """
 
 from __future__ import annotations
@@ -33,10 +34,11 @@ from .sorted_input import ends_of, follows, scan_chunk
 
 @dataclass(frozen=True, slots=True)
 class ChunkSummary:
-    """What the first pass tells of a chunk. ``in_order``: whether its rows stand in their total order.
+    """What the first pass reports of a chunk.
 
-    ``ends``: as `windowing.engine.presorted.sorted_input.ends_of`, and ``summary``; None where it has no row that is
-    kept.
+    ``in_order``: whether its rows are in their total order.
+    ``ends``: as in `windowing.engine.presorted.sorted_input.ends_of`; None where all rows are rejected.
+    ``summary``: the summary of its rows; None where all rows are rejected.
     """
 
     in_order: bool
@@ -44,35 +46,38 @@ class ChunkSummary:
     summary: SegmentSummary | None = None
 
 
-def scan_in_two_passes(work: TaskContext, chunks: Sequence[Chunk], each: RunTasks) -> list[TaskReport] | None:
-    """Scan chunks one by one, each on from the one before; None where their rows do not stand in order."""
-    surveys: list[ChunkSummary] = each("look ahead", partial(summarise_chunk, work), chunks)
-    if not _are_in_order(surveys):
+def scan_in_two_passes(work: TaskContext, chunks: Sequence[Chunk], run_tasks: RunTasks) -> list[TaskReport] | None:
+    """Scan presorted chunks, each from its entry state; None where their rows are not in order."""
+    summaries: list[ChunkSummary] = run_tasks("look ahead", partial(summarise_chunk, work), chunks)
+    if not _are_in_order(summaries):
         return None
-    told = {
+    segments = {
         str(i): (Segment(chunk.index, FIRST, str(i), None), found.summary)
-        for i, (chunk, found) in enumerate(zip(chunks, surveys, strict=True))
+        for i, (chunk, found) in enumerate(zip(chunks, summaries, strict=True))
         if found.summary is not None
     }
 
-    def run_through_chunk(piece: Segment, value: Any) -> Exit:
-        (end,) = each("follow", partial(_run_through_chunk, work, value), [chunks[int(piece.name)]])
+    def run_through_chunk(segment: Segment, value: Any) -> Exit:
+        (end,) = run_tasks("follow", partial(_run_through_chunk, work, value), [chunks[int(segment.name)]])
         return end
 
-    turns = {
-        turn.segment.name: turn for turn in plan_segments(work.plan, None, list(told.values()), run_through_chunk, None)
+    tasks = {
+        turn.segment.name: turn
+        for turn in plan_segments(work.plan, None, list(segments.values()), run_through_chunk, None)
     }
-    items = []
+    chunk_tasks = []
     for i, chunk in enumerate(chunks):
-        turn = turns.get(str(i))
+        turn = tasks.get(str(i))
         before = () if turn is None else turn.before
-        spans = tuple((chunks[int(piece.name)], told[piece.name][1].rows - first) for piece, first, _ in before)
-        items.append(_Item(chunk, turn, spans))
-    return each("scan", partial(_scan, work), items)
+        earlier_chunks = tuple(
+            (chunks[int(segment.name)], segments[segment.name][1].rows - first) for segment, first, _ in before
+        )
+        chunk_tasks.append(_ChunkTask(chunk, turn, earlier_chunks))
+    return run_tasks("scan", partial(_scan, work), chunk_tasks)
 
 
 def summarise_chunk(work: TaskContext, chunk: Chunk) -> ChunkSummary:
-    """Look at the columns of a chunk that the window looks at."""
+    """Summarise a chunk from the columns that the window depends on."""
     work = replace(work, plan=panes_only(work.plan))
     rows = _sequences(work, chunk)
     if not len(rows):
@@ -82,28 +87,33 @@ def summarise_chunk(work: TaskContext, chunk: Chunk) -> ChunkSummary:
 
 
 @dataclass(frozen=True, slots=True)
-class _Item:
-    """A chunk, what is to be scanned of it, and the chunks before of which so many rows at their ends belong to it."""
+class _ChunkTask:
+    """The input of a task of the second pass.
+
+    ``chunk``: the chunk.
+    ``turn``: how its segment is scanned; None where all its rows are rejected.
+    ``before``: earlier chunks, each with the number of rows at its end that the chunk's first window shows.
+    """
 
     chunk: Chunk
     turn: SegmentTask | None
     before: tuple[tuple[Chunk, int], ...]
 
 
-def _are_in_order(surveys: Sequence[ChunkSummary]) -> bool:
-    ends = [survey.ends for survey in surveys if survey.ends is not None]
-    return all(survey.in_order for survey in surveys) and all(follows(after, one) for one, after in pairwise(ends))
+def _are_in_order(summaries: Sequence[ChunkSummary]) -> bool:
+    ends = [survey.ends for survey in summaries if survey.ends is not None]
+    return all(survey.in_order for survey in summaries) and all(follows(after, one) for one, after in pairwise(ends))
 
 
-def _scan(work: TaskContext, item: _Item) -> TaskReport:
-    read = read_chunk(work, item.chunk)
-    if item.turn is None:
+def _scan(work: TaskContext, chunk_task: _ChunkTask) -> TaskReport:
+    read = read_chunk(work, chunk_task.chunk)
+    if chunk_task.turn is None:
         return TaskReport(None, read.account.counts, read.account.rejects, 0, 0)
-    return scan_chunk(work, item.turn, [_last_rows(work, *told) for told in item.before], read)
+    return scan_chunk(work, chunk_task.turn, [_last_rows(work, *segments) for segments in chunk_task.before], read)
 
 
 def _last_rows(work: TaskContext, chunk: Chunk, rows: int) -> Sequences:
-    """Read the last rows of a chunk that are kept, and no more that can be left out."""
+    """Read the last ``rows`` rows of a chunk that are not rejected, and as few others as possible."""
     found: list[Sequences] = []
     for split in reversed(chunk.splits):
         for part in reversed(work.source.parts_of(split)):

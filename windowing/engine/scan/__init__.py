@@ -1,1 +1,1 @@
-"""The reduce side: the blocks of a slice are merged and scanned; keys too heavy for a slice are scanned in segments."""
+"""The reduce side: the blocks of a slice are merged and scanned; keys heavier than a slice are scanned in segments."""

@@ -1,7 +1,7 @@
-"""Keys that are cut: who holds which piece of them, and what each piece goes on from.
+"""Keys that are cut into segments: where each segment is stored, and the entry state of each.
 
-The task that merges a slice keeps its pieces where any task can read them, and tells a summary of each. The driver
-composes the summaries, chain after chain; then each piece is scanned by a task of its own.
+The task that merges a slice stores the rows of its segments where any task can read them, and reports a summary of
+each. The driver composes the summaries into entry states; then each segment is scanned by a task of its own.
 """
 
 from __future__ import annotations
@@ -22,13 +22,18 @@ from ...sequences.sequence import Sequences
 from ..exchange.range_cuts import SliceBounds, same_key
 
 FIRST, WHOLE, LAST = range(3)
-"""Where in its slice a piece is, or what is between the two."""
+"""Places in a slice: the segment at its beginning, the whole keys between, the segment at its end."""
 
 
 @dataclass(frozen=True, slots=True)
 class Segment:
-    """Where a piece is. ``index``: of its slice; ``side``: where in that; ``name``: under which its rows are kept;
-    ``key``: one row, None where there is no key."""
+    """A segment that is stored.
+
+    ``index``: the slice that it is in.
+    ``side``: `FIRST` or `LAST`, its place in that slice.
+    ``name``: the name under which its rows are stored.
+    ``key``: one row; None where there is no key.
+    """
 
     index: int
     side: int
@@ -37,16 +42,23 @@ class Segment:
 
 
 SummarisedSegment: TypeAlias = tuple[Segment, SegmentSummary]
-"""A piece as its task tells it. Tasks after that are not told the summary, which may be much larger than all else."""
+"""A segment and its summary, which may be large: only the driver gets it, tasks get a `SegmentTask`."""
 
 
 @dataclass(frozen=True, slots=True)
 class SegmentTask:
-    """A piece and all that it is scanned with. ``part``: the number of its part of the result. ``is_last``: no piece is
-    behind it. ``before``: pieces that it shows rows of, as `windowing.segments.summary.Entry.before`, and how many rows
-    its key has before each; ``since_then``: all pieces from the first of these on; ``baseline``: a piece and a row.
-    ``marks``: how many signals stand before the piece behind it, None: all that there are. ``clock``: as in
-    `windowing.scan.scan.RunExtent`.
+    """A segment and all that its task needs to scan it.
+
+    ``part``: number of its part of the result.
+    ``segment``: the segment.
+    ``entry``: its entry state.
+    ``is_last``: whether it is the last segment of its key.
+    ``before``: earlier segments whose rows it may show, each with the first of these rows, as in
+        `windowing.segments.summary.EntryState.before`, and with the number of rows of the key before that segment.
+    ``since_then``: all segments from the first of ``before`` up to this one, exclusive.
+    ``baseline``: the segment and the row in it that a ``delta`` trigger compares with; None: no baseline yet.
+    ``marks``: number of signals before the next segment; None: all signals.
+    ``clock``: as in `windowing.scan.scan.RunExtent`.
     """
 
     part: int
@@ -60,71 +72,75 @@ class SegmentTask:
     clock: ClockValue | None = None
 
 
-Follow: TypeAlias = Callable[[Segment, Any], Exit]
-"""Follows the chain of a start value through a piece, where its summary does not tell."""
+RunThroughSegment: TypeAlias = Callable[[Segment, Any], Exit]
+"""Runs the delta transition of a start value through a segment, where its summary has no transition for it."""
 
 
 def part_number(cuts: SliceBounds | None, index: int, side: int) -> int:
-    """Return the number of a part of the result: they stand in the order of keys and rows."""
+    """Return the number of a part of the result; parts are numbered in the order of keys and rows."""
     return index if cuts is None or not cuts.inside.any() else 3 * index + side
 
 
 def whole_key_rows(sequences: Sequences, cuts: SliceBounds | None, index: int) -> tuple[int, int]:
-    """Return the rows ``[low, high)`` of the keys of a slice that are whole; the others are of pieces.
+    """Return the rows ``[low, high)`` of a slice's whole keys; rows outside belong to segments.
 
-    Where one key fills the slice and is cut at both ends, it is one piece, and ``low`` and ``high`` its end.
+    Where one key fills the slice and is cut at both ends, it is one segment, and ``low`` and ``high`` are its end.
     """
     rows, bounds, keys = len(sequences), sequences.bounds, sequences.keys
     if cuts is None or not rows:
         return 0, rows
-    begins = index > 0 and bool(cuts.inside[index - 1]) and same_key(keys, 0, cuts, index - 1)
+    first_is_cut = index > 0 and bool(cuts.inside[index - 1]) and same_key(keys, 0, cuts, index - 1)
     last = len(bounds) - 2
-    ends = index < len(cuts) and bool(cuts.inside[index]) and same_key(keys, last, cuts, index)
-    low = int(bounds[1]) if begins else 0
-    return low, max(low, int(bounds[last])) if ends else rows
+    last_is_cut = index < len(cuts) and bool(cuts.inside[index]) and same_key(keys, last, cuts, index)
+    low = int(bounds[1]) if first_is_cut else 0
+    return low, max(low, int(bounds[last])) if last_is_cut else rows
 
 
-def segments_by_key(cuts: SliceBounds, pieces: Sequence[SummarisedSegment]) -> list[list[SummarisedSegment]]:
-    """Return the pieces of each key that is cut, in order."""
-    by_place = {(piece.index, piece.side): (piece, summary) for piece, summary in pieces}
-    chains: list[list[SummarisedSegment]] = []
+def segments_by_key(cuts: SliceBounds, segments: Sequence[SummarisedSegment]) -> list[list[SummarisedSegment]]:
+    """Return the segments of each key that is cut, in order."""
+    by_place = {(segment.index, segment.side): (segment, summary) for segment, summary in segments}
+    by_key: list[list[SummarisedSegment]] = []
     for cut in range(len(cuts)):
         if not cuts.inside[cut]:
             continue
-        goes_on = cut > 0 and bool(cuts.inside[cut - 1]) and same_key(cuts.keys, cut - 1, cuts, cut)
-        if not goes_on:
-            chains.append([])
-            chains[-1] += [by_place[cut, LAST]] if (cut, LAST) in by_place else []
-        chains[-1] += [by_place[cut + 1, FIRST]] if (cut + 1, FIRST) in by_place else []
-    return [chain for chain in chains if chain]
+        is_continued = cut > 0 and bool(cuts.inside[cut - 1]) and same_key(cuts.keys, cut - 1, cuts, cut)
+        if not is_continued:
+            by_key.append([])
+            by_key[-1] += [by_place[cut, LAST]] if (cut, LAST) in by_place else []
+        by_key[-1] += [by_place[cut + 1, FIRST]] if (cut + 1, FIRST) in by_place else []
+    return [segments for segments in by_key if segments]
 
 
 def plan_segments(
-    plan: Plan, cuts: SliceBounds | None, told: Sequence[SummarisedSegment], follow: Follow, clock: ClockValue | None
+    plan: Plan,
+    cuts: SliceBounds | None,
+    summarised: Sequence[SummarisedSegment],
+    run_through_segment: RunThroughSegment,
+    clock: ClockValue | None,
 ) -> list[SegmentTask]:
-    """Return what is to be scanned of one key, piece after piece. ``clock``: where the one clock stands at the end."""
-    chain, summaries = [piece for piece, _ in told], [summary for _, summary in told]
-    found = entry_states(plan, summaries, lambda index, value: follow(chain[index], value))
-    turns = []
-    for i, (piece, entry) in enumerate(zip(chain, found, strict=True)):
-        is_last = i == len(chain) - 1
-        turns.append(
+    """Return the tasks that scan the segments of one key, in order. ``clock``: the clock at the end of the input."""
+    segments, summaries = [segment for segment, _ in summarised], [summary for _, summary in summarised]
+    entries = entry_states(plan, summaries, lambda index, value: run_through_segment(segments[index], value))
+    tasks = []
+    for i, (segment, entry) in enumerate(zip(segments, entries, strict=True)):
+        is_last = i == len(segments) - 1
+        tasks.append(
             SegmentTask(
-                part_number(cuts, piece.index, piece.side),
-                piece,
+                part_number(cuts, segment.index, segment.side),
+                segment,
                 entry,
                 is_last,
-                tuple((chain[j], first, found[j].rows) for j, first in entry.before),
-                tuple(chain[entry.before[0][0] : i]) if entry.before else (),
-                None if entry.baseline is None else (chain[entry.baseline[0]], entry.baseline[1]),
+                tuple((segments[j], first, entries[j].rows) for j, first in entry.before),
+                tuple(segments[entry.before[0][0] : i]) if entry.before else (),
+                None if entry.baseline is None else (segments[entry.baseline[0]], entry.baseline[1]),
                 None if is_last else summaries[i + 1].epochs[0],
                 clock if is_last else None,
             )
         )
-    return turns
+    return tasks
 
 
-def with_window_numbers(turns: Sequence[SegmentTask], windows: Sequence[int]) -> list[SegmentTask]:
-    """Return the turns of one key, of which so many windows come out in each."""
+def with_window_numbers(tasks: Sequence[SegmentTask], windows: Sequence[int]) -> list[SegmentTask]:
+    """Return the tasks of one key with window numbers set. ``windows``: number of panes of each segment."""
     before = np.cumsum([0, *windows])
-    return [replace(t, entry=replace(t.entry, windows=int(w))) for t, w in zip(turns, before, strict=False)]
+    return [replace(t, entry=replace(t.entry, windows=int(w))) for t, w in zip(tasks, before, strict=False)]

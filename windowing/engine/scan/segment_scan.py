@@ -1,4 +1,4 @@
-"""Pieces of keys that are cut, scanned one by one: each goes on from those before it."""
+"""Scan of keys that are cut, segment by segment, each from its entry state."""
 
 from __future__ import annotations
 
@@ -35,86 +35,89 @@ from .slice_scan import TaskReport, bits_of, write_part
 
 
 def scan_segments(
-    work: TaskContext, cuts: SliceBounds, reports: Sequence[TaskReport], each: RunTasks
+    work: TaskContext, cuts: SliceBounds, reports: Sequence[TaskReport], run_tasks: RunTasks
 ) -> list[TaskReport]:
-    """Scan what the slices have kept. ``each`` runs a function over items, in tasks or here."""
-    pieces = [piece for report in reports for piece in report.segments]
+    """Scan all segments that the slices have stored.
+
+    ``run_tasks`` runs a function over items, in tasks or in this process.
+    """
+    segments = [segment for report in reports for segment in report.segments]
     clock = max((report.clock for report in reports if report.clock is not None), default=None)
 
-    def run_through_segment(piece: Segment, value: Any) -> Exit:
-        (end,) = each("follow", partial(_run_through_segment, work, value), [piece])
-        return end
+    def run_through_segment(segment: Segment, value: Any) -> Exit:
+        (found,) = run_tasks("follow", partial(_run_through_segment, work, value), [segment])
+        return found
 
-    chains = [
-        plan_segments(work.plan, cuts, chain, run_through_segment, clock) for chain in segments_by_key(cuts, pieces)
+    by_key = [
+        plan_segments(work.plan, cuts, of_key, run_through_segment, clock) for of_key in segments_by_key(cuts, segments)
     ]
     if shows_earlier_segments(work.plan):
-        counted = iter(each("count", partial(_count, work), [turn for turns in chains for turn in turns[:-1]]))
-        chains = [with_window_numbers(turns, [next(counted) for _ in turns[:-1]]) for turns in chains]
-    return each("scan", partial(_scan, work), [turn for turns in chains for turn in turns])
+        windows = iter(run_tasks("count", partial(_count, work), [task for tasks in by_key for task in tasks[:-1]]))
+        by_key = [with_window_numbers(tasks, [next(windows) for _ in tasks[:-1]]) for tasks in by_key]
+    return run_tasks("scan", partial(_scan, work), [task for tasks in by_key for task in tasks])
 
 
 def scan_rows(
-    work: TaskContext, turn: SegmentTask, before: EarlierRows, piece: Sequences, signals: Signals
+    work: TaskContext, task: SegmentTask, before: EarlierRows, segment: Sequences, signals: Signals
 ) -> TaskReport:
-    """Scan the rows of a piece behind those that it sees of pieces before it, and write its part of the result."""
-    scanned = scan_segment(work.plan, turn.entry, before, piece, signals, RunExtent(turn.clock), turn.is_last)
-    part = write_part(work, turn.part, scanned.tables)
+    """Scan a segment after the earlier rows that it may show, and write its part of the result."""
+    scanned = scan_segment(work.plan, task.entry, before, segment, signals, RunExtent(task.clock), task.is_last)
+    part = write_part(work, task.part, scanned.tables)
     counts = Counts(0, scanned.windowed, scanned.filtered, scanned.dropped, scanned.held)
     occupied = bits_of(scanned.by_mark, len(signals)) if work.plan.takes_marks else b""
-    falls = falls_of(work.plan, piece) + turn.entry.falls
+    falls = falls_of(work.plan, segment) + task.entry.falls
     return TaskReport(part, counts, (), scanned.windows, falls, occupied)
 
 
-def _scan(work: TaskContext, turn: SegmentTask) -> TaskReport:
-    signals, piece = _signals(work, turn), read_segment(work, turn.segment)
-    before = _before(work, turn, signals, piece)
-    if len(turn.since_then) and shows_earlier_segments(work.plan):
-        seen = [read_numbers(work, f"{other.name}-shown") for other in turn.since_then]
-        before = replace(before, row_state=np.isin(before.rows.pos, np.concatenate(seen)))
-    return scan_rows(work, turn, before, piece, signals)
+def _scan(work: TaskContext, task: SegmentTask) -> TaskReport:
+    signals, segment = _signals(work, task), read_segment(work, task.segment)
+    before = _before(work, task, signals, segment)
+    if len(task.since_then) and shows_earlier_segments(work.plan):
+        shown = [read_numbers(work, f"{earlier.name}-shown") for earlier in task.since_then]
+        before = replace(before, row_state=np.isin(before.rows.pos, np.concatenate(shown)))
+    return scan_rows(work, task, before, segment, signals)
 
 
-def _count(work: TaskContext, turn: SegmentTask) -> int:
-    """Count the windows that come out in a piece, and keep which rows they show that may be shown again."""
-    signals, piece = _signals(work, turn), read_segment(work, turn.segment)
-    windows, seen = count_segment(work.plan, turn.entry, _before(work, turn, signals, piece), piece, signals)
-    write_numbers(work, f"{turn.segment.name}-shown", seen)
+def _count(work: TaskContext, task: SegmentTask) -> int:
+    """Count the panes of a segment, and store which of its rows they show that later panes may show again."""
+    signals, segment = _signals(work, task), read_segment(work, task.segment)
+    windows, shown = count_segment(work.plan, task.entry, _before(work, task, signals, segment), segment, signals)
+    write_numbers(work, f"{task.segment.name}-shown", shown)
     return windows
 
 
-def _run_through_segment(work: TaskContext, value: Any, piece: Segment) -> Exit:
-    return exit_through(work.plan, read_segment(work, piece), value)
+def _run_through_segment(work: TaskContext, value: Any, segment: Segment) -> Exit:
+    return exit_through(work.plan, read_segment(work, segment), value)
 
 
-def _signals(work: TaskContext, turn: SegmentTask) -> Signals:
-    """All that stand before the next piece."""
+def _signals(work: TaskContext, task: SegmentTask) -> Signals:
+    """Return the signals before the next segment."""
     plan = work.plan
     if plan.takes_marks or isinstance(plan.spec, TimeInterval):
-        return read_signals(work, not plan.takes_marks, turn.marks)
+        return read_signals(work, not plan.takes_marks, task.marks)
     return no_signals(work)
 
 
-def _before(work: TaskContext, turn: SegmentTask, signals: Signals, piece: Sequences) -> EarlierRows:
-    """The rows of pieces before that a piece sees."""
+def _before(work: TaskContext, task: SegmentTask, signals: Signals, segment: Sequences) -> EarlierRows:
+    """Return the rows of earlier segments that a segment may show."""
     if not shows_earlier_segments(work.plan):
-        begun = [(read_segment(work, other), first) for other, first, _ in turn.before]
-        return open_before([part_of(rows, first, len(rows)) for rows, first in begun], piece)
+        begun = [(read_segment(work, earlier), first) for earlier, first, _ in task.before]
+        return open_before([part_of(rows, first, len(rows)) for rows, first in begun], segment)
     parts, ranks = [], [np.empty(0, np.int64)]
-    for other, _, rows in turn.before:
-        held = read_numbers(work, f"{other.name}-held")
-        parts.append(_rows_at(read_segment(work, other), held))
-        ranks.append(rows + held)
-    before = retained_before(work.plan, turn.entry, parts, np.concatenate(ranks), signals, piece)
-    if turn.baseline is None:
+    for earlier, _, rows in task.before:
+        retained = read_numbers(work, f"{earlier.name}-held")
+        parts.append(_rows_at(read_segment(work, earlier), retained))
+        ranks.append(rows + retained)
+    before = retained_before(work.plan, task.entry, parts, np.concatenate(ranks), signals, segment)
+    if task.baseline is None:
         return before
     assert isinstance(work.plan.spec, Sliding)
     assert isinstance(work.plan.spec.trigger, Delta)
-    other, row = turn.baseline
-    column = combined(read_segment(work, other).rows.column(work.plan.spec.trigger.attribute))
+    earlier, row = task.baseline
+    column = combined(read_segment(work, earlier).rows.column(work.plan.spec.trigger.attribute))
     return replace(before, baseline=column.slice(row, 1))
 
 
-def _rows_at(piece: Sequences, picks: Any) -> Sequences:
+def _rows_at(segment: Sequences, picks: Any) -> Sequences:
     bounds = np.array([0, len(picks)])
-    return replace(piece, bounds=bounds, rows=take_rows(piece.rows, picks), pos=piece.pos[picks])
+    return replace(segment, bounds=bounds, rows=take_rows(segment.rows, picks), pos=segment.pos[picks])

@@ -1,4 +1,4 @@
-"""Rows of pieces, and the signals that they share, where any task can read them."""
+"""Storage of segments and of the signals they share, where any task can read them."""
 
 from __future__ import annotations
 
@@ -20,23 +20,23 @@ from .segment_plan import Segment, SummarisedSegment
 _SIGNALS, _LEVELS = "marks", "advances"
 
 
-def write_segment(work: TaskContext, index: int, side: int, piece: Sequences, signals: Signals) -> SummarisedSegment:
-    """Keep the rows of a piece, and summarise it; keep which rows it holds at its end, too."""
+def write_segment(work: TaskContext, index: int, side: int, segment: Sequences, signals: Signals) -> SummarisedSegment:
+    """Store the rows of a segment, and which of them are retained at its end; return it with its summary."""
     name = f"slice-{index:05d}-{side}"
-    write_rows(work, name, piece)
-    summary, held = summarise(work.plan, piece, signals)
-    if len(held):
-        write_numbers(work, f"{name}-held", held)
-    return Segment(index, side, name, piece.keys), summary
+    write_rows(work, name, segment)
+    summary, retained = summarise(work.plan, segment, signals)
+    if len(retained):
+        write_numbers(work, f"{name}-held", retained)
+    return Segment(index, side, name, segment.keys), summary
 
 
-def read_segment(work: TaskContext, piece: Segment) -> Sequences:
-    """Return the rows of a piece."""
-    return replace(read_rows(work, piece.name), keys=piece.key)
+def read_segment(work: TaskContext, segment: Segment) -> Sequences:
+    """Return the rows of a segment."""
+    return replace(read_rows(work, segment.name), keys=segment.key)
 
 
 def write_rows(work: TaskContext, name: str, rows: Sequences) -> None:
-    """Keep rows of one key, without the key."""
+    """Store rows of one key, without the key."""
     _write(work, name, rows.rows, [rows.pos])
 
 
@@ -47,7 +47,7 @@ def read_rows(work: TaskContext, name: str) -> Sequences:
 
 
 def write_signals(work: TaskContext, signals: Signals) -> None:
-    """Keep the signals that all pieces share; each task that keeps a piece does, for all of them know all signals."""
+    """Store the signals that all segments share: all of them, for every task knows all signals."""
     marks = signals.marks
     if signals.watermarks is None:
         _write(work, _SIGNALS, marks.rows, [marks.pos, marks.file])
@@ -56,7 +56,7 @@ def write_signals(work: TaskContext, signals: Signals) -> None:
 
 
 def read_signals(work: TaskContext, are_advances: bool, count: int | None) -> Signals:
-    """Return the first ``count`` signals that all pieces share, None: all."""
+    """Return the first ``count`` signals that all segments share; None: all of them."""
     if are_advances:
         rows, (pos, file, level) = _read(work, _LEVELS, 3)
         return watermark_signals(Watermarks(Marks(rows[:count], pos[:count], file[:count]), level[:count]))
@@ -65,12 +65,12 @@ def read_signals(work: TaskContext, are_advances: bool, count: int | None) -> Si
 
 
 def write_numbers(work: TaskContext, name: str, numbers: Ints) -> None:
-    """Keep some numbers."""
+    """Store an array of numbers."""
     work.sink.write_scratch(name, pa.RecordBatch.from_arrays([pa.array(numbers)], names=["number"]))
 
 
 def read_numbers(work: TaskContext, name: str) -> Ints:
-    """Return some numbers."""
+    """Return an array of numbers."""
     numbers: Ints = work.sink.read_scratch(name).column(0).to_numpy()
     return numbers
 
@@ -82,7 +82,7 @@ def _write(work: TaskContext, name: str, rows: pa.RecordBatch, more: Sequence[In
 
 
 def _read(work: TaskContext, name: str, more: int) -> tuple[pa.RecordBatch, list[Ints]]:
-    """By place: a column of the input may have any name."""
+    """Return stored columns and the last ``more`` of them apart. By place: users name columns as they like."""
     batch = work.sink.read_scratch(name)
     first = batch.num_columns - more
     return batch.select(list(range(first))), [batch.column(i).to_numpy() for i in range(first, batch.num_columns)]

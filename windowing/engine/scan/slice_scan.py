@@ -1,4 +1,4 @@
-"""The reduce side: merge the blobs of a slice into sequences, scan them, write a part file."""
+"""The reduce side: merge the blocks of a slice into sequences, scan them, write a part of the result."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from ..exchange.blocks import ShuffleBlock, part_of, read
 from ..exchange.global_pass import run_global_pass, run_locally
 from ..exchange.map_side import MappedChunk, read_chunk
 from ..exchange.range_cuts import SliceBounds
-from ..exchange.read_chunk import no_rows, nothing
+from ..exchange.read_chunk import no_rows, no_sequences
 from ..exchange.state_blocks import decode_state, is_state, load_window_state, restore_rows, snapshot_slice
 from ..tasks.sizing import Chunk
 from ..tasks.snapshot import EMPTY_SNAPSHOT, TaskSnapshot
@@ -34,13 +34,19 @@ from .segment_store import write_segment, write_signals
 
 @dataclass(frozen=True, slots=True)
 class TaskReport:
-    """What a scan task tells the driver: bounded, whatever the rows were, except for its view of the marks.
+    """What a scan task reports to the driver; its size does not grow with the rows, only with the marks.
 
-    ``part``: the file written, or None where nothing came out; ``rejects``: files of rejects of its chunks.
-    ``left``: what is there for the next run, and ``stands``: where it found the watermark, if nobody had told it.
-    ``occupied``: which marks brought a pane out, packed to bits, and ``marks`` (of one slice only): for
-    `empty_marks_of`, where several slices share the marks. ``pieces``: of keys that are cut, kept and yet to be
-    scanned, and ``clock``: where the one clock stands at the end.
+    ``part``: the file written, or None where nothing came out.
+    ``counts``: row accounting of what it scanned and of the chunks that it accounts for.
+    ``rejects``: files of rejected rows of these chunks.
+    ``windows``: number of panes that came out.
+    ``falls``: how often the watched attribute is smaller than in the row before of its key.
+    ``occupied``: one bit for each mark, set where a pane came out at it; for `empty_marks_of`.
+    ``marks``: the marks themselves, from slice 0 only, where several slices share them.
+    ``snapshot``: the window state written for the next run.
+    ``watermark``: the watermark after all rows, as a reading, where the task itself computed it.
+    ``segments``: segments of keys that are cut, stored and yet to be scanned.
+    ``clock``: the largest clock value of the chunks it saw, or None.
     """
 
     part: Part | None
@@ -56,53 +62,63 @@ class TaskReport:
     clock: ClockValue | None = None
 
 
-def scan_slice(work: TaskContext, index: int, cuts: SliceBounds | None, blobs: Sequence[pa.Buffer]) -> TaskReport:
-    """Scan the whole keys of slice ``index`` from its blobs, which come in any order, and keep its pieces of others."""
-    carry = decode_state(work, [data for data in blobs if is_state(data)])
-    parts = sorted((read(data) for data in blobs if not is_state(data)), key=lambda blob: blob.chunk)
-    if not parts and carry is None:
+def scan_slice(work: TaskContext, index: int, cuts: SliceBounds | None, blocks: Sequence[pa.Buffer]) -> TaskReport:
+    """Scan the whole keys of slice ``index``, and store its segments of keys that are cut.
+
+    ``blocks``: all blocks for the slice, in any order.
+    """
+    state = decode_state(work, [data for data in blocks if is_state(data)])
+    row_blocks = sorted((read(data) for data in blocks if not is_state(data)), key=lambda block: block.chunk)
+    if not row_blocks and state is None:
         return TaskReport(None, Counts(), (), 0, 0)
-    account = sum((blob.account for blob in parts if blob.account), ChunkAccount())
-    clocks = [blob.clock for blob in parts if blob.clock is not None]
-    sequences = merge([blob.sequences for blob in parts]) if parts else nothing(work)
-    signals = _signals(work, parts)
+    account = sum((block.account for block in row_blocks if block.account), ChunkAccount())
+    clocks = [block.clock for block in row_blocks if block.clock is not None]
+    sequences = merge([block.sequences for block in row_blocks]) if row_blocks else no_sequences(work)
+    signals = _signals(work, row_blocks)
     low, high = whole_key_rows(sequences, cuts, index)
-    edges = {FIRST: part_of(sequences, 0, low), LAST: part_of(sequences, high, len(sequences))}
-    pieces = [write_segment(work, index, side, piece, signals) for side, piece in edges.items() if len(piece)]
-    if pieces:
+    sides = {FIRST: part_of(sequences, 0, low), LAST: part_of(sequences, high, len(sequences))}
+    segments = [write_segment(work, index, side, segment, signals) for side, segment in sides.items() if len(segment)]
+    if segments:
         sequences = part_of(sequences, low, high)
         if work.plan.takes_marks or signals.watermarks is not None:
             write_signals(work, signals)
     number = part_number(cuts, index, WHOLE)
-    report = _finish(work, index, number, cuts is None, _ScanInput(sequences, signals, clocks, account, carry))
-    return replace(report, segments=tuple(pieces), clock=max(clocks, default=None))
+    report = _finish(work, index, number, cuts is None, _ScanInput(sequences, signals, clocks, account, state))
+    return replace(report, segments=tuple(segments), clock=max(clocks, default=None))
 
 
 def scan_directly(work: TaskContext, chunks: Sequence[Chunk]) -> TaskReport:
-    """The short way of a small input: read, merge and scan in one task."""
-    carry = load_window_state(work)
+    """Read, merge and scan a small input in one task."""
+    state = load_window_state(work)
     if isinstance(work.plan.spec, TimeInterval):
         work, chunks = run_global_pass(work, chunks, run_locally, LocalBroadcast)
     reads = [read_chunk(work, chunk) for chunk in chunks]
     clocks = [read.clock for read in reads if read.clock is not None]
     account = sum((read.account for read in reads), ChunkAccount())
-    sequences = merge([read.sequences for read in reads]) if reads else nothing(work)
-    return _finish(work, 0, 0, True, _ScanInput(sequences, _signals(work, reads), clocks, account, carry))
+    sequences = merge([read.sequences for read in reads]) if reads else no_sequences(work)
+    return _finish(work, 0, 0, True, _ScanInput(sequences, _signals(work, reads), clocks, account, state))
 
 
 def empty_marks_of(work: TaskContext, reports: Sequence[TaskReport]) -> pa.Table:
-    """Mark-only rows for the marks that found rows in no slice."""
+    """Return mark-only rows for the marks at which no slice had a pane."""
     marks = next(report.marks for report in reports if report.marks is not None)
     occupied = np.zeros(-(-len(marks) // 8), np.uint8)
     for report in reports:
-        bits = np.frombuffer(report.occupied, np.uint8)  # pieces look at the first marks only
+        bits = np.frombuffer(report.occupied, np.uint8)  # a segment sees only the marks before the next segment
         occupied[: len(bits)] |= bits
     return empty_mark_rows(work.plan, marks, np.flatnonzero(np.unpackbits(occupied)))
 
 
 @dataclass(frozen=True, slots=True)
 class _ScanInput:
-    """What there is to scan: new rows with their signals, clocks and account; and what was carried."""
+    """The input of one scan.
+
+    ``sequences``: new rows.
+    ``signals``: marks or watermark advances, and evictions.
+    ``clocks``: the largest clock value of each chunk that has one.
+    ``account``: row accounting of the chunks.
+    ``state``: the restored window state, or None.
+    """
 
     sequences: Sequences
     signals: Signals
@@ -111,32 +127,44 @@ class _ScanInput:
     state: WindowState | None
 
 
-def _finish(work: TaskContext, index: int, number: int, alone: bool, found: _ScanInput) -> TaskReport:
-    start, signals, plan = work.restore_point, found.signals, work.plan
+def _finish(work: TaskContext, index: int, number: int, is_only_slice: bool, scan_input: _ScanInput) -> TaskReport:
+    restore_point, signals, plan = work.restore_point, scan_input.signals, work.plan
     marks = signals.marks
-    since = start.clock if start is not None else None
-    clock = max([*found.clocks, *([] if since is None else [since])], default=None)
-    before = None if start is None else start.advances
-    sequences, past, idle = restore_rows(plan, found.state, found.sequences, signals, before, since)
-    dead = _last_closed(work, sequences, signals)
-    bounds = RunExtent(clock, since, dead, work.state_files is not None)
-    scanned = scan(plan, sequences, signals, bounds, past)
-    left = snapshot_slice(work, index, sequences, scanned, idle, signals, bounds)
-    tables = chain(scanned.tables, _mark_rows(work, scanned, sequences, marks, bounds) if alone else ())
+    since = restore_point.clock if restore_point is not None else None
+    clock = max([*scan_input.clocks, *([] if since is None else [since])], default=None)
+    earlier_advances = None if restore_point is None else restore_point.advances
+    sequences, restored, idle = restore_rows(
+        plan, scan_input.state, scan_input.sequences, signals, earlier_advances, since
+    )
+    last_closed = _last_closed(work, sequences, signals)
+    extent = RunExtent(clock, since, last_closed, work.state_files is not None)
+    scanned = scan(plan, sequences, signals, extent, restored)
+    snapshot = snapshot_slice(work, index, sequences, scanned, idle, signals, extent)
+    tables = chain(scanned.tables, _mark_rows(work, scanned, sequences, marks, extent) if is_only_slice else ())
     part = write_part(work, number, tables)
-    carried = 0 if past is None else int((past.restored_rows.sum()) - np.count_nonzero(past.row_state.shown))
-    own = Counts(0, scanned.windowed, scanned.filtered, scanned.dropped, scanned.held, carried=carried)
-    shared = plan.takes_marks and not alone
+    carried = (
+        0 if restored is None else int((restored.restored_rows.sum()) - np.count_nonzero(restored.row_state.shown))
+    )
+    scan_counts = Counts(0, scanned.windowed, scanned.filtered, scanned.dropped, scanned.held, carried=carried)
+    shared = plan.takes_marks and not is_only_slice
     occupied = bits_of(scanned.by_mark, len(marks)) if shared else b""
-    told = marks if shared and index == 0 else None
-    counts, rejects = found.account.counts + own, found.account.rejects
+    reported_marks = marks if shared and index == 0 else None
+    counts, rejects = scan_input.account.counts + scan_counts, scan_input.account.rejects
     return TaskReport(
-        part, counts, rejects, scanned.windows, falls_of(plan, sequences), occupied, told, left, work.watermark
+        part,
+        counts,
+        rejects,
+        scanned.windows,
+        falls_of(plan, sequences),
+        occupied,
+        reported_marks,
+        snapshot,
+        work.watermark,
     )
 
 
 def _last_closed(work: TaskContext, sequences: Sequences, signals: Signals) -> int:
-    """Of event-time panes the last that no row can get into any more, where the run ends."""
+    """Return the last event-time pane that no row can enter any more at the end of the run."""
     if signals.watermarks is None or work.state_files is None:
         return NO_LEVEL
     if is_ordered_by_time(work.plan):
@@ -145,44 +173,46 @@ def _last_closed(work: TaskContext, sequences: Sequences, signals: Signals) -> i
 
 
 def write_part(work: TaskContext, index: int, tables: Iterable[pa.Table]) -> Part | None:
-    """Write a part as its tables come, or none where no row comes."""
+    """Write a part from its tables as they come; write no file where there is no row."""
     filled = (table for table in tables if table.num_rows)
     first = next(filled, None)
     return None if first is None else work.sink.write_part(index, chain([first], filled))
 
 
 def _mark_rows(
-    work: TaskContext, scanned: ScanResult, sequences: Sequences, marks: Marks, bounds: RunExtent
+    work: TaskContext, scanned: ScanResult, sequences: Sequences, marks: Marks, extent: RunExtent
 ) -> Iterator[pa.Table]:
-    """Yield the mark-only rows that a single slice can tell by itself."""
+    """Yield the mark-only rows of a run with one slice, which needs no other task to know them."""
     if work.plan.options.plain:
         return
     if work.plan.takes_marks:
         yield empty_mark_rows(work.plan, marks, scanned.by_mark)
     elif work.plan.options.empty == "mark":
-        yield empty_tick_rows(work.plan, sequences, bounds)
+        yield empty_tick_rows(work.plan, sequences, extent)
 
 
-def _signals(work: TaskContext, parts: Sequence[ShuffleBlock] | Sequence[MappedChunk]) -> Signals:
-    """What all chunks, or the ordered pass before, tell every slice."""
+def _signals(work: TaskContext, chunks: Sequence[ShuffleBlock] | Sequence[MappedChunk]) -> Signals:
+    """Return the signals of all chunks, or those that the global pass decided; every slice has the same."""
     plan = work.plan
     if isinstance(plan.spec, TimeInterval):
-        before = (
+        earlier_advances = (
             [work.restore_point.advances]
             if work.restore_point is not None and work.restore_point.advances is not None
             else []
         )
         if work.decisions is not None:
-            return watermark_signals(merged_watermarks(plan, [*before, work.decisions.value.watermarks]))
-        told = [*before, *(Watermarks(part.marks, part.level) for part in parts)]
-        return watermark_signals(merged_watermarks(plan, told) if told else no_watermarks(no_rows(work), plan.sort))
+            return watermark_signals(merged_watermarks(plan, [*earlier_advances, work.decisions.value.watermarks]))
+        advances = [*earlier_advances, *(Watermarks(part.marks, part.level) for part in chunks)]
+        return watermark_signals(
+            merged_watermarks(plan, advances) if advances else no_watermarks(no_rows(work), plan.sort)
+        )
     evictions = None if work.decisions is None else work.decisions.value.evictions
-    marks = all_in_order([part.marks for part in parts]) if parts else no_marks(no_rows(work), plan.sort)
+    marks = all_in_order([part.marks for part in chunks]) if chunks else no_marks(no_rows(work), plan.sort)
     return window_marks(marks, evictions)
 
 
 def bits_of(by_mark: Ints, marks: int) -> bytes:
-    """Pack which of so many marks brought a pane out: a bit each."""
+    """Pack into bits at which of ``marks`` marks a pane came out."""
     flags = np.zeros(marks, np.bool_)
     flags[by_mark] = True
     return np.packbits(flags).tobytes()

@@ -1,1 +1,1 @@
-"""What every task of a run is told, and what it leaves: the context, sizes of chunks and slices, snapshots, rejects."""
+"""The context shipped to every task, sizes of chunks and slices, snapshots of the window state, and rejects."""

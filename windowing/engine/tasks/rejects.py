@@ -1,4 +1,4 @@
-"""Rows that were turned away: written whole, with a reason, and counted by it (semantics section 8)."""
+"""Rejects: rows are written in full with a reason, and counted by reason (semantics section 8)."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ _ROW = "row"
 def reject(
     work: TaskContext, chunk: Chunk, batches: Sequence[Batch], pos: Ints, reasons: Reasons | None
 ) -> ChunkAccount:
-    """Write the rows that the readers or the screen turned away, whole; account for them by reason."""
+    """Write the rows that the readers or the row validation rejected, in full; return their counts by reason."""
     tables = [_unread(work, batch.rejects) for batch in batches if batch.rejects is not None]
     if reasons is not None:
-        _, bad = split_by_reason(reasons)
-        tables += _invalid_rows(work, chunk, pos[bad], reasons[bad])
+        _, rejected = split_by_reason(reasons)
+        tables += _invalid_rows(work, chunk, pos[rejected], reasons[rejected])
     if not tables:
         return ChunkAccount()
     rejects = pa.concat_tables(tables)
@@ -35,35 +35,38 @@ def reject(
 
 
 def reject_schema(schema: pa.Schema) -> pa.Schema:
-    """Schema of the rejects: what `REJECT_FIELDS` say, by other names, and the row as one column of its own.
+    """Return the schema of the rejects: `REJECT_FIELDS` under their public names, then the row as one struct column.
 
-    So the columns of an input may have any names. ``row`` is null where a line could not be read.
+    The struct keeps columns of the input apart from ours, so that they may have any names. ``row`` is null where a
+    line could not be read.
     """
-    told = [field.with_name(name) for name, field in zip(_REASON_COLUMNS, REJECT_FIELDS, strict=True)]
-    return pa.schema([*told, pa.field(_ROW, pa.struct(list(schema)))])
+    reason_columns = [field.with_name(name) for name, field in zip(_REASON_COLUMNS, REJECT_FIELDS, strict=True)]
+    return pa.schema([*reason_columns, pa.field(_ROW, pa.struct(list(schema)))])
 
 
 def _unread(work: TaskContext, rejects: pa.Table) -> pa.Table:
-    """Rows that could not be read: their text, and no columns."""
+    """Return the rejects that readers could not parse: they have a text, and a null instead of a row."""
     schema = reject_schema(work.source.schema)
     nulls = pa.nulls(rejects.num_rows, schema.field(_ROW).type)
     return pa.Table.from_arrays([*rejects.columns, nulls], schema=schema)
 
 
 def _invalid_rows(work: TaskContext, chunk: Chunk, pos: Ints, reasons: Reasons) -> Iterator[pa.Table]:
-    """Read the rows at ``pos`` again, with all their columns, split by split."""
+    """Read the rows at positions ``pos`` once more with all their columns, and yield them split by split."""
     for split in chunk.splits:
-        mine = (pos >= split.base) & (pos < split.base + split.rows)
-        if mine.any():
+        in_split = (pos >= split.base) & (pos < split.base + split.rows)
+        if in_split.any():
             batch = work.source.read(split, work.source.schema.names)
-            whole = batch.rows.take(pa.array(np.searchsorted(batch.pos, pos[mine])))
-            yield _with_reasons(work, split, whole, pos[mine], reasons[mine])
+            split_rows = batch.rows.take(pa.array(np.searchsorted(batch.pos, pos[in_split])))
+            yield _with_reasons(work, split, split_rows, pos[in_split], reasons[in_split])
 
 
-def _with_reasons(work: TaskContext, split: Split, whole: pa.Table, pos: Ints, reasons: Reasons) -> pa.Table:
-    size = len(pos)
+def _with_reasons(work: TaskContext, split: Split, split_rows: pa.Table, pos: Ints, reasons: Reasons) -> pa.Table:
+    count = len(pos)
     lines = pa.array(work.source.line_numbers(split, pos))
-    files = pa.array([work.source.files[split.file].path] * size)
-    nulls = pa.nulls(size, pa.string())
-    told: list[Any] = [pa.array(list(reasons), pa.string()), files, lines, nulls, nulls]
-    return pa.Table.from_arrays([*told, whole.to_struct_array()], schema=reject_schema(work.source.schema))
+    files = pa.array([work.source.files[split.file].path] * count)
+    nulls = pa.nulls(count, pa.string())
+    reason_columns: list[Any] = [pa.array(list(reasons), pa.string()), files, lines, nulls, nulls]
+    return pa.Table.from_arrays(
+        [*reason_columns, split_rows.to_struct_array()], schema=reject_schema(work.source.schema)
+    )

@@ -1,8 +1,8 @@
-"""How the work is cut: chunks of the input for the map side, slices of the total order for the scan.
+"""Sizes of work: chunks of the input for map tasks, slices of the total order for scan tasks.
 
-A *chunk* is a run of neighbouring splits that one task reads and sorts together. A *slice* is a contiguous range of
-the total order (key, order, arrival) of bounded size. Neither changes any result: they are only how much a task
-holds at a time.
+A *chunk* is a group of neighbouring splits that one task reads and sorts together. A *slice* is a contiguous range of
+the total order (key, order, arrival) of bounded size. Sizes bound what a task holds in memory; they never change a
+result.
 """
 
 from __future__ import annotations
@@ -16,16 +16,17 @@ from ...columns.arrays import ClockValue
 from ...planning.plan import Plan
 from ...ports import Split
 
-_CELL = 8  # bytes of a value of a line
+_CELL = 8  # bytes of one value of a result row
 _LEAST_TEXT = 16  # offsets and a short text
 
 
 @dataclass(frozen=True, slots=True)
 class Sizes:
-    """Bounds on what a task holds, in bytes of the columns it needs.
+    """Bounds on the input of a task, in bytes of the columns it needs. A task needs about four times as much memory.
 
-    ``small``: up to this all work is done by one task, without sample and exchange. ``chunk`` and ``slice``: what a
-    map task and a scan task take on at a time; a task needs about four times as much memory.
+    ``small``: an input up to this size is one task, without sample and exchange.
+    ``chunk``: the input of a map task.
+    ``slice``: the input of a scan task.
     """
 
     small: int = 16 << 20
@@ -35,10 +36,13 @@ class Sizes:
 
 @dataclass(frozen=True, slots=True)
 class Chunk:
-    """Neighbouring splits. ``index``: place in arrival order; ``base``: arrival position of the first row.
+    """Neighbouring splits.
 
-    ``announced``: where event-time panes are computed, where the watermark stands before it, as a
-    reading of `windowing.clock.watermark.Lateness`.
+    ``index``: place among the chunks, in arrival order.
+    ``base``: arrival position of the first row.
+    ``splits``: the splits, in arrival order.
+    ``announced``: for event-time panes, the watermark before the chunk as a reading of
+        `windowing.clock.watermark.Lateness`; None: no row has come before.
     """
 
     index: int
@@ -48,57 +52,57 @@ class Chunk:
 
     @property
     def rows(self) -> int:
-        """Rows of all its splits."""
+        """Number of rows of all splits."""
         return sum(split.rows for split in self.splits)
 
 
 def row_width(schema: pa.Schema, splits: Sequence[Split], columns: Sequence[str]) -> int:
-    """Bytes that a row of these columns takes in memory, arrival position included.
+    """Estimate the bytes that a row of these columns takes in memory, with its arrival position.
 
-    What the columns of fixed width leave of the input's bytes is shared out evenly among all others.
+    Columns of variable width share evenly the bytes of the input that columns of fixed width do not take.
     """
     widths = {field.name: _width(field.type) for field in schema}
-    open_ended = sum(width is None for width in widths.values())
+    variable = sum(width is None for width in widths.values())
     fixed = sum(width or 0 for width in widths.values())
-    whole = sum(split.nbytes for split in splits) // max(1, sum(split.rows for split in splits))
-    text = max(_LEAST_TEXT, (whole - fixed) // max(1, open_ended))
+    row_bytes = sum(split.nbytes for split in splits) // max(1, sum(split.rows for split in splits))
+    text = max(_LEAST_TEXT, (row_bytes - fixed) // max(1, variable))
     return 8 + sum(text if (width := widths[name]) is None else width for name in columns)
 
 
 def lines_size(plan: Plan, rows: int) -> int:
-    """Bytes that the lines of so many rows add to what a scan task holds, where these may be more than its rows.
+    """Estimate the bytes that the result of so many rows adds to the size of a scan task's input.
 
-    A task needs four times the memory of its rows, but lines stand in it about once.
+    A task is granted four times the memory of its rows, and holds about one copy of its result: hence the quarter.
     """
     return int(plan.rows_out_per_row * rows) * _CELL * len(plan.schema) // 4
 
 
 def pack(splits: Sequence[Split], width: int, chunk_bytes: int) -> list[Chunk]:
-    """Put neighbouring splits together into chunks of at most ``chunk_bytes``, or of one split.
+    """Group neighbouring splits into chunks of at most ``chunk_bytes``, or of one split that is larger.
 
-    Splits whose positions do not follow each other are of different units, and no neighbours.
+    Splits whose positions do not follow each other belong to different units; they never share a chunk.
     """
     chunks: list[list[Split]] = []
-    room = after = 0
+    room = next_base = 0
     for split in splits:
         size = split.rows * width
-        if not chunks or size > room or split.base != after:
+        if not chunks or size > room or split.base != next_base:
             chunks.append([])
             room = chunk_bytes
         chunks[-1].append(split)
         room -= size
-        after = split.base + split.rows
+        next_base = split.base + split.rows
     return [Chunk(i, group[0].base, tuple(group)) for i, group in enumerate(chunks)]
 
 
 def slice_count(total_bytes: int, slice_bytes: int, tasks: int) -> int:
-    """How many slices to cut keyed work into: small enough each, and whole turns of all tasks, two at least."""
-    turns = -(-total_bytes // (slice_bytes * tasks))
-    return tasks * max(2, turns)
+    """Return a number of slices that keeps each small enough: a multiple of ``tasks``, at least twice as many."""
+    rounds = -(-total_bytes // (slice_bytes * tasks))
+    return tasks * max(2, rounds)
 
 
 def _width(dtype: pa.DataType) -> int | None:
-    """Bytes of a value of fixed width, else None."""
+    """Return the bytes of a value, or None where the type has no fixed width."""
     try:
         return int(max(1, dtype.bit_width // 8))
     except ValueError:

@@ -1,7 +1,7 @@
-"""Where a run ends and the next begins: the clock, the watermark, the last place in the order, and what tasks left.
+"""Snapshot and restore of what concerns all keys: the clock, the watermark, the last position in the order.
 
-All of it is small but the parts of rows and keys, which tasks read and write; so a run starts as cheaply from millions
-of open windows as from none.
+The driver handles only these few values. Tasks read and write the rows and keys of the window state, so a run starts
+from millions of open windows at the same cost for the driver as from none.
 """
 
 from __future__ import annotations
@@ -26,7 +26,12 @@ _ADVANCES, _POSITION = "advances", "position"
 
 @dataclass(frozen=True, slots=True)
 class StatePart:
-    """The keys and rows that one task left; ``rows``: None where its keys have none. ``index``: its place by key."""
+    """The window state that one scan task of the run before wrote.
+
+    ``index``: place among the parts, ascending by key.
+    ``keys``: the file with the key state.
+    ``rows``: the file with the rows; None where the keys hold no rows.
+    """
 
     index: int
     keys: Part
@@ -35,11 +40,14 @@ class StatePart:
 
 @dataclass(frozen=True, slots=True)
 class RestorePoint:
-    """What a stage goes on from.
+    """The state that a stage restores.
 
-    ``files``: where the ``parts`` are. ``clock``: where the one clock stood, in measures of the clock column;
-    ``stands``: where the watermark stood, a reading; None: nowhere yet. ``position``: one row, the largest order values
-    so far; None where there was no row, or no column orders. ``advances``: those of the watermark that still matter.
+    ``files``: the files that hold the ``parts``.
+    ``parts``: the window state, one for each task that wrote some, ascending by key.
+    ``clock``: the clock at the end of the run before, in measures of the clock column; None: no row yet.
+    ``watermark``: the watermark then, as a reading; None: no row yet.
+    ``position``: one row with the largest order values so far; None where there was no row, or no order column.
+    ``advances``: the watermark advances that panes to come may still need; None: not event time.
     """
 
     files: StateFiles
@@ -51,16 +59,21 @@ class RestorePoint:
 
     @property
     def nbytes(self) -> int:
-        """About how many bytes the carried rows and keys take."""
+        """Estimate of the bytes that the restored rows and keys take in memory."""
         return sum(4 * (part.keys.nbytes + (part.rows.nbytes if part.rows else 0)) for part in self.parts)
 
 
 @dataclass(frozen=True, slots=True)
 class TaskSnapshot:
-    """What a scan task left for the next run: rows of ``keys`` keys, in ``windows`` open windows.
+    """What a scan task reports of the window state that it wrote for the next run.
 
-    ``oldest``: the smallest first order value among the rows, as text. ``position``: one row, the largest order values
-    of its rows. ``clock``, ``advances``: as in `Start`; the latter from one task. ``parts``: the files written.
+    ``keys``: number of keys that hold rows.
+    ``windows``: number of open windows.
+    ``oldest``: the smallest value of the first order column among the rows.
+    ``position``: one row with the largest order values of its rows.
+    ``clock``: as in `RestorePoint`.
+    ``advances``: as in `RestorePoint`; only the task of slice 0 reports them.
+    ``parts``: the files written.
     """
 
     keys: int = 0
@@ -74,9 +87,13 @@ class TaskSnapshot:
 
 @dataclass(frozen=True, slots=True)
 class RunSnapshot:
-    """What a run of a stage has left: ``registers`` for the record, plain JSON; ``parts``: all files.
+    """The window state that a run of a stage wrote.
 
-    ``keys``, ``windows``: how many hold rows, are open; ``oldest``: the smallest order value held, as text.
+    ``registers``: clock and watermark, as plain JSON for the record of the unit.
+    ``parts``: all files written.
+    ``keys``: number of keys that hold rows.
+    ``windows``: number of open windows.
+    ``oldest``: the smallest value of the first order column among the rows, as text.
     """
 
     registers: Mapping[str, Any]
@@ -87,7 +104,7 @@ class RunSnapshot:
 
 
 def restore(files: StateFiles, registers: Mapping[str, Any]) -> RestorePoint:
-    """Return what a stage goes on from, as `leave` has left it."""
+    """Return the state that `write_snapshot` has written."""
     rows = {part.name.removeprefix("rows-"): part for part in files.parts("rows")}
     keys = files.parts("keys")
     parts = tuple(StatePart(i, part, rows.get(part.name.removeprefix("keys-"))) for i, part in enumerate(keys))
@@ -103,37 +120,40 @@ def restore(files: StateFiles, registers: Mapping[str, Any]) -> RestorePoint:
 
 
 def write_snapshot(
-    files: StateFiles, start: RestorePoint | None, left: Sequence[TaskSnapshot], stands: ClockValue | None
+    files: StateFiles,
+    restore_point: RestorePoint | None,
+    snapshots: Sequence[TaskSnapshot],
+    watermark: ClockValue | None,
 ) -> RunSnapshot:
-    """Write what concerns all keys, given what each task left."""
-    clocks = [one.clock for one in left if one.clock is not None]
-    clocks += [] if start is None or start.clock is None else [start.clock]
-    tables = [one.position for one in left if one.position is not None]
-    tables += [] if start is None or start.position is None else [start.position]
-    parts = [part for one in left for part in one.parts]
+    """Write what concerns all keys, given the report of each task, and sum up all reports."""
+    clocks = [task.clock for task in snapshots if task.clock is not None]
+    clocks += [] if restore_point is None or restore_point.clock is None else [restore_point.clock]
+    tables = [task.position for task in snapshots if task.position is not None]
+    tables += [] if restore_point is None or restore_point.position is None else [restore_point.position]
+    parts = [part for task in snapshots for part in task.parts]
     position = last_in_order(pa.concat_tables(tables)) if tables else None
     if position is not None:
         parts.append(files.write_table(_POSITION, position))
-    advances = next((one.advances for one in left if one.advances is not None), None)
+    advances = next((task.advances for task in snapshots if task.advances is not None), None)
     if advances is not None:
         table = pa.Table.from_arrays(
             [*advances.marks.rows.columns, pa.array(advances.marks.pos), pa.array(advances.level)],
             names=[*advances.marks.rows.schema.names, _POS, _LEVEL],
         )
         parts.append(files.write_table(_ADVANCES, table))
-    oldest = [one.oldest for one in left if one.oldest is not None]
+    oldest = [task.oldest for task in snapshots if task.oldest is not None]
     return RunSnapshot(
-        {"clock": max(clocks, default=None), "watermark": stands},
+        {"clock": max(clocks, default=None), "watermark": watermark},
         tuple(parts),
-        sum(one.keys for one in left),
-        sum(one.windows for one in left),
+        sum(task.keys for task in snapshots),
+        sum(task.windows for task in snapshots),
         str(min(oldest)) if oldest else None,
     )
 
 
-def relevant_advances(watermarks: Watermarks, dead: int) -> Watermarks:
-    """Return the advances that decide anything of panes behind ``dead``, and the one before them."""
-    first = max(0, int(np.searchsorted(watermarks.level, dead, side="right")) - 1)
+def relevant_advances(watermarks: Watermarks, last_closed: int) -> Watermarks:
+    """Return the advances that panes after ``last_closed`` depend on, and the one before these advances."""
+    first = max(0, int(np.searchsorted(watermarks.level, last_closed, side="right")) - 1)
     picks: Ints = np.arange(first, len(watermarks))
     return Watermarks(watermarks.marks.take(picks), watermarks.level[picks])
 

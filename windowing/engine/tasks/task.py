@@ -1,4 +1,4 @@
-"""What every task is told."""
+"""The immutable context that is shipped to every task."""
 
 from __future__ import annotations
 
@@ -15,16 +15,22 @@ from .snapshot import RestorePoint
 FILES = "files"
 NONE = "none"
 STREAM = "stream"
-"""Where marks come from, if not from a boolean column: ends of files, nowhere, the stage before."""
+"""Sources of marks other than a boolean column: ends of files, no marks, the marks of the stage before."""
 
 
 @dataclass(frozen=True, slots=True)
 class TaskContext:
-    """What every task is told: the plan, where rows come from and go to, and ``marks``: `FILES`, `NONE`, `STREAM`, or
-    ``column:NAME`` of a boolean column. ``verdict``: what was decided over all keys beforehand, where that is needed.
-    ``start``: what an earlier run has left, to go on from; ``carry``: where to leave what the next one goes on from.
-    ``stands``: where the watermark stands after all rows, a reading, where there is going to be a next one.
-    ``combined``: the plan of the scan, where rows are combined before they are sent.
+    """The immutable context that is shipped to every task.
+
+    ``plan``: the bound window.
+    ``source``: the input.
+    ``sink``: the output.
+    ``marks``: `FILES`, `NONE`, `STREAM`, or ``column:NAME`` of a boolean column.
+    ``decisions``: the result of the global pass; None where none was needed.
+    ``restore_point``: the state of the run before; None without a state.
+    ``state_files``: where tasks write the state for the next run; None without a state.
+    ``watermark``: the watermark after all rows, as a reading, where the next run needs it.
+    ``scan_plan``: the plan of the scan tasks, where map tasks aggregate partially; None: ``plan``.
     """
 
     plan: Plan
@@ -39,25 +45,25 @@ class TaskContext:
 
     @property
     def for_scan(self) -> TaskContext:
-        """What the tasks are told that scan what others have sent."""
+        """The context of scan tasks, which work on what map tasks have sent."""
         return self if self.scan_plan is None else replace(self, plan=self.scan_plan, scan_plan=None)
 
     @property
     def mark_column(self) -> str | None:
-        """The column that says after which rows a mark stands."""
+        """The column that has the marks that follow rows, or None."""
         if self.marks == STREAM:
             return MARK
         return self.marks.removeprefix("column:") if self.marks.startswith("column:") else None
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """The columns that tasks read, each once."""
+        """The columns that tasks read, each listed once."""
         extra = [self.mark_column] if self.mark_column and self.plan.takes_marks else []
         stream = [MARK] if self.source.stream else []
         return tuple(dict.fromkeys([*self.plan.columns, *stream, *extra]))
 
     @property
     def encoded(self) -> list[str]:
-        """The text columns that are keys and nothing else: read as dictionaries, no text is looked at twice."""
+        """Text columns that are keys and nothing else: read as dictionaries, so that each text is handled once."""
         keys = [name for name in self.plan.key if name not in self.plan.values]
         return [name for name in keys if pa.types.is_string(self.source.schema.field(name).type)]
