@@ -1,4 +1,4 @@
-"""The one place that knows every kind of window: a spec over sequences becomes panes."""
+"""Dispatch by kind of window: the one place that knows them all and turns a spec over sequences into panes."""
 
 from __future__ import annotations
 
@@ -17,39 +17,39 @@ from ..sequences.sequence import Sequences
 from .signals import Signals
 
 
-def panes_of(spec: WindowSpec, sequences: Sequences, signals: Signals, setting: WindowContext) -> tuple[Panes, Marks]:
-    """Return the panes of a window, those that only the end of the data brings out included.
+def panes_of(spec: WindowSpec, sequences: Sequences, signals: Signals, context: WindowContext) -> tuple[Panes, Marks]:
+    """Return the panes of a window, including those that only the end of the data brings out.
 
-    Also return the marks that their causes count on from the rows: the signals, and what evicted keys.
+    Also return the marks that causes of panes refer to, numbered after the rows: the signals, then partition evictions.
     """
     match spec:
         case Tumbling() | Sliding() if spec.eviction is not None:
-            return _of_segments(spec, sequences, signals, setting)
+            return _of_lifetimes(spec, sequences, signals, context)
         case Tumbling() | Sliding():
-            return _of_keys(spec, sequences, signals.marks, setting), signals.marks
+            return _of_keys(spec, sequences, signals.marks, context), signals.marks
         case TimeInterval():
             assert signals.watermarks is not None
-            assert setting.event_time is not None
-            return interval_panes(spec, sequences, signals.watermarks, setting.event_time), signals.marks
+            assert context.event_time is not None
+            return interval_panes(spec, sequences, signals.watermarks, context.event_time), signals.marks
         case Batched():
-            return batched_panes(spec, sequences, setting), signals.marks
+            return batched_panes(spec, sequences, context), signals.marks
 
 
-def _of_keys(spec: Tumbling | Sliding, sequences: Sequences, marks: Marks, setting: WindowContext) -> Panes:
+def _of_keys(spec: Tumbling | Sliding, sequences: Sequences, marks: Marks, context: WindowContext) -> Panes:
     if isinstance(spec, Tumbling):
-        return tumbling_panes(spec, sequences, marks, setting)
-    return sliding_panes(spec, sequences, setting)
+        return tumbling_panes(spec, sequences, marks, context)
+    return sliding_panes(spec, sequences, context)
 
 
-def _of_segments(
-    spec: Tumbling | Sliding, sequences: Sequences, signals: Signals, setting: WindowContext
+def _of_lifetimes(
+    spec: Tumbling | Sliding, sequences: Sequences, signals: Signals, context: WindowContext
 ) -> tuple[Panes, Marks]:
-    """Windows of keys that are evicted now and then (semantics section 4)."""
+    """Return the panes of windows with partition eviction, one lifetime of a key at a time (semantics section 4)."""
     marks = signals.marks
     assert signals.evictions is not None
-    cut = lifetimes(signals.evictions, sequences)
-    pieces = replace(sequences, bounds=cut.bounds)
-    past = setting.restored and cut.restored(setting.restored)
-    panes = _of_keys(spec, pieces, marks, replace(setting, last_tick=cut.last_tick, restored=past))
-    panes = merge(spec, panes, cut, sequences, len(marks), setting.emit_evicted)
-    return panes, concatenate(marks, cut.evictions.causes)
+    key_lifetimes = lifetimes(signals.evictions, sequences)
+    per_lifetime = replace(sequences, bounds=key_lifetimes.bounds)
+    restored = context.restored and key_lifetimes.restored(context.restored)
+    panes = _of_keys(spec, per_lifetime, marks, replace(context, last_tick=key_lifetimes.last_tick, restored=restored))
+    panes = merge(spec, panes, key_lifetimes, sequences, len(marks), context.emit_evicted)
+    return panes, concatenate(marks, key_lifetimes.evictions.causes)

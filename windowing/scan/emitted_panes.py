@@ -1,7 +1,7 @@
-"""Panes of a run that goes on from another: those that came out before are left out, the others numbered on from them.
+"""Panes of an incremental run: leave out those that an earlier run emitted, and number the others on from them.
 
-The rows carried bring panes out once more, of which only the cause is right. What a new pane shows is right, and what
-it shows that the pane before it did not is told from the rows which that one is known to have shown.
+Restored rows bring their panes out once more, and of such a pane only the cause is right. A new pane shows the right
+rows. What it shows and the pane before it did not is computed from the rows that the state recorded as shown last.
 """
 
 from __future__ import annotations
@@ -21,43 +21,46 @@ from ..sequences.sequence import Sequences
 from ..state.window_state import RestoredState
 
 
-def already_emitted(spec: WindowSpec, panes: Panes, past: RestoredState, sequences: Sequences) -> Mask:
-    """Return which panes came out in an earlier run, (P,): caused by carried rows, old signals, or ticks up to then.
+def already_emitted(spec: WindowSpec, panes: Panes, restored: RestoredState, sequences: Sequences) -> Mask:
+    """Return which panes an earlier run emitted, bool (P,).
 
-    Empty windows that tumble come out once the next row of their key is there, so they are new.
+    Those are panes caused by restored rows, by earlier signals, or by ticks up to the clock of that run. Empty tumbling
+    windows come out with the next row of their key, so they are new.
     """
-    before = _caused_before(spec, panes.cause, panes.at, past, sequences)
+    before = _caused_before(spec, panes.cause, panes.at, restored, sequences)
     return before & (sizes(panes.membership) > 0) if isinstance(spec, Tumbling) else before
 
 
-def marks_already_emitted(spec: WindowSpec, bare: MarkOnly, past: RestoredState, sequences: Sequences) -> Mask:
-    """Return which marks without rows came out in an earlier run, of any shape."""
-    return _caused_before(spec, bare.cause, bare.at, past, sequences)
+def marks_already_emitted(
+    spec: WindowSpec, marks_only: MarkOnly, restored: RestoredState, sequences: Sequences
+) -> Mask:
+    """Return which mark-only entries an earlier run emitted, bool, in the shape of ``marks_only.cause``."""
+    return _caused_before(spec, marks_only.cause, marks_only.at, restored, sequences)
 
 
 def renumbered(panes: Panes, first: Ints) -> Panes:
-    """Return panes with numbers that count on from ``first``, int64 (K,)."""
+    """Return panes numbered on from ``first``, int64 (K,)."""
     return replace(panes, number=panes.number + first[panes.key])
 
 
 def with_previous_pane(panes: Panes, last: Mask, sequences: Sequences) -> Panes:
-    """Put before each key's panes the one of which all that is known are the rows that it showed, ``last``, (n,).
+    """Put before the panes of each key the last pane of the earlier run, of which only the rows it showed are known.
 
-    It has a number below 0. Keys that have no panes get none.
+    ``last``: bool (n,), these rows. The added panes have numbers below 0. Keys without panes get none.
     """
-    lives = memberships_of(panes.membership)
-    key = panes.key[np.minimum(lives.first_pane[:-1], max(len(panes) - 1, 0))] if len(panes) else panes.key[:0]
-    is_there = np.diff(lives.first_pane) > 0
+    memberships = memberships_of(panes.membership)
+    key = panes.key[np.minimum(memberships.first_pane[:-1], max(len(panes) - 1, 0))] if len(panes) else panes.key[:0]
+    is_there = np.diff(memberships.first_pane) > 0
     key = np.where(is_there, key, -1) if len(panes) else np.full(len(is_there), -1)
-    per_entry = np.repeat(np.arange(len(key)), np.diff(lives.first_entry))
+    per_entry = np.repeat(np.arange(len(key)), np.diff(memberships.first_entry))
     shift = np.cumsum(is_there)
-    enter, leave = lives.enter + shift[per_entry], lives.leave + shift[per_entry]
-    first_pane = np.append(0, np.cumsum(np.diff(lives.first_pane) + is_there))
-    row, enter, leave, first_entry = _with_rows(lives, enter, leave, per_entry, first_pane, key, last, sequences)
-    begins, fronts = lives.first_pane[:-1][is_there], first_pane[:-1][is_there]
+    enter, leave = memberships.enter + shift[per_entry], memberships.leave + shift[per_entry]
+    first_pane = np.append(0, np.cumsum(np.diff(memberships.first_pane) + is_there))
+    row, enter, leave, first_entry = _with_rows(memberships, enter, leave, per_entry, first_pane, key, last, sequences)
+    begins, firsts = memberships.first_pane[:-1][is_there], first_pane[:-1][is_there]
     source = np.insert(np.arange(len(panes)), begins, begins)
     number = panes.number[source]
-    number[fronts] = -1
+    number[firsts] = -1
     start, end, at = (None if a is None else a.take(pa.array(source)) for a in (panes.start, panes.end, panes.at))
     return replace(
         panes,
@@ -73,7 +76,7 @@ def with_previous_pane(panes: Panes, last: Mask, sequences: Sequences) -> Panes:
 
 
 def _with_rows(
-    lives: Memberships,
+    memberships: Memberships,
     enter: Ints,
     leave: Ints,
     per_entry: Ints,
@@ -82,37 +85,37 @@ def _with_rows(
     last: Mask,
     sequences: Sequences,
 ) -> tuple[Ints, Ints, Ints, Ints]:
-    """Entries that the first pane of each sequence shows, too, if their rows are among the ``last``."""
+    """Return membership entries in which the first pane of each sequence also shows its rows among ``last``."""
     of_key = np.full(len(sequences.bounds) - 1, -1)
     of_key[key[key >= 0]] = np.flatnonzero(key >= 0)
     rows = np.flatnonzero(last)
     sequence = np.repeat(of_key, np.diff(sequences.bounds))[rows]
     rows, sequence = rows[sequence >= 0], sequence[sequence >= 0]
-    front = first_pane[:-1]
-    goes_on = last[lives.row] & (enter == front[per_entry] + 1)
-    enter = enter - goes_on
-    alone = ~np.isin(rows, lives.row[goes_on])
-    rows, sequence = rows[alone], sequence[alone]
+    first_of_key = first_pane[:-1]
+    is_continued = last[memberships.row] & (enter == first_of_key[per_entry] + 1)
+    enter = enter - is_continued
+    only_last = ~np.isin(rows, memberships.row[is_continued])
+    rows, sequence = rows[only_last], sequence[only_last]
     every = np.concatenate([per_entry, sequence])
-    row = np.concatenate([lives.row, rows])
-    enter = np.concatenate([enter, front[sequence]])
-    leave = np.concatenate([leave, front[sequence] + 1])
+    row = np.concatenate([memberships.row, rows])
+    enter = np.concatenate([enter, first_of_key[sequence]])
+    leave = np.concatenate([leave, first_of_key[sequence] + 1])
     ascending = np.lexsort([enter, row, every])
     first_entry = np.searchsorted(every[ascending], np.arange(len(key) + 1))
     return row[ascending], enter[ascending], leave[ascending], first_entry
 
 
 def _caused_before(
-    spec: WindowSpec, cause: Ints, at: pa.Array | None, past: RestoredState, sequences: Sequences
+    spec: WindowSpec, cause: Ints, at: pa.Array | None, restored: RestoredState, sequences: Sequences
 ) -> Mask:
     rows = len(sequences)
-    carried = np.append(~past.is_new(sequences.bounds), False)
-    out = carried[np.where((cause >= 0) & (cause < rows), cause, rows)]
-    out |= (cause >= rows) & (cause < rows + past.signals)
-    if at is None or past.since is None:
+    is_restored = np.append(~restored.is_new(sequences.bounds), False)
+    out = is_restored[np.where((cause >= 0) & (cause < rows), cause, rows)]
+    out |= (cause >= rows) & (cause < rows + restored.signals)
+    if at is None or restored.since is None:
         return out
     by_tick = cause == BY_TICK
-    stood = instants_at(past.since, sequences, at.type)
-    # rows may yet have come at the instant of a tick of ``every``, so that it has not been told
+    clock_before = instants_at(restored.since, sequences, at.type)
+    # more rows may have come at the instant of an ``every`` tick, so the earlier run did not emit that tick
     compare = pc.less if isinstance(spec, Batched) and spec.every is not None else pc.less_equal
-    return out | (by_tick & compare(at, stood).fill_null(False).to_numpy(zero_copy_only=False))
+    return out | (by_tick & compare(at, clock_before).fill_null(False).to_numpy(zero_copy_only=False))

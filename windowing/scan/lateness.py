@@ -1,4 +1,4 @@
-"""What the watermark makes of rows: one for all keys, while keys stay apart (semantics section 5)."""
+"""Lateness of rows by the watermark: one watermark for all keys, while keys stay apart (semantics section 5)."""
 
 from __future__ import annotations
 
@@ -20,9 +20,11 @@ from ..sequences.sequence import order_of
 
 @dataclass(frozen=True, slots=True)
 class LatenessResult:
-    """What the watermark makes of some rows: which are ``late`` beyond repair, and the advances it lists.
+    """The lateness of some rows.
 
-    ``stands``: where it stands after them, a reading; None: no row has come, or rows come by event time.
+    ``late``: bool (n,), which rows are too late for any pane.
+    ``watermarks``: the advances of the watermark.
+    ``watermark``: the watermark after the rows, as a reading; None: no row yet, or rows ordered by event time.
     """
 
     late: Mask
@@ -31,39 +33,42 @@ class LatenessResult:
 
 
 def is_read_in_order(plan: Plan) -> bool:
-    """Whether rows are read in the order in which a watermark that takes every rise sees them."""
+    """Whether rows are read in arrival order, and the watermark takes every rise: then no global pass is needed."""
     return not plan.sort and not plan.options.min_gap
 
 
 def is_ordered_by_time(plan: Plan) -> bool:
-    """Whether rows come by event time, so that nothing is ever late."""
+    """Whether rows are ordered by event time, so that nothing is ever late."""
     return bool(plan.order.columns)
 
 
 def event_times(plan: Plan, rows: pa.RecordBatch | pa.Table) -> tuple[Measures, Ints]:
-    """Return the event times of the rows that have one, and the places of these rows."""
+    """Return the usable event times, and the indices of their rows, int64."""
     name = plan.options.event_time
     assert name is not None
     column = combined(rows.column(name))
-    there = column.is_valid().to_numpy(zero_copy_only=False)
-    over = overflows(column)
+    is_usable = column.is_valid().to_numpy(zero_copy_only=False)
+    is_overflow = overflows(column)
     values = clock_values(column, name)
     if values.dtype.kind == "f":
-        there = there & np.isfinite(values)
-    places = np.flatnonzero(there if over is None else there & ~over)
+        is_usable = is_usable & np.isfinite(values)
+    places = np.flatnonzero(is_usable if is_overflow is None else is_usable & ~is_overflow)
     return values[places], places
 
 
 def rows_summary(plan: Plan, rows: pa.RecordBatch | pa.Table) -> ClockValue | None:
-    """All that rows do to a watermark that takes every rise."""
+    """Return the highest reading of some rows: all that a watermark without ``--min-gap`` needs of them."""
     values, _ = event_times(plan, rows)
     return highest(lateness_of(plan, rows).readings(values))
 
 
 def assess(plan: Plan, announced: ClockValue | None, rows: pa.RecordBatch, pos: Ints) -> LatenessResult:
-    """Let rows, as they were read, raise the watermark, and see which are late."""
+    """Advance the watermark over rows in the order they were read, and find the late ones.
+
+    ``announced``: the watermark before them, as a reading; None: no row yet. ``pos``: int64 (n,), arrival positions.
+    """
     lateness = lateness_of(plan, rows)
-    stands = None
+    watermark = None
     values, places = event_times(plan, rows)
     late = np.zeros(rows.num_rows, np.bool_)
     if is_ordered_by_time(plan):
@@ -71,27 +76,27 @@ def assess(plan: Plan, announced: ClockValue | None, rows: pa.RecordBatch, pos: 
         values, places = values[ascending], places[ascending]
         listed, level = lateness.list_advances_in_order(values)
     else:
-        course = lateness.advance(values, announced)
-        late[places] = lateness.beyond_repair(values, course)
-        listed, level = lateness.list_advances(values, course)
-        stands = course.final
+        path = lateness.advance(values, announced)
+        late[places] = lateness.beyond_repair(values, path)
+        listed, level = lateness.list_advances(values, path)
+        watermark = path.final
     order = rows.select(list(plan.sort))
-    return LatenessResult(late, watermarks_at(order, pos, places[listed], level), stands)
+    return LatenessResult(late, watermarks_at(order, pos, places[listed], level), watermark)
 
 
 def merged_watermarks(plan: Plan, parts: Sequence[Watermarks]) -> Watermarks:
-    """Put the advances that parts of the rows list in order; where nothing is late, only those that count."""
-    found = in_order(parts)
-    return rises(found) if is_ordered_by_time(plan) else found
+    """Merge the advances of parts of the rows in order; where nothing is late, keep only those that rise."""
+    merged = in_order(parts)
+    return rises(merged) if is_ordered_by_time(plan) else merged
 
 
 def lateness_of(plan: Plan, rows: pa.RecordBatch | pa.Table) -> Lateness:
-    """The window's lag, gap and discard age on the type of its event-time column."""
+    """Return the lag, gap and discard age of the window in the unit of its event-time column."""
     assert isinstance(plan.spec, TimeInterval)
     dtype = rows.schema.field(plan.options.event_time).type
     return make_lateness(dtype, plan.spec, plan.options.lag, plan.options.min_gap)
 
 
 def no_watermarks(rows: pa.RecordBatch, order: Sequence[str]) -> Watermarks:
-    """An empty list of advances."""
+    """Return an empty list of advances."""
     return Watermarks(no_marks(rows, order), np.empty(0, np.int64))

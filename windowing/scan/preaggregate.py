@@ -1,9 +1,8 @@
-"""Rows that go as one: those of a key that are in the same panes, of a window on a grid, where no aggregate asks which
-of them came first.
+"""Map-side partial aggregation: rows of one key and cell are combined in the map task, before the exchange.
 
-Each task combines what it has read before anything is sent on. What arrives is scanned as rows are, by a plan whose
-aggregates are in their second step; the account goes by what each row stands for. Whether rows were combined, and which
-of them together, changes no bit of any result.
+A cell is the set of rows that are in the same panes of a window on a grid. Rows are combined only where no aggregate
+depends on which of them came first. The scan treats combined rows as rows, with a plan whose aggregates do their final
+step; row accounting counts what each row stands for. Which rows were combined changes no bit of any result.
 """
 
 from __future__ import annotations
@@ -26,10 +25,10 @@ from .scan import context_of
 
 
 def can_preaggregate(plan: Plan, schema: pa.Schema) -> bool:
-    """Whether rows of an input of this schema may go as one.
+    """Whether rows of an input with this schema may be combined.
 
-    They may for ``time``, ``calendar`` and for ``timeInterval`` over rows in order of their event time, with aggregates
-    that can be taken in two steps, and without groups.
+    They may for ``time``, ``calendar``, and ``timeInterval`` over rows ordered by event time, with aggregates that have
+    a partial and a final step, and without groups.
     """
     options, spec = plan.options, plan.spec
     if plan.emits_rows or options.group_by or not all(is_mergeable(bound, schema) for bound in plan.aggregates):
@@ -40,7 +39,7 @@ def can_preaggregate(plan: Plan, schema: pa.Schema) -> bool:
 
 
 def preaggregated_plan(plan: Plan) -> Plan:
-    """Return the plan of the scan of combined rows."""
+    """Return the plan that scans combined rows."""
     prefix = "__of"
     while any(name.startswith(prefix) for name in plan.columns):
         prefix = f"_{prefix}"
@@ -48,20 +47,20 @@ def preaggregated_plan(plan: Plan) -> Plan:
     return replace(plan, aggregates=aggregates, weight=f"{prefix}_rows")
 
 
-def preaggregate(plan: Plan, then: Plan, sequences: Sequences) -> Sequences:
-    """Combine rows, read for ``plan``, into those that ``then``, its `preaggregated_plan`, is over.
+def preaggregate(plan: Plan, scan_plan: Plan, sequences: Sequences) -> Sequences:
+    """Combine rows that were read for ``plan`` into rows of ``scan_plan``, its `preaggregated_plan`.
 
-    The first of the rows that go together lends its place in the order.
+    A combined row takes the place in the order of the first of its rows.
     """
     starts = cell_boundaries(plan, sequences)
     cells = ranges(starts, np.append(starts[1:], len(sequences)) if len(starts) else starts)
-    first = [name for name in then.values if name in sequences.rows.schema.names]
+    first = [name for name in scan_plan.values if name in sequences.rows.schema.names]
     rows = take_rows(sequences.rows.select(first), starts)
     columns = dict(zip(first, rows.columns, strict=True))
-    for bound, second in zip(plan.aggregates, then.aggregates, strict=True):
-        columns |= zip(second.columns, split(bound, sequences.rows, cells), strict=True)
-    columns[str(then.weight)] = pa.array(cells.hi - cells.lo)
-    names = list(then.values)
+    for bound, final in zip(plan.aggregates, scan_plan.aggregates, strict=True):
+        columns |= zip(final.columns, split(bound, sequences.rows, cells), strict=True)
+    columns[str(scan_plan.weight)] = pa.array(cells.hi - cells.lo)
+    names = list(scan_plan.values)
     batch = pa.RecordBatch.from_arrays([columns[name] for name in names], names=names)
     return replace(sequences, bounds=np.searchsorted(starts, sequences.bounds), rows=batch, pos=sequences.pos[starts])
 

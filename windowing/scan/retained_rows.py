@@ -1,8 +1,8 @@
-"""What windows hold at the end of a run: the rows and registers that the next one goes on with (semantics section 7).
+"""Rows and key state that windows keep at the end of a run, for the next run (semantics section 7).
 
-Each kind is asked which rows are still of use: those that a pane to come may show, and those that decide how the rows
-in the window are counted. A run that ends with ``flush`` or ``drop`` holds no rows, and its windows begin anew; only
-their numbers go on.
+For each kind of window this says which rows are still of use: rows that a pane to come may show, and rows that decide
+how rows in the window are counted. A run that ends with ``flush`` or ``drop`` retains no rows: its windows begin anew,
+and only their numbers go on.
 """
 
 from __future__ import annotations
@@ -40,122 +40,131 @@ def snapshot(
     looks_back: bool,
     sequences: Sequences,
     signals: Signals,
-    setting: WindowContext,
+    context: WindowContext,
     panes: Panes,
-    told: Ints,
-    dead: int,
+    emitted: Ints,
+    last_closed: int,
 ) -> WindowState:
-    """Return what the next run goes on with.
+    """Return the window state for the next run.
 
-    ``looks_back``: whether the next pane of a key needs to know what its last one showed. ``panes``: all of them;
-    ``told``: which of these have come out, ascending. ``dead``: of event-time panes the last that no row can get into
-    any more.
+    ``looks_back``: whether the next pane of a key depends on what its last pane showed. ``panes``: all panes.
+    ``emitted``: int64, ascending, which of them came out. ``last_closed``: the last event-time pane that no row can
+    enter any more.
     """
-    past = setting.restored or RestoredState(
+    restored = context.restored or RestoredState(
         np.zeros(len(sequences.bounds) - 1, np.int64),
         fresh(spec, sequences.rows, len(sequences.bounds) - 1),
         no_row_state(len(sequences)),
     )
-    cut = None if signals.evictions is None else lifetimes(signals.evictions, sequences)
-    last = _last_shown(panes, told, past, sequences) if looks_back else past.row_state.last
-    kept = np.zeros(len(sequences), np.bool_)
-    if setting.hold:
-        kept = retained_rows(spec, sequences, setting, panes, cut, dead) | last
-    seen = past.row_state.shown | shown(panes.take(told).membership, len(sequences))
-    registers = _key_state(spec, sequences, setting, past, cut)
-    registers = replace(
-        registers, windows=past.key_state.windows + np.bincount(panes.key[told], minlength=len(registers.rows))
+    key_lifetimes = None if signals.evictions is None else lifetimes(signals.evictions, sequences)
+    last = _last_shown(panes, emitted, restored, sequences) if looks_back else restored.row_state.last
+    is_retained = np.zeros(len(sequences), np.bool_)
+    if context.hold:
+        is_retained = retained_rows(spec, sequences, context, panes, key_lifetimes, last_closed) | last
+    has_been_shown = restored.row_state.shown | shown(panes.take(emitted).membership, len(sequences))
+    key_state = _key_state(spec, sequences, context, restored, key_lifetimes)
+    key_state = replace(
+        key_state, windows=restored.key_state.windows + np.bincount(panes.key[emitted], minlength=len(key_state.rows))
     )
-    carry = take_state_rows(WindowState(sequences, registers, RowState(seen, last)), np.flatnonzero(kept))
-    # no window that tumbles looks back behind its first row: whatever came before must not make states differ
-    return with_row_counts(carry) if isinstance(spec, Tumbling) else carry
+    state = take_state_rows(
+        WindowState(sequences, key_state, RowState(has_been_shown, last)), np.flatnonzero(is_retained)
+    )
+    # A tumbling window never looks back beyond its first row: equal windows give equal states, whatever came before.
+    return with_row_counts(state) if isinstance(spec, Tumbling) else state
 
 
 def retained_rows(
     spec: WindowSpec,
     sequences: Sequences,
-    setting: WindowContext,
+    context: WindowContext,
     panes: Panes | None,
-    cut: Lifetimes | None,
-    dead: int,
+    key_lifetimes: Lifetimes | None,
+    last_closed: int,
 ) -> Mask:
-    """Return which rows are of use at the end, (n,).
+    """Return which rows are of use at the end of the run, bool (n,).
 
-    ``panes``: of a tumbling window. ``cut``: where keys were evicted. ``dead``: as in `snapshot`.
+    ``panes``: of a tumbling window, else None. ``key_lifetimes``: the lifetimes of keys under partition eviction, else
+    None. ``last_closed``: as in `snapshot`.
     """
     match spec:
         case Tumbling():
             assert panes is not None
-            kept = shown(panes.take(np.flatnonzero(panes.cause == AT_END)).membership, len(sequences))
-            if setting.empty == "row":  # tells how many windows there are between it and the next
-                kept[_newest(sequences.bounds)] = True
-            return kept
+            is_retained = shown(panes.take(np.flatnonzero(panes.cause == AT_END)).membership, len(sequences))
+            if context.empty == "row":  # decides how many empty windows lie between it and the next row
+                is_retained[_newest(sequences.bounds)] = True
+            return is_retained
         case Sliding():
-            pieces = sequences if cut is None else replace(sequences, bounds=cut.bounds)
-            kept = rows_at_end(spec, pieces, setting)
-            if setting.partial and sequences.keys is None:
-                kept[_newest(pieces.bounds)] = True
-            if cut is not None:
-                kept &= np.repeat(cut.lives, np.diff(cut.bounds))
-            return kept
+            per_lifetime = sequences if key_lifetimes is None else replace(sequences, bounds=key_lifetimes.bounds)
+            is_retained = rows_at_end(spec, per_lifetime, context)
+            if context.partial and sequences.keys is None:
+                is_retained[_newest(per_lifetime.bounds)] = True
+            if key_lifetimes is not None:
+                is_retained &= np.repeat(key_lifetimes.lives, np.diff(key_lifetimes.bounds))
+            return is_retained
         case TimeInterval():
-            assert setting.event_time is not None
-            return interval_rest(spec, sequences, setting.event_time, dead)
+            assert context.event_time is not None
+            return interval_rest(spec, sequences, context.event_time, last_closed)
         case Batched():
-            return batched_rest(spec, sequences, setting)
+            return batched_rest(spec, sequences, context)
 
 
 def _newest(bounds: Ints) -> Ints:
-    """The last row of each sequence that has rows."""
+    """Return the last row of each sequence that has rows."""
     return bounds[1:][np.diff(bounds) > 0] - 1
 
 
 def _key_state(
-    spec: WindowSpec, sequences: Sequences, setting: WindowContext, past: RestoredState, cut: Lifetimes | None
+    spec: WindowSpec,
+    sequences: Sequences,
+    context: WindowContext,
+    restored: RestoredState,
+    key_lifetimes: Lifetimes | None,
 ) -> KeyState:
-    """The registers, but for the numbers of windows."""
+    """Return the key state at the end of the run, without the numbers of windows."""
     bounds = sequences.bounds
     new = fresh(spec, sequences.rows, len(bounds) - 1)
-    rows = past.key_state.rows + np.diff(bounds) - past.restored_rows
-    if not setting.hold:
+    rows = restored.key_state.rows + np.diff(bounds) - restored.restored_rows
+    if not context.hold:
         return replace(new, rows=rows, begin=rows)
-    begin, pieces, living = past.key_state.begin, sequences, np.arange(len(bounds) - 1)
-    if cut is not None:
-        pieces = replace(sequences, bounds=cut.bounds)
-        past = cut.restored(past)
-        lives = np.flatnonzero(cut.lives)
-        living = np.full(len(bounds) - 1, -1)
-        living[cut.key[lives]] = lives
-        size = np.where(living < 0, 0, np.diff(cut.bounds)[living])
-        is_cut = (living < 0) | ~cut.is_first[living]
+    begin, per_lifetime, lifetime_of_key = restored.key_state.begin, sequences, np.arange(len(bounds) - 1)
+    if key_lifetimes is not None:
+        per_lifetime = replace(sequences, bounds=key_lifetimes.bounds)
+        restored = key_lifetimes.restored(restored)
+        lives = np.flatnonzero(key_lifetimes.lives)
+        lifetime_of_key = np.full(len(bounds) - 1, -1)
+        lifetime_of_key[key_lifetimes.key[lives]] = lives
+        size = np.where(lifetime_of_key < 0, 0, np.diff(key_lifetimes.bounds)[lifetime_of_key])
+        is_cut = (lifetime_of_key < 0) | ~key_lifetimes.is_first[lifetime_of_key]
         begin = np.where(is_cut, rows - size, begin)
-    full, baseline = _sliding_key_state(spec, pieces, past)
+    full, baseline = _sliding_key_state(spec, per_lifetime, restored)
     full, baseline = np.append(full, False), pa.concat_arrays([baseline, pa.nulls(1, baseline.type)])
-    return KeyState(rows, begin, new.windows, full[living], baseline.take(pa.array(living % len(full))))
+    return KeyState(
+        rows, begin, new.windows, full[lifetime_of_key], baseline.take(pa.array(lifetime_of_key % len(full)))
+    )
 
 
-def _sliding_key_state(spec: WindowSpec, sequences: Sequences, past: RestoredState) -> tuple[Mask, pa.Array]:
-    """Whether anything was evicted by ``delta``, and the baselines of ``delta`` triggers, of each sequence."""
-    full, baseline, bounds = past.key_state.full, past.key_state.baseline, sequences.bounds
+def _sliding_key_state(spec: WindowSpec, sequences: Sequences, restored: RestoredState) -> tuple[Mask, pa.Array]:
+    """Return for each sequence whether ``delta`` has evicted a row, and the baseline of its ``delta`` trigger."""
+    full, baseline, bounds = restored.key_state.full, restored.key_state.baseline, sequences.bounds
     if isinstance(spec, Sliding) and isinstance(spec.evict, Delta):
-        gone = np.append(0, np.cumsum(evicted_at(spec, sequences) < len(sequences)))
-        full = full | (np.diff(gone[bounds]) > 0)
+        evictions_before = np.append(0, np.cumsum(evicted_at(spec, sequences) < len(sequences)))
+        full = full | (np.diff(evictions_before[bounds]) > 0)
     if isinstance(spec, Sliding) and isinstance(spec.trigger, Delta):
-        moved = tripping(spec.trigger, sequences, past)
-        newest = np.searchsorted(moved, bounds[1:]) - 1
-        is_moved = newest >= np.searchsorted(moved, bounds[:-1])
+        tripped = tripping(spec.trigger, sequences, restored)
+        newest = np.searchsorted(tripped, bounds[1:]) - 1
+        has_tripped = newest >= np.searchsorted(tripped, bounds[:-1])
         values = combined(sequences.rows.column(spec.trigger.attribute))
         own = len(values) + np.arange(len(bounds) - 1)
-        picks = np.where(is_moved, np.append(moved, 0)[newest], own)
+        picks = np.where(has_tripped, np.append(tripped, 0)[newest], own)
         baseline = pa.concat_arrays([values, baseline.cast(values.type)]).take(pa.array(picks))
     return full, baseline
 
 
-def _last_shown(panes: Panes, told: Ints, past: RestoredState, sequences: Sequences) -> Mask:
-    """Which rows the last pane of each key that came out showed."""
-    newest = told[np.append(panes.key[told][1:] != panes.key[told][:-1], True)[: len(told)]]
-    out = past.row_state.last.copy()
-    anew = np.zeros(len(sequences.bounds) - 1, np.bool_)
-    anew[panes.key[newest]] = True
-    out &= ~np.repeat(anew, np.diff(sequences.bounds))
+def _last_shown(panes: Panes, emitted: Ints, restored: RestoredState, sequences: Sequences) -> Mask:
+    """Return which rows the last pane of each key showed, of panes that came out in this run or before."""
+    newest = emitted[np.append(panes.key[emitted][1:] != panes.key[emitted][:-1], True)[: len(emitted)]]
+    out = restored.row_state.last.copy()
+    has_emitted = np.zeros(len(sequences.bounds) - 1, np.bool_)
+    has_emitted[panes.key[newest]] = True
+    out &= ~np.repeat(has_emitted, np.diff(sequences.bounds))
     return out | shown(panes.take(newest).membership, len(sequences))

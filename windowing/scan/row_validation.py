@@ -1,4 +1,4 @@
-"""Rows that no window can place: which, and why (semantics sections 2 and 8)."""
+"""Row validation: which rows no window can place, and why (semantics sections 2 and 8)."""
 
 from __future__ import annotations
 
@@ -20,11 +20,12 @@ Reasons = npt.NDArray[np.object_]
 def validate_rows(plan: Plan, rows: pa.RecordBatch) -> npt.NDArray[np.object_] | None:
     """Return the reject reason of each row (None: kept), or None where all rows are kept.
 
-    The first that applies of ``null_order``, ``null_key`` (null or NaN), ``null_attribute``, ``nan_attribute`` and
-    ``type_overflow`` (a value beyond the 64 bit ticks that distances and clocks are computed in, an infinite clock).
+    The first reason that applies, of ``null_order``, ``null_key`` (null or NaN), ``null_attribute``, ``nan_attribute``
+    and ``type_overflow``: a value beyond the 64 bit ticks in which distances and clocks are computed, or an infinite
+    clock.
     """
     reasons: npt.NDArray[np.object_] | None = None
-    for reason, mask in _faults(plan, rows):
+    for reason, mask in _violations(plan, rows):
         if reasons is None:
             reasons = np.full(rows.num_rows, None, np.object_)
         reasons[mask & (reasons == None)] = reason  # noqa: E711 - element by element
@@ -32,7 +33,7 @@ def validate_rows(plan: Plan, rows: pa.RecordBatch) -> npt.NDArray[np.object_] |
 
 
 def add_late(reasons: Reasons | None, late: Mask) -> Reasons | None:
-    """Return reject reasons with those of rows that are late, too. What a row lacks is told before its being late."""
+    """Add the reason ``late`` to reject reasons; a row that has a reason already keeps it. ``late``: bool (n,)."""
     if not late.any():
         return reasons
     reasons = np.full(len(late), None, np.object_) if reasons is None else reasons
@@ -41,12 +42,12 @@ def add_late(reasons: Reasons | None, late: Mask) -> Reasons | None:
 
 
 def split_by_reason(reasons: npt.NDArray[np.object_]) -> tuple[Ints, Ints]:
-    """Return the places of the rows that `screen` keeps, and of those it turns away."""
-    kept = reasons == None  # noqa: E711 - element by element
-    return np.flatnonzero(kept), np.flatnonzero(~kept)
+    """Return the indices of rows without a reject reason, and of rows with one, both int64 and ascending."""
+    is_kept = reasons == None  # noqa: E711 - element by element
+    return np.flatnonzero(is_kept), np.flatnonzero(~is_kept)
 
 
-def _faults(plan: Plan, rows: pa.RecordBatch) -> Iterator[tuple[str, Mask]]:
+def _violations(plan: Plan, rows: pa.RecordBatch) -> Iterator[tuple[str, Mask]]:
     event_time = (plan.options.event_time,) if plan.options.event_time else ()
     named = tuple(dict.fromkeys([*attributes(plan.spec), *event_time]))
     clock = event_time or (plan.order.columns[:1] if needs_clock(plan.spec) else ())
@@ -60,11 +61,11 @@ def _faults(plan: Plan, rows: pa.RecordBatch) -> Iterator[tuple[str, Mask]]:
         yield from _null("null_attribute", column)
         yield from _nan("nan_attribute", column)
     for name in dict.fromkeys([*clock, *check_amount(plan.spec)]):
-        over = overflows(combined(rows.column(name)))
-        if over is not None:
-            yield "type_overflow", over
+        is_overflow = overflows(combined(rows.column(name)))
+        if is_overflow is not None:
+            yield "type_overflow", is_overflow
     for name in clock:
-        yield from _endless(combined(rows.column(name)))
+        yield from _infinite(combined(rows.column(name)))
 
 
 def _null(reason: str, column: pa.Array) -> Iterator[tuple[str, Mask]]:
@@ -78,7 +79,7 @@ def _nan(reason: str, column: pa.Array) -> Iterator[tuple[str, Mask]]:
         yield reason, np.isnan(measures(column)) & valid
 
 
-def _endless(column: pa.Array) -> Iterator[tuple[str, Mask]]:
-    """An infinite instant lies in no window of a grid."""
+def _infinite(column: pa.Array) -> Iterator[tuple[str, Mask]]:
+    """Yield infinite clock values: they lie in no window of a grid."""
     if pa.types.is_floating(column.type) and bool(np.isinf(measures(column)).any()):
         yield "type_overflow", np.isinf(measures(column))

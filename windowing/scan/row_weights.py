@@ -1,4 +1,4 @@
-"""How many rows of the input the rows of a scan stand for: each for itself, unless the map side has combined them."""
+"""Row weights: how many rows of the input a row of a scan stands for. It is 1 unless map tasks have combined rows."""
 
 from __future__ import annotations
 
@@ -14,28 +14,32 @@ from ..sequences.sequence import Sequences
 
 @dataclass(frozen=True, slots=True)
 class RowWeights:
-    """``rows``: how many rows there are. ``each``: int64 (n,), what each stands for; None: itself."""
+    """The weights of the rows of a scan.
+
+    ``rows``: number of rows.
+    ``each``: int64 (n,), how many rows of the input each stands for; None: each for itself.
+    """
 
     rows: int
     each: Ints | None
 
     @property
     def total(self) -> int:
-        """What all of them stand for."""
+        """Number of rows of the input that all rows stand for."""
         return self.rows if self.each is None else int(self.each.sum())
 
     def of(self, some: Mask) -> int:
-        """Return what some of them stand for."""
+        """Return how many rows of the input some rows stand for. ``some``: bool (n,)."""
         return int(np.count_nonzero(some) if self.each is None else self.each[some].sum())
 
-    def shown(self, contents: Membership) -> int:
-        """Return what those stand for that some pane shows."""
-        if isinstance(contents, Ranges) and contents.disjoint and self.each is None:
-            return int((contents.hi - contents.lo).sum())
-        return self.of(shown(contents, self.rows))
+    def shown(self, membership: Membership) -> int:
+        """Return how many rows of the input those rows stand for that at least one pane shows."""
+        if isinstance(membership, Ranges) and membership.disjoint and self.each is None:
+            return int((membership.hi - membership.lo).sum())
+        return self.of(shown(membership, self.rows))
 
 
 def row_weights(plan: Plan, sequences: Sequences) -> RowWeights:
-    """Return what each row of some sequences stands for."""
+    """Return the weights of the rows of some sequences."""
     each = None if plan.weight is None else combined(sequences.rows.column(plan.weight)).to_numpy()
     return RowWeights(len(sequences), each)

@@ -32,13 +32,17 @@ from .signals import Signals
 
 @dataclass(frozen=True, slots=True)
 class ScanResult:
-    """What a scan found: the ``tables`` of the result, to be gone through once, and the account of its rows.
+    """The result of a scan and the accounting of its rows.
 
-    ``windowed``: rows that some pane shows, and none of a run before did; ``dropped``: that only the end would have
-    shown, under ``--at-end drop``; ``held``: rows carried on that no pane has shown yet; ``filtered``: all others.
-    ``open``: how many windows the end of the data would bring out, and the end of this run does not.
-    ``by_mark``: for each pane that a mark brought out, which mark it was. ``carry``: what the next run goes on with,
-    where there is going to be one.
+    ``tables``: the tables of the result, an iterator that can be read once.
+    ``windows``: number of panes that came out.
+    ``open``: number of windows that the end of the data would bring out, and the end of this run does not.
+    ``windowed``: rows that a pane shows, and that no pane of an earlier run showed.
+    ``dropped``: rows that only panes at the end would have shown, under ``--at-end drop``.
+    ``filtered``: rows in none of the other counts.
+    ``held``: rows in the state that no pane has shown yet.
+    ``by_mark``: int64, for each pane that a mark brought out, the number of that mark.
+    ``state``: the window state for the next run; None where there is none.
     """
 
     tables: Iterator[pa.Table]
@@ -54,11 +58,12 @@ class ScanResult:
 
 @dataclass(frozen=True, slots=True)
 class RunExtent:
-    """Where the rows of a run begin and end in time, as all keys have it.
+    """The extent of a run in time, the same for all keys.
 
-    ``clock``: where the one clock stands at the end, in measures of the clock column; None: at the largest value of the
-    rows. ``since``: where it stood before them; None: nowhere. ``dead``: of event-time panes the last that no row can
-    get into any more. ``keeps``: whether another run is to go on from the end of this one.
+    ``clock``: the clock at the end, in measures of the clock column; None: the largest value of the rows.
+    ``since``: the clock before the rows; None: no earlier run.
+    ``last_closed``: the last event-time pane that no row can enter any more.
+    ``is_continued``: whether another run restores the state of this one.
     """
 
     clock: ClockValue | None = None
@@ -68,52 +73,61 @@ class RunExtent:
 
 
 WHOLE_INPUT = RunExtent()
-"""One run over everything."""
+"""The extent of a single run over all rows."""
 
 
 def scan(
     plan: Plan,
     sequences: Sequences,
     signals: Signals,
-    bounds: RunExtent = WHOLE_INPUT,
-    past: RestoredState | None = None,
+    extent: RunExtent = WHOLE_INPUT,
+    restored: RestoredState | None = None,
 ) -> ScanResult:
-    """Compute all panes of some sequences and what comes out of them.
+    """Compute all panes of some sequences and the result rows of those that come out.
 
-    ``past``: what of them has been seen before; None: nothing. Mark-only rows of ``punct()`` and ``--empty mark`` are
-    left to `empty_mark_rows` and `empty_tick_rows`, for whether a mark or tick is empty is known only of all keys
-    together.
+    ``restored``: what earlier runs have kept of them; None: nothing. Mark-only rows of ``punct()`` and ``--empty mark``
+    are left to `empty_mark_rows` and `empty_tick_rows`: whether a mark or tick is empty depends on all keys.
     """
     options = plan.options
-    setting = replace(context_of(plan), clock=bounds.clock, since=bounds.since, restored=past)
-    signals = _with_evictions(plan, sequences, signals, setting)
-    panes, marks = panes_of(plan.spec, sequences, signals, setting)
+    context = replace(context_of(plan), clock=extent.clock, since=extent.since, restored=restored)
+    signals = _with_evictions(plan, sequences, signals, context)
+    panes, marks = panes_of(plan.spec, sequences, signals, context)
     rows = len(sequences)
-    is_new = np.ones(len(panes), np.bool_) if past is None else ~already_emitted(plan.spec, panes, past, sequences)
-    is_end = panes.closed_by == reason("end")
-    told = np.flatnonzero(is_new if options.at_end == "flush" else is_new & ~is_end)
-    carry = None
-    if bounds.is_continued:
-        carry = snapshot(
-            plan.spec, compares_with_previous_pane(plan), sequences, signals, setting, panes, told, bounds.last_closed
-        )
-    told_contents = panes.membership if len(told) == len(panes) else take(panes.membership, told)
-    account = _row_account(plan, sequences, panes.membership, is_new, told_contents, past, carry)
-    panes = replace(
-        _emitted(plan, sequences, panes, told, past), marks_only=_emitted_marks(plan, sequences, panes.marks_only, past)
+    is_new = (
+        np.ones(len(panes), np.bool_) if restored is None else ~already_emitted(plan.spec, panes, restored, sequences)
     )
-    windows = len(panes) if past is None else int(np.count_nonzero(panes.number >= 0))
+    is_end = panes.closed_by == reason("end")
+    emitted = np.flatnonzero(is_new if options.at_end == "flush" else is_new & ~is_end)
+    state = None
+    if extent.is_continued:
+        state = snapshot(
+            plan.spec,
+            compares_with_previous_pane(plan),
+            sequences,
+            signals,
+            context,
+            panes,
+            emitted,
+            extent.last_closed,
+        )
+    emitted_membership = panes.membership if len(emitted) == len(panes) else take(panes.membership, emitted)
+    row_account = _row_account(plan, sequences, panes.membership, is_new, emitted_membership, restored, state)
+    panes = replace(
+        _emitted(plan, sequences, panes, emitted, restored),
+        marks_only=_emitted_marks(plan, sequences, panes.marks_only, restored),
+    )
+    windows = len(panes) if restored is None else int(np.count_nonzero(panes.number >= 0))
     tables = result_tables(plan, sequences, marks, panes)
     if windows < len(panes):
         tables = _without_previous_pane(tables)
     by_mark = panes.cause[panes.cause >= rows] - rows
     by_mark = by_mark[by_mark < len(signals)]
     still_open = int(np.count_nonzero(is_end)) if options.at_end == "hold" else 0
-    return ScanResult(tables, windows, still_open, *account, by_mark, carry)
+    return ScanResult(tables, windows, still_open, *row_account, by_mark, state)
 
 
 def context_of(plan: Plan) -> WindowContext:
-    """What a scan is told of its options."""
+    """Return the context of a window, as its options say."""
     options = plan.options
     return WindowContext(
         origin=options.origin,
@@ -125,82 +139,82 @@ def context_of(plan: Plan) -> WindowContext:
     )
 
 
-def _with_evictions(plan: Plan, sequences: Sequences, signals: Signals, setting: WindowContext) -> Signals:
-    """Decide which keys are evicted, unless that was done for all keys together."""
+def _with_evictions(plan: Plan, sequences: Sequences, signals: Signals, context: WindowContext) -> Signals:
+    """Add the partition evictions to the signals, unless the global pass has decided them."""
     spec = plan.spec
     if signals.evictions is not None or not isinstance(spec, Tumbling | Sliding) or spec.eviction is None:
         return signals
-    return replace(signals, evictions=evictions(spec, sequences, signals.marks, setting))
+    return replace(signals, evictions=evictions(spec, sequences, signals.marks, context))
 
 
-def _emitted(plan: Plan, sequences: Sequences, panes: Panes, told: Ints, past: RestoredState | None) -> Panes:
-    """The panes that come out, numbered on from those of the run before."""
-    if past is None:
-        return emitted_panes(plan, sequences, panes if len(told) == len(panes) else panes.take(told))
-    before = np.bincount(panes.key, minlength=len(past.restored_rows)) - np.bincount(
-        panes.key[told], minlength=len(past.restored_rows)
+def _emitted(plan: Plan, sequences: Sequences, panes: Panes, emitted: Ints, restored: RestoredState | None) -> Panes:
+    """Return the panes that come out, numbered on from those of the run before."""
+    if restored is None:
+        return emitted_panes(plan, sequences, panes if len(emitted) == len(panes) else panes.take(emitted))
+    before = np.bincount(panes.key, minlength=len(restored.restored_rows)) - np.bincount(
+        panes.key[emitted], minlength=len(restored.restored_rows)
     )
-    ends = np.bincount(panes.key[panes.closed_by == reason("end")], minlength=len(past.restored_rows))
+    ends = np.bincount(panes.key[panes.closed_by == reason("end")], minlength=len(restored.restored_rows))
     before -= ends if plan.options.at_end != "flush" else 0
-    panes = renumbered(panes.take(told), past.key_state.windows - before)
+    panes = renumbered(panes.take(emitted), restored.key_state.windows - before)
     if compares_with_previous_pane(plan):
-        panes = with_previous_pane(panes, past.row_state.last, sequences)
+        panes = with_previous_pane(panes, restored.row_state.last, sequences)
     return emitted_panes(plan, sequences, panes)
 
 
 def compares_with_previous_pane(plan: Plan) -> bool:
-    """Whether what a pane gives depends on what the pane before it of its key showed."""
+    """Whether the result of a pane depends on what the pane before it of its key showed."""
     changes = isinstance(plan.spec, Batched) and bool(plan.options.group_by)
     return changes or plan.options.emit in {"entered", "left"}
 
 
 def _without_previous_pane(tables: Iterator[pa.Table]) -> Iterator[pa.Table]:
-    """Leave out what comes of the panes that `with_previous_pane` puts before others."""
+    """Leave out the result rows of panes that `with_previous_pane` has added."""
     for table in tables:
         yield table.filter(pc.greater_equal(table.column("window"), 0).fill_null(True))
 
 
 def _emitted_marks(
-    plan: Plan, sequences: Sequences, bare: MarkOnly | None, past: RestoredState | None
+    plan: Plan, sequences: Sequences, marks_only: MarkOnly | None, restored: RestoredState | None
 ) -> MarkOnly | None:
-    """The marks without rows that come out."""
-    if bare is None:
+    """Return the mark-only entries that come out."""
+    if marks_only is None:
         return None
-    told = np.ones(len(bare.cause), np.bool_)
-    if past is not None:
-        told &= ~marks_already_emitted(plan.spec, bare, past, sequences)
+    emitted = np.ones(len(marks_only.cause), np.bool_)
+    if restored is not None:
+        emitted &= ~marks_already_emitted(plan.spec, marks_only, restored, sequences)
     if plan.options.at_end != "flush":
-        told &= bare.cause != AT_END
-    picks = np.flatnonzero(told)
-    return MarkOnly(bare.cause[picks], None if bare.at is None else bare.at.take(pa.array(picks)))
+        emitted &= marks_only.cause != AT_END
+    picks = np.flatnonzero(emitted)
+    return MarkOnly(marks_only.cause[picks], None if marks_only.at is None else marks_only.at.take(pa.array(picks)))
 
 
 def _row_account(
     plan: Plan,
     sequences: Sequences,
-    contents: Membership,
+    membership: Membership,
     is_new: Mask,
-    told: Membership,
-    past: RestoredState | None,
-    carry: WindowState | None,
+    emitted: Membership,
+    restored: RestoredState | None,
+    state: WindowState | None,
 ) -> tuple[int, int, int, int]:
-    """Rows windowed, dropped at the end, filtered and held.
+    """Count the rows windowed, dropped at the end, filtered and held.
 
-    ``contents``: of all panes. Those that are not new are a guess at what came before, and may be none.
+    ``membership``: of all panes. Panes that are not new only approximate those of earlier runs, and may be missing.
     """
     at_end, weights = plan.options.at_end, row_weights(plan, sequences)
-    if past is None and at_end != "hold":
-        placed = weights.shown(contents)
-        windowed = weights.shown(told) if at_end == "drop" else placed
+    if restored is None and at_end != "hold":
+        placed = weights.shown(membership)
+        windowed = weights.shown(emitted) if at_end == "drop" else placed
         return windowed, placed - windowed, weights.total - placed, 0
     rows = weights.rows
-    before = np.zeros(rows, np.bool_) if past is None else past.row_state.shown
-    windowed = weights.of(shown(told, rows) & ~before)
-    held = 0 if carry is None else row_weights(plan, carry.sequences).of(~carry.row_state.shown)
+    before = np.zeros(rows, np.bool_) if restored is None else restored.row_state.shown
+    windowed = weights.of(shown(emitted, rows) & ~before)
+    held = 0 if state is None else row_weights(plan, state.sequences).of(~state.row_state.shown)
     dropped = 0
     if at_end == "drop":
-        placed_now = shown(take(contents, np.flatnonzero(is_new)), rows)
-        dropped = weights.of(placed_now & ~shown(told, rows) & ~before)
+        placed_now = shown(take(membership, np.flatnonzero(is_new)), rows)
+        dropped = weights.of(placed_now & ~shown(emitted, rows) & ~before)
     return windowed, dropped, weights.total - weights.of(before) - windowed - dropped - held, held
 
 
@@ -209,12 +223,12 @@ def empty_mark_rows(plan: Plan, marks: Marks, by_mark: Ints) -> pa.Table:
     return mark_rows(plan, marks, unoccupied(by_mark, len(marks)))
 
 
-def empty_tick_rows(plan: Plan, sequences: Sequences, bounds: RunExtent = WHOLE_INPUT) -> pa.Table:
+def empty_tick_rows(plan: Plan, sequences: Sequences, extent: RunExtent = WHOLE_INPUT) -> pa.Table:
     """Return mark-only rows for ticks that found no key with rows (``--empty mark``)."""
     assert isinstance(plan.spec, Tumbling)
     assert isinstance(plan.spec.policy, Time | Calendar)
-    setting = WindowContext(bounds.clock, bounds.since, origin=plan.options.origin)
-    return tick_rows(plan, empty_ticks(plan.spec.policy, sequences, setting))
+    context = WindowContext(extent.clock, extent.since, origin=plan.options.origin)
+    return tick_rows(plan, empty_ticks(plan.spec.policy, sequences, context))
 
 
 def falls_of(plan: Plan, sequences: Sequences) -> int:

@@ -1,4 +1,4 @@
-"""What comes to sequences from outside: window marks, and advances of the watermark (semantics sections 2 and 5)."""
+"""Signals: events that concern all keys, i.e. window marks and watermark advances (semantics sections 2 and 5)."""
 
 from __future__ import annotations
 
@@ -11,9 +11,12 @@ from ..sequences.marks import Marks
 
 @dataclass(frozen=True, slots=True)
 class Signals:
-    """Signals in their total order. ``marks``: where each stands; `windowing.panes.panes.Panes.cause` counts them on
-    from the rows. ``watermarks``: they are advances of the watermark, and not window marks. ``evictions``: of keys;
-    None where none is ever evicted, or `windowing.scan.scan.scan` is to decide it, of all keys that there are.
+    """Signals in their total order.
+
+    ``marks``: their places in the order; `windowing.panes.panes.Panes.cause` numbers them after the rows.
+    ``watermarks``: the advances, where the signals are watermark advances; None: they are window marks.
+    ``evictions``: partition evictions; None where there are none, or `windowing.scan.scan.scan` is to compute them
+        because it has the rows of all keys.
     """
 
     marks: Marks
@@ -25,10 +28,10 @@ class Signals:
 
 
 def window_marks(marks: Marks, evictions: Evictions | None = None) -> Signals:
-    """Signals that are window marks, which stand in order; and what was decided of keys."""
+    """Return window marks, which must be in order, as signals, with the partition evictions."""
     return Signals(marks, None, evictions)
 
 
 def watermark_signals(watermarks: Watermarks) -> Signals:
-    """Signals that are advances of the watermark, in order."""
+    """Return watermark advances, which must be in order, as signals."""
     return Signals(watermarks.marks, watermarks)

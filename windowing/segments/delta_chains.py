@@ -1,8 +1,9 @@
-"""What a ``delta`` window makes of a piece of a sequence, whatever start value it is entered with.
+"""Delta transitions: what a ``delta`` window makes of a segment, as a function of the start value it is entered with.
 
-The first row that rises above a start value by more than the amount is a record high of the piece. Once a window starts
-at a row, all that follow are decided. So each record begins a chain of window starts to the end of the piece, and which
-chain is taken is all that a start value decides. Chains merge, and those that end alike are one branch.
+The first row of a segment that rises above a start value by more than the amount is a record high of the segment. Once
+a window starts at a row, all later window starts of the segment are decided. So each record begins one path of window
+starts to the end of the segment, and a start value only selects the record. Paths merge, and records whose paths have
+the same end and the same number of starts are one transition.
 """
 
 from __future__ import annotations
@@ -17,14 +18,18 @@ from ..kinds.sliding.kernels import evicted_by_delta, rises
 from ..support.jit import kernel
 
 MOST_BRANCHES = 1 << 12
-"""A driver takes so many of each piece; where there are more, those for the largest start values are left out."""
-_NEAR = 4  # rows that are looked at one by one
+"""The most transitions in the summary of a segment; beyond that, those for the largest start values are left out."""
+_NEAR = 4  # rows compared one by one before the steps of the search grow
 
 
 @dataclass(frozen=True, slots=True)
 class Exit:
-    """How a chain ends. ``starts``: how many windows start in the piece; ``last``: at which row the last one does, and
-    its ``value``; -1 and of any value where none does."""
+    """The window starts of a segment for one start value.
+
+    ``starts``: how many windows start in the segment.
+    ``last``: the row at which the last of them starts; -1 where none does.
+    ``value``: the value of that row; the start value where none does.
+    """
 
     starts: int
     last: int
@@ -33,11 +38,18 @@ class Exit:
 
 @dataclass(frozen=True, slots=True)
 class DeltaTransitions:
-    """Branches by the start value that a piece is entered with.
+    """The transitions of a segment, by the start value that it is entered with.
 
-    ``limit``: (B,), ascending: a start value takes the first branch whose limit rises above it by more than ``amount``,
-    and no window starts where none does. ``starts``, ``last``: int64 (B,), and ``value``: (B,): see `End`. ``fresh``:
-    the chain of the first row. ``whole``: whether no branch was left out at the upper end.
+    A start value takes the first transition whose limit rises above it by more than ``amount``. Where none does, no
+    window starts in the segment.
+
+    ``amount``: the amount of the ``delta``, in measures.
+    ``limit``: measures (B,), ascending.
+    ``starts``: int64 (B,), as in `Exit`.
+    ``last``: int64 (B,), as in `Exit`.
+    ``value``: measures (B,), as in `Exit`.
+    ``fresh``: the exit where a window starts at the first row.
+    ``is_complete``: whether no transition for large start values was left out.
     """
 
     amount: Any
@@ -50,73 +62,79 @@ class DeltaTransitions:
 
 
 def delta_transitions(values: Measures, amount: Any, sorted_by: bool) -> DeltaTransitions:
-    """Return the chains of a piece that is not empty, of which `MOST_BRANCHES` are told.
+    """Return the transitions of a segment that is not empty, at most `MOST_BRANCHES` of them.
 
-    ``sorted_by``: whether rows are sorted by these values first of all, so that no start value above that of the first
-    row can come in; what only such a one would take is left out then.
+    ``sorted_by``: whether rows are sorted by these values first of all, so that no start value is above the first row.
+    Transitions that only such a start value would take are left out then.
 
     ``values``, ``amount``: as `windowing.kinds.sliding.kernels.comparable` and
-    `windowing.sequences.attribute_distance.measures_and_amount` give them, no NaN among them.
+    `windowing.sequences.attribute_distance.measures_and_amount` return them, without NaN.
     """
     if sorted_by:
-        branches, last, starts = _rising_branches(values, amount)
+        records, last, starts = _distinct_records_rising(values, amount)
     else:
-        branches, last, starts = _branches(values, *_ends(evicted_by_delta(np.array([0, len(values)]), values, amount)))
+        records, last, starts = _distinct_records(
+            values, *_ends(evicted_by_delta(np.array([0, len(values)]), values, amount))
+        )
     fresh = Exit(int(starts[0]), int(last[0]), values[last[0]])
-    told, last, starts = branches[:MOST_BRANCHES], last[:MOST_BRANCHES], starts[:MOST_BRANCHES]
-    return DeltaTransitions(amount, values[told], starts, last, values[last], fresh, len(told) == len(branches))
+    kept, last, starts = records[:MOST_BRANCHES], last[:MOST_BRANCHES], starts[:MOST_BRANCHES]
+    return DeltaTransitions(amount, values[kept], starts, last, values[last], fresh, len(kept) == len(records))
 
 
-def exit_for(chains: DeltaTransitions, value: Any) -> Exit | None:
-    """Return how the chain ends that ``value`` takes; None where that was left out."""
-    risen = np.flatnonzero(have_risen(chains.limit, value, chains.amount))
-    if not len(risen):
-        return Exit(0, -1, value) if chains.is_complete else None
-    taken = risen[0]
-    return Exit(int(chains.starts[taken]), int(chains.last[taken]), chains.value[taken])
+def exit_for(transitions: DeltaTransitions, value: Any) -> Exit | None:
+    """Return the exit for a start value; None where its transition was left out."""
+    candidates = np.flatnonzero(have_risen(transitions.limit, value, transitions.amount))
+    if not len(candidates):
+        return Exit(0, -1, value) if transitions.is_complete else None
+    transition = candidates[0]
+    return Exit(int(transitions.starts[transition]), int(transitions.last[transition]), transitions.value[transition])
 
 
 def have_risen(new: Measures, old: Any, amount: Any) -> Mask:
     """Return which values rise above an old one, as `windowing.kinds.sliding.kernels.rises` says, in their shape.
 
-    The driver asks this, while no task runs: to load its first kernel would take it 0.2 s.
+    Numpy and not a kernel: the driver calls this while no task runs, and to load its first kernel would take 0.2 s.
     """
-    with np.errstate(over="ignore", invalid="ignore"):  # differences that wrap are of values below, as inf - inf is
+    with np.errstate(
+        over="ignore", invalid="ignore"
+    ):  # a difference that wraps, or inf - inf, is of a value that new >= old excludes
         return np.asarray((new >= old) & (new - old > amount))
 
 
 def run_through(values: Measures, value: Any, amount: Any, sorted_by: bool) -> Exit:
-    """Return how the chain of a start value ends, None: that of the first row, without any branches.
+    """Return the exit for a start value without computing all transitions; None: a window starts at the first row.
 
-    ``sorted_by``: whether values never fall, so that most of them need not be looked at.
+    ``sorted_by``: whether values never fall, so that most rows need not be read.
     """
     if value is None:
-        end = run_through(values, values[0], amount, sorted_by)
-        return Exit(end.starts + 1, max(end.last, 0), end.value)
+        found = run_through(values, values[0], amount, sorted_by)
+        return Exit(found.starts + 1, max(found.last, 0), found.value)
     starts, last = (_run_through_rising if sorted_by else _run_through)(values, value, amount)
     return Exit(int(starts), int(last), values[last] if last >= 0 else value)
 
 
 @kernel
-def _ends(following: Ints) -> tuple[Ints, Ints]:
-    """Of the chain of each row, the last start and how many there are."""
-    n = len(following)
+def _ends(next_start: Ints) -> tuple[Ints, Ints]:
+    """Return for each row, if a window starts there, the last start of the segment and the number of starts."""
+    n = len(next_start)
     last = np.arange(n)
     starts = np.ones(n, np.int64)
+    # Backwards: the path of a row is one start more than that of its next start, which is known by then.
     for i in range(n - 1, -1, -1):
-        if following[i] < n:
-            last[i] = last[following[i]]
-            starts[i] = starts[following[i]] + 1
+        if next_start[i] < n:
+            last[i] = last[next_start[i]]
+            starts[i] = starts[next_start[i]] + 1
     return last, starts
 
 
 @kernel
-def _branches(values: Measures, last: Ints, starts: Ints) -> tuple[Ints, Ints, Ints]:
-    """The records of which each is the last of those that end alike; and their ends, as `_ends` gives those of rows."""
+def _distinct_records(values: Measures, last: Ints, starts: Ints) -> tuple[Ints, Ints, Ints]:
+    """Return the records that are the last of those with equal ends, and their ends as `_ends` returns them."""
     out = np.empty(len(values), np.int64)
     count, newest = 0, 0
     for i in range(1, len(values)):
         if values[i] > values[newest]:
+            # A run of records with equal ends is one transition. Its last record is kept, for it has the highest limit.
             if last[i] != last[newest] or starts[i] != starts[newest]:
                 out[count] = newest
                 count += 1
@@ -127,34 +145,37 @@ def _branches(values: Measures, last: Ints, starts: Ints) -> tuple[Ints, Ints, I
 
 
 @kernel
-def _rising_branches(values: Measures, amount: Any) -> tuple[Ints, Ints, Ints]:
-    """As `_branches`, where values never fall, of the records up to the first that rises above the first row.
+def _distinct_records_rising(values: Measures, amount: Any) -> tuple[Ints, Ints, Ints]:
+    """As `_distinct_records` for values that never fall: records up to the first that rises above the first row.
 
-    All chains go on start by start, side by side: none of them overtakes another, and those that meet are one from
-    there on. So most rows are not looked at, and none for more than one start.
+    All paths advance in parallel, start by start: none overtakes another, and paths that meet are one from there on.
+    So most rows are never read, and none is read for more than one start.
     """
     record = _records(values, amount)
     last, starts = record.copy(), np.empty(len(record), np.int64)
-    begun, ended, windows = len(record), len(record), 1  # chains that go on, and from where on those stand that do not
-    while begun:
-        count, place = 0, last[begun - 1]  # which the row that follows the first one's comes no earlier than
-        for chain in range(begun):
-            place = _next_risen(values, place, values[last[chain]], amount)
-            if place == len(values):
-                for done in range(begun - 1, chain - 1, -1):
-                    ended -= 1
-                    record[ended], last[ended], starts[ended] = record[done], last[done], windows
+    running, done_from, windows = len(record), len(record), 1  # running paths, first finished one, starts so far
+    # Invariant: paths of higher records are never behind those of lower ones, so `last[:running]` ascends. Elements
+    # from `done_from` on hold finished paths, in order. All running paths have `windows` starts.
+    while running:
+        count, place = 0, last[running - 1]  # the first path's next start is not before the last path's start
+        for path in range(running):
+            place = _next_risen(values, place, values[last[path]], amount)
+            if place == len(values):  # so do all paths after this one, whose starts are not below its start
+                for finished in range(running - 1, path - 1, -1):
+                    done_from -= 1
+                    record[done_from], last[done_from], starts[done_from] = record[finished], last[finished], windows
                 break
+            # Two paths that meet are one from there on; the later record replaces the earlier, its limit is higher.
             if count == 0 or last[count - 1] != place:
                 count += 1
-            record[count - 1], last[count - 1] = record[chain], place
-        begun, windows = count, windows + 1
-    return record[ended:], last[ended:], starts[ended:]
+            record[count - 1], last[count - 1] = record[path], place
+        running, windows = count, windows + 1
+    return record[done_from:], last[done_from:], starts[done_from:]
 
 
 @kernel
 def _records(values: Measures, amount: Any) -> Ints:
-    """Rows that are larger than all before, where values never fall, up to the one that rises above the first."""
+    """Return the records of values that never fall, up to the first that rises above the first row."""
     size = min(_next_risen(values, 0, values[0], amount) + 1, len(values))
     out = np.empty(size, np.int64)
     count = 0
@@ -167,10 +188,11 @@ def _records(values: Measures, amount: Any) -> Ints:
 
 @kernel
 def _next_risen(values: Measures, first: int, value: Any, amount: Any) -> int:
-    """The first row from ``first`` on that rises above a value, where values never fall; how many there are, if none.
+    """Return the first row from ``first`` on that rises above a value, or ``len(values)``. Values never fall.
 
-    It is near as a rule, so it is looked for in steps that grow.
+    As a rule it is near, so the search takes steps that grow.
     """
+    # Steps of 1 for the first `_NEAR` rows, then doubled: windows of a few rows cost no binary search.
     low, step = first, 1
     while low + step <= len(values) and not rises(values[low + step - 1], value, amount):
         low += step
@@ -181,7 +203,7 @@ def _next_risen(values: Measures, first: int, value: Any, amount: Any) -> int:
 
 @kernel
 def _first_risen(values: Measures, low: int, high: int, value: Any, amount: Any) -> int:
-    """The first of the ascending values ``[low, high)`` that rises above a value; ``high`` where none does."""
+    """Return the first of the ascending values ``[low, high)`` that rises above a value; ``high`` where none does."""
     while low < high:
         middle = (low + high) // 2
         if rises(values[middle], value, amount):

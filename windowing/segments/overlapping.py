@@ -1,4 +1,4 @@
-"""Pieces under a window that shows rows of pieces before: what is held between two of them."""
+"""Segments under windows that show rows of earlier segments: summaries, and rows retained between two segments."""
 
 from __future__ import annotations
 
@@ -26,46 +26,46 @@ from .delta_chains import delta_transitions
 from .summary import RETAINED, EntryState, RetentionSummary, RunThrough, SegmentSummary, clock_at_end, exit_of
 
 
-def lookback_summary(plan: Plan, piece: Sequences, signals: Signals) -> tuple[SegmentSummary, Ints]:
-    """Summarise a piece; also return which of its rows are held at its end, as far as they tell: int64, ascending."""
-    first, last = epochs(piece, signals.marks)[[0, -1]].tolist()
-    held = np.flatnonzero(still_retained(plan, piece, None, last_closed_at(plan, signals, last)))
-    window = RetentionSummary(len(held))
+def lookback_summary(plan: Plan, segment: Sequences, signals: Signals) -> tuple[SegmentSummary, Ints]:
+    """Summarise a segment; also return which of its rows it retains at its end, judged by itself: int64, ascending."""
+    first, last = epochs(segment, signals.marks)[[0, -1]].tolist()
+    retained = np.flatnonzero(still_retained(plan, segment, None, last_closed_at(plan, signals, last)))
+    window = RetentionSummary(len(retained))
     if isinstance(plan.spec, Sliding):
-        window = _sliding(plan, plan.spec, piece, window)
-    return SegmentSummary(len(piece), window, (first, last), clock=clock_at_end(plan, piece)), held
+        window = _sliding(plan, plan.spec, segment, window)
+    return SegmentSummary(len(segment), window, (first, last), clock=clock_at_end(plan, segment)), retained
 
 
-def lookback_entries(pieces: Sequence[SegmentSummary], follow: RunThrough) -> list[EntryState]:
-    """Compose the summaries of the pieces of one key, in order; how many windows come out is not known yet."""
-    found: list[EntryState] = []
-    rows, full, low, stands = 0, False, None, None
+def lookback_entries(segments: Sequence[SegmentSummary], run_through: RunThrough) -> list[EntryState]:
+    """Compose the summaries of the segments of one key, in order, into entry states without window numbers."""
+    entries: list[EntryState] = []
+    rows, full, lowest, clock = 0, False, None, None
     baseline, value = None, None
-    for i, piece in enumerate(pieces):
-        window = piece.window
+    for i, segment in enumerate(segments):
+        window = segment.window
         assert isinstance(window, RetentionSummary)
-        before = tuple((j, RETAINED) for j in range(i) if _holds(pieces[j]))
-        found.append(EntryState(0, rows, before, False, True, full, baseline, stands, piece.epochs[0]))
+        before = tuple((j, RETAINED) for j in range(i) if _holds(segments[j]))
+        entries.append(EntryState(0, rows, before, False, True, full, baseline, clock, segment.epochs[0]))
         if window.trigger is not None:
-            end = exit_of(window.trigger, value, follow, i)
-            value = end.value
-            baseline = (i, end.last) if end.last >= 0 else baseline
-        full |= window.evicts or (low is not None and bool(rises(window.high, low, window.amount)))
-        low = window.low if low is None else min(low, window.low)
-        rows, stands = rows + piece.rows, piece.clock
-    return found
+            segment_exit = exit_of(window.trigger, value, run_through, i)
+            value = segment_exit.value
+            baseline = (i, segment_exit.last) if segment_exit.last >= 0 else baseline
+        full |= window.evicts or (lowest is not None and bool(rises(window.high, lowest, window.amount)))
+        lowest = window.low if lowest is None else min(lowest, window.low)
+        rows, clock = rows + segment.rows, segment.clock
+    return entries
 
 
-def still_retained(plan: Plan, rows: Sequences, clock: ClockValue | None, dead: int) -> Mask:
-    """Return which rows are held at the end of some, (n,)."""
-    setting = replace(context_of(plan), clock=clock, hold=True)
-    return retained_rows(plan.spec, rows, setting, None, None, dead)
+def still_retained(plan: Plan, rows: Sequences, clock: ClockValue | None, last_closed: int) -> Mask:
+    """Return which of some rows are retained at their end, bool (n,)."""
+    context = replace(context_of(plan), clock=clock, hold=True)
+    return retained_rows(plan.spec, rows, context, None, None, last_closed)
 
 
 def last_closed_at(plan: Plan, signals: Signals, count: int) -> int:
-    """Return a pane of event time that no row can get into any more, nor into those before it, after so many advances.
+    """Return an event-time pane that is closed after the first ``count`` advances, as are all panes before it.
 
-    The last such pane, or one not far before it: a few rows more are held then, that nobody is going to see.
+    It is the last such pane, or one not far before it: then a few more rows are retained, which no pane will show.
     """
     if signals.watermarks is None or not count or not isinstance(plan.spec, TimeInterval):
         return NO_LEVEL
@@ -75,19 +75,19 @@ def last_closed_at(plan: Plan, signals: Signals, count: int) -> int:
     return max(NO_LEVEL, level - math.ceil(plan.spec.discard_age / plan.spec.period) - 1)
 
 
-def _holds(piece: SegmentSummary) -> bool:
-    return isinstance(piece.window, RetentionSummary) and piece.window.rows > 0
+def _holds(segment: SegmentSummary) -> bool:
+    return isinstance(segment.window, RetentionSummary) and segment.window.rows > 0
 
 
-def _sliding(plan: Plan, spec: Sliding, piece: Sequences, window: RetentionSummary) -> RetentionSummary:
+def _sliding(plan: Plan, spec: Sliding, segment: Sequences, window: RetentionSummary) -> RetentionSummary:
     if isinstance(spec.trigger, Delta):
-        values, amount = measures_and_amount(piece, spec.trigger.attribute, spec.trigger.amount)
+        values, amount = measures_and_amount(segment, spec.trigger.attribute, spec.trigger.amount)
         window = replace(
             window, trigger=delta_transitions(comparable(values), amount, plan.is_sorted_by(spec.trigger.attribute))
         )
     if isinstance(spec.evict, Delta):
-        values, amount = measures_and_amount(piece, spec.evict.attribute, spec.evict.amount)
-        found: Any = comparable(values)
-        evicts = bool((evicted_at(spec, piece) < len(piece)).any())
-        window = replace(window, low=found.min(), high=found.max(), evicts=evicts, amount=amount)
+        values, amount = measures_and_amount(segment, spec.evict.attribute, spec.evict.amount)
+        compared: Any = comparable(values)
+        evicts = bool((evicted_at(spec, segment) < len(segment)).any())
+        window = replace(window, low=compared.min(), high=compared.max(), evicts=evicts, amount=amount)
     return window

@@ -1,4 +1,4 @@
-"""A piece of a sequence scanned on from those before it."""
+"""One segment of a sequence: its summary, and its scan from an entry state."""
 
 from __future__ import annotations
 
@@ -24,39 +24,41 @@ from .summary import EntryState, RunThrough, SegmentSummary
 from .tumbling import tumbling_entries, tumbling_summary
 
 
-def summarise(plan: Plan, piece: Sequences, signals: Signals) -> tuple[SegmentSummary, Ints]:
-    """Summarise a piece of one key that is not empty.
+def summarise(plan: Plan, segment: Sequences, signals: Signals) -> tuple[SegmentSummary, Ints]:
+    """Summarise a segment, which must not be empty.
 
-    Also return which of its rows pieces behind it may show, as far as these rows tell: int64, ascending; empty where
-    the entries name them.
+    Also return which of its rows later segments may show, as far as these rows decide: int64, ascending. Empty for
+    tumbling windows, whose entry states name them.
     """
     if isinstance(plan.spec, Tumbling):
-        return tumbling_summary(plan, plan.spec, piece, signals.marks), np.empty(0, np.int64)
-    return lookback_summary(plan, piece, signals)
+        return tumbling_summary(plan, plan.spec, segment, signals.marks), np.empty(0, np.int64)
+    return lookback_summary(plan, segment, signals)
 
 
-def entry_states(plan: Plan, pieces: Sequence[SegmentSummary], follow: RunThrough) -> list[EntryState]:
-    """Compose the summaries of the pieces of one key, in order."""
+def entry_states(plan: Plan, segments: Sequence[SegmentSummary], run_through_segment: RunThrough) -> list[EntryState]:
+    """Compose the summaries of the segments of one key, in order, into the entry state of each."""
     if isinstance(plan.spec, Tumbling):
-        return tumbling_entries(plan, pieces, follow)
-    return lookback_entries(pieces, follow)
+        return tumbling_entries(plan, segments, run_through_segment)
+    return lookback_entries(segments, run_through_segment)
 
 
-def exit_through(plan: Plan, piece: Sequences, value: Any) -> Exit:
-    """Follow the chain of a start value of a ``delta`` through a piece, None: that of its first row."""
+def exit_through(plan: Plan, segment: Sequences, value: Any) -> Exit:
+    """Run the delta transition of a start value through a segment; None: a window starts at its first row."""
     assert isinstance(plan.spec, Tumbling | Sliding)
     policy = plan.spec.policy if isinstance(plan.spec, Tumbling) else plan.spec.trigger
     assert isinstance(policy, Delta)
-    values, too_much = measures_and_amount(piece, policy.attribute, policy.amount)
-    return run_through(comparable(values), value, too_much, plan.is_sorted_by(policy.attribute))
+    values, amount = measures_and_amount(segment, policy.attribute, policy.amount)
+    return run_through(comparable(values), value, amount, plan.is_sorted_by(policy.attribute))
 
 
 @dataclass(frozen=True, slots=True)
 class EarlierRows:
-    """What a piece sees of those before it: ``rows`` of its key, in order.
+    """The rows of earlier segments that a segment may show.
 
-    ``rank``: int64, how many rows of the key came before each. ``shown``: which of them a pane has shown.
-    ``baseline``: what a ``delta`` trigger compares with, of length 1; None where nothing has set it.
+    ``rows``: the rows, in order.
+    ``rank``: int64 (rows,), how many rows of the key came before each.
+    ``row_state``: bool (rows,), whether a pane has shown the row.
+    ``baseline``: array of length 1, what a ``delta`` trigger compares with; None: no baseline yet.
     """
 
     rows: Sequences
@@ -69,75 +71,82 @@ def scan_segment(
     plan: Plan,
     entry: EntryState,
     before: EarlierRows,
-    piece: Sequences,
+    segment: Sequences,
     signals: Signals,
-    bounds: RunExtent,
+    extent: RunExtent,
     is_last: bool,
 ) -> ScanResult:
-    """Scan a piece. ``signals``: those that stand before the piece behind it. ``bounds``: as of the whole run.
+    """Scan a segment from its entry state.
 
-    Where it is not the last one, rows that pieces behind it may show are left to these, and in no account.
+    ``signals``: those before the next segment. ``extent``: that of the whole run. Rows that later segments may show are
+    counted there: this segment's row accounting leaves them out, unless it is the last.
     """
     if not entry.emits:
         return ScanResult(iter(()), 0, 0, 0, 0, 0, 0, np.empty(0, np.int64), None)
-    rows, past = _restore(plan, entry, before, piece)
+    rows, restored = _restore(plan, entry, before, segment)
     if not is_last:
         plan = replace(plan, options=replace(plan.options, at_end="hold"))
-        bounds = replace(bounds, clock=None, is_continued=True, last_closed=last_closed_at(plan, signals, len(signals)))
-    scanned = scan(plan, rows, signals, replace(bounds, since=entry.clock), past)
+        extent = replace(extent, clock=None, is_continued=True, last_closed=last_closed_at(plan, signals, len(signals)))
+    scanned = scan(plan, rows, signals, replace(extent, since=entry.clock), restored)
     return replace(scanned, held=0)
 
 
 def count_segment(
-    plan: Plan, entry: EntryState, before: EarlierRows, piece: Sequences, signals: Signals
+    plan: Plan, entry: EntryState, before: EarlierRows, segment: Sequences, signals: Signals
 ) -> tuple[int, Ints]:
-    """Return how many windows come out in a piece that is not the last, and which rows that pieces behind it may show
-    it has shown: their arrival positions, int64."""
-    scanned = scan_segment(panes_only(plan), entry, before, piece, signals, RunExtent(), False)
+    """Count the panes of a segment that is not the last, and find the rows it shows that later segments may show again.
+
+    Returns the count and the arrival positions of these rows, int64.
+    """
+    scanned = scan_segment(panes_only(plan), entry, before, segment, signals, RunExtent(), False)
     assert scanned.state is not None
     return scanned.windows, scanned.state.sequences.pos[scanned.state.row_state.shown]
 
 
 def retained_before(
-    plan: Plan, entry: EntryState, parts: Sequence[Sequences], rank: Ints, signals: Signals, piece: Sequences
+    plan: Plan, entry: EntryState, earlier: Sequence[Sequences], rank: Ints, signals: Signals, segment: Sequences
 ) -> EarlierRows:
-    """Return what is still held where a piece begins, of all that the pieces before it hold each; none of it shown."""
-    rows = concatenate([*parts, _none_of(piece)])
+    """Return the rows of earlier segments that are still retained where a segment begins.
+
+    ``earlier``: the rows that each segment before retained at its end. ``rank``: their ranks, all in one. No row counts
+    as shown yet.
+    """
+    rows = concatenate([*earlier, _empty_like(segment)])
     picks = np.flatnonzero(still_retained(plan, rows, entry.clock, last_closed_at(plan, signals, entry.signals)))
-    held = replace(rows, bounds=np.array([0, len(picks)]), rows=take_rows(rows.rows, picks), pos=rows.pos[picks])
-    return EarlierRows(held, rank[picks], np.zeros(len(picks), np.bool_))
+    retained = replace(rows, bounds=np.array([0, len(picks)]), rows=take_rows(rows.rows, picks), pos=rows.pos[picks])
+    return EarlierRows(retained, rank[picks], np.zeros(len(picks), np.bool_))
 
 
-def concatenate(parts: Sequence[Sequences]) -> Sequences:
-    """Return rows of one key as one sequence."""
-    filled = [part for part in parts if len(part)]
+def concatenate(earlier: Sequence[Sequences]) -> Sequences:
+    """Concatenate rows of one key into one sequence."""
+    filled = [part for part in earlier if len(part)]
     if len(filled) < 2:
-        return (filled or parts)[-1]
-    rows = one_batch(pa.Table.from_batches([part.rows for part in parts]))
-    pos = np.concatenate([part.pos for part in parts])
-    return replace(parts[-1], bounds=np.array([0, len(pos)]), rows=rows, pos=pos)
+        return (filled or earlier)[-1]
+    rows = one_batch(pa.Table.from_batches([part.rows for part in earlier]))
+    pos = np.concatenate([part.pos for part in earlier])
+    return replace(earlier[-1], bounds=np.array([0, len(pos)]), rows=rows, pos=pos)
 
 
-def open_before(parts: Sequence[Sequences], piece: Sequences) -> EarlierRows:
-    """Return the rows of the tumbling window that is open where a piece begins."""
-    rows = concatenate([*parts, _none_of(piece)])
+def open_before(earlier: Sequence[Sequences], segment: Sequences) -> EarlierRows:
+    """Return the rows of the tumbling window that is open where a segment begins."""
+    rows = concatenate([*earlier, _empty_like(segment)])
     return EarlierRows(rows, np.arange(len(rows)), np.zeros(len(rows), np.bool_))
 
 
-def _none_of(piece: Sequences) -> Sequences:
-    return replace(piece, bounds=np.zeros(2, np.int64), rows=piece.rows.slice(0, 0), pos=piece.pos[:0])
+def _empty_like(segment: Sequences) -> Sequences:
+    return replace(segment, bounds=np.zeros(2, np.int64), rows=segment.rows.slice(0, 0), pos=segment.pos[:0])
 
 
-def _restore(plan: Plan, entry: EntryState, before: EarlierRows, piece: Sequences) -> tuple[Sequences, RestoredState]:
-    held, registers = len(before.rows), fresh(plan.spec, piece.rows, 1)
-    rows = concatenate([before.rows, piece])
-    flags = RowState(np.append(before.row_state, np.zeros(len(piece), np.bool_)), no_row_state(len(rows)).last)
-    count = held
-    if not isinstance(plan.spec, Tumbling):  # no window that tumbles looks at ranks
-        count = entry.rows
-        rows = replace(rows, rank=np.append(before.rank, entry.rows + np.arange(len(piece))))
+def _restore(plan: Plan, entry: EntryState, before: EarlierRows, segment: Sequences) -> tuple[Sequences, RestoredState]:
+    retained, key_state = len(before.rows), fresh(plan.spec, segment.rows, 1)
+    rows = concatenate([before.rows, segment])
+    flags = RowState(np.append(before.row_state, np.zeros(len(segment), np.bool_)), no_row_state(len(rows)).last)
+    rows_before = retained
+    if not isinstance(plan.spec, Tumbling):  # tumbling windows use no ranks
+        rows_before = entry.rows
+        rows = replace(rows, rank=np.append(before.rank, entry.rows + np.arange(len(segment))))
     if before.baseline is not None:
-        registers = replace(registers, baseline=before.baseline)
+        key_state = replace(key_state, baseline=before.baseline)
     windows, full = np.array([entry.windows]), np.array([entry.full])
-    registers = replace(registers, rows=np.array([count]), windows=windows, full=full)
-    return rows, RestoredState(np.array([held]), registers, flags, entry.signals, entry.clock)
+    key_state = replace(key_state, rows=np.array([rows_before]), windows=windows, full=full)
+    return rows, RestoredState(np.array([retained]), key_state, flags, entry.signals, entry.clock)

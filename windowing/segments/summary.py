@@ -1,8 +1,8 @@
-"""Pieces of one sequence that is cut: what is told of each, and where each begins.
+"""Summaries and entry states: the values of a prefix scan over the segments of one sequence.
 
-A piece is summarised by itself, whatever comes before it. The summaries of a sequence are composed, piece after piece,
-into an entry of each: with that, and some rows of the pieces before, it is scanned as a run that goes on from another
-(`windowing.state.window_state`).
+Each segment is summarised by itself, whatever comes before it. The summaries of a sequence are composed in order into
+the entry state of each segment. With that, and some rows of earlier segments, a segment is scanned as an incremental
+run is: from a restored window state (`windowing.state.window_state`).
 """
 
 from __future__ import annotations
@@ -24,12 +24,15 @@ from .delta_chains import DeltaTransitions, Exit, exit_for
 
 @dataclass(frozen=True, slots=True)
 class BoundarySummary:
-    """How windows start in a piece where the row before a row decides whether one starts at it.
+    """Where windows start in a segment, for policies in which two neighbouring rows decide whether one starts.
 
-    ``starts``: how many start behind the first row; ``last``: where the last of all starts, 0 if that is the first row.
-    ``labels``: what the window compares of the first and the last row: a window starts where the labels of two
-    neighbours differ, or, with an ``amount``, where the later one rises by more than that. ``closed``: whether the last
-    row ends its window itself. ``edges``: these two rows, where windows without rows count, too.
+    ``starts``: number of windows that start after the first row.
+    ``last``: the row where the last window starts; 0 if that is the first row.
+    ``labels``: (2,), what the policy compares of the first and the last row. A window starts where the labels of two
+        neighbours differ or, with an ``amount``, where the later one rises by more than that.
+    ``amount``: the amount of a ``gap``, in measures; None for other policies.
+    ``closed``: whether the last row itself ends its window.
+    ``edges``: the first and the last row, where windows without rows count; else None.
     """
 
     starts: int
@@ -42,10 +45,15 @@ class BoundarySummary:
 
 @dataclass(frozen=True, slots=True)
 class RetentionSummary:
-    """Of a window that shows rows of pieces before: ``rows`` is how many are of use at the end of the piece, as far as
-    its own rows tell. ``trigger``: the chains of a ``delta`` trigger. ``low``, ``high``: the least and the largest
-    value that an eviction by ``delta`` compares, ``evicts``: whether one row of the piece evicts another, and
-    ``amount``: what it has to rise by."""
+    """What later segments need of a segment under a window that shows rows of earlier segments.
+
+    ``rows``: number of rows retained at the end of the segment, as far as its own rows decide.
+    ``trigger``: the transitions of a ``delta`` trigger; None for other triggers.
+    ``low``: the least value that a ``delta`` eviction compares.
+    ``high``: the largest such value.
+    ``evicts``: whether a row of the segment evicts another of its rows.
+    ``amount``: the amount of the ``delta`` eviction, in measures; None for other evictions.
+    """
 
     rows: int
     trigger: DeltaTransitions | None = None
@@ -57,10 +65,14 @@ class RetentionSummary:
 
 @dataclass(frozen=True, slots=True)
 class SegmentSummary:
-    """What is told of a piece of ``rows`` rows, at least one. ``window``: how windows start in it or what they hold,
-    nothing for a tumbling ``count``. ``epochs``: how many signals stand before its first row and its last. ``watched``:
-    the watched attribute of these two rows, where falls are counted. ``stands``: where the clock stands at its end, for
-    windows that look at it."""
+    """The summary of a segment.
+
+    ``rows``: number of rows, at least one.
+    ``window``: where windows start in it, or what it retains; None for a tumbling ``count``.
+    ``epochs``: number of signals before its first row, and before its last row.
+    ``watched``: the watched attribute of these two rows, where falls are counted; else None.
+    ``clock``: the clock at its end, in measures; None for windows that do not use the clock.
+    """
 
     rows: int
     window: BoundarySummary | DeltaTransitions | RetentionSummary | None
@@ -71,12 +83,19 @@ class SegmentSummary:
 
 @dataclass(frozen=True, slots=True)
 class EntryState:
-    """Where a piece begins. ``windows``: how many have come out before. ``rows``: how many rows its key has before.
-    ``tells``: whether anything comes out in it; ``before``: if so, pieces, and of each the first row that the windows
-    may show here, -1 for those held at its end. ``falls``: whether the watched attribute falls between the piece before
-    and this one. ``full``: whether an eviction by ``delta`` has evicted anything, and ``baseline``: the piece and
-    the row that a ``delta`` trigger compares with, None where there is none. ``since``: where the clock stands, None:
-    nowhere. ``signals``: how many stand before it."""
+    """The state in which the scan of a segment begins.
+
+    ``windows``: number of panes that came out before.
+    ``rows``: number of rows of the key before.
+    ``before``: earlier segments, each with its first row that windows may show here, or `RETAINED`: the rows that were
+        retained at its end. Empty where nothing comes out.
+    ``falls``: whether the watched attribute falls between the segment before and this one.
+    ``emits``: whether any pane comes out in the segment.
+    ``full``: whether a ``delta`` eviction has evicted a row.
+    ``baseline``: the segment and the row in it that a ``delta`` trigger compares with; None: no baseline yet.
+    ``clock``: the clock, in measures; None: no row yet.
+    ``signals``: number of signals before.
+    """
 
     windows: int
     rows: int
@@ -90,22 +109,24 @@ class EntryState:
 
 
 RunThrough: TypeAlias = Callable[[int, Any], Exit]
-"""Follows the chain of a start value, None: that of the first row, through a piece, where its summary does not tell."""
+"""Runs the delta transition of a start value (None: a window starts at the first row) through a numbered segment."""
 
 RETAINED = -1
 
 
 def can_be_cut(plan: Plan) -> bool:
-    """Whether keys may be cut into pieces: else each stays whole."""
+    """Whether keys may be cut into segments; else each key stays whole."""
     spec, options = plan.spec, plan.options
     if options.operator is not None or compares_with_previous_pane(plan) or options.empty == "mark":
         return False
-    if options.group_by and shows_earlier_segments(plan):  # floats of groups in panes that overlap have no law
+    if options.group_by and shows_earlier_segments(
+        plan
+    ):  # float aggregates of groups in overlapping panes may depend on cuts
         return False
     match spec:
         case Tumbling():
             return spec.eviction is None
-        case Sliding():  # marks without rows stand behind all else in a result, so one task tells them
+        case Sliding():  # mark-only rows come last in a result, so one task must write them
             return spec.eviction is None and (bool(plan.key) or not options.partial)
         case Batched():
             return spec.within is not None or spec.retain is not None
@@ -113,25 +134,25 @@ def can_be_cut(plan: Plan) -> bool:
 
 
 def shows_earlier_segments(plan: Plan) -> bool:
-    """Whether windows show rows of pieces before, so that their numbers are known only once all have been counted."""
+    """Whether windows show rows of earlier segments. Then window numbers are known only after all panes are counted."""
     return not isinstance(plan.spec, Tumbling)
 
 
-def exit_of(chains: DeltaTransitions | None, value: Any, follow: RunThrough, index: int) -> Exit:
-    """Return how the chain that ``value`` takes through piece ``index`` ends; None: the chain of its first row.
+def exit_of(transitions: DeltaTransitions | None, value: Any, run_through: RunThrough, index: int) -> Exit:
+    """Return the exit of segment ``index`` for a start value; None: a window starts at its first row.
 
-    ``chains``: those that are told of the piece, None: none.
+    ``transitions``: those in the segment's summary, or None; ``run_through`` is called where they do not have it.
     """
-    if chains is None:
-        return follow(index, value)
+    if transitions is None:
+        return run_through(index, value)
     if value is None:
-        return chains.fresh
-    return exit_for(chains, value) or follow(index, value)
+        return transitions.fresh
+    return exit_for(transitions, value) or run_through(index, value)
 
 
-def clock_at_end(plan: Plan, piece: Sequences) -> ClockValue | None:
-    """Return where the clock stands at the end of a piece, in measures; None where the window does not look at it."""
+def clock_at_end(plan: Plan, segment: Sequences) -> ClockValue | None:
+    """Return the clock at the end of a segment, in measures; None for windows that do not use the clock."""
     if plan.clock is None or not needs_clock(plan.spec):
         return None
-    stands: ClockValue = clock_values(combined(piece.rows.column(plan.clock)), plan.clock).max().item()
-    return stands
+    clock: ClockValue = clock_values(combined(segment.rows.column(plan.clock)), plan.clock).max().item()
+    return clock

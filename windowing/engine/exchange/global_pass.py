@@ -59,7 +59,7 @@ def run_global_pass(
     plan = work.plan
     if _needs_order(plan):
         (decisions,) = run_tasks("ordered pass", partial(_decide, work), [chunks])
-        return replace(work, decisions=broadcast(decisions), watermark=decisions.stands), chunks
+        return replace(work, decisions=broadcast(decisions), watermark=decisions.watermark), chunks
     if isinstance(plan.spec, TimeInterval) and not is_ordered_by_time(plan):
         watermark = None if work.restore_point is None else work.restore_point.watermark
         highest_readings = run_tasks("watermark", partial(chunk_summary, work), chunks)
