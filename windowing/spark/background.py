@@ -1,4 +1,4 @@
-"""Work in a thread of its own, so that the main thread stays free for signals."""
+"""Calls in threads of their own, so that the main thread stays free for signals."""
 
 from __future__ import annotations
 
@@ -10,7 +10,10 @@ T = TypeVar("T")
 
 
 class Background(Generic[T]):
-    """A call in a thread of its own. ``error`` is what it raised."""
+    """A call that runs in a thread of its own.
+
+    ``error``: the exception that it raised, or None.
+    """
 
     def __init__(self, call: Callable[[], T]) -> None:
         self.error: BaseException | None = None
@@ -27,10 +30,10 @@ class Background(Generic[T]):
             self._done.set()
 
     def finished(self, seconds: float | None) -> bool:
-        """Wait at most ``seconds``, for ever if None; whether the call is over."""
-        # Not Thread.join: where a signal breaks it off, Python up to 3.12 takes the thread for ended.
+        """Wait at most ``seconds``, or forever if None; return whether the call is over."""
+        # Not Thread.join: when a signal interrupts it, Python up to 3.12 takes the thread for ended.
         return self._done.wait(seconds)
 
     def result(self) -> T:
-        """What a call that is over and raised nothing returned."""
+        """Return the result of a call that is over and raised nothing."""
         return self._results[0]

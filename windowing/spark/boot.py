@@ -1,7 +1,7 @@
-"""A Spark session: started beside the driver's own work, watched while it runs, ended without a trace.
+"""A Spark session: it starts beside the driver's own work, is watched while it runs, and ends without leftovers.
 
 `boot` returns while Java is still starting; `SparkBoot.session` waits for it. Actions run in a thread of their own, so
-that the main thread is free for signals. On one machine nothing in Java or the workers outlives ``close``.
+that the main thread is free for signals. On one machine no process of Java or of workers outlives ``close``.
 """
 
 from __future__ import annotations
@@ -37,31 +37,31 @@ __all__ = ["Progress", "SparkBoot", "SparkExecutor", "boot", "guarded", "start"]
 
 _PATIENCE = 2.0
 
-Hear: TypeAlias = Callable[[str], None]
+OnJavaLine: TypeAlias = Callable[[str], None]
 
 
 class SparkBoot:
     """A Spark that is starting. `session` waits for it; `close` ends it, started or not.
 
-    Used as a context, it sees to the archive of Java's classes once it has ended well on this machine: ``plain``, the
-    settings that are not the user's, are for that. The driver of a cluster uses an archive that is there.
+    Used as a context, it has the archive of Java's classes made after it has ended well on this machine; ``plain``, the
+    settings that are not the user's, are for that. The driver of a cluster uses an archive that exists.
     """
 
-    def __init__(self, setup: Setup, hear: Hear | None, plain: Mapping[str, str]) -> None:
+    def __init__(self, setup: Setup, on_java_line: OnJavaLine | None, plain: Mapping[str, str]) -> None:
         self._setup = setup
-        self._hear = hear
-        self._heard: Background[None] | None = None
+        self._on_java_line = on_java_line
+        self._java_output: Background[None] | None = None
         self._plain = plain
         try:
             java, env = find_java(setup.environ), java_environment(setup)
             self._archive = archive_of(java, setup.settings, env)
             options = self._archive.reading() if self._archive is not None else ()
-            self._gateway = launch(java, setup.settings, env, setup.folder, hear is not None, options)
+            self._gateway = launch(java, setup.settings, env, setup.folder, on_java_line is not None, options)
         except BaseException:
             remove(setup)
             raise
-        self._seed: ForkServer | None = None
-        self._orders: list[tuple[Callable[..., object], Any]] = []
+        self._fork_server: ForkServer | None = None
+        self._calls: list[tuple[Callable[..., object], Any]] = []
         self._work: Background[SparkExecutor] | None = None
         self._session: SparkExecutor | None = None
 
@@ -76,37 +76,37 @@ class SparkBoot:
 
     @property
     def notes(self) -> list[str]:
-        """What the user should know of folders that are not used, for others can write there."""
+        """Notes for the user on folders that are not used because others can write there."""
         why = self._archive.refusal() if self._archive is not None else None
-        told = f"Java's classes are not kept between runs, for {why}; make it yours alone (chown, chmod go-w)"
-        return [*self._setup.notes, *([told] if why else [])]
+        note = f"Java's classes are not kept between runs, for {why}; make it yours alone (chown, chmod go-w)"
+        return [*self._setup.notes, *([note] if why else [])]
 
     def start_fork_server(self) -> None:
-        """Let workers grow from a fork of this process, which must have one thread and nothing open that matters."""
+        """Fork this process to a fork server for workers. It must have one thread and nothing open that matters."""
         preload()
-        self._seed = start_fork_server(fork_server_socket(self._setup))
+        self._fork_server = start_fork_server(fork_server_socket(self._setup))
 
     def connect(self) -> None:
-        """Begin to wait for Java, and to hear what it says, in the background."""
+        """Begin to wait for Java, and to pass its output on, in the background."""
         if self._work is None:
             setup = self._setup
-            if self._hear is not None:
-                self._heard = Background(partial(_pass_on, self._gateway, self._hear))
+            if self._on_java_line is not None:
+                self._java_output = Background(partial(_pass_on, self._gateway, self._on_java_line))
             self._work = Background(lambda: SparkExecutor(_connect(self._gateway, setup), self._gateway, setup))
 
     def warm(self, warm: Callable[..., object], *arguments: Any) -> None:
-        """Make a call that loads or compiles what tasks need: in the seed where one waits, without waiting for that.
+        """Load or compile what tasks need by a call: in the fork server if there is one, without waiting for it.
 
-        On a cluster, executors do the same before their workers start, if this comes before `session`. Not where code
-        of the user's runs: it may be in a module that they are yet to get.
+        On a cluster, executors make the same call before their workers start, if this is called before `session`.
+        Executors do not where the user's own code runs: it may be in a module that they do not have yet.
         """
-        if self._seed is None or not self._seed.do(warm, *arguments):
+        if self._fork_server is None or not self._fork_server.do(warm, *arguments):
             warm(*arguments)
         if self._session is None and not self._setup.local and NO_PANDAS in self._setup.environ:
-            self._orders.append((warm, arguments))
+            self._calls.append((warm, arguments))
 
     def session(self) -> SparkExecutor:
-        """Wait until Spark is up. Raises `SparkError` where it does not come up; then everything is cleaned away."""
+        """Wait until Spark is up. Raises `SparkError` where it does not come up, after everything is cleaned up."""
         if self._session is None:
             self.connect()
             assert self._work is not None
@@ -126,14 +126,14 @@ class SparkBoot:
         return self._session
 
     def _send(self, context: SparkContext) -> None:
-        """Let executors have our code, and what the driver has compiled of it until now."""
-        archive = ship(self._setup.folder, self._orders)
+        """Send executors our code, and what the driver has compiled of it so far."""
+        archive = ship(self._setup.folder, self._calls)
         context.addArchive(f"{archive.as_uri()}#{FOLDER}")
         context.environment.update(worker_environment(self._setup, context.environment))
 
     def close(self) -> None:
         """End Spark at once, whether or not it is up."""
-        work, seed, self._seed = self._work, self._seed, None
+        work, fork_server, self._fork_server = self._work, self._fork_server, None
         if self._session is None and work is not None and work.finished(0) and work.error is None:
             self._session = work.result()
         if self._session is not None:
@@ -144,39 +144,39 @@ class SparkBoot:
                 work.finished(_PATIENCE)
             reset_pyspark()
             remove(self._setup)
-        if seed is not None:
-            seed.end()
-        if self._heard is not None:
-            self._heard.finished(_PATIENCE)  # its last words
+        if fork_server is not None:
+            fork_server.end()
+        if self._java_output is not None:
+            self._java_output.finished(_PATIENCE)  # the last lines that Java printed
 
 
 def boot(
     master: str,
     spark_conf: Mapping[str, str],
     settings: Mapping[str, str],
-    hear: Hear | None = None,
+    on_java_line: OnJavaLine | None = None,
     environ: Mapping[str, str] | None = None,
 ) -> SparkBoot:
-    """Start Spark on ``master`` and return at once. ``spark_conf``, the user's, goes over ``settings``.
+    """Start Spark on ``master`` and return at once. ``spark_conf``, the user's, overrides ``settings``.
 
-    Raises `SparkError` where there is no Java, or too few files may be open, and `ConfigError` where others could speak
-    to Spark. ``hear``: what gets every line that Java says, or nobody does; it is called from a thread of its own.
-    ``environ``: this process's environment unless given.
+    Raises `SparkError` where there is no Java or the limit of open files is too low, and `ConfigError` where others
+    could send messages to Spark. ``on_java_line``: called with every line that Java prints, from a thread of its own;
+    None: the lines go to a log. ``environ``: this process's environment unless given.
     """
     allow_open_files()
     env = os.environ if environ is None else environ
     plain = {name: value for name, value in settings.items() if name not in spark_conf or name == CLASS_PATH}
-    return SparkBoot(make_setup(master, {**settings, **spark_conf}, env), hear, plain)
+    return SparkBoot(make_setup(master, {**settings, **spark_conf}, env), on_java_line, plain)
 
 
 def start(master: str, spark_conf: Mapping[str, str], settings: Mapping[str, str]) -> SparkExecutor:
-    """Start Spark and wait for it: `boot` and `SparkBoot.session` in one."""
+    """Start Spark and wait for it: `boot` and `SparkBoot.session` in one call."""
     return boot(master, spark_conf, settings).session()
 
 
-def _pass_on(gateway: Gateway, hear: Hear) -> None:
+def _pass_on(gateway: Gateway, on_java_line: OnJavaLine) -> None:
     for line in gateway.words():
-        hear(line)
+        on_java_line(line)
 
 
 def _connect(gateway: Gateway, setup: Setup) -> SparkContext:
@@ -188,13 +188,13 @@ def _connect(gateway: Gateway, setup: Setup) -> SparkContext:
         context = _context(*address)
     except Exception as error:
         raise (why_ended(gateway, 0.2) or error) from error
-    context._accumulatorServer.handle_error = lambda *_: None  # it would print that Java hung up, whenever Java ends
-    context.pythonExec = sys.executable if setup.local else _other_python(setup)
+    context._accumulatorServer.handle_error = lambda *_: None  # it would print an error whenever Java ends
+    context.pythonExec = sys.executable if setup.local else _cluster_python(setup)
     return context
 
 
 def _not_of_py4j(record: logging.LogRecord) -> bool:
-    """Keep quiet what py4j logs, by its own logger or the root: that Java is gone, when we have ended it."""
+    """Filter out what py4j logs, by its own logger or the root logger: that Java is gone after we have ended it."""
     return "py4j" not in record.pathname
 
 
@@ -214,13 +214,13 @@ def _context(port: int, secret: str) -> SparkContext:
     return SparkContext(gateway=gateway, conf=SparkConf(_jvm=gateway.jvm))
 
 
-def _other_python(setup: Setup) -> str:
+def _cluster_python(setup: Setup) -> str:
     own = sys.executable if setup.on_this_machine else "python3"
     return setup.settings.get("spark.pyspark.python") or setup.environ.get("PYSPARK_PYTHON") or own
 
 
 def _check_master(master: str) -> None:
-    """Ask at the door of a standalone master, for Spark itself would knock for a minute."""
+    """Connect to a standalone master first: Spark itself would try for a minute."""
     if not master.startswith("spark://"):
         return
     places = [place.rpartition(":") for place in master.removeprefix("spark://").split(",")]

@@ -1,11 +1,10 @@
-"""Java's classes read, checked and linked beforehand: an archive in the user's cache folder.
+"""An archive of Java's classes, read, checked and linked beforehand, in the user's cache folder.
 
 Half of the processor time that Java and Spark take to start goes into some 8,000 classes. Java can keep them in a file
-that it only maps: class data sharing, from Java 25 on the ahead-of-time cache. A file is of one Java and one class
-path. Java itself looks whether it fits, and goes without it where it does not.
+that it only maps into memory: class data sharing, from Java 25 on the ahead-of-time cache. A file fits one Java and one
+class path. Java itself checks whether it fits, and ignores it where it does not.
 
-A run that finds none leaves a process behind when it has ended well, which makes one:
-`windowing.spark.class_archive_training`.
+A run that finds no archive and ends well starts a process that makes one: `windowing.spark.class_archive_training`.
 """
 
 from __future__ import annotations
@@ -27,17 +26,21 @@ from .java import CLASS_PATH, CONF_FOLDERS, Java, spark_home
 SWITCH = "WINCLI_CLASS_ARCHIVE"
 """Environment variable: with ``off`` no archive is used or made."""
 
-_RECIPE = 1  # counts on when archives should be made anew
-_AHEAD = 25  # the first Java whose cache takes one step to make; it keeps what lambdas come to, too
+_RECIPE = 1  # increased when existing archives must not be used any more
+_AHEAD = 25  # the first Java that makes its cache in one step; it keeps linked lambdas, too
 _OF_THE_USER = ("-Xshare", "SharedArchiveFile", "ArchiveClassesAtExit", "-XX:AOT")
 
 
 @dataclass(frozen=True, slots=True)
 class Archive:
-    """Where the archive of one Java and one class path lies, whether or not it is there.
+    """The archive for one Java and one class path, whether or not it exists.
 
-    Its file is ``java-KEY-BYTES.jsa``, so that one cut short is known by its name. ``BYTES`` is 0 where none could be
-    made, and none is tried again. ``ahead``: it is an ahead-of-time cache.
+    Its file is ``java-KEY-BYTES.jsa``, so that its name shows whether it is truncated. ``BYTES`` is 0 where none could
+    be made; then none is tried again.
+
+    ``folder``: the cache folder.
+    ``key``: a hash of the Java and the class path.
+    ``ahead``: whether it is an ahead-of-time cache.
     """
 
     folder: Path
@@ -45,58 +48,58 @@ class Archive:
     ahead: bool
 
     def named(self, size: int) -> Path:
-        """The path of the archive when it has so many bytes."""
+        """Return the path of an archive of ``size`` bytes."""
         return self.folder / f"java-{self.key}-{size}.jsa"
 
     def sizes(self) -> list[int]:
-        """The sizes of the files that are there and whole: none, 0 where none could be made, or one."""
+        """Return the sizes of complete files: an empty list, 0 where no archive could be made, or one size."""
         with suppress(OSError):
             found = [(path, path.stat().st_size) for path in self._files()]
             return [size for path, size in found if path == self.named(size)]
         return []
 
     def refusal(self) -> str | None:
-        """Why nothing is taken from the folder or put there: others could have written what Java would run."""
+        """Return why the folder is not used, or None: others could have written what Java would run."""
         return way_in(self.folder) or planted(self._files())
 
     def _files(self) -> list[Path]:
         return sorted(self.folder.glob(f"java-{self.key}-*.jsa"))
 
     def is_due(self) -> bool:
-        """Whether one should be made: none is there, none was tried, and the folder can be written, by us alone."""
+        """Whether to make one: none exists, none was tried, and only we can write the folder."""
         return not self.sizes() and _writable(self.folder) and self.refusal() is None
 
     def reading(self) -> Sequence[str]:
-        """The options of a Java that is to use the archive; none where it is not there, or not to be trusted."""
+        """Return the options with which Java uses the archive; none where it does not exist or is not to be trusted."""
         size = max(self.sizes(), default=0) if self.refusal() is None else 0
         option = "AOTCache" if self.ahead else "SharedArchiveFile"
         return (f"-XX:{option}={self.named(size)}", "-Xlog:disable") if size else ()
 
     def writing(self, target: Path) -> Sequence[str]:
-        """The options of a Java that is to write an archive when it ends."""
+        """Return the options with which Java writes an archive when it ends."""
         return (f"-XX:{'AOTCacheOutput' if self.ahead else 'ArchiveClassesAtExit'}={target}",)
 
 
 def archive_of(java: Java, settings: Mapping[str, str], environ: Mapping[str, str]) -> Archive | None:
-    """The archive for a Java that is started with these settings in this environment.
+    """Return the archive for a Java that is started with these settings in this environment.
 
-    None where there shall be none: with `SWITCH`, without a home, and where options for Java name an archive.
+    None where there must be none: with `SWITCH`, without a home, and where the user's options for Java name an archive.
     """
     folder = cache_folder(environ)
     own = settings.get("spark.driver.extraJavaOptions", "")
-    said = " ".join([own, environ.get("JDK_JAVA_OPTIONS", ""), environ.get("JAVA_TOOL_OPTIONS", "")])
-    if folder is None or any(word in said for word in _OF_THE_USER):
+    java_options = " ".join([own, environ.get("JDK_JAVA_OPTIONS", ""), environ.get("JAVA_TOOL_OPTIONS", "")])
+    if folder is None or any(word in java_options for word in _OF_THE_USER):
         return None
     extra, jars = settings.get(CLASS_PATH, ""), spark_home(environ) / "jars"
-    told = [_RECIPE, *_identity(Path(java.path).resolve()), extra, *_identity(jars)]
-    key = hashlib.sha256(repr(told).encode()).hexdigest()[:16]
+    ingredients = [_RECIPE, *_identity(Path(java.path).resolve()), extra, *_identity(jars)]
+    key = hashlib.sha256(repr(ingredients).encode()).hexdigest()[:16]
     return Archive(folder, key, java.version >= _AHEAD)
 
 
 def make_later(archive: Archive, settings: Mapping[str, str], environ: Mapping[str, str]) -> None:
-    """Leave a process behind that makes the archive, for a Spark with these settings; nobody waits for it.
+    """Start a process that makes the archive for a Spark with these settings; nobody waits for it.
 
-    It gets its orders through a pipe. Folders with configuration are not for its Java: an archive is of jars alone.
+    It gets its orders through a pipe. Its Java gets no configuration folders: an archive is of jars alone.
     """
     env = {name: value for name, value in environ.items() if name not in (*CONF_FOLDERS, FOLDER)} | {SWITCH: "off"}
     process = subprocess.Popen(
@@ -115,14 +118,14 @@ def make_later(archive: Archive, settings: Mapping[str, str], environ: Mapping[s
 
 
 def cache_folder(environ: Mapping[str, str]) -> Path | None:
-    """``wincli`` in the user's cache folder, or None with `SWITCH` or without a home."""
+    """Return ``wincli`` in the user's cache folder; None with `SWITCH` or without a home."""
     caches = (Path(environ.get("XDG_CACHE_HOME", "")), Path(environ.get("HOME", ""), ".cache"))
     cache = next((path for path in caches if path.is_absolute()), None)
     return None if cache is None or environ.get(SWITCH) == "off" else cache / "wincli"
 
 
 def _identity(path: Path) -> list[object]:
-    """What changes when a file, or the files of a folder, become others."""
+    """Return a value that changes when a file, or the files of a folder, change."""
     with suppress(OSError):
         found = path.stat()
         return [str(path), found.st_size, found.st_mtime_ns]

@@ -1,7 +1,7 @@
-"""The making of an archive of Java's classes: a process of its own, of the lowest priority, after a run has ended.
+"""The process that makes an archive of Java's classes, at the lowest priority, after a run has ended.
 
-It starts Spark once more, has it do in small what a run does, and lets Java write down which classes that took. No
-run waits for it. What it makes is put in place whole, or not at all; nothing that goes wrong is told.
+It starts Spark once more, does in small what a run does, and has Java write down which classes that loaded. No run
+waits for it. The archive is put in place complete or not at all, and failures are silent.
 """
 
 from __future__ import annotations
@@ -25,18 +25,18 @@ _MAKING = "making-"
 
 
 def main() -> None:
-    """Make the archive that stdin describes."""
+    """Make the archive that the JSON on stdin describes."""
     os.nice(19)
-    asked = json.load(sys.stdin)
-    archive = Archive(Path(asked["folder"]), asked["key"], asked["ahead"])
-    make(archive, lambda target: train(archive, target, asked["settings"]))
+    order = json.load(sys.stdin)
+    archive = Archive(Path(order["folder"]), order["key"], order["ahead"])
+    make(archive, lambda target: train(archive, target, order["settings"]))
 
 
 def make(archive: Archive, write: Callable[[Path], object]) -> None:
-    """Let ``write`` write the archive, unless one is there or another process is about it; then drop the oldest.
+    """Let ``write`` write the archive, unless one exists or another process is writing it; then remove the oldest.
 
-    Where ``write`` writes nothing, or raises a `WincliError`, an empty file says so. Nothing is made where others can
-    write.
+    Where ``write`` writes nothing or raises a `WincliError`, an empty file records that. Nothing is made in a folder
+    where others can write.
     """
     archive.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     if archive.refusal() is not None:
@@ -59,7 +59,7 @@ def make(archive: Archive, write: Callable[[Path], object]) -> None:
 
 
 def _put(written: Path, archive: Archive) -> None:
-    """Give the archive its name, when all of it is on the disk: or a power cut could leave one of zeros."""
+    """Give the archive its name once it is completely on the disk; else a power cut could leave one of zeros."""
     handle = os.open(written, os.O_RDONLY | os.O_CREAT, 0o600)
     os.fsync(handle)
     size = os.fstat(handle).st_size
@@ -68,7 +68,7 @@ def _put(written: Path, archive: Archive) -> None:
 
 
 def train(archive: Archive, target: Path, settings: Mapping[str, str]) -> None:
-    """Run Spark in small with these settings, and let its Java write ``target`` when it ends.
+    """Run Spark in small with these settings, and have its Java write ``target`` when it ends.
 
     Raises `SparkError` where any of that fails.
     """
@@ -83,7 +83,7 @@ def train(archive: Archive, target: Path, settings: Mapping[str, str]) -> None:
 
 
 def exercise(session: SparkExecutor) -> None:
-    """Do with Spark what runs do: tasks without and with an exchange, a broadcast, a look at the progress."""
+    """Do what runs do: tasks without and with an exchange, a broadcast, a look at the progress."""
     session.on_progress = lambda _: None
     session.broadcast(b"")
     session.map("train", _same, range(4))
@@ -104,7 +104,7 @@ def _all(items: Iterable[object]) -> Iterator[object]:
 
 
 def _tidy(archive: Archive) -> None:
-    """Remove what makers that were killed have left, archives cut short, and all but those used or made last."""
+    """Remove leftovers of killed makers, truncated archives, and all archives but those used or made last."""
     found = [(path, path.stat()) for path in archive.folder.glob("java-*.jsa")]
     short = [path for path, state in found if not path.name.endswith(f"-{state.st_size}.jsa")]
     whole = [

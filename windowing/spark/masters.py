@@ -1,8 +1,8 @@
-"""Masters on this machine: one Java (``local[N]``), or a whole cluster in miniature (``local-cluster[N,CORES,MB]``).
+"""Masters on this machine: one Java (``local[N]``), or a small cluster of processes (``local-cluster[N,CORES,MB]``).
 
-Every user of a machine can knock at its ports. Spark's are on the loopback interface alone, and who does not know a
-secret of this run is turned away before anything that he sends is read: with ``local[N]`` Spark makes one and keeps it
-in memory, a cluster in miniature gets one by file and gives it to its executors by their environment.
+Every user of a machine can connect to its ports. Spark's ports are on the loopback interface only, and Spark refuses
+every message without this run's secret before it reads any. With ``local[N]`` Spark makes the secret and keeps it in
+memory; a small cluster gets it by file, and its executors by their environment.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from pathlib import Path
 from ..errors import ConfigError, SparkError
 
 AUTHENTICATE = "spark.authenticate"
-"""The setting that lets nobody speak to Spark who does not know its secret."""
+"""The setting with which Spark refuses messages from everybody without its secret."""
 
 _SECRET = "spark.authenticate.secret"
 _LOOPBACK = "127.0.0.1"
@@ -34,7 +34,7 @@ def is_small_cluster(master: str) -> bool:
 
 
 def closed_to_others(master: str, settings: Mapping[str, str]) -> dict[str, str]:
-    """The settings that close a Spark on this machine to all but what it starts; none for a Spark elsewhere.
+    """Return the settings that close a Spark on this machine to all but its own processes; none for a Spark elsewhere.
 
     Raises `ConfigError` where ``settings`` would leave it open.
     """
@@ -49,14 +49,14 @@ def closed_to_others(master: str, settings: Mapping[str, str]) -> dict[str, str]
 
 
 def _of_a_cluster(settings: Mapping[str, str]) -> dict[str, str]:
-    """Its master and workers have pages to look at, which nothing switches off: they ask for a key that nobody has."""
-    shut = {_FILTERS: _FILTER, f"spark.{_FILTER}.param.secretKey": _page_key()}
+    """Return settings of a small cluster. Its web pages cannot be switched off; they require a key that nobody has."""
+    locked_pages = {_FILTERS: _FILTER, f"spark.{_FILTER}.param.secretKey": _page_key()}
     return {
         _SECRET: settings.get(_SECRET) or secrets.token_hex(32),
         "spark.driver.host": settings.get("spark.driver.host", _LOOPBACK),
         "spark.driver.bindAddress": settings.get("spark.driver.bindAddress", _LOOPBACK),
         "spark.ui.enabled": settings.get("spark.ui.enabled", "false"),
-        **({} if _FILTERS in settings else shut),
+        **({} if _FILTERS in settings else locked_pages),
     }
 
 
@@ -65,10 +65,10 @@ def _page_key() -> str:
 
 
 def cluster_environment(environ: dict[str, str], home: Path, folder: Path) -> None:
-    """Add to the environment of a cluster in miniature what Spark's own scripts would set; it keeps all in ``folder``.
+    """Add to the environment of a small cluster what Spark's own scripts would set; all its files go to ``folder``.
 
-    ``home``: the Spark to run, below which it would else leave what its workers wrote. Raises `SparkError` where there
-    is no Spark.
+    ``home``: the Spark to run; without a home of our own, workers would write their files below it. Raises `SparkError`
+    where there is no Spark.
     """
     own = folder / "home"
     own.mkdir()
@@ -79,7 +79,7 @@ def cluster_environment(environ: dict[str, str], home: Path, folder: Path) -> No
 
 
 def _scala(jars: Path) -> str:
-    """The version of Scala that Spark was built with, as its jars are called: ``spark-core_2.13-4.0.0.jar``."""
+    """Return the version of Scala that Spark was built with, from the name of a jar: ``spark-core_2.13-4.0.0.jar``."""
     names = [path.name for path in jars.glob("spark-core_*.jar")]
     if not names:
         raise SparkError(f"no Spark in {jars}: there is no spark-core_*.jar", "install pyspark, or correct SPARK_HOME")

@@ -1,4 +1,4 @@
-"""How many files a process may have open. Java alone has some 280 open, one for each of Spark's jars."""
+"""The limit of open files of a process. Java alone has some 280 open, one for each of Spark's jars."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ import resource
 from ..errors import SparkError
 
 NEEDED = 512
-"""Java with a job of 1,000 rows on two cores fails with 320 and runs with 400."""
+"""The least limit. Measured: Java with a job of 1,000 rows on two cores fails with 320 and runs with 400."""
 
 
 def allow_open_files() -> None:
-    """Raise this process's own limit where it is too low and the system lets it, for all that is started from it.
+    """Raise this process's own limit where it is too low, also for the processes that it starts.
 
-    Raises `SparkError` where the system does not.
+    Raises `SparkError` where the system does not allow it.
     """
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if _is_enough(soft):
@@ -24,7 +24,7 @@ def allow_open_files() -> None:
 
 
 def too_few_files() -> SparkError:
-    """The error to tell where a limit was met: now, or by a system call."""
+    """Return the error to raise where the limit is too low or a system call met it."""
     soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     return SparkError(
         f"too few files may be open at once: {soft}, and Spark needs {NEEDED} or more",

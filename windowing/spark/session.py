@@ -1,4 +1,4 @@
-"""A running Spark: actions, watched while they run, that a signal can stop."""
+"""A running Spark: its actions are watched while they run, and a signal can cancel them."""
 
 from __future__ import annotations
 
@@ -24,14 +24,19 @@ T = TypeVar("T")
 R = TypeVar("R")
 _POLL = 0.2
 _PATIENCE = 2.0
-_PIECES_PER_CORE = 8
+_PARTITIONS_PER_CORE = 8
 
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """How far an action is: ``done`` of ``total`` tasks over all its stages; ``stage`` of ``stages``, from 1.
+    """The progress of an action.
 
-    ``rows``: how many the tasks go through together; 0 where nobody has counted them yet.
+    ``label``: the name of the action.
+    ``done``: number of tasks that are complete, over all stages.
+    ``total``: number of tasks, over all stages.
+    ``stage``: the stage that runs, from 1.
+    ``stages``: number of stages.
+    ``rows``: number of rows that all tasks read together; 0 while it is not known.
     """
 
     label: str
@@ -45,8 +50,9 @@ class Progress:
 class SparkExecutor:
     """A running Spark.
 
-    ``context``: pyspark's own. ``is_open``: whether it takes messages from whoever reaches it. ``on_progress``: called
-    from the thread that calls `run`, a few times a second while it waits.
+    ``context``: pyspark's own context.
+    ``is_open``: whether it takes messages from everybody who reaches it.
+    ``on_progress``: called from the thread that calls `run`, a few times a second while it waits; None: nobody.
     """
 
     def __init__(self, context: SparkContext, gateway: Gateway, setup: Setup) -> None:
@@ -61,7 +67,7 @@ class SparkExecutor:
 
     @property
     def parallelism(self) -> int:
-        """Tasks at a time: elsewhere, as many as executors that are there by now take."""
+        """The number of tasks that run at a time: on a cluster, what the executors present now can run."""
         return self._cores if self._setup.local else self.run("cores", lambda: self.context.defaultParallelism)
 
     def __enter__(self) -> SparkExecutor:
@@ -74,14 +80,14 @@ class SparkExecutor:
         """Run a Spark action; ``label`` names it in the progress.
 
         Raises the `WincliError` that a `guarded` task raised, else `SparkError`. An exception in this thread, such as
-        a signal handler raises, cancels the action's tasks and goes on.
+        a signal handler raises, cancels the tasks of the action and propagates.
         """
         group = f"wincli-{next(self._groups)}"
         work = Background(lambda: self._in_group(group, label, action))
         try:
             self._watch(group, label, work)
         except BaseException:
-            # Java is only ever spoken to in other threads: a signal in the middle of that would make py4j print.
+            # Only other threads talk to Java: a signal in the middle of a call would make py4j print.
             Background(lambda: self.context.cancelJobGroup(group)).finished(_PATIENCE)
             work.finished(_PATIENCE)
             raise
@@ -90,13 +96,15 @@ class SparkExecutor:
         return work.result()
 
     def map(self, label: str, function: Callable[[T], R], items: Iterable[T]) -> list[R]:
-        """Run a function over items, in tasks; the results in order."""
-        given = list(items)
-        if not given:
+        """Run a function over items, in tasks; return the results in the order of the items."""
+        all_items = list(items)
+        if not all_items:
             return []
-        pieces = min(len(given), _PIECES_PER_CORE * self.parallelism) if self._setup.local else len(given)
+        partitions = (
+            min(len(all_items), _PARTITIONS_PER_CORE * self.parallelism) if self._setup.local else len(all_items)
+        )
         work = guarded(_Each(function))
-        return self.run(label, lambda: self.context.parallelize(given, pieces).mapPartitions(work).collect())
+        return self.run(label, lambda: self.context.parallelize(all_items, partitions).mapPartitions(work).collect())
 
     def shuffle(
         self,
@@ -106,17 +114,17 @@ class SparkExecutor:
         items: Sequence[T],
         partitions: int,
     ) -> list[R]:
-        """Run ``send`` over each item; bring what it yields to its partition, and run ``receive`` over each of these.
+        """Run ``send`` over each item, bring what it yields to its partition, and run ``receive`` over each partition.
 
-        ``send`` yields pairs of a partition's number, ``[0, partitions)``, and what is for it; ``receive`` gets that
-        number and its pairs, in no order. Returns what all of these yield, by partition.
+        ``send`` yields pairs of the number of a partition, in ``[0, partitions)``, and a value for it. ``receive`` gets
+        that number and its pairs, in no order. Returns what all calls of ``receive`` yield, by partition.
         """
 
-        def moved() -> list[R]:
+        def exchanged() -> list[R]:
             sent = self.context.parallelize(items, len(items)).mapPartitions(guarded(send))
             return sent.partitionBy(partitions, _identity).mapPartitionsWithIndex(guarded(receive)).collect()
 
-        return self.run(label, moved)
+        return self.run(label, exchanged)
 
     def broadcast(self, value: Any) -> Broadcast:
         """Give a value to all tasks. Raises as `run` does."""
@@ -124,15 +132,15 @@ class SparkExecutor:
 
     @contextlib.contextmanager
     def shared_folders(self) -> Iterator[tuple[str, ...]]:
-        """Make folders that all tasks see, one on each disk that Spark may use; remove them. None on a cluster."""
+        """Make folders that all tasks share, one on each disk of Spark, and remove them. Yields none on a cluster."""
         with contextlib.ExitStack() as stack:
             made = (tempfile.TemporaryDirectory(dir=disk, ignore_cleanup_errors=True) for disk in self._setup.scratch)
             yield tuple(stack.enter_context(folder) for folder in made)
 
     def close(self) -> None:
-        """End Spark, its workers, and remove its temporary files. Tasks still running are stopped, not waited for.
+        """End Spark and its workers, and remove its temporary files. Running tasks are stopped, not waited for.
 
-        On local masters no worker runs any more when this returns, so what tasks were writing can be removed.
+        On local masters no worker runs any more when this returns, so the files that tasks were writing can be removed.
         """
         if self._closed:
             return
@@ -145,7 +153,7 @@ class SparkExecutor:
         remove(self._setup)
 
     def stop(self, patience: float) -> int:
-        """End Spark in order, as `close` does only on a cluster, and wait for its Java; return Java's exit code.
+        """Stop Spark in order, as `close` does only on a cluster, and wait for its Java; return Java's exit code.
 
         Java is killed where it does not end within ``patience`` seconds.
         """
@@ -161,15 +169,15 @@ class SparkExecutor:
         return action()
 
     def _watch(self, group: str, label: str, work: Background[T]) -> None:
-        look = None
+        query = None
         while not work.finished(_POLL):
             if self.on_progress is None:
                 continue
-            if look is not None and look.finished(0):
-                if look.error is None and (seen := look.result()):
+            if query is not None and query.finished(0):
+                if query.error is None and (seen := query.result()):
                     self.on_progress(seen)
-                look = None
-            look = look or Background(lambda: self._progress(group, label))
+                query = None
+            query = query or Background(lambda: self._progress(group, label))
 
     def _progress(self, group: str, label: str) -> Progress | None:
         tracker = self.context.statusTracker()
@@ -193,7 +201,10 @@ def _identity(index: int) -> int:
 
 
 class _Each(Generic[T, R]):
-    """A function over an item as a function over a partition. Its pickle is the function's."""
+    """A function over an item as a function over a partition. Its pickle is that of the function.
+
+    ``function``: the function.
+    """
 
     def __init__(self, function: Callable[[T], R]) -> None:
         self.function = function

@@ -1,4 +1,4 @@
-"""How one Spark is set up: its settings, the environment of its processes, and folders that go when it ends."""
+"""The setup of one Spark: its settings, the environment of its processes, and folders that are removed when it ends."""
 
 from __future__ import annotations
 
@@ -26,9 +26,15 @@ _POLL = 0.05
 
 @dataclass(frozen=True, slots=True)
 class Setup:
-    """How Spark is to run: its ``master``, all ``settings``, and the folders that are removed in the end.
+    """The setup of one Spark.
 
-    ``notes``: what the user should know of these. ``held``: the temporary folders of this run that hold all these.
+    ``master``: its master URL.
+    ``settings``: all its settings.
+    ``environ``: the environment of this process.
+    ``folder``: the temporary folder of its Java.
+    ``scratch``: folders for Spark's own blocks; empty on a cluster.
+    ``notes``: notes for the user on these folders.
+    ``locked``: the temporary folders of this run, which contain the others.
     """
 
     master: str
@@ -51,10 +57,10 @@ class Setup:
 
 
 def make_setup(master: str, settings: Mapping[str, str], environ: Mapping[str, str]) -> Setup:
-    """Make the folders, and settings that name them; remove those of runs that were killed.
+    """Make the folders and the settings that name them; remove leftovers of runs that were killed.
 
     Raises `SparkError` where a folder cannot be made or others could replace it, and `ConfigError` where others could
-    speak to Spark.
+    send messages to Spark.
     """
     env, merged = dict(environ), {**settings, "spark.master": master, **closed_to_others(master, settings)}
     place, notes = temporary_place()
@@ -78,7 +84,7 @@ def make_setup(master: str, settings: Mapping[str, str], environ: Mapping[str, s
 
 
 def _disks(settings: Mapping[str, str], environ: dict[str, str]) -> list[str]:
-    """Where the user wants Spark's blocks."""
+    """Return the folders where the user wants Spark's blocks."""
     named = environ.pop("SPARK_LOCAL_DIRS", "") or settings.get("spark.local.dir", "")
     parents = [parent.strip() for parent in named.split(",")] if named else []
     for parent in parents:
@@ -88,7 +94,7 @@ def _disks(settings: Mapping[str, str], environ: dict[str, str]) -> list[str]:
 
 
 def _scratch(folder: Path, own: Sequence[LockedFolder]) -> tuple[Path, ...]:
-    """Folders of our own for Spark's blocks: one in each that the user named, for Spark would leave its files there."""
+    """Return our own folders for Spark's blocks, below those the user named if any: Spark leaves its files behind."""
     if own:
         return tuple(held.path for held in own)
     (folder / "spark").mkdir()
@@ -96,9 +102,9 @@ def _scratch(folder: Path, own: Sequence[LockedFolder]) -> tuple[Path, ...]:
 
 
 def temporary_place() -> tuple[str, tuple[str, ...]]:
-    """Where this run's folders are made, and what is to be told of that: where no other user can take its place.
+    """Return the folder in which temporary folders are made, one that no other user can replace, and notes on it.
 
-    Raises `SparkError` where there is no such place.
+    Raises `SparkError` where there is none.
     """
     first = tempfile.gettempdir()
     why = way_in(Path(first), may_be_shared=True)
@@ -117,7 +123,7 @@ def _open_folder(name: str, why: str) -> SparkError:
 
 
 def java_environment(setup: Setup) -> dict[str, str]:
-    """The environment of Java. On one machine the workers get it too, and see the modules that the driver sees."""
+    """Return the environment of Java. On one machine workers inherit it, with the import path of the driver."""
     env = dict(setup.environ)
     if not setup.on_this_machine:
         env.setdefault("SPARK_HOME", str(spark_home(env)))
@@ -134,34 +140,35 @@ def java_environment(setup: Setup) -> dict[str, str]:
     return env
 
 
-def worker_environment(setup: Setup, asked: Mapping[str, str]) -> dict[str, str]:
-    """What workers on other machines are to have in their environment, where ``asked`` is what the user wants there.
+def worker_environment(setup: Setup, requested: Mapping[str, str]) -> dict[str, str]:
+    """Return additions to the environment of workers on other machines.
 
-    Our code comes before what is on the path there. Paths are seen from where executors, and so their workers, run.
+    ``requested``: the environment that the user has set for them. Our code comes before the rest of its path. Paths are
+    relative to the folder where executors, and so their workers, run.
     """
-    path = [FOLDER, *filter(None, [asked.get("PYTHONPATH")])]
-    bare = {NO_PANDAS: setup.environ[NO_PANDAS]} if NO_PANDAS in setup.environ else {}
-    return {"PYTHONPATH": os.pathsep.join(path), WORKER_CALLS: f"{FOLDER}/{ORDERS}", **bare}
+    path = [FOLDER, *filter(None, [requested.get("PYTHONPATH")])]
+    no_pandas = {NO_PANDAS: setup.environ[NO_PANDAS]} if NO_PANDAS in setup.environ else {}
+    return {"PYTHONPATH": os.pathsep.join(path), WORKER_CALLS: f"{FOLDER}/{ORDERS}", **no_pandas}
 
 
 def fork_server_socket(setup: Setup) -> Path:
-    """Where a seed waits for Java to start a daemon, if there is one."""
+    """Return the path of the socket on which a fork server waits for Java to start a daemon."""
     return setup.folder / "seed"
 
 
 def remove(setup: Setup) -> None:
-    """Remove the folders of a setup, when nothing uses them any more.
+    """Remove the folders of a setup when nothing uses them any more.
 
-    A Java that is just being ended by a signal of its own may still write into one, so that it cannot be removed yet.
+    A Java that is just being ended by a signal of its own may still write into a folder; then removal is tried again.
     """
     _remove(setup.locked, _PATIENCE)
 
 
 def _remove(held: Sequence[LockedFolder], seconds: float) -> None:
-    patience = time.monotonic() + seconds
+    deadline = time.monotonic() + seconds
     for folder in reversed(held):
         folder.remove()
-        while folder.path.exists() and time.monotonic() < patience:
+        while folder.path.exists() and time.monotonic() < deadline:
             time.sleep(_POLL)
             folder.remove()
         folder.release()

@@ -1,4 +1,4 @@
-"""How a Spark ends: at our will, leaving nothing behind, or by itself, leaving a reason."""
+"""The end of a Spark: shut down by us without leftovers, or dead by itself with a reason."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _OUT_OF_MEMORY = (52, 3, -9)  # Spark's exit code for it, Java's, and the kernel
 
 
 def why_ended(gateway: Gateway, seconds: float) -> SparkError | None:
-    """The error to tell if Java has ended, or ends within ``seconds``, else None."""
+    """Return the error to raise if Java has ended or ends within ``seconds``, else None."""
     deadline = time.monotonic() + seconds
     while gateway.process.poll() is None:
         if time.monotonic() > deadline:
@@ -38,7 +38,7 @@ def why_ended(gateway: Gateway, seconds: float) -> SparkError | None:
 
 
 def kill(context: SparkContext, gateway: Gateway) -> None:
-    """Kill Java: an orderly stop takes a second more, and all results are on disk or here."""
+    """Kill Java. An orderly stop takes a second more, and all results are on disk or in this process."""
     server = context._accumulatorServer
     server.server_shutdown = True
     gateway.kill()
@@ -47,7 +47,7 @@ def kill(context: SparkContext, gateway: Gateway) -> None:
 
 
 def _wait_for_workers(lock: Path) -> None:
-    """Wait until the last worker is gone: they die when Java closes their daemon's stdin, some milliseconds after."""
+    """Wait until the last worker is gone. Workers die some milliseconds after Java closes their daemon's stdin."""
     deadline = time.monotonic() + _PATIENCE
     with lock.open("a") as handle:
         while time.monotonic() < deadline:
@@ -58,7 +58,7 @@ def _wait_for_workers(lock: Path) -> None:
 
 
 def stop(context: SparkContext, gateway: Gateway, patience: float = _PATIENCE) -> int:
-    """Stop Spark on its cluster, then Java, which is killed where it takes longer; return Java's exit code."""
+    """Stop Spark on its cluster, then Java, killing it after ``patience`` seconds; return Java's exit code."""
     context.stop()
     if gateway.process.stdin is not None:
         gateway.process.stdin.close()
@@ -69,7 +69,7 @@ def stop(context: SparkContext, gateway: Gateway, patience: float = _PATIENCE) -
 
 
 def reset_pyspark() -> None:
-    """Let pyspark start anew in this process."""
+    """Reset pyspark, so that it can start anew in this process."""
     from pyspark import SparkContext  # noqa: PLC0415
 
     SparkContext._active_spark_context = None

@@ -1,7 +1,7 @@
-"""How a failure in a Spark task becomes the one line that a user reads.
+"""Errors of Spark tasks, turned into the one line that a user reads.
 
-An error of ours is written as JSON into the text of the exception that Spark passes on, and read back on the driver;
-any other failure is told in words for the few causes that have a cure, else by its own last line.
+A `WincliError` is written as JSON into the text of the exception that Spark passes on, and read back on the driver. Any
+other failure is explained in words if it is one of a few causes with a remedy; else its own last line is shown.
 """
 
 from __future__ import annotations
@@ -19,15 +19,15 @@ _BEGIN, _END = "<<wincli-error ", " wincli-error>>"
 
 
 class TaskError(Exception):
-    """A `WincliError` on its way from a task to the driver: its text is all that arrives."""
+    """A `WincliError` on its way from a task to the driver: only its text arrives."""
 
 
 class SparkTraceError(Exception):
-    """The whole text of what Spark raised, kept while Java, which is asked for it, is still there."""
+    """The whole text of what Spark raised, kept because Java, which has it, may be gone by the time it is printed."""
 
 
 def guarded(function: Callable[..., Any]) -> Callable[..., Iterator[Any]]:
-    """Wrap a function over a partition, so that a `WincliError` in it arrives on the driver as itself."""
+    """Wrap a function over a partition, so that a `WincliError` raised in it reaches the driver as that error."""
 
     @functools.wraps(function)
     def inner(*args: Any) -> Iterator[Any]:
@@ -40,7 +40,7 @@ def guarded(function: Callable[..., Any]) -> Callable[..., Iterator[Any]]:
 
 
 def encode_error(error: WincliError) -> str:
-    """The text from which `unpacked` makes the same error again."""
+    """Return the text from which `decode_error` makes an equal error."""
     fields: dict[str, Any] = {"kind": type(error).__name__, "what": error.what, "do": error.do}
     if isinstance(error, SpecError):
         fields |= {"source": error.source, "span": [error.span.start, error.span.stop]}
@@ -48,7 +48,7 @@ def encode_error(error: WincliError) -> str:
 
 
 def decode_error(text: str) -> WincliError | None:
-    """The first error packed anywhere in ``text``, or None."""
+    """Return the first encoded error anywhere in ``text``, or None."""
     match = re.search(f"{re.escape(_BEGIN)}(.*?){re.escape(_END)}", text)
     if match is None:
         return None
@@ -60,7 +60,7 @@ def decode_error(text: str) -> WincliError | None:
 
 
 def to_wincli_error(error: BaseException, settings: Mapping[str, str]) -> WincliError:
-    """The error to raise for whatever Spark raised: the task's own, or a `SparkError` in plain words."""
+    """Return the error to raise for what Spark raised: the task's own, or a `SparkError` in plain words."""
     if isinstance(error, WincliError):
         return error
     text = str(error)
@@ -68,15 +68,15 @@ def to_wincli_error(error: BaseException, settings: Mapping[str, str]) -> Wincli
 
 
 def message_of(text: str, settings: Mapping[str, str]) -> SparkError:
-    """What a stack trace, or Java's log, comes to in one line; ``settings`` are the ones Spark runs with."""
-    told = {"master": settings.get("spark.master", ""), "memory": settings.get("spark.driver.memory", "1g")}
+    """Return the error for a stack trace or Java's log; ``settings`` are those that Spark runs with."""
+    names = {"master": settings.get("spark.master", ""), "memory": settings.get("spark.driver.memory", "1g")}
     for pattern, what, do in _CAUSES:
         if match := re.search(pattern, text):
-            return SparkError(what.format(*match.groups(), **told), do)
+            return SparkError(what.format(*match.groups(), **names), do)
     return SparkError(f"Spark failed: {last_line(text)}", "see all with -vv")
 
 
-# What Java or Python say, what it means, what helps. The first that fits is told.
+# Pattern in the text of Java or Python, its meaning, its remedy. The first pattern that matches is used.
 _CAUSES = (
     (
         r"No space left on device",
@@ -84,7 +84,7 @@ _CAUSES = (
         "free some space, or name a folder on a larger disk: --spark-conf spark.local.dir=FOLDER",
     ),
     (
-        r"Too many open files|Error loading java\.security file",  # Java's first file of all those it has open
+        r"Too many open files|Error loading java\.security file",  # the first file that Java opens
         "too few files may be open at once",
         "raise the limit: ulimit -n 4096",
     ),
@@ -132,7 +132,7 @@ _CAUSES = (
 
 
 def last_line(text: str) -> str:
-    """The most telling line of a Java or Python stack trace: Python's last, else Java's innermost cause."""
+    """Return the most informative line of a Java or Python stack trace: Python's last, else Java's innermost cause."""
     if "Traceback (most recent call last)" in text:
         python = re.split(r"\n\s*at [\w.$]+\(", text.split("Traceback (most recent call last)", 1)[1])[0]
         return _lines(python)[-1]

@@ -1,1 +1,1 @@
-"""How Python workers start: forked with everything loaded, without pandas; and the code sent to other machines."""
+"""The start of Python workers: forked with everything loaded, without pandas; and the code sent to other machines."""

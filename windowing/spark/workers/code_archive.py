@@ -1,9 +1,9 @@
-"""The project's own code, with the kernels compiled from it, as one archive for workers on other machines.
+"""The project's own code and its compiled kernels, as one archive for workers on other machines.
 
-Spark unpacks it once for each executor, into `FOLDER` beside what the executor runs in. There numba finds the driver's
-compiled kernels where it would put its own. Where the processor is of the driver's kind they are loaded, in
-milliseconds; elsewhere they are compiled once for each executor. A kernel goes along if numba itself would take it on
-the driver: it was compiled from just this source, and its name says from what else (`windowing.support.jit`).
+Spark unpacks it once for each executor, into `FOLDER` beside the executor's working files. There numba finds the
+driver's compiled kernels where it would put its own. On a processor of the driver's kind they are loaded, in
+milliseconds; on another they are compiled once for each executor. A kernel is included if numba itself would load it on
+the driver: it was compiled from exactly this source, and its name says from what else (`windowing.support.jit`).
 """
 
 from __future__ import annotations
@@ -20,25 +20,25 @@ from pathlib import Path
 from typing import Any
 
 PACKAGES = ("wincli.conf", "wincli.readers", "wincli.windowing", "wincli.writers")
-"""What tasks may unpickle. The command line stays at home."""
+"""The packages that tasks may unpickle values of. Tasks do not need the command line."""
 
 FOLDER = "wincli-code"
-"""The folder that executors unpack the archive into, seen from where they and their workers run."""
+"""The folder that executors unpack the archive into, relative to where they and their workers run."""
 
 ORDERS = "orders"
-"""The file in it with the calls that are to be made before workers fork, pickled."""
+"""The file in it with pickled calls that the daemon makes before workers fork."""
 
 _DATE = (1980, 1, 1, 0, 0, 0)
-_MODE = 0o644 << 16  # Spark's unpacking gives files the rights that the archive tells
-_LEVEL = 1  # 10.5 MB, all kernels among them, to 4.6 in 0.18 s; the usual level makes 4.3 of it in 0.28
+_MODE = 0o644 << 16  # Spark unpacks files with the permissions in the archive
+_LEVEL = 1  # measured: 10.5 MB, all kernels included, to 4.6 MB in 0.18 s; the default level to 4.3 MB in 0.28 s
 
 
 def ship(
     folder: Path, orders: Sequence[tuple[Callable[..., object], Any]] = (), packages: Sequence[str] = PACKAGES
 ) -> Path:
-    """Write ``wincli.zip`` into ``folder``: the same bytes for the same code and kernels.
+    """Write ``wincli.zip`` into ``folder``: equal bytes for equal code and kernels.
 
-    ``orders``: functions and their arguments, to be called on executors before their workers fork.
+    ``orders``: functions and their arguments, which executors call before their workers fork.
     """
     target = folder / "wincli.zip"
     with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as archive:
@@ -71,7 +71,7 @@ def _contents(packages: Sequence[str]) -> Iterator[tuple[str, bytes]]:
 
 
 def _parents(packages: Sequence[str]) -> Iterator[tuple[str, bytes]]:
-    """The files that make packages of the folders which hold ``packages``."""
+    """Yield the ``__init__.py`` files of the packages that contain ``packages``."""
     for package in packages:
         if parent := package.rpartition(".")[0]:
             spec = importlib.util.find_spec(parent)
@@ -80,10 +80,10 @@ def _parents(packages: Sequence[str]) -> Iterator[tuple[str, bytes]]:
 
 
 def _caches(packages: Sequence[str]) -> dict[Path, Path]:
-    """Of the sources with kernels that are loaded: the folder where numba keeps what it compiled from each."""
+    """Return for each loaded source with kernels the folder where numba caches what it compiled from it."""
     if "numba" not in sys.modules:
         return {}
-    from numba.core.dispatcher import Dispatcher  # noqa: PLC0415 - 0.5 s where nobody has asked for it
+    from numba.core.dispatcher import Dispatcher  # noqa: PLC0415 - 0.5 s, so not before it is needed
 
     found = {}
     for name, module in list(sys.modules.items()):
@@ -95,20 +95,20 @@ def _caches(packages: Sequence[str]) -> dict[Path, Path]:
 
 
 def _kernels(path: Path, code: bytes, caches: Mapping[Path, Path]) -> Iterator[Path]:
-    """The files of numba's cache that were compiled from the source ``path``, which holds ``code``."""
+    """Yield the files of numba's cache that were compiled from the source ``path``, which contains ``code``."""
     if path not in caches:
         return
     python = f"py{sys.version_info.major}{sys.version_info.minor}{sys.abiflags}"
     for index in caches[path].glob(f"{path.stem}.*.{python}.nbi"):
         named = [index.with_name(name) for name in _compiled(index.read_bytes(), hashlib.sha256(code).digest())]
-        # An index that names a file which is not there is good for the others: numba looks.
+        # An index that lists a missing file still serves the others: numba checks each file.
         there = [file for file in named if file.exists()]
         yield from [index, *there] if there else []
 
 
 def _compiled(index: bytes, stamp: bytes) -> list[str]:
-    """The files that an index of numba's names, where numba would take them for a source with this stamp."""
-    with contextlib.suppress(Exception), io.BytesIO(index) as file:  # of whatever version wrote it
+    """Return the files that an index of numba lists, if numba would load them for a source with this stamp."""
+    with contextlib.suppress(Exception), io.BytesIO(index) as file:  # the index may be of any version of numba
         if pickle.load(file) == sys.modules["numba"].__version__:
             of, files = pickle.load(file)
             return list(files.values()) if of == stamp else []

@@ -1,13 +1,13 @@
-"""What workers grow from: the driver, forked when it has imported all that is heavy and before it does anything else.
+"""The fork server: the driver, forked once it has imported everything heavy and before it does anything else.
 
-A daemon of its own would import once more what the driver has just imported, and each worker load for itself the
-kernels that the driver has loaded. The seed has the one from its parent, loads the other while Java starts, and waits.
-When Java starts a daemon for its first task, that one (`ask`) hands its environment, stdin, stdout and stderr to the
-seed, which takes its place; it itself only waits for the seed to end.
+A daemon of its own would import once more what the driver has just imported, and each worker would load for itself the
+kernels that the driver has loaded. The fork server has inherited the modules, loads the kernels while Java starts, and
+waits. When Java starts a daemon for its first task, that process (`take_over_daemon`) sends its environment, stdin,
+stdout and stderr to the fork server, which takes its place; the process itself only waits for the fork server to end.
 
-There is none for functions of the user's own: Spark's workers hash text alike in every run (``PYTHONHASHSEED``), which
-a fork of the driver cannot, and what such a function gives may hang on it. Nor is there one where the user's settings
-say how workers are to be started. Workers are then what they were without.
+There is no fork server for functions of the user: Spark's workers hash text alike in every run (``PYTHONHASHSEED``),
+which a fork of the driver cannot, and the result of such a function may depend on it. Nor is there one where the user's
+settings say how workers are started. Workers then start as they would without this module.
 """
 
 from __future__ import annotations
@@ -31,9 +31,13 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 _WORKERS = "spark.executorEnv."
-_OTHERS = (_WORKERS, "spark.python.", "spark.pyspark.")  # settings with which a worker is not a fork of the driver
+_WORKER_SETTINGS = (
+    _WORKERS,
+    "spark.python.",
+    "spark.pyspark.",
+)  # with one of these settings workers are not forks of the driver
 _MALLOC = {"MALLOC_TRIM_THRESHOLD_": -1, "MALLOC_TOP_PAD_": -2, "MALLOC_MMAP_THRESHOLD_": -3}  # glibc's malloc.h
-_MOST = (1 << 31) - 1
+_MAX_INT = (1 << 31) - 1
 _PR_SET_PDEATHSIG = 1
 _C = ctypes.CDLL(None)
 _SIGNALS = (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signal.SIGTERM)
@@ -42,27 +46,31 @@ _PATIENCE = 2.0
 
 
 def may_fork(spark_conf: Mapping[str, str]) -> bool:
-    """Whether workers may be forks of the driver, with these settings of the user's."""
-    return sys.platform == "linux" and not any(name.startswith(_OTHERS) for name in spark_conf)
+    """Whether workers may be forks of the driver, with these settings of the user."""
+    return sys.platform == "linux" and not any(name.startswith(_WORKER_SETTINGS) for name in spark_conf)
 
 
 def prepare(settings: Mapping[str, str]) -> None:
-    """Set, before anything heavy is imported, what a worker would be started with and cannot change later."""
+    """Set what a worker reads when it starts and cannot change later. Call it before anything heavy is imported."""
     pool = settings.get(_WORKERS + "ARROW_DEFAULT_MEMORY_POOL")
     os.environ.update({"OPENBLAS_NUM_THREADS": "1"} | ({"ARROW_DEFAULT_MEMORY_POOL": pool} if pool else {}))
 
 
 @dataclass(frozen=True, slots=True)
 class ForkServer:
-    """A fork of this process that waits: ``pid``, and the ``orders`` it takes until it is a daemon."""
+    """A fork of this process that waits for orders.
+
+    ``pid``: its process id.
+    ``orders``: the socket on which it takes orders until it becomes the daemon.
+    """
 
     pid: int
     orders: socket.socket
 
     def do(self, call: Callable[..., object], *arguments: Any) -> bool:
-        """Let the seed call something, at once or when it is done with what came before; do not wait.
+        """Send a call to the fork server, which makes calls in order; do not wait for it.
 
-        False where it takes no orders any more: it is a daemon, or gone.
+        Returns False where it takes no more orders, because it has become the daemon or is gone.
         """
         message = pickle.dumps((call, arguments))
         with contextlib.suppress(OSError):
@@ -83,47 +91,47 @@ class ForkServer:
                 time.sleep(0.002)
 
 
-def start_fork_server(place: Path) -> ForkServer | None:
-    """Fork this process, which must have one thread and no file open that matters; ``place``: of the seed's socket.
+def start_fork_server(path: Path) -> ForkServer | None:
+    """Fork this process, which must have one thread and no file open that matters.
 
-    None where the name of the place is too long for one.
+    ``path``: the path of the fork server's socket. Returns None where it is too long for one.
     """
     listener = socket.socket(socket.AF_UNIX)
     try:
-        listener.bind(str(place))
+        listener.bind(str(path))
     except OSError:
         listener.close()
         return None
     listener.listen()
-    orders, theirs = socket.socketpair()
+    orders, server_end = socket.socketpair()
     signal.pthread_sigmask(signal.SIG_BLOCK, _SIGNALS)  # the driver's handlers must not run in the fork
     pid = os.fork()
     if pid == 0:
-        _serve(listener, theirs)
+        _serve(listener, server_end)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, _SIGNALS)
     listener.close()
-    theirs.close()
+    server_end.close()
     return ForkServer(pid, orders)
 
 
-def take_over_daemon(place: str) -> bool:
-    """Let a seed be the daemon in this process's stead, and wait until it has ended. False where none answers."""
-    with socket.socket(socket.AF_UNIX) as line:
+def take_over_daemon(path: str) -> bool:
+    """Let a fork server become the daemon in place of this process, and wait until it ends. False if none answers."""
+    with socket.socket(socket.AF_UNIX) as connection:
         try:
-            line.connect(place)
-            socket.send_fds(line, [b"f"], [0, 1, 2])
-            line.sendall(json.dumps({"environ": dict(os.environ), "argv": sys.argv}).encode())
-            line.shutdown(socket.SHUT_WR)
-            if line.recv(1) != b"y":
+            connection.connect(path)
+            socket.send_fds(connection, [b"f"], [0, 1, 2])
+            connection.sendall(json.dumps({"environ": dict(os.environ), "argv": sys.argv}).encode())
+            connection.shutdown(socket.SHUT_WR)
+            if connection.recv(1) != b"y":
                 return False
         except OSError:
             return False
-        line.recv(1)
+        connection.recv(1)
         return True
 
 
 def _serve(listener: socket.socket, orders: socket.socket) -> NoReturn:
-    """Be a seed, in the forked process."""
+    """Run the fork server, in the forked process."""
     code = 1
     try:
         os.setpgid(0, 0)  # Ctrl-C is for the driver alone
@@ -132,13 +140,13 @@ def _serve(listener: socket.socket, orders: socket.socket) -> NoReturn:
             if signal.getsignal(number) != signal.SIG_IGN:  # by nohup
                 signal.signal(number, signal.SIG_DFL)
         signal.pthread_sigmask(signal.SIG_UNBLOCK, _SIGNALS)
-        _let_go({listener.fileno(), orders.fileno()})
+        _release_files({listener.fileno(), orders.fileno()})
         Path("/proc/self/comm").write_text(_NAME)
         gc.freeze()
         gc.enable()
-        line = _wait_for_request(listener, orders)
-        if line is not None:
-            _be_daemon(line)
+        connection = _wait_for_request(listener, orders)
+        if connection is not None:
+            _be_daemon(connection)
         code = 0
     except SystemExit as stop:
         code = stop.code if isinstance(stop.code, int) else 1
@@ -147,21 +155,21 @@ def _serve(listener: socket.socket, orders: socket.socket) -> NoReturn:
 
 
 def _end_with_parent(number: int) -> None:
-    """Let this process get a signal when its parent ends, 0 for none: in the middle of a compilation, too."""
+    """Have the system send this process a signal when its parent ends, 0 for none; in the middle of compiling, too."""
     _C.prctl(_PR_SET_PDEATHSIG, number)
 
 
-def _let_go(kept: set[int]) -> None:
-    """Let go of the driver's files, but keep their numbers: objects of the driver's would close what took them."""
+def _release_files(kept_descriptors: set[int]) -> None:
+    """Release the files of the driver but keep their descriptors: objects inherited from the driver may close these."""
     null = os.open(os.devnull, os.O_RDWR)
     for number in [int(path.name) for path in Path("/proc/self/fd").iterdir()]:
-        if number not in kept and number != null:
+        if number not in kept_descriptors and number != null:
             with contextlib.suppress(OSError):
                 os.dup2(null, number, inheritable=number < 3)
 
 
 def _wait_for_request(listener: socket.socket, orders: socket.socket) -> socket.socket | None:
-    """Do what the driver says until somebody asks; None where the driver has ended before."""
+    """Make the calls that the driver sends until a daemon connects; None where the driver ends first."""
     while True:
         ready, _, _ = select.select([orders, listener], [], [])
         if orders in ready:
@@ -171,37 +179,37 @@ def _wait_for_request(listener: socket.socket, orders: socket.socket) -> socket.
             call, arguments = pickle.loads(orders.recv(struct.unpack("!q", head)[0], socket.MSG_WAITALL))
             call(*arguments)
         else:
-            line = listener.accept()[0]
-            listener.close()  # whoever asks, or gives an order, after this is to be refused, not to wait
+            connection = listener.accept()[0]
+            listener.close()  # later connections and orders must be refused, not left waiting
             orders.close()
-            return line
+            return connection
 
 
-def _be_daemon(line: socket.socket) -> None:
-    """Be Spark's daemon, with the environment and the files of the one that asks."""
+def _be_daemon(connection: socket.socket) -> None:
+    """Become Spark's daemon, with the environment and the files of the process that connected."""
     from .environment import hold  # noqa: PLC0415 - it imports this module
 
-    _, files, _, _ = socket.recv_fds(line, 1, 3)
+    _, files, _, _ = socket.recv_fds(connection, 1, 3)
     for number, file in enumerate(files):
         os.dup2(file, number)
         os.close(file)
     sys.stdin, sys.stdout, sys.stderr = os.fdopen(0), os.fdopen(1, "w"), os.fdopen(2, "w", buffering=1)
-    with line.makefile("rb") as told:
-        asked = json.load(told)
+    with connection.makefile("rb") as request_file:
+        request = json.load(request_file)
     os.environ.clear()
-    os.environ.update(asked["environ"])
-    sys.argv = asked["argv"]
-    _settle(os.environ)
+    os.environ.update(request["environ"])
+    sys.argv = request["argv"]
+    _apply_environment(os.environ)
     hold()
     gc.freeze()  # the kernels, too: Spark's daemon collects garbage after every task
     _end_with_parent(0)
-    line.sendall(b"y")
+    connection.sendall(b"y")
     importlib.import_module("pyspark.daemon").manager()
 
 
-def _settle(environ: Mapping[str, str]) -> None:
-    """Take up from the environment what is only read when a process starts."""
+def _apply_environment(environ: Mapping[str, str]) -> None:
+    """Apply variables of the environment that are otherwise only read when a process starts."""
     importlib.import_module("pyarrow").set_cpu_count(int(environ.get("OMP_NUM_THREADS", "1")))
     for name, number in _MALLOC.items():
         if name in environ and hasattr(_C, "mallopt"):
-            _C.mallopt(number, min(int(environ[name]), _MOST))
+            _C.mallopt(number, min(int(environ[name]), _MAX_INT))
