@@ -1,4 +1,4 @@
-"""What `scripts/bench --contest` and `--scale` time: one sequence, keys that are heavy or many, panes that hop."""
+"""The contests of `scripts/bench --contest` and `--scale`: one sequence, heavy or many keys, hopping panes."""
 
 from __future__ import annotations
 
@@ -16,14 +16,15 @@ KEYED = ["--key", "user"]
 
 PATCHED = """
 import sys
-from wincli.windowing.engine import run, sampling
+from wincli.windowing.engine import run
+from wincli.windowing.engine.exchange import sampling
 {}
 from wincli.cli.main import main
 sys.argv[0] = "wincli"
 sys.exit(main())
 """
 WHOLE = PATCHED.format("run.can_be_cut = lambda plan: False")
-ROW_BY_ROW = PATCHED.format("sampling.can_be_combined = lambda plan, schema: False")
+ROW_BY_ROW = PATCHED.format("sampling.can_preaggregate = lambda plan, schema: False")
 
 GAPS = """
 import duckdb, sys
@@ -60,7 +61,13 @@ duckdb.execute(f'''COPY (
 
 @dataclass(frozen=True)
 class Entrant:
-    """Who runs over which log, made with which options of ``scripts/gen_events``."""
+    """A program and the log that it reads.
+
+    ``name``: the name in the table.
+    ``log``: the name of the log.
+    ``options``: the options of ``scripts/gen_events`` that make it.
+    ``command``: a function that returns the command line for an input and an output.
+    """
 
     name: str
     log: str
@@ -69,18 +76,18 @@ class Entrant:
 
 
 def wincli(*options: str) -> Command:
-    """The program as installed."""
+    """Return the command line of the installed program."""
     program = str(Path(sys.executable).with_name("wincli"))
     return lambda data, out: [program, "run", *options, "-q", str(data), str(out)]
 
 
 def script(text: str, *options: str) -> Command:
-    """A program of a few lines."""
+    """Return the command line of a short Python program."""
     return lambda data, out: [sys.executable, "-c", text, *options, str(data), str(out)]
 
 
 def versions(entrants: Sequence[Entrant], program: str) -> tuple[Entrant, ...]:
-    """The first of some entrants, a wincli, and the same by another ``program``, an installed wincli."""
+    """Return the first entrant, which is wincli, and the same run by ``program``, another installed wincli."""
     first = entrants[0]
 
     def command(data: Path, out: Path) -> list[str]:
@@ -90,7 +97,7 @@ def versions(entrants: Sequence[Entrant], program: str) -> tuple[Entrant, ...]:
 
 
 def contests(millions: int) -> dict[str, tuple[Entrant, ...]]:
-    """Return all contests over logs of so many million rows, the entrant to compare with first."""
+    """Return all contests over logs of ``millions`` million rows. The others are compared with the first entrant."""
     events = log_of(millions)
     even = log_of(millions, "--every", "1", name="even")
     half = log_of(millions, "--zipf", "0.5", "--heavy", "0.5", name="half")
@@ -131,13 +138,13 @@ def contests(millions: int) -> dict[str, tuple[Entrant, ...]]:
 
 
 def scale(millions: int) -> tuple[Entrant, ...]:
-    """Return what runs over a log of so many million rows, on how much of the machine."""
+    """Return entrants over one log of ``millions`` million rows on one core, two cores, and a small cluster."""
     cluster = ("local-cluster[2,1,2048]", "--spark-conf", f"spark.pyspark.python={sys.executable}")
     masters: tuple[tuple[str, ...], ...] = (("local[1]",), ("local[2]",), cluster)
     return tuple(Entrant(m[0], *log_of(millions), wincli(*DELTA, *KEYED, "--master", *m)) for m in masters)
 
 
 def log_of(millions: int, *more: str, name: str = "events", keys: int | None = None) -> tuple[str, tuple[str, ...]]:
-    """Return the name of a log of so many million rows, and how it is made: 500 keys for each million, in order."""
+    """Return the name of a log and the options that make it: ordered, by default 500 keys for each million rows."""
     sizes = ("--rows", str(millions * 10**6), "--files", str(max(1, millions * 2 // 5)))
     return f"{name}-{millions}m", (*sizes, "--keys", str(keys or max(1000, millions * 500)), *more)

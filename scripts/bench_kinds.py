@@ -1,4 +1,4 @@
-"""What `scripts/bench --kinds` times: every kind of window on the same log, and peers where they have the window."""
+"""The windows of `scripts/bench --kinds`: every kind on the same log, with peers where they have such a window."""
 
 from __future__ import annotations
 
@@ -9,7 +9,15 @@ STATS = ("count()", "sum(amount)", "mean(amount)", "min(amount)", "max(amount)")
 
 @dataclass(frozen=True)
 class Kind:
-    """A window of wincli with its options, and the same in DuckDB and Polars where they have it."""
+    """A kind of window to time.
+
+    ``name``: the name in the table.
+    ``window``: the spec.
+    ``options``: more options of `wincli run`.
+    ``aggregates``: the aggregates.
+    ``duckdb``: the same query in DuckDB; None where it has no such window.
+    ``polars``: the same query in Polars; None where it has no such window.
+    """
 
     name: str
     window: str
@@ -96,15 +104,15 @@ KINDS = (
     Kind("rows of count", "count(100)", (*KEYED, "--emit", "rows", "--sort-by", "latency desc"), ()),
     Kind("tupleCount", "count(100), partitioned, tupleCount(400000)", KEYED),
 )
-"""The first one is what all others are compared with."""
+"""All others are compared with the first."""
 
 
 def arguments(kind: Kind) -> list[str]:
-    """The options of `wincli run` for a kind."""
+    """Return the options of `wincli run` for a kind."""
     return ["--window", kind.window, *kind.options, *(word for text in kind.aggregates for word in ("--agg", text))]
 
 
 def scripts(kind: Kind) -> dict[str, str]:
-    """Python programs of the peers, by their name."""
+    """Return Python programs of the peers, by name."""
     texts = {"duckdb": (DUCKDB, kind.duckdb), "polars": (POLARS, kind.polars)}
     return {name: text.format(query=query) for name, (text, query) in texts.items() if query is not None}

@@ -1,4 +1,4 @@
-"""What `scripts/bench --nights` times: a night of 1 M rows onto 100,000 open windows, and the same without a state."""
+"""The runs of `scripts/bench --incremental`: 1 M rows on top of 100,000 open windows, and the same without a state."""
 
 from __future__ import annotations
 
@@ -26,35 +26,38 @@ WINDOW = (
 )
 
 
-def show_nights(log: Path, rounds: int, environment: Mapping[str, str]) -> None:
-    """Run the first of the two files of a log onto a new state; then time the second, onto copies of it and alone."""
+def show_incremental(log: Path, rounds: int, environment: Mapping[str, str]) -> None:
+    """Run the first of the two files of a log with a new state; then time the second with copies of it, and without."""
     first, second = sorted(log.glob("*.parquet"))
     with tempfile.TemporaryDirectory(dir=log.parent) as name:
         folder = Path(name)
         state = folder / "state"
         _seconds(environment, first, folder / "first", "--state", str(state))
-        left = json.loads((state / "run-000001" / "unit.json").read_text())["stages"][0]
+        snapshot = json.loads((state / "run-000001" / "unit.json").read_text())["stages"][0]
         alone: list[float] = []
-        onto: list[float] = []
+        incremental: list[float] = []
         for turn in range(rounds):
             alone.append(_seconds(environment, second, folder / f"alone-{turn}"))
             shutil.copytree(state, folder / f"state-{turn}")
-            onto.append(
-                _seconds(environment, second, folder / f"onto-{turn}", "--state", str(folder / f"state-{turn}"))
+            incremental.append(
+                _seconds(environment, second, folder / f"incremental-{turn}", "--state", str(folder / f"state-{turn}"))
             )
-            print(f"  alone {alone[-1]:.1f} s, onto the state {onto[-1]:.1f} s", file=sys.stderr, flush=True)
-    print("| night of 1 M rows | seconds | all turns |")
+            print(f"  without a state {alone[-1]:.1f} s, with it {incremental[-1]:.1f} s", file=sys.stderr, flush=True)
+    print("| run of 1 M rows | seconds | all rounds |")
     print("|---|---|---|")
-    for told, seconds in (("without a state", alone), (f"onto {left['open']['windows']:,} open windows", onto)):
-        print(f"| {told} | {statistics.median(seconds):.1f} | {' '.join(f'{s:.1f}' for s in seconds)} |")
+    for label, seconds in (
+        ("without a state", alone),
+        (f"on top of {snapshot['open']['windows']:,} open windows", incremental),
+    ):
+        print(f"| {label} | {statistics.median(seconds):.1f} | {' '.join(f'{s:.1f}' for s in seconds)} |")
     print(
-        f"\nThe state adds {statistics.median(onto) - statistics.median(alone):.1f} s; "
-        f"it holds {left['counts']['held']:,} rows."
+        f"\nThe state adds {statistics.median(incremental) - statistics.median(alone):.1f} s; "
+        f"it holds {snapshot['counts']['held']:,} rows."
     )
 
 
 def _seconds(environment: Mapping[str, str], log: Path, out: Path, *more: str) -> float:
-    """Run wincli as a process of its own; return how long it took."""
+    """Run wincli as a process of its own; return its wall-clock seconds."""
     program = str(Path(sys.executable).with_name("wincli"))
     started = time.perf_counter()
     run = subprocess.run(
