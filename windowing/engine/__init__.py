@@ -1,4 +1,4 @@
-"""The distributed run of one window, over an `Executor` that it is handed: it imports no Spark.
+"""The distributed run of one window on any `Executor`. Imports no Spark.
 
 The ways in are `run.run_window` and `warmup.warm`.
 """

@@ -53,7 +53,7 @@ def with_previous_pane(panes: Panes, last: Mask, sequences: Sequences) -> Panes:
     is_there = np.diff(memberships.first_pane) > 0
     key = np.where(is_there, key, -1) if len(panes) else np.full(len(is_there), -1)
     per_entry = np.repeat(np.arange(len(key)), np.diff(memberships.first_entry))
-    shift = np.cumsum(is_there)
+    shift = np.cumsum(is_there)  # each key with panes gets one more in front, which shifts all panes after it
     enter, leave = memberships.enter + shift[per_entry], memberships.leave + shift[per_entry]
     first_pane = np.append(0, np.cumsum(np.diff(memberships.first_pane) + is_there))
     row, enter, leave, first_entry = _with_rows(memberships, enter, leave, per_entry, first_pane, key, last, sequences)
@@ -92,6 +92,8 @@ def _with_rows(
     sequence = np.repeat(of_key, np.diff(sequences.bounds))[rows]
     rows, sequence = rows[sequence >= 0], sequence[sequence >= 0]
     first_of_key = first_pane[:-1]
+    # A row of the earlier pane that the first new pane still shows keeps one entry, which begins a pane earlier. Other
+    # rows of the earlier pane get an entry of that pane alone.
     is_continued = last[memberships.row] & (enter == first_of_key[per_entry] + 1)
     enter = enter - is_continued
     only_last = ~np.isin(rows, memberships.row[is_continued])

@@ -203,8 +203,8 @@ def _context(port: int, secret: str) -> SparkContext:
     from pyspark import SparkConf, SparkContext  # noqa: PLC0415
     from pyspark.java_gateway import launch_gateway  # noqa: PLC0415
 
-    # Pyspark's converters of numpy values import pyspark.testing, and with it pandas, plotly and what else is there:
-    # up to a second, and warnings about their versions. No numpy value is ever sent to Java here.
+    # Pyspark's converters of numpy values import pyspark.testing, and with it pandas, plotly and others if installed.
+    # That takes up to a second and prints warnings about versions. No numpy value is ever sent to Java here.
     protocol.INPUT_CONVERTER[:] = [c for c in protocol.INPUT_CONVERTER if not type(c).__name__.startswith("Numpy")]
     os.environ.update(PYSPARK_GATEWAY_PORT=str(port), PYSPARK_GATEWAY_SECRET=secret)
     try:

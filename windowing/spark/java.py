@@ -222,7 +222,7 @@ def launch(
             stdin=subprocess.PIPE,  # Java ends when the driver does and this pipe closes, however the driver ends
             stdout=subprocess.PIPE if is_heard else log,
             stderr=subprocess.STDOUT,
-            process_group=0,  # Ctrl-C is for the driver alone, which then stops Java
+            process_group=0,  # Ctrl-C reaches the driver only, which then stops Java
         )
     return Gateway(process, folder)
 

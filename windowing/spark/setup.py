@@ -52,7 +52,7 @@ class Setup:
 
     @property
     def on_this_machine(self) -> bool:
-        """Whether tasks run on this machine, under this driver's Java or in a cluster in miniature."""
+        """Whether tasks run on this machine, under this driver's Java or in a small cluster of processes."""
         return self.local or is_small_cluster(self.master)
 
 

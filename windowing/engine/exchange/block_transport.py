@@ -72,7 +72,9 @@ def open_blocks(refs: Iterable[BlockRef]) -> Sequence[pa.Buffer]:
 
 
 def _mapped(location: BlockLocation) -> pa.Buffer:
-    with pa.memory_map(location.path) as file:  # the buffer outlives it: there may be more files than may be open
+    with pa.memory_map(
+        location.path
+    ) as file:  # close it: the mapping stays, and there may be more blocks than a process may open files
         file.seek(location.begin)
         return file.read_buffer(location.size)
 

@@ -65,6 +65,7 @@ def choose_bounds(samples: Samples, key: Sequence[str], count: int, may_cut_keys
     wanted = total * np.arange(1, count) / count
     picks = np.searchsorted(np.cumsum(weights), wanted, side="right")
     picks = picks[picks < len(codes)]
+    # A key that is cut must be summarised and scanned in a second round of tasks, so keys that fit a slice stay whole.
     heavy = np.bincount(codes, weights=weights)[codes[picks]] > total / count
     first = np.searchsorted(codes, codes[picks])
     picks = np.where(heavy & bool(order), picks, first)
@@ -129,6 +130,7 @@ def _offsets_in(sequences: Sequences, key: int, cuts: pa.Table) -> Ints:
     """Return the offset of each cut in one sequence, the first row that does not sort before it: int64 (cuts,)."""
     begin, end = int(sequences.bounds[key]), int(sequences.bounds[key + 1])
     low, high = np.full(cuts.num_rows, begin), np.full(cuts.num_rows, end)
+    # Invariant: in `[low[i], high[i])` the columns compared so far equal those of cut i, so the next one ascends there.
     for name in sequences.order:
         if name not in cuts.column_names:  # a column of the key: all rows of this sequence have one value
             continue

@@ -48,9 +48,7 @@ def read_rows(work: TaskContext, chunk: Chunk) -> ChunkRows:
     rows = concatenate([batch.rows for batch in batches])
     pos = batches[0].pos if len(batches) == 1 else np.concatenate([batch.pos for batch in batches])
     marks = input_marks(work, chunk, batches, rows, pos)
-    if (
-        work.restore_point is not None and work.restore_point.position is not None
-    ):  # the mark of a late row is late itself
+    if work.restore_point is not None and work.restore_point.position is not None:  # marks of late rows are late, too
         marks = marks.take(np.flatnonzero(~late_for_restore_point(work, marks.rows)))
     rows, pos = _without_mark_rows(work, rows, pos)
     return ChunkRows(rows, pos, validate_rows(work.plan, rows), marks, batches)

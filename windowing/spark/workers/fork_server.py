@@ -41,7 +41,7 @@ _MAX_INT = (1 << 31) - 1
 _PR_SET_PDEATHSIG = 1
 _C = ctypes.CDLL(None)
 _SIGNALS = (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signal.SIGTERM)
-_NAME = "python-wincli"  # what top and ps call it and its workers
+_NAME = "python-wincli"  # the name of it and its workers in top and ps
 _PATIENCE = 2.0
 
 
@@ -134,10 +134,10 @@ def _serve(listener: socket.socket, orders: socket.socket) -> NoReturn:
     """Run the fork server, in the forked process."""
     code = 1
     try:
-        os.setpgid(0, 0)  # Ctrl-C is for the driver alone
-        _end_with_parent(signal.SIGTERM)  # until it is a daemon, which ends with Java
+        os.setpgid(0, 0)  # Ctrl-C reaches the driver only
+        _end_with_parent(signal.SIGTERM)  # only until it becomes the daemon, which ends with Java
         for number in _SIGNALS:
-            if signal.getsignal(number) != signal.SIG_IGN:  # by nohup
+            if signal.getsignal(number) != signal.SIG_IGN:  # nohup ignores SIGHUP: keep that
                 signal.signal(number, signal.SIG_DFL)
         signal.pthread_sigmask(signal.SIG_UNBLOCK, _SIGNALS)
         _release_files({listener.fileno(), orders.fileno()})
