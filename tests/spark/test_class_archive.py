@@ -42,6 +42,6 @@ def test_an_archive_is_made_by_a_spark_of_its_own_and_mapped_by_the_next(tmp_pat
     python("-m", "wincli.windowing.spark.class_archive_training", told=json.dumps(asked), **{SWITCH: "off"})
     [size] = archive.sizes()
     assert size > 1 << 20
-    name = archive.named(size).name
+    name = archive.path_for(size).name
     assert name in python("-c", _USE, **home, **{SWITCH: ""})
     assert name not in python("-c", _USE, **home, **{SWITCH: "off"})

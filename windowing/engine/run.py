@@ -25,7 +25,7 @@ from .presorted.sorted_input import may_be_presorted
 from .presorted.two_pass import scan_in_two_passes
 from .scan.segment_scan import scan_segments
 from .scan.slice_scan import TaskReport, empty_marks_of, scan_directly, scan_slice
-from .tasks.sizing import Chunk, Sizes, lines_size, pack, row_width, slice_count
+from .tasks.sizing import Chunk, Sizes, pack, result_size, row_width, slice_count
 from .tasks.snapshot import RunSnapshot, StatePart, write_snapshot
 from .tasks.task import TaskContext
 
@@ -94,7 +94,7 @@ def run_window(work: TaskContext, executor: Callable[[], Executor], sizes: Sizes
             int(size / reduction),
             int(rows / reduction),
         )
-    count = slice_count(size + lines_size(work.plan, rows), sizes.slice, spark.parallelism)
+    count = slice_count(size + result_size(work.plan, rows), sizes.slice, spark.parallelism)
     cuts = choose_bounds(samples, work.plan.key, count, may_cut_keys)
     reports = _exchange(work, spark, chunks_with_watermarks, cuts)
     if cuts is not None and any(report.segments for report in reports):

@@ -17,7 +17,7 @@ from ..columns.arrays import Ints, Mask, Measures
 from ..kinds.sliding.kernels import evicted_by_delta, rises
 from ..support.jit import kernel
 
-MOST_BRANCHES = 1 << 12
+MOST_TRANSITIONS = 1 << 12
 """The most transitions in the summary of a segment; beyond that, those for the largest start values are left out."""
 _NEAR = 4  # rows compared one by one before the steps of the search grow
 
@@ -62,7 +62,7 @@ class DeltaTransitions:
 
 
 def delta_transitions(values: Measures, amount: Any, sorted_by: bool) -> DeltaTransitions:
-    """Return the transitions of a segment that is not empty, at most `MOST_BRANCHES` of them.
+    """Return the transitions of a segment that is not empty, at most `MOST_TRANSITIONS` of them.
 
     ``sorted_by``: whether rows are sorted by these values first of all, so that no start value is above the first row.
     Transitions that only such a start value would take are left out then.
@@ -77,7 +77,7 @@ def delta_transitions(values: Measures, amount: Any, sorted_by: bool) -> DeltaTr
             values, *_ends(evicted_by_delta(np.array([0, len(values)]), values, amount))
         )
     fresh = Exit(int(starts[0]), int(last[0]), values[last[0]])
-    kept, last, starts = records[:MOST_BRANCHES], last[:MOST_BRANCHES], starts[:MOST_BRANCHES]
+    kept, last, starts = records[:MOST_TRANSITIONS], last[:MOST_TRANSITIONS], starts[:MOST_TRANSITIONS]
     return DeltaTransitions(amount, values[kept], starts, last, values[last], fresh, len(kept) == len(records))
 
 

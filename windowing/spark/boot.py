@@ -55,7 +55,7 @@ class SparkBoot:
         try:
             java, env = find_java(setup.environ), java_environment(setup)
             self._archive = archive_of(java, setup.settings, env)
-            options = self._archive.reading() if self._archive is not None else ()
+            options = self._archive.use_options() if self._archive is not None else ()
             self._gateway = launch(java, setup.settings, env, setup.folder, on_java_line is not None, options)
         except BaseException:
             remove(setup)
@@ -175,7 +175,7 @@ def start(master: str, spark_conf: Mapping[str, str], settings: Mapping[str, str
 
 
 def _pass_on(gateway: Gateway, on_java_line: OnJavaLine) -> None:
-    for line in gateway.words():
+    for line in gateway.output_lines():
         on_java_line(line)
 
 

@@ -47,7 +47,7 @@ class Archive:
     key: str
     ahead: bool
 
-    def named(self, size: int) -> Path:
+    def path_for(self, size: int) -> Path:
         """Return the path of an archive of ``size`` bytes."""
         return self.folder / f"java-{self.key}-{size}.jsa"
 
@@ -55,7 +55,7 @@ class Archive:
         """Return the sizes of complete files: an empty list, 0 where no archive could be made, or one size."""
         with suppress(OSError):
             found = [(path, path.stat().st_size) for path in self._files()]
-            return [size for path, size in found if path == self.named(size)]
+            return [size for path, size in found if path == self.path_for(size)]
         return []
 
     def refusal(self) -> str | None:
@@ -69,13 +69,13 @@ class Archive:
         """Whether to make one: none exists, none was tried, and only we can write the folder."""
         return not self.sizes() and _writable(self.folder) and self.refusal() is None
 
-    def reading(self) -> Sequence[str]:
+    def use_options(self) -> Sequence[str]:
         """Return the options with which Java uses the archive; none where it does not exist or is not to be trusted."""
         size = max(self.sizes(), default=0) if self.refusal() is None else 0
         option = "AOTCache" if self.ahead else "SharedArchiveFile"
-        return (f"-XX:{option}={self.named(size)}", "-Xlog:disable") if size else ()
+        return (f"-XX:{option}={self.path_for(size)}", "-Xlog:disable") if size else ()
 
-    def writing(self, target: Path) -> Sequence[str]:
+    def write_options(self, target: Path) -> Sequence[str]:
         """Return the options with which Java writes an archive when it ends."""
         return (f"-XX:{'AOTCacheOutput' if self.ahead else 'ArchiveClassesAtExit'}={target}",)
 

@@ -64,7 +64,7 @@ def _put(written: Path, archive: Archive) -> None:
     os.fsync(handle)
     size = os.fstat(handle).st_size
     os.close(handle)
-    written.rename(archive.named(size))
+    written.rename(archive.path_for(size))
 
 
 def train(archive: Archive, target: Path, settings: Mapping[str, str]) -> None:
@@ -72,7 +72,7 @@ def train(archive: Archive, target: Path, settings: Mapping[str, str]) -> None:
 
     Raises `SparkError` where any of that fails.
     """
-    options = shlex.join(archive.writing(target))
+    options = shlex.join(archive.write_options(target))
     session = start(_MASTER, {"spark.driver.extraJavaOptions": options}, settings)
     try:
         exercise(session)

@@ -94,7 +94,7 @@ class Gateway:
         path = self.folder / "java.log"
         return path.read_text(errors="replace") if path.exists() else ""
 
-    def words(self) -> Iterator[str]:
+    def output_lines(self) -> Iterator[str]:
         """Yield the lines that Java prints until it ends, where they do not go to its log."""
         for line in self.process.stdout or ():
             yield line.decode("utf-8", "replace").rstrip("\r\n")
@@ -208,7 +208,7 @@ def launch(
 
     ``environ``: the environment of Java and of all processes that it starts.
     ``folder``: a new folder of its own; Java writes its address, its log and its own temporary files there.
-    ``is_heard``: Java's output goes to `Gateway.words` and not to its log.
+    ``is_heard``: Java's output goes to `Gateway.output_lines` and not to its log.
     ``options``: more options for Java, which options in the settings override.
     """
     (folder / "tmp").mkdir()

@@ -66,11 +66,11 @@ def test_the_users_own_archive_is_the_users(tmp_path: Path, option: str) -> None
 
 
 def test_what_is_made_is_read(archive: Archive) -> None:
-    assert archive.reading() == ()
+    assert archive.use_options() == ()
     assert archive.is_due()
     put(archive, "classes")
     assert files(archive) == ["java-k-7.jsa"]
-    assert archive.reading() == (f"-XX:SharedArchiveFile={archive.folder}/java-k-7.jsa", "-Xlog:disable")
+    assert archive.use_options() == (f"-XX:SharedArchiveFile={archive.folder}/java-k-7.jsa", "-Xlog:disable")
     assert not archive.is_due()
     assert archive.folder.stat().st_mode & 0o777 == 0o700
 
@@ -78,15 +78,15 @@ def test_what_is_made_is_read(archive: Archive) -> None:
 def test_a_later_java_keeps_an_ahead_of_time_cache(archive: Archive) -> None:
     ahead = Archive(archive.folder, "k", ahead=True)
     put(ahead, "classes")
-    assert ahead.reading()[0] == f"-XX:AOTCache={archive.folder}/java-k-7.jsa"
-    assert list(ahead.writing(Path("/t"))) == ["-XX:AOTCacheOutput=/t"]
-    assert list(archive.writing(Path("/t"))) == ["-XX:ArchiveClassesAtExit=/t"]
+    assert ahead.use_options()[0] == f"-XX:AOTCache={archive.folder}/java-k-7.jsa"
+    assert list(ahead.write_options(Path("/t"))) == ["-XX:AOTCacheOutput=/t"]
+    assert list(archive.write_options(Path("/t"))) == ["-XX:ArchiveClassesAtExit=/t"]
 
 
 def test_an_archive_cut_short_is_not_read_and_made_again(archive: Archive) -> None:
     put(archive, "classes")
     (archive.folder / "java-k-7.jsa").write_text("cla")
-    assert archive.reading() == ()
+    assert archive.use_options() == ()
     assert archive.is_due()
     put(archive, "class")
     assert files(archive) == ["java-k-5.jsa"]
@@ -99,7 +99,7 @@ def test_where_none_can_be_made_none_is_tried_again(archive: Archive) -> None:
 
     make(archive, fail)
     assert files(archive) == ["java-k-0.jsa"]
-    assert archive.reading() == ()
+    assert archive.use_options() == ()
     assert not archive.is_due()
     make(archive, lambda _: pytest.fail("tried again"))
 
@@ -132,7 +132,7 @@ def test_only_one_process_makes_archives(archive: Archive) -> None:
 def test_the_archives_used_or_made_last_are_kept(archive: Archive) -> None:
     archive.folder.mkdir()
     for key, used, made in [("a", 1, 1), ("b", 9, 2), ("c", 3, 3), ("d", 4, 4)]:
-        path = Archive(archive.folder, key, ahead=False).named(1)
+        path = Archive(archive.folder, key, ahead=False).path_for(1)
         path.write_text(key)
         os.utime(path, (used, made))
     (archive.folder / "java-e-0.jsa").touch()

@@ -20,7 +20,7 @@ import pytest
 
 from wincli.windowing.spark.setup import Setup, worker_environment
 from wincli.windowing.spark.workers.code_archive import FOLDER, ORDERS, ship
-from wincli.windowing.spark.workers.daemon import obey
+from wincli.windowing.spark.workers.daemon import make_calls
 from wincli.windowing.spark.workers.environment import WORKER_CALLS
 from wincli.windowing.spark.workers.no_pandas import NO_PANDAS
 
@@ -155,8 +155,8 @@ def test_orders_are_obeyed_and_their_failure_is_left_to_tasks(tmp_path: Path) ->
     orders = [(Path.touch, (tmp_path / "done",)), (int, ("x",)), (Path.touch, (tmp_path / "not done",))]
     archive = zipfile.ZipFile(ship(tmp_path, orders, ["wincli.conf"]))
     assert pickle.loads(archive.read(ORDERS)) == tuple(orders)
-    obey(Path(archive.extract(ORDERS, tmp_path)))
-    obey(tmp_path / "no such file")
+    make_calls(Path(archive.extract(ORDERS, tmp_path)))
+    make_calls(tmp_path / "no such file")
     assert [(tmp_path / name).exists() for name in ("done", "not done")] == [True, False]
 
 

@@ -131,18 +131,18 @@ def test_an_archive_that_another_user_put_there_is_not_read(
 ) -> None:
     archive = Archive(own / "wincli", "k", ahead=False)
     make(archive, lambda target: target.write_text("classes"))
-    assert archive.reading() != ()
-    belongs_to_another(archive.named(7))
-    assert archive.reading() == ()
-    assert archive.refusal() == f"{archive.named(7)} belongs to another user ({STRANGER})"
+    assert archive.use_options() != ()
+    belongs_to_another(archive.path_for(7))
+    assert archive.use_options() == ()
+    assert archive.refusal() == f"{archive.path_for(7)} belongs to another user ({STRANGER})"
 
 
 def test_no_archive_is_read_or_made_in_a_folder_that_others_can_write_to(own: Path) -> None:
     archive = Archive(own / "wincli", "k", ahead=False)
     make(archive, lambda target: target.write_text("classes"))
     archive.folder.chmod(0o777)
-    assert archive.reading() == ()
-    archive.named(7).unlink()
+    assert archive.use_options() == ()
+    archive.path_for(7).unlink()
     assert not archive.is_due()
     make(archive, lambda _: pytest.fail("made where others can write"))
     archive.folder.chmod(0o700)
@@ -152,9 +152,9 @@ def test_no_archive_is_read_or_made_in_a_folder_that_others_can_write_to(own: Pa
 def test_an_archive_is_no_link(own: Path) -> None:
     archive = Archive(own / "wincli", "k", ahead=False)
     make(archive, lambda target: target.write_text("classes"))
-    archive.named(7).rename(own / "elsewhere")
-    archive.named(7).symlink_to(own / "elsewhere")
-    assert archive.reading() == ()
+    archive.path_for(7).rename(own / "elsewhere")
+    archive.path_for(7).symlink_to(own / "elsewhere")
+    assert archive.use_options() == ()
 
 
 def test_temporary_files_go_where_nobody_can_replace_them(own: Path, monkeypatch: pytest.MonkeyPatch) -> None:

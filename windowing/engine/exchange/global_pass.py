@@ -28,7 +28,7 @@ from ...sequences.marks import all_in_order, no_marks
 from ...sequences.sequence import merge, one_batch, order_of
 from ..tasks.sizing import Chunk
 from ..tasks.task import TaskContext
-from .map_side import chunk_summary
+from .map_side import chunk_reading
 from .read_chunk import late_for_restore_point, no_rows, no_sequences, read_columns, read_rows, sequences_of
 from .state_blocks import load_window_state, restore_rows
 
@@ -62,7 +62,7 @@ def run_global_pass(
         return replace(work, decisions=broadcast(decisions), watermark=decisions.watermark), chunks
     if isinstance(plan.spec, TimeInterval) and not is_ordered_by_time(plan):
         watermark = None if work.restore_point is None else work.restore_point.watermark
-        highest_readings = run_tasks("watermark", partial(chunk_summary, work), chunks)
+        highest_readings = run_tasks("watermark", partial(chunk_reading, work), chunks)
         readings: list[ClockValue | None] = [*accumulate([watermark, *highest_readings], after)]
         with_watermarks = [replace(chunk, announced=reading) for chunk, reading in zip(chunks, readings, strict=False)]
         return replace(work, watermark=readings[-1]), with_watermarks

@@ -14,7 +14,7 @@ from ...columns.arrays import ClockValue, Ints, combined
 from ...language.spec import TimeInterval, needs_clock
 from ...planning.plan import Plan
 from ...ports import ChunkAccount, Counts
-from ...scan.lateness import LatenessResult, assess, no_watermarks, rows_summary
+from ...scan.lateness import LatenessResult, assess, highest_reading, no_watermarks
 from ...scan.preaggregate import preaggregate
 from ...scan.row_validation import add_late
 from ...sequences.marks import Marks
@@ -81,9 +81,9 @@ def read_chunk(work: TaskContext, chunk: Chunk) -> MappedChunk:
     return MappedChunk(sequences, marks, level, _clock(work.plan, sequences), account)
 
 
-def chunk_summary(work: TaskContext, chunk: Chunk) -> ClockValue | None:
+def chunk_reading(work: TaskContext, chunk: Chunk) -> ClockValue | None:
     """Return the largest event time of a chunk: all that a watermark without ``--min-gap`` needs of it."""
-    return rows_summary(work.plan, read_columns(work, chunk, [str(work.plan.options.event_time)])[0])
+    return highest_reading(work.plan, read_columns(work, chunk, [str(work.plan.options.event_time)])[0])
 
 
 def _assess_lateness(work: TaskContext, chunk: Chunk, rows: pa.RecordBatch, pos: Ints) -> LatenessResult:

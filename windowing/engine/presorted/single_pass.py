@@ -29,7 +29,7 @@ from ..scan.segment_store import read_rows, write_rows
 from ..scan.slice_scan import TaskReport
 from ..tasks.sizing import Chunk
 from ..tasks.task import TaskContext
-from .sorted_input import ends_of, follows, scan_chunk
+from .sorted_input import first_and_last, follows, scan_chunk
 from .task_relay import RelayTurn, batch_sizes, take_turn
 
 
@@ -38,7 +38,7 @@ class _Handoff:
     """The position of the window after a chunk.
 
     ``position``: the position.
-    ``ends``: as in `windowing.engine.presorted.sorted_input.ends_of`, of the last chunk with rows; None: no rows yet.
+    ``ends``: `windowing.engine.presorted.sorted_input.first_and_last` of the last chunk with rows; None: no rows yet.
     """
 
     position: WindowPosition
@@ -123,7 +123,7 @@ def _handoff_after(
     """
     after = before
     if len(rows):
-        ends = ends_of(work, rows)
+        ends = first_and_last(work, rows)
         if before.ends is not None and not follows(ends, before.ends):
             return None
         position = advance(

@@ -33,13 +33,13 @@ def may_be_presorted(work: TaskContext, samples: Samples) -> bool:
     return bool((ascending[1:] > ascending[:-1]).all())
 
 
-def ends_of(work: TaskContext, rows: Sequences) -> pa.Table:
+def first_and_last(work: TaskContext, rows: Sequences) -> pa.Table:
     """Return the order values of the first row and of the last."""
     return pa.Table.from_batches([rows.rows.select(list(work.plan.sort)).take(pa.array([0, len(rows) - 1]))])
 
 
 def follows(after: pa.Table, before: pa.Table) -> bool:
-    """Whether rows may come after others: both as `ends_of` returns them."""
+    """Whether rows may come after others: both as `first_and_last` returns them."""
     return not sorts_before(one_batch(after.slice(0, 1)), before.slice(1, 1)).any()
 
 

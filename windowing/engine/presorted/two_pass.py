@@ -29,7 +29,7 @@ from ..scan.segment_plan import FIRST, Segment, SegmentTask, plan_segments
 from ..scan.slice_scan import TaskReport
 from ..tasks.sizing import Chunk
 from ..tasks.task import TaskContext
-from .sorted_input import ends_of, follows, scan_chunk
+from .sorted_input import first_and_last, follows, scan_chunk
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +37,7 @@ class ChunkSummary:
     """What the first pass reports of a chunk.
 
     ``in_order``: whether its rows are in their total order.
-    ``ends``: as in `windowing.engine.presorted.sorted_input.ends_of`; None where all rows are rejected.
+    ``ends``: as in `windowing.engine.presorted.sorted_input.first_and_last`; None where all rows are rejected.
     ``summary``: the summary of its rows; None where all rows are rejected.
     """
 
@@ -83,7 +83,7 @@ def summarise_chunk(work: TaskContext, chunk: Chunk) -> ChunkSummary:
     if not len(rows):
         return ChunkSummary(True)
     summary, _ = summarise(work.plan, rows, no_signals(work))
-    return ChunkSummary(rows.arrived_in_order, ends_of(work, rows), summary)
+    return ChunkSummary(rows.arrived_in_order, first_and_last(work, rows), summary)
 
 
 @dataclass(frozen=True, slots=True)

@@ -31,7 +31,7 @@ from ..exchange.read_chunk import no_signals
 from ..tasks.task import TaskContext
 from .segment_plan import Segment, SegmentTask, plan_segments, segments_by_key, with_window_numbers
 from .segment_store import read_numbers, read_segment, read_signals, write_numbers
-from .slice_scan import TaskReport, bits_of, write_part
+from .slice_scan import TaskReport, mark_bits, write_part
 
 
 def scan_segments(
@@ -64,7 +64,7 @@ def scan_rows(
     scanned = scan_segment(work.plan, task.entry, before, segment, signals, RunExtent(task.clock), task.is_last)
     part = write_part(work, task.part, scanned.tables)
     counts = Counts(0, scanned.windowed, scanned.filtered, scanned.dropped, scanned.held)
-    occupied = bits_of(scanned.by_mark, len(signals)) if work.plan.takes_marks else b""
+    occupied = mark_bits(scanned.by_mark, len(signals)) if work.plan.takes_marks else b""
     falls = falls_of(work.plan, segment) + task.entry.falls
     return TaskReport(part, counts, (), scanned.windows, falls, occupied)
 

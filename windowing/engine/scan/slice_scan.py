@@ -147,7 +147,7 @@ def _finish(work: TaskContext, index: int, number: int, is_only_slice: bool, sca
     )
     scan_counts = Counts(0, scanned.windowed, scanned.filtered, scanned.dropped, scanned.held, carried=carried)
     shared = plan.takes_marks and not is_only_slice
-    occupied = bits_of(scanned.by_mark, len(marks)) if shared else b""
+    occupied = mark_bits(scanned.by_mark, len(marks)) if shared else b""
     reported_marks = marks if shared and index == 0 else None
     counts, rejects = scan_input.account.counts + scan_counts, scan_input.account.rejects
     return TaskReport(
@@ -211,7 +211,7 @@ def _signals(work: TaskContext, chunks: Sequence[ShuffleBlock] | Sequence[Mapped
     return window_marks(marks, evictions)
 
 
-def bits_of(by_mark: Ints, marks: int) -> bytes:
+def mark_bits(by_mark: Ints, marks: int) -> bytes:
     """Pack into bits at which of ``marks`` marks a pane came out."""
     flags = np.zeros(marks, np.bool_)
     flags[by_mark] = True

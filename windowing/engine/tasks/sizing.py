@@ -69,7 +69,7 @@ def row_width(schema: pa.Schema, splits: Sequence[Split], columns: Sequence[str]
     return 8 + sum(text if (width := widths[name]) is None else width for name in columns)
 
 
-def lines_size(plan: Plan, rows: int) -> int:
+def result_size(plan: Plan, rows: int) -> int:
     """Estimate the bytes that the result of so many rows adds to the size of a scan task's input.
 
     A task is granted four times the memory of its rows, and holds about one copy of its result: hence the quarter.

@@ -17,7 +17,7 @@ import sys
 from pathlib import Path
 
 from ...support.module_path import extend_path_from_driver
-from .environment import ENVIRONMENT, FORK_SERVER, LOCK, WORKER_CALLS, hold
+from .environment import ENVIRONMENT, FORK_SERVER, LOCK, WORKER_CALLS, take_shared_lock
 from .fork_server import take_over_daemon
 from .no_pandas import NO_PANDAS, block_pandas
 
@@ -35,7 +35,7 @@ def main() -> None:
     """Load modules, then serve workers until Java closes this process's stdin."""
     # On other machines a value that is set already was set for executors on purpose.
     os.environ.update(ENVIRONMENT if LOCK in os.environ else {**ENVIRONMENT, **os.environ})
-    hold()
+    take_shared_lock()
     if (place := os.environ.get(FORK_SERVER)) and take_over_daemon(place):
         return
     with contextlib.redirect_stdout(sys.stderr):  # stdout is for the port that Spark reads there
@@ -44,7 +44,7 @@ def main() -> None:
         preload()
         extend_path_from_driver()  # not before: modules in the user's folders must not replace those imported above
         if path := os.environ.get(WORKER_CALLS):
-            obey(Path(path))
+            make_calls(Path(path))
     gc.freeze()  # Spark's daemon collects garbage after every task: it need not traverse all these modules
     # Spark's daemon module must come after the environment is set: it imports numpy.
     importlib.import_module("pyspark.daemon").manager()
@@ -56,7 +56,7 @@ def preload() -> None:
         importlib.import_module(name)
 
 
-def obey(path: Path) -> None:
+def make_calls(path: Path) -> None:
     """Make the calls in a file. An error here is ignored: it occurs again, and is reported, in a task."""
     with contextlib.suppress(Exception):
         for call, arguments in pickle.loads(path.read_bytes()):

@@ -23,7 +23,7 @@ ENVIRONMENT = {
 }
 
 
-def hold() -> None:
+def take_shared_lock() -> None:
     """Take the shared lock of `LOCK`. Forked workers inherit it; it is free again when the last of them is gone."""
     if path := os.environ.get(LOCK):
         handle = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)

@@ -187,7 +187,7 @@ def _wait_for_request(listener: socket.socket, orders: socket.socket) -> socket.
 
 def _be_daemon(connection: socket.socket) -> None:
     """Become Spark's daemon, with the environment and the files of the process that connected."""
-    from .environment import hold  # noqa: PLC0415 - it imports this module
+    from .environment import take_shared_lock  # noqa: PLC0415 - it imports this module
 
     _, files, _, _ = socket.recv_fds(connection, 1, 3)
     for number, file in enumerate(files):
@@ -200,7 +200,7 @@ def _be_daemon(connection: socket.socket) -> None:
     os.environ.update(request["environ"])
     sys.argv = request["argv"]
     _apply_environment(os.environ)
-    hold()
+    take_shared_lock()
     gc.freeze()  # the kernels, too: Spark's daemon collects garbage after every task
     _end_with_parent(0)
     connection.sendall(b"y")
