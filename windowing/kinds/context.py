@@ -1,4 +1,4 @@
-"""What a scan is told besides the window itself."""
+"""The context of a window: the options and the clock that a kind of window needs besides its spec."""
 
 from __future__ import annotations
 
@@ -11,16 +11,19 @@ from ..state.window_state import RestoredState
 
 @dataclass(frozen=True, slots=True)
 class WindowContext:
-    """Options and the clock, as the kinds of windows see them.
+    """Options and the clock, as the kinds of window see them.
 
-    ``clock``: where the one clock stands, in measures of the clock column; None: at the largest value here.
-    ``since``: where it stood before the first row, so that ticks before that row come too; None: there are none.
-    ``origin``: of the time grid, in seconds. ``empty``: ``skip``, ``mark`` or ``row`` (section 2).
-    ``partial``: whether sliding windows come out before they are full (section 3). ``event_time``: the column that
-    event-time panes go by (section 5). ``emit_evicted``: whether the windows of evicted keys come
-    out (section 4). ``last_tick``: int64 (K,), the number of the last tick that may find each key,
-    where partition eviction ends some before the clock does (section 4). ``hold``: the end of the rows is not the end
-    of the data. ``past``: what came before the rows that are new; None: nothing.
+    ``clock``: the current time of the one clock, in measures of the clock column; None: the largest value here.
+    ``since``: the time of the clock before the first row, so that ticks before that row count; None: no such ticks.
+    ``origin``: origin of the time grid, in seconds.
+    ``empty``: ``skip``, ``mark`` or ``row`` (section 2).
+    ``partial``: whether sliding windows emit panes before they are full (section 3).
+    ``event_time``: the column of event time that event-time panes use (section 5).
+    ``emit_evicted``: whether the windows of evicted keys are emitted (section 4).
+    ``last_tick``: int64 (K,), the number of the last tick that may find each key, where partition eviction evicts some
+        keys before the clock ends (section 4).
+    ``hold``: whether the data continues after the last row.
+    ``restored``: the state of an earlier run, and which rows it restored; None: no earlier run.
     """
 
     clock: ClockValue | None = None

@@ -1,8 +1,8 @@
-"""Loops of batched windows: when each row comes and goes, and which moments anybody sees (semantics section 6).
+"""Loops of batched windows: when each row enters and leaves, and which moments change what is visible (section 6).
 
-A *moment* is when the content of a key's window may change. Moments are numbered key after key, in each key in the
-order of time; ``first`` (K+1,) holds the bounds of the keys among them. A row is in the window at the moments
-``[enter, leave)``; one that stays has the bound of its key as ``leave``, and one that never enters has
+A *moment* is when the content of a key's window may change. Moments are numbered key after key, within each key in the
+order of time; ``first``, int64 (K+1,), holds the bounds of the keys among them. A row is in the window at the moments
+``[enter, leave)``: a row that stays to the end has the bound of its key as ``leave``, and a row that never enters has
 ``enter == leave``.
 """
 
@@ -21,10 +21,11 @@ Reasons = npt.NDArray[np.int8]
 
 @kernel
 def expiries(bounds: Ints, comes: Measures, goes: Measures) -> tuple[Ints, Ints, Ints, Ints, Measures]:
-    """Moments of a window in which each row comes by itself, and goes with all rows of its instant.
+    """Return the moments of a window in which each row enters alone, and leaves with all rows of the same instant.
 
-    ``comes``, ``goes``: instants (n,) that rise within a key, ``comes < goes``; who goes does so before others come.
-    Returns first, enter, leave, and of each moment the row that comes (`BY_TICK` where rows go) and the instant.
+    ``comes``, ``goes``: instants (n,) of entering and leaving, ascending within a key, ``comes < goes``; at one instant
+    rows leave before others enter. Returns ``first``, ``enter`` and ``leave``, and for each moment the row that enters
+    (`BY_TICK` where rows leave) and the instant.
     """
     n = len(comes)
     first = np.zeros(len(bounds), np.int64)
@@ -34,6 +35,8 @@ def expiries(bounds: Ints, comes: Measures, goes: Measures) -> tuple[Ints, Ints,
     instant = np.empty(2 * n, comes.dtype)
     m = 0
     for k in range(len(bounds) - 1):
+        # A merge of two ascending lists: the rows [old, new) are in the window. Each turn enters one row or lets at
+        # least one leave, so a key has at most two moments a row.
         new, old, end = bounds[k], bounds[k], bounds[k + 1]
         while old < end:
             if new < end and comes[new] < goes[old]:
@@ -54,10 +57,10 @@ def expiries(bounds: Ints, comes: Measures, goes: Measures) -> tuple[Ints, Ints,
 
 @kernel
 def changing_ticks(bounds: Ints, comes: Ints, goes: Ints, last: int) -> tuple[Ints, Ints, Ints, Ints]:
-    """Moments of a window that changes at ticks only: those up to ``last`` at which a row comes or goes.
+    """Return the moments of a window that changes at ticks only: the ticks up to ``last`` at which rows enter or leave.
 
-    ``comes <= goes``: ticks (n,) that rise within a key; all come by ``last``. Returns first, enter, leave, and the
-    tick of each moment.
+    ``comes``, ``goes``: int64 (n,), ticks of entering and leaving, ascending within a key, ``comes <= goes``; all rows
+    enter by ``last``. Returns ``first``, ``enter`` and ``leave``, and the tick of each moment.
     """
     n = len(comes)
     first = np.zeros(len(bounds), np.int64)
@@ -69,6 +72,7 @@ def changing_ticks(bounds: Ints, comes: Ints, goes: Ints, last: int) -> tuple[In
         new, old, end = bounds[k], bounds[k], bounds[k + 1]
         while old < end and (new < end or goes[old] <= last):
             tick[m] = min(comes[new], goes[old]) if new < end else goes[old]
+            # rows enter before others leave, so a row with one tick for both gets ``enter == leave``: never visible
             while new < end and comes[new] == tick[m]:
                 enter[new] = m
                 new += 1
@@ -83,10 +87,11 @@ def changing_ticks(bounds: Ints, comes: Ints, goes: Ints, last: int) -> tuple[In
 
 @kernel
 def full_lots(bounds: Ints, part: Codes, parts: int, size: int) -> tuple[Ints, Ints, Ints]:
-    """Moments at which ``size`` rows of one part are stored and enter together; what is short enters at the end.
+    """Return the moments at which ``size`` stored rows of one partition enter together as a lot.
 
-    ``part``: of each row, below ``parts``; keys have parts of their own. Returns first, enter, and of each moment the
-    row that fills the lot; `AT_END` for the end, which every key has.
+    An incomplete lot enters at the end. ``part``: the partition of each row, below ``parts``; no partition has rows of
+    two keys. Returns ``first`` and ``enter``, and for each moment the row that completes the lot; `AT_END` for the end,
+    which every key has.
     """
     n = len(part)
     first = np.zeros(len(bounds), np.int64)
@@ -94,6 +99,8 @@ def full_lots(bounds: Ints, part: Codes, parts: int, size: int) -> tuple[Ints, I
     cause = np.empty(n // size + len(bounds) - 1, np.int64)
     stored = np.zeros(parts, np.int64)
     newest = np.full(parts, -1, np.int64)
+    # The stored rows of a partition are a linked list from its newest row back: any number of partitions needs no
+    # more memory than one entry a row, and each row is visited twice.
     older = np.empty(n, np.int64)  # the row stored before, -1 for the first of a lot
     m = 0
     for k in range(len(bounds) - 1):
@@ -121,6 +128,7 @@ def full_lots(bounds: Ints, part: Codes, parts: int, size: int) -> tuple[Ints, I
 
 @kernel
 def _enter_all(enter: Ints, older: Ints, newest: int, moment: int) -> None:
+    """Let a row and all rows that are linked to it enter at a moment."""
     i = newest
     while i >= 0:
         enter[i] = moment
@@ -129,12 +137,14 @@ def _enter_all(enter: Ints, older: Ints, newest: int, moment: int) -> None:
 
 @kernel
 def hide_older(enter: Ints, leave: Ints, code: Codes, codes: int) -> None:
-    """Let each row go at the latest when the next one of its code enters. Codes are below ``codes``.
+    """Let each row leave, at the latest, when the next row of its code enters. Codes are below ``codes``.
 
-    The rows of a code are of one part, so that they enter and leave in their order: the next one hides all before it,
-    and has not left while one of them is there. Rows that never enter change nothing: by the time they might have,
-    whatever is older in their part has left. Nor do the rows of later keys: their moments are all behind.
+    The rows of a code are in one partition, so they enter and leave in their order: the next row hides all rows before
+    it, and does not leave while one of them is in the window. Rows that never enter change nothing: by the moment at
+    which they would have entered, all older rows of their partition have left. Rows of later keys change nothing
+    either, because their moments all come later.
     """
+    # Backwards, the entry of the next row of a code is known when a row is visited: one pass, one number a code.
     hidden = np.full(codes, np.iinfo(np.int64).max, np.int64)
     for i in range(len(enter) - 1, -1, -1):
         leave[i] = min(leave[i], hidden[code[i]])
@@ -143,14 +153,16 @@ def hide_older(enter: Ints, leave: Ints, code: Codes, codes: int) -> None:
 
 @kernel
 def displace_oldest(enter: Ints, leave: Ints, part: Codes, parts: int, places: int) -> None:
-    """Let each row go at the latest when the row enters that is ``places`` after it in its part, hidden or not.
+    """Let each row leave, at the latest, when the row enters that is ``places`` after it in its partition.
 
-    The rows of a part enter in their order. ``part``: of each row, below ``parts``.
+    Hidden rows count. The rows of a partition enter in their order. ``part``: the partition of each row, below
+    ``parts``.
     """
+    # invariant: the ``held`` newest rows of each partition, at most ``places``, are linked from oldest to newest
     held = np.zeros(parts, np.int64)
     oldest = np.zeros(parts, np.int64)
     newest = np.zeros(parts, np.int64)
-    newer = np.empty(len(part), np.int64)  # the row after each in its part
+    newer = np.empty(len(part), np.int64)  # the next row of the same partition
     for i in range(len(part)):
         p = part[i]
         if held[p] == 0:
@@ -168,7 +180,8 @@ def displace_oldest(enter: Ints, leave: Ints, part: Codes, parts: int, places: i
 
 @kernel
 def visible_changes(bounds: Ints, first: Ints, enter: Ints, leave: Ints) -> Mask:
-    """Return at which moments a row comes into sight or goes out of it."""
+    """Return the moments at which a row becomes visible or invisible, bool (m,)."""
+    # a row whose ``leave`` is the bound of its key stays to the end: no moment shows its leaving
     out = np.zeros(first[-1], np.bool_)
     for k in range(len(bounds) - 1):
         for i in range(bounds[k], bounds[k + 1]):

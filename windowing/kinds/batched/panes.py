@@ -1,8 +1,8 @@
-"""Batched windows: one pane for each change of the rows in sight (semantics section 6).
+"""Batched windows: one pane for each change of the visible rows (semantics section 6).
 
-Every form of the clause is the same three steps. The clock, the lots or the mere arrivals say at which *moments* rows
-come and go; ``retain`` and ``with unique`` let some go sooner; the moments at which anybody sees a difference are the
-panes. What it takes to loop over rows is in `windowing.kinds.batched.kernels`.
+Every form of the clause takes the same three steps. First the clock, the lots or the arrivals determine the *moments*
+at which rows enter and leave. Then ``retain`` and ``with unique`` let some rows leave sooner. The moments that change
+what is visible are the panes. The loops over rows are in `windowing.kinds.batched.kernels`.
 """
 
 from __future__ import annotations
@@ -28,12 +28,14 @@ from .kernels import changing_ticks, displace_oldest, expiries, full_lots, hide_
 
 @dataclass(frozen=True, slots=True)
 class Moments:
-    """When the content of each key's window may change, and which rows are in it.
+    """The m moments at which the content of each key's window may change, and the rows in it.
 
-    ``first``: int64 (K+1,), the bounds of the keys among the m moments. ``enter``, ``leave``: int64 (n,), each row is
-    in the window at the moments ``[enter, leave)``; not at all where these are equal. ``cause``: int64 (m,) and
-    ``closed_by``: int8 (m,), as in `Panes`. ``when``: (m,), the instant of each moment, or its tick of ``every``; None
-    for windows without a clock.
+    ``first``: int64 (K+1,), the bounds of the keys among the moments.
+    ``enter``: int64 (n,), the moment at which each row enters.
+    ``leave``: int64 (n,), the moment at which it leaves; equal to ``enter`` where it never enters.
+    ``cause``: int64 (m,), as in `Panes`.
+    ``closed_by``: int8 (m,), as in `Panes`.
+    ``when``: int64 or float64 (m,), the instant of each moment, or its tick of ``every``; None without a clock.
     """
 
     first: Ints
@@ -44,32 +46,32 @@ class Moments:
     when: Measures | None = None
 
 
-def batched_panes(spec: Batched, sequences: Sequences, setting: WindowContext) -> Panes:
-    """Return the panes of a batched window, those that only the end of the data brings out included.
+def batched_panes(spec: Batched, sequences: Sequences, context: WindowContext) -> Panes:
+    """Return the panes of a batched window, including those that only the end of the data emits.
 
-    Bounds are those of `batched_grid` where ``within`` is given, else None. What the clock brings out after it has
-    stopped has its instant in ``at``, and ``end`` as its close reason.
+    Bounds are those of `batched_grid` where ``within`` is given, else None. Panes whose instant is after the last time
+    of the clock have that instant in ``at``, and ``end`` as their close reason.
 
-    Raises `DataError` where an instant does not fit 64 bit, or a float clock cannot tell ``within``.
+    Raises `DataError` where an instant does not fit 64 bit, or ``within`` is too short for a float clock.
     """
-    moments = _visible_only(sequences.bounds, _shortened(spec, sequences, _moments(spec, sequences, setting)))
+    moments = _visible_only(sequences.bounds, _shortened(spec, sequences, _moments(spec, sequences, context)))
     counts = np.diff(moments.first)
     key = np.repeat(np.arange(len(counts)), counts)
     number = np.arange(len(key))
     number -= moments.first[key]
-    start, end = _bounds(spec, sequences, setting.origin, moments.when)
+    start, end = _bounds(spec, sequences, context.origin, moments.when)
     contents = _membership(spec, sequences.bounds, moments)
     return Panes(key, number, contents, moments.cause, moments.closed_by, start, end, at=end)
 
 
-def batched_rest(spec: Batched, sequences: Sequences, setting: WindowContext) -> Mask:
-    """Return which rows are of use after the last moment before the end, (n,).
+def batched_rest(spec: Batched, sequences: Sequences, context: WindowContext) -> Mask:
+    """Return which rows the next run needs, bool (n,).
 
-    Those that are yet to come or to go, and all that came with such a one by ``every``, so that what is stored later is
-    counted from where a lot began. Hidden rows are among them, for they take places; so is who hides them, for he
-    is of their part and leaves after them.
+    These are the rows that have yet to enter or to leave after the last moment before the end, and, with lots, all rows
+    of their lots, so that the next run counts lots from the same row. Hidden rows are included, because they take
+    places; so are the rows that hide them, because these are in the same partition and leave later.
     """
-    moments = _moments(spec, sequences, setting)
+    moments = _moments(spec, sequences, context)
     places = _shortened(replace(spec, unique=None), sequences, moments)
     bounds, first = sequences.bounds, moments.first
     is_end = np.append(0, np.cumsum(moments.closed_by == reason("end")))
@@ -82,9 +84,9 @@ def batched_rest(spec: Batched, sequences: Sequences, setting: WindowContext) ->
     return stays
 
 
-def _moments(spec: Batched, sequences: Sequences, setting: WindowContext) -> Moments:
+def _moments(spec: Batched, sequences: Sequences, context: WindowContext) -> Moments:
     if spec.within is not None:
-        return _on_the_clock(spec, spec.within, sequences, setting)
+        return _on_the_clock(spec, spec.within, sequences, context)
     if spec.every is not None:
         return _in_lots(spec, int(spec.every), sequences)
     rows = np.arange(len(sequences))
@@ -92,21 +94,23 @@ def _moments(spec: Batched, sequences: Sequences, setting: WindowContext) -> Mom
     return Moments(sequences.bounds, rows, _never(sequences.bounds, sequences.bounds), rows, reasons)
 
 
-def _on_the_clock(spec: Batched, within: Fraction, sequences: Sequences, setting: WindowContext) -> Moments:
-    """``within``: rows go when they are too old, at once or at the next tick of ``every``."""
+def _on_the_clock(spec: Batched, within: Fraction, sequences: Sequences, context: WindowContext) -> Moments:
+    """Return the moments of ``within``: rows leave when they are too old, at once or at the next tick of ``every``."""
     name = sequences.order[0]
     column = combined(sequences.rows.column(name))
-    grid = batched_grid(spec, column.type, setting.origin)
+    grid = batched_grid(spec, column.type, context.origin)
     values = clock_values(column, name)
     comes = grid.instants(values)
     goes = grid.later(comes, within)
-    stands = _clock_as_measure(values, setting.clock)
+    clock_now = _clock_as_measure(values, context.clock)
     if spec.every is None:
         first, enter, leave, cause, when = expiries(sequences.bounds, comes, goes)
-        by_clock = np.where(when <= grid.instants(stands)[0], np.int8(reason("expiry")), np.int8(reason("end")))
+        by_clock = np.where(when <= grid.instants(clock_now)[0], np.int8(reason("expiry")), np.int8(reason("end")))
         return Moments(first, enter, leave, cause, np.where(cause < 0, by_clock, np.int8(reason("trigger"))), when)
-    # more rows may come at the instant of a tick, and are in at it
-    next_tick = int(grid.first_ticks(grid.instants(stands))[0]) if setting.hold else int(grid.cells(stands)[0]) + 1
+    # where the data continues, more rows may arrive at the instant of a tick and enter at that tick
+    next_tick = (
+        int(grid.first_ticks(grid.instants(clock_now))[0]) if context.hold else int(grid.cells(clock_now)[0]) + 1
+    )
     comes, goes = grid.first_ticks(comes), grid.first_ticks(goes)
     first, enter, leave, when = changing_ticks(sequences.bounds, comes, goes, next_tick)
     reasons = np.where(when < next_tick, np.int8(reason("batch")), np.int8(reason("end")))
@@ -114,14 +118,14 @@ def _on_the_clock(spec: Batched, within: Fraction, sequences: Sequences, setting
 
 
 def _in_lots(spec: Batched, size: int, sequences: Sequences) -> Moments:
-    """``every`` next to a lone ``retain``: rows come when enough of them are stored."""
+    """Return the moments of ``every`` next to ``retain`` alone: rows enter when a lot of them is stored."""
     first, enter, cause = full_lots(sequences.bounds, *_codes(sequences, spec.partition_by), size)
     reasons = np.where(cause == AT_END, np.int8(reason("end")), np.int8(reason("batch")))
     return Moments(first, enter, _never(sequences.bounds, first), cause, reasons)
 
 
 def _shortened(spec: Batched, sequences: Sequences, moments: Moments) -> Moments:
-    """Let rows go sooner that are hidden or have lost their place."""
+    """Let rows leave sooner where a newer row hides them or takes their place."""
     leave = moments.leave.copy()
     if spec.unique is not None:
         hide_older(moments.enter, leave, *_codes(sequences, (*spec.partition_by, spec.unique)))
@@ -131,7 +135,7 @@ def _shortened(spec: Batched, sequences: Sequences, moments: Moments) -> Moments
 
 
 def _visible_only(bounds: Ints, moments: Moments) -> Moments:
-    """Leave out the moments at which nobody sees a difference."""
+    """Leave out the moments that change nothing that is visible."""
     flags = visible_changes(bounds, moments.first, moments.enter, moments.leave)
     if flags.all():
         return moments
@@ -147,7 +151,7 @@ def _visible_only(bounds: Ints, moments: Moments) -> Moments:
 
 
 def _membership(spec: Batched, bounds: Ints, moments: Moments) -> Membership:
-    """Ranges where rows go in the order in which they came, else lives."""
+    """Return ranges where rows leave in the order in which they entered, else `Memberships`."""
     enter, leave = moments.enter, moments.leave
     if spec.unique is None and not (spec.partition_by and spec.retain):
         ranges = as_ranges(Memberships(np.arange(len(enter)), enter, leave, bounds, moments.first))
@@ -159,7 +163,7 @@ def _membership(spec: Batched, bounds: Ints, moments: Moments) -> Membership:
 def _bounds(
     spec: Batched, sequences: Sequences, origin: Fraction, when: Measures | None
 ) -> tuple[pa.Array | None, pa.Array | None]:
-    """Start and end of the stretch of time that each pane shows, ``(T - within, T]``."""
+    """Return start (exclusive) and end (inclusive) of the time that each pane covers, ``(T - within, T]``."""
     if spec.within is None or when is None:
         return None, None
     dtype = sequences.rows.column(sequences.order[0]).type
@@ -171,17 +175,17 @@ def _bounds(
 
 
 def _clock_as_measure(values: Measures, clock: int | float | None) -> Measures:
-    """Where the one clock stands, as an array of one measure."""
+    """Return the current time of the one clock as an array of one measure; 0 where the clock has not begun."""
     return np.array([now(values, clock) or 0], np.int64 if values.dtype == np.int64 else np.float64)
 
 
 def _never(bounds: Ints, first: Ints) -> Ints:
-    """Of each row the bound of its key among the moments: it stays."""
+    """Return for each row the bound of its key among the moments, as ``leave`` of rows that stay."""
     return np.repeat(first[1:], np.diff(bounds))
 
 
 def _codes(sequences: Sequences, names: Sequence[str]) -> tuple[Codes, int]:
-    """Number the rows by their values in some columns, from 0; also return how many numbers there are."""
+    """Return a code from 0 for each row by its values in some columns, and the number of codes."""
     if not names:
         return np.zeros(len(sequences), np.int32), 1
     codes, values = group_codes([combined(sequences.rows.column(name)) for name in names])

@@ -1,9 +1,9 @@
 """Event-time panes: intervals of event time, each complete when the watermark passes its end (semantics section 5).
 
-A pane of a key comes out once with the rows that were on time, at the advance of the watermark that completes it, and
-again at the next advance after each late row. So an *output* is a pane and an advance. Outputs stand by pane, then
-advance, since a row shows in all outputs of a pane from its first on: if it was on time for all its panes, that is one
-run of outputs.
+The advance of the watermark that completes a pane of a key emits it with the rows that were on time; the next advance
+after each late row emits it again. So an *output* is a pane and an advance. Outputs are sorted by pane, then advance,
+because a row is in all outputs of a pane from its first one on: the outputs of a row that was on time for all its
+panes are one contiguous run.
 """
 
 from __future__ import annotations
@@ -31,10 +31,12 @@ _TIMING = tuple(np.int8(TIMING.index(name)) for name in ("late", "on_time"))
 
 @dataclass(frozen=True, slots=True)
 class _Rows:
-    """Where each of n rows belongs, int64 (n,) each.
+    """The panes of each of n rows: it is late for ``[first, late]`` and on time for ``[late + 1, last]``.
 
-    It is late for the panes ``[first, late]`` and on time for ``[late + 1, last]``; either may be none. ``epoch``
-    listed advances stand before it.
+    ``first``: int64 (n,), the first pane that holds each row.
+    ``late``: int64 (n,), the last pane for which it is late; less than ``first`` where there is none.
+    ``last``: int64 (n,), the last pane that holds it.
+    ``epoch``: int64 (n,), how many of the listed advances come before it.
     """
 
     first: Ints
@@ -47,8 +49,10 @@ class _Rows:
 class _Outputs:
     """P outputs, key after key, by pane and advance.
 
-    ``bounds``: int64 (K+1,), those of the keys. ``pane``: int64 (P,). ``advance``: int64 (P,), which of the listed
-    advances brought it out; their number where none did. ``late``: (P,), whether it shows a row late for the pane.
+    ``bounds``: int64 (K+1,), the bounds of the keys among the outputs.
+    ``pane``: int64 (P,), the pane of each output.
+    ``advance``: int64 (P,), the listed advance that emits it; the number of advances where none does.
+    ``late``: bool (P,), whether it shows a row that is late for the pane.
     """
 
     bounds: Ints
@@ -58,13 +62,14 @@ class _Outputs:
 
 
 def interval_panes(spec: TimeInterval, sequences: Sequences, watermarks: Watermarks, event_time: str) -> Panes:
-    """Return the outputs of event-time panes, those that only the end of the data brings out included.
+    """Return the outputs of event-time panes, including those that only the end of the data emits.
 
-    ``sequences``: rows in arrival order, or ordered by the event time; none beyond repair; those that no interval
-    holds show in no pane. ``watermarks``: in order; what they stand for is all that is known of other rows. A key's
-    panes stand by interval and ``index``, and are numbered by cause and interval.
+    ``sequences``: rows in arrival order, or ordered by the event time; rows late beyond repair must be left out
+    before, and rows that no interval holds are in no pane. ``watermarks``: the advances, in order; they are all that
+    the function knows of the rows of other tasks. The panes of a key are sorted by interval and ``index``, and
+    numbered by cause and interval.
 
-    Raises `DataError` where outputs or bounds do not fit, `ConfigError` where a row is in absurdly many panes.
+    Raises `DataError` where outputs or bounds do not fit, `ConfigError` where a row is in too many panes.
     """
     column = combined(sequences.rows.column(event_time))
     intervals = make_intervals(column.type, spec)
@@ -88,15 +93,15 @@ def interval_panes(spec: TimeInterval, sequences: Sequences, watermarks: Waterma
     )
 
 
-def interval_rest(spec: TimeInterval, sequences: Sequences, event_time: str, dead: int) -> Mask:
-    """Return which rows are in a pane that may still come out, (n,); ``dead``: the last that may not."""
+def interval_rest(spec: TimeInterval, sequences: Sequences, event_time: str, last_closed: int) -> Mask:
+    """Return which rows are in a pane that may still be emitted, bool (n,); ``last_closed``: the last that may not."""
     column = combined(sequences.rows.column(event_time))
     first, last = make_intervals(column.type, spec).holding(clock_values(column, event_time))
-    return (first <= last) & (last > dead)
+    return (first <= last) & (last > last_closed)
 
 
 def _outputs(bounds: Ints, rows: _Rows, level: Ints) -> _Outputs:
-    """All outputs: of each key the panes with rows on time, and of each epoch of a key those with late rows."""
+    """Return all outputs: for each key the panes with rows on time, and for each of its epochs those with late rows."""
     first, pane = _union(bounds, rows.late + 1, rows.last)
     on_time = _Outputs(first, pane, _completed(first, pane, level), np.zeros(len(pane), np.bool_))
     late = np.flatnonzero(rows.first <= rows.late)
@@ -108,24 +113,24 @@ def _outputs(bounds: Ints, rows: _Rows, level: Ints) -> _Outputs:
     group = np.repeat(starts, np.diff(groups))
     ascending = np.lexsort([epoch[group], pane, key[group]])
     first = np.searchsorted(key[group], np.arange(len(bounds)))
-    again = _Outputs(first, pane[ascending], epoch[group][ascending], np.ones(len(pane), np.bool_))
-    return _both(on_time, again)
+    repeated = _Outputs(first, pane[ascending], epoch[group][ascending], np.ones(len(pane), np.bool_))
+    return _both(on_time, repeated)
 
 
-def _both(on_time: _Outputs, again: _Outputs) -> _Outputs:
+def _both(on_time: _Outputs, repeated: _Outputs) -> _Outputs:
     """Merge outputs key by key."""
-    _check_count(len(on_time.pane) + len(again.pane))
-    place = _places(on_time.bounds, on_time.pane, again.bounds, again.pane)
-    late = np.zeros(len(on_time.pane) + len(again.pane), np.bool_)
+    _check_count(len(on_time.pane) + len(repeated.pane))
+    place = _places(on_time.bounds, on_time.pane, repeated.bounds, repeated.pane)
+    late = np.zeros(len(on_time.pane) + len(repeated.pane), np.bool_)
     late[place] = True
     pane, advance = np.empty(len(late), np.int64), np.empty(len(late), np.int64)
-    for out, first, second in ((pane, on_time.pane, again.pane), (advance, on_time.advance, again.advance)):
+    for out, first, second in ((pane, on_time.pane, repeated.pane), (advance, on_time.advance, repeated.advance)):
         out[~late], out[late] = first, second
-    return _Outputs(on_time.bounds + again.bounds, pane, advance, late)
+    return _Outputs(on_time.bounds + repeated.bounds, pane, advance, late)
 
 
 def _union(bounds: Ints, lo: Ints, hi: Ints) -> tuple[Ints, Ints]:
-    """Of each group of ranges the whole numbers in any of ``[lo, hi]``: the bounds of the groups, and the numbers."""
+    """Return for each group of ranges ``[lo, hi]`` the integers in any of them: bounds of the groups, and integers."""
     lo, hi = _ascending(bounds, lo, hi)
     counts = _union_sizes(bounds, lo, hi)
     first = np.append(0, np.cumsum(counts))
@@ -134,12 +139,12 @@ def _union(bounds: Ints, lo: Ints, hi: Ints) -> tuple[Ints, Ints]:
 
 
 def _membership(bounds: Ints, rows: _Rows, shown: _Outputs) -> Memberships:
-    """The run, or runs, of outputs that show each row."""
+    """Return the run, or runs, of outputs that show each row."""
     room = len(rows.first) + int(np.maximum(rows.late - rows.first + 1, 0).sum())
     if room > _MOST:
         late = int(np.count_nonzero(rows.late >= rows.first))
         raise DataError(
-            f"{late:,} rows came late for {room - len(rows.first):,} panes together, more than a task holds",
+            f"{late:,} rows came late for {room - len(rows.first):,} panes in all, more than a task holds",
             "use a longer creationPeriod, or a smaller --slice-size",
         )
     entries = _entries(
@@ -149,14 +154,15 @@ def _membership(bounds: Ints, rows: _Rows, shown: _Outputs) -> Memberships:
 
 
 def _check_count(count: int) -> None:
-    """Refuse what no memory holds."""
+    """Raise `DataError` for more panes than fit into memory."""
     if count > _MOST:
         raise DataError(f"{count:,} panes would come out of one slice", "use a longer creationPeriod")
 
 
 @kernel
 def _ascending(bounds: Ints, lo: Ints, hi: Ints) -> tuple[Ints, Ints]:
-    """The same ranges, sorted by ``lo`` within each group."""
+    """Return the same ranges, sorted by ``lo`` within each group."""
+    # rows ordered by event time come with ``lo`` ascending: then nothing is copied or sorted
     out_lo, out_hi = lo, hi
     copied = False
     for g in range(len(bounds) - 1):
@@ -177,8 +183,10 @@ def _ascending(bounds: Ints, lo: Ints, hi: Ints) -> tuple[Ints, Ints]:
 
 @kernel
 def _union_sizes(bounds: Ints, lo: Ints, hi: Ints) -> Ints:
+    """Return how many integers the ranges of each group cover, int64 (groups,). Ranges ascend by ``lo``."""
     sizes = np.zeros(len(bounds) - 1, np.int64)
     for g in range(len(sizes)):
+        # invariant: all integers of the ranges so far are below ``reached``, so only the rest of a range is new
         reached = np.iinfo(np.int64).min
         for i in range(bounds[g], bounds[g + 1]):
             begin = max(lo[i], reached)
@@ -190,6 +198,7 @@ def _union_sizes(bounds: Ints, lo: Ints, hi: Ints) -> Ints:
 
 @kernel
 def _union_members(bounds: Ints, lo: Ints, hi: Ints, first: Ints) -> Ints:
+    """Return the integers that `_union_sizes` counts, ascending in each group; ``first``: bounds of the groups."""
     members = np.empty(first[-1], np.int64)
     place = 0
     for g in range(len(bounds) - 1):
@@ -204,8 +213,9 @@ def _union_members(bounds: Ints, lo: Ints, hi: Ints, first: Ints) -> Ints:
 
 @kernel
 def _completed(bounds: Ints, pane: Ints, level: Ints) -> Ints:
-    """For each pane the first advance at whose level it is complete; their number where there is none."""
+    """Return for each pane the first advance at whose level it is complete; the number of advances if none."""
     out = np.empty(len(pane), np.int64)
+    # panes ascend within a key and levels ascend, so the search goes on from the place of the pane before
     for s in range(len(bounds) - 1):
         place = 0
         for p in range(bounds[s], bounds[s + 1]):
@@ -215,20 +225,20 @@ def _completed(bounds: Ints, pane: Ints, level: Ints) -> Ints:
 
 
 @kernel
-def _places(first: Ints, pane: Ints, again_first: Ints, again: Ints) -> Ints:
-    """Where the outputs of late rows come to stand among all: each behind the one on time of its pane."""
-    out = np.empty(len(again), np.int64)
+def _places(first: Ints, pane: Ints, repeated_first: Ints, repeated: Ints) -> Ints:
+    """Return the places of the outputs of late rows among all outputs: each after the on-time output of its pane."""
+    out = np.empty(len(repeated), np.int64)
     for s in range(len(first) - 1):
         i = first[s]
-        for j in range(again_first[s], again_first[s + 1]):
-            i = _first_from(pane, i, first[s + 1], again[j] + 1)
+        for j in range(repeated_first[s], repeated_first[s + 1]):
+            i = _first_from(pane, i, first[s + 1], repeated[j] + 1)
             out[j] = i + j
     return out
 
 
 @kernel
 def _ranks(bounds: Ints, pane: Ints, advance: Ints) -> tuple[Ints, Ints]:
-    """Rank of each output among those of its key, by advance, then pane; and among those of its pane."""
+    """Return the rank of each output among those of its key, by advance, then pane; and among those of its pane."""
     number = np.empty(len(pane), np.int64)
     index = np.zeros(len(pane), np.int64)
     for s in range(len(bounds) - 1):
@@ -240,6 +250,7 @@ def _ranks(bounds: Ints, pane: Ints, advance: Ints) -> tuple[Ints, Ints]:
                 falls |= advance[p] < advance[p - 1]
                 if pane[p] == pane[p - 1]:
                     index[p] = index[p - 1] + 1
+        # a stable sort by advance keeps the panes of one advance in order; without late rows nothing is sorted
         if falls:
             number[begin:end][np.argsort(advance[begin:end], kind="mergesort")] = np.arange(end - begin)
     return number, index
@@ -257,7 +268,7 @@ def _entries(
     advance: Ints,
     room: int,
 ) -> tuple[Ints, Ints, Ints, Ints]:
-    """Row, enter and leave of each run of outputs that shows a row, and the bounds of the keys among them."""
+    """Return row, enter and leave of each run of outputs that shows a row, and the bounds of the keys among them."""
     row = np.empty(room, np.int64)
     enter = np.empty(room, np.int64)
     leave = np.empty(room, np.int64)
@@ -274,6 +285,8 @@ def _entries(
             place = _first_from(pane, place, end, first[i])
             begin = place
             mine = count
+            # A late row is in the outputs of a pane from the first advance after it on, so each late pane is a run
+            # of its own, unless it continues the run before it.
             for k in range(first[i], late[i] + 1):
                 behind = _first_from(pane, begin, end, k + 1)
                 own = begin + np.searchsorted(advance[begin:behind], epoch[i])
@@ -284,7 +297,8 @@ def _entries(
                     count += 1
                 begin = behind
             if late[i] < last[i]:
-                # each pane has an output at least, and few have more
+                # The outputs of the panes that are on time are one run. Each pane has at least one output and few
+                # have more, so the search for its end begins at one output a pane.
                 behind = _first_from(pane, begin + last[i] - late[i], end, last[i] + 1)
                 if count > mine:
                     leave[count - 1] = behind
@@ -297,7 +311,7 @@ def _entries(
 
 @kernel
 def _first_from(ascending: Ints, begin: int, end: int, value: int) -> int:
-    """First place in ``[begin, end)`` of a value not smaller, ``end`` where there is none; quick if it is near."""
+    """Return the first place in ``[begin, end)`` of a value not smaller, ``end`` if none; fast where it is near."""
     step, stop = 1, begin
     while stop < end and ascending[stop] < value:
         begin = stop + 1

@@ -1,8 +1,8 @@
-"""Partition eviction: which keys go, and when (semantics section 4).
+"""Partition eviction: which keys are evicted, and when (semantics section 4).
 
-That depends on all keys together, so it is decided in one pass over all rows in their total order, for which all that
-counts of a window is when it ends or how many rows it holds. After that the keys are each on their own again: see
-`windowing.kinds.eviction.key_lifetimes`.
+An eviction depends on all keys together, so one pass over all rows in their total order decides it (the global pass,
+docs/decisions/013). Of a window the pass only needs to know when it ends or how many rows it holds. Afterwards the
+keys are independent again: see `windowing.kinds.eviction.key_lifetimes`.
 """
 
 from __future__ import annotations
@@ -39,13 +39,15 @@ _NONE = np.empty(0, np.int64)
 
 @dataclass(frozen=True, slots=True)
 class Evictions:
-    """V evictions, by key, then in the order in which they came; they know keys by value, and no row by its number.
+    """V evictions, by key, then in the order in which they happened. Keys are stored by value, rows never by number.
 
-    ``keys``: the keys that were evicted, ascending, one row each; ``key``: int64 (V,), which of them. ``rows``: int64
-    (V,), how many rows of the key had come before, at least 1. ``causes``: V marks on the rows that caused them, or
-    that the window mark follows that did. ``by_tick``: which the clock caused; then the mark is of no meaning.
-    ``tick``: int64 (V,), where ticks trigger a sliding window, the first that no longer finds the key; of any value
-    elsewhere.
+    ``keys``: the evicted keys, ascending, one row each.
+    ``key``: int64 (V,), the index of each eviction's key in ``keys``.
+    ``rows``: int64 (V,), how many rows of the key had come before the eviction, at least 1.
+    ``causes``: V marks, on the row that caused each eviction or that precedes the window mark that caused it.
+    ``by_tick``: bool (V,), which evictions the clock caused; their marks have no meaning.
+    ``tick``: int64 (V,), the first tick that no longer finds the key, where ticks trigger a sliding window; of any
+        value elsewhere.
     """
 
     keys: pa.Table
@@ -56,17 +58,17 @@ class Evictions:
     tick: Ints
 
 
-def evictions(spec: Tumbling | Sliding, sequences: Sequences, marks: Marks, setting: WindowContext) -> Evictions:
-    """Decide all evictions of a window; ``sequences`` hold all rows of all keys, or the columns that the spec needs.
+def evictions(spec: Tumbling | Sliding, sequences: Sequences, marks: Marks, context: WindowContext) -> Evictions:
+    """Return all evictions of a window; ``sequences`` hold all rows of all keys, at least in the columns of the spec.
 
-    ``marks`` stand in order; only ``punct()`` looks at them. Ages are of whole seconds, the clock's and the spec's.
-    Raises `DataError` where these are beyond 2**62.
+    ``marks`` must be in total order; only ``punct()`` reads them. Ages count in whole seconds, of the clock and of the
+    spec. Raises `DataError` where these are beyond 2**62.
     """
     assert spec.eviction is not None
-    order, begin = _total_order(sequences, setting.restored)
+    order, begin = _total_order(sequences, context.restored)
     key = np.repeat(np.arange(len(sequences.bounds) - 1, dtype=np.int32), np.diff(sequences.bounds))
-    windows = _windows(spec, sequences, setting, order)
-    times = _times(spec, sequences, marks, setting, order)
+    windows = _windows(spec, sequences, context, order)
+    times = _times(spec, sequences, marks, context, order)
     cause, event = evicted_by(order, key, len(sequences.bounds) - 1, _rules(spec.eviction), windows, times, begin)
     last = np.flatnonzero(cause != STAYS)
     cause, event = cause[last], event[last] if len(event) else np.zeros(len(last), np.int64)
@@ -74,20 +76,20 @@ def evictions(spec: Tumbling | Sliding, sequences: Sequences, marks: Marks, sett
     return _in_order(sequences, marks, last, np.where(by_mark, len(sequences) + event, cause), event)
 
 
-def _total_order(sequences: Sequences, past: RestoredState | None) -> tuple[Ints, int]:
-    """The row at each place of the total order of all keys, and how many of these were gone through before."""
+def _total_order(sequences: Sequences, restored: RestoredState | None) -> tuple[Ints, int]:
+    """Return the row at each place of the total order of all keys, and how many of these rows are restored."""
     by_arrival = np.argsort(sequences.pos, kind="stable")
     columns = [sequences.rows.column(name).take(pa.array(by_arrival)) for name in sequences.order]
     permutation = arrange(None, np.array([0, len(sequences)]), columns)
     order = by_arrival if permutation is None else by_arrival[permutation]
-    if past is None:
+    if restored is None:
         return order, 0
-    new = past.is_new(sequences.bounds)[order]
-    return np.concatenate([order[~new], order[new]]), int(past.restored_rows.sum())
+    new = restored.is_new(sequences.bounds)[order]
+    return np.concatenate([order[~new], order[new]]), int(restored.restored_rows.sum())
 
 
 def _in_order(sequences: Sequences, marks: Marks, last: Ints, cause: Ints, event: Ints) -> Evictions:
-    """The evictions after the rows ``last``, by value. ``cause``: a row, n + m for mark m, or `BY_EVENT`: a tick."""
+    """Return the evictions after the rows ``last``. ``cause``: a row, n + m for mark m, or `BY_EVENT` for a tick."""
     assert sequences.keys is not None
     key = np.searchsorted(sequences.bounds, last, side="right") - 1
     evicted = np.flatnonzero(np.bincount(key, minlength=sequences.keys.num_rows))
@@ -113,7 +115,7 @@ def _concatenate(rows: pa.Array, marks: pa.Array) -> pa.Array:
     return pa.concat_arrays([rows, marks]) if len(marks) else rows
 
 
-# --- what the loop is told ------------------------------------------------------------------------------------------
+# --- arguments of the loop ------------------------------------------------------------------------------------------
 
 
 def _rules(eviction: PartitionEviction) -> Rules:
@@ -126,36 +128,38 @@ def _rules(eviction: PartitionEviction) -> Rules:
     return Rules(amount, _MOST, _MOST)
 
 
-def _windows(spec: Tumbling | Sliding, sequences: Sequences, setting: WindowContext, order: Ints) -> Windows:
+def _windows(spec: Tumbling | Sliding, sequences: Sequences, context: WindowContext, order: Ints) -> Windows:
     if isinstance(spec, Tumbling):
         ends_before = isinstance(spec.policy, Delta | Gap)
-        return Windows(True, _stops(spec.policy, sequences, setting), ends_before, _NONE, False)
+        return Windows(True, _window_ends(spec.policy, sequences, context), ends_before, _NONE, False)
     empties = isinstance(spec.evict, Time)
     counts_rows = spec.eviction is not None and spec.eviction.kind == "tupleCount"
-    return Windows(False, _NONE, False, _leaves(spec, sequences, order) if counts_rows or empties else _NONE, empties)
+    return Windows(
+        False, _NONE, False, _evicted_places(spec, sequences, order) if counts_rows or empties else _NONE, empties
+    )
 
 
-def _stops(policy: Policy, sequences: Sequences, setting: WindowContext) -> Ints:
-    """For each row the row before which a window ends that begins at it; beyond all where none does."""
+def _window_ends(policy: Policy, sequences: Sequences, context: WindowContext) -> Ints:
+    """Return for each row the row before which a window that begins at it ends; more than n where it never ends."""
     n = len(sequences)
     match policy:
         case Count(rows):
             return np.arange(n) + min(rows, n + 1)
         case Delta():
-            return evicted_at(Sliding(policy), sequences)  # the row that trips is the one that drives the first out
+            return evicted_at(Sliding(policy), sequences)  # the row that would evict the first row ends the window
         case Gap() | Punct(str()):
-            panes = tumbling_panes(Tumbling(policy), sequences, no_marks(sequences.rows, sequences.order), setting)
+            panes = tumbling_panes(Tumbling(policy), sequences, no_marks(sequences.rows, sequences.order), context)
             assert isinstance(panes.membership, Ranges)
             lo, hi = panes.membership.lo, panes.membership.hi  # wherever the window begins
             return np.repeat(np.where(panes.cause == AT_END, n + 1, hi), hi - lo)
     return _NONE
 
 
-def _leaves(spec: Sliding, sequences: Sequences, order: Ints) -> Ints:
-    """For each row the place in the total order at which it leaves its window, n where it never does."""
+def _evicted_places(spec: Sliding, sequences: Sequences, order: Ints) -> Ints:
+    """Return for each row the place in the total order at which it leaves its window, n where it never does."""
     n = len(sequences)
     leaves = np.empty(n, np.int64)
-    if isinstance(spec.evict, Time):  # one clock for all keys: rows leave whatever their key is
+    if isinstance(spec.evict, Time):  # one clock for all keys: any row of any key may evict it
         rows = sequences.rows.select(list(sequences.order)).take(pa.array(order))
         leaves[order] = evicted_at(spec, replace(sequences, bounds=np.array([0, n]), rows=rows))
         return leaves
@@ -163,9 +167,9 @@ def _leaves(spec: Sliding, sequences: Sequences, order: Ints) -> Ints:
     return np.append(leaves, n)[evicted_at(spec, sequences)]
 
 
-def _times(spec: Tumbling | Sliding, sequences: Sequences, marks: Marks, setting: WindowContext, order: Ints) -> Times:
+def _times(spec: Tumbling | Sliding, sequences: Sequences, marks: Marks, context: WindowContext, order: Ints) -> Times:
     assert spec.eviction is not None
-    events = _events(spec, sequences, marks, setting)
+    events = _events(spec, sequences, marks, context)
     passed = _NONE if events is None else events.passed[order]
     end = 0 if events is None else events.end
     if spec.eviction.kind != "partitionAge":
@@ -176,15 +180,18 @@ def _times(spec: Tumbling | Sliding, sequences: Sequences, marks: Marks, setting
     due, stale = (_NONE if events is None else events.from_on(seconds, ahead) for ahead in (age + 1, age))
     lost = _NONE
     if events is not None and isinstance(spec, Sliding) and isinstance(spec.evict, Time):
-        lost = lost_at(spec, sequences, setting)[order]
+        lost = lost_at(spec, sequences, context)[order]
     return Times(seconds, passed, end, due, stale, lost)
 
 
 @dataclass(frozen=True, slots=True)
 class _Events:
-    """Window marks or ticks, numbered. ``passed``: int64 (n,), the last one before each row; ``end``: the last of all.
+    """Window marks or ticks, numbered.
 
-    ``first``: of seconds, int64 (m,), returns the first event at or after each, any later than ``end`` where none is.
+    ``passed``: int64 (n,), the last event before each row.
+    ``end``: the last event of all.
+    ``first``: a function of seconds, int64 (m,), that returns the first event at or after each, int64 (m,); any
+        number greater than ``end`` where there is none.
     """
 
     passed: Ints
@@ -192,25 +199,25 @@ class _Events:
     first: Callable[[Ints], Ints]
 
     def from_on(self, seconds: Ints, ahead: int) -> Ints:
-        """The first event at least ``ahead`` seconds after each of some seconds; later than ``end`` where none is."""
+        """Return the first event at least ``ahead`` seconds after each of ``seconds``; more than ``end`` if none."""
         ahead = min(ahead, _MOST_SECONDS - int(seconds.min(initial=_MOST_SECONDS)))
         return self.first(np.minimum(seconds, _MOST_SECONDS - ahead) + ahead)
 
 
-def _events(spec: Tumbling | Sliding, sequences: Sequences, marks: Marks, setting: WindowContext) -> _Events | None:
+def _events(spec: Tumbling | Sliding, sequences: Sequences, marks: Marks, context: WindowContext) -> _Events | None:
     match spec.trigger if isinstance(spec, Sliding) else spec.policy:
         case Punct(None):
             return _mark_events(sequences, marks)
         case Time() | Calendar() as policy:
-            return _tick_events(policy, sequences, setting) if len(sequences) else None
+            return _tick_events(policy, sequences, context) if len(sequences) else None
     return None
 
 
 def _mark_events(sequences: Sequences, marks: Marks) -> _Events:
-    """Window marks as events: at the instants of the rows that they follow."""
+    """Return window marks as events, each at the instant of the row that it follows."""
 
     def first(seconds: Ints) -> Ints:
-        behind = np.flatnonzero(marks.pos >= 0)  # the others stand before all rows
+        behind = np.flatnonzero(marks.pos >= 0)  # the other marks come before all rows
         clock = combined(marks.take(behind).rows.column(0))
         own = _seconds(clock_values(clock, sequences.order[0]), clock.type)
         return np.searchsorted(own, seconds) + (len(marks) - len(behind))
@@ -218,23 +225,23 @@ def _mark_events(sequences: Sequences, marks: Marks) -> _Events:
     return _Events(epochs(sequences, marks) - 1, len(marks) - 1, first)
 
 
-def _tick_events(policy: Time | Calendar, sequences: Sequences, setting: WindowContext) -> _Events:
-    """Ticks of the clock as events: each is the lower bound of the cell of its number."""
-    values, grid = clock_grid(policy, sequences, setting)
-    cells, last = grid.cells(values), clock_cell(grid, values, setting.clock)
+def _tick_events(policy: Time | Calendar, sequences: Sequences, context: WindowContext) -> _Events:
+    """Return ticks of the clock as events: each tick is the lower bound of the cell of its number."""
+    values, grid = clock_grid(policy, sequences, context)
+    cells, last = grid.cells(values), clock_cell(grid, values, context.clock)
     if isinstance(grid, CalendarGrid):
         return _Events(cells, last, grid.first_cells)
     ticks, dtype = grid, sequences.rows.column(sequences.order[0]).type
-    stands = np.array([now(values, setting.clock)], np.int64 if values.dtype == np.int64 else np.float64)
+    clock_now = np.array([now(values, context.clock)], np.int64 if values.dtype == np.int64 else np.float64)
 
     def first(seconds: Ints) -> Ints:
-        return _first_ticks(ticks, dtype, np.minimum(seconds, _seconds(stands, dtype) + 1))
+        return _first_ticks(ticks, dtype, np.minimum(seconds, _seconds(clock_now, dtype) + 1))
 
     return _Events(cells, last, first)
 
 
 def _first_ticks(grid: Grid, dtype: pa.DataType, seconds: Ints) -> Ints:
-    """The first tick at or after each of some seconds."""
+    """Return the first tick at or after each of ``seconds``."""
     per_second = scale_of(dtype).per_second
     if per_second is None:
         return grid.first_ticks(seconds.astype(np.float64))
@@ -245,11 +252,11 @@ def _first_ticks(grid: Grid, dtype: pa.DataType, seconds: Ints) -> Ints:
 
 
 def _seconds(values: Measures, dtype: pa.DataType) -> Ints:
-    """The whole second of each clock value."""
+    """Return the whole second of each clock value."""
     per_second = scale_of(dtype).per_second or Fraction(1)
     ends = np.array([values.min(), values.max()]) if len(values) else values
     if not all(abs(end) * per_second.denominator < _MOST_SECONDS * per_second.numerator for end in ends.tolist()):
-        raise DataError("the clock is too far from 0 to tell ages in seconds", "leave such rows out")
+        raise DataError("the clock is too far from 0 to count ages in seconds", "leave such rows out")
     if values.dtype != np.int64:
         return np.floor(values).astype(np.int64)
     if per_second >= 2**63:

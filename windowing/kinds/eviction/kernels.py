@@ -1,9 +1,9 @@
 """The loop of partition eviction: all rows of all keys in their total order, and a list of keys (semantics section 4).
 
-The list holds the keys that hold rows, the one inserted into longest ago first. Every step is O(1): a key is a node
-of a doubly linked list, and what is known of its window is the row before which it ends. Where time empties windows,
-the keys that it has emptied are the first ones of the list. The loop knows nothing of columns: where a window ends that
-begins at a row, and when a row leaves a sliding window, has been found before.
+The list holds the keys that hold rows, the least recently inserted-into key first. Every step is O(1): a key is a node
+of a doubly linked list, and the node stores the row before which the window of the key ends. Where time empties
+windows, the keys that are empty come first in the list. The loop knows nothing of columns: its arguments say where a
+window that begins at a row ends, and when a row leaves a sliding window.
 """
 
 from __future__ import annotations
@@ -18,19 +18,24 @@ from ...support.jit import kernel
 
 STAYS = -1
 BY_EVENT = -2
-"""What `evicted_by` says of rows that no eviction follows, and of evictions by an event."""
+"""Results of `evicted_by`: no eviction follows the row, or an event evicts the key."""
 
 _OLDER, _NEWER, _BEGIN, _STOP, _ROW, _HELD, _SECOND, _DUE, _STALE, _LOST, _FIELDS = range(11)
-"""A node: its neighbours; the row where its window begins, or from which on it may hold rows, -1 where the key is not
-in the list; the row before which the window ends, or the place by which time has emptied it; the row inserted last; how
-many it holds; `Times` of the last row."""
+"""The fields of a node: its two neighbours; the row where its window begins, or from which on it may hold rows, -1
+where the key is not in the list; the row before which its window ends, or the place at which time has emptied it; the
+row inserted last; the number of rows it holds; and the `Times` of the last row."""
 _NEVER = np.iinfo(np.int64).max
 
 _Nodes = npt.NDArray[np.int64]  # (K + 1, _FIELDS); node K is the head and the tail of the list
 
 
 class Rules(NamedTuple):
-    """How many rows and keys may stay, and how old keys may be: whole seconds, where any are asked for."""
+    """The limits of a partition eviction; the largest int64 where there is no such limit.
+
+    ``most_rows``: how many rows all keys together may hold.
+    ``most_keys``: how many keys may hold rows.
+    ``age``: how old the last insertion into a key may be, in whole seconds.
+    """
 
     most_rows: int
     most_keys: int
@@ -38,12 +43,13 @@ class Rules(NamedTuple):
 
 
 class Windows(NamedTuple):
-    """What the windows of the n rows are like. Places are of the total order; an empty array: there is no such thing.
+    """The windows of the n rows. Places are places in the total order; arrays are empty where they do not apply.
 
-    ``tumbles``: whether they do, or slide. ``stop``: int64 (n,), for each row the one before which a window ends that
-    begins at it; ``before``: whether it ends when that row comes, else with the insertion of the row before it.
-    ``leaves``: int64 (n,), for each row the place at which it leaves a window that slides; n: never. ``empties``:
-    whether it leaves by time, so that a key may be left without rows.
+    ``tumbles``: whether the windows tumble; else they slide.
+    ``stop``: int64 (n,), for each row the row before which a window that begins at it ends.
+    ``before``: whether a window ends when the row ``stop`` comes; else with the insertion of the row before it.
+    ``leaves``: int64 (n,), for each row the place at which it leaves a sliding window; n: never.
+    ``empties``: whether time evicts rows, so that a key may be left without rows.
     """
 
     tumbles: bool
@@ -54,12 +60,15 @@ class Windows(NamedTuple):
 
 
 class Times(NamedTuple):
-    """Seconds and events (ticks or marks, numbered) of the n places. An empty array: none are asked for.
+    """Seconds and events (ticks or marks, numbered) of the n places. Arrays are empty where they do not apply.
 
-    ``seconds``: int64 (n,), of the clock, whole, where ages count: below 2**62. ``passed``: int64 (n,), the last event
-    before each place, and ``end``, the last of all. ``due``, ``stale``: int64 (n,), where ages count: the first event
-    at which a key that was inserted into at this place is more than the age old, and at least so old. ``lost``: int64
-    (n,), the first that no longer finds the row in its window, where time evicts rows as well.
+    ``seconds``: int64 (n,), the clock in whole seconds, below 2**62, where ages count.
+    ``passed``: int64 (n,), the last event before each place.
+    ``end``: the last event of all.
+    ``due``: int64 (n,), where ages count: the first event at which a key last inserted into at this place is more
+        than the age old.
+    ``stale``: int64 (n,), the same for at least the age.
+    ``lost``: int64 (n,), the first event that no longer finds the row in its window, where time evicts rows as well.
     """
 
     seconds: Ints
@@ -71,10 +80,16 @@ class Times(NamedTuple):
 
 
 class _Keys(NamedTuple):
-    """The list of keys, how many there are in it and how many rows they hold, and what has been found so far."""
+    """The list of keys and the evictions so far.
+
+    ``nodes``: int64 (K+1, fields), one node a key; node K is head and tail.
+    ``total``: int64 (2,), how many keys the list has, and how many rows they hold.
+    ``cause``: int64 (n,), the first result of `evicted_by`.
+    ``event``: int64 (n,) or (0,), the second result of `evicted_by`.
+    """
 
     nodes: _Nodes
-    total: Ints  # keys, rows
+    total: Ints
     cause: Ints
     event: Ints
 
@@ -83,11 +98,12 @@ class _Keys(NamedTuple):
 def evicted_by(
     order: Ints, key: npt.NDArray[np.int32], count: int, rules: Rules, windows: Windows, times: Times, begin: int
 ) -> tuple[Ints, Ints]:
-    """Return for each row what evicts its key after it: a row, `BY_EVENT`, or `STAYS`; and, where there are events,
-    the first that the window no longer sees. int64 (n,).
+    """Return for each row the cause that evicts its key after it: a row, `BY_EVENT` or `STAYS`, int64 (n,).
 
-    ``order``: int64 (n,), the row at each place; ``key``: int32 (n,), the key of each row; ``count``: of keys.
-    Nothing is evicted before place ``begin``: those rows were gone through before, and they are what has stayed.
+    The second result, int64 (n,) where there are events and else int64 (0,), is the first event that no longer finds
+    the window. ``order``: int64 (n,), the row at each place; ``key``: int32 (n,), the key of each row; ``count``: the
+    number of keys. Nothing is evicted before place ``begin``: an earlier run has processed those rows, and they are
+    the ones it retained.
     """
     n = len(order)
     has_events, has_stops, before = len(times.passed) > 0, len(windows.stop) > 0, windows.before
@@ -96,6 +112,9 @@ def evicted_by(
     counts_rows = len(windows.leaves) > 0 and rules.most_rows < _NEVER
     first, following = _leaving(windows.leaves if counts_rows else windows.leaves[:0])
     now = times.passed[0] if has_events else 0
+    # The order of the steps is that of section 4: events before the row, ages before the insertion, counts right
+    # after it. A window that ends before its next row leaves the list before that row is inserted, and one that
+    # ends with its last row leaves it after the counts, which may still evict it.
     for place in range(n):
         row = order[place]
         k = key[row]
@@ -129,12 +148,14 @@ def evicted_by(
 
 @kernel
 def _happen(keys: _Keys, tumbles: bool, ages: bool, first: int, last: int) -> None:
-    """The events from ``first`` to ``last``. The first of them ends all windows that tumble, and leaves none.
+    """Process the events from ``first`` to ``last``. The first event ends all tumbling windows.
 
-    A key that holds no rows any more when it is due has left the list before; those behind it were inserted into later.
+    A key that holds no rows any more at its due event has left the list before. The keys after it in the list were
+    inserted into later, so they are due later.
     """
     nodes, head = keys.nodes, len(keys.nodes) - 1
     last = first if tumbles else last
+    # the list is in order of insertion and so in order of due events: the first key that is not due ends the loop
     while ages and nodes[head, _NEWER] != head:
         oldest = nodes[head, _NEWER]
         now = min(nodes[oldest, _DUE], nodes[oldest, _LOST])
@@ -151,7 +172,7 @@ def _happen(keys: _Keys, tumbles: bool, ages: bool, first: int, last: int) -> No
 
 @kernel
 def _leave_empty(keys: _Keys, empties: bool, place: int) -> None:
-    """Take the keys out of the list that time has emptied by some place."""
+    """Remove the keys from the list whose last row time has evicted by ``place``."""
     nodes, head = keys.nodes, len(keys.nodes) - 1
     while empties and nodes[head, _NEWER] != head and nodes[nodes[head, _NEWER], _STOP] <= place:
         _leave(keys, nodes[head, _NEWER])
@@ -159,7 +180,7 @@ def _leave_empty(keys: _Keys, empties: bool, place: int) -> None:
 
 @kernel
 def _evict_aged(keys: _Keys, age: int, second: int, row: int, event: int) -> None:
-    """If the oldest key is more than ``age`` old, every key goes that is at least so old."""
+    """If the oldest key is more than ``age`` old, evict every key that is at least ``age`` old."""
     nodes, head = keys.nodes, len(keys.nodes) - 1
     k = nodes[head, _NEWER]
     if k == head or second - nodes[k, _SECOND] <= age:
@@ -180,7 +201,7 @@ def _evict(keys: _Keys, k: int, cause: int, event: int) -> None:
 
 @kernel
 def _insert(keys: _Keys, k: int, row: int) -> None:
-    """Put a row into the window of key k, which becomes the newest of the list."""
+    """Insert a row into the window of key k, which becomes the newest key of the list."""
     nodes, head = keys.nodes, len(keys.nodes) - 1
     if nodes[k, _BEGIN] < 0:
         nodes[k, _BEGIN] = row
@@ -199,7 +220,7 @@ def _insert(keys: _Keys, k: int, row: int) -> None:
 
 @kernel
 def _date(nodes: _Nodes, k: int, times: Times, place: int) -> None:
-    """Note when a row was put into the window of key k."""
+    """Store the times of the last insertion into the window of key k."""
     nodes[k, _SECOND] = times.seconds[place]
     if len(times.due):
         nodes[k, _DUE] = times.due[place]
@@ -209,9 +230,10 @@ def _date(nodes: _Nodes, k: int, times: Times, place: int) -> None:
 
 @kernel
 def _drop(keys: _Keys, key: npt.NDArray[np.int32], row: int, following: Ints) -> None:
-    """Let rows leave their windows, if their keys still hold them."""
+    """Evict a chain of rows from their windows, where their keys still hold them."""
     while row >= 0:
         k = key[row]
+        # a row before _BEGIN was in an earlier window of the key and is not counted any more
         if 0 <= keys.nodes[k, _BEGIN] <= row:
             keys.nodes[k, _HELD] -= 1
             keys.total[1] -= 1
@@ -220,7 +242,7 @@ def _drop(keys: _Keys, key: npt.NDArray[np.int32], row: int, following: Ints) ->
 
 @kernel
 def _leave(keys: _Keys, k: int) -> None:
-    """Take a key that holds nothing any more out of the list."""
+    """Remove a key from the list: it holds no rows any more."""
     nodes = keys.nodes
     _unlink(nodes, k)
     keys.total[0] -= 1
@@ -247,7 +269,8 @@ def _no_keys(count: int, cause: Ints, event: Ints) -> _Keys:
 
 @kernel
 def _leaving(leaves: Ints) -> tuple[Ints, Ints]:
-    """Return the rows that leave at each place as chains: the first, and the one that follows each row; -1: none."""
+    """Return the rows that leave at each place as chains: the first row, and the row that follows each; -1: none."""
+    # linked chains need two arrays and one pass; sorting the rows by their place of leaving would be O(n log n)
     first = np.full(len(leaves), -1)
     following = np.full(len(leaves), -1)
     for row in range(len(leaves)):

@@ -1,7 +1,7 @@
-"""What partition eviction does to the windows of a key: it ends them, and they begin anew (semantics section 4).
+"""The lifetimes of keys: an eviction ends the window of a key, and the next row begins a new one (semantics section 4).
 
-An eviction cuts a key's rows in two. Every kind of window runs over the pieces as if they were keys, for nothing is
-remembered beyond a cut but the window number; then the panes are put together again.
+An eviction cuts the rows of a key in two. Every kind of window runs over the lifetimes as if they were keys, because
+nothing but the window number survives an eviction; then `merge` makes panes of keys from the panes of lifetimes.
 """
 
 from __future__ import annotations
@@ -24,10 +24,12 @@ _MOST = np.iinfo(np.int64).max
 
 @dataclass(frozen=True, slots=True)
 class Lifetimes:
-    """The rows of some sequences cut where their keys were evicted: S pieces, key after key.
+    """The rows of some sequences, cut where their keys were evicted: S lifetimes, key after key.
 
-    ``bounds``: int64 (S+1,), as in `Sequences`. ``key``: int64 (S,), the key of each. ``eviction``: int64 (S,), the
-    place among ``evictions`` of the one that ends it, -1 where none does. ``evictions``: those of these keys.
+    ``bounds``: int64 (S+1,), the bounds of the lifetimes among the rows, as in `Sequences`.
+    ``key``: int64 (S,), the key of each lifetime.
+    ``eviction``: int64 (S,), the index in ``evictions`` of the eviction that ends it, -1 where none does.
+    ``evictions``: the evictions of these keys.
     """
 
     bounds: Ints
@@ -37,30 +39,33 @@ class Lifetimes:
 
     @property
     def last_tick(self) -> Ints:
-        """The last tick of a sliding window's trigger that may find each piece, int64 (S,)."""
-        return np.append(self.evictions.tick - 1, _MOST)[self.eviction]  # -1: the last, which is for those that stay
+        """The last tick of a sliding window's trigger that may find each lifetime, int64 (S,)."""
+        # index -1, of lifetimes that no eviction ends, takes the last value
+        return np.append(self.evictions.tick - 1, _MOST)[self.eviction]
 
     @property
     def is_first(self) -> Mask:
-        """Which pieces are the first of their keys, (S,)."""
+        """Which lifetimes are the first of their keys, bool (S,)."""
         return np.append(True, self.key[1:] != self.key[:-1])[: len(self.key)]
 
     @property
     def lives(self) -> Mask:
-        """Which pieces are the last of their keys, and not ended by an eviction, (S,)."""
+        """Which lifetimes are the last of their keys and not ended by an eviction, bool (S,)."""
         return np.append(self.is_first[1:], True)[: len(self.key)] & (self.eviction < 0)
 
-    def restored(self, past: RestoredState) -> RestoredState:
-        """Return what came before the pieces: what came before a key before its first, and nothing before others."""
-        known, registers = self.is_first, past.key_state.take(self.key)
-        baseline = pc.if_else(pa.array(known), registers.baseline, pa.scalar(None, registers.baseline.type))
-        rows, begin, windows = (np.where(known, n, 0) for n in (registers.rows, registers.begin, registers.windows))
-        registers = KeyState(rows, begin, windows, registers.full & known, baseline)
-        return replace(past, restored_rows=np.where(known, past.restored_rows[self.key], 0), key_state=registers)
+    def restored(self, restored: RestoredState) -> RestoredState:
+        """Return the restored state of lifetimes: that of the key for its first lifetime, and none for the others."""
+        known, key_state = self.is_first, restored.key_state.take(self.key)
+        baseline = pc.if_else(pa.array(known), key_state.baseline, pa.scalar(None, key_state.baseline.type))
+        rows, begin, windows = (np.where(known, n, 0) for n in (key_state.rows, key_state.begin, key_state.windows))
+        key_state = KeyState(rows, begin, windows, key_state.full & known, baseline)
+        return replace(
+            restored, restored_rows=np.where(known, restored.restored_rows[self.key], 0), key_state=key_state
+        )
 
 
 def lifetimes(evictions: Evictions, sequences: Sequences) -> Lifetimes:
-    """Cut some sequences, of which the evictions may know more keys, or fewer."""
+    """Cut some sequences at the evictions of their keys; ``evictions`` may have more keys than these, or fewer."""
     assert sequences.keys is not None
     bounds, count = sequences.bounds, sequences.keys.num_rows
     both = pa.concat_tables([sequences.keys, evictions.keys])
@@ -92,45 +97,54 @@ def _take(evictions: Evictions, picks: Ints) -> Evictions:
 
 
 def merge(
-    spec: Tumbling | Sliding, panes: Panes, segments: Lifetimes, sequences: Sequences, marks: int, emit_evicted: bool
+    spec: Tumbling | Sliding,
+    panes: Panes,
+    lifetimes: Lifetimes,
+    sequences: Sequences,
+    marks: int,
+    emit_evicted: bool,
 ) -> Panes:
-    """Return the panes of segments as panes of their keys, numbered through.
+    """Return the panes of lifetimes as panes of their keys, numbered consecutively.
 
-    Where windows tumble, the last one of a segment that an eviction ends came out by it with ``emit_evicted``: by the
-    tick at its end, or caused by ``n + marks + e``, where e is the place in `Lifetimes.evictions`. Else it vanishes,
-    as does what a sliding window shows after it. ``panes``: of a sliding window, under `WindowContext.last_tick`.
+    With ``emit_evicted`` an eviction emits the open tumbling window of the lifetime that it ends: its cause is the
+    tick of the eviction, or ``n + marks + e`` for eviction e of `Lifetimes.evictions`. Without ``emit_evicted`` that
+    window is dropped. The panes that a sliding window triggers after an eviction are always dropped; they must have
+    been computed with `WindowContext.last_tick`.
     """
-    key = segments.key[panes.key]
+    key = lifetimes.key[panes.key]
     if isinstance(spec, Tumbling):
-        caught = _is_open_at_eviction(panes, segments)
-        panes = _as_evicted(panes, caught, segments, len(sequences) + marks)
+        caught = _is_open_at_eviction(panes, lifetimes)
+        panes = _as_evicted(panes, caught, lifetimes, len(sequences) + marks)
         kept = ~caught | emit_evicted
     else:
-        kept = _is_before_eviction(spec, panes, segments, sequences)
+        kept = _is_before_eviction(spec, panes, lifetimes, sequences)
     panes, key = replace(panes, key=key).take(np.flatnonzero(kept)), key[kept]
     return replace(panes, number=np.arange(len(panes)) - np.searchsorted(key, key))
 
 
-def _is_open_at_eviction(panes: Panes, segments: Lifetimes) -> Mask:
-    """Which tumbling windows an eviction found open: the last ones of their segments."""
+def _is_open_at_eviction(panes: Panes, lifetimes: Lifetimes) -> Mask:
+    """Return which tumbling windows were open at an eviction: the last ones of lifetimes that an eviction ends."""
     is_last = np.ones(len(panes), np.bool_)
     np.not_equal(panes.key[1:], panes.key[:-1], out=is_last[:-1])
-    return is_last & (segments.eviction[panes.key] >= 0)
+    return is_last & (lifetimes.eviction[panes.key] >= 0)
 
 
-def _as_evicted(panes: Panes, caught: Mask, segments: Lifetimes, first: int) -> Panes:
-    """Tell of the windows that were caught what evicted them; the causes that are no ticks count from ``first``."""
-    which = segments.eviction[panes.key[caught]]
+def _as_evicted(panes: Panes, caught: Mask, lifetimes: Lifetimes, first: int) -> Panes:
+    """Set cause and close reason of the windows in ``caught``; causes that are no ticks count from ``first``."""
+    which = lifetimes.eviction[panes.key[caught]]
     cause, closed_by = panes.cause.copy(), panes.closed_by.copy()
-    cause[caught] = np.where(segments.evictions.by_tick[which], BY_TICK, first + which)
+    cause[caught] = np.where(lifetimes.evictions.by_tick[which], BY_TICK, first + which)
     closed_by[caught] = reason("evicted")
     return replace(panes, cause=cause, closed_by=closed_by)
 
 
-def _is_before_eviction(spec: Sliding, panes: Panes, segments: Lifetimes, sequences: Sequences) -> Mask:
-    """Which panes of a sliding window came out before their key went. A count trigger stands behind the eviction."""
-    which = segments.eviction[panes.key]
-    last = segments.bounds[panes.key + 1] - 1
-    by_itself = np.append(segments.evictions.causes.pos, -1)[which] == sequences.pos[last]
+def _is_before_eviction(spec: Sliding, panes: Panes, lifetimes: Lifetimes, sequences: Sequences) -> Mask:
+    """Return which panes of a sliding window were emitted before their key was evicted.
+
+    A count trigger comes after the eviction that its own row causes.
+    """
+    which = lifetimes.eviction[panes.key]
+    last = lifetimes.bounds[panes.key + 1] - 1
+    by_itself = np.append(lifetimes.evictions.causes.pos, -1)[which] == sequences.pos[last]
     late = by_itself & (panes.cause == last) if isinstance(spec.trigger, Count) else np.zeros(len(panes), np.bool_)
     return (which < 0) | ((panes.cause != AT_END) & ~late)

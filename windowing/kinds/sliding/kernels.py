@@ -1,6 +1,6 @@
-"""The loops of sliding windows: which row drives another out, and which is the oldest that is young enough.
+"""The loops of sliding windows: which row evicts another by ``delta``, and which is the oldest row young enough.
 
-They know nothing of columns, triggers or panes. Values are as `comparable` gives them, amounts of the same type.
+The loops know nothing of columns, triggers or panes. Values are as `comparable` returns them, amounts of the same type.
 """
 
 from __future__ import annotations
@@ -16,19 +16,19 @@ _LOWEST = np.int64(-(2**63))
 
 
 def comparable(values: Measures) -> Measures:
-    """Return values whose differences do not wrap, of shape (n,): int64 moved up by 2**63 as uint64, floats as are."""
+    """Return values whose differences do not wrap, shape (n,): int64 moved up by 2**63 as uint64, floats unchanged."""
     return (values ^ _LOWEST).view(np.uint64) if values.dtype == np.int64 else values
 
 
 @kernel
 def rises(new: Any, old: Any, amount: Any) -> bool:
-    """Whether ``new >= old and new - old > amount``; false where one of them is NaN."""
+    """Return whether ``new >= old and new - old > amount``; false where one of them is NaN."""
     return new >= old and new - old > amount
 
 
 @kernel
 def have_risen(new: Measures, old: Measures, amount: Any) -> Mask:
-    """Return for each pair whether it `rises`."""
+    """Return for each pair of values whether it `rises`, bool (n,)."""
     out = np.empty(len(new), np.bool_)
     for i in range(len(new)):
         out[i] = rises(new[i], old[i], amount)
@@ -37,12 +37,12 @@ def have_risen(new: Measures, old: Measures, amount: Any) -> Mask:
 
 @kernel
 def evicted_by_delta(bounds: Ints, values: Measures, amount: Any) -> Ints:
-    """Return for each row the row of its key at whose step it is evicted; n where none does, int64 of shape (n,).
+    """Return for each row the row of its key that evicts it; n where no row does, int64 of shape (n,).
 
-    That is the first later row that rises above it by more than ``amount`` (semantics section 3, ``delta``). While no
-    row has fallen below the one before it, only the oldest rows are looked at, up to the first that can stay: this is
-    the same, except that a NaN, which stays for ever, shelters those behind it until the first fall. O(n log n), and
-    O(n) where no row falls.
+    The evicting row is the first later row that rises above it by more than ``amount`` (semantics section 3,
+    ``delta``). While no row has fallen below the one before it, only the oldest rows are checked, up to the first that
+    stays. The result is the same, except that a NaN, which is never evicted, protects the rows after it until the
+    first fall. O(n log n), and O(n) where no row falls.
     """
     n = len(values)
     out = np.full(n, n, np.int64)
@@ -51,11 +51,16 @@ def evicted_by_delta(bounds: Ints, values: Measures, amount: Any) -> Ints:
         begin, end = bounds[k], bounds[k + 1]
         fall = _first_fall(values, begin, end)
         oldest = begin
+        # Before the first fall the values ascend, so rows are evicted in the order of their arrival: one pointer
+        # to the oldest row replaces the search.
         for i in range(begin, fall):
             while oldest < i and rises(values[i], values[oldest], amount):
                 out[oldest] = i
                 oldest += 1
         height = 0
+        # Backwards, ``records[:height]`` are the later rows that no row between i and them reaches: a stack whose
+        # values descend towards its top, so bisection finds the nearest row that rises enough. Rows before the fall
+        # are never pushed: the loop above has shown that none of them evicts another one that is left.
         for i in range(end - 1, oldest - 1, -1):
             found = _nearest(records, height, values, i, amount)
             if found >= 0:
@@ -67,12 +72,13 @@ def evicted_by_delta(bounds: Ints, values: Measures, amount: Any) -> Ints:
 
 @kernel
 def oldest_retained(begin: Ints, place: Ints, at: Measures, values: Measures, age: Any) -> Ints:
-    """Return for each look the first row of ``[begin, place)`` that is not more than ``age`` before ``at``.
+    """Return for each trigger the first row of ``[begin, place)`` that is not more than ``age`` before ``at``.
 
-    Looks of one key have one ``begin``, and neither ``place`` nor ``at`` falls among them. ``place`` where all rows
-    are older. int64 of shape (looks,).
+    The triggers of one key share one ``begin``, and neither ``place`` nor ``at`` descends among them. The result is
+    ``place`` where all rows are older. int64 of shape (triggers,).
     """
     out = np.empty(len(place), np.int64)
+    # Within a key neither place nor time goes back, so the oldest row never does: one pass, O(rows + triggers).
     low = 0
     for p in range(len(place)):
         low = max(low, begin[p])
@@ -84,7 +90,7 @@ def oldest_retained(begin: Ints, place: Ints, at: Measures, values: Measures, ag
 
 @kernel
 def _first_fall(values: Measures, begin: int, end: int) -> int:
-    """The first row below the one before it; ``end`` where there is none."""
+    """Return the first row below the one before it; ``end`` where there is none."""
     for i in range(begin + 1, end):
         if values[i] < values[i - 1]:
             return i
@@ -93,11 +99,12 @@ def _first_fall(values: Measures, begin: int, end: int) -> int:
 
 @kernel
 def _nearest(records: Ints, height: int, values: Measures, i: int, amount: Any) -> int:
-    """Which of the records is the nearest that rises above row i; -1 where none does.
+    """Return the index of the nearest record that rises above row i; -1 where none does.
 
-    The last record is the nearest and the lowest, so that those that rise enough are the first ones. The search
-    begins at the last, in growing steps: most rows are driven out by one that is not far.
+    The last record is the nearest and the lowest, so the records that rise enough are the first ones. The search
+    begins at the last record, in growing steps, because most rows are evicted by a row that is not far away.
     """
+    # invariant: the records from ``high`` on do not rise enough
     low, high, step = height - 1, height, 1
     while low >= 0 and not rises(values[records[low]], values[i], amount):
         high = low
@@ -115,9 +122,10 @@ def _nearest(records: Ints, height: int, values: Measures, i: int, amount: Any) 
 
 @kernel
 def _recorded(records: Ints, height: int, values: Measures, i: int) -> int:
-    """Put row i on top of the records, which those it reaches leave; NaN reaches none and is none."""
+    """Remove the records that row i reaches and put row i on top; NaN reaches no record and is none itself."""
     if not values[i] == values[i]:  # noqa: SIM201 - only NaN is not itself
         return height
+    # row i comes before the reached records and is at least as high: it evicts whatever they would evict, and sooner
     while height > 0 and values[records[height - 1]] <= values[i]:
         height -= 1
     records[height] = i

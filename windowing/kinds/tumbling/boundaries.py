@@ -1,4 +1,4 @@
-"""Windows as the rows where they start: each row of a key belongs to exactly one."""
+"""Panes of tumbling windows from the rows where they start: each row of a key belongs to exactly one window."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ...sequences.sequence import Sequences
 
 
 def change_starts(bounds: Ints, labels: Ints) -> Ints:
-    """Rows whose label differs from that of the row before them in their sequence."""
+    """Return the rows whose label differs from that of the row before them in their sequence: int64, ascending."""
     flags = np.ones(len(labels), np.bool_)
     np.not_equal(labels[1:], labels[:-1], out=flags[1:])
     flags[bounds[:-1][bounds[:-1] < len(labels)]] = True
@@ -20,7 +20,7 @@ def change_starts(bounds: Ints, labels: Ints) -> Ints:
 
 
 def panes_at(sequences: Sequences, starts: Ints) -> tuple[Ints, Ints, Ints, Ints, Mask]:
-    """Key, number, lo, hi of the windows that start at ``starts``, and which are the last of their key."""
+    """Return key, number, lo and hi of the windows that start at ``starts``, and which are the last of their key."""
     bounds = sequences.bounds
     first = np.searchsorted(starts, bounds)
     per_key = np.diff(first)
@@ -32,10 +32,10 @@ def panes_at(sequences: Sequences, starts: Ints) -> tuple[Ints, Ints, Ints, Ints
 
 
 def ranges(lo: Ints, hi: Ints) -> Ranges:
-    """Windows ``[lo, hi)`` of which no two share a row, as contents of panes."""
+    """Return the membership of windows ``[lo, hi)`` that share no row."""
     return Ranges(lo, hi, lo, True)
 
 
 def closed_by(is_closed: Mask, cause: Ints, why: str) -> tuple[Ints, npt.NDArray[np.int8]]:
-    """Causes and close reasons: ``why`` where ``is_closed``, else the end of the data."""
+    """Return causes and close reasons: ``cause`` and ``why`` where ``is_closed``, else the end of the data."""
     return np.where(is_closed, cause, AT_END), np.where(is_closed, reason(why), reason("end")).astype(np.int8)

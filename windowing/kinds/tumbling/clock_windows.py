@@ -22,63 +22,63 @@ AnyGrid: TypeAlias = Grid | CalendarGrid
 _MOST_EMPTY = 20_000_000
 
 
-def timed_panes(policy: Time | Calendar, sequences: Sequences, setting: WindowContext) -> Panes:
+def timed_panes(policy: Time | Calendar, sequences: Sequences, context: WindowContext) -> Panes:
     """Return the panes of a window that ends at ticks (semantics section 2, ``time`` and ``calendar``)."""
-    values, grid = clock_grid(policy, sequences, setting)
+    values, grid = clock_grid(policy, sequences, context)
     cells = grid.cells(values)
     key, number, lo, hi, _ = panes_at(sequences, change_starts(sequences.bounds, cells))
     cell = cells[lo]
-    if setting.empty == "row":
+    if context.empty == "row":
         key, number, lo, hi, cell = _with_empty(key, lo, hi, cell, grid)
-    complete = cell < clock_cell(grid, values, setting.clock) if len(values) else np.empty(0, np.bool_)
+    complete = cell < clock_cell(grid, values, context.clock) if len(values) else np.empty(0, np.bool_)
     cause, why = closed_by(complete, np.full(len(cell), BY_TICK), "time")
     start, end = grid.bounds(cell), grid.bounds(cell + 1)
     return Panes(key, number, ranges(lo, hi), cause, why, start, end, at=end)
 
 
-def empty_ticks(policy: Time | Calendar, sequences: Sequences, setting: WindowContext) -> pa.Array:
-    """Instants of the ticks, after the first row and up to the clock, since whose tick before no row came.
+def empty_ticks(policy: Time | Calendar, sequences: Sequences, context: WindowContext) -> pa.Array:
+    """Return the instants of the ticks, from the first row to the clock, that end a cell without rows.
 
-    Where the clock stood somewhere before the rows, also of those after that.
+    With ``context.since`` the ticks between that instant and the first row count, too.
     """
-    values, grid = clock_grid(policy, sequences, setting)
+    values, grid = clock_grid(policy, sequences, context)
     if not len(values):
         return grid.bounds(np.empty(0, np.int64))
     cells = np.unique(grid.cells(values))
-    first = int(cells[0]) if setting.since is None else clock_cell(grid, values[:0], setting.since) + 1
-    stop = max(clock_cell(grid, values, setting.clock), first)
+    first = int(cells[0]) if context.since is None else clock_cell(grid, values[:0], context.since) + 1
+    stop = max(clock_cell(grid, values, context.clock), first)
     _check_empty(stop - first)
     empty = np.setdiff1d(np.arange(first, stop), cells, assume_unique=True)
     return grid.bounds(empty[_lasting(grid, empty)] + 1)
 
 
-def clock_grid(policy: Time | Calendar, sequences: Sequences, setting: WindowContext) -> tuple[Measures, AnyGrid]:
+def clock_grid(policy: Time | Calendar, sequences: Sequences, context: WindowContext) -> tuple[Measures, AnyGrid]:
     """Return the clock column's values, and the grid of ticks over all of them and the clock."""
     name = sequences.order[0]
     column = combined(sequences.rows.column(name))
     values = clock_values(column, name)
     if isinstance(policy, Time):
-        return values, time_grid(column.type, policy.seconds, setting.origin)
+        return values, time_grid(column.type, policy.seconds, context.origin)
     dtype = pa.int64() if pa.types.is_null(column.type) else column.type
     if not len(values):
         return values, make_calendar_grid(dtype, policy, None, None)
-    begins = min([values.min().item(), *([] if setting.since is None else [setting.since])])
-    return values, make_calendar_grid(dtype, policy, begins, now(values, setting.clock))
+    begins = min([values.min().item(), *([] if context.since is None else [context.since])])
+    return values, make_calendar_grid(dtype, policy, begins, now(values, context.clock))
 
 
 def clock_cell(grid: AnyGrid, values: Measures, clock: ClockValue | None) -> int:
-    """Return the cell in which the clock stands, of which there is at least one value: those before are complete."""
-    stands = np.array([now(values, clock)], np.int64 if values.dtype == np.int64 else np.float64)
-    return int(grid.cells(stands)[0])
+    """Return the cell of the clock's current time; cells before it are complete. Needs a value or ``clock``."""
+    clock_now = np.array([now(values, clock)], np.int64 if values.dtype == np.int64 else np.float64)
+    return int(grid.cells(clock_now)[0])
 
 
 def _lasting(grid: AnyGrid, cells: Ints) -> Mask:
-    """Which cells are no mere number, as a date is that a time zone left out."""
+    """Return which cells hold an instant at all: a date that a time zone left out holds none."""
     return grid.lasting(cells) if isinstance(grid, CalendarGrid) else np.ones(len(cells), np.bool_)
 
 
 def _with_empty(key: Ints, lo: Ints, hi: Ints, cell: Ints, grid: AnyGrid) -> tuple[Ints, Ints, Ints, Ints, Ints]:
-    """Put an empty pane into every cell that a key skips, and number anew."""
+    """Insert an empty pane for every cell that a key skips, and renumber the panes."""
     same_key = key[1:] == key[:-1]
     skipped = np.where(same_key, np.diff(cell) - 1, 0)
     _check_empty(int(skipped.sum()))
@@ -94,6 +94,6 @@ def _with_empty(key: Ints, lo: Ints, hi: Ints, cell: Ints, grid: AnyGrid) -> tup
 
 
 def _check_empty(count: int) -> None:
-    """Refuse what no memory holds: a grid of milliseconds over years."""
+    """Raise `DataError` for more empty windows than fit into memory, such as a grid of milliseconds over years."""
     if count > _MOST_EMPTY:
         raise DataError(f"{count:,} windows or ticks would be empty", "use a longer period, or --empty skip")

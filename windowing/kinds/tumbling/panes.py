@@ -1,6 +1,6 @@
-"""Tumbling windows: every row of a key belongs to exactly one (semantics section 2).
+"""Tumbling windows: every row of a key belongs to exactly one window (semantics section 2).
 
-A tumbling kind is nothing but the rows where windows start, and a rule for what closed each. The kernels below
+A tumbling policy consists of the rows where windows start and a rule for what closed each window. The kernels below
 find the starts; they read like the rules in the semantics and know nothing of columns.
 """
 
@@ -23,18 +23,22 @@ from .clock_windows import timed_panes
 
 
 class Baselines(NamedTuple):
-    """What K keys compare their rows with. ``begin``: int64 (K,), the first row of each that is compared. ``known``:
-    (K,), whether a row before it has set the ``value``, (K,); of any length where none is known."""
+    """The values with which the rows of K keys are compared first.
+
+    ``begin``: int64 (K,), the first row of each key that is compared.
+    ``known``: bool (K,), whether an earlier row has set the value.
+    ``value``: int64 or float64 (K,), the value; of any length where none is known.
+    """
 
     begin: Ints
     known: Mask
     value: Measures
 
 
-def tumbling_panes(spec: Tumbling, sequences: Sequences, marks: Marks, setting: WindowContext) -> Panes:
-    """Return the panes of a tumbling window, those that only the end of the data closes included.
+def tumbling_panes(spec: Tumbling, sequences: Sequences, marks: Marks, context: WindowContext) -> Panes:
+    """Return the panes of a tumbling window, including those that only the end of the data closes.
 
-    ``marks`` must stand in order; only ``punct()`` looks at them.
+    ``marks`` must be in total order; only ``punct()`` reads them.
     """
     match spec.policy:
         case Count(n):
@@ -46,7 +50,7 @@ def tumbling_panes(spec: Tumbling, sequences: Sequences, marks: Marks, setting: 
             starts = gap_starts(sequences.bounds, *measures_and_amount(sequences, attribute, amount))
             return _ended_by_next_row(sequences, starts, "gap")
         case Time() | Calendar():
-            return timed_panes(spec.policy, sequences, setting)
+            return timed_panes(spec.policy, sequences, context)
         case Punct(None):
             return _punctuated(sequences, marks)
         case Punct(column):
@@ -55,16 +59,16 @@ def tumbling_panes(spec: Tumbling, sequences: Sequences, marks: Marks, setting: 
 
 
 def count_starts(bounds: Ints, n: int) -> Ints:
-    """Rows where a window of ``n`` rows starts; ``bounds`` int64 (K+1,). Returns int64, ascending."""
+    """Return the rows where a window of ``n`` rows starts: int64, ascending. ``bounds``: int64 (K+1,)."""
     return np.flatnonzero(_count_flags(bounds, n))
 
 
 def delta_starts(bounds: Ints, values: Measures, amount: Any, baselines: Baselines | None = None) -> Ints:
-    """Rows where a ``delta`` window starts: ``new >= first and new - first > amount`` flushes before the row.
+    """Return the rows where a ``delta`` window starts: ``new >= first and new - first > amount``; int64, ascending.
 
-    ``values``, ``amount``: as `windowing.sequences.attribute_distance.measures_and_amount` gives them; NaN compares
-    false.
-    ``baselines``: where keys go on with one that they have; None: the first row of each sets it, and counts as a start.
+    ``values``, ``amount``: as `windowing.sequences.attribute_distance.measures_and_amount` returns them; NaN compares
+    false. ``baselines``: the baselines of keys that have one already; None: the first row of each key sets it, and
+    counts as a start.
     """
     if baselines is None:
         baselines = Baselines(bounds[:-1], np.zeros(len(bounds) - 1, np.bool_), np.zeros(1, values.dtype))
@@ -73,7 +77,7 @@ def delta_starts(bounds: Ints, values: Measures, amount: Any, baselines: Baselin
 
 
 def gap_starts(bounds: Ints, values: Measures, amount: Any) -> Ints:
-    """Rows where a ``gap`` window starts: the row is more than ``amount`` after the row before it."""
+    """Return the rows where a ``gap`` window starts: more than ``amount`` above the row before; int64, ascending."""
     if values.dtype == np.int64:
         return np.flatnonzero(_gap_flags_int(bounds, values, amount))
     return np.flatnonzero(_gap_flags_float(bounds, values, amount))
@@ -85,13 +89,13 @@ def _count_windows(sequences: Sequences, n: int) -> Panes:
 
 
 def _ended_by_next_row(sequences: Sequences, starts: Ints, why: str) -> Panes:
-    """Windows ended by the row after them."""
+    """Return the panes of windows that the row after them ends."""
     key, number, lo, hi, last = panes_at(sequences, starts)
     return Panes(key, number, ranges(lo, hi), *closed_by(~last, hi, why))
 
 
 def _ended_by_row(sequences: Sequences, column: str) -> Panes:
-    """``punct(expr)``: a true row ends the window it is in."""
+    """Return the panes of ``punct(column)``: a row whose value is true ends the window that contains it."""
     ends = combined(sequences.rows.column(column)).to_numpy(zero_copy_only=False).astype(np.bool_)
     starts = change_starts(sequences.bounds, np.cumsum(ends) - ends)
     key, number, lo, hi, _ = panes_at(sequences, starts)
@@ -99,6 +103,7 @@ def _ended_by_row(sequences: Sequences, column: str) -> Panes:
 
 
 def _punctuated(sequences: Sequences, marks: Marks) -> Panes:
+    """Return the panes of ``punct()``: windows that window marks end."""
     epoch = epochs(sequences, marks)
     key, number, lo, hi, _ = panes_at(sequences, change_starts(sequences.bounds, epoch))
     ended_by = epoch[lo]
@@ -107,6 +112,7 @@ def _punctuated(sequences: Sequences, marks: Marks) -> Panes:
 
 @kernel
 def _count_flags(bounds: Ints, n: int) -> Mask:
+    """Flag every n-th row of each key, from its first on."""
     flags = np.zeros(bounds[-1], np.bool_)
     for k in range(len(bounds) - 1):
         for i in range(bounds[k], bounds[k + 1], n):
@@ -116,6 +122,8 @@ def _count_flags(bounds: Ints, n: int) -> Mask:
 
 @kernel
 def _delta_flags_int(bounds: Ints, values: Ints, amount: np.uint64, baselines: Baselines) -> Mask:
+    """Flag the rows that start a ``delta`` window, for int64 values."""
+    # Each start depends on the one before it, so the loop over the rows of a key cannot be a vector operation.
     flags = np.zeros(len(values), np.bool_)
     for k in range(len(bounds) - 1):
         begin = baselines.begin[k]
@@ -129,7 +137,7 @@ def _delta_flags_int(bounds: Ints, values: Ints, amount: np.uint64, baselines: B
             begin += 1
         for i in range(begin, bounds[k + 1]):
             new = values[i]
-            # the difference of two int64 may need 64 unsigned bits: it wraps into them exactly
+            # the difference of two int64 may need 64 unsigned bits: it wraps into them exactly, since new >= first
             if new >= first and np.uint64(new - first) > amount:
                 flags[i] = True
                 first = new
@@ -138,6 +146,7 @@ def _delta_flags_int(bounds: Ints, values: Ints, amount: np.uint64, baselines: B
 
 @kernel
 def _delta_flags_float(bounds: Ints, values: Measures, amount: float, baselines: Baselines) -> Mask:
+    """Flag the same for floats; NaN compares false, so it starts no window unless it is a key's first row."""
     flags = np.zeros(len(values), np.bool_)
     for k in range(len(bounds) - 1):
         begin = baselines.begin[k]
@@ -159,6 +168,8 @@ def _delta_flags_float(bounds: Ints, values: Measures, amount: float, baselines:
 
 @kernel
 def _gap_flags_int(bounds: Ints, values: Ints, amount: np.uint64) -> Mask:
+    """Flag the rows that start a ``gap`` window, for int64 values."""
+    # the comparison comes first: only where the value has not fallen does the difference fit 64 unsigned bits
     flags = np.zeros(len(values), np.bool_)
     for k in range(len(bounds) - 1):
         for i in range(bounds[k], bounds[k + 1]):
@@ -169,6 +180,7 @@ def _gap_flags_int(bounds: Ints, values: Ints, amount: np.uint64) -> Mask:
 
 @kernel
 def _gap_flags_float(bounds: Ints, values: Measures, amount: float) -> Mask:
+    """Flag the same for floats; no check for falls is needed, because ``amount`` is at least 0."""
     flags = np.zeros(len(values), np.bool_)
     for k in range(len(bounds) - 1):
         for i in range(bounds[k], bounds[k + 1]):
