@@ -1,5 +1,5 @@
 """Exact windows over ordered rows.
 
-At this level stand what users import (`in_memory.aggregate`, `operator`), the `errors`, and the contracts with readers,
-writers and Spark (`ports`). Everything else is for the program.
+This level has what users import (`in_memory.aggregate`, `operator`), the `errors`, and the contracts with readers,
+writers and Spark (`ports`). All other packages are internal.
 """

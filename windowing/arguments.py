@@ -1,4 +1,4 @@
-"""What `wincli.aggregate` is given, in the forms that people have it in: tables of any library, names, calls."""
+"""The arguments of `wincli.aggregate` in the forms that users have: tables of any library, names, aggregates."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from .language.spec import AggregateCall, default_name
 
 
 class Stream(Protocol):
-    """What can be read through Arrow's C stream interface, as pandas, Polars and DuckDB have it."""
+    """A table with Arrow's C stream interface, as pandas, Polars and DuckDB have it."""
 
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object: ...
 
@@ -34,7 +34,7 @@ def as_table(rows: Rows) -> pa.Table:
 
 
 def as_names(names: Names, option: str) -> tuple[str, ...]:
-    """Return names as a tuple; a text is one name. Raises `ConfigError` for what is neither a text nor some of them."""
+    """Return names as a tuple; a text is one name. Raises `ConfigError` for anything but a text or a list of texts."""
     found = (names,) if isinstance(names, str) else tuple(names) if isinstance(names, Sequence) else (names,)
     for name in found:
         if not isinstance(name, str):
@@ -43,7 +43,7 @@ def as_names(names: Names, option: str) -> tuple[str, ...]:
 
 
 def as_calls(aggregates: Calls) -> list[AggregateCall]:
-    """Read aggregates: one text, several, or texts by the names of their columns. Raises `SpecError`, `ConfigError`."""
+    """Parse aggregates: one text, several, or a mapping of column names to texts. Raises `SpecError`, `ConfigError`."""
     if not isinstance(aggregates, Mapping):
         return [parse_aggregate(text) for text in as_names(aggregates, "aggregates")]
     texts = as_names(list(aggregates.values()), "aggregates")
@@ -58,7 +58,7 @@ def _named(name: str, text: str) -> AggregateCall:
 
 
 def _imported(rows: Any) -> pa.Table:
-    """Read what is no table of Arrow through the C interface, without importing the library that it is of."""
+    """Read the table of another library through Arrow's C interface, without importing that library."""
     try:
         if hasattr(rows, "__arrow_c_stream__"):
             return pa.RecordBatchReader.from_stream(rows).read_all()

@@ -1,7 +1,7 @@
-"""Every error a user can cause, by what kind of thing went wrong.
+"""The errors that a user can cause, by the kind of thing that went wrong.
 
-A message says what happened and where; ``do`` says what to do about it. Which exit code and which
-words go before it belong to the command line (``cli/console/messages.py``); a library user catches `WincliError`.
+A message says what happened and where; ``do`` says what to do about it. The command line chooses the exit code and the
+words before the message (``cli/console/messages.py``); a library user catches `WincliError`.
 """
 
 from __future__ import annotations
@@ -23,10 +23,13 @@ _BYTES = range(0xDC80, 0xDD00)  # bytes of a file name that is no text, as Pytho
 
 
 class WincliError(Exception):
-    """Base of all errors with a message for the user.
+    """Base class of all errors with a message for the user.
 
-    ``what`` is one line: what happened and where. ``do`` is what to do about it, or None. As text, what they quote of
-    paths and data is escaped (`shown`): the only line ends in it are of our own making.
+    ``what``: what happened and where, one line.
+    ``do``: what to do about it, or None.
+
+    The text of the error escapes everything quoted from paths and data (`shown`), so that only wincli itself adds line
+    ends to it.
     """
 
     def __init__(self, what: str, do: str | None = None) -> None:
@@ -40,16 +43,21 @@ class WincliError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """A half-open range ``[start, stop)`` of characters of a source text."""
+    """A half-open range ``[start, stop)`` of characters of a source text.
+
+    ``start``: the first character, from 0.
+    ``stop``: the character after the last.
+    """
 
     start: int
     stop: int
 
 
 class SpecError(WincliError):
-    """A window spec, an aggregate or a schema text that does not read.
+    """A window spec, an aggregate or a schema text with a syntax error.
 
-    Keeps the ``source`` text and the ``span`` at fault, so that a caret line can be drawn under it.
+    ``source``: the whole text.
+    ``span``: the characters at fault, which the message marks with a caret line.
     """
 
     def __init__(self, what: str, source: str, span: Span, do: str | None = None) -> None:
@@ -64,11 +72,14 @@ class SpecError(WincliError):
 
 
 class ConfigError(WincliError):
-    """Options, columns or types that do not go together: the user must ask for something else."""
+    """Options, columns or types that cannot be combined: the user must request something else."""
 
 
 class MistakesError(ConfigError):
-    """Several mistakes of one job: ``errors`` are told below, each on lines of its own."""
+    """Several mistakes in one job.
+
+    ``errors``: the mistakes; the message lists them below its first line, each on lines of its own.
+    """
 
     def __init__(self, what: str, do: str | None = None, errors: Sequence[WincliError] = ()) -> None:
         super().__init__(what, do)
@@ -80,9 +91,9 @@ class MistakesError(ConfigError):
 
 
 class ClockError(ConfigError):
-    """A window that needs a time or a number where there is none.
+    """A window needs a time or a number, and there is none.
 
-    ``column``: the one named for it, which is neither; None where none is named and none is a time.
+    ``column``: the column named for it, which is neither; None where no column is named and none is a time.
     """
 
     def __init__(self, what: str, do: str | None = None, column: str | None = None) -> None:
@@ -95,15 +106,15 @@ class InputError(WincliError):
 
 
 class DamagedError(InputError):
-    """A file of wincli's own that is no longer what was written: it is gone, cut, or has other content."""
+    """A file that wincli has written is damaged: it is missing, truncated, or has other content."""
 
 
 class OutputError(WincliError):
-    """An output that cannot be written. Whatever stood there before still stands."""
+    """An output that cannot be written. An earlier output at the same place is still there, unchanged."""
 
 
 class DataError(WincliError):
-    """Data that breaks the contract: an overflow, or more rejects than allowed."""
+    """Data that breaks the contract, such as an overflow, or more rejects than allowed."""
 
 
 class SparkError(WincliError):
@@ -111,9 +122,9 @@ class SparkError(WincliError):
 
 
 def shown(text: str) -> str:
-    """Return a text with all that is not to be shown escaped as in Python, bytes of file names as such: ``\\xff``.
+    """Return a text with unsafe characters escaped as in Python, and bytes of file names as bytes: ``\\xff``.
 
-    A text that is shown already stays as it is.
+    The function does not change a text that it has returned before.
     """
     return _ONE.sub(_escape, text)
 

@@ -1,4 +1,4 @@
-"""The scan without Spark: windows over one table, for notebooks and tests."""
+"""Windows over one table in memory, without Spark, for notebooks and tests."""
 
 from __future__ import annotations
 
@@ -59,19 +59,18 @@ def aggregate(
     watermarks: Sequence[tuple[int, Seconds]] | None = None,
     rejected: Literal["error", "drop"] = "error",
 ) -> pa.Table:
-    """Apply a window to a table whose rows stand in arrival order; return one row per pane, by key and window.
+    """Apply a window to a table in arrival order; return one row per pane, by key and window, then mark-only rows.
 
-    ``table``: of Arrow, or anything else with ``__arrow_c_stream__``, as data frames of pandas and Polars and relations
-    of DuckDB have it. A text is one name. ``aggregates``: ``count()`` unless given; texts, or texts by the names of
-    their columns. The options are as on the command line; ``origin``, ``lag`` and ``min_gap`` in seconds. ``marks``
-    (only ``punct()`` looks at them): a boolean column, a mark following every true row, or positions p, a mark standing
-    after the first p rows. ``clock``: where the clock stands, if it went on after the last row: seconds, or an instant;
-    ``since``: where it stood before the first. ``watermarks`` (for event-time panes, instead of those that rows
-    announce): (p, w), the watermark w, in seconds, standing after the first p rows. Mark-only rows come last.
-    ``plain``: without these and without the stream columns. ``rejected``: what to do with rows that hold null or NaN
-    where the window needs a value, or that come later than event-time panes put up with.
+    ``table``: of Arrow, or any object with ``__arrow_c_stream__`` (pandas, Polars, DuckDB). Names may be one text.
+    ``aggregates``: texts, or a mapping of column names to texts; ``count()`` by default.
+    ``marks``: for ``punct()``, a boolean column, with a mark after each true row, or numbers p: after the first p rows.
+    ``clock``, ``since``: the time of the clock after the last row and before the first: seconds, or an instant.
+    ``watermarks``: for event-time panes, pairs (p, w): w seconds after the first p rows; by default from the rows.
+    ``plain``: leave out mark-only rows and stream columns.
+    ``rejected``: what to do with rows with null or NaN where the window needs a value, or too late for any pane.
 
-    Raises `SpecError`, `ConfigError`, and `DataError` for rejected rows and overflows.
+    Other options are as on the command line, ``origin``, ``lag`` and ``min_gap`` in seconds. Raises `SpecError`,
+    `ConfigError`, and `DataError` for rejected rows and overflows.
 
     >>> log = pa.table({"a": [0, 1, 2, 3, -50, 5, 6]})
     >>> aggregate(log, "delta(a, 2)", aggregates=["a=collect(a)"])["a"].to_pylist()
@@ -119,13 +118,13 @@ def _signals(
     marks: str | Sequence[int] | None,
     watermarks: Sequence[tuple[int, Seconds]] | None,
 ) -> tuple[Signals, Mask]:
-    """What comes to the rows from outside, and which rows are late for it."""
+    """Return the marks or watermarks of the rows, and which rows are late beyond repair, bool (n,)."""
     if not isinstance(plan.spec, TimeInterval):
         return window_marks(in_order(_marks(table, rows, plan, marks))), np.zeros(len(table), np.bool_)
     pos = np.arange(table.num_rows)
     if watermarks is None:
-        judged = assess(plan, None, rows, pos)
-        return watermark_signals(merged_watermarks(plan, [judged.watermarks])), judged.late
+        assessed = assess(plan, None, rows, pos)
+        return watermark_signals(merged_watermarks(plan, [assessed.watermarks])), assessed.late
     values, places = event_times(plan, rows)
     intervals = make_intervals(table.schema.field(plan.clock).type, plan.spec)
     events = [(position, Fraction(seconds)) for position, seconds in watermarks]
@@ -166,7 +165,7 @@ def _true_rows(table: pa.Table, name: str) -> Ints:
 
 
 def _clock_measure(plan: Plan, schema: pa.Schema, clock: Clock | None) -> int | float | None:
-    """An instant in measures of the clock column; None where there is no such column."""
+    """Return an instant in measures of the clock column; None where there is no such column."""
     if clock is None or plan.clock is None:
         return None
     if isinstance(clock, dt.datetime):

@@ -1,4 +1,4 @@
-"""Operators of the user's own: what no aggregate can say (``--operator module:Class``).
+"""Operators: classes of the user that compute what no aggregate can (``--operator module:Class``).
 
     class Rises(Operator):  # in moves.py
         output = {"before": float, "now": float}
@@ -8,8 +8,8 @@
                 if now["price"] > before["price"]:
                     yield {"before": before["price"], "now": now["price"]}
 
-An operator is told what its window does, one call at a time, and each call may give rows to write. In which order the
-calls come is told in `windowing.emit.operator_calls`.
+An operator has one method for each event of its window, and each call may return rows to write. The module
+`windowing.emit.operator_calls` defines the order of the calls.
 """
 
 from __future__ import annotations
@@ -31,10 +31,14 @@ _TYPES: dict[type, pa.DataType] = {int: pa.int64(), float: pa.float64(), str: pa
 
 @dataclass(frozen=True, slots=True)
 class PaneInfo:
-    """What a result says of a pane, as Python values.
+    """The columns that describe a pane in the result, as Python values.
 
-    ``window``: its number, from 0 for each key. ``start``, ``end``: ``window_start`` and ``window_end``; None where the
-    result has null. ``closed_by``: why it came out. ``timing`` and ``index``: of event-time panes, else None.
+    ``window``: the number of the window, from 0 for each key.
+    ``start``: ``window_start``; None where the result has null.
+    ``end``: ``window_end``; None where the result has null.
+    ``closed_by``: the close reason.
+    ``timing``: ``on_time`` or ``late`` for event-time panes, else None.
+    ``index``: the number of the output of an event-time pane, from 0; else None.
     """
 
     window: int
@@ -46,35 +50,35 @@ class PaneInfo:
 
 
 class Operator:
-    """Base of all operators. Each key has one, made with ``Class()``; without keys there is one.
+    """Base class of all operators. ``Class()`` makes one instance for each key; without keys there is one instance.
 
-    ``output``: name and type of each column that it writes, the type as ``int``, ``float``, ``str`` or ``bool``, as a
-    word like ``"timestamp[us]"``, or as a ``pyarrow.DataType``. ``key``: the values of the key columns, empty without
-    keys; it is set after the operator was made and before the first call.
+    ``output``: name and type of each column that the operator writes; the type is ``int``, ``float``, ``str`` or
+        ``bool``, a word like ``"timestamp[us]"``, or a ``pyarrow.DataType``.
+    ``key``: the values of the key columns, empty without keys; set after the constructor and before the first call.
 
-    Every method may return rows, or yield them: mappings from names of ``output`` to values, None for no row. A column
-    that is left out is null. The rows that a method gets hold all columns of the input, they cannot be changed, and a
-    row is one and the same object in every call.
+    Every method may return or yield rows, which are mappings from names of ``output`` to values; None means no row.
+    Missing columns become null. The rows that a method receives hold all columns of the input and are read-only, and
+    the same row is the same object in every call.
     """
 
     output: ClassVar[Mapping[str, Any]] = {}
     key: Row
 
     def insert(self, row: Row) -> Given:  # noqa: ARG002 - for others to override
-        """Take a row that comes into the window."""
+        """Process a row that enters the window."""
         return None
 
     def evict(self, rows: Sequence[Row]) -> Given:  # noqa: ARG002
-        """Let go of rows that are no longer in the window, the oldest first; each was inserted before."""
+        """Process rows that leave the window, the oldest first; `insert` has received each of them before."""
         return None
 
     def trigger(self, rows: Sequence[Row], pane: PaneInfo) -> Given:  # noqa: ARG002
-        """Look at the rows of a pane, the oldest first. What this gives is the pane in the result."""
+        """Process the rows of a pane, the oldest first. The returned rows are the pane in the result."""
         return None
 
 
 def load(name: str) -> type[Operator]:
-    """Import ``module:Class``. Raises `ConfigError` where that fails, or is no operator that says what it writes."""
+    """Import ``module:Class``. Raises `ConfigError` where the import fails, or for a class that is no operator."""
     module_name, _, class_name = name.partition(":")
     if not module_name or not class_name:
         raise ConfigError(f"--operator {name!r} is no class", "say MODULE:CLASS")
@@ -95,28 +99,29 @@ def load(name: str) -> type[Operator]:
 
 
 def output_fields(operator: type[Operator]) -> list[pa.Field]:
-    """Return the columns that an operator writes. Raises `ConfigError` where ``output`` does not say."""
+    """Return the columns that an operator writes. Raises `ConfigError` where ``output`` is missing or wrong."""
     name = operator.__name__
     if not isinstance(operator.output, Mapping) or not operator.output:
         raise ConfigError(f"operator {name} does not say what it writes", 'say output = {"NAME": "TYPE", ...}')
-    return [_field(name, column, told) for column, told in operator.output.items()]
+    return [_field(name, column, dtype) for column, dtype in operator.output.items()]
 
 
 def reason_of(error: Exception) -> str:
-    """Return what an exception says, in one line."""
+    """Return type and first line of an exception."""
     words = str(error).splitlines()
     return f"{type(error).__name__}: {words[0]}" if words else type(error).__name__
 
 
-def _field(operator: str, column: Any, told: Any) -> pa.Field:
+def _field(operator: str, column: Any, dtype: Any) -> pa.Field:
+    """Return one column of ``output`` as a field. Raises `ConfigError` for a name or type that is none."""
     if not isinstance(column, str):
         raise ConfigError(f"operator {operator} writes a column {column!r}, and names are texts")
-    if isinstance(told, pa.DataType):
-        return pa.field(column, told)
-    if isinstance(told, type) and told in _TYPES:
-        return pa.field(column, _TYPES[told])
+    if isinstance(dtype, pa.DataType):
+        return pa.field(column, dtype)
+    if isinstance(dtype, type) and dtype in _TYPES:
+        return pa.field(column, _TYPES[dtype])
     try:
-        return pa.field(column, pa.type_for_alias(told))
+        return pa.field(column, pa.type_for_alias(dtype))
     except (ValueError, TypeError, AttributeError):
-        what = f"operator {operator}: column {column!r} is of type {told!r}, which is none"
+        what = f"operator {operator}: column {column!r} is of type {dtype!r}, which is none"
         raise ConfigError(what, 'say "int64", "float64", "string", "timestamp[us]", ... or a pyarrow type') from None

@@ -1,7 +1,6 @@
-"""What the engine asks of readers and writers: they are handed in, never imported.
+"""The ports of the engine: protocols of readers, writers, states and executors, which the engine never imports.
 
-The plain values below are all that passes between them, so a reader knows nothing of windows and the
-engine nothing of file formats. Everything here is pickled into Spark tasks.
+Only plain values cross a port, all of them pickled: readers know nothing of windows, the engine nothing of formats.
 """
 
 from __future__ import annotations
@@ -21,9 +20,11 @@ R = TypeVar("R")
 
 @dataclass(frozen=True, slots=True)
 class InputFile:
-    """One input file as the plan saw it.
+    """One input file as the driver listed it.
 
-    ``path`` as the user would write it, ``size`` in bytes, ``mtime`` as ISO 8601 in UTC or None.
+    ``path``: the path as the user would write it.
+    ``size``: bytes.
+    ``mtime``: time of the last change, ISO 8601 in UTC, or None.
     """
 
     path: str
@@ -33,13 +34,15 @@ class InputFile:
 
 @dataclass(frozen=True, slots=True)
 class Split:
-    """A piece of one file that is read in one go.
+    """The part of one file that a reader reads in one go.
 
-    ``index``: its place in arrival order, from 0. ``file``: index into ``Source.files``.
-    ``base``: arrival position of its first row; ``rows``: how many positions it covers, rows that the
-    reader itself rejects included, so the next split starts at ``base + rows``.
-    ``nbytes``: bytes of all its columns in memory, an estimate. ``ends_file``: the file has no later split.
-    ``place``: the format's own address (row groups, or a byte range).
+    ``index``: its number in arrival order, from 0.
+    ``file``: index into ``Source.files``.
+    ``base``: arrival position of its first row.
+    ``rows``: how many positions it covers, including rejected rows; the next split starts at ``base + rows``.
+    ``nbytes``: bytes of all its columns in memory, an estimate.
+    ``ends_file``: whether it is the last split of its file.
+    ``place``: the address in the file's format: row groups, or a byte range.
     """
 
     index: int
@@ -53,12 +56,12 @@ class Split:
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """What one split holds.
+    """The rows of one split.
 
-    ``rows``: a table of exactly the columns asked for, in that order and in the source schema's types.
-    ``pos``: int64, the arrival position of each row, ascending.
-    ``rejects``: the rows that could not be read at all, as a table of `REJECT_FIELDS`, or None. ``elsewhere``: how many
-    of the split's positions are none of this input's, but of another run's.
+    ``rows``: a table of exactly the requested columns, in that order and in the source schema's types.
+    ``pos``: int64 (n,), the arrival position of each row, ascending.
+    ``rejects``: the rows that could not be read, as a table of `REJECT_FIELDS`, or None.
+    ``elsewhere``: how many of the split's positions belong to the input of another run.
     """
 
     rows: pa.Table
@@ -74,11 +77,11 @@ REJECT_FIELDS: tuple[pa.Field, ...] = (
     pa.field("_detail", pa.string()),  # the column and the value at fault, or null
     pa.field("_text", pa.string()),  # the raw line where a line could not be read, else null
 )
-"""What a rejected row carries besides the columns of the input (semantics section 8)."""
+"""The columns of a rejected row besides the columns of the input (semantics section 8)."""
 
 
 class Source(Protocol):
-    """An input, listed and typed, ready to be read split by split from any process. Must pickle."""
+    """An input with its files and schema, to be read split by split in any process. Implementations must pickle."""
 
     @property
     def schema(self) -> pa.Schema:
@@ -92,44 +95,47 @@ class Source(Protocol):
 
     @property
     def splits(self) -> Sequence[Split]:
-        """What there is to read, in arrival order."""
+        """The splits of all files, in arrival order."""
         ...
 
     @property
     def columnar(self) -> bool:
-        """Whether a few columns of a split can be read without going through all of its bytes."""
+        """Whether a few columns of a split can be read without reading all of its bytes."""
         ...
 
     @property
     def stream(self) -> StreamInfo | None:
-        """How to read it as a stream, where it is a result of wincli."""
+        """How to read the input as a stream, where it is a result of wincli; else None."""
         ...
 
     def read(self, split: Split, columns: Sequence[str], dictionary: Sequence[str] = ()) -> Batch:
-        """Read only ``columns`` of one split. Raises `InputError` naming the file where it cannot be read.
+        """Read ``columns`` of one split; text columns in ``dictionary`` may be dictionary arrays, where values repeat.
 
-        Those text columns also named in ``dictionary`` may come as dictionary arrays, where values repeat.
+        Raises `InputError` with the name of the file where that fails.
         """
         ...
 
     def parts_of(self, split: Split) -> Sequence[Split]:
-        """Return the smallest splits that a split can be read in, in order."""
+        """Return the smallest splits into which a split can be divided, in order."""
         ...
 
     def explain_type(self, column: str) -> str | None:
-        """Say which value made a column text, such as ``in/x.csv has '-' at line 17``, or None."""
+        """Return which value made a column text, such as ``in/x.csv has '-' at line 17``, or None."""
         ...
 
     def line_numbers(self, split: Split, pos: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-        """1-based line (text formats) or row (Parquet) in its file of the given arrival positions of a split."""
+        """Return the 1-based line (text formats) or row (Parquet) in the file for arrival positions of a split."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A file that a task has written: its ``name`` in the output folder, its ``rows`` and ``nbytes``.
+    """A file that a task has written.
 
-    ``checksum``: of its bytes, as `windowing.support.checksum` has it; None where none was taken.
+    ``name``: its name in the output folder.
+    ``rows``: how many rows it holds.
+    ``nbytes``: its size.
+    ``checksum``: of its bytes, as `windowing.support.checksum` computes it; None where there is none.
     """
 
     name: str
@@ -139,14 +145,14 @@ class Part:
 
 
 class Sink(Protocol):
-    """Where tasks write part files: a staging folder that nobody sees until it is committed. Must pickle."""
+    """Where tasks write parts: a staging folder that no reader sees before the commit. Implementations must pickle."""
 
     def write_part(self, index: int, tables: Iterable[pa.Table]) -> Part:
-        """Write part ``index`` of the result as its tables come. Writing it again replaces it (a retried task)."""
+        """Write part ``index`` of the result table by table. A second call replaces the part (a retried task)."""
         ...
 
     def discard(self) -> None:
-        """Delete all parts of the result that there are."""
+        """Delete all parts of the result."""
         ...
 
     def write_rejects(self, index: int, rows: pa.Table) -> Part:
@@ -154,23 +160,23 @@ class Sink(Protocol):
         ...
 
     def write_scratch(self, name: str, rows: pa.RecordBatch) -> None:
-        """Keep rows for other tasks of this run, until `forget`. Keeping them again replaces them (a retried task)."""
+        """Store rows for other tasks, until `drop_scratch`. A second call replaces them (a retried task)."""
         ...
 
     def read_scratch(self, name: str) -> pa.RecordBatch:
-        """Return the rows kept under a name; on one machine they stay on disk until they are looked at."""
+        """Return the rows stored under a name; on one machine they stay on disk until they are read."""
         ...
 
     def drop_scratch(self) -> None:
-        """Delete all that was kept."""
+        """Delete all scratch rows."""
         ...
 
 
 class StateFiles(Protocol):
-    """Where a stage keeps what its windows hold: rows and keys by task, and a few small tables. Must pickle."""
+    """Where a stage stores its window state: rows and keys by task, and a few small tables. Must pickle."""
 
     def write_rows(self, index: int, table: pa.Table) -> Part:
-        """Write the rows of task ``index``. Writing them again replaces them (a retried task)."""
+        """Write the rows of task ``index``. A second call replaces them (a retried task)."""
         ...
 
     def write_keys(self, index: int, table: pa.Table) -> Part:
@@ -178,11 +184,11 @@ class StateFiles(Protocol):
         ...
 
     def write_table(self, name: str, table: pa.Table) -> Part:
-        """Write a table that there is one of."""
+        """Write a table of the whole stage."""
         ...
 
     def read_table(self, name: str) -> pa.Table | None:
-        """Return what `write_table` wrote, None where it wrote nothing."""
+        """Return the table that `write_table` wrote, None where there is none."""
         ...
 
     def parts(self, kind: Literal["rows", "keys"]) -> Sequence[Part]:
@@ -196,9 +202,15 @@ class StateFiles(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Counts:
-    """The account of section 8: ``rows_in + carried = windowed + filtered + sum(rejected) + dropped_at_end + held``.
+    """Row accounting (section 8): ``rows_in + carried = windowed + filtered + sum(rejected) + dropped_at_end + held``.
 
-    ``carried``: the rows that the run before held and no pane had shown; so it is ``held`` of that run.
+    ``rows_in``: rows of the input.
+    ``windowed``: rows that a pane has shown.
+    ``filtered``: rows that belong to no window.
+    ``dropped_at_end``: rows of windows that the end of the data dropped.
+    ``held``: rows in the state that no pane has shown yet.
+    ``rejected``: rejected rows by reason.
+    ``carried``: rows taken over from the run before, which is ``held`` of that run.
     """
 
     rows_in: int = 0
@@ -230,7 +242,7 @@ class Counts:
 
 @dataclass(frozen=True, slots=True)
 class ChunkAccount:
-    """What the map side knows of the rows of a chunk: their ``counts`` and the parts that hold its ``rejects``."""
+    """The row accounting of a chunk after the map side: its ``counts``, and the parts that hold its ``rejects``."""
 
     counts: Counts = field(default_factory=Counts)
     rejects: tuple[Part, ...] = ()
@@ -240,17 +252,17 @@ class ChunkAccount:
 
 
 OWN = ("window", "window_start", "window_end", "closed_by", "_at", "_pos", "_mark")
-"""What is a stage's own in every result, and in those that do not say."""
+"""The columns that a stage adds in every result; the default for results that do not list them."""
 
 
 @dataclass(frozen=True, slots=True)
 class StreamInfo:
-    """How the rows of a result, read back, stand in emission order.
+    """The columns that put the rows of a result into emission order when it is read back.
 
-    Sorted by ``order`` (nulls last) they are in the order in which they were emitted: ``_at`` (and ``_at_2`` .. where
-    the stage before was ordered by several columns), ``_pos``, ``window``, its keys, its groups. ``at``: the leading
-    ones that are order values. ``own``: the columns that say what the stage did, and are none of its rows, keys or
-    aggregates.
+    ``order``: the columns to sort by, nulls last: ``_at`` (``_at_2``, .. for more order columns), ``_pos``,
+        ``window``, the keys and the groups of the stage that wrote the result.
+    ``at``: the leading columns of ``order`` that are order values.
+    ``own``: the columns that the stage added: none of its rows, keys or aggregates.
     """
 
     order: tuple[str, ...]
@@ -259,22 +271,22 @@ class StreamInfo:
 
 
 RunTasks: TypeAlias = Callable[[str, Callable[[Any], Any], Iterable[Any]], list[Any]]
-"""`Executor.map`, for what needs no more of it: a label, a function over items, the items; what it gives, in order."""
+"""The signature of `Executor.map`: a label, a function, its items; returns the results in the order of the items."""
 
 
 class Executor(Protocol):
-    """What runs tasks: Spark (`windowing.spark.session`). Functions and items are pickled on their way to tasks.
+    """What runs tasks: Spark (`windowing.spark.session`). Functions and items are pickled and sent to tasks.
 
-    What a task raises arrives on the driver as itself, where it is a `WincliError`.
+    A `WincliError` that a task raises is raised on the driver with its type and message.
     """
 
     @property
     def parallelism(self) -> int:
-        """How many tasks run at a time."""
+        """How many tasks run at the same time."""
         ...
 
     def map(self, label: str, function: Callable[[T], R], items: Iterable[T]) -> list[R]:
-        """Run a function over items, in tasks; return what it gives, in the order of the items."""
+        """Run a function over items, in tasks; return its results in the order of the items."""
         ...
 
     def shuffle(
@@ -285,24 +297,23 @@ class Executor(Protocol):
         items: Sequence[T],
         partitions: int,
     ) -> list[R]:
-        """Run ``send`` over each item; bring what it yields to its partition, and run ``receive`` over each of these.
+        """Run ``send`` over the items, exchange its pairs ``(partition, value)``, run ``receive`` over each partition.
 
-        ``send`` yields pairs of a partition's number, ``[0, partitions)``, and what is for it; ``receive`` gets that
-        number and its pairs, in no order. Returns what all of these yield, by partition.
+        Partitions are ``[0, partitions)``; pairs come in no particular order. Returns all results, by partition.
         """
         ...
 
     def broadcast(self, value: Any) -> Broadcast:
-        """Give a value to all tasks, once."""
+        """Send a value to all tasks once."""
         ...
 
     def shared_folders(self) -> AbstractContextManager[tuple[str, ...]]:
-        """Make folders that all tasks see, and remove them at the end; none where tasks run on several machines."""
+        """Create folders that all tasks see and remove them at the end; none where tasks run on several machines."""
         ...
 
 
 class Broadcast(Protocol):
-    """Anything that has the value: a Spark broadcast variable is one."""
+    """A value that tasks share, such as a Spark broadcast variable."""
 
     @property
     def value(self) -> Any:
@@ -312,6 +323,6 @@ class Broadcast(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class LocalBroadcast:
-    """A value at hand."""
+    """A broadcast within one process: the value itself."""
 
     value: Any
