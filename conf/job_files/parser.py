@@ -14,7 +14,7 @@ from typing import Any
 import yaml
 
 from ...windowing.errors import ConfigError
-from ...windowing.language.spec import column_text
+from ...windowing.language.canonical import column_text
 from ...windowing.support.suggest import nearest, short
 from ..job import SHARED_KEYS, SINGLE_KEYS
 from ..problems import Location, Problem, location

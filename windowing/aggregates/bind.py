@@ -9,7 +9,8 @@ from typing import Any
 import pyarrow as pa
 
 from ..errors import ConfigError
-from ..language.spec import AggregateCall, Column, column_text, decimal_text
+from ..language.canonical import column_text, decimal_text
+from ..language.spec import AggregateCall, Column
 from ..support.suggest import did_you_mean
 from . import user
 from .folds.values import plain_type

@@ -1,4 +1,4 @@
-"""The window language: text to frozen values and back. It knows no data.
+"""The window language: text to frozen values and back, without any access to data.
 
-The ways in are `parser.parse_window` and `parser.parse_aggregate`; `spec` holds the values.
+The entry points are `parser.parse_window` and `parser.parse_aggregate`; `spec` defines the values.
 """

@@ -1,4 +1,4 @@
-"""The names of the built-in aggregates, where nothing heavy may be loaded for them, and what others call them."""
+"""The names of the built-in aggregates, and their names in other tools, in a module that imports nothing heavy."""
 
 from __future__ import annotations
 
@@ -11,4 +11,4 @@ AGGREGATES: Final = (
 )  # fmt: skip
 
 ALIASES: Final = {"avg": "mean", "average": "mean", "variance": "var", "stdev": "stddev"}
-"""Names of other tools that are taken as well; the right ones are those that a result's columns are named by."""
+"""Names of other tools that the language accepts, with the built-in names, which name the columns of a result."""

@@ -1,4 +1,4 @@
-"""An aggregate read from text: a function, the columns and constants it takes, and its output column (section 9)."""
+"""The aggregate rule of the language: a function, its columns and constants, and its output column (section 9)."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _FORM: Final = "write it as [NAME=]FUNCTION(COLUMN, ..)"
 def read_aggregate(cursor: Cursor) -> spec.AggregateCall:
     """Read ``[NAME=]FUNCTION(ARGUMENTS)``, named by `windowing.language.spec.default_name` where no name is given.
 
-    Raises `SpecError` with the place at fault.
+    Raises `SpecError` with the span at fault.
     """
     name = _name(cursor)
     function = _function(cursor)
@@ -24,7 +24,7 @@ def read_aggregate(cursor: Cursor) -> spec.AggregateCall:
 
 
 def alias_of(text: str) -> str | None:
-    """Return the name of another tool by which an aggregate that reads is called, or None."""
+    """Return the function of a valid aggregate if it is a name of another tool (`ALIASES`), else None."""
     cursor = Cursor(text)
     _name(cursor)
     word = cursor.keyword()

@@ -16,7 +16,7 @@ _ORDER: Final = "the order is [partition by K] within D [every P] [retain N] [wi
 
 
 def read_batched(cursor: Cursor) -> spec.Batched:
-    """Read a batched clause, up to the first token that cannot belong to it. Raises `SpecError`."""
+    """Parse a batched clause, up to the first token that cannot belong to it. Raises `SpecError`."""
     by = _partition_by(cursor)
     if cursor.skip("within"):
         within, every, retain = _within(cursor)
@@ -30,7 +30,7 @@ def read_batched(cursor: Cursor) -> spec.Batched:
 
 
 def stray(cursor: Cursor) -> SpecError:
-    """Return (not raise) an error about the token that stands where a batched clause has ended."""
+    """Return (not raise) an error about the token after the end of a batched clause."""
     token = cursor.peek()
     near = nearest(token.text, _CLAUSES) if token.text.lower() not in _CLAUSES else None
     do = _ORDER if near is None else f"did you mean {near!r}?"

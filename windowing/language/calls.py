@@ -1,4 +1,4 @@
-"""Calls: a name and its arguments in parentheses, as tokens that stand for no value yet."""
+"""The call rule of the language: a name and its arguments in parentheses, as tokens without values yet."""
 
 from __future__ import annotations
 
@@ -10,7 +10,13 @@ from .tokens import Cursor, Token
 
 
 class _Form(NamedTuple):
-    """How a call is written, and how many arguments it takes."""
+    """The form of a call.
+
+    ``text``: how the call is written, for messages.
+    ``least``: the smallest number of arguments.
+    ``most``: the largest number of arguments.
+    ``takes``: the number of arguments in words, for messages.
+    """
 
     text: str
     least: int = 1
@@ -37,7 +43,11 @@ _FORMS: Final = {
 
 @dataclass(frozen=True, slots=True)
 class Argument:
-    """``value``, or ``name=value``."""
+    """An argument, ``value`` or ``name=value``.
+
+    ``name``: its name, or None.
+    ``value``: its value.
+    """
 
     name: Token | None
     value: Token
@@ -45,7 +55,11 @@ class Argument:
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """A call with as many arguments as its form takes; ``do`` tells the form."""
+    """A call with a valid number of arguments.
+
+    ``arguments``: the arguments, in the order of the text.
+    ``do``: the advice of error messages, which shows the form of the call.
+    """
 
     arguments: tuple[Argument, ...]
     do: str
@@ -62,12 +76,12 @@ class Call:
 
 
 def names_of_calls() -> dict[str, str]:
-    """Return the name of each call as it is written best, by the name in lower case."""
+    """Return the canonical name of each call by its name in lower case."""
     return {word: form.text.partition("(")[0] for word, form in _FORMS.items()}
 
 
 def read_call(cursor: Cursor) -> Call:
-    """Read a call of a policy, an option or a setting, whose name the cursor is at.
+    """Parse a call of a policy, an option or a setting; the cursor is at its name.
 
     Raises `SpecError` for too few or too many arguments, and for named ones where the form has none.
     """
@@ -84,7 +98,7 @@ def read_call(cursor: Cursor) -> Call:
 
 
 def read_arguments(cursor: Cursor, do: str) -> tuple[Argument, ...]:
-    """Read arguments in parentheses, as many as there are; ``do`` is the form to tell in a `SpecError`."""
+    """Parse any number of arguments in parentheses; ``do``: the advice of a `SpecError`."""
     opening = cursor.peek()
     if not cursor.skip("("):
         raise cursor.error(f"expected '(', found {opening}", opening.span, do)

@@ -1,4 +1,4 @@
-"""What can be asked of a window besides its spec, its key, its order and its aggregates (design section 1)."""
+"""The options of a window besides its spec, its key, its order and its aggregates (design section 1)."""
 
 from __future__ import annotations
 
@@ -14,28 +14,42 @@ Emit = Literal["aggregates", "rows", "entered", "left"]
 
 @dataclass(frozen=True, slots=True)
 class SortKey:
-    """A column that the rows of a pane are sorted by, nulls last either way."""
+    """A column that sorts the rows of a pane, nulls last in both directions.
+
+    ``name``: the column.
+    ``descending``: whether the largest value comes first.
+    """
 
     name: str
     descending: bool
 
 
 def sort_key(text: str, columns: Sequence[str]) -> SortKey:
-    """Read ``COL``, ``COL asc`` or ``COL desc``. The whole name of a column wins."""
-    name, _, way = text.rpartition(" ")
-    if text in columns or not name.strip() or way.lower() not in {"asc", "desc"}:
+    """Parse ``COL``, ``COL asc`` or ``COL desc``. A text that is the name of a column as a whole is that column."""
+    name, _, direction = text.rpartition(" ")
+    if text in columns or not name.strip() or direction.lower() not in {"asc", "desc"}:
         return SortKey(text, False)
-    return SortKey(name.strip(), way.lower() == "desc")
+    return SortKey(name.strip(), direction.lower() == "desc")
 
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """The options of a run that change what its windows are or what comes out of them; names as on the command line.
+    """The options of a run that change its windows or their output; names as on the command line.
 
-    ``origin``, ``lag`` and ``min_gap`` are in seconds. ``sort_by``: columns, each with `` asc`` or `` desc`` behind it
-    if need be. ``event_time``: None for the only time column. ``operator``: ``module:Class``. ``plain``: without stream
-    columns and mark-only rows. ``max_rows``: how many rows windows that overlap may give, where they give
-    rows; None: any number.
+    ``at_end``: what happens to open windows at the end of the data.
+    ``empty``: whether empty ``time`` and ``calendar`` windows are skipped, marked or written.
+    ``origin``: the origin of the grid of ticks, in seconds.
+    ``partial``: whether sliding windows emit panes before they are full.
+    ``group_by``: the group columns.
+    ``emit``: what a pane writes: aggregates, its rows, or the rows that entered or left.
+    ``sort_by``: columns that sort the rows of a pane, each optionally followed by `` asc`` or `` desc``.
+    ``event_time``: the column of event time; None: the only time column.
+    ``lag``: how far the watermark stays behind the largest event time, in seconds.
+    ``min_gap``: the least rise of the watermark that takes effect, in seconds.
+    ``emit_evicted``: whether the windows of evicted keys are emitted.
+    ``operator``: ``module:Class`` of a user operator, or None.
+    ``plain``: whether stream columns and mark-only rows are left out.
+    ``max_rows``: how many rows overlapping windows may write where they emit rows; None: any number.
     """
 
     at_end: AtEnd = "flush"

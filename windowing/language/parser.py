@@ -1,4 +1,4 @@
-"""The window language read from text, by recursive descent: one function a rule.
+"""The parser of the window language, by recursive descent: one function for each rule.
 
     window     = tumbling | sliding | interval | batched
     tumbling   = [ "tumbling" "," ] policy { "," option }
@@ -22,10 +22,10 @@
     number     = decimal, 1e3 too, with a unit where it is a duration or an amount: 1.5s 250ms 5m 2h 1w "5 minutes"
     clock      = hh:mm | hh:mm:ss
 
-Keywords and the names of built-in functions do not mind case, and a column may be called like one. Each option and
-setting stands once, in any order. What the numbers must be is in sections 2 to 6 of the semantics.
+Keywords and the names of built-in functions ignore case, and a column may have the name of a keyword. Each option and
+setting may occur once, in any order. Sections 2 to 6 of the semantics define the valid numbers.
 
-Policies, the batched clause and aggregates are read in modules of their own: `windowing.language.policies`,
+The rules of policies, the batched clause and aggregates are in `windowing.language.policies`,
 `windowing.language.batched` and `windowing.language.aggregates`.
 """
 
@@ -52,14 +52,14 @@ _ELSEWHERE: Final = {
     "hopping": "timeInterval, intervalDuration(1h), creationPeriod(5m)",
     "tumble": "time(5m)", "fixed": "time(5m)", "slide": "sliding, time(1h), time(5m)",
 }  # fmt: skip
-"""What windows of other tools are called, and what is written for them here."""
+"""The names of windows in other tools, and how they are written in this language."""
 _DURATION: Final = "write it like 60, 1.5s, 250ms, 5m, 2h or 1d"
 
 
 def parse_window(text: str) -> spec.WindowSpec:
-    """Read a window spec, such as ``sliding, count(100), delta(ts, 5m)`` (sections 2 to 6).
+    """Parse a window spec, such as ``sliding, count(100), delta(ts, 5m)`` (sections 2 to 6).
 
-    Reading its canonical text again gives an equal value. Raises `SpecError` with the place at fault.
+    Parsing the canonical text of the result gives an equal value. Raises `SpecError` with the span at fault.
 
     >>> str(parse_window("Delta(ts, 1.5m)"))
     'tumbling, delta(ts, 90)'
@@ -71,10 +71,10 @@ def parse_window(text: str) -> spec.WindowSpec:
 
 
 def parse_aggregate(text: str) -> spec.AggregateCall:
-    """Read an aggregate, such as ``p95=quantile(latency, 0.95)`` or ``stats.mine:trimmed(x)`` (section 9).
+    """Parse an aggregate, such as ``p95=quantile(latency, 0.95)`` or ``stats.mine:trimmed(x)`` (section 9).
 
-    Only its form is read: neither the function nor the columns need exist. One without a name gets that of
-    `windowing.language.spec.default_name`. Raises `SpecError` with the place at fault.
+    Only the form is checked: neither the function nor the columns need to exist. An aggregate without a name gets that
+    of `windowing.language.spec.default_name`. Raises `SpecError` with the span at fault.
     """
     cursor = Cursor(text)
     if cursor.peek().kind == "end":
@@ -85,7 +85,7 @@ def parse_aggregate(text: str) -> spec.AggregateCall:
 
 
 def parse_duration(text: str) -> Fraction:
-    """Read a duration, such as ``60``, ``1.5s`` or ``2h``, as exact seconds, 0 or more. Raises `SpecError`."""
+    """Parse a duration, such as ``60``, ``1.5s`` or ``2h``, as exact seconds, 0 or more. Raises `SpecError`."""
     cursor = Cursor(text)
     seconds = cursor.duration(cursor.take(), _DURATION, zero=True)
     _only(cursor, _DURATION)

@@ -1,4 +1,4 @@
-"""The policies and partition evictions of the window language, read from calls (sections 2 to 4)."""
+"""The policy and partition eviction rules of the window language (sections 2 to 4)."""
 
 from __future__ import annotations
 
@@ -24,9 +24,10 @@ _CLOCK: Final = re.compile("([01][0-9]|2[0-3]):[0-5][0-9](:[0-5][0-9])?")
 def read_policy(
     cursor: Cursor, kind: str, rules: Mapping[str, Callable[[Cursor, Call, int], _T]], least: int = 1
 ) -> _T:
-    """Read a policy of ``rules``, those that windows of this ``kind`` know.
+    """Parse a policy.
 
-    ``least``: the smallest ``count``. Raises `SpecError` for any other policy.
+    ``rules``: the policies that windows of this ``kind`` can have; ``least``: the smallest ``count``. Raises
+    `SpecError` for any other policy.
     """
     token, word = cursor.peek(), cursor.keyword()
     if word in rules:
@@ -38,7 +39,7 @@ def read_policy(
 
 
 def read_eviction(cursor: Cursor) -> spec.PartitionEviction:
-    """Read a partition eviction of `EVICTIONS`, whose name the cursor is at."""
+    """Parse a partition eviction of `EVICTIONS`; the cursor is at its name."""
     return EVICTIONS[cursor.keyword()](cursor, read_call(cursor))
 
 
@@ -139,11 +140,11 @@ POLICIES: Final[Mapping[str, Callable[[Cursor, Call, int], spec.Policy]]] = {
     "gap": _gap,
     "calendar": _calendar,
 }
-"""The policies of a tumbling window: all there are."""
+"""The policies of a tumbling window, which are all policies, by keyword in lower case."""
 
 EVICTIONS: Final[Mapping[str, Callable[[Cursor, Call], spec.PartitionEviction]]] = {
     "partitionage": _partition_age,
     "partitioncount": _partition_count,
     "tuplecount": _tuple_count,
 }
-"""The partition evictions."""
+"""The partition evictions, by keyword in lower case."""

@@ -1,7 +1,7 @@
-"""The window language as plain values: what a spec says, and nothing of how it is computed.
+"""The window language as plain values: the content of a spec, without how it is computed.
 
-``str`` of every value is its canonical text, which `windowing.language.parser` reads back to an equal value. The values
-check nothing: a spec made by hand is sound iff ``parse_window(str(spec)) == spec``.
+``str`` of every value is its canonical text, which `windowing.language.parser` parses to an equal value. The values
+check nothing: a spec made by hand is valid iff ``parse_window(str(spec)) == spec``.
 
 Durations are exact `Fraction` seconds; an amount of an attribute is in the attribute's own unit (seconds where
 that is a timestamp).
@@ -10,23 +10,20 @@ that is a timestamp).
 from __future__ import annotations
 
 import datetime as dt
-import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Final, Literal, TypeAlias
+from typing import Literal, TypeAlias
 
-from ..errors import ConfigError
-
-WORD: Final = r"[^\W\d][\w.]*"
-"""A bare column name: letters of any script, digits, ``_`` and ``.``, with no digit or ``.`` first."""
-
-_BARE = re.compile(WORD)
+from .canonical import column_text, decimal_text, quoted
 
 
 @dataclass(frozen=True, slots=True)
 class Count:
-    """``count(n)``: n rows (sections 2 and 3). n >= 1, and 0 too where a sliding window evicts by it."""
+    """``count(n)``: n rows (sections 2 and 3).
+
+    ``n``: at least 1; also 0 where it is the eviction of a sliding window.
+    """
 
     n: int
 
@@ -36,7 +33,11 @@ class Count:
 
 @dataclass(frozen=True, slots=True)
 class Delta:
-    """``delta(attribute, amount)``: more than ``amount`` >= 0 above an earlier row's value (sections 2 and 3)."""
+    """``delta(attribute, amount)``: more than an amount above an earlier row's value (sections 2 and 3).
+
+    ``attribute``: the column that is compared.
+    ``amount``: at least 0.
+    """
 
     attribute: str
     amount: Fraction
@@ -47,7 +48,10 @@ class Delta:
 
 @dataclass(frozen=True, slots=True)
 class Time:
-    """``time(seconds)``: a grid, an age or ticks on the clock (sections 2 and 3). Greater than 0."""
+    """``time(seconds)``: a grid, an age or ticks on the clock (sections 2 and 3).
+
+    ``seconds``: greater than 0.
+    """
 
     seconds: Fraction
 
@@ -57,7 +61,10 @@ class Time:
 
 @dataclass(frozen=True, slots=True)
 class Punct:
-    """``punct()``: until a window mark; ``punct(column)``: until a row whose boolean column is true (section 2)."""
+    """``punct()``: until a window mark; ``punct(column)``: until a row whose boolean column is true (section 2).
+
+    ``column``: the boolean column; None for marks.
+    """
 
     column: str | None = None
 
@@ -67,7 +74,11 @@ class Punct:
 
 @dataclass(frozen=True, slots=True)
 class Gap:
-    """``gap(attribute, amount)``: until a row more than ``amount`` >= 0 above the row before it (section 2)."""
+    """``gap(attribute, amount)``: until a row more than an amount above the row before it (section 2).
+
+    ``attribute``: the column that is compared.
+    ``amount``: at least 0.
+    """
 
     attribute: str
     amount: Fraction
@@ -80,8 +91,10 @@ class Gap:
 class Calendar:
     """``calendar(unit, tz, at)``: local days, weeks, months or years that begin at a time of day (section 2).
 
-    ``unit``: day, week, month or year. ``tz``: a zone name of the tz database. ``at``: whole seconds, no zone.
-    ``start``: mon .. sun, the day a week begins on; of no meaning for other units.
+    ``unit``: day, week, month or year.
+    ``tz``: a zone name of the tz database.
+    ``at``: time of day in whole seconds, without a zone.
+    ``start``: mon .. sun, the first day of a week; without meaning for other units.
     """
 
     unit: str
@@ -92,7 +105,7 @@ class Calendar:
     def __str__(self) -> str:
         words = [f"week@{self.start}" if self.unit == "week" else self.unit]
         if self.tz != "UTC":
-            words.append("tz=" + _quoted(self.tz, '"'))
+            words.append("tz=" + quoted(self.tz, '"'))
         if self.at != dt.time(0):
             words.append("at=" + self.at.isoformat("seconds" if self.at.second else "minutes"))
         return f"calendar({', '.join(words)})"
@@ -104,7 +117,11 @@ SlidingPolicy: TypeAlias = Count | Delta | Time
 
 @dataclass(frozen=True, slots=True)
 class PartitionEviction:
-    """Which keys are evicted (section 4): ``amount`` is seconds for ``partitionAge``, else a whole number >= 1."""
+    """Which keys are evicted (section 4).
+
+    ``kind``: the rule.
+    ``amount``: seconds for ``partitionAge``, else an integer of at least 1.
+    """
 
     kind: Literal["partitionAge", "partitionCount", "tupleCount"]
     amount: Fraction
@@ -115,7 +132,12 @@ class PartitionEviction:
 
 @dataclass(frozen=True, slots=True)
 class Tumbling:
-    """``tumbling, POLICY [, partitioned] [, EVICTION]`` (sections 2 and 4)."""
+    """``tumbling, POLICY [, partitioned] [, EVICTION]`` (sections 2 and 4).
+
+    ``policy``: what ends a window.
+    ``partitioned``: whether the spec says so; then a key is required.
+    ``eviction``: the partition eviction, or None.
+    """
 
     policy: Policy
     partitioned: bool = False
@@ -127,7 +149,13 @@ class Tumbling:
 
 @dataclass(frozen=True, slots=True)
 class Sliding:
-    """``sliding, EVICT, TRIGGER [, partitioned] [, EVICTION]`` (sections 3 and 4)."""
+    """``sliding, EVICT, TRIGGER [, partitioned] [, EVICTION]`` (sections 3 and 4).
+
+    ``evict``: what evicts rows.
+    ``trigger``: what emits panes.
+    ``partitioned``: as in `Tumbling`.
+    ``eviction``: as in `Tumbling`.
+    """
 
     evict: SlidingPolicy
     trigger: SlidingPolicy = Count(1)
@@ -143,8 +171,11 @@ class Sliding:
 class TimeInterval:
     """``timeInterval, ...``: panes ``[s, s + duration)`` of event time, one each ``period`` (section 5).
 
-    All in seconds; ``duration`` and ``period`` greater than 0, ``discard_age`` and ``offset`` at least 0.
-    ``offset`` is as written, so it may be larger than ``period``.
+    ``duration``: length of a pane in seconds, greater than 0.
+    ``period``: distance between the starts of panes in seconds, greater than 0.
+    ``discard_age``: how long a complete pane takes late rows, in seconds, at least 0.
+    ``offset``: offset of the starts in seconds, at least 0, as written: it may be larger than ``period``.
+    ``partitioned``: as in `Tumbling`.
     """
 
     duration: Fraction
@@ -168,8 +199,12 @@ class TimeInterval:
 class Batched:
     """``[partition by K,..] within D [every P] [retain N] [with unique K]`` and its kin (section 6).
 
-    ``within``: seconds, greater than 0. ``every``: Fraction seconds where ``within`` is given, else (next to a lone
-    ``retain``) an int number of rows. ``retain``: rows, at least 1. ``retain_all`` stands alone.
+    ``within``: seconds, greater than 0, or None.
+    ``every``: Fraction seconds where ``within`` is given, else (with ``retain`` alone) an int number of rows; or None.
+    ``retain``: a number of rows, at least 1, or None.
+    ``retain_all``: whether all rows stay; then nothing else is given.
+    ``unique``: the column of ``with unique``, or None.
+    ``partition_by``: the columns of ``partition by``.
     """
 
     within: Fraction | None = None
@@ -194,7 +229,10 @@ WindowSpec: TypeAlias = Tumbling | Sliding | TimeInterval | Batched
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A column named in an aggregate."""
+    """A column in the arguments of an aggregate.
+
+    ``name``: its name.
+    """
 
     name: str
 
@@ -207,9 +245,11 @@ Argument: TypeAlias = Column | Fraction | str
 
 @dataclass(frozen=True, slots=True)
 class AggregateCall:
-    """``NAME=FUNCTION(ARGUMENTS)`` as written (section 9): columns, numbers (Fraction) and texts (str).
+    """``NAME=FUNCTION(ARGUMENTS)`` as written (section 9).
 
-    ``function`` is a lower-case name, or ``module:name`` in its own case. Nothing says that it exists.
+    ``name``: the output column.
+    ``function``: a lower-case name, or ``module:name`` in its own case; it need not exist.
+    ``arguments``: columns, numbers (Fraction) and texts (str).
     """
 
     name: str
@@ -221,7 +261,7 @@ class AggregateCall:
 
 
 def default_name(function: str, arguments: Iterable[Argument]) -> str:
-    """Return the output column of an aggregate that was given no name.
+    """Return the output column of an aggregate without a name.
 
     The function (without its module), columns, numbers and texts, joined by ``_``: ``count``, ``sum_amount``,
     ``quantile_latency_0.95``.
@@ -231,7 +271,7 @@ def default_name(function: str, arguments: Iterable[Argument]) -> str:
 
 
 def attributes(spec: WindowSpec) -> tuple[str, ...]:
-    """Return the columns that a spec names, each once, in the order of its canonical text."""
+    """Return the columns that a spec names, without repeats, in the order of its canonical text."""
     match spec:
         case Tumbling(policy):
             names = [_attribute(policy)]
@@ -247,8 +287,8 @@ def attributes(spec: WindowSpec) -> tuple[str, ...]:
 def needs_clock(spec: WindowSpec) -> bool:
     """Return whether the order column must be read in seconds (section 1).
 
-    True for time and calendar policies, ``within`` and ``partitionAge``. Event-time panes have a clock of their own,
-    the event time, while their rows stand in arrival order.
+    True for time and calendar policies, ``within`` and ``partitionAge``. The clock of event-time panes is the event
+    time, not the order column: their rows are in arrival order.
     """
     match spec:
         case Tumbling(policy, _, eviction):
@@ -261,32 +301,6 @@ def needs_clock(spec: WindowSpec) -> bool:
             return spec.within is not None
 
 
-def column_text(name: str) -> str:
-    """Return a column name as a spec writes it: bare where it can be, else in double quotes."""
-    return name if _BARE.fullmatch(name) else _quoted(name, '"')
-
-
-def decimal_text(amount: Fraction) -> str:
-    """Return an exact decimal without exponent, ``Fraction(5, 2)`` as ``2.5``.
-
-    Raises `ConfigError` where there is none (one third).
-    """
-    places = _decimal_places(amount)
-    digits = str(abs(amount.numerator) * 10**places // amount.denominator).rjust(places + 1, "0")
-    whole, part = digits[: len(digits) - places], digits[len(digits) - places :]
-    return ("-" if amount < 0 else "") + whole + ("." + part if part else "")
-
-
-def _decimal_places(amount: Fraction) -> int:
-    twos = (amount.denominator & -amount.denominator).bit_length() - 1
-    rest, fives = amount.denominator >> twos, 0
-    while rest % 5 == 0:
-        rest, fives = rest // 5, fives + 1
-    if rest != 1:
-        raise ConfigError(f"the amount {amount} of a window has no exact decimal text", "use a decimal number")
-    return max(twos, fives)
-
-
 def _argument_text(argument: Argument) -> str:
     match argument:
         case Column():
@@ -294,11 +308,7 @@ def _argument_text(argument: Argument) -> str:
         case Fraction():
             return decimal_text(argument)
         case str():
-            return _quoted(argument, "'")
-
-
-def _quoted(text: str, quote: str) -> str:
-    return quote + text.replace(quote, quote * 2) + quote
+            return quoted(argument, "'")
 
 
 def _options(partitioned: bool, eviction: PartitionEviction | None) -> list[str]:

@@ -1,4 +1,4 @@
-"""Text to tokens, and the cursor that the rules of the window language move along them."""
+"""The tokens of the window language, and the cursor with which its rules read them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Final
 
 from ..errors import Span, SpecError
 from ..support.suggest import did_you_mean
-from .spec import WORD
+from .canonical import WORD
 
 SECONDS: Final = {
     "": Fraction(1),
@@ -26,7 +26,7 @@ SECONDS: Final = {
 """The units of a duration, in seconds."""
 
 _VALUE = r"-?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?"
-_APART = rf"\s+(?:{'|'.join(filter(None, SECONDS))})\b"  # a unit may stand apart from its number: 5 minutes
+_APART = rf"\s+(?:{'|'.join(filter(None, SECONDS))})\b"  # white space may separate a unit from its number: 5 minutes
 _NUMBER = re.compile(rf"({_VALUE})(?:\s+(?=\w))?([\w.]*)")
 _TOKEN = re.compile(
     r"(?P<space>\s+)"
@@ -47,16 +47,21 @@ PLAIN: Final = {"": Fraction(1), "u": Fraction(1)}
 """The units of a number of rows or of keys: none."""
 
 QUOTING: Final = 'a column name with other characters goes in double quotes: "my column"'
-"""What to do about a column that does not read."""
+"""The advice about a column name with a syntax error."""
 
-# Enough for any float64, and the parser's answer to 1e999999999, which would not fit in memory.
+# Enough digits for any float64; a limit because 1e999999999 would not fit into memory.
 _DIGITS = 400
 _SCALE = 10**_DIGITS
 
 
 @dataclass(frozen=True, slots=True)
 class Token:
-    """One token: ``text`` as written; ``kind`` is a group of the token pattern, or ``end``."""
+    """One token.
+
+    ``kind``: a group of the token pattern, or ``end``.
+    ``text``: the characters as written.
+    ``span``: where they are in the source.
+    """
 
     kind: str
     text: str
@@ -75,10 +80,13 @@ class Token:
 
 
 class Cursor:
-    """A place in the tokens of one text. Made from any text; raises `SpecError` for a quote that is not closed."""
+    """A position in the tokens of one text. The constructor raises `SpecError` for a quote that is never closed.
+
+    ``source``: the text, with a space for each unprintable character.
+    """
 
     def __init__(self, source: str) -> None:
-        # One line for the caret to stand under; the spans stay right.
+        # One line, so that a caret line fits under it; the spans stay valid.
         self.source = "".join(c if c.isprintable() else " " for c in source)
         self._tokens = [
             Token(str(found.lastgroup), found.group(), Span(*found.span()))
@@ -108,7 +116,7 @@ class Cursor:
         return self._tokens[self._index - 1]
 
     def keyword(self, ahead: int = 0) -> str:
-        """Return a bare word in lower case, or ``""`` where no bare word stands."""
+        """Return the bare word at the token ``ahead`` in lower case, or ``""`` where it is no bare word."""
         token = self.peek(ahead)
         return token.text.lower() if token.kind == "word" else ""
 
@@ -124,7 +132,7 @@ class Cursor:
         return found
 
     def error(self, what: str, span: Span, do: str | None = None) -> SpecError:
-        """Return (not raise) an error about a place of this text."""
+        """Return (not raise) an error about a span of this text."""
         return SpecError(what, self.source, span, do)
 
     def unknown(self, thing: str, known: Iterable[str]) -> SpecError:
@@ -135,7 +143,7 @@ class Cursor:
         return self.error(what, token.span, did_you_mean(token.text, known))
 
     def column(self, token: Token, do: str) -> str:
-        """Return the column that a token names; ``do`` is the form to tell where it names none."""
+        """Return the column that a token names; ``do``: the advice of the `SpecError` where it names none."""
         if token.kind not in {"word", "column"}:
             raise self.error(f"expected a column, found {token}", token.span, QUOTING if _is_name(token) else do)
         if not token.value:
@@ -143,14 +151,14 @@ class Cursor:
         return token.value
 
     def count(self, token: Token, do: str, least: int = 1) -> int:
-        """Return a whole number from ``least`` to the largest of 64 bits."""
+        """Return an integer from ``least`` to 2**63 - 1."""
         amount = self.number(token, PLAIN, do)
         if amount.denominator != 1 or not least <= amount < 2**63:
             raise self.error(f"expected a whole number, {least} or more, found {token}", token.span, do)
         return int(amount)
 
     def duration(self, token: Token, do: str, *, zero: bool = False) -> Fraction:
-        """Return seconds greater than 0, or 0 too where ``zero``."""
+        """Return a duration in seconds, greater than 0; with ``zero`` at least 0."""
         seconds = self.number(token, SECONDS, do)
         if seconds < 0 or (seconds == 0 and not zero):
             wanted = "of 0 or more" if zero else "greater than 0"
@@ -158,14 +166,14 @@ class Cursor:
         return seconds
 
     def amount(self, token: Token, do: str) -> Fraction:
-        """Return an amount of an attribute, 0 or more."""
+        """Return an amount of an attribute, at least 0."""
         amount = self.number(token, AMOUNT, do)
         if amount < 0:
             raise self.error(f"expected an amount of 0 or more, found {token}", token.span, do)
         return amount
 
     def number(self, token: Token, units: dict[str, Fraction], do: str) -> Fraction:
-        """Return a number times its unit, exactly."""
+        """Return the exact product of a number and its unit."""
         found = _NUMBER.fullmatch(token.text) if token.kind == "number" else None
         if found is None:
             raise self.error(f"expected a number, found {token}", token.span, do)
@@ -180,7 +188,7 @@ class Cursor:
 
 
 def _is_name(token: Token) -> bool:
-    """Whether this was probably meant as the name of a column: ``'x'``, ``user@host``, ``2nd``."""
+    """Return whether a token was probably meant as the name of a column: ``'x'``, ``user@host``, ``2nd``."""
     found = _NUMBER.fullmatch(token.text) if token.kind == "number" else None
     return token.kind in {"text", "weekday"} or (found is not None and found[2] not in AMOUNT)
 

@@ -1,4 +1,4 @@
-"""A plan: a window bound to the columns it is to run over, and the shape of what comes out (design section 2)."""
+"""A plan: a window bound to the columns of its input, and the schema of its result (design section 2)."""
 
 from __future__ import annotations
 
@@ -32,22 +32,28 @@ from .row_order import Order, OrderBy, choose_event_time, choose_order
 from .time_types import bounds_type, instants_type
 from .validation import Explain, check_amount, check_options, check_window, field_of
 
-_MOST_LINES = 100  # a row: more would make slices too many
+_MOST_ROWS_OUT = 100  # for each row of the input: larger estimates would make too many slices
 Causes = Literal["rows", "ticks", "both"]
-"""What brings panes out, but for the end of the data: rows (and marks), the clock, or now one and now the other."""
+"""What triggers panes, apart from the end of the data: rows (and marks), the clock, or both."""
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """All that a scan has to know.
+    """Everything that a scan needs besides the rows.
 
-    ``order``: what the user ordered by. ``sort``: the columns that sort rows, arrival being the last resort; longer
-    than ``order`` where the input is a stream. ``at``: the sort columns that go out as ``_at``, ``_at_2``, ...
-    ``pos``: the column that goes out as ``_pos``, or None for the arrival position. ``ties``: the other sort columns,
-    which go out as ``_tie``, ``_tie_2``, ... so that the order survives one stage more. ``rows``: the columns that go
-    out as they are, where panes give rows, or that an operator sees; ``sort_rows`` sort them in each pane. ``schema``:
-    of the result, stream columns included unless ``plain``. ``weight``: the column that says how many rows of the input
-    each row stands for; None: each for itself.
+    ``spec``: the window.
+    ``key``: the key columns.
+    ``order``: the order columns of the user, and why they were chosen.
+    ``sort``: the columns that sort rows, with ties in arrival order; more than ``order`` where the input is a stream.
+    ``at``: the sort columns that are written as ``_at``, ``_at_2``, ...
+    ``pos``: the column that is written as ``_pos``; None: the arrival position.
+    ``ties``: the other sort columns, written as ``_tie``, ``_tie_2``, ... so that the next stage can use the order.
+    ``aggregates``: the aggregates, bound to their columns.
+    ``rows``: the columns that are written unchanged where panes emit rows, or that an operator receives.
+    ``sort_rows``: the sort keys of these rows within a pane.
+    ``options``: the other options of the window.
+    ``schema``: the schema of the result, including stream columns unless ``plain``.
+    ``weight``: the column that says how many rows of the input a row represents; None: one each.
     """
 
     spec: WindowSpec
@@ -66,29 +72,29 @@ class Plan:
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """The input columns that the tasks read, each once."""
+        """The columns of the input that tasks read, without repeats."""
         return tuple(dict.fromkeys([*self.key, *self.values]))
 
     @property
     def values(self) -> tuple[str, ...]:
-        """The columns that sequences hold: all that are needed but for keys that are nothing else, each once."""
+        """The columns that sequences hold, without repeats: a key column only where it has another use as well."""
         event_time = [self.options.event_time] if self.options.event_time else []
         used = [*self.sort, *attributes(self.spec), *event_time, *self.options.group_by, *self.rows]
         used += [key.name for key in self.sort_rows] + ([self.weight] if self.weight else [])
         return tuple(dict.fromkeys([*used, *(c for b in self.aggregates for c in b.columns)]))
 
     def is_sorted_by(self, attribute: str) -> bool:
-        """Whether the rows of each key are sorted by an attribute first of all."""
+        """Whether an attribute is the first sort column of the rows of each key."""
         return self.sort[:1] == (attribute,)
 
     @property
     def emits_rows(self) -> bool:
-        """Whether panes give rows, and not one line (or one a group) of aggregates."""
+        """Whether panes emit rows, instead of one row of aggregates (or one for each group)."""
         return self.options.emit != "aggregates" or self.options.operator is not None
 
     @property
     def causes(self) -> Causes:
-        """What brings panes out, and with an operator rows between them, too."""
+        """What triggers panes; with an operator, also what triggers the rows between them."""
         return "both" if self.options.operator and causes_of(self.spec) == "ticks" else causes_of(self.spec)
 
     @property
@@ -99,10 +105,10 @@ class Plan:
 
     @property
     def rows_out_per_row(self) -> Fraction:
-        """About how many lines a row brings out, where that may be many: a hint of what a task will hold."""
+        """About how many rows of the result a row causes, where that may be many: an estimate of a task's memory."""
         match self.spec:
             case TimeInterval(duration, period) | Sliding(Time(duration), Time(period)):
-                return min(max(Fraction(1), duration / period), Fraction(_MOST_LINES))
+                return min(max(Fraction(1), duration / period), Fraction(_MOST_ROWS_OUT))
             case Batched(within=within) if within is not None:
                 return Fraction(2)
             case Batched(every=None) | Sliding(_, Count(1) | Delta()):
@@ -112,41 +118,41 @@ class Plan:
 
     @property
     def needs_turn_column(self) -> bool:
-        """Whether ``_at`` and ``_pos`` alone do not put what the clock brings out before the rows of its instant."""
+        """Whether ``_at`` and ``_pos`` alone fail to sort panes of the clock before panes of rows of one instant."""
         return self.causes == "both" and (len(self.at) > 1 or bool(self.ties))
 
     @property
     def stream_names(self) -> tuple[str, ...]:
-        """Names of the result's columns that say what brought a pane out."""
+        """Names of the result's columns that say what triggered a pane."""
         turn = (TURN,) if self.needs_turn_column else ()
         ties = tuple(numbered("_tie", i) for i in range(len(self.ties)))
         return (*self.at_names[:1], *turn, *self.at_names[1:], POS, *ties)
 
     @property
     def place_names(self) -> tuple[str, ...]:
-        """Names of the result's columns that say where a row stands in what a pane, or an operator, gives."""
+        """Names of the result's columns that number the rows of a pane, or those that an operator returns."""
         return (STEP, ROW) if self.options.operator else (ROW,) if self.emits_rows else ()
 
     @property
     def takes_marks(self) -> bool:
-        """Whether incoming marks matter: only to ``punct()``."""
+        """Whether the window uses incoming marks: only ``punct()`` does."""
         return isinstance(self.spec, Tumbling) and self.spec.policy == Punct()
 
     @property
     def clock(self) -> str | None:
-        """The column that the clock is read from, where the window looks at it."""
+        """The column of the clock, where the window uses the clock."""
         return self.options.event_time or (self.sort[0] if self.sort else None)
 
     @property
     def watches_falls(self) -> str | None:
-        """The attribute whose falls are worth a note: a number that a tumbling window compares in arrival order."""
+        """The attribute whose decreases deserve a note: a number that a tumbling window compares in arrival order."""
         if not isinstance(self.spec, Tumbling) or self.order.columns:
             return None
         return next(iter(check_amount(self.spec)), None)
 
 
 def causes_of(spec: WindowSpec) -> Causes:
-    """Return what brings the panes of a window out."""
+    """Return what triggers the panes of a window."""
     match spec:
         case Tumbling(Time() | Calendar(), _, eviction):
             return "ticks" if eviction is None else "both"
@@ -174,19 +180,19 @@ def make_plan(
 ) -> Plan:
     """Bind a window to the columns of ``schema``.
 
-    ``calls``: None for ``count()``. ``stream``: how the input, if it is an earlier result, stands in emission order.
-    ``explain``: what made a column text, if anything did that a message should name.
+    ``calls``: the aggregates; None for ``count()``. ``stream``: the emission order of the input, where it is an earlier
+    result. ``explain``: a function that returns which value made a column text, or None, for messages.
 
-    Raises `ConfigError` for columns that are not there or do not fit, options that do not go together, and output
-    names that clash.
+    Raises `ConfigError` for columns that are missing or have the wrong type, options that cannot be combined, and
+    output names that clash.
     """
     check_window(spec, schema, key, explain)
     options = _with_event_time(spec, schema, options)
     order = choose_order(spec, schema, order_by)
     check_options(spec, schema, key, order, options, len(calls or ()))
     rows = _rows(schema, key, options, stream)
-    asked = () if rows else (AggregateCall("count", "count"),) if calls is None else calls
-    aggregates = tuple(bind(call, _known_columns(call, schema)) for call in asked)
+    requested = () if rows else (AggregateCall("count", "count"),) if calls is None else calls
+    aggregates = tuple(bind(call, _known_columns(call, schema)) for call in requested)
     emission = stream.order if stream else ()
     sort = tuple(dict.fromkeys([*order.columns, *emission]))
     at = tuple(dict.fromkeys([*order.columns, *(stream.at if stream else ())]))
@@ -199,7 +205,7 @@ def make_plan(
 
 
 def stream_of(plan: Plan) -> StreamInfo:
-    """How the result of a plan is read back as a stream: in the order of the rows that caused its panes."""
+    """Return how the result of a plan is read back as a stream: in the order of the rows that caused its panes."""
     if plan.ties:
         own = (*plan.at, plan.pos, *plan.ties)
         names = dict(zip(own, (n for n in plan.stream_names if n != TURN), strict=True))
@@ -208,12 +214,12 @@ def stream_of(plan: Plan) -> StreamInfo:
     else:
         order = plan.stream_names
     step, row = ((STEP,) if plan.options.operator else ()), ((ROW,) if plan.emits_rows else ())
-    told = (*FIXED, *(OUTPUTS if plan.options.event_time else ()), *plan.stream_names, *plan.place_names, MARK)
-    return StreamInfo((*order, *step, "window", *plan.key, *plan.options.group_by, *row), plan.at_names, told)
+    own_columns = (*FIXED, *(OUTPUTS if plan.options.event_time else ()), *plan.stream_names, *plan.place_names, MARK)
+    return StreamInfo((*order, *step, "window", *plan.key, *plan.options.group_by, *row), plan.at_names, own_columns)
 
 
 def panes_only(plan: Plan) -> Plan:
-    """Return the plan of the same window, of whose panes nothing comes out but what they are."""
+    """Return the plan of the same window with no output but the columns that describe its panes."""
     options = replace(plan.options, emit="aggregates", group_by=(), sort_by=(), operator=None)
     kept = {*plan.key, *FIXED, *(OUTPUTS if options.event_time else ()), *plan.stream_names, MARK}
     head = [field for field in plan.schema if field.name in kept]
@@ -227,11 +233,14 @@ def _with_event_time(spec: WindowSpec, schema: pa.Schema, options: Options) -> O
 
 
 def _rows(schema: pa.Schema, key: Sequence[str], options: Options, stream: StreamInfo | None) -> tuple[str, ...]:
-    """The columns of rows that go out, or that an operator sees: all but keys; of a result, but for its stage's own."""
+    """Return the columns of rows that are written, or that an operator receives.
+
+    These are all columns but keys and, where the input is a result, the columns that its stage added.
+    """
     if options.emit == "aggregates" and options.operator is None:
         return ()
-    left_behind = {*key, *(stream.own if stream else ())}
-    return tuple(name for name in schema.names if name not in left_behind)
+    left_out = {*key, *(stream.own if stream else ())}
+    return tuple(name for name in schema.names if name not in left_out)
 
 
 def _known_columns(call: AggregateCall, schema: pa.Schema) -> pa.Schema:

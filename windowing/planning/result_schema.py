@@ -15,16 +15,16 @@ ROW = "_row"
 MARK = "_mark"
 FIXED = ("window", "window_start", "window_end", "closed_by")
 OUTPUTS = ("timing", "index")
-"""What event-time panes add to the fixed columns."""
+"""The columns that event-time panes have besides the fixed ones."""
 
 
 def numbered(name: str, index: int) -> str:
-    """The index-th of some columns, from 0: ``_at``, ``_at_2``, ``_at_3``, ..."""
+    """Return the name of a numbered column, from index 0: ``_at``, ``_at_2``, ``_at_3``, ..."""
     return name if index == 0 else f"{name}_{index + 1}"
 
 
 def head_fields(keys: Iterable[pa.Field], bounds: pa.DataType, outputs: bool) -> list[pa.Field]:
-    """Columns that say which pane it is. ``keys``: of the key, then of the groups."""
+    """Return the columns that identify a pane. ``keys``: the columns of the key, then those of the groups."""
     fields = [field.with_nullable(True) for field in keys]
     fields += [pa.field("window", pa.int64()), pa.field("window_start", bounds), pa.field("window_end", bounds)]
     fields += [pa.field("closed_by", pa.string())]
@@ -34,7 +34,7 @@ def head_fields(keys: Iterable[pa.Field], bounds: pa.DataType, outputs: bool) ->
 def result_schema(
     head: Sequence[pa.Field], values: Sequence[pa.Field], stamps: Sequence[pa.Field], places: Sequence[str], plain: bool
 ) -> pa.Schema:
-    """Put the schema of a result together. ``places``: the columns that say where a row stands in what a pane gives.
+    """Return the schema of a result. ``places``: the columns that number the rows of a pane.
 
     Raises `ConfigError` where two columns would have one name.
     """

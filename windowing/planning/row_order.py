@@ -1,4 +1,4 @@
-"""Which columns put the rows in order, and why (design section 1; semantics section 1)."""
+"""Choosing the columns that order the rows, with the reason (design section 1; semantics section 1)."""
 
 from __future__ import annotations
 
@@ -21,7 +21,11 @@ OrderBy = Sequence[str] | Literal["arrival"] | None
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """The order columns, most significant first; none means arrival order. ``why`` says what chose them."""
+    """The order of the rows.
+
+    ``columns``: the order columns, most significant first; none means arrival order.
+    ``why``: the reason for this choice, for notes and manifests.
+    """
 
     columns: tuple[str, ...]
     why: str
@@ -33,9 +37,9 @@ class Order:
 def choose_order(spec: WindowSpec, schema: pa.Schema, order_by: OrderBy) -> Order:
     """Choose the order of a window over columns of ``schema``.
 
-    ``order_by`` decides where given. Else the attribute the window names, if it is a timestamp or a date; else the
-    only such column, where the window needs a clock; else arrival. Raises `ConfigError` for columns that are not
-    there or do not sort, and for a clock that nothing tells.
+    ``order_by`` decides where it is given. Otherwise the order column is the attribute of the window, if it is a
+    timestamp or a date; else the only such column, where the window needs a clock; else there is none. Raises
+    `ConfigError` for columns that are missing or cannot be sorted, and where the choice of the clock is ambiguous.
     """
     order = _explicit_order(schema, order_by) if order_by is not None else _default(spec, schema)
     if needs_clock(spec):
@@ -43,20 +47,20 @@ def choose_order(spec: WindowSpec, schema: pa.Schema, order_by: OrderBy) -> Orde
     return order
 
 
-def choose_event_time(spec: WindowSpec, schema: pa.Schema, asked: str | None) -> str:
-    """Choose the column that event-time panes go by: the one asked for, else the only timestamp or date.
+def choose_event_time(spec: WindowSpec, schema: pa.Schema, name: str | None) -> str:
+    """Choose the column of event time: ``name`` if given, else the only timestamp or date.
 
-    Raises `ConfigError` where it is not there or is no clock, and where nothing tells it.
+    Raises `ConfigError` where it is missing or is no clock, and where the choice is ambiguous.
     """
-    if asked is None:
+    if name is None:
         instants = _instants(schema)
         if len(instants) != 1:
             raise _no_clock(spec, "an event time", schema, "--event-time")
         return instants[0]
-    if asked not in schema.names:
-        raise ConfigError(f"there is no column {asked!r} for --event-time", did_you_mean(asked, schema.names))
-    _check_is_clock(schema, asked, "say --event-time with a time or a number")
-    return asked
+    if name not in schema.names:
+        raise ConfigError(f"there is no column {name!r} for --event-time", did_you_mean(name, schema.names))
+    _check_is_clock(schema, name, "say --event-time with a time or a number")
+    return name
 
 
 def _explicit_order(schema: pa.Schema, order_by: Sequence[str] | str) -> Order:
@@ -84,7 +88,7 @@ def _default(spec: WindowSpec, schema: pa.Schema) -> Order:
     if len(instants) != 1:
         raise _no_clock(spec, "a clock", schema, "--order-by")
     why = "the only time column, and the window needs a clock"
-    if pa.types.is_date(schema.field(instants[0]).type):  # beside it the time of day may stand in a column of its own
+    if pa.types.is_date(schema.field(instants[0]).type):  # another column may hold the time of day
         why += "; it has no time of day, so each row stands at its midnight"
     return Order((instants[0],), why)
 
@@ -94,7 +98,7 @@ def _instants(schema: pa.Schema) -> list[str]:
 
 
 def _no_clock(spec: WindowSpec, what: str, schema: pa.Schema, option: str) -> ConfigError:
-    """Where there is one time beside dates, such as those that folders are named by, it is the one to name."""
+    """Return the error; beside dates, such as those in folder names, its advice names the only timestamp."""
     instants = _instants(schema)
     if not instants:
         text = f"the window {spec} needs {what}, and the input has no timestamp or date column"

@@ -1,4 +1,4 @@
-"""The types in which windows tell instants: interval bounds, ticks and expiries (design section 2)."""
+"""The types of the instants in a result: interval bounds, ticks and expiries (design section 2)."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ..language.spec import Batched, Calendar, Sliding, Time, TimeInterval, Tumb
 
 
 def bounds_type(spec: WindowSpec, clock: pa.DataType, origin: Fraction) -> pa.DataType | None:
-    """Return the type of a kind's interval bounds on a clock column; None for kinds without: those of rows."""
+    """Return the type of a window's interval bounds on a clock column; None where the bounds are values of rows."""
     match spec:
         case Tumbling(Time(seconds)):
             return time_grid(clock, seconds, origin).type
@@ -27,7 +27,7 @@ def bounds_type(spec: WindowSpec, clock: pa.DataType, origin: Fraction) -> pa.Da
 
 
 def instants_type(spec: WindowSpec, clock: pa.DataType, origin: Fraction) -> pa.DataType | None:
-    """Return the type of the instants at which the clock brings panes out; None where it does not."""
+    """Return the type of the instants at which the clock triggers panes; None where it triggers none."""
     match spec:
         case Sliding(_, Time(seconds)):
             return time_grid(clock, seconds, origin).type
@@ -37,7 +37,7 @@ def instants_type(spec: WindowSpec, clock: pa.DataType, origin: Fraction) -> pa.
 
 
 def to_tick_type(spec: WindowSpec, column: pa.Array, name: str, origin: Fraction) -> pa.Array:
-    """Return clock values in the `instants_type` of a window, each the same instant to the bit as bounds tell it."""
+    """Return clock values in the `instants_type` of a window, bit for bit as bounds have the same instant."""
     match spec:
         case Tumbling(Time(seconds)) | Sliding(_, Time(seconds)):
             grid = time_grid(column.type, seconds, origin)
@@ -49,5 +49,5 @@ def to_tick_type(spec: WindowSpec, column: pa.Array, name: str, origin: Fraction
 
 
 def _or_integers(dtype: pa.DataType) -> pa.DataType:
-    """The type of a column; whole numbers where it has no value."""
+    """Return the type of a column; int64 where it has no value."""
     return pa.int64() if pa.types.is_null(dtype) else dtype

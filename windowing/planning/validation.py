@@ -1,4 +1,4 @@
-"""What does not go together: said before a row is read, in one line, with what to do instead."""
+"""Validation of a window and its options against each other and the schema, before any row is read."""
 
 from __future__ import annotations
 
@@ -42,30 +42,30 @@ def policies(spec: WindowSpec) -> tuple[Policy, ...]:
 
 
 def check_amount(spec: WindowSpec) -> tuple[str, ...]:
-    """Return the attributes whose distances a window looks at, each once."""
+    """Return the attributes that a window compares by an amount, without repeats."""
     names = [policy.attribute for policy in policies(spec) if isinstance(policy, Delta | Gap)]
     return tuple(dict.fromkeys(names))
 
 
 def check_window(spec: WindowSpec, schema: pa.Schema, key: Sequence[str], explain: Explain) -> None:
-    """Raise `ConfigError` where key or attributes of a window are not there or do not fit it."""
+    """Raise `ConfigError` where the key or an attribute of a window is missing or has the wrong type."""
     _check_key(spec, schema, key)
     for name in attributes(spec):
         dtype = field_of(schema, name, str(spec)).type
-        if not pa.types.is_null(dtype):  # else an input without a single value: no row will come to need it
+        if not pa.types.is_null(dtype):  # a column of type null has no value at all, so no row needs the check
             _check_attribute(spec, name, dtype, explain)
 
 
 def check_options(
     spec: WindowSpec, schema: pa.Schema, key: Sequence[str], order: Order, options: Options, calls: int
 ) -> None:
-    """Raise `ConfigError` where options do not go with the window, its key or order, or each other.
+    """Raise `ConfigError` where options cannot be combined with the window, its key or order, or each other.
 
-    ``calls``: how many aggregates were asked for.
+    ``calls``: how many aggregates the user requested.
     """
-    for option, fits, who in _fitting(spec, options):
+    for option, fits, windows in _fitting(spec, options):
         if not fits:
-            raise ConfigError(f"{option} is for {who}, and this one is {spec}", "leave it out")
+            raise ConfigError(f"{option} is for {windows}, and this one is {spec}", "leave it out")
     if options.operator and isinstance(spec, Tumbling | Sliding) and spec.eviction is not None:
         raise ConfigError(f"--operator does not go with {spec.eviction}", "leave one of them out")
     _check_groups(schema, key, options)
@@ -76,14 +76,14 @@ def check_options(
 
 
 def field_of(schema: pa.Schema, name: str, role: str) -> pa.Field:
-    """Return a column by name. Raises `ConfigError` where it is not there."""
+    """Return a column by name. Raises `ConfigError` where there is none; ``role``: what the column is for."""
     if name not in schema.names:
         raise ConfigError(f"there is no column {name!r} for {role}", did_you_mean(name, schema.names))
     return schema.field(name)
 
 
 def _fitting(spec: WindowSpec, options: Options) -> Iterator[tuple[str, bool, str]]:
-    """Each option that is for some kinds only and was given: its text, whether it fits, and whom it is for."""
+    """Yield each given option that only some windows take: its text, whether it fits, and the windows it is for."""
     timed = isinstance(spec, Tumbling) and isinstance(spec.policy, Time | Calendar)
     interval, sliding = isinstance(spec, TimeInterval), isinstance(spec, Sliding)
     evicting = isinstance(spec, Tumbling) and spec.eviction is not None
@@ -108,7 +108,7 @@ def _fitting(spec: WindowSpec, options: Options) -> Iterator[tuple[str, bool, st
 
 
 def _has_ticks(spec: WindowSpec) -> bool:
-    """Whether a window looks at ticks that ``--origin`` moves."""
+    """Return whether a window uses ticks that ``--origin`` moves."""
     match spec:
         case Tumbling(Time()) | Sliding(_, Time()):
             return True
@@ -136,7 +136,7 @@ def _check_once(names: Sequence[str], what: str) -> None:
 
 def _check_attribute(spec: WindowSpec, name: str, dtype: pa.DataType, explain: Explain) -> None:
     if isinstance(spec, Batched) and not is_sortable(dtype):
-        raise ConfigError(f"column {name!r} is {dtype}, whose values cannot be told apart", "name another column")
+        raise ConfigError(f"column {name!r} is {dtype}, whose values cannot be compared", "name another column")
     for policy in policies(spec):
         if isinstance(policy, Punct) and policy.column == name and not pa.types.is_boolean(dtype):
             raise ConfigError(f"punct({name}) needs a boolean column, and {name!r} is {dtype}", "use another column")
@@ -170,7 +170,7 @@ def _check_sort(schema: pa.Schema, options: Options) -> None:
 
 
 def _check_rows(options: Options, calls: int) -> None:
-    """Rows are written as they are: nothing to aggregate, nothing to group."""
+    """Raise `ConfigError` for aggregates or groups where rows are written unchanged."""
     shown = "--operator" if options.operator else f"--emit {options.emit}"
     if options.operator and options.emit != "aggregates":
         raise ConfigError(

@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from wincli.windowing.errors import ConfigError
+from wincli.windowing.language.canonical import column_text, decimal_text
 from wincli.windowing.language.spec import (
     AggregateCall,
     Batched,
@@ -24,8 +25,6 @@ from wincli.windowing.language.spec import (
     Tumbling,
     WindowSpec,
     attributes,
-    column_text,
-    decimal_text,
     default_name,
     needs_clock,
 )
