@@ -1,10 +1,10 @@
 """The grid of local days, weeks, months and years on the clock (semantics section 2, ``calendar``).
 
-A unit begins at the first instant at which the clocks of its zone show ``at`` or later on its first date. Where they
-jump over ``at``, that is the instant of the jump; where they show it twice, the first time. A date that a zone leaves
-out begins when the next one does: its cell is there, and no instant lies in it.
+A unit begins at the first instant at which the clocks of its zone show ``at`` or later on its first date. Where the
+clocks jump over ``at``, this is the instant of the jump; where they show it twice, it is the first time. A date that a
+zone leaves out begins at the same instant as the next date: its cell exists and holds no instant.
 
-Zones are asked once for each unit from the first to the last instant of the data; values are then looked up.
+The time zone is evaluated once for each unit from the first to the last instant of the data; values are then looked up.
 """
 
 from __future__ import annotations
@@ -36,11 +36,14 @@ _BEYOND = ("a calendar window reaches beyond the years 1 to 9999", "leave such r
 class CalendarGrid:
     """The units that hold the instants of some clock column.
 
-    A cell is the number of a unit: of days since 0001-01-01 as `datetime.date.toordinal` counts them, of weeks since
-    the first of them, of months and of years since the year 0. ``first``: the cell of the earliest instant.
+    ``type``: the type of the bounds.
+    ``first``: the cell of the earliest instant.
     ``starts``: int64 or float64 (U+1,), the smallest measure of the clock column at or after the beginning of each
-    unit from ``first`` on, the one after the last included. ``begins``: int64 (U+1,), these beginnings in seconds.
-    ``type``: of the bounds.
+        unit from ``first`` on, including the unit after the last.
+    ``begins``: int64 (U+1,), these beginnings in seconds.
+
+    A cell is the number of a unit: days as `datetime.date.toordinal` counts them, weeks since the first week of the
+    year 1, months and years since the year 0.
     """
 
     type: pa.DataType
@@ -83,19 +86,19 @@ def make_calendar_grid(
     bound is beyond the years 1 to 9999 or the 64 bits of the column's own ticks.
     """
     zone = _zone(spec.tz)
-    told = calendar_type(dtype)
+    bound_type = calendar_type(dtype)
     exact = not pa.types.is_floating(dtype)
     if low is None or high is None:
-        return CalendarGrid(told, 0, np.empty(0, np.int64 if exact else np.float64), np.empty(0, np.int64))
+        return CalendarGrid(bound_type, 0, np.empty(0, np.int64 if exact else np.float64), np.empty(0, np.int64))
     first, begins = _beginnings(spec, zone, _seconds(dtype, low), _seconds(dtype, high))
     starts = _ticks(dtype, begins) if exact else np.array(begins, np.float64)
-    return CalendarGrid(told, first, starts, np.array(begins, np.int64))
+    return CalendarGrid(bound_type, first, starts, np.array(begins, np.int64))
 
 
 def calendar_type(dtype: pa.DataType) -> pa.DataType:
-    """Return the type of the bounds on a clock column: its own, roomy enough; timestamp[s] for dates.
+    """Return the type of the bounds on a clock column: its own, with room for all bounds; timestamp[s] for dates.
 
-    Decimals that tell no single seconds get float64, as with ``time``.
+    Decimals coarser than a second get float64, as with ``time``.
     """
     types = pa.types
     if types.is_date(dtype):
@@ -117,7 +120,7 @@ def _zone(name: str) -> zoneinfo.ZoneInfo:
 
 
 def _seconds(dtype: pa.DataType, value: ClockValue) -> int:
-    """The whole second of a clock value. Raises `DataError` beyond the years 1 to 9999."""
+    """Return the whole second of a clock value. Raises `DataError` beyond the years 1 to 9999."""
     per_second = scale_of(dtype).per_second
     instant = float(value) if per_second is None else int(value) / per_second
     if not _FIRST <= instant < _LAST + 1:
@@ -126,7 +129,7 @@ def _seconds(dtype: pa.DataType, value: ClockValue) -> int:
 
 
 def _ticks(dtype: pa.DataType, seconds: list[int]) -> Ints:
-    """The first tick of a column at or after each second."""
+    """Return the first tick of a column at or after each second."""
     per_second = scale_of(dtype).per_second
     assert per_second is not None
     ticks = [-(-second * per_second.numerator // per_second.denominator) for second in seconds]
@@ -139,7 +142,7 @@ def _ticks(dtype: pa.DataType, seconds: list[int]) -> Ints:
 
 
 def _beginnings(spec: Calendar, zone: zoneinfo.ZoneInfo, low: int, high: int) -> tuple[int, list[int]]:
-    """The unit that holds second ``low``, and where it and all others begin, up to the first after ``high``."""
+    """Return the unit that holds second ``low``, and the beginnings from it up to that of the unit after ``high``."""
     try:
         unit = _unit(spec, (_EPOCH + dt.timedelta(seconds=low)).date()) + 1  # where clocks are ahead of UTC
         while (begin := _begin(zone, _first_reading(spec, unit))) > low:
@@ -153,7 +156,7 @@ def _beginnings(spec: Calendar, zone: zoneinfo.ZoneInfo, low: int, high: int) ->
 
 
 def _unit(spec: Calendar, date: dt.date) -> int:
-    """The number of the unit that holds a date."""
+    """Return the number of the unit that holds a date."""
     match spec.unit:
         case "day":
             return date.toordinal()
@@ -165,7 +168,7 @@ def _unit(spec: Calendar, date: dt.date) -> int:
 
 
 def _first_reading(spec: Calendar, unit: int) -> dt.datetime:
-    """What clocks show where a unit begins, if they show it."""
+    """Return the local time at which a unit begins, if the clocks show it."""
     match spec.unit:
         case "day":
             date = dt.date.fromordinal(unit)
@@ -179,12 +182,12 @@ def _first_reading(spec: Calendar, unit: int) -> dt.datetime:
 
 
 def _begin(zone: zoneinfo.ZoneInfo, reading: dt.datetime) -> int:
-    """The first instant at which the clocks of a zone show a reading, or jump over it; seconds since the epoch."""
+    """Return the first instant at which the clocks of a zone show a reading or jump over it, in epoch seconds."""
     before, after = _offsets(zone, reading)
     instant = (reading - before - _EPOCH) // _SECOND
     if before >= after:
         return instant  # shown once, or first in the offset before they were put back
-    early = (reading - after - _EPOCH) // _SECOND  # they jump between here and there
+    early = (reading - after - _EPOCH) // _SECOND  # the clocks jump between ``early`` and ``instant``
     while instant - early > 1:
         middle = (early + instant) // 2
         early, instant = (middle, instant) if _shown(zone, middle) < reading else (early, middle)
@@ -194,7 +197,7 @@ def _begin(zone: zoneinfo.ZoneInfo, reading: dt.datetime) -> int:
 
 
 def _offsets(zone: zoneinfo.ZoneInfo, reading: dt.datetime) -> tuple[dt.timedelta, dt.timedelta]:
-    """The offset of a reading before and after the change that doubles it or leaves it out; else twice its own."""
+    """Return the offsets of a reading before and after the change that repeats or skips it; else its offset twice."""
     before, after = zone.utcoffset(reading), zone.utcoffset(reading.replace(fold=1))
     assert before is not None
     assert after is not None
@@ -202,14 +205,16 @@ def _offsets(zone: zoneinfo.ZoneInfo, reading: dt.datetime) -> tuple[dt.timedelt
 
 
 def _shown(zone: zoneinfo.ZoneInfo, instant: int) -> dt.datetime:
-    """What the clocks of a zone show at an instant."""
+    """Return what the clocks of a zone show at an instant."""
     utc = (_EPOCH + dt.timedelta(seconds=instant)).replace(tzinfo=zone)
     return zone.fromutc(utc).replace(tzinfo=None, fold=0)
 
 
 @kernel
 def _places(starts: Measures, values: Measures) -> Ints:
-    """For each value the last of ``starts`` that is at most as large, looked for near the one found before."""
+    """Return for each value the index of the last of ``starts`` that is at most as large, int64 (n,)."""
+    # Rows of a key are often in order of the clock, so most values lie in the unit of the value before: two
+    # comparisons instead of a bisection.
     out = np.empty(len(values), np.int64)
     if not len(values):
         return out

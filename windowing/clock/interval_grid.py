@@ -1,4 +1,4 @@
-"""The panes of event time as a grid: which hold an instant, which are over by then (semantics section 5)."""
+"""The panes of event time as a grid: the panes that hold an instant, and those that end before it (section 5)."""
 
 from __future__ import annotations
 
@@ -22,8 +22,12 @@ _MOST_PANES_A_ROW = 100_000
 class Intervals:
     """The panes of an event-time window on the values of one column.
 
-    Pane k is ``[bound(k * step), bound(k * step + length))`` of a grid on which all starts and all ends lie;
-    ``scale`` is that of the column.
+    Pane k is ``[bound(k * step), bound(k * step + length))`` of a grid on which all starts and all ends lie.
+
+    ``grid``: that grid.
+    ``step``: cells of the grid between the starts of two panes.
+    ``length``: cells of the grid in a pane.
+    ``scale``: the scale of the column.
     """
 
     grid: Grid
@@ -39,8 +43,8 @@ class Intervals:
     def holding(self, values: Measures) -> tuple[Ints, Ints]:
         """Return for each event time the first and the last pane that holds it, int64 (n,).
 
-        The first is the greater one where none does, between panes that do not meet. Raises `DataError` where a bound
-        of these panes would not fit 64 bit.
+        Where no pane holds it, the first is greater than the last. Raises `DataError` where a bound of these panes
+        would not fit 64 bit.
         """
         cells = self.grid.cells(values)
         return (cells - self.length) // self.step + 1, cells // self.step
@@ -55,7 +59,7 @@ class Intervals:
         return (moved.cells(values) - self.length) // self.step
 
     def level_at(self, seconds: Fraction) -> int:
-        """Return the last pane that ends at an instant or before, be it between two ticks."""
+        """Return the last pane that ends at an instant or before; the instant may be between two ticks."""
         if not self.grid.exact:
             return int(self.level(np.array([float(seconds)]))[0])
         ticks = seconds * self._ticks_per_second - int(self.grid.origin)
@@ -73,9 +77,9 @@ class Intervals:
 
 
 def make_intervals(dtype: pa.DataType, spec: TimeInterval) -> Intervals:
-    """Bind the panes of a window to the type of its event-time column; to whole numbers where that has no value.
+    """Bind the panes of a window to the type of its event-time column; a column without values counts as int64.
 
-    Raises `ConfigError` where bounds are finer than a nanosecond, or where a row would be in absurdly many panes.
+    Raises `ConfigError` where bounds are finer than a nanosecond, or where a row would be in too many panes.
     """
     if spec.duration > _MOST_PANES_A_ROW * spec.period:
         raise ConfigError(
@@ -92,6 +96,6 @@ def make_intervals(dtype: pa.DataType, spec: TimeInterval) -> Intervals:
 
 
 def _common_unit(one: Fraction, other: Fraction) -> Fraction:
-    """The longest span of which both are multiples."""
+    """Return the longest span of which both are multiples."""
     denominator = math.lcm(one.denominator, other.denominator)
     return Fraction(math.gcd(int(one * denominator), int(other * denominator)), denominator)

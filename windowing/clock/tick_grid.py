@@ -1,8 +1,8 @@
 """The grid of ticks on the clock: ``origin + k * period`` (semantics section 2, ``time``).
 
-Whole-number clocks (timestamps, dates, integers, decimals) are computed in exact integers; where the period is
-finer than the column's unit, the bounds get a finer unit. On float clocks a bound is the float nearest to the exact
-tick, and the one rule is that a value lies in ``[bound(k), bound(k + 1))`` for the bounds as they are printed.
+Clocks with ticks (timestamps, dates, integers, decimals) are computed in exact integers; where the period is finer
+than the unit of the column, the bounds get a finer unit. On float clocks a bound is the float nearest to the exact
+tick, and the rule is that a value lies in ``[bound(k), bound(k + 1))`` for the bounds as they are written.
 """
 
 from __future__ import annotations
@@ -28,12 +28,15 @@ _FLOAT_INTEGERS = 2**53
 class Grid:
     """A grid over the values of one clock column.
 
-    ``type``: the type of its bounds. ``refine``: ticks of the bounds per tick of the column.
-    ``origin`` and ``period``: in ticks of the bounds; ``divide``: ticks of the bounds in one unit of the values that
-    are printed, where these are floats, else 1. ``exact``: whether the clock itself has ticks. ``reach``: how far
-    from the values their bounds may lie, in ticks.
+    ``type``: the type of its bounds.
+    ``exact``: whether the clock column has ticks; else it holds floats.
+    ``refine``: ticks of the bounds per tick of the column.
+    ``origin``: in ticks of the bounds.
+    ``period``: in ticks of the bounds.
+    ``divide``: ticks of the bounds in one unit of the written values, where these are floats; else 1.
+    ``reach``: how far from the values their bounds may lie, in ticks of the bounds.
 
-    An *instant* is a place on the clock as the bounds see it: int64 ticks of the bounds, or a float.
+    An *instant* is a point on the clock in the unit of the bounds: int64 ticks of the bounds, or a float.
     """
 
     type: pa.DataType
@@ -68,9 +71,9 @@ class Grid:
         return cells + (self._ticks(cells) < instants)
 
     def later(self, instants: Measures, seconds: Fraction) -> Measures:
-        """Return instants moved by ``seconds``, one of the spans that the grid was made for, or back by it.
+        """Return instants plus ``seconds``, which must be one of the spans of `make_grid`, or its negative.
 
-        Raises `DataError` where floats are so far apart that they do not move.
+        Raises `DataError` where a float does not change, because the next float is too far away.
         """
         if self.exact:
             return instants + np.int64(int(seconds * self._per_second))
@@ -79,7 +82,7 @@ class Grid:
         if not bool((np.isfinite(moved) & (moved != instants)).all()):
             furthest = float(np.max(np.abs(instants)))
             raise DataError(
-                f"a clock of floats at {furthest} cannot tell {float(abs(seconds))} s", "use a longer window"
+                f"a clock of floats at {furthest} cannot resolve {float(abs(seconds))} s", "use a longer window"
             )
         return moved
 
@@ -115,7 +118,7 @@ class Grid:
         return cells
 
     def _float_bounds(self, cells: Ints) -> npt.NDArray[np.float64]:
-        """The nearest floats: a quotient of whole numbers below 2**53 is rounded once."""
+        """Return the floats nearest to the ticks: a quotient of integers below 2**53 is rounded only once."""
         return (cells * self.period + self.origin) / self.divide
 
     def _check_reach(self, values: Measures) -> None:
@@ -130,8 +133,8 @@ class Grid:
 def make_grid(dtype: pa.DataType, period: Fraction, origin: Fraction, *spans: Fraction) -> Grid:
     """Make the grid of a clock column of type ``dtype``; period, origin and spans in seconds.
 
-    ``spans``: how far instants other than ticks may lie from the values, so that the type of the bounds tells them too.
-    A column without any value is one of whole numbers.
+    ``spans``: distances of other instants from the values, so that the type of the bounds can represent these instants
+    too. A column without any value counts as int64.
 
     Raises `ConfigError` where any of these is finer than nanoseconds.
     """
@@ -168,7 +171,7 @@ def _scale(dtype: pa.DataType) -> Fraction:
 
 
 def _nearest_sums(values: npt.NDArray[np.float64], seconds: Fraction) -> npt.NDArray[np.float64]:
-    """The floats nearest to ``value + seconds``: what the nearest float of the seconds leaves out counts, too."""
+    """Return the floats nearest to ``value + seconds``, including what the nearest float of the seconds leaves out."""
     high = float(seconds)
     low = float(seconds - Fraction(high))
     sums = values + high
@@ -180,7 +183,7 @@ def _nearest_sums(values: npt.NDArray[np.float64], seconds: Fraction) -> npt.NDA
 def _bound_type(
     dtype: pa.DataType, period: Fraction, origin: Fraction, *spans: Fraction
 ) -> tuple[pa.DataType, Fraction, int]:
-    """Type of the bounds, its ticks per second, and what to divide by."""
+    """Return the type of the bounds, its ticks per second, and the divisor for written values."""
     own = _scale(dtype)
     every = (period, origin, *spans)
     if _whole(own, *every):
@@ -191,12 +194,12 @@ def _bound_type(
     for unit, per_second in _UNITS.items():
         if per_second >= own and _whole(Fraction(per_second), *every):
             return _with_unit(dtype, unit), Fraction(per_second), 1
-    told = " and ".join(f"{float(seconds)} s" for seconds in (period, *spans))
-    raise ConfigError(f"a grid of {told} from {float(origin)} s is finer than a nanosecond", "round them")
+    amounts = " and ".join(f"{float(seconds)} s" for seconds in (period, *spans))
+    raise ConfigError(f"a grid of {amounts} from {float(origin)} s is finer than a nanosecond", "round them")
 
 
 def _roomy(dtype: pa.DataType) -> pa.DataType:
-    """A type of the same ticks that has room for bounds beyond the last value."""
+    """Return a type with the same ticks and room for bounds beyond the last value."""
     if pa.types.is_integer(dtype):
         return pa.int64()
     return pa.decimal128(38, dtype.scale) if pa.types.is_decimal(dtype) else dtype

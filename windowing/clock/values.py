@@ -16,18 +16,21 @@ from .tick_grid import Grid, make_grid, ticks_array
 
 
 def time_grid(dtype: pa.DataType, seconds: Fraction, origin: Fraction) -> Grid:
-    """The grid of ticks on a clock column of type ``dtype``; of whole numbers where it has no value."""
+    """Return the grid of ticks on a clock column of type ``dtype``; a column without values counts as int64."""
     return make_grid(pa.int64() if pa.types.is_null(dtype) else dtype, seconds, origin)
 
 
 def now(values: Measures, clock: ClockValue | None) -> ClockValue | None:
-    """Where the one clock stands: at the latest of the values, or later; None where it never began (section 1)."""
-    stands = [*([values.max().item()] if len(values) else []), *([] if clock is None else [clock])]
-    return max(stands, default=None)
+    """Return the current time of the one clock: the largest value, or ``clock`` if later; None without any (section 1).
+
+    ``values`` and ``clock`` are measures of the clock column.
+    """
+    instants = [*([values.max().item()] if len(values) else []), *([] if clock is None else [clock])]
+    return max(instants, default=None)
 
 
 def clock_values(column: pa.Array, name: str) -> Measures:
-    """Values of the clock column; raises `DataError` for unsigned values beyond int64."""
+    """Return the clock column as measures; raises `DataError` for unsigned values beyond int64."""
     if pa.types.is_uint64(column.type):
         try:
             column = column.cast(pa.int64())
@@ -37,7 +40,7 @@ def clock_values(column: pa.Array, name: str) -> Measures:
 
 
 def instants_at(clock: ClockValue, sequences: Sequences, dtype: pa.DataType) -> pa.Scalar:
-    """Return where the clock stands, a measure of the clock column of some sequences, as an instant of a type."""
+    """Return the time of the clock, a measure of the clock column of some sequences, as a scalar of type ``dtype``."""
     kind = sequences.rows.schema.field(sequences.order[0]).type
     if pa.types.is_floating(kind):
         return pa.scalar(clock, pa.float64()).cast(dtype)
@@ -45,9 +48,9 @@ def instants_at(clock: ClockValue, sequences: Sequences, dtype: pa.DataType) -> 
 
 
 def batched_grid(spec: Batched, dtype: pa.DataType, origin: Fraction) -> Grid:
-    """The grid of a window with ``within`` on a clock column of type ``dtype``, in whose type instants are told.
+    """Return the grid of a window with ``within`` on a clock column of type ``dtype``; instants have the grid's type.
 
-    Its ticks are those of ``every``; without ``every`` nothing happens at ticks.
+    Its ticks are those of ``every``; without ``every`` the ticks have no meaning.
     """
     assert spec.within is not None
     if spec.every is None:

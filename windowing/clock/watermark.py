@@ -1,7 +1,7 @@
-"""How far event time has come, and which panes are complete by then (semantics section 5).
+"""The watermark: how far event time has come, and which panes are complete by then (semantics section 5).
 
-The watermark is one for all keys. All that a slice has to know of it fits into a list: the rows after which more
-panes are complete than before, and those at which panes that got late rows come out again.
+There is one watermark for all keys (docs/decisions/011). A slice needs only a list of its advances: the rows after
+which more panes are complete than before, and the rows at which panes with late rows are emitted again.
 """
 
 from __future__ import annotations
@@ -29,11 +29,12 @@ _MOST_TICKS = 2**64 - 1
 
 @dataclass(frozen=True, slots=True)
 class WatermarkPath:
-    """The watermark while n rows come, told in readings (see `Lateness`).
+    """The watermark before, at and after n rows, as readings (see `Lateness`).
 
-    ``before``: (n,), where it stands before each row; of no meaning where it is not ``known``, which is before the
-    first row of all. ``advances``: (n,), the rows that announce a new one. ``stands``: where it stands after the last
-    row; None: no row has come yet.
+    ``before``: int64 or float64 (n,), the watermark before each row; without meaning where it is not ``known``.
+    ``known``: bool (n,), false for the first row of all, true for all others.
+    ``advances``: bool (n,), the rows that announce a new watermark.
+    ``final``: the watermark after the last row; None before the first row of all.
     """
 
     before: Measures
@@ -43,22 +44,27 @@ class WatermarkPath:
 
 
 def highest(readings: Measures) -> ClockValue | None:
-    """Return all that rows do to the watermark where every rise is announced."""
+    """Return the highest reading, which is the whole effect of rows on a watermark that announces every rise."""
     return readings.max().item() if len(readings) else None
 
 
-def after(stands: ClockValue | None, told: ClockValue | None) -> ClockValue | None:
-    """Return where the watermark stands after rows of which `highest` is ``told``, where every rise is announced."""
-    return told if stands is None else stands if told is None else max(stands, told)
+def after(current: ClockValue | None, reading: ClockValue | None) -> ClockValue | None:
+    """Return the watermark after rows whose `highest` is ``reading``, where every rise is announced."""
+    return reading if current is None else current if reading is None else max(current, reading)
 
 
 @dataclass(frozen=True, slots=True)
 class Lateness:
-    """How the watermark of one event-time column moves, and what is late by it. All amounts in seconds, at least 0.
+    """The rules of the watermark of one event-time column, and of lateness.
 
-    A *reading* is a watermark as it is held. Where the column has ticks it is the event time of the row that announced
-    it, and the lag, which may be finer than a tick, is taken off wherever it is compared; so nothing is rounded. On a
-    float clock it is the float nearest to that event time less the lag, as are all instants there.
+    ``intervals``: the panes.
+    ``lag``: how far the watermark stays behind the largest event time, in seconds, at least 0.
+    ``min_gap``: the least rise that takes effect, in seconds, at least 0.
+    ``age``: the discard age, in seconds, at least 0.
+
+    A *reading* is a watermark as it is stored. Where the column has ticks, a reading is the event time of the row that
+    announced it; the lag, which may be finer than a tick, is subtracted in each comparison, so that nothing is rounded.
+    On a float clock a reading is the float nearest to that event time minus the lag, as are all instants there.
 
     All methods take event times of rows in arrival order, in measures, without nulls, NaN and infinities.
     """
@@ -72,50 +78,50 @@ class Lateness:
         """Return the watermark that each row alone would announce, of shape (n,)."""
         return values if self._per_second is not None else _moved_by(values, *_float_pair(-self.lag))
 
-    def advance(self, values: Measures, stands: ClockValue | None) -> WatermarkPath:
-        """Let rows raise the watermark from where it ``stands``, a reading; None: there was no row yet."""
+    def advance(self, values: Measures, current: ClockValue | None) -> WatermarkPath:
+        """Let rows raise the watermark from the reading ``current``; None: no row came before."""
         readings = self.readings(values)
         if not len(readings):
             nothing = np.empty(0, np.bool_)
-            return WatermarkPath(readings, nothing, nothing, stands)
-        announced = self._announced(readings, readings[0] if stands is None else stands)
+            return WatermarkPath(readings, nothing, nothing, current)
+        announced = self._announced(readings, readings[0] if current is None else current)
         known, advances = np.ones(len(readings), np.bool_), announced[1:] > announced[:-1]
-        if stands is None:
+        if current is None:
             known[0], advances[0] = False, True
         return WatermarkPath(announced[:-1], known, advances, announced[-1].item())
 
-    def beyond_repair(self, values: Measures, course: WatermarkPath) -> Mask:
+    def beyond_repair(self, values: Measures, path: WatermarkPath) -> Mask:
         """Return the rows older than the watermark before them less the discard age, which are rejected as ``late``."""
         if self._per_second is None:
-            return course.known & (values < _moved_by(course.before, *_float_pair(-self.age)))
+            return path.known & (values < _moved_by(path.before, *_float_pair(-self.age)))
         ticks = min(math.floor((self.lag + self.age) * self._per_second), _MOST_TICKS)
-        # the difference of two int64 may need 64 unsigned bits: it wraps into them exactly
-        behind = (course.before - values).view(np.uint64)
-        return course.known & (course.before > values) & (behind > np.uint64(ticks))
+        # the difference of two int64 may need 64 unsigned bits: it wraps into them exactly where it is positive
+        behind = (path.before - values).view(np.uint64)
+        return path.known & (path.before > values) & (behind > np.uint64(ticks))
 
-    def last_closed(self, stands: ClockValue) -> int:
-        """Return the last pane that no row is early enough for any more, where the watermark ``stands``, a reading."""
+    def last_closed(self, current: ClockValue) -> int:
+        """Return the last pane for which every further row is too late, at the watermark ``current``, a reading."""
         dtype = np.int64 if self._per_second is not None else np.float64
-        reading = np.array([stands], dtype)
+        reading = np.array([current], dtype)
         if self._per_second is None:
             return int(self.intervals.level(_moved_by(reading, *_float_pair(-self.age)))[0])
         return int(self.intervals.level(reading, self.lag + self.age)[0])
 
     def in_no_pane(self, values: Measures) -> Mask:
-        """Return the rows between panes that do not meet."""
+        """Return the rows that no pane holds because they are between two panes, bool (n,)."""
         first, last = self.intervals.holding(values)
         return first > last
 
-    def list_advances(self, values: Measures, course: WatermarkPath) -> tuple[Ints, Ints]:
-        """Return the advances of a chunk that `Watermarks` lists: their places among the rows, and their levels.
+    def list_advances(self, values: Measures, path: WatermarkPath) -> tuple[Ints, Ints]:
+        """Return the advances of a chunk for `Watermarks`: their places among the rows, and their levels.
 
-        These are the advances at which the level rises, the first one after each row that is late for a pane, and the
-        first of the chunk, for such a row may be the last of the chunk before.
+        These are the advances at which the level rises, the first advance after each row that is late for a pane, and
+        the first advance of the chunk, because the last row of the chunk before may be late for a pane.
         """
-        places = np.flatnonzero(course.advances)
+        places = np.flatnonzero(path.advances)
         level = self._level(self.readings(values[places]))
         wanted = _new(level)
-        following = np.searchsorted(places, self._late(values, course))
+        following = np.searchsorted(places, self._late(values, path))
         wanted[following[following < len(places)]] = True
         return places[wanted], level[wanted]
 
@@ -134,7 +140,7 @@ class Lateness:
         return self.intervals.level(readings, Fraction(0) if self._per_second is None else self.lag)
 
     def _announced(self, readings: Measures, start: ClockValue) -> Measures:
-        """Where the watermark stands before each row, and after the last."""
+        """Return the watermark before each row, and after the last."""
         if not self.min_gap:
             return np.maximum.accumulate(np.append(readings.dtype.type(start), readings))
         if self._per_second is None:
@@ -142,11 +148,11 @@ class Lateness:
         short = min(math.ceil(self.min_gap * self._per_second) - 1, _MOST_TICKS)
         return _announced_ints(readings, start, np.uint64(short))
 
-    def _late(self, values: Measures, course: WatermarkPath) -> Ints:
-        """Places of the rows that are late for some pane, but not beyond repair."""
-        places = np.flatnonzero(course.known & ~self.beyond_repair(values, course) & (values < course.before))
+    def _late(self, values: Measures, path: WatermarkPath) -> Ints:
+        """Return the places of the rows that are late for some pane, but not beyond repair."""
+        places = np.flatnonzero(path.known & ~self.beyond_repair(values, path) & (values < path.before))
         first, last = self.intervals.holding(values[places])
-        return places[first <= np.minimum(last, self._level(course.before[places]))]
+        return places[first <= np.minimum(last, self._level(path.before[places]))]
 
 
 def make_lateness(dtype: pa.DataType, spec: TimeInterval, lag: Fraction, min_gap: Fraction) -> Lateness:
@@ -156,9 +162,10 @@ def make_lateness(dtype: pa.DataType, spec: TimeInterval, lag: Fraction, min_gap
 
 @dataclass(frozen=True, slots=True)
 class Watermarks:
-    """Advances of the watermark in total order: each at least at the level of the one before it.
+    """M advances of the watermark in total order, with levels that never fall.
 
-    ``marks``: the rows after which they stand. ``level``: int64 (m,), the last pane that is complete from then on.
+    ``marks``: the rows after which the advances come.
+    ``level``: int64 (m,), the last pane that is complete from then on.
     """
 
     marks: Marks
@@ -169,13 +176,13 @@ class Watermarks:
 
 
 def watermarks_at(order: pa.RecordBatch, pos: Ints, places: Ints, level: Ints) -> Watermarks:
-    """Return the advances listed at some places of a chunk, given the order columns and positions of its rows."""
+    """Return the advances at ``places`` of a chunk, given the order columns and positions of its rows."""
     rows = order.take(pa.array(places)) if order.num_columns else order
     return Watermarks(Marks(rows, pos[places], np.full(len(places), NO_FILE)), level)
 
 
 def in_order(parts: Sequence[Watermarks]) -> Watermarks:
-    """Put the advances that one or more chunks list in their total order."""
+    """Return the advances of one or more chunks in total order."""
     rows = one_batch(pa.Table.from_batches([part.marks.rows for part in parts]))
     pos = np.concatenate([part.marks.pos for part in parts])
     level = np.concatenate([part.level for part in parts])
@@ -184,7 +191,7 @@ def in_order(parts: Sequence[Watermarks]) -> Watermarks:
 
 
 def rises(watermarks: Watermarks) -> Watermarks:
-    """Keep the advances at which the level rises, which are all that count where nothing is late."""
+    """Keep the advances at which the level rises; without late rows no other advance has an effect."""
     picks = np.flatnonzero(_new(watermarks.level))
     return Watermarks(watermarks.marks.take(picks), watermarks.level[picks])
 
@@ -192,9 +199,9 @@ def rises(watermarks: Watermarks) -> Watermarks:
 def explicit(
     events: Sequence[tuple[int, Fraction]], intervals: Intervals, age: Fraction, values: Measures, pos: Ints
 ) -> tuple[Watermarks, Mask]:
-    """Return watermarks that are given and not derived from rows, and which rows are late beyond repair by them.
+    """Return the advances of explicit watermarks, and which rows are late beyond repair by them, bool (n,).
 
-    ``events``: (p, seconds), the watermark stands before the row at position p; those that do not rise do nothing.
+    ``events``: pairs (p, seconds), the watermark before the row at position p; events that do not rise have no effect.
     ``values``, ``pos``: event times and positions of the rows, in arrival order.
     """
     risen: list[tuple[int, Fraction]] = []
@@ -212,26 +219,27 @@ def explicit(
 
 
 def _least_measure(seconds: Fraction, age: Fraction, scale: Scale) -> ClockValue:
-    """The smallest measure that is not older than ``age`` at an instant."""
+    """Return the smallest measure that is not older than ``age`` at an instant."""
     if scale.per_second is None:
         return float(Fraction(float(seconds)) - age)
     return math.ceil((seconds - age) * scale.per_second)
 
 
 def _new(level: Ints) -> Mask:
-    """Where ascending levels rise; the first one does."""
+    """Return where ascending levels rise; the first level counts as a rise."""
     return np.append(True, level[1:] > level[:-1])[: len(level)]
 
 
 def _float_pair(seconds: Fraction) -> tuple[float, float]:
-    """The nearest float, and what it leaves out."""
+    """Return the nearest float, and the rest that it leaves out."""
     near = float(seconds)
     return near, float(seconds - Fraction(near))
 
 
 @kernel
 def _nearest_sum(value: float, near: float, rest: float) -> float:
-    """The float nearest to ``value + near + rest``."""
+    """Return the float nearest to ``value + near + rest``."""
+    # Compensated (two-sum): ``error`` is exactly what the first addition rounds away, so only the last one rounds.
     rounded = value + near
     added = rounded - value
     error = (value - (rounded - added)) + (near - added)
@@ -240,6 +248,7 @@ def _nearest_sum(value: float, near: float, rest: float) -> float:
 
 @kernel
 def _moved_by(values: Measures, near: float, rest: float) -> Measures:
+    """Return values plus ``near + rest``, each the nearest float."""
     out = np.empty(len(values), np.float64)
     for i in range(len(values)):
         out[i] = _nearest_sum(np.float64(values[i]), near, rest)
@@ -248,23 +257,25 @@ def _moved_by(values: Measures, near: float, rest: float) -> Measures:
 
 @kernel
 def _announced_ints(readings: Ints, start: ClockValue, short: np.uint64) -> Ints:
-    """Where the watermark stands before each row and after the last; rises of up to ``short`` ticks are kept back."""
+    """Return the watermark before each row and after the last; rises of up to ``short`` ticks have no effect yet."""
+    # Each comparison is with the last announced watermark, so this is a loop and not a running maximum.
     out = np.empty(len(readings) + 1, np.int64)
-    stands = out[0] = start
+    current = out[0] = start
     for i in range(len(readings)):
-        if readings[i] > stands and np.uint64(readings[i] - stands) > short:
-            stands = readings[i]
-        out[i + 1] = stands
+        # the difference of two int64 wraps into 64 unsigned bits exactly, since it is positive here
+        if readings[i] > current and np.uint64(readings[i] - current) > short:
+            current = readings[i]
+        out[i + 1] = current
     return out
 
 
 @kernel
 def _announced_floats(readings: Measures, start: ClockValue, near: float, rest: float) -> Measures:
-    """The same for floats, which have to reach the float nearest to the sum of where it stands and the gap."""
+    """Return the same for floats: a reading must reach the float nearest to the sum of the watermark and the gap."""
     out = np.empty(len(readings) + 1, np.float64)
-    stands = out[0] = start
+    current = out[0] = start
     for i in range(len(readings)):
-        if readings[i] > stands and readings[i] >= _nearest_sum(stands, near, rest):
-            stands = readings[i]
-        out[i + 1] = stands
+        if readings[i] > current and readings[i] >= _nearest_sum(current, near, rest):
+            current = readings[i]
+        out[i + 1] = current
     return out

@@ -1,4 +1,4 @@
-"""Panes as lines of aggregates: one for each pane, or one for each group of a pane."""
+"""Result rows of aggregates: one for each pane, or one for each group of a pane."""
 
 from __future__ import annotations
 
@@ -26,11 +26,14 @@ _LONG = {"collect", "collect_distinct", "string_join"}
 
 @dataclass(frozen=True, slots=True)
 class AggregateRows:
-    """Q lines in the order that suits ``contents``: ``pane`` int64 (Q,) of each, and the columns of its group.
+    """Q result rows, in the order of ``membership``.
 
-    ``rank``: int64 (n,), of the rows, see `compute`; None where ``contents`` say it. ``order``: int64 (Q,), which line
-    stands where in the result; None where they stand in order. ``last``: which lines are the last of their pane and so
-    followed by its mark.
+    ``pane``: int64 (Q,), the pane of each.
+    ``groups``: the group columns, (Q,) each; none without groups.
+    ``membership``: the rows of the input that each result row shows.
+    ``rank``: int64 (n,), the ranks of the rows, see `compute`; None where ``membership`` implies them.
+    ``order``: int64 (Q,), the permutation into the order of the result; None where they are in that order.
+    ``last``: the ``_mark`` column, set for the last result row of each pane.
     """
 
     pane: Ints
@@ -41,10 +44,12 @@ class AggregateRows:
     last: pa.Array
 
 
-def aggregate_rows(plan: Plan, sequences: Sequences, panes: Panes, told: pa.Table) -> Iterator[pa.Table]:
-    """Yield one line a pane and group: the columns ``told`` of the panes, groups, aggregates and marks."""
+def aggregate_rows(plan: Plan, sequences: Sequences, panes: Panes, pane_columns: pa.Table) -> Iterator[pa.Table]:
+    """Yield one row a pane and group: ``pane_columns`` of its pane, groups, aggregates and marks."""
     lines = _lines(plan, sequences, panes)
-    head = told if len(lines.pane) == len(panes) and not lines.groups else told.take(pa.array(lines.pane))
+    head = (
+        pane_columns if len(lines.pane) == len(panes) and not lines.groups else pane_columns.take(pa.array(lines.pane))
+    )
     for name, column in zip(plan.options.group_by, lines.groups, strict=True):
         head = head.append_column(name, column)
     where = _Where(sequences, panes, lines.pane)
@@ -68,7 +73,7 @@ def aggregate_rows(plan: Plan, sequences: Sequences, panes: Panes, told: pa.Tabl
 def _with_long(
     plan: Plan, sequences: Sequences, lines: AggregateRows, head: pa.Table, where: _Where
 ) -> Iterator[pa.Table]:
-    """Add the aggregates whose values are as long as their panes: a bounded number of rows at a time."""
+    """Add the aggregates whose values may be as long as their panes, a bounded number of rows at a time."""
     for first, stop in batches(lines.membership):
         table, contents = head.slice(first, stop - first), part(lines.membership, first, stop)
         for bound in plan.aggregates:
@@ -78,7 +83,7 @@ def _with_long(
 
 
 def _is_long(bound: Bound) -> bool:
-    """Whether an aggregate's value is as long as its pane, or a user's function gets to see all of it."""
+    """Return whether an aggregate's value may be as long as its pane, or a user function receives the whole pane."""
     return bound.call.function in _LONG or ":" in bound.call.function
 
 
@@ -97,7 +102,7 @@ def _lines(plan: Plan, sequences: Sequences, panes: Panes) -> AggregateRows:
 
 
 def _rank(plan: Plan, sequences: Sequences, contents: Membership) -> Ints | None:
-    """`Lines.rank` of panes over the rows of their keys."""
+    """Return `AggregateRows.rank` for panes over the rows of their keys."""
     if sequences.rank is not None:
         return sequences.rank
     begin_anew = isinstance(plan.spec, Tumbling | Sliding) and plan.spec.eviction is not None
@@ -107,20 +112,21 @@ def _rank(plan: Plan, sequences: Sequences, contents: Membership) -> Ints | None
 
 
 def _order(panes: Panes) -> Ints | None:
-    """The permutation by (key, number), or None where panes stand so."""
+    """Return the permutation by (key, number), or None where panes are in that order."""
     return None if _ascend(panes.key, panes.number) else np.lexsort([panes.number, panes.key])
 
 
 def _order_of_groups(panes: Panes, pane: Ints, group: Ints) -> Ints | None:
-    """The permutation of lines by (key, number, group), or None where they stand so."""
+    """Return the permutation of rows by (key, number, group), or None where they are in that order."""
     key, number = panes.key[pane], panes.number[pane]
-    stands = _ascend(pane, group) and _ascend(panes.key, panes.number)
-    return None if stands else np.lexsort([group, number, key])
+    is_sorted = _ascend(pane, group) and _ascend(panes.key, panes.number)
+    return None if is_sorted else np.lexsort([group, number, key])
 
 
 @kernel
 def _ascend(first: Ints, second: Ints) -> bool:
-    """Whether pairs stand in order."""
+    """Return whether pairs ascend."""
+    # one pass without a sort: nearly all kinds of window return their panes in order
     for i in range(1, len(first)):
         if first[i] < first[i - 1] or (first[i] == first[i - 1] and second[i] < second[i - 1]):
             return False
@@ -128,7 +134,7 @@ def _ascend(first: Ints, second: Ints) -> bool:
 
 
 def _last(pane: Ints, order: Ints | None) -> pa.Array:
-    """The ``_mark`` column, line by line as they stand."""
+    """Return the ``_mark`` column of rows: set for the last row of each pane in the order of the result."""
     if order is None and (len(pane) < 2 or bool((pane[1:] != pane[:-1]).all())):
         return constant("window", len(pane))
     place = np.arange(len(pane)) if order is None else order
@@ -140,7 +146,12 @@ def _last(pane: Ints, order: Ints | None) -> pa.Array:
 
 @dataclass(frozen=True, slots=True)
 class _Where:
-    """Says of a line which window and key it is of, for messages."""
+    """Window and key of result rows, for messages.
+
+    ``sequences``: the sequences, with their keys.
+    ``panes``: the panes.
+    ``pane``: int64 (Q,), the pane of each result row.
+    """
 
     sequences: Sequences
     panes: Panes
@@ -161,9 +172,9 @@ def _aggregate(
     rank: Ints | None = None,
     found: Results | None = None,
 ) -> pa.Array:
-    """Values of one call for the lines of ``contents``, of which line ``first`` is the first.
+    """Return the values of one aggregate for the result rows of ``contents``, which begin at result row ``first``.
 
-    ``found``: as `compute` takes it.
+    ``found``: the results so far, as `compute` takes them.
     """
     try:
         values = compute(bound, sequences.rows, contents, rank, found)
@@ -187,7 +198,7 @@ def _key_text(sequences: Sequences, key: int) -> str:
 
 
 def _cell_text(cell: pa.Array) -> str:
-    """Text of the one value of an array, of any type that can be a key."""
+    """Return the text of the only value of an array, of any type that can be a key."""
     if pa.types.is_string(cell.type) or pa.types.is_binary(cell.type):
         return repr(cell[0].as_py())
     try:

@@ -1,12 +1,12 @@
-"""Groups inside panes (semantics section 4, ``groupBy``): each pane falls apart into one for each group it shows.
+"""Groups inside panes (semantics section 4, ``groupBy``): each pane is divided into one pane for each group it shows.
 
-The rows of one group of a key are a sequence of their own, and a group's panes are those that show one of its rows; so
-groups cost what their rows and their output cost, and every aggregate works on them as on whole panes.
+The rows of one group of a key are a sequence of their own, and the panes of a group are those that show one of its
+rows. So groups cost as much as their rows and their output, and every aggregate treats them like whole panes.
 
-Where panes overlap, how the floats of a group associate depends on which of its rows are there, from its first on. One
-run over everything gives the same bits however it is cut; runs that go on from a state may differ from it in the last
-bit of a float sum, mean, variance or product by group. Everything else is exact, and so are groups of panes that are
-apart.
+Where panes overlap, the association of the floats of a group depends on which of its rows are present, from its first
+row on. One run over the whole input gives the same bits however it is cut; incremental runs may differ from it in the
+last bit of a float sum, mean, variance or product by group. All other aggregates are exact, and so are the groups of
+panes that do not overlap.
 """
 
 from __future__ import annotations
@@ -23,10 +23,12 @@ from ..support.jit import kernel
 
 @dataclass(frozen=True, slots=True)
 class Grouped:
-    """Q panes of groups, in the order that suits ``contents``.
+    """Q panes of groups, in the order of ``membership``.
 
-    ``pane``, ``group``: int64 (Q,), the pane that each is of, and its group's code. ``values``: the groups by code,
-    ascending.
+    ``pane``: int64 (Q,), the pane of the window that each belongs to.
+    ``group``: int64 (Q,), the code of its group.
+    ``values``: the values of the groups by code, ascending.
+    ``membership``: the rows that each shows.
     """
 
     pane: Ints
@@ -36,10 +38,10 @@ class Grouped:
 
 
 def grouped(contents: Membership, codes: Ints, values: pa.Table, touched: bool) -> Grouped:
-    """Take panes apart by the group ``codes`` of all rows, int64 (n,).
+    """Divide panes by the group ``codes`` of all rows, int64 (n,).
 
-    ``touched``: a pane gives only the groups of rows that it is the first to show or the first not to show any more,
-    those that are empty now included (semantics section 6); else each group that it shows a row of.
+    ``touched``: whether a pane has only the groups of rows that it is the first to show or the first to show no more,
+    including groups that are now empty (semantics section 6); else it has every group of which it shows a row.
     """
     if isinstance(contents, Ranges) and contents.disjoint:
         return _apart(contents, codes, values)
@@ -57,7 +59,7 @@ def grouped(contents: Membership, codes: Ints, values: pa.Table, touched: bool) 
 
 
 def _apart(contents: Ranges, codes: Ints, values: pa.Table) -> Grouped:
-    """No row is in two panes: sorting the rows of each by group does it."""
+    """Divide panes that share no row: their rows only need to be sorted by group."""
     counts = contents.hi - contents.lo
     before = np.cumsum(counts) - counts
     entries = np.repeat(contents.lo - before, counts) + np.arange(counts.sum())
@@ -71,14 +73,14 @@ def _apart(contents: Ranges, codes: Ints, values: pa.Table) -> Grouped:
 
 
 def _starts(major: Ints, minor: Ints) -> Ints:
-    """Places where a new pair begins, of pairs that stand in order."""
+    """Return the places where a new pair begins among sorted pairs."""
     new = np.ones(len(major), np.bool_)
     new[1:] = (major[1:] != major[:-1]) | (minor[1:] != minor[:-1])
     return np.flatnonzero(new)
 
 
 def _shown(enter: Ints, leave: Ints, bounds: Ints, ends: Ints) -> tuple[Ints, Ints]:
-    """Panes that show some entry, group after group, and the bounds of each group's."""
+    """Return the panes that show some entry, group after group, and the bounds of each group's panes."""
     del ends
     by_enter = np.lexsort([enter, np.repeat(np.arange(len(bounds) - 1), np.diff(bounds))])
     count, first_pane = _count_shown(enter, leave, bounds, by_enter)
@@ -86,7 +88,7 @@ def _shown(enter: Ints, leave: Ints, bounds: Ints, ends: Ints) -> tuple[Ints, In
 
 
 def _touched(enter: Ints, leave: Ints, bounds: Ints, ends: Ints) -> tuple[Ints, Ints]:
-    """Panes that some entry enters or leaves at, group after group, and the bounds of each group's."""
+    """Return the panes at which some entry enters or leaves, group after group, and the bounds of each group's."""
     group = np.repeat(np.arange(len(ends)), np.diff(bounds))
     goes = leave < ends[group]
     groups, panes = np.concatenate([group, group[goes]]), np.concatenate([enter, leave[goes]])
@@ -99,9 +101,12 @@ def _touched(enter: Ints, leave: Ints, bounds: Ints, ends: Ints) -> tuple[Ints, 
 
 @kernel
 def _count_shown(enter: Ints, leave: Ints, bounds: Ints, by_enter: Ints) -> tuple[int, Ints]:
+    """Return how many panes `_fill_shown` writes, and the bounds of each group's."""
+    # Two passes, first the count and then the panes: rows times panes is never written down.
     first_pane = np.zeros(len(bounds), np.int64)
     count = 0
     for g in range(len(bounds) - 1):
+        # invariant: the entries so far, by ascending ``enter``, show no pane from ``reached`` on
         reached = 0
         for i in range(bounds[g], bounds[g + 1]):
             begin, end = enter[by_enter[i]], leave[by_enter[i]]
@@ -113,6 +118,7 @@ def _count_shown(enter: Ints, leave: Ints, bounds: Ints, by_enter: Ints) -> tupl
 
 @kernel
 def _fill_shown(enter: Ints, leave: Ints, bounds: Ints, by_enter: Ints, count: int) -> Ints:
+    """Return the panes that the entries of each group show, ascending in each group, each once."""
     out = np.empty(count, np.int64)
     place = 0
     for g in range(len(bounds) - 1):
@@ -128,7 +134,7 @@ def _fill_shown(enter: Ints, leave: Ints, bounds: Ints, by_enter: Ints, count: i
 
 @kernel
 def _renumbered(enter: Ints, leave: Ints, bounds: Ints, pane: Ints, first_pane: Ints) -> tuple[Ints, Ints]:
-    """Enter and leave as places among the panes of the entry's own group."""
+    """Return enter and leave as places among the panes of the entry's own group."""
     own_enter = np.empty(len(enter), np.int64)
     own_leave = np.empty(len(leave), np.int64)
     for g in range(len(bounds) - 1):

@@ -1,12 +1,12 @@
-"""The replay: what a window does, told to operators call by call in its exact order (``--operator``).
+"""The calls of user operators, in the exact order of the events of their windows (``--operator``).
 
-Nothing is computed anew: when rows come and go follows from the panes (`windowing.emit.row_lifetimes`). Of each key,
+No window is computed again: the panes imply when rows enter and leave (`windowing.emit.row_lifetimes`). For each key:
 
-    at a row     the panes that come out before it; then evict the rows that it drives out, insert it
-    at a pane    evict the rows that are gone by then, insert those that come with it (section 6), trigger,
-                 evict the rows that no other pane is going to show (sections 2 and 5)
+    at a row     first the panes that are emitted before it; then evict the rows that it evicts, insert it
+    at a pane    evict the rows that have left by then, insert the rows that enter with it (section 6), trigger,
+                 evict the rows that no later pane shows (sections 2 and 5)
 
-A window ends with the rows that it holds at the end: a pane that only the end brings out lets none go.
+A window keeps the rows that it holds at the end: a pane that only the end of the data triggers evicts none.
 """
 
 from __future__ import annotations
@@ -29,24 +29,24 @@ from .row_lifetimes import RowLifetimes, row_lifetimes
 
 
 def operator_batches(
-    plan: Plan, sequences: Sequences, marks: Marks, panes: Panes, told: pa.Table
+    plan: Plan, sequences: Sequences, marks: Marks, panes: Panes, pane_columns: pa.Table
 ) -> Iterator[pa.Table]:
-    """Let one operator a key see what its window does, key after key, and yield what it gives in bounded tables.
+    """Call one operator a key, key after key, and yield the rows that it returns in tables of bounded size.
 
-    ``marks``: what causes of panes from n on count. ``told``: of each pane the columns of key, pane and stamps, as the
-    result has them. The tables have these columns, those of `Operator.output` and, unless ``plain``, ``_row`` and
-    ``_mark``. What `Operator.trigger` gives is of the pane; where that is nothing, the pane's mark alone comes out.
-    What other methods give has null for what is of a pane, and the stamps of the row or the pane at whose step it came.
-    Of what a key gives with the same stamps, ``_step`` is odd for panes and even for what came before, between and
-    behind them; ``_row`` counts the rows of a step.
+    ``marks``: the marks that causes of panes from n on refer to. ``pane_columns``: the columns of key, pane and stream
+    of each pane, as the result has them. The tables have these columns, those of `Operator.output` and, unless
+    ``plain``, ``_row`` and ``_mark``. Rows of `Operator.trigger` have the columns of the pane; where it returns none,
+    the mark of the pane is written alone. Rows of other methods have null in the columns of a pane, and the stream
+    columns of the row or the pane at whose step they were returned. Among the rows of a key with the same stream
+    columns, ``_step`` is odd for panes and even before, between and after them; ``_row`` numbers the rows of a step.
 
-    Raises `ConfigError` where the operator cannot be had, `DataError` where it fails
-    or gives what its ``output`` does not say.
+    Raises `ConfigError` where the operator cannot be loaded, `DataError` where it fails or returns values that do not
+    fit its ``output``.
     """
     assert plan.options.operator is not None
     operator = load(plan.options.operator)
     scene = _Scene(sequences, marks, panes, row_lifetimes(plan, sequences, marks, panes))
-    lines = OperatorRows(plan, operator, sequences, told)
+    lines = OperatorRows(plan, operator, sequences, pane_columns)
     first = np.searchsorted(panes.key, np.arange(len(sequences.bounds)))
     for key in range(len(sequences.bounds) - 1):
         for _ in _Window(key, first[key : key + 2], operator, scene, lines).steps():
@@ -57,7 +57,13 @@ def operator_batches(
 
 @dataclass(frozen=True, slots=True)
 class _Scene:
-    """What the windows of all keys have in common."""
+    """What the windows of all keys share.
+
+    ``sequences``: the rows of all keys.
+    ``marks``: the marks that causes of panes refer to.
+    ``panes``: the panes of all keys.
+    ``lifetimes``: when rows enter and leave.
+    """
 
     sequences: Sequences
     marks: Marks
@@ -65,7 +71,7 @@ class _Scene:
     lifetimes: RowLifetimes
 
     def stamp(self, cause: int, pane: int) -> int | str | None:
-        """What tells stamps apart within a key: the position of a row, or of that before a mark; the pane of a tick."""
+        """Return what identifies stream columns within a key: the position of a row or mark, or the pane of a tick."""
         rows = len(self.sequences)
         if cause >= rows:
             return int(self.marks.pos[cause - rows])
@@ -74,7 +80,11 @@ class _Scene:
 
 @dataclass(frozen=True, slots=True)
 class _WindowRow:
-    """A row in the window, and the runs of panes ``[enter, leave)`` that show it."""
+    """A row in the window.
+
+    ``row``: its values.
+    ``runs``: the runs of panes ``[enter, leave)`` that show it.
+    """
 
     row: Row
     runs: list[tuple[int, int]]
@@ -84,15 +94,15 @@ class _WindowRow:
 
 
 class _Window:
-    """The window of one key and its operator. ``panes``: the bounds of the key's panes."""
+    """The window of one key and its operator; the constructor takes the bounds of the key's panes as ``panes``."""
 
     def __init__(self, key: int, panes: Ints, kind: type[Operator], scene: _Scene, lines: OperatorRows) -> None:
-        course, sequences, named = scene.lifetimes, scene.sequences, key_of(scene.sequences, key)
+        lifetimes, sequences, named = scene.lifetimes, scene.sequences, key_of(scene.sequences, key)
         begin, end = sequences.bounds[key : key + 2]
         self.key, self.scene, self.lines = key, scene, lines
-        self.order = course.order[slice(*panes)]
-        self.stepping = np.flatnonzero(course.stepping[begin:end]) + begin
-        entering = course.entering.items[slice(*course.entering.first[panes])]
+        self.order = lifetimes.order[slice(*panes)]
+        self.stepping = np.flatnonzero(lifetimes.stepping[begin:end]) + begin
+        entering = lifetimes.entering.items[slice(*lifetimes.entering.first[panes])]
         self.coming = python_rows(named, sequences.rows, np.concatenate([self.stepping, entering]))
         self.infos = pane_infos(lines.plan, lines.emitted, self.order)
         self.operator = _made(kind, named)
@@ -102,7 +112,7 @@ class _Window:
         self.place = 0
 
     def steps(self) -> Iterator[None]:
-        """Do one step after the other: each row after the panes that come out before it."""
+        """Make the calls step by step: each row after the panes that are emitted before it."""
         place, ahead = self.scene.lifetimes.place[self.order], 0
         for row in self.stepping.tolist():
             behind = int(np.searchsorted(place, row, side="right"))
@@ -122,17 +132,17 @@ class _Window:
         self._insert(row, -1, row)
 
     def _at_pane(self, pane: int) -> None:
-        course = self.scene.lifetimes
+        lifetimes = self.scene.lifetimes
         self._place_of(int(self.scene.panes.cause[pane]), pane)
-        if course.drops_unseen:
+        if lifetimes.drops_unseen:
             self._evict([row for row in sorted(self.held) if not self.held[row].is_in(pane)], pane, -1)
-        for row in course.entering.at(pane):
+        for row in lifetimes.entering.at(pane):
             self._insert(row, pane, -1)
         shown = tuple(self.held[row].row for row in sorted(self.held) if self.held[row].is_in(pane))
         info = next(self.infos)
         self.lines.of_pane(self.key, pane, self.step + 1, lambda: self.operator.trigger(shown, info))
         self.step, self.place = self.step + 2, 0
-        self._evict(course.leaving.at(pane), pane, -1)
+        self._evict(lifetimes.leaving.at(pane), pane, -1)
 
     def _place_of(self, cause: int, pane: int) -> None:
         stamp = self.scene.stamp(cause, pane)
@@ -140,8 +150,11 @@ class _Window:
             self.stamp, self.step, self.place = stamp, 0, 0
 
     def _insert(self, row: int, at_pane: int, at_row: int) -> None:
-        course, mine = self.scene.lifetimes, next(self.coming)
-        runs = [(int(course.memberships.enter[i]), int(course.memberships.leave[i])) for i in course.entries.at(row)]
+        lifetimes, mine = self.scene.lifetimes, next(self.coming)
+        runs = [
+            (int(lifetimes.memberships.enter[i]), int(lifetimes.memberships.leave[i]))
+            for i in lifetimes.entries.at(row)
+        ]
         self.held[row] = _WindowRow(mine, runs)
         self._write("insert", at_pane, at_row, lambda: self.operator.insert(mine))
 

@@ -1,4 +1,4 @@
-"""What operators take and give: columns as Python values, and rows of theirs as tables."""
+"""Conversion for operators: Arrow columns to Python values, and the rows that operators return to Arrow tables."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ from ..sequences.sequence import Sequences
 from .stream_columns import mark_columns
 
 MOST_ROWS = 100_000
-_BLOCK = 4096  # rows that are Python values at a time, but for those that a window holds
+_BLOCK = 4096  # rows that are converted to Python values at a time
 _UNFIT = (pa.ArrowException, OverflowError, TypeError, ValueError)
 
 
-# --- taken ----------------------------------------------------------------------------------------------------------
+# --- Arrow to Python --------------------------------------------------------------------------------------------------
 
 
 def key_of(sequences: Sequences, key: int) -> Row:
-    """Return the values of the key columns; of no column where there is no key."""
+    """Return the values of the key columns; empty where there is no key."""
     if sequences.keys is None:
         return MappingProxyType({})
     one = sequences.keys.slice(key, 1)
@@ -37,7 +37,7 @@ def key_of(sequences: Sequences, key: int) -> Row:
 
 
 def python_rows(key: Row, rows: pa.RecordBatch, picks: Ints) -> Iterator[Row]:
-    """Yield the rows at ``picks`` as read-only mappings of all their columns, those of the key among them."""
+    """Yield the rows at ``picks`` as read-only mappings of all their columns, including those of the key."""
     for first in range(0, len(picks), _BLOCK):
         block = pa.array(picks[first : first + _BLOCK])
         columns = {name: python_values(name, rows.column(name).take(block)) for name in rows.schema.names}
@@ -45,19 +45,19 @@ def python_rows(key: Row, rows: pa.RecordBatch, picks: Ints) -> Iterator[Row]:
             yield MappingProxyType({**key, **{name: values[i] for name, values in columns.items()}})
 
 
-def pane_infos(plan: Plan, told: pa.Table, picks: Ints) -> Iterator[PaneInfo]:
-    """Yield what is told of the panes at ``picks``."""
+def pane_infos(plan: Plan, pane_columns: pa.Table, picks: Ints) -> Iterator[PaneInfo]:
+    """Yield `PaneInfo` for the panes at ``picks``; ``pane_columns``: the columns of all panes in the result."""
     names = _pane_columns(plan)
     for first in range(0, len(picks), _BLOCK):
-        block = told.select(names).take(pa.array(picks[first : first + _BLOCK]))
+        block = pane_columns.select(names).take(pa.array(picks[first : first + _BLOCK]))
         columns = [python_values(block.column_names[i], block.column(i)) for i in range(len(names))]
         yield from map(PaneInfo, *columns)
 
 
 def python_values(name: str, column: pa.Array | pa.ChunkedArray) -> list[Any]:
-    """Return values as Python has them; times in nanoseconds, which it has not, as whole numbers of these.
+    """Return a column as Python values; times in nanoseconds, which Python does not have, as integers.
 
-    Raises `DataError` for times beyond Python's.
+    Raises `DataError` for times beyond Python's range.
     """
     if pa.types.is_temporal(column.type) and getattr(column.type, "unit", "") == "ns":
         column = column.cast(pa.int64())
@@ -69,17 +69,25 @@ def python_values(name: str, column: pa.Array | pa.ChunkedArray) -> list[Any]:
 
 
 def _pane_columns(plan: Plan) -> list[int]:
-    """Which columns of what is told are of the pane: those between the key and the stamps."""
+    """Return the indices of the columns that describe a pane: those between the key and the stream columns."""
     count = len(FIXED) + (len(OUTPUTS) if plan.options.event_time else 0)
     return list(range(len(plan.key), len(plan.key) + count))
 
 
-# --- given ----------------------------------------------------------------------------------------------------------
+# --- Python to Arrow --------------------------------------------------------------------------------------------------
 
 
 class _Line(NamedTuple):
-    """A row to write. ``key``, ``pane``: -1 where that is null; its stamps are those of the pane ``at_pane``, or, where
-    that is -1, of the row ``at_row``."""
+    """A row to write.
+
+    ``key``: its key, -1 for null.
+    ``pane``: its pane, -1 for null.
+    ``at_pane``: the pane whose stream columns it has; -1: those of a row.
+    ``at_row``: the row whose stream columns it has, where ``at_pane`` is -1.
+    ``step``: its ``_step``.
+    ``place``: its ``_row``, or None.
+    ``mark``: its ``_mark``, or None.
+    """
 
     key: int
     pane: int
@@ -92,7 +100,15 @@ class _Line(NamedTuple):
 
 @dataclass(slots=True)
 class OperatorRows:
-    """The lines that operators have given and that are not in a table yet."""
+    """The rows that operators have returned and that are not in a table yet.
+
+    ``plan``: the plan of the window.
+    ``operator``: the class of the operators.
+    ``sequences``: the rows of all keys.
+    ``emitted``: the columns of all panes as the result has them.
+    ``lines``: the rows to write, without the columns of the operator.
+    ``cells``: the values of the operator's columns, by column, one for each of ``lines``.
+    """
 
     plan: Plan
     operator: type[Operator]
@@ -108,9 +124,9 @@ class OperatorRows:
         return len(self.lines)
 
     def of_pane(self, key: int, pane: int, step: int, call: Callable[[], Given]) -> None:
-        """Write what triggering gives: the rows of the pane, the mark behind the last; without any the mark alone.
+        """Write what ``trigger`` returns: the rows of the pane, with the mark at the last; the mark alone without rows.
 
-        ``step``: which of all that the key gives with the same stamps, those of panes being odd.
+        ``step``: the number among the steps of the key with the same stream columns; odd for panes.
         """
         rows = self._called("trigger", key, pane, -1, call)
         for place in range(len(rows)):
@@ -124,9 +140,9 @@ class OperatorRows:
     def of_step(
         self, method: str, key: int, pane: int, row: int, step: int, place: int, call: Callable[[], Given]
     ) -> int:
-        """Write what another method gives at the step of ``row``, or, where that is -1, at a pane.
+        """Write what another method returns at the step of ``row``, or, where that is -1, at a pane.
 
-        ``step``: as for panes, but even. The rows are counted from ``place`` on. Returns the place of the next one.
+        ``step``: as for panes, but even. The rows are numbered from ``place``. Returns the number of the next row.
         """
         rows = self._called(method, key, pane, row, call)
         self.lines += [_Line(key, -1, pane, row, step, place + i, None) for i in range(len(rows))]
@@ -134,7 +150,7 @@ class OperatorRows:
         return place + len(rows)
 
     def tables(self) -> Iterator[pa.Table]:
-        """Yield the lines as tables and forget them."""
+        """Yield the rows so far as tables and clear them."""
         if self.lines:
             table = self._table()
             for first in range(0, len(table), MOST_ROWS):
@@ -144,7 +160,7 @@ class OperatorRows:
             values.clear()
 
     def where(self, key: int, pane: int, row: int) -> str:
-        """Say which pane or row of which key it is, for messages."""
+        """Return which pane or row of which key it is, for messages."""
         spot = (
             f"in window {self.emitted.column(len(self.plan.key))[pane]}"
             if row < 0
@@ -195,7 +211,7 @@ class OperatorRows:
         return pa.table(columns)
 
     def _stamps(self, at_pane: Ints, at_row: Ints) -> dict[str, pa.Array]:
-        """The stamp columns. The stamps of a row are those of a mark right behind it."""
+        """Return the stream columns. Those of a row are the same as those of a mark right after it."""
         of_row = at_row >= 0
         picks = at_row[of_row]
         rows = self.sequences.rows.select(list(self.plan.sort))
@@ -224,13 +240,13 @@ class OperatorRows:
 
 
 def _take_or_null(column: pa.Array | pa.ChunkedArray, picks: Ints | Sequence[int]) -> pa.Array:
-    """Values at some places, null at -1."""
+    """Return the values at some places, null at -1."""
     places = np.asarray(picks, np.int64)
     return combined(column).take(pa.array(places, mask=places < 0))
 
 
 def _converted(values: Sequence[Any], dtype: pa.DataType) -> pa.Array:
-    """Values as an array. Arrow would cut numbers and times off that a cast refuses to."""
+    """Return values as an array. Raises for numbers and times that Arrow would truncate: a cast refuses them."""
     if pa.types.is_integer(dtype) or pa.types.is_temporal(dtype):
         pa.array([value for value in values if value is not None and not isinstance(value, int)]).cast(dtype)
     return pa.array(values, dtype)

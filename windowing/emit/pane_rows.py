@@ -1,4 +1,4 @@
-"""Panes as the rows they hold, pane by pane, sorted where asked for (``--emit``, ``--sort-by``; SPL's Sort)."""
+"""Result rows that are the rows of panes, pane by pane, sorted with ``--sort-by`` (``--emit``; SPL's Sort)."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from ..planning.result_schema import ROW
 from ..sequences.sequence import Sequences
 
 
-def row_batches(plan: Plan, sequences: Sequences, panes: Panes, told: pa.Table) -> Iterator[pa.Table]:
-    """Yield the rows of all panes, a bounded number at a time: what is ``told`` of the pane, then the row's columns.
+def row_batches(plan: Plan, sequences: Sequences, panes: Panes, pane_columns: pa.Table) -> Iterator[pa.Table]:
+    """Yield the rows of all panes, a bounded number at a time: ``pane_columns`` of the pane, then the row's columns.
 
-    The last row of a pane is followed by its mark; a pane without rows is a mark-only row, unless the result is plain.
+    The last row of a pane has its mark; a pane without rows is a mark-only row, unless the result is plain.
     """
     plain = plan.options.plain
     sort_words = [_sort_words(sequences, key) for key in plan.sort_rows]
@@ -34,7 +34,7 @@ def row_batches(plan: Plan, sequences: Sequences, panes: Panes, told: pa.Table) 
             rows = np.insert(rows, bounds[:-1][counts == 0], -1)
             counts = np.maximum(counts, 1)
             pane = np.repeat(np.arange(first, stop), counts)
-        table = told.take(pa.array(pane))
+        table = pane_columns.take(pa.array(pane))
         there = pa.array(rows, mask=rows < 0)
         for name in plan.rows:
             table = table.append_column(name, sequences.rows.column(name).take(there))
@@ -42,7 +42,7 @@ def row_batches(plan: Plan, sequences: Sequences, panes: Panes, told: pa.Table) 
 
 
 def _sort_words(sequences: Sequences, key: SortKey) -> list[Ints]:
-    """Keys for lexsort, the least significant first: nulls last both ways."""
+    """Return keys for lexsort, the least significant first: nulls are last in both directions."""
     column = combined(sequences.rows.column(key.name))
     ascending = sort_keys(column)
     null = column.is_null().to_numpy(zero_copy_only=False)
@@ -50,7 +50,7 @@ def _sort_words(sequences: Sequences, key: SortKey) -> list[Ints]:
 
 
 def _with_marks(table: pa.Table, rows: Ints, counts: Ints) -> pa.Table:
-    """Add the place of each row in its pane, and the marks: behind the last row, or alone where the row is -1."""
+    """Add the number of each row in its pane, and the marks: at the last row, or alone where the row is -1."""
     ends = np.cumsum(counts)
     none = rows < 0
     place = np.arange(len(rows)) - np.repeat(ends - counts, counts)

@@ -1,4 +1,4 @@
-"""Panes into the tables that are written (design section 2)."""
+"""Converting panes to the tables of the result (design section 2)."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from .row_counts import check_panes
 from .stream_columns import constant, mark_columns, stream_columns
 
 _REPEATS = 8
-"""Lines a key: with fewer, plain text is written faster than a dictionary (at 1 line four times), and smaller."""
+"""Rows a key: with fewer, plain text is written faster than a dictionary (four times at 1 row), and is smaller."""
 _CLOSED_BY = pa.array(CLOSED_BY, pa.string())
 _TIMING = pa.array(TIMING, pa.string())
 
@@ -30,20 +30,19 @@ _TIMING = pa.array(TIMING, pa.string())
 def result_tables(plan: Plan, sequences: Sequences, marks: Marks, panes: Panes) -> Iterator[pa.Table]:
     """Yield the result in the plan's columns, a bounded number of rows at a time; texts may be dictionary arrays.
 
-    ``panes``: as `emitted_panes` returns them. They stand by key, then window number, then group; marks without a row
-    come last. Raises `DataError` where an exact aggregate overflows, naming key and window, or where rows would be more
-    than
-    ``max_rows``: before any of them is made.
+    ``panes``: as `emitted_panes` returns them. The result is sorted by key, then window number, then group; mark-only
+    rows come last. Raises `DataError` where an exact aggregate overflows, with key and window, and, before any row is
+    computed, where there would be more than ``max_rows`` rows.
     """
     check_panes(plan, panes)
-    head = _head(sequences, panes)
+    columns = _head(sequences, panes)
     if not plan.options.plain:
-        head += stream_columns(plan, sequences, marks, panes.cause, panes.at)
-    told = pa.Table.from_arrays(head, names=_head_names(plan))
+        columns += stream_columns(plan, sequences, marks, panes.cause, panes.at)
+    head = pa.Table.from_arrays(columns, names=_head_names(plan))
     if plan.options.operator is not None:
-        parts = operator_batches(plan, sequences, marks, panes, told)
+        parts = operator_batches(plan, sequences, marks, panes, head)
     else:
-        parts = (row_batches if plan.emits_rows else aggregate_rows)(plan, sequences, panes, told)
+        parts = (row_batches if plan.emits_rows else aggregate_rows)(plan, sequences, panes, head)
     for part in parts:
         yield part.select(plan.schema.names)
     if not plan.options.plain:
@@ -51,7 +50,7 @@ def result_tables(plan: Plan, sequences: Sequences, marks: Marks, panes: Panes) 
 
 
 def emitted_panes(plan: Plan, sequences: Sequences, panes: Panes) -> Panes:
-    """Return panes as the result tells them: with bounds, and as lots with ``--emit entered`` or ``left``."""
+    """Return panes as the result has them: with bounds, and as lots with ``--emit entered`` or ``left``."""
     start, end = _bounds(plan, sequences, panes)
     return _lots(plan, replace(panes, start=start, end=end))
 
@@ -67,14 +66,14 @@ def tick_rows(plan: Plan, ticks: pa.Array) -> pa.Table:
     return _only_marks(plan, {"_at": ticks, POS: pa.array(np.full(len(ticks), -1, np.int64)), TURN: first})
 
 
-def _by_name(plan: Plan, stamped: list[pa.Array]) -> dict[str, pa.Array]:
-    return dict(zip(plan.stream_names, stamped, strict=True))
+def _by_name(plan: Plan, stream: list[pa.Array]) -> dict[str, pa.Array]:
+    return dict(zip(plan.stream_names, stream, strict=True))
 
 
-def _only_marks(plan: Plan, stamped: dict[str, pa.Array]) -> pa.Table:
-    """Rows that are null but for where the mark stands."""
-    size = len(stamped["_at"])
-    columns = {**stamped, "_mark": constant("only", size)}
+def _only_marks(plan: Plan, stream: dict[str, pa.Array]) -> pa.Table:
+    """Return mark-only rows: all columns but the stream columns are null."""
+    size = len(stream["_at"])
+    columns = {**stream, "_mark": constant("only", size)}
     arrays = [columns[f.name] if f.name in columns else pa.nulls(size, f.type) for f in plan.schema]
     return pa.Table.from_arrays(arrays, names=plan.schema.names)
 
@@ -87,7 +86,7 @@ def _mark_only_rows(plan: Plan, sequences: Sequences, marks: Marks, panes: Panes
 
 
 def _lots(plan: Plan, panes: Panes) -> Panes:
-    """With ``--emit entered`` or ``left``: what came in or went instead of what is there; no lot, no pane."""
+    """With ``--emit entered`` or ``left``, replace the rows of panes by those that entered or left; drop empty ones."""
     if plan.options.emit not in {"entered", "left"}:
         return panes
     lots = (entered_rows if plan.options.emit == "entered" else left_rows)(panes.membership)
@@ -101,7 +100,7 @@ def _head_names(plan: Plan) -> list[str]:
 
 
 def _head(sequences: Sequences, panes: Panes) -> list[pa.Array]:
-    """The columns that say which pane it is, groups apart."""
+    """Return the columns that identify a pane, except its groups."""
     columns = _key_columns(sequences, panes)
     columns += [pa.array(panes.number), panes.start, panes.end]
     columns += [pa.DictionaryArray.from_arrays(pa.array(panes.closed_by), _CLOSED_BY)]
@@ -126,7 +125,7 @@ def _picked(values: pa.Array, picks: pa.Array) -> pa.Array:
 
 
 def _bounds(plan: Plan, sequences: Sequences, panes: Panes) -> tuple[pa.Array, pa.Array]:
-    """The interval bounds of the kind, else the first order values of the first and last row."""
+    """Return the interval bounds of the window, else the first order values of the first and last row."""
     if panes.start is not None and panes.end is not None:
         return panes.start, panes.end
     if not plan.sort:

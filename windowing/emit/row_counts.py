@@ -1,4 +1,4 @@
-"""How many rows the panes of ``--emit rows`` give: where windows overlap, far more than came in."""
+"""How many rows ``--emit rows`` writes: where windows overlap, far more than the input has."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from ..planning.plan import Plan
 
 
 def may_multiply(plan: Plan) -> bool:
-    """Whether a row may come out several times."""
+    """Return whether the result may contain a row several times."""
     return plan.options.emit == "rows" and not isinstance(plan.spec, Tumbling)
 
 
 def rows_out(plan: Plan, rows: int) -> int | None:
-    """Return how many rows so many rows give, none of them rejected; None where that depends on their values."""
+    """Return how many rows the result has for ``rows`` valid rows; None where that depends on their values."""
     spec, options = plan.spec, plan.options
     if not may_multiply(plan) or plan.key:
         return None
@@ -33,14 +33,14 @@ def rows_out(plan: Plan, rows: int) -> int | None:
 
 
 def check_rows(plan: Plan, rows: int) -> None:
-    """Raise `DataError` where so many rows are known to give more than may be."""
+    """Raise `DataError` where the result of ``rows`` rows is known to exceed the limit."""
     found = rows_out(plan, rows)
     if found is not None and _is_too_many(plan, found):
         raise _error(plan, f"would write {found:,} rows, made of {rows:,}")
 
 
 def check_panes(plan: Plan, panes: Panes) -> None:
-    """Raise `DataError` where panes that are to be written row by row hold more rows than may be."""
+    """Raise `DataError` where the rows of panes exceed the limit."""
     if plan.options.max_rows is not None and may_multiply(plan):
         found = int(sizes(panes.membership).sum())
         if _is_too_many(plan, found):
@@ -48,7 +48,7 @@ def check_panes(plan: Plan, panes: Panes) -> None:
 
 
 def check_written(plan: Plan, rows: int) -> None:
-    """Raise `DataError` where all tasks together have written more rows than may be."""
+    """Raise `DataError` where the rows that all tasks have written exceed the limit."""
     if may_multiply(plan) and _is_too_many(plan, rows):
         raise _error(plan, f"would write {rows:,} rows")
 
@@ -64,12 +64,12 @@ def _error(plan: Plan, what: str) -> DataError:
 
 
 def _shown(rows: int, most: int, step: int, least: int, flushes: bool) -> int:
-    """The rows that a window of the last ``most`` shows at each ``step``-th row, from the ``least``-th on.
+    """Return how many rows a window of the last ``most`` rows shows at each ``step``-th row, from row ``least`` on.
 
-    ``flushes``: and at the last row, if it is none of these.
+    ``flushes``: whether it also triggers at the last row, if it has not done so there.
     """
-    first, last = max(1, -(-least // step)), rows // step  # looks, counted from 1
-    growing = min(last, most // step)  # looks that see less than ``most`` rows, or just so many
+    first, last = max(1, -(-least // step)), rows // step  # triggers, counted from 1
+    growing = min(last, most // step)  # triggers that find at most ``most`` rows so far
     found = 0
     if growing >= first:
         found += step * (first + growing) * (growing - first + 1) // 2

@@ -1,6 +1,6 @@
-"""When rows come into a window and go out of it: nothing but what its panes, with their causes, imply.
+"""When rows enter and leave a window, as its panes and their causes imply.
 
-Where rows come one by one, a pane stands at a *place* among the rows of its key: those before it have done their steps.
+Where rows enter one by one, a pane has a *place* among the rows of its key: rows before it have done their steps.
 """
 
 from __future__ import annotations
@@ -26,26 +26,33 @@ _NEVER = -1
 
 @dataclass(frozen=True, slots=True)
 class Lists:
-    """Items listed by number, ascending under each. ``items``: int64 (I,), one list after the other, the lists between
-    the bounds ``first``, int64 (numbers + 1,)."""
+    """Lists of items by number, each ascending.
+
+    ``items``: int64 (I,), one list after the other.
+    ``first``: int64 (numbers + 1,), the bounds of the lists.
+    """
 
     items: Ints
     first: Ints
 
     def at(self, number: int) -> list[int]:
-        """Return the items under a number."""
+        """Return the list of a number."""
         return self.items[self.first[number] : self.first[number + 1]].tolist()
 
 
 @dataclass(frozen=True, slots=True)
 class RowLifetimes:
-    """When the n rows come and go, and P panes between them.
+    """When the n rows enter and leave, and the P panes between them.
 
-    ``order``: int64 (P,), the panes by key and number. ``place``: int64 (P,), the place of each pane. ``stepping``:
-    bool (n,), the rows with a step of their own, at which they come.
-    ``driven``: by row, those that go at its step. ``entering``, ``leaving``: by pane, the rows that come at it, and
-    those that go after it. ``unseen_go``: whether rows that a pane does not show any more are gone by then.
-    ``lives``: which panes show the rows; ``entries``: its entries, by row.
+    ``order``: int64 (P,), the panes by key and number.
+    ``place``: int64 (P,), the place of each pane.
+    ``stepping``: bool (n,), the rows with a step of their own, at which they enter.
+    ``driven``: by row, the rows that leave at its step.
+    ``entering``: by pane, the rows that enter at it.
+    ``leaving``: by pane, the rows that leave after it.
+    ``drops_unseen``: whether rows that a pane no longer shows have left by then.
+    ``memberships``: which panes show the rows.
+    ``entries``: by row, its entries in ``memberships``.
     """
 
     order: Ints
@@ -60,18 +67,18 @@ class RowLifetimes:
 
 
 def row_lifetimes(plan: Plan, sequences: Sequences, marks: Marks, panes: Panes) -> RowLifetimes:
-    """Return when the rows of a window come and go. ``marks``: what causes of panes from n on count."""
+    """Return when the rows of a window enter and leave; causes of panes from n on refer to ``marks``."""
     n = len(sequences)
     lives = memberships_of(panes.membership)
     order = np.lexsort([panes.number, panes.key])
-    place, stepping, unseen_go = np.empty(0, np.int64), np.ones(n, np.bool_), False
+    place, stepping, drops_unseen = np.empty(0, np.int64), np.ones(n, np.bool_), False
     driven, entering, leaving = np.full(n, _NEVER), np.full(n, _NEVER), np.full(n, _NEVER)
     match plan.spec:
         case Tumbling():
             place = _after_rows(panes)
             leaving[lives.row] = np.where(panes.cause[lives.enter] == AT_END, _NEVER, lives.enter)
         case Sliding():
-            place, unseen_go = _after_rows(panes), True
+            place, drops_unseen = _after_rows(panes), True
             driven = evicted_at(plan.spec, sequences)
             stepping = driven != np.arange(n)  # count(0) holds nothing
         case TimeInterval():
@@ -83,10 +90,10 @@ def row_lifetimes(plan: Plan, sequences: Sequences, marks: Marks, panes: Panes) 
             if plan.options.at_end == "drop":
                 leaving[_not_yet_emitted(intervals, first, last, sequences, panes, place)] = _NEVER
         case Batched():
-            place, stepping, unseen_go = sequences.bounds[panes.key], np.zeros(n, np.bool_), True
+            place, stepping, drops_unseen = sequences.bounds[panes.key], np.zeros(n, np.bool_), True
             entering[lives.row] = lives.enter
     lists = _lists_by_number(driven, n), _lists_by_number(entering, len(panes)), _lists_by_number(leaving, len(panes))
-    return RowLifetimes(order, place, stepping, *lists, unseen_go, lives, _lists_by_number(lives.row, n))
+    return RowLifetimes(order, place, stepping, *lists, drops_unseen, lives, _lists_by_number(lives.row, n))
 
 
 def _lists_by_number(numbers: Ints, count: int) -> Lists:
@@ -97,14 +104,14 @@ def _lists_by_number(numbers: Ints, count: int) -> Lists:
 
 
 def _after_rows(panes: Panes) -> Ints:
-    """Places right behind the newest row of each pane: a window that is not empty holds the newest row there is."""
+    """Return the place right after the newest row of each pane: a window that is not empty holds the newest row."""
     if isinstance(panes.membership, Ranges):
         return panes.membership.hi
     return edge_rows(panes.membership)[1] + 1
 
 
 def _after_marks(sequences: Sequences, marks: Marks, panes: Panes) -> Ints:
-    """Places of the marks that brought panes out, and of the end."""
+    """Return the places of the marks, or the end of the key, that triggered panes."""
     epoch = epochs(sequences, marks)
     first = np.searchsorted(panes.key, np.arange(len(sequences.bounds)))
     place = sequences.bounds[panes.key + 1]
@@ -117,7 +124,7 @@ def _after_marks(sequences: Sequences, marks: Marks, panes: Panes) -> Ints:
 
 
 def _after_last(panes: Panes, order: Ints, lives: Memberships, rows: int) -> Ints:
-    """For each row the last pane to come out that shows it; `_NEVER` where there is none or the end brought it out."""
+    """Return for each row the last emitted pane that shows it; `_NEVER` if none, or if the end triggered that pane."""
     rank = np.empty(len(order) + 1, np.int64)
     rank[order], rank[-1] = np.arange(len(order)), _NEVER
     latest = np.full(rows, _NEVER)
@@ -129,7 +136,7 @@ def _after_last(panes: Panes, order: Ints, lives: Memberships, rows: int) -> Int
 
 
 def _interval_bounds(name: str, spec: TimeInterval, sequences: Sequences) -> tuple[Intervals, Ints, Ints]:
-    """The intervals, and the first and the last that hold each row: the first is the greater one where none does."""
+    """Return the intervals, and the first and last that hold each row; where none does, the first is the greater."""
     column = combined(sequences.rows.column(name))
     intervals = make_intervals(column.type, spec)
     return intervals, *intervals.holding(clock_values(column, name))
@@ -138,7 +145,7 @@ def _interval_bounds(name: str, spec: TimeInterval, sequences: Sequences) -> tup
 def _not_yet_emitted(
     intervals: Intervals, first: Ints, last: Ints, sequences: Sequences, panes: Panes, place: Ints
 ) -> list[int]:
-    """The rows of intervals that got rows since they last came out: the end would show them, were it not dropped."""
+    """Return the rows of intervals with new rows since their last output, which the dropped end would have shown."""
     key = np.repeat(np.arange(len(sequences.bounds) - 1), np.diff(sequences.bounds)).tolist()
     held = [
         [(k, interval) for interval in range(low, high + 1)]
@@ -148,6 +155,6 @@ def _not_yet_emitted(
     known = np.array(sorted({interval for _, interval in newest}), np.int64)
     interval = known[pc.index_in(panes.start, value_set=intervals.bounds(known)[0]).to_numpy()]
     outputs = zip(panes.key.tolist(), interval.tolist(), strict=True)
-    shown = dict(zip(outputs, place.tolist(), strict=True))  # of several outputs of one the last, which stands behind
+    shown = dict(zip(outputs, place.tolist(), strict=True))  # the last output of an interval wins
     fresh = {one for one, row in newest.items() if row >= shown.get(one, 0)}
     return [row for row, mine in enumerate(held) if not fresh.isdisjoint(mine)]

@@ -1,4 +1,4 @@
-"""What brought a pane out, as columns: ``_at``, ``_pos`` and what else puts a result in emission order (section 10)."""
+"""The stream columns: ``_at``, ``_pos`` and the others that put a result in emission order (section 10)."""
 
 from __future__ import annotations
 
@@ -16,9 +16,10 @@ from ..sequences.sequence import Sequences
 
 
 def stream_columns(plan: Plan, sequences: Sequences, marks: Marks, cause: Ints, at: pa.Array | None) -> list[pa.Array]:
-    """Return the columns of `Plan.stream_names` for what was brought out by ``cause``, or by the clock ``at``.
+    """Return the columns of `Plan.stream_names` for panes with the given causes, or instants ``at`` of the clock.
 
-    Of the row or mark where one caused it; the instant, and -1 for the position, where the clock did; else null.
+    They hold the values of the row or mark that is the cause; the instant, and -1 for the position, where the clock is
+    the cause; else null.
     """
     ticks = _tick_columns(cause, at) if at is not None else {}
     if plan.causes == "ticks":
@@ -39,12 +40,12 @@ def mark_columns(plan: Plan, marks: Marks) -> list[pa.Array]:
 
 
 def constant(text: str, size: int) -> pa.Array:
-    """A column of one text."""
+    """Return a column that repeats one text."""
     return pa.DictionaryArray.from_arrays(pa.array(np.zeros(size, np.int8)), pa.array([text]))
 
 
 def _row_columns(plan: Plan, rows: pa.RecordBatch, pos: Ints) -> list[pa.Array]:
-    """The columns of `Plan.stream_names` of rows that hold the sort columns."""
+    """Return the columns of `Plan.stream_names` of rows that hold the sort columns."""
     columns = {numbered("_at", i): rows.column(name) for i, name in enumerate(plan.at)}
     if plan.causes == "both":
         columns["_at"] = to_tick_type(plan.spec, columns["_at"], plan.at[0], plan.options.origin)
