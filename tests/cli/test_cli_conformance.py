@@ -21,9 +21,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from references import windows as reference
+from support import batched_cases as batched
 from support.processes import MASTER, Ran, table, wincli
-from unit.kinds import test_batched_conformance as batched
-from unit.kinds.test_conformance import ALL, Case, Output, has_nan, order_of, outputs, read, records, table_of
+from support.spl_cases import ALL, Case, Output, has_nan, order_of, outputs, read, records, table_of
 from wincli.windowing.language.spec import Sliding, Time, Tumbling
 
 Run = Callable[..., Ran]

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
+from support.heavy_modules import HEAVY
 from support.processes import ROOT, WINCLI, environment, wincli
 from wincli.cli.main import app_options
 
-HEAVY = {"pyspark", "py4j", "numpy", "pyarrow", "numba", "pandas", "yaml", "rich"}
 LOADED = """
 import sys
 from wincli.cli.main import main

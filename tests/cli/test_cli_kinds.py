@@ -16,8 +16,8 @@ import pyarrow.parquet as pq
 import pytest
 from pyarrow import csv
 
+from support.chained_input import as_input
 from support.processes import MASTER, Ran, manifest, rejected, table, wincli
-from unit.scan.test_chains import as_input
 from wincli import aggregate
 
 Run = Callable[..., Ran]

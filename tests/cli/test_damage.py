@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 import yaml
-from cli.test_ranges import JOB, SMALL, write_log
 
 from support.day_results import as_one, day, in_order, records, span
 from support.processes import Ran, tree
+from support.two_stage_log import JOB, SMALL, write_log
 
 Run = Callable[..., Ran]
 

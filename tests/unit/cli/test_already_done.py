@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from unit.cli.test_backfill_steps import FakeRecord, FakeStage
+from support.fake_records import FakeRecord, FakeStage
 from wincli.cli.backfill.finished_results import (
     ResultRecord,
     ResultStage,

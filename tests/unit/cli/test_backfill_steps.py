@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from support.fake_records import FakeRecord, FakeStage
 from wincli.cli.backfill.range_run import BackfillOutcome, BackfillSteps, StateChain, run_backfill
 from wincli.cli.backfill.unit_paths import UnitInput
 from wincli.conf.units import Unit, unit_at
@@ -17,27 +18,6 @@ from wincli.windowing.errors import ConfigError, DataError, InputError, OutputEr
 from wincli.windowing.ports import InputFile
 
 DAYS = 12
-
-
-@dataclass(frozen=True)
-class FakeStage:
-    name: str
-    counts: Mapping[str, Any]
-    windows: int
-
-
-@dataclass(frozen=True)
-class FakeRecord:
-    """``began``: the state it began from, by value; ``state``: the one it left."""
-
-    label: str
-    ordinal: int
-    inputs: tuple[InputFile, ...]
-    previous: str | None
-    began: str
-    state: str
-    output: str
-    stages: Sequence[FakeStage] = ()
 
 
 @dataclass

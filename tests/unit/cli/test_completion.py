@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
-from cli.test_cli_help import HEAVY
 from pyarrow import parquet
 
+from support.heavy_modules import HEAVY
 from support.places import TESTS
 from support.processes import WINCLI, environment
 from wincli.cli import main

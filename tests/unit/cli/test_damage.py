@@ -13,8 +13,8 @@ from pyarrow import parquet
 
 from support.day_results import day, kept, records, span
 from support.in_process import wincli_here
+from support.month_log import SESSIONS, Log, Seen, changed, corrections
 from support.processes import Ran, manifest, rows, write
-from unit.cli.test_backfills import SESSIONS, Log, Seen, changed, corrections
 from wincli.writers.state.staging import StateStaging
 
 

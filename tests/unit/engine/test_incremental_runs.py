@@ -8,45 +8,16 @@ import pyarrow as pa
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from support.event_logs import cut_up, logs
 from support.in_memory_engine import MemorySource, run_in_memory
 from support.incremental_runs import IncrementalRuns
-from unit.engine.test_kinds import AGGREGATES, WINDOWS, Asked, cut_up, difference, logs, same, what_comes_out
+from support.table_equality import difference, same
+from support.window_cases import AGGREGATES, MORE, WINDOWS, Asked, what_comes_out
 from wincli.windowing.language.options import Options
 from wincli.windowing.language.parser import parse_aggregate, parse_window
 from wincli.windowing.planning.plan import make_plan, stream_of
 
 T, ARRIVAL = ["t"], "arrival"
-MORE: list[Asked] = [
-    ("time(4)", T, {"empty": "row"}),
-    ("time(4)", T, {"empty": "mark"}),
-    ("time(2.5)", T, {}),
-    ("delta(a, 2)", T, {}),
-    ("gap(a, 2)", ARRIVAL, {}),
-    ("gap(t, 2)", T, {}),
-    ("punct(flag)", T, {}),
-    ("punct()", T, {}),
-    ('calendar(day, tz="Europe/Paris", at=00:00)', T, {"empty": "row"}),
-    ("within 4 every 2", T, {}),
-    ("within 5 every 2 retain 2", T, {}),
-    ("partition by u within 5 every 2 retain 2 with unique flag", T, {}),
-    ("partition by u within 5 retain 1 with unique flag", T, {}),
-    ("retain 2 every 2", ARRIVAL, {}),
-    ("retain 3 with unique flag", ARRIVAL, {}),
-    ("sliding, delta(a, 2), count(2), partitioned, partitionAge(3)", T, {}),
-    ("sliding, count(3), delta(a, 1), partitioned, partitionCount(2)", T, {}),
-    ("sliding, count(3), count(2), partitioned, tupleCount(5)", T, {"partial": True}),
-    ("sliding, delta(a, 2), time(2), partitioned, partitionAge(3)", T, {"partial": True}),
-    ("sliding, time(2), delta(a, 1), partitioned, partitionCount(2)", T, {}),
-    ("sliding, time(2), count(2), partitioned, tupleCount(3)", T, {}),
-    ("sliding, time(3), count(2), partitioned, partitionAge(2)", T, {}),
-    ("sliding, time(2), time(1), partitioned, partitionAge(2)", T, {}),
-    ("count(2), partitioned, partitionAge(2)", T, {"emit_evicted": True}),
-    ("time(4), partitioned, partitionCount(2)", T, {"emit_evicted": True}),
-    ("time(4), partitioned, tupleCount(3)", T, {}),
-    ("gap(a, 2), partitioned, tupleCount(3)", T, {"emit_evicted": True}),
-    ("timeInterval, intervalDuration(3), discardAge(2)", ARRIVAL, {"event_time": "t"}),
-    ("timeInterval, intervalDuration(3), creationPeriod(2), discardAge(9)", ARRIVAL, {"event_time": "t"}),
-]
 
 
 @settings(max_examples=250)

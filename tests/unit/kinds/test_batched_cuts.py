@@ -21,9 +21,9 @@ from hypothesis import strategies as st
 
 from references import windows as reference
 from references.batched import Lot, batched, batched_groups
+from support.event_logs import as_files, cut_up
 from support.in_memory_engine import MemorySource, Result, run_in_memory
 from support.incremental_runs import IncrementalRuns
-from unit.engine.test_kinds import as_files, cut_up
 from wincli.windowing.engine.exchange.range_cuts import PLACE, Samples, SliceBounds, choose_bounds
 from wincli.windowing.language.options import Options
 from wincli.windowing.language.parser import parse_aggregate, parse_window

@@ -6,17 +6,12 @@ which event. The three with NaN run against the kernels: the library rejects suc
 
 from __future__ import annotations
 
-import json
-import re
 from collections import Counter
-from dataclasses import dataclass
-from decimal import Decimal
 from fractions import Fraction
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 import pytest
 
 import wincli
@@ -24,144 +19,26 @@ from references import event_time as reference_intervals
 from references import eviction as reference_eviction
 from references import sliding as reference_sliding
 from references import windows as reference
-from support.places import CASES
+from support.spl_cases import (
+    ALL,
+    TYPES,
+    Came,
+    Case,
+    Output,
+    check,
+    has_nan,
+    in_seconds,
+    order_of,
+    outputs,
+    pair_of,
+    read,
+    records,
+    table_of,
+)
 from wincli.windowing.kinds.tumbling.panes import delta_starts
 from wincli.windowing.language import spec
-from wincli.windowing.language.parser import parse_window
-
-CASES = CASES / "spl_windows.json"
-TYPES = {
-    "id": pa.int64(),
-    "a": pa.int32(),
-    "f": pa.float64(),
-    "u": pa.uint32(),
-    "et": pa.timestamp("us"),
-    "at": pa.float64(),
-}
-
-
-@dataclass(frozen=True, slots=True)
-class Output:
-    """One output of a case: ``after`` is the event that caused it, ``ids`` None a mark and no row."""
-
-    after: int
-    tick: float | None
-    key: str | None
-    ids: tuple[int, ...] | None
-    mark: bool
-    group: str | None = None
-    interval: tuple[float, float] | None = None
-    timing: str | None = None
-    index: int | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Came:
-    """One output of the reference or the library, as both tell it: a pane, a group of one, or a mark alone."""
-
-    key: Any
-    at: Any
-    pos: int
-    ids: list[int] | None
-    closed_by: str | None
-    mark: bool
-    group: str | None = None
-    interval: tuple[float, float] | None = None
-    timing: str | None = None
-    index: int | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Case:
-    """A case of the file; ``rows`` are the indices of its row events, by arrival position."""
-
-    name: str
-    window: str
-    key: str | None
-    events: tuple[dict[str, Any], ...]
-    expect: tuple[Output, ...]
-    partial: bool = False
-    emit_evicted: bool = False
-    group_by: str | None = None
-
-    @property
-    def spec(self) -> spec.WindowSpec:
-        return parse_window(self.window)
-
-    @property
-    def words(self) -> set[str]:
-        """The words of the window spec, without their arguments."""
-        return {word.strip() for word in re.sub(r"\([^)]*\)", "", self.window).split(",")}
-
-    @property
-    def wanted(self) -> Counter[Output]:
-        return Counter(self.expect)
-
-    @property
-    def rows(self) -> list[int]:
-        return [index for index, event in enumerate(self.events) if "row" in event]
-
-    @property
-    def marks(self) -> list[int]:
-        """Indices of the window mark events."""
-        return [index for index, event in enumerate(self.events) if event.get("mark") == "window"]
-
-    @property
-    def watermarks(self) -> dict[int, Fraction]:
-        """Watermarks in seconds by the index of their event."""
-        return {i: Fraction(str(event["watermark"])) for i, event in enumerate(self.events) if "watermark" in event}
-
-    def rows_before(self, index: int) -> int:
-        return sum(row < index for row in self.rows)
-
-    @property
-    def clock(self) -> float | None:
-        return max((event["clock"] for event in self.events if "clock" in event), default=None)
-
-
-def read_case(raw: dict[str, Any]) -> Case:
-    own = {name: raw[name] for name in ("partial", "emit_evicted", "group_by") if name in raw}
-    return Case(raw["name"], raw["window"], raw.get("key"), tuple(raw["events"]), expected(raw["expect"]), **own)
-
-
-def expected(outputs: list[dict[str, Any]]) -> tuple[Output, ...]:
-    fields: dict[str, Any] = dict.fromkeys(("tick", "key"))
-    return tuple(
-        Output(**{**fields, **o, "ids": o["ids"] and tuple(o["ids"]), "interval": pair(o.get("interval"))})
-        for o in outputs
-    )
-
-
-def pair(interval: list[float] | None) -> tuple[float, float] | None:
-    return None if interval is None else (interval[0], interval[1])
-
-
-def cases() -> list[Case]:
-    with CASES.open(encoding="utf-8") as file:
-        return [read_case(raw) for raw in json.load(file) if "window" in raw]
-
-
-ALL = cases()
-
-
-def has_nan(case: Case) -> bool:
-    return any(str(event["row"].get("f")).lower() == "nan" for event in case.events if "row" in event)
-
 
 TUMBLING_NAN = [case for case in ALL if has_nan(case) and isinstance(case.spec, spec.Tumbling)]
-
-
-def table_of(case: Case) -> pa.Table:
-    records = [case.events[index]["row"] for index in case.rows]
-    names = list(dict.fromkeys(name for record in records for name in record))
-    columns = {name: [cell(name, record[name]) for record in records] for name in names}
-    return pa.table({name: pa.array(values, TYPES.get(name)) for name, values in columns.items()})
-
-
-def cell(name: str, value: Any) -> Any:
-    if name == "f":
-        return float(value)
-    return int(Decimal(str(value)) * 1_000_000) if name == "et" else value
 
 
 # --- the reference ------------------------------------------------------------------------------------------------
@@ -178,11 +55,6 @@ def policy_of(policy: spec.Policy) -> Any:
             return reference.Time(seconds, TYPES["at"], empty="mark")
     assert policy == spec.Punct()
     return reference.Punct()
-
-
-def order_of(case: Case) -> list[str]:
-    """Event-time panes look at rows in arrival order."""
-    return ["at"] if spec.needs_clock(case.spec) and not isinstance(case.spec, spec.TimeInterval) else []
 
 
 def watermarks_of(case: Case) -> list[tuple[int, Fraction]]:
@@ -222,10 +94,6 @@ def panes_of(case: Case, rows: dict[int, reference.Row]) -> list[reference.Pane]
     raise AssertionError(case.window)
 
 
-def pair_of(eviction: spec.PartitionEviction | None) -> reference_eviction.Eviction | None:
-    return None if eviction is None else (eviction.kind, eviction.amount)
-
-
 def told(pane: reference.Pane, rows: dict[int, reference.Row]) -> Came:
     return Came(
         pane.key[0] if pane.key else None,
@@ -239,11 +107,6 @@ def told(pane: reference.Pane, rows: dict[int, reference.Row]) -> Came:
         pane.timing,
         pane.index,
     )
-
-
-def in_seconds(start: Any, end: Any) -> tuple[float, float]:
-    """Bounds in the ticks of the event time."""
-    return start / 1_000_000, end / 1_000_000
 
 
 # --- the library --------------------------------------------------------------------------------------------------
@@ -277,83 +140,7 @@ def options(case: Case) -> dict[str, Any]:
     return group_by | evicted | {"clock": case.clock, "marks": marks, "empty": empty}
 
 
-def records(result: pa.Table) -> list[dict[str, Any]]:
-    columns = {name: reference.ticks_of(result[name]) for name in result.column_names}
-    return [dict(zip(columns, cells, strict=True)) for cells in zip(*columns.values(), strict=True)]
-
-
-def read(case: Case, record: dict[str, Any]) -> Came:
-    """A row of the result."""
-    bounds = isinstance(case.spec, spec.TimeInterval)
-    return Came(
-        record[case.key] if case.key else None,
-        record["_at"],
-        record["_pos"],
-        record["ids"],
-        record["closed_by"],
-        record["_mark"] is not None,
-        record[case.group_by] if case.group_by else None,
-        in_seconds(record["window_start"], record["window_end"]) if bounds else None,
-        record.get("timing"),
-        record.get("index"),
-    )
-
-
 # --- outputs and events -------------------------------------------------------------------------------------------
-
-
-def outputs(case: Case, came: list[Came]) -> Counter[Output]:
-    """Name the event that caused each output; ``came`` in the order they came."""
-    out: Counter[Output] = Counter()
-    bare: dict[int, int] = {}  # mark-only rows so far behind each row position
-    for one in came:
-        after, tick = cause(case, one)
-        if after in case.marks and one.ids is None:
-            bare[one.pos] = bare.get(one.pos, 0) + 1
-            after += bare[one.pos] - (one.pos < 0)  # the first mark behind a row always finds that row's window open
-        key, ids = None if one.key is None else str(one.key), None if one.ids is None else tuple(one.ids)
-        out[Output(after, tick, key, ids, one.mark, one.group, one.interval, one.timing, one.index)] += 1
-    return out
-
-
-def cause(case: Case, came: Came) -> tuple[int, float | None]:
-    """The event that an output came after, and the tick where the clock brought it out."""
-    if came.interval:
-        return watermark_behind(case, came.pos, came.interval[1]), None
-    if came.pos < 0 and came.at is not None:
-        return next(i for i, event in enumerate(case.events) if event.get("clock", -1) >= came.at), came.at
-    if "punct" in case.words and came.closed_by != "evicted":
-        return next(index for index in case.marks if case.rows_before(index) == came.pos + 1), None
-    return case.rows[came.pos], None
-
-
-def watermark_behind(case: Case, pos: int, end: float) -> int:
-    """The first watermark event behind a row that rises, and to the end of a pane or beyond."""
-    highest = Fraction(-1)
-    for index, seconds in case.watermarks.items():
-        if seconds > highest and case.rows_before(index) == pos + 1 and seconds >= end:
-            return index
-        highest = max(highest, seconds)
-    raise AssertionError(f"{case.name}: no watermark behind row {pos} reaches {end}")
-
-
-def story(case: Case, got: Counter[Output]) -> str:
-    """The events one a line, with what should have come out after each and what did."""
-    lines = ["", f"{case.name}: {case.window}" + (f"  key {case.key}" if case.key else "")]
-    for index, event in enumerate(case.events):
-        lines.append(f"  {index:3} {json.dumps(event)}")
-        for sign, some in (
-            ("missing", case.wanted - got),
-            ("wrong  ", got - case.wanted),
-            ("ok     ", got & case.wanted),
-        ):
-            lines += [f"      {sign} {o}" for o in some if o.after == index]
-    return "\n".join(lines)
-
-
-def check(case: Case, got: Counter[Output]) -> None:
-    if got != case.wanted:
-        pytest.fail(story(case, got), pytrace=False)
 
 
 @pytest.mark.parametrize("case", ALL, ids=lambda case: case.name)

@@ -22,8 +22,8 @@ from references import calendar as reference_calendar
 from references import eviction as reference_eviction
 from references import sliding as reference_sliding
 from references import windows as reference
+from support import spl_cases as conformance
 from support import strategies as my
-from unit.kinds import test_conformance as conformance
 from wincli.windowing.errors import DataError
 from wincli.windowing.kinds.context import WindowContext
 from wincli.windowing.kinds.eviction.evictions import Evictions, evictions

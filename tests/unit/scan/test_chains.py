@@ -10,6 +10,7 @@ import pyarrow as pa
 import pytest
 
 import wincli
+from support.chained_input import as_input
 from support.in_memory_engine import MemorySource, run_in_memory
 from wincli.windowing.columns.sort_keys import sort_keys
 from wincli.windowing.engine.tasks.task import STREAM
@@ -42,17 +43,6 @@ def plan_of(window: str, table: pa.Table, key: list[str], aggregates: list[str],
 def emitted(result: pa.Table, plan: Plan) -> pa.Table:
     """The rows and marks of a result in emission order: what caused them, then window, then key; nulls last."""
     return result.sort_by([(name, "ascending") for name in stream_of(plan).order])
-
-
-def as_input(result: pa.Table) -> tuple[pa.Table, list[int]]:
-    """The rows of a stream, and the positions of its marks among them."""
-    marks, rows = [], []
-    for place, row in enumerate(result.select(["_mark"]).to_pylist()):
-        if row["_mark"] != "only":
-            rows.append(place)
-        if row["_mark"] is not None:
-            marks.append(len(rows))
-    return result.take(pa.array(rows, pa.int64())), marks
 
 
 @pytest.mark.parametrize("second", SECOND)

@@ -13,9 +13,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from support.event_logs import as_files, logs, sliced
 from support.in_memory_engine import MemorySink, MemorySource, Result, run_in_memory
-from unit.engine.test_kinds import Asked, as_files, difference, logs, same
-from unit.segments.test_segments import sliced
+from support.table_equality import difference, same
+from support.window_cases import Asked
 from wincli.windowing.engine.exchange.sampling import reduction_factor
 from wincli.windowing.engine.tasks.task import TaskContext
 from wincli.windowing.errors import DataError

@@ -12,16 +12,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from support.event_logs import as_files, logs, sliced
 from support.in_memory_engine import MemorySink, MemorySource, in_one_pass, in_two_passes, run_in_memory
-from unit.engine.test_incremental_runs import MORE
-from unit.engine.test_kinds import AGGREGATES, WINDOWS, Asked, as_files, difference, logs, same, what_comes_out
-from wincli.windowing.engine.exchange.range_cuts import PLACE, Samples, SliceBounds, choose_bounds
+from support.table_equality import difference, same
+from support.window_cases import AGGREGATES, MORE, WINDOWS, Asked, what_comes_out
 from wincli.windowing.engine.tasks.sizing import Chunk
 from wincli.windowing.engine.tasks.task import TaskContext
 from wincli.windowing.language.options import Options
 from wincli.windowing.language.parser import parse_aggregate, parse_window
 from wincli.windowing.planning.plan import Plan, make_plan, stream_of
-from wincli.windowing.segments import summary
 from wincli.windowing.segments.delta_chains import delta_transitions, exit_for, run_through
 
 T, ARRIVAL = ["t"], "arrival"
@@ -44,16 +43,6 @@ TUMBLING: list[Asked] = [
     ("punct()", T, {}),
     ("punct()", ARRIVAL, {}),
 ]
-
-
-def sliced(plan: Plan, table: pa.Table, rows: int, weights: Sequence[int] | None = None) -> SliceBounds | None:
-    """Cuts after each so many rows of the total order, where they may be; with ``weights`` anywhere, as many."""
-    names = list(dict.fromkeys([*plan.key, *plan.sort]))
-    sample = table.select(names) if names else pa.table({})
-    columns = [*sample.columns, pa.array(range(len(table)), pa.int64())]
-    weigh = np.ones(len(table)) if weights is None else np.array(weights, np.float64) + 0.01
-    samples = Samples(pa.Table.from_arrays(columns, names=[*names, PLACE]), weigh)
-    return choose_bounds(samples, plan.key, max(1, -(-len(table) // rows)), summary.can_be_cut(plan))
 
 
 def planned(table: pa.Table, window: str, key: list[str], order_by: list[str] | str, options: dict[str, Any]) -> Plan:

@@ -10,8 +10,9 @@ from typing import Any
 
 import pytest
 
-from unit.writers.test_journal import outs, put_in_store, settled, stop, stopping, store
-from unit.writers.test_state_units import ME, held, names, put, tree, value_of
+from support.folder_contents import names, tree
+from support.interrupted_commits import outs, put_in_store, settled, stop, stopping, store
+from support.numbered_units import ME, held, put, value_of
 from wincli.windowing.errors import ConfigError, DamagedError, OutputError
 from wincli.windowing.support.checksum import seal
 from wincli.writers.folders import atomic_swap, object_store, place

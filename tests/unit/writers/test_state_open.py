@@ -12,8 +12,9 @@ from pathlib import Path
 
 import pytest
 
+from support.folder_contents import names, tree
+from support.numbered_units import ME, put, result, value_of
 from support.places import ROOT
-from unit.writers.test_state_units import ME, names, put, result, tree, value_of
 from wincli.windowing.errors import ConfigError, OutputError
 from wincli.writers.folders import atomic_swap
 from wincli.writers.folders.lock import Owner, age, is_dead

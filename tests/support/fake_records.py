@@ -1,0 +1,30 @@
+"""Records of units that were never run."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from wincli.windowing.ports import InputFile
+
+
+@dataclass(frozen=True)
+class FakeStage:
+    name: str
+    counts: Mapping[str, Any]
+    windows: int
+
+
+@dataclass(frozen=True)
+class FakeRecord:
+    """``began``: the state it began from, by value; ``state``: the one it left."""
+
+    label: str
+    ordinal: int
+    inputs: tuple[InputFile, ...]
+    previous: str | None
+    began: str
+    state: str
+    output: str
+    stages: Sequence[FakeStage] = ()

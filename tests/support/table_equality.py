@@ -1,0 +1,19 @@
+"""Whether two tables are equal to the bit, and where they differ first."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+
+
+def difference(one: pa.Table, other: pa.Table) -> str:
+    rows = zip(one.to_pylist(), other.to_pylist(), strict=False)
+    first = next(((a, b) for a, b in rows if repr(a) != repr(b)), None)
+    return f"{len(one)} and {len(other)} rows; {first}"
+
+
+def same(one: pa.Table, other: pa.Table) -> bool:
+    """Equal to the bit, where NaN equals NaN."""
+    return one.schema == other.schema and all(
+        a.combine_chunks().equals(b.combine_chunks()) or repr(a.to_pylist()) == repr(b.to_pylist())
+        for a, b in zip(one.columns, other.columns, strict=True)
+    )

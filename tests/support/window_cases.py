@@ -1,0 +1,76 @@
+"""Window specs of every kind, each with its order and options, and outputs, that tests run over random logs."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Any
+
+from hypothesis import strategies as st
+
+Asked = tuple[str, list[str] | str, dict[str, Any]]
+T, ARRIVAL = ["t"], "arrival"
+SLIDING = ["count(3)", "count(0)", "delta(a, 2)", "time(4)"]
+TRIGGERS = ["count(1)", "count(2)", "delta(a, 1)", "time(3)"]
+WINDOWS: list[Asked] = [
+    *((f"sliding, {e}, {t}", T, {"partial": p}) for e in SLIDING for t in TRIGGERS for p in (False, True)),
+    ("timeInterval, intervalDuration(4)", ARRIVAL, {"event_time": "t", "lag": Fraction(1)}),
+    ("timeInterval, intervalDuration(6), creationPeriod(2), discardAge(5)", ARRIVAL, {"event_time": "t"}),
+    ("timeInterval, intervalDuration(2), creationPeriod(3), intervalOffset(1)", T, {"event_time": "t"}),
+    ("timeInterval, intervalDuration(6), creationPeriod(4)", ARRIVAL, {"event_time": "t", "min_gap": Fraction(3)}),
+    ("within 3", T, {}),
+    ("within 2.5 retain 2", T, {}),
+    ("within 4 every 3 with unique u", T, {}),
+    ("retain 3", ARRIVAL, {}),
+    ("partition by u retain 2", ARRIVAL, {}),
+    ("partition by u retain 2 every 3 with unique flag", ARRIVAL, {}),
+    ("retain all", ARRIVAL, {}),
+    ('calendar(day, tz="Europe/Paris", at=00:00)', T, {}),
+    ("count(3)", ARRIVAL, {}),
+    ("count(3), partitioned, tupleCount(5)", ARRIVAL, {"emit_evicted": True}),
+    ("delta(a, 2), partitioned, partitionCount(2)", T, {"emit_evicted": True}),
+    ("time(4), partitioned, partitionAge(3)", T, {"emit_evicted": True}),
+    ("punct(flag), partitioned, partitionAge(2)", T, {}),
+    ("sliding, count(2), count(1), partitioned, partitionCount(2)", ARRIVAL, {"partial": True}),
+    ("sliding, time(4), time(3), partitioned, tupleCount(4)", T, {}),
+    ("punct()", ARRIVAL, {}),
+]
+MORE: list[Asked] = [
+    ("time(4)", T, {"empty": "row"}),
+    ("time(4)", T, {"empty": "mark"}),
+    ("time(2.5)", T, {}),
+    ("delta(a, 2)", T, {}),
+    ("gap(a, 2)", ARRIVAL, {}),
+    ("gap(t, 2)", T, {}),
+    ("punct(flag)", T, {}),
+    ("punct()", T, {}),
+    ('calendar(day, tz="Europe/Paris", at=00:00)', T, {"empty": "row"}),
+    ("within 4 every 2", T, {}),
+    ("within 5 every 2 retain 2", T, {}),
+    ("partition by u within 5 every 2 retain 2 with unique flag", T, {}),
+    ("partition by u within 5 retain 1 with unique flag", T, {}),
+    ("retain 2 every 2", ARRIVAL, {}),
+    ("retain 3 with unique flag", ARRIVAL, {}),
+    ("sliding, delta(a, 2), count(2), partitioned, partitionAge(3)", T, {}),
+    ("sliding, count(3), delta(a, 1), partitioned, partitionCount(2)", T, {}),
+    ("sliding, count(3), count(2), partitioned, tupleCount(5)", T, {"partial": True}),
+    ("sliding, delta(a, 2), time(2), partitioned, partitionAge(3)", T, {"partial": True}),
+    ("sliding, time(2), delta(a, 1), partitioned, partitionCount(2)", T, {}),
+    ("sliding, time(2), count(2), partitioned, tupleCount(3)", T, {}),
+    ("sliding, time(3), count(2), partitioned, partitionAge(2)", T, {}),
+    ("sliding, time(2), time(1), partitioned, partitionAge(2)", T, {}),
+    ("count(2), partitioned, partitionAge(2)", T, {"emit_evicted": True}),
+    ("time(4), partitioned, partitionCount(2)", T, {"emit_evicted": True}),
+    ("time(4), partitioned, tupleCount(3)", T, {}),
+    ("gap(a, 2), partitioned, tupleCount(3)", T, {"emit_evicted": True}),
+    ("timeInterval, intervalDuration(3), discardAge(2)", ARRIVAL, {"event_time": "t"}),
+    ("timeInterval, intervalDuration(3), creationPeriod(2), discardAge(9)", ARRIVAL, {"event_time": "t"}),
+]
+AGGREGATES = ["count()", "sum(a)", "ids=collect(id)", "top=max(x)", "mean(x)", "spread=var(x)"]
+
+
+def what_comes_out(draw: st.DrawFn, window: str) -> dict[str, Any]:
+    changes = "sliding" in window or "within" in window or ("retain" in window and "all" not in window)
+    emit = draw(st.sampled_from(["aggregates", "aggregates", "rows", *(["entered", "left"] if changes else [])]))
+    if emit != "aggregates":
+        return {"emit": emit, "sort_by": draw(st.sampled_from([(), ("x desc", "u")]))}
+    return {"group_by": draw(st.sampled_from([(), (), ("u",), ("flag", "x")]))}
