@@ -20,7 +20,7 @@ import pyarrow.csv as pc
 import pyarrow.parquet as pq
 import pytest
 
-from references import windows as reference
+from references import tumbling as reference
 from support import batched_cases as batched
 from support.processes import MASTER, Ran, table, wincli
 from support.spl_cases import ALL, Case, Output, has_nan, order_of, outputs, read, records, table_of

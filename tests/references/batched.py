@@ -21,7 +21,7 @@ from typing import Literal
 
 import pyarrow as pa
 
-from references.windows import Pane, Row, Value, as_value, in_order, seconds_per_unit, type_of_ticks
+from references.tumbling import Pane, Row, Value, as_value, in_order, seconds_per_unit, type_of_ticks
 
 Sortable = tuple[tuple[int, Value], ...]
 

@@ -22,8 +22,8 @@ from zoneinfo import ZoneInfo
 
 import pyarrow as pa
 
-from references import windows as reference
-from references.windows import Pane, Row, Value, as_value, type_of_ticks
+from references import tumbling as reference
+from references.tumbling import Pane, Row, Value, as_value, type_of_ticks
 
 EPOCH = dt.datetime(1970, 1, 1)
 SECOND, HOUR, DAY = Fraction(1), 3_600, 86_400

@@ -18,7 +18,7 @@ from typing import Literal
 
 import pyarrow as pa
 
-from references.windows import Key, Pane, Row, Value, as_value, in_order, seconds_per_unit, type_of_ticks
+from references.tumbling import Key, Pane, Row, Value, as_value, in_order, seconds_per_unit, type_of_ticks
 
 Stamp = tuple[tuple[Value, ...] | None, int | None]  # the order values and the position of a cause
 

@@ -16,8 +16,8 @@ from typing import Literal, TypeAlias
 
 import pyarrow as pa
 
-from references import windows as reference
-from references.windows import Key, Pane, Policy, Row, Time, Tumbling, Value
+from references import tumbling as reference
+from references.tumbling import Key, Pane, Policy, Row, Time, Tumbling, Value
 
 Eviction: TypeAlias = tuple[Literal["partitionAge", "partitionCount", "tupleCount"], Fraction]
 """Which keys go, and the seconds, keys or rows beyond which they do."""

@@ -19,7 +19,7 @@ from typing import Literal, TypeAlias
 import pyarrow as pa
 
 from references.eviction import Eviction, Partitions
-from references.windows import Count, Delta, Key, Pane, Row, Time, Value, in_order, rises_by_more
+from references.tumbling import Count, Delta, Key, Pane, Row, Time, Value, in_order, rises_by_more
 
 SlidingPolicy: TypeAlias = Count | Delta | Time
 

@@ -18,7 +18,7 @@ from pyspark.sql import functions as f
 from pyspark.sql import types as t
 
 import wincli
-from references import windows as reference
+from references import tumbling as reference
 from support.processes import MASTER, Ran, Warm
 from wincli.windowing.spark.boot import SparkExecutor
 

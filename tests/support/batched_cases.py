@@ -12,7 +12,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from references import windows as reference
+from references import tumbling as reference
 from support.places import CASES
 from wincli.windowing.language.parser import parse_window
 from wincli.windowing.language.spec import Batched

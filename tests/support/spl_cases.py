@@ -14,7 +14,7 @@ import pyarrow as pa
 import pytest
 
 from references import eviction as reference_eviction
-from references import windows as reference
+from references import tumbling as reference
 from support.places import CASES
 from wincli.windowing.language import spec
 from wincli.windowing.language.parser import parse_window

@@ -21,7 +21,7 @@ import pyarrow as pa
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 
-from references.windows import seconds_per_unit
+from references.tumbling import seconds_per_unit
 
 settings.register_profile(
     "default", max_examples=100, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow]

@@ -107,11 +107,6 @@ class Lateness:
             return int(self.intervals.level(_moved_by(reading, *_float_pair(-self.age)))[0])
         return int(self.intervals.level(reading, self.lag + self.age)[0])
 
-    def in_no_pane(self, values: Measures) -> Mask:
-        """Return the rows that no pane holds because they are between two panes, bool (n,)."""
-        first, last = self.intervals.holding(values)
-        return first > last
-
     def list_advances(self, values: Measures, path: WatermarkPath) -> tuple[Ints, Ints]:
         """Return the advances of a chunk for `Watermarks`: their places among the rows, and their levels.
 

@@ -19,7 +19,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from references import calendar as reference_calendar
-from references import windows as reference
+from references import tumbling as reference
 from wincli.windowing.clock.calendar_grid import CalendarGrid, calendar_type, make_calendar_grid
 from wincli.windowing.clock.values import clock_values
 from wincli.windowing.errors import ConfigError, DataError

@@ -28,7 +28,7 @@ import wincli
 from references import batched as reference_batched
 from references import event_time as reference_intervals
 from references import sliding as reference_sliding
-from references import windows as reference
+from references import tumbling as reference
 from references.eviction import Partitions
 from support import strategies as my
 from support.places import ROOT

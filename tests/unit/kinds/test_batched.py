@@ -22,7 +22,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from references import batched as reference_batched
-from references import windows as reference
+from references import tumbling as reference
 from support import strategies as my
 from support.places import CASES
 from wincli.windowing.clock.values import batched_grid

@@ -15,7 +15,7 @@ import pyarrow as pa
 import pytest
 
 import wincli
-from references import windows as reference
+from references import tumbling as reference
 from references.batched import Lot, batched, batched_groups
 from support.batched_cases import (
     AGGREGATES,

@@ -19,7 +19,7 @@ import pyarrow as pa
 from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
-from references import windows as reference
+from references import tumbling as reference
 from references.batched import Lot, batched, batched_groups
 from support.event_logs import as_files, cut_up
 from support.in_memory_engine import MemorySource, Result, run_in_memory

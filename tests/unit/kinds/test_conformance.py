@@ -18,7 +18,7 @@ import wincli
 from references import event_time as reference_intervals
 from references import eviction as reference_eviction
 from references import sliding as reference_sliding
-from references import windows as reference
+from references import tumbling as reference
 from support.spl_cases import (
     ALL,
     TYPES,

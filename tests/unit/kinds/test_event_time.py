@@ -18,8 +18,9 @@ from hypothesis import Phase, find, given, settings
 from hypothesis import strategies as st
 
 from references import event_time as reference_intervals
-from references import windows as reference
-from references.windows import Pane, seconds_per_unit, ticks_of
+from references import tumbling as reference
+from references.tumbling import Pane, seconds_per_unit, ticks_of
+from support.intervals import is_in_no_pane
 from support.places import CASES
 from support.strategies import DECIMALS, FLOATS, STEPS, TIMESTAMPS, array, value_of
 from wincli.windowing.clock.values import clock_values
@@ -117,7 +118,7 @@ def by_library(log: Log, cuts: Sequence[int] = ()) -> Outcome:
 
 def told(log: Log, sequences: Sequences, watermarks: Watermarks, late: Sequence[int]) -> Outcome:
     panes = interval_panes(log.spec, sequences, watermarks, "et")
-    in_no_pane = np.sort(sequences.pos[log.lateness.in_no_pane(times(sequences.rows))])
+    in_no_pane = np.sort(sequences.pos[is_in_no_pane(log.lateness, times(sequences.rows))])
     valid = [pos for pos in late if not log.key or log.table["k"][pos].is_valid]
     return sorted(panes_told(sequences, watermarks, panes), key=place), valid, in_no_pane.tolist()
 

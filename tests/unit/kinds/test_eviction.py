@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 from references import calendar as reference_calendar
 from references import eviction as reference_eviction
 from references import sliding as reference_sliding
-from references import windows as reference
+from references import tumbling as reference
 from support import spl_cases as conformance
 from support import strategies as my
 from wincli.windowing.errors import DataError

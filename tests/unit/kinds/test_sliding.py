@@ -24,7 +24,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from references import sliding as reference_sliding
-from references import windows as reference
+from references import tumbling as reference
 from support import strategies as my
 from support.places import CASES
 from wincli.windowing.errors import DataError

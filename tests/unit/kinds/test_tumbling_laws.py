@@ -20,7 +20,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import wincli
-from references import windows as reference
+from references import tumbling as reference
 from support import strategies as my
 from wincli.windowing.errors import DataError
 

@@ -12,10 +12,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from references import windows as reference
+from references import tumbling as reference
 from references.batched import Lot, batched, batched_groups
 from references.calendar import calendar, starts
-from references.windows import Row
+from references.tumbling import Row
 from support import strategies as my
 from wincli.windowing.language.parser import parse_window
 from wincli.windowing.language.spec import Batched

@@ -12,7 +12,7 @@ import pytest
 from references import eviction as reference_eviction
 from references.event_time import intervals
 from references.sliding import sliding
-from references.windows import Count, Delta, Pane, Punct, PunctColumn, Row, Time, grouped
+from references.tumbling import Count, Delta, Pane, Punct, PunctColumn, Row, Time, grouped
 
 ONE_KEY: reference_eviction.Eviction = ("partitionCount", Fraction(1))
 INT, FLOAT, MICRO = pa.int64(), pa.float64(), pa.timestamp("us")

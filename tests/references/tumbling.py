@@ -1,11 +1,11 @@
-"""Every window kind once more: one event at a time, as plain as the rule reads.
+"""Tumbling windows one event at a time, as plain as the rule reads, and what the references of all kinds share.
 
 Written from the semantics and not from the kernels, in Python numbers that never round: timestamps and dates
 are their integer ticks, decimals are `Decimal`, seconds are `Fraction`. Nothing here is fast.
 
 A stream is rows, marks and ticks in one total order. `Tumbling` takes them one by one and asks its policy two
 questions about every row: does the window end *before* it, does it end *with* it? Every other kind of window is a
-class like `Tumbling` with `on_` methods, in a module of its own: `references.sliding`,
+class like `Tumbling` with `on_` methods, in a module of its own: `references.sliding`, `references.batched`,
 `references.event_time`; `references.eviction` lets keys go. `grouped` cuts the panes of any of these by group.
 """
 
