@@ -1,0 +1,96 @@
+"""Texts of the window language, and what each reads as."""
+
+import datetime as dt
+from fractions import Fraction
+
+from wincli.windowing.language.spec import (
+    AggregateCall,
+    Batched,
+    Calendar,
+    Column,
+    Count,
+    Delta,
+    Gap,
+    PartitionEviction,
+    Punct,
+    Sliding,
+    Time,
+    TimeInterval,
+    Tumbling,
+)
+
+TWO = Fraction(2)
+
+TUMBLING = [
+    ("count(4)", Tumbling(Count(4))),
+    ("tumbling,count(1e3)", Tumbling(Count(1000))),
+    ("  TUMBLING ,\n Delta ( ts , 60 )  ", Tumbling(Delta("ts", Fraction(60)))),
+    ("delta(ts, 1.5m)", Tumbling(Delta("ts", Fraction(90)))),
+    ("delta(u, 2u)", Tumbling(Delta("u", TWO))),
+    ("delta(a, 0)", Tumbling(Delta("a", Fraction(0)))),
+    ('delta("my ""ts""", .5)', Tumbling(Delta('my "ts"', Fraction(1, 2)))),
+    ("delta(größe.x_1, 1)", Tumbling(Delta("größe.x_1", Fraction(1)))),
+    ("delta(delta, 1)", Tumbling(Delta("delta", Fraction(1)))),
+    ("punct(partitioned)", Tumbling(Punct("partitioned"))),
+    ('punct("don\'t")', Tumbling(Punct("don't"))),
+    ("gap(ts, 250ms)", Tumbling(Gap("ts", Fraction(1, 4)))),
+    ("time(5ns), PARTITIONED", Tumbling(Time(Fraction(5, 10**9)), True)),
+    ("punct()", Tumbling(Punct())),
+    (
+        "count(3), tuplecount(4), partitioned",
+        Tumbling(Count(3), True, PartitionEviction("tupleCount", Fraction(4))),
+    ),
+    ("count(3), partitionAge(1m)", Tumbling(Count(3), False, PartitionEviction("partitionAge", Fraction(60)))),
+]
+
+CALENDAR = [
+    ("calendar(day)", Tumbling(Calendar("day", "UTC", dt.time(0)))),
+    ('calendar(day, "Europe/Paris")', Tumbling(Calendar("day", "Europe/Paris"))),
+    ('calendar(Month, "Europe/Paris", 23:59)', Tumbling(Calendar("month", "Europe/Paris", dt.time(23, 59)))),
+    ("calendar(year, at=23:59:30, tz='Asia/Tokyo')", Tumbling(Calendar("year", "Asia/Tokyo", dt.time(23, 59, 30)))),
+    ('calendar(week@SUN, tz="Europe/Paris", at=07:00)', Tumbling(Calendar("week", "Europe/Paris", dt.time(7), "sun"))),
+    ("calendar(week, UTC)", Tumbling(Calendar("week"))),
+]
+
+SLIDING = [
+    ("sliding, count(10)", Sliding(Count(10), Count(1))),
+    ("sliding, count(0), count(1)", Sliding(Count(0), Count(1))),
+    ("sliding, delta(a, 2), partitioned", Sliding(Delta("a", TWO), Count(1), True)),
+    (
+        "sliding, time(2s), delta(a, 1), partitioned, partitionCount(1)",
+        Sliding(Time(TWO), Delta("a", Fraction(1)), True, PartitionEviction("partitionCount", Fraction(1))),
+    ),
+]
+
+INTERVALS = [
+    ("timeInterval, intervalDuration(1h)", TimeInterval(Fraction(3600), Fraction(3600))),
+    (
+        "timeinterval, partitioned, discardAge(5), creationPeriod(1.1), intervalDuration(3), intervalOffset(0.2)",
+        TimeInterval(Fraction(3), Fraction("1.1"), Fraction(5), Fraction("0.2"), True),
+    ),
+]
+
+BATCHED = [
+    ("within 1.5 every 500ms", Batched(within=Fraction("1.5"), every=Fraction(1, 2))),
+    ("within 1d retain 3 with unique k", Batched(within=Fraction(86400), retain=3, unique="k")),
+    ("WITHIN 5 Every 2 Retain 3", Batched(within=Fraction(5), every=TWO, retain=3)),
+    ("retain 2 every 3 with unique unique", Batched(retain=2, every=3, unique="unique")),
+    ('partition by by, "a b" , within within 5', Batched(within=Fraction(5), partition_by=("by", "a b", "within"))),
+    ("retain all", Batched(retain_all=True)),
+]
+
+AGGREGATES = [
+    ("count()", AggregateCall("count", "count", ())),
+    ("SUM(amount)", AggregateCall("sum_amount", "sum", (Column("amount"),))),
+    ("spent = sum(amount)", AggregateCall("spent", "sum", (Column("amount"),))),
+    ('"my name"=sum("Total, €")', AggregateCall("my name", "sum", (Column("Total, €"),))),
+    (
+        "quantile(latency,0.95)",
+        AggregateCall("quantile_latency_0.95", "quantile", (Column("latency"), Fraction("0.95"))),
+    ),
+    ("nth(x, -1)", AggregateCall("nth_x_-1", "nth", (Column("x"), Fraction(-1)))),
+    ("j=string_join(x, ', it''s ')", AggregateCall("j", "string_join", (Column("x"), ", it's "))),
+    ("string_join(x, '')", AggregateCall("string_join_x_", "string_join", (Column("x"), ""))),
+    ("stats.mine:Trimmed(x)", AggregateCall("Trimmed_x", "stats.mine:Trimmed", (Column("x"),))),
+    ("sum=sum(sum)", AggregateCall("sum", "sum", (Column("sum"),))),
+]
