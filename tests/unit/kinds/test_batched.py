@@ -348,7 +348,12 @@ def table_of(clock: list[Any], kind: pa.DataType = pa.float64(), **columns: Any)
 
 
 def test_an_expiry_comes_before_the_arrivals_of_its_instant() -> None:
-    #   2    4,4       d = 2: at 4 the row at 2 goes, then two rows come one by one; at 6 both go together
+    #   clock      2      4      6
+    #   row 0      [------)
+    #   row 1, 2          [------)
+    #   panes      0      -      -      at 4 row 0 expires first: an empty pane, then 1, then 1 2; at 6 both go
+    #                     1
+    #                     1 2
     told = by_kernel(Batched(within=Fraction(2)), table_of([2, 4, 4], pa.int64()))
     assert [(one.at, one.pos, one.rows, one.closed_by) for one in told] == [
         ((2,), 0, (0,), "trigger"),
@@ -361,7 +366,9 @@ def test_an_expiry_comes_before_the_arrivals_of_its_instant() -> None:
 
 
 def test_every_expiry_up_to_and_at_the_clock_has_fired_for_every_key() -> None:
-    #   x at 0, y at 3: the clock stands at 3, where x has gone; y goes only at the end
+    #   clock   0        3        6
+    #   x       [--------)                the clock ends at 3, where x has expired
+    #   y                [--------)       y goes only at the end
     stream = replace(table_of([0, 3], pa.int64(), k=["x", "y"]), key=("k",))
     told = by_kernel(Batched(within=Fraction(3)), stream)
     assert [(one.key, one.at, one.closed_by) for one in told] == [
@@ -373,7 +380,9 @@ def test_every_expiry_up_to_and_at_the_clock_has_fired_for_every_key() -> None:
 
 
 def test_the_last_tick_is_the_first_after_the_clock_and_nothing_drains() -> None:
-    #   3 | 4 . . . . | 9        every 4, within 100: ticks 0 4 8 12; the clock stands at 9, so 12 is of the end
+    #   clock   0 . . 3 4 . . . 8 9 . . 12      every 4, within 100
+    #   row           0 1         2
+    #   ticks   |       |       |        |      at 4: 0 1; at 8 nothing is new; 12 is of the end: 0 1 2
     told = by_kernel(Batched(within=Fraction(100), every=Fraction(4)), table_of([3, 4, 9], pa.int64()))
     assert [(one.at, one.rows, one.closed_by, one.pos) for one in told] == [
         ((4,), (0, 1), "batch", -1),
@@ -382,6 +391,9 @@ def test_the_last_tick_is_the_first_after_the_clock_and_nothing_drains() -> None
 
 
 def test_years_without_rows_cost_no_ticks() -> None:
+    #   clock   0 ms   1 ms   ... 200 years ...   n ms   n + 1 ms
+    #   row     0                                 1
+    #   panes   0      -                          1      -             no tick between 1 ms and n ms gives a pane
     second = 10**9
     stream = table_of([0, 400 * 365 * 86_400 * second // 2], pa.timestamp("ns"))
     told = by_kernel(Batched(within=Fraction(1, 1000), every=Fraction(1, 1000)), stream)
@@ -389,6 +401,10 @@ def test_years_without_rows_cost_no_ticks() -> None:
 
 
 def test_an_expiry_between_two_units_is_told_in_a_finer_type() -> None:
+    #   clock   4.5 s       7 s         9.5 s
+    #   row                 0
+    #   panes   [ ends as 0 )
+    #                       [ ends as - )          0 comes in at 7 s and goes at 9.5 s, which has no whole seconds
     stream = table_of([7], pa.timestamp("s", "UTC"))
     panes = batched_panes(Batched(within=Fraction(5, 2)), sequences_of(stream), PLAIN)
     assert panes.end == pa.array([7_000, 9_500], pa.timestamp("ms", "UTC"))
@@ -398,7 +414,10 @@ def test_an_expiry_between_two_units_is_told_in_a_finer_type() -> None:
 
 
 def test_starts_are_told_as_finely_as_ends() -> None:
-    #   ticks at 0.5 1.5 2.5 ..., starts 1.5 s before them: on whole seconds, and yet told in the type of the ticks
+    #   clock   0     0.5     1     1.5
+    #   row                   0
+    #   ticks          |             |      ticks at 0.5 1.5 2.5 ..
+    #   pane    [                    )      it begins 1.5 s before its tick, on a whole second
     spec = Batched(within=Fraction(3, 2), every=Fraction(1))
     panes = batched_panes(spec, sequences_of(table_of([1], pa.timestamp("s"))), WindowContext(origin=Fraction(1, 2)))
     assert panes.start == pa.array([0], pa.timestamp("ms"))
@@ -406,14 +425,21 @@ def test_starts_are_told_as_finely_as_ends() -> None:
 
 
 def test_a_tick_at_which_nothing_is_seen_gives_no_pane_after_a_key_whose_rows_stay() -> None:
-    #   x at 11 stays in sight; y at 1 is too old at the first tick, 4, and so never enters; y at 11 does
+    #   clock   0  1  .  .  4  .  .  .  8  .  .  11 12      within 2, every 4
+    #   x                                        0
+    #   y          1                             2
+    #   ticks               |           |           |       at 4 row 1 is 3 old: never seen; at 12 x has 0, y has 2
     stream = replace(table_of([11, 1, 11], pa.int64(), k=["x", "y", "y"]), key=("k",))
     told = by_kernel(Batched(within=Fraction(2), every=Fraction(4)), stream)
     assert [(one.key, one.at, one.rows) for one in told] == [(("x",), (12,), (0,)), (("y",), (12,), (2,))]
 
 
 def test_a_float_goes_at_the_float_nearest_to_its_end() -> None:
-    #   0.2 + 0.1 is 0.30000000000000004 in floats, but the nearest to the exact sum is 0.3
+    #   clock   0.2       0.3       0.4
+    #   row 0   [---------)
+    #   row 1             [---------)      0.2 + 0.1 is above 0.3 in floats; the float nearest to the sum is 0.3
+    #   panes   0         -
+    #                     1
     told = by_kernel(Batched(within=Fraction(1, 10)), table_of([0.2, 0.3]))
     assert [(one.at, one.rows) for one in told[:3]] == [
         ((Fraction(0.2),), (0,)),
@@ -423,6 +449,9 @@ def test_a_float_goes_at_the_float_nearest_to_its_end() -> None:
 
 
 def test_lots_of_all_parts_that_are_short_come_in_together_at_the_end() -> None:
+    #   clock    1  2  3  4
+    #   a       [0     2] 3        the batch of a is full at 3: 0 2
+    #   b           1              at the end the short batches of both come in, 1 and 3, and 0 goes: 1 2 3
     stream = table_of([1, 2, 3, 4], pa.int64(), k=["a", "b", "a", "a"])
     told = by_kernel(Batched(retain=2, every=2, partition_by=("k",)), stream)
     assert [(one.rows, one.entered, one.left, one.closed_by, one.at) for one in told] == [
@@ -432,21 +461,27 @@ def test_lots_of_all_parts_that_are_short_come_in_together_at_the_end() -> None:
 
 
 def test_a_row_that_finds_no_place_hides_nothing() -> None:
-    #   part a: u=x stays in sight when part b's lot brings a newer x, which is not among the last one of its part
+    #   clock     1   2   3   4
+    #   part a   [w   x]               full at 2: the last one stays, row 1 (x)
+    #   part b           [x   y]       full at 4: row 3 (y) stays; row 2, a newer x, is not seen, so row 1 stays: 1 3
     stream = table_of([1, 2, 3, 4], pa.int64(), k=["a", "a", "b", "b"], u=["w", "x", "x", "y"])
     told = by_kernel(Batched(retain=1, every=2, unique="u", partition_by=("k",)), stream)
     assert [one.rows for one in told] == [(1,), (1, 3)]
 
 
 def test_a_row_hides_no_row_of_another_part() -> None:
-    #   at tick 2 two rows of part b come, of which the last stays; part a's x is older than the one that does not
+    #   clock    1     2
+    #   part a   x              tick 1: 0
+    #   part b         x y      tick 2: of the rows 1 and 2 the last stays, y; part b hides no x of part a: 0 2
     stream = table_of([1, 2, 2], pa.int64(), g=["a", "b", "b"], u=["x", "x", "y"])
     spec = Batched(within=Fraction(10), every=Fraction(1), retain=1, unique="u", partition_by=("g",))
     assert [one.rows for one in by_kernel(spec, stream)][:2] == [(0,), (0, 2)]
 
 
 def test_an_older_row_that_comes_after_a_newer_one_of_another_part_is_seen() -> None:
-    #   part b's lot is full first; then part a's brings an x that is older than b's
+    #   clock     1   2   3   4
+    #   part a   [x           z]      full at 4: 0 3 come in beside 1 2
+    #   part b       [y   x]          full at 3: 1 2
     stream = table_of([1, 2, 3, 4], pa.int64(), k=["a", "b", "b", "a"], u=["x", "y", "x", "z"])
     told = by_kernel(Batched(retain=2, every=2, unique="u", partition_by=("k",)), stream)
     assert [one.rows for one in told] == [(1, 2), (0, 1, 2, 3)]
@@ -492,6 +527,10 @@ def test_columns_without_a_type_are_columns_without_rows(kind: pa.DataType) -> N
 
 
 def test_a_clock_that_runs_far_ahead_of_one_key_changes_nothing_for_it() -> None:
+    #   clock   1  2  3  .  .  6  7  8  ...  100  ...  2**62      the last row goes at 8, whatever the clock says
+    #   row 0   [--------------)
+    #   row 1      [--------------)
+    #   row 2         [--------------)
     near = WindowContext(clock=100)
     far = WindowContext(clock=2**62)
     stream = table_of([1, 2, 3], pa.int64())

@@ -180,6 +180,10 @@ def test_nights_give_the_lots_of_the_reference(data: st.DataObject, job: Job) ->
 
 
 def test_a_row_that_stays_while_another_part_goes_on_stays_in_every_piece() -> None:
+    #   row       1   2   3   4  ...  699
+    #   part a   [1 ---------------------       retain 1: row 1 stays
+    #   part b       [2] [3] [4] ... [699]      each row drives out the one before
+    #   panes     1  1 2 1 3 1 4 ...  1 699
     table = pa.table({
         "id": range(1, 700), "t": pa.array([0] * 699, pa.timestamp("s")), "u": ["a", *"b" * 698], "k": ["k"] * 699,
         "v": [0, 0, *(1 + n % 2 for n in range(3, 700))], "flag": [True] * 699,
@@ -196,6 +200,11 @@ def test_a_row_that_stays_while_another_part_goes_on_stays_in_every_piece() -> N
 
 def test_a_state_of_before_that_says_which_rows_are_hidden_is_gone_on_from() -> None:
     """Up to 0.4.1 rows of a state had a column for that, and other parts hid, too: now the rows themselves tell."""
+    #   run      first          second
+    #   t        1      2       3
+    #   part a   [1 ---------------
+    #   part b          [2]     [3]
+    #   panes    1      1 2     1 3
     clock = pa.array([1, 2, 3], pa.timestamp("s"))
     table = pa.table({"id": [1, 2, 3], "t": clock, "u": ["a", "b", "b"], "v": [0, 0, 1]})
     spec = parse_window("partition by u retain 1 with unique v")

@@ -354,7 +354,13 @@ def log_of(times_: Sequence[Any], spec: TimeInterval, kind: pa.DataType | None =
 
 
 def test_a_row_on_time_is_in_one_run_of_panes_and_ordered_rows_give_ranges() -> None:
-    # duration 10, period 5:  1 |--5--- 6 ----| ...  each row in two panes, one entry each
+    #   et         1    6    11   16   21      duration 10, period 5
+    #   [-5, 5)    x
+    #   [0, 10)    x    x
+    #   [5, 15)         x    x
+    #   [10, 20)             x    x
+    #   [15, 25)                  x    x
+    #   [20, 30)                       x       row i is in the panes i and i + 1
     log = log_of([1, 6, 11, 16, 21], TimeInterval(Fraction(10), Fraction(5)))
     watermarks, late = read(log, [])
     panes = interval_panes(log.spec, kept(log, late), watermarks, "et")
@@ -366,6 +372,9 @@ def test_a_row_on_time_is_in_one_run_of_panes_and_ordered_rows_give_ranges() -> 
 
 
 def test_a_gap_of_years_costs_nothing() -> None:
+    #   et     0 s            10**9 s
+    #   row    0              1
+    #          [0 s, 1 s)     [10**9 s, 10**9 + 1 s)      and no pane between them
     log = log_of([0, 10**15], TimeInterval(Fraction(1), Fraction(1)), pa.timestamp("us"))
     assert [(p.start, p.end, p.rows) for p in by_library(log)[0]] == [
         (0, 10**6, (0,)),

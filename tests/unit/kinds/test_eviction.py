@@ -389,6 +389,11 @@ def panes(window: str, keys: str, at: list[float] | None = None, **more: Any) ->
 
 
 def test_one_key_too_many() -> None:
+    #   row    1 2 3 4 5 6
+    #   a0    [1 . 3]            evicted by 5: b is a third key, and a is the older one
+    #   b0      [2]              evicted by 4: c is a third key
+    #   b1            [5 6]      at the end
+    #   c0          [4]          at the end
     assert panes("count(3), partitioned, partitionCount(2)", "abacbb") == [
         "a0: 1,3 evicted by 5",
         "b0: 2 evicted by 4",
@@ -398,11 +403,18 @@ def test_one_key_too_many() -> None:
 
 
 def test_a_key_evicts_itself_before_its_window_is_full() -> None:
+    #   row    1 2 3 4
+    #   a0    [1 2 3]        evicted by 3: more than 2 rows are open, before count(3) can close them
+    #   a1          [4]      at the end; sliding, it is never full
     assert panes("count(3), partitioned, tupleCount(2)", "aaaa") == ["a0: 1,2,3 evicted by 3", "a1: 4 end -"]
     assert panes("sliding, count(3), count(3), partitioned, tupleCount(2)", "aaaa") == []
 
 
 def test_a_flushed_key_is_no_key() -> None:
+    #   row    1 2 3 4 5
+    #   a0    [1 2]            full at 2: a has no open row when b begins
+    #   b0        [3 4]        full at 4
+    #   a1            [5]      at the end
     assert panes("count(2), partitioned, partitionCount(1)", "aabba") == [
         "a0: 1,2 count by 2",
         "a1: 5 end -",
@@ -411,6 +423,17 @@ def test_a_flushed_key_is_no_key() -> None:
 
 
 def test_ages_are_told_at_rows_marks_and_ticks() -> None:
+    #   count(9)   at   0.9      2.5   3.0
+    #                   a0[1]                   evicted by 3: 2.1 s old at 3.0, and 1.6 s at 2.5
+    #                            b0[2]
+    #                                  c0[3]
+    #   punct()    at   0.0      |     9.0      the mark closes a0[1] first
+    #                   a0[1]
+    #                                  b0[2]
+    #   time(10)   at   0.0     10.0   11.0     14.5
+    #                   a0[1]   tick                    evicted at the tick 10.0: 10 s old
+    #                                  a1[2]            evicted by 3: 3.5 s old
+    #                                           b0[3]
     age = "partitioned, partitionAge(2)"
     assert panes(f"count(9), {age}", "abc", [0.9, 2.5, 3.0]) == [
         "a0: 1 evicted by 3",
@@ -426,6 +449,10 @@ def test_ages_are_told_at_rows_marks_and_ticks() -> None:
 
 
 def test_at_a_tick_all_keys_go_that_are_old_enough_if_one_is_too_old() -> None:
+    #   at      0.0   1.0   2.0   4.0   6.0   6.5
+    #   a       [1]         [1]
+    #   b             [2]   [2]                        at 4.0 a is older than 2 s, and so is b: both go, no pane
+    #   c                                     [3]      at the end
     window = "sliding, count(9), time(2), partitioned, partitionAge(2)"
     assert panes(window, "abc", [0.0, 1.0, 6.5], partial=True) == [
         "a0: 1 trigger at 2.0",
@@ -435,6 +462,10 @@ def test_at_a_tick_all_keys_go_that_are_old_enough_if_one_is_too_old() -> None:
 
 
 def test_a_sliding_key_that_time_has_emptied_is_no_key_and_keeps_its_baseline() -> None:
+    #   at     0     10     10.5   10.6
+    #   x, a   0            1      3        the row at 0 is older than 1 s at 10: x is empty, so it is not evicted for y
+    #   y            0
+    #   panes                      [2]      before the 3: more than 2 above the 0 of the first row; at the end [2 3]
     columns = {"key": list("xyxx"), "at": [0, 10, 10.5, 10.6], "a": [0, 0, 1, 3]}
     job = Job(
         pa.table(columns), parse_window("sliding, time(1), delta(a, 2), partitioned, partitionCount(1)"), order=("at",)
@@ -447,6 +478,10 @@ def test_a_sliding_key_that_time_has_emptied_is_no_key_and_keeps_its_baseline() 
 
 @pytest.mark.parametrize("eviction", ["partitionAge(1)", "partitionCount(1)", "tupleCount(1)"])
 def test_a_sliding_key_that_time_has_emptied_goes_on_counting(eviction: str) -> None:
+    #   at      0.0   5.0   9.0
+    #   x       1           3        row 1 is older than 1 s at 5, but it counts: row 3 is the second of x
+    #   y             2
+    #   panes               [3]
     assert panes(f"sliding, time(1), count(2), partitioned, {eviction}", "xyx", [0.0, 5.0, 9.0]) == [
         "x0: 3 trigger by 3",
     ]
@@ -454,12 +489,17 @@ def test_a_sliding_key_that_time_has_emptied_goes_on_counting(eviction: str) -> 
 
 def test_a_key_that_a_tick_finds_empty_takes_no_other_with_it() -> None:
     """At 4.5 x is 4 s old and empty, y 3 s old and not; without the first the second is not looked at."""
+    #   at     0.9   1.1   ...   4.5
+    #   x      1                 -        3.6 s old: gone with time(3.5), else evicted together with y
+    #   y            2           [2]      3.4 s old
     window = "sliding, time(3.5), time(4.5), partitioned, partitionAge(3)"
     assert panes(window, "xy", [0.9, 1.1], ahead=14) == ["y0: 2 trigger at 4.5"]
     assert panes(window.replace("3.5", "3.6"), "xy", [0.9, 1.1], ahead=14) == []
 
 
 def test_a_gap_of_years_costs_nothing() -> None:
+    #   at     0   1   2   3   4   5   6   ... years ...   10**15
+    #   row    0                       |                   1         row 0 is older than 5 s at tick 6
     window = "sliding, count(9), time(1), partitioned, partitionAge(5)"
     job = Job(pa.table({"key": [0, 0], "at": [0, 10**15]}), parse_window(window), order=("at",))
     found = evictions(job.window, job.sequences, job.placed, job.setting)

@@ -311,6 +311,15 @@ def shown(
 
 
 def test_count_evicts_count_triggers() -> None:
+    #   row                    1 2 3 4 5 6
+    #   count(3), count(2)      [2 3 4]          at 4; not at 2: nothing has been evicted, so the window is not full
+    #                               [4 5 6]      at 6
+    #   count(3), count(4)      [2 3 4]          at 4
+    #                               [4 5 6]      at the end
+    #   count(9), count(4)    [1 2 3 4]          at 4, with partial
+    #                         [1 2 3 4 5 6]      at the end, with partial
+    #   count(1), count(1)    [1]                at 1
+    #                           [2]              at 2
     a = {"a": [1, 2, 3, 4, 5, 6]}
     assert shown("sliding, count(3), count(2)", a) == [([2, 3, 4], 4), ([4, 5, 6], 6)]
     assert shown("sliding, count(3), count(4)", a) == [([2, 3, 4], 4), ([4, 5, 6], None)]
@@ -320,17 +329,39 @@ def test_count_evicts_count_triggers() -> None:
 
 
 def test_count_evicts_delta_triggers_before_the_row() -> None:
+    #   count(3), delta(a, 2)   a  0 1 2 3 4 5 6 7
+    #                             [0 1 2]                before 3, which is more than 2 above 0
+    #                                   [3 4 5]          before 6, which is more than 2 above 3
+    #                                       [5 6 7]      at the end
     a = {"a": [0, 1, 2, 3, 4, 5, 6, 7]}
     assert shown("sliding, count(3), delta(a, 2)", a) == [([1, 2, 3], 4), ([4, 5, 6], 7), ([6, 7, 8], None)]
 
 
 def test_delta_evicts_wherever_the_row_stands() -> None:
+    #   delta(a, 2), count(1)   a  0 1 2 3 9 1 4
+    #                               [1 2 3]            at 3, the first eviction: full
+    #                                     [9]          at 9, which evicts all
+    #                                     [9 1]        at 1
+    #                                     [9 . 4]      at 4, which evicts the 1 but not the 9 before it
+    #   delta(a, 0), count(3)   a  1 1 2 1 3 1
+    #                                 [2]              at 2, the third row, which evicts both 1
+    #                                     [3 1]        at the last 1, the sixth row
     a = {"a": [0, 1, 2, 3, 9, 1, 4]}
     assert shown("sliding, delta(a, 2), count(1)", a) == [([2, 3, 4], 4), ([5], 5), ([5, 6], 6), ([5, 7], 7)]
     assert shown("sliding, delta(a, 0), count(3)", {"a": [1, 1, 2, 1, 3, 1]}) == [([3], 3), ([5, 6], 6)]
 
 
 def test_the_end_is_one_more_trigger_where_rows_came_in_since_the_last() -> None:
+    #   at                     0.5 1.0     2.0
+    #   row                    1   2       3
+    #   count(3)              [1   2       3]      at 3; the end has nothing new
+    #   count(2)              [1   2]              at 2
+    #                         [1   2       3]      at the end, also where the clock stands at 9.5
+    #       clock at 10.5                 [3]      at the end: 1 and 2 are older than 9
+    #       clock at 11.5                          all are older than 9: no pane, or an empty one with partial
+    #   time(1)               [1]                  at tick 1, before the row at 1.0
+    #                         [1   2]              at tick 2
+    #                         [1   2       3]      at tick 3 or at the end
     at = {"at": [0.5, 1.0, 2.0]}
     assert shown("sliding, time(9), count(3)", at, order=["at"]) == [([1, 2, 3], 3)]
     assert shown("sliding, time(9), count(2)", at, order=["at"]) == [([1, 2], 2), ([1, 2, 3], None)]
@@ -345,6 +376,8 @@ def test_the_end_is_one_more_trigger_where_rows_came_in_since_the_last() -> None
 
 
 def test_ticks_before_the_first_row() -> None:
+    #   at       0       1       2   2.5 3
+    #   panes            []      []      [1]      those at 1 and 2 only with partial, where the clock begins at 0
     at = {"at": [2.5]}
     want = [([1], 3.0), ([], 1.0), ([], 2.0)]
     assert shown("sliding, count(1), time(1)", at, order=["at"], since=0.0, clock=3.0, partial=True) == want
@@ -358,6 +391,9 @@ def test_ticks_before_the_first_row() -> None:
 
 
 def test_count_0_holds_nothing() -> None:
+    #   at       1       5
+    #   row      1       2
+    #   panes    []      []      one a row under count(1), with partial and without a key; else none
     at = {"at": [1, 5], "k": [0, 0]}
     for trigger in ("count(1)", "delta(at, 1)", "time(1)"):
         assert shown(f"sliding, count(0), {trigger}", at, order=["at"]) == []
@@ -376,6 +412,9 @@ def test_no_rows() -> None:
 
 
 def test_thousands_of_keys_of_one_row() -> None:
+    #   key 0   [1]
+    #   key 1       [2]
+    #   key 2           [3]   ...      at its row, at tick 1 or at the end
     n = 5_000
     columns = {"k": list(range(n)), "a": [0] * n}
     alone = [([row], row) for row in range(1, n + 1)]
@@ -391,6 +430,9 @@ def test_thousands_of_keys_of_one_row() -> None:
 
 
 def test_a_gap_of_years_costs_nothing() -> None:
+    #   at      0 s     1 s     2 s     3 s   ... years ...   10**9 s      time(2.5), time(1)
+    #   row     1                                             2
+    #   panes           [1]     [1]                           [2]          at ticks 1, 2 and at the end
     at = {"at": pa.array([0, 10**18], pa.timestamp("ns")), "k": [0, 1]}
     near = [([1], 1.0), ([1], 2.0), ([2], None)]
     instants = shown("sliding, time(2.5), time(1)", at, order=["at"])
@@ -406,6 +448,12 @@ def test_a_gap_of_years_costs_nothing() -> None:
 
 @pytest.mark.parametrize("kind", [pa.int64(), pa.uint64()])
 def test_differences_of_64_bits(kind: pa.DataType) -> None:
+    #   a                      low high-1 high
+    #   delta(a, 2**64 - 2)       [high-1 high]      at high, which evicts low
+    #   delta(a, 2**64 - 3)       [high-1]           at high-1, which evicts low
+    #                             [high-1 high]      at high
+    #   count(1), delta(..)       [high-1]           before high
+    #                                    [high]      at the end
     low, high = my.limits(kind)
     a = {"a": pa.array([low, high - 1, high], kind)}
     width = 2**64 - 1
@@ -416,11 +464,24 @@ def test_differences_of_64_bits(kind: pa.DataType) -> None:
 
 
 def test_an_amount_that_a_column_cannot_hold_is_never_exceeded() -> None:
+    #   a    -3e38 3e38
+    #       [-3e38]           at the first row
+    #       [-3e38 3e38]      at the second, which evicts none
     a = {"a": pa.array([-3e38, 3e38], pa.float32())}
     assert shown(f"sliding, delta(a, {10**39})", a, partial=True) == [([1], 1), ([1, 2], 2)]
 
 
 def test_lives_say_which_keys_slide_evenly() -> None:
+    #   key 0   a  0 1 3 5
+    #             [0]
+    #             [0 1]
+    #               [1 3]
+    #                 [3 5]      each pane is a run of rows
+    #   key 1   a  0 9 1 4
+    #             [0]
+    #               [9]
+    #               [9 1]
+    #               [9 . 4]      the 1 leaves before the 9 does
     table = pa.table({"k": [0, 0, 0, 0, 1, 1, 1, 1], "a": [0, 1, 3, 5, 0, 9, 1, 4]})
     window = spec.Sliding(spec.Delta("a", Fraction(2)))
     panes = sliding_panes(window, sequences_of(my.Stream(table, ("k",), ())), WindowContext(partial=True))

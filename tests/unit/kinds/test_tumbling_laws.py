@@ -289,6 +289,8 @@ def test_a_clock_given_as_a_datetime_completes_the_last_window() -> None:
 
 
 def test_decimals_of_any_width_put_rows_in_order() -> None:
+    #   t    -10**30   1   10**30
+    #       [2         1   0     ]
     table = pa.table({"id": [0, 1, 2], "t": pa.array([Decimal(10) ** 30, Decimal(1), -(Decimal(10) ** 30)])})
     result = wincli.aggregate(table, "count(3)", order_by=["t"], aggregates=["ids=collect(id)"])
     assert result["ids"].to_pylist() == [[2, 1, 0]]
@@ -331,6 +333,8 @@ def test_rows_without_key_order_or_attribute_are_left_out() -> None:
 
 
 def test_positions_count_rejected_rows_too() -> None:
+    #   pos    0   1   2   3   4   5   6
+    #   valid [0               4] [5   6]      count(2)
     result = wincli.aggregate(
         pa.table(REJECTS), "count(2)", key=["k"], order_by=["t"], aggregates=["ids=collect(id)"], rejected="drop"
     )
