@@ -113,7 +113,7 @@ def chain(tmp_path: Path) -> str:
     return job(tmp_path, "chain", input="log", output="out", stages=stages)
 
 
-def test_each_stage_is_told_of(run: Run, tmp_path: Path, chain: str) -> None:
+def test_each_stage_is_reported(run: Run, tmp_path: Path, chain: str) -> None:
     ran = run(chain)
     assert (ran.code, ran.out) == (0, "")
     assert ran.summary == "5 rows in, 2 windows out, 3 rejected (null_attribute 1, null_key 1, null_order 1)"
@@ -160,7 +160,7 @@ def test_the_last_stage_fails_and_nothing_is_left(tmp_path: Path) -> None:
     assert tree(tmp_path) == before
 
 
-def test_a_column_that_a_later_stage_lacks_is_told_at_once(fails: Fails, tmp_path: Path) -> None:
+def test_column_missing_in_a_later_stage_is_an_error_at_once(fails: Fails, tmp_path: Path) -> None:
     write(tmp_path, log__csv="ts,x\n1,1\n")
     stages = [{"window": "count(1)", "agg": "total=sum(x)"}, {"name": "far", "window": "count(1)", "agg": "sum(totl)"}]
     name = job(tmp_path, "job", input="log.csv", output="out", stages=stages)

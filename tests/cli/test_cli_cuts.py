@@ -96,7 +96,7 @@ def test_cuts_do_not_change_a_bit(warm: Warm, one_core: Warm, logs: Path, case: 
 
 
 @pytest.mark.parametrize("kind", ["parquet", "csv"])
-def test_an_input_in_order_is_scanned_as_it_stands(warm: Warm, logs: Path, kind: str) -> None:
+def test_sorted_input_is_scanned_as_presorted(warm: Warm, logs: Path, kind: str) -> None:
     """A part for each chunk, rows in windows that span several of them, and one that is rejected in another."""
     log = pq.read_table(logs / "parquet").sort_by("ts")
     gone = pa.array([i == 3000 for i in range(ROWS)])
@@ -122,7 +122,7 @@ def test_an_input_in_order_is_scanned_as_it_stands(warm: Warm, logs: Path, kind:
 
 
 @pytest.mark.parametrize("source", ["parquet", "csv"])
-def test_rows_that_go_as_one_change_no_bit(warm: Warm, logs: Path, source: str) -> None:
+def test_partial_aggregation_changes_no_bit(warm: Warm, logs: Path, source: str) -> None:
     """Hundreds of rows a window, of which the tasks send one for each 5 minutes, or 2 seconds, that they have read."""
     aggregates = [word for text in ("sum(x)", "mean(x)", "count()", "max(x)", "min(ts)") for word in ("-a", text)]
     hop = ["timeInterval, intervalDuration(60), creationPeriod(20)", "--order-by", "ts"]

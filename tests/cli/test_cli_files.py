@@ -131,7 +131,7 @@ def test_a_line_of_json_that_nests_without_end_is_one_reject(run: Run, tmp_path:
     assert why == [("unparsable", "log/a.jsonl", 2, "the line nests more than 100 levels", deep)]
 
 
-def test_a_column_that_nests_too_deep_for_the_job_says_how_to_read_it(fails: Fails, run: Run, tmp_path: Path) -> None:
+def test_column_nested_too_deep_is_an_error_with_a_remedy(fails: Fails, run: Run, tmp_path: Path) -> None:
     deep = '{"a":' * 80 + "1" + "}" * 80
     write(tmp_path / "log", a__jsonl=f'{{"ts":1,"x":null}}\n{{"ts":2,"x":{deep}}}\n')
     text = (

@@ -44,7 +44,7 @@ def test_help_names_every_option_and_shows_examples(tmp_path: Path) -> None:
     assert "Exit codes: 0 ok" in ran.out
 
 
-def test_help_of_run_stands_in_groups(tmp_path: Path) -> None:
+def test_help_of_run_is_grouped(tmp_path: Path) -> None:
     lines = wincli("run", "--help", cwd=tmp_path).out.splitlines()
     groups = [line.removesuffix(":") for line in lines if line and not line.startswith((" ", "Usage"))]
     assert groups == ["Arguments", "Window", "Input", "Output", "Incremental runs", "Spark", "Messages"]

@@ -134,7 +134,7 @@ def test_unix_times_come_out_in_utc(run: Run, tmp_path: Path) -> None:
     assert '"ts":["2005-06-03T22:44:00.000000Z"]' in second
 
 
-def test_a_clock_of_dates_is_told_to_have_no_time_of_day(run: Run, tmp_path: Path) -> None:
+def test_clock_of_dates_gives_a_note_that_it_has_no_time_of_day(run: Run, tmp_path: Path) -> None:
     write(tmp_path / "log", a__csv="Date,Time\n2017-05-16,00:00:00.008\n2017-05-16,23:00:00.272\n")
     ran = run("-w", "time(1h)", "log", "out")
     assert ran.notes[0] == (

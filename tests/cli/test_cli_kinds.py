@@ -165,7 +165,7 @@ def same(got: pa.Table, want: pa.Table) -> None:
 
 @pytest.mark.usefixtures("log")
 @pytest.mark.parametrize("name", CASES)
-def test_the_library_says_the_same_of_the_whole(run: Run, tmp_path: Path, name: str) -> None:
+def test_command_and_library_give_the_same_result(run: Run, tmp_path: Path, name: str) -> None:
     """The rows are the same, each row is accounted for, and those that come too late are set aside whole."""
     window, key, options = CASES[name]
     calls = called(options)

@@ -29,14 +29,14 @@ def test_notes_and_the_closing_summary_go_to_stderr(run: Run) -> None:
     assert SUMMARY.fullmatch(summary), summary
 
 
-def test_quiet_tells_errors_only(run: Run) -> None:
+def test_quiet_prints_errors_only(run: Run) -> None:
     assert run("-q", *DELTA, "log", "out") == Ran(0, "", "")
     assert run("-q", *DELTA, "log", "out") == Ran(0, "", "")
     other = run("--quiet", "-w", "count(2)", "log", "out")
     assert other.err.startswith("wincli: error: output out already holds a result")
 
 
-def test_verbose_tells_more_but_no_stack_traces(run: Run) -> None:
+def test_verbose_prints_more_but_no_stack_traces(run: Run) -> None:
     ran = run("-v", *DELTA, "log", "out")
     assert ran.code == 0
     assert ran.err.startswith(f"wincli: note: {ORDER}\n")

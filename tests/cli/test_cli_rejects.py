@@ -98,7 +98,7 @@ def test_a_folder_of_rejects_is_no_input(run: Run, tmp_path: Path) -> None:
     assert rows(tmp_path / "out", "ts") == [[1, 2]]
 
 
-def test_columns_with_the_names_of_what_is_told_are_kept(run: Run, tmp_path: Path) -> None:
+def test_input_columns_named_like_reject_columns_are_kept(run: Run, tmp_path: Path) -> None:
     head = "reason,file,line,detail,text,row,_reason,_row"
     write(tmp_path / "log", a__csv=f"{head}\n1,2,3,4,5,6,7,\n1,2,3,4,5,6,,8\n")
     assert run("-w", "count(9)", "-k", "_reason", "log", "out").code == 0

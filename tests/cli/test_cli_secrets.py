@@ -34,7 +34,7 @@ def seen_run(folder: Path, *args: str) -> tuple[Ran, str]:
     return ended(process), "\n".join(lines)
 
 
-def test_no_secret_is_said_or_left_or_on_a_command_line(tmp_path: Path) -> None:
+def test_no_secret_is_printed_stored_or_on_a_command_line(tmp_path: Path) -> None:
     write(tmp_path, job__yaml=JOB.format(folder=tmp_path))
     write(tmp_path / "log", a__csv="ts\n1\nx y\n100\n")
     (tmp_path / "tmp").mkdir()

@@ -39,7 +39,7 @@ def test_a_run_whose_stderr_cannot_be_written_is_done(tmp_path: Path, way: str, 
     assert rows(tmp_path / "out", "n") == [2, 1]
 
 
-def test_a_run_whose_terminal_goes_away_while_the_bar_is_drawn_is_done(tmp_path: Path) -> None:
+def test_run_finishes_when_its_terminal_closes_during_the_progress_bar(tmp_path: Path) -> None:
     """As under nohup: the bar has to be drawn where nobody looks any more."""
     terminal, theirs = os.openpty()
     blocked = block(tmp_path, before=["bash", "-c", f'exec "$@" 2>{os.ttyname(theirs)}', "run"], quiet=False)

@@ -246,7 +246,7 @@ def test_an_option_that_does_not_fit_is_named(fails: Fails, case: str) -> None:
 
 
 @pytest.mark.parametrize("case", WINDOWS)
-def test_what_does_not_go_with_a_window_is_told(fails: Fails, case: str) -> None:
+def test_option_that_does_not_apply_to_a_window_is_an_error(fails: Fails, case: str) -> None:
     args, text = WINDOWS[case]
     fails(2, text, *args, "in", "out")
 

@@ -161,7 +161,7 @@ def test_what_is_open_at_the_end(run: Run, tmp_path: Path) -> None:
     assert rows(tmp_path / "drop", "ts") == [[1, 2]]
 
 
-def test_a_number_that_goes_down_in_arrival_order_is_told(run: Run, tmp_path: Path) -> None:
+def test_falling_number_in_arrival_order_is_reported(run: Run, tmp_path: Path) -> None:
     write(tmp_path, log__csv="ts\n5\n1\n7\n3\n")
     ran = run("-w", "delta(ts,10)", "-a", "ts=collect(ts)", "log.csv", "out")
     assert ran.notes == [

@@ -30,5 +30,5 @@ def test_runs_that_start_at_once_on_one_state_do_no_harm(course: Course) -> None
 
 
 @pytest.mark.parametrize(("victim", "phase"), [("java", "stage 1"), (None, "commit")])
-def test_a_run_that_is_stopped_for_a_while_goes_on(course: Course, victim: Victim | None, phase: str) -> None:
+def test_suspended_run_continues(course: Course, victim: Victim | None, phase: str) -> None:
     assert stop_and_continue(course, victim, Moment(1, [*PHASES].index(phase)), 1.5, random.Random(1)) == []

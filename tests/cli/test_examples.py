@@ -42,7 +42,7 @@ EVENTS = {
 }
 
 
-def test_nightly_sessions_are_those_of_one_run(run: Run, tmp_path: Path) -> None:
+def test_daily_incremental_sessions_are_those_of_one_run(run: Run, tmp_path: Path) -> None:
     for day, lines in EVENTS.items():
         log(tmp_path / "events" / f"dt={day}", "ts,user,amount,page", lines)
     assert run("-q", "nightly_sessions.yaml", "--start", "2026-11-01", "--end", "2026-11-04").code == 0

@@ -67,7 +67,7 @@ def test_messages_have_the_form_that_the_file_asks_for(run: Run, tmp_path: Path)
     assert json.loads(wrong.err)["message"].startswith("unknown window 'dleta'")
 
 
-def test_all_mistakes_are_told_and_nothing_is_touched(fails: Fails, tmp_path: Path) -> None:
+def test_all_mistakes_are_listed_and_nothing_is_written(fails: Fails, tmp_path: Path) -> None:
     write(tmp_path, job__yaml=JOB.replace("key:", "kye:").replace("ts, 60)", "ts, 60"))
     text = (
         "job.yaml has 2 mistakes; mend them\n"
@@ -79,7 +79,7 @@ def test_all_mistakes_are_told_and_nothing_is_touched(fails: Fails, tmp_path: Pa
     fails(2, text, "job.yaml")
 
 
-def test_one_mistake_is_told_in_one_line(fails: Fails, tmp_path: Path) -> None:
+def test_one_mistake_is_one_line(fails: Fails, tmp_path: Path) -> None:
     write(tmp_path, job__yaml=JOB + "\nkeep: ten\n")
     fails(2, "job.yaml:10: keep must be a whole number, not the text ten", "job.yaml")
     fails(2, "missing argument 'IN'; see wincli --help", "-w", "count(2)")

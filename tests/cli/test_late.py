@@ -52,7 +52,9 @@ def result(folder: Path) -> list[Any]:
 
 @pytest.mark.parametrize("window", ["delta(ts, 3h)", "count(5)", "time(6h)"])
 @pytest.mark.parametrize("plain", [True, False])
-def test_nights_with_late_rows_are_one_run(run: Run, warm: Warm, tmp_path: Path, window: str, plain: bool) -> None:
+def test_incremental_runs_with_late_rows_give_the_result_of_one_run(
+    run: Run, warm: Warm, tmp_path: Path, window: str, plain: bool
+) -> None:
     write_log(tmp_path / "log")
     asked = ("-w", window, *ASKED, *EXCHANGE)
     for night in range(1, NIGHTS + 1):

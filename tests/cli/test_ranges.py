@@ -24,7 +24,9 @@ def change(path: Path) -> None:
     pq.write_table(log.set_column(2, "x", pa.array(x)), path, row_group_size=90)
 
 
-def test_days_are_one_run_and_a_correction_goes_as_far_as_it_reaches(run: Run, tmp_path: Path) -> None:
+def test_backfill_gives_the_result_of_one_run_and_a_correction_ends_where_nothing_changes(
+    run: Run, tmp_path: Path
+) -> None:
     write_log(tmp_path / "log")
     (tmp_path / "job.yaml").write_text(yaml.safe_dump(JOB))
     first = run("job.yaml", "--state", "st", *SMALL, *span(1, DAYS))

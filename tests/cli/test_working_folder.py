@@ -103,7 +103,7 @@ def test_python_with_a_module_leaves_the_working_folder_out_too(folder: Path) ->
     assert was_run(folder) == []
 
 
-def test_the_module_that_is_named_is_run_where_pythonpath_says_so(folder: Path) -> None:
+def test_user_module_is_found_through_pythonpath(folder: Path) -> None:
     lib = folder.parent / "lib"
     lib.mkdir()
     for name in ("mine.py", "helper.py", "tools"):

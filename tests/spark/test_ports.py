@@ -15,7 +15,7 @@ from wincli.windowing.spark.boot import SparkExecutor
 from wincli.windowing.spark.masters import AUTHENTICATE
 
 
-def test_one_who_does_not_know_the_secret_is_refused_at_every_port_of_a_local_master(session: SparkExecutor) -> None:
+def test_connection_without_the_secret_is_refused_at_every_port_of_a_local_master(session: SparkExecutor) -> None:
     assert session.map("start a worker", len, ["ab"]) == [2]
     assert not session.is_open
     driver = psutil.Process()
@@ -59,6 +59,6 @@ def test_a_cluster_in_miniature_refuses_strangers_and_needs_nothing_set(tmp_path
     assert list(tmp_path.iterdir()) == []  # not even the folder that Spark keeps for each of its workers
 
 
-def test_authentication_is_on_whatever_a_session_was_asked_for(session: SparkExecutor) -> None:
+def test_authentication_is_on_for_every_master(session: SparkExecutor) -> None:
     assert session.context.getConf().get(AUTHENTICATE) == "true"
     assert session.context.getConf().get("spark.authenticate.secret") is None  # Spark's own, in memory alone

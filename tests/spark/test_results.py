@@ -147,7 +147,7 @@ def test_spark_reads_what_the_rules_say(sql: SparkSession, folder: Path, log: pa
 
 
 @pytest.mark.parametrize("name", KINDS)
-def test_spark_reads_what_the_library_says_of_other_kinds(
+def test_spark_reads_results_of_other_kinds_as_the_library_does(
     sql: SparkSession, folder: Path, log: pa.Table, tmp_path: Path, name: str
 ) -> None:
     result = wincli.aggregate(log, key=["user"], rejected="drop", **KINDS[name][1])

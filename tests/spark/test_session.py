@@ -64,20 +64,20 @@ def test_an_error_of_ours_comes_back_through_a_shuffle(session: SparkExecutor) -
         session.run("fail", pairs.mapPartitionsWithIndex(guarded(fail)).collect)
 
 
-def test_any_other_error_is_told_by_its_last_line(session: SparkExecutor) -> None:
+def test_any_other_error_is_reported_by_its_last_line(session: SparkExecutor) -> None:
     with pytest.raises(SparkError) as caught:
         session.map("divide", divide, [0])
     assert caught.value.what == "Spark failed: ZeroDivisionError: division by zero"
     assert "Traceback" in str(caught.value.__cause__)
 
 
-def test_a_killed_worker_is_told_in_words(session: SparkExecutor) -> None:
+def test_killed_worker_is_reported_in_plain_words(session: SparkExecutor) -> None:
     with pytest.raises(SparkError, match="a Python worker was killed or crashed"):
         session.map("die", die, [0])
     assert session.map("double", double, [1]) == [2]
 
 
-def test_an_interrupt_cancels_and_the_session_goes_on(session: SparkExecutor) -> None:
+def test_interrupt_cancels_the_job_and_the_session_stays_usable(session: SparkExecutor) -> None:
     def interrupt(*_: object) -> None:
         raise KeyboardInterrupt
 
@@ -280,7 +280,7 @@ print(os.listdir(os.environ["TMPDIR"]))
 """
 
 
-def test_what_cannot_start_says_why(tmp_path: Path) -> None:
+def test_session_that_cannot_start_is_an_error_with_its_cause(tmp_path: Path) -> None:
     cases = [("moon", {}), ("spark://127.0.0.1:1", {}), ("local[2]", {"spark.local.dir": "/nowhere"})]
     lines = told(script(tmp_path, f"CASES = {cases!r}\n{TELL}")).splitlines()
     assert lines[0].startswith("Spark does not know this master: moon; say --master")

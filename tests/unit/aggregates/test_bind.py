@@ -132,7 +132,7 @@ def test_columns_are_named_once_each() -> None:
     assert columns_of(call("count")) == ()
 
 
-def test_the_table_says_what_there_is() -> None:
+def test_table_lists_all_aggregates() -> None:
     assert [name for name in TABLE if TABLE[name].name != name] == []
     assert TABLE["quantile"].signature == "quantile(x, q)"
     assert all(aggregate.doc for aggregate in TABLE.values())

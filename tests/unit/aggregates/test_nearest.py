@@ -128,7 +128,7 @@ def test_integers_beyond_53_bits_are_no_floats_first() -> None:
     assert compute(bound, rows, pane).to_pylist() == [float(Fraction(30932561706814302**2, 3))]
 
 
-def test_half_way_between_two_floats_goes_to_the_even_one() -> None:
+def test_half_way_between_two_floats_rounds_to_even() -> None:
     check("mean", (pa.int64(), [2**53 + 1, 2**53 + 1, 2**53 + 3, 2**53 + 3]))
     check("mean", (pa.float64(), [2.0**53, 2.0**53 + 2, 2.0**53 + 2, 2.0**53 + 4]))
     check("wavg", (pa.int64(), [2**53 + 1, 2**53 + 3, 2**54 + 2]), (pa.int64(), [1, 2, 3]))

@@ -53,7 +53,7 @@ def test_inputs_are_the_same_in_any_order_and_from_any_folder(monkeypatch: pytes
     assert not same_inputs([A], [A, B])
 
 
-def test_a_job_is_the_same_whatever_is_said_of_paths_and_speed() -> None:
+def test_paths_and_settings_of_speed_do_not_change_the_identity_of_a_job() -> None:
     written = {**STAGE, "output": "sites"}
     assert same_job(JOB, {**JOB, "input": ["im"], "output": "o", "master": "yarn", "redo": True, "new": 1})
     assert same_job(JOB, {**JOB, "stages": [written]})
@@ -186,7 +186,7 @@ def told(outcome: BackfillOutcome[FakeRecord], has_state: bool = True, **more: A
     return stream.getvalue().splitlines()
 
 
-def test_a_range_tells_what_it_came_to() -> None:
+def test_backfill_ends_with_a_summary() -> None:
     done = (ran(1, 1000, {"null_key": 2}, 30), ran(2, 500, {}, 1))
     outcome = BackfillOutcome(done, days(1), days(0, 3), days(4, 5, 7), unit_at(2, "day"), days(3, 8, 9))
     assert told(outcome) == [
@@ -198,7 +198,7 @@ def test_a_range_tells_what_it_came_to() -> None:
     ]
 
 
-def test_a_range_tells_machines_what_it_came_to() -> None:
+def test_backfill_logs_its_summary_as_json() -> None:
     outcome = BackfillOutcome((ran(1, 10, {}, 3),), (), days(0), days(2), None, ())
     assert json.loads(told(outcome, as_json=True)[-1]) == {
         "level": "summary",
@@ -217,7 +217,7 @@ def test_a_range_tells_machines_what_it_came_to() -> None:
     }
 
 
-def test_a_range_with_nothing_to_do_says_so() -> None:
+def test_backfill_with_nothing_to_do_has_a_summary() -> None:
     outcome: BackfillOutcome[FakeRecord] = BackfillOutcome((), (), days(0, 1), (), None, ())
     assert told(outcome) == [
         "wincli: note: already done with the same input: 1970-01-01..1970-01-02",
@@ -225,7 +225,7 @@ def test_a_range_with_nothing_to_do_says_so() -> None:
     ]
 
 
-def test_a_correction_to_the_end_says_so_and_without_a_state_there_is_none() -> None:
+def test_correction_to_the_end_is_reported_but_not_without_a_state() -> None:
     outcome = BackfillOutcome((ran(1, 10, {}, 3),), days(1), (), (), unit_at(1, "day"), ())
     assert told(outcome)[0] == "wincli: note: the correction reached 1970-01-02; no unit was done after it"
     assert len(told(outcome, has_state=False)) == 1

@@ -98,7 +98,7 @@ def ordinals(units: Sequence[Unit]) -> list[int]:
 # A first time, a second time
 
 
-def test_units_run_in_order_and_each_goes_on_from_the_one_before() -> None:
+def test_units_run_in_order_and_each_restores_the_state_of_the_previous() -> None:
     model = days("ab.d")
     outcome = model.run(0, 4)
     assert model.outputs() == {0: "a", 1: "ab", 3: "abd"}
@@ -114,7 +114,7 @@ def test_a_second_time_does_nothing() -> None:
     assert (ordinals(outcome.skipped), ordinals(outcome.gaps)) == ([0, 1, 3], [2])
 
 
-def test_a_range_grows_by_a_day_a_night() -> None:
+def test_backfill_that_grows_by_a_day_runs_only_the_new_day() -> None:
     model = days("abcde")
     for night in range(5):
         model.run(0, night + 1)
@@ -152,7 +152,7 @@ def test_a_changed_input_is_run_again_and_so_are_the_days_it_reaches() -> None:
     ]
 
 
-def test_a_correction_goes_beyond_the_end_and_stops_where_the_state_is_as_stored() -> None:
+def test_correction_runs_past_the_range_and_stops_where_the_state_is_unchanged() -> None:
     model = days("abcdef")
     model.run()
     model.inputs[1] = "x"

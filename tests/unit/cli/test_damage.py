@@ -109,7 +109,7 @@ def test_a_day_that_leaves_what_it_had_left_before_the_damage_moves_no_other(log
     assert log.is_that_of_one_run()
 
 
-def test_status_tells_of_files_that_are_not_those_of_the_record(log: Log) -> None:
+def test_status_reports_files_that_differ_from_the_record(log: Log) -> None:
     folder = log.state / day(3) / "window"
     (folder / "rows-00000.parquet").unlink()
     shutil.copy(log.state / day(2) / "window/rows-00000.parquet", log.state / day(2) / "window/rows-00001.parquet")
@@ -133,7 +133,7 @@ def test_a_plain_run_does_not_go_on_from_a_damaged_state_either(tmp_path: Path) 
 
 
 @pytest.mark.parametrize("spoiled", ["window/rows-00000.parquet", "unit.json"])
-def test_the_last_plain_run_is_mended_as_the_error_says(tmp_path: Path, spoiled: str) -> None:
+def test_remedy_of_the_error_repairs_the_last_plain_run(tmp_path: Path, spoiled: str) -> None:
     write(tmp_path, a1__csv="ts,user\n1,a\n", a2__csv="ts,user\n2,a\n", a3__csv="ts,user\n30,a\n")
     command = ("run", "-w", "gap(ts, 5)", "-k", "user", "--order-by", "ts", "--state", "st", "--output-format", "jsonl")
     for night in ("1", "2"):
@@ -311,7 +311,7 @@ def test_a_unit_outside_of_the_range_is_left_alone(log: Log) -> None:
     assert not (log.folder / f"out/dt={day(1)}").exists()
 
 
-def test_an_output_that_holds_another_result_is_left_until_redo_is_said(log: Log) -> None:
+def test_output_with_another_result_is_kept_without_redo(log: Log) -> None:
     out = f"out/dt={day(2)}"
     other = ("run", "-w", "count(2)", f"log/dt={day(1)}", out, "--mode", "overwrite")
     assert wincli_here(*other, cwd=log.folder).code == 0
@@ -434,7 +434,7 @@ def test_flush_is_added_with_the_last_day(log: Log) -> None:
     assert windows == len(rows(log.folder / "one", "user", "window", "n"))
 
 
-def test_what_was_flushed_stays_so_until_redo_is_said(log: Log) -> None:
+def test_flushed_unit_stays_flushed_without_redo(log: Log) -> None:
     log.run(*span(4, 4), "--at-end", "flush")
     ran = log.run(*span(1, 4), "--exit-code-noop", "9", code=9)
     said = f"{day(4)} is done, but it was ended with flush, and is to be ended with hold"
@@ -443,7 +443,7 @@ def test_what_was_flushed_stays_so_until_redo_is_said(log: Log) -> None:
     assert log.is_that_of_one_run()
 
 
-def test_a_day_before_others_is_not_flushed_unasked(log: Log) -> None:
+def test_day_before_finished_days_is_not_flushed_without_redo(log: Log) -> None:
     log.run(*span(4, 4))
     ran = log.run(*span(1, 3), "--at-end", "flush", "--exit-code-noop", "9", code=9)
     said = f"{day(3)} is done, but it was ended with hold, and is to be ended with flush"
@@ -505,13 +505,13 @@ OTHERS = {
 
 
 @pytest.mark.parametrize("case", OTHERS)
-def test_a_range_of_another_job_says_what_differs(log: Log, case: str) -> None:
+def test_backfill_of_another_job_reports_the_differences(log: Log, case: str) -> None:
     more, different = OTHERS[case]
     text = f"{day(1)} was done by a job that asks for something else: {different}"
     log.fails(2, f"{text}; run that job, redo the range with --redo, or name another state", *span(1, 4), *more)
 
 
-def test_what_differs_is_told_without_settings_of_spark(log: Log) -> None:
+def test_differences_of_jobs_leave_out_settings_of_spark(log: Log) -> None:
     secret = ("--spark-conf", "spark.hadoop.fs.s3a.secret.key=sesame")
     log.run(*span(1, 3), "--redo", *secret)
     ran = log.run(*span(1, 4), "-k", "x", code=2)
@@ -519,7 +519,7 @@ def test_what_differs_is_told_without_settings_of_spark(log: Log) -> None:
     assert "sesame" not in ran.err + log.run(*span(1, 4), "-w", "gap(ts, 1h)", *secret, code=2).err
 
 
-def test_a_range_with_other_stages_says_what_differs(tmp_path: Path) -> None:
+def test_backfill_with_other_stages_reports_the_differences(tmp_path: Path) -> None:
     write(tmp_path / "log", **{f"d{day(n).replace('-', '')}__csv": f"ts,x\n{n},1\n" for n in (1, 2)})
     stages = "stages:\n- {name: one, window: 'gap(ts, 5)', order_by: ts}\n- {name: all, window: %s}\nstate: st\n"
     command = ("log/d{date:%Y%m%d}.csv", "out/{date}", *span(1, 2))

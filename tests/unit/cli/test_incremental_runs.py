@@ -83,7 +83,7 @@ def outputs(folder: Path, name: str = "out") -> list[Path]:
 
 @pytest.mark.parametrize("form", ["parquet", "csv"])
 @pytest.mark.parametrize("kind", KINDS)
-def test_nights_are_one_run(tmp_path: Path, kind: str, form: str) -> None:
+def test_incremental_runs_give_the_result_of_one_run(tmp_path: Path, kind: str, form: str) -> None:
     seed = len(kind)
     nights = nights_of(log_of(seed), kind != "timeInterval", seed)
     for n, night in enumerate(nights, 1):
@@ -116,7 +116,7 @@ CHAIN: dict[str, Any] = {
 }
 
 
-def test_a_chain_of_nights_is_the_chain_of_one_run(tmp_path: Path) -> None:
+def test_incremental_runs_of_a_chain_give_the_result_of_one_run(tmp_path: Path) -> None:
     nights = nights_of(log_of(5), True, 5)
     for n, night in enumerate(nights, 1):
         write_night(tmp_path / "log" / f"dt={day(n)}", night, "parquet", n)

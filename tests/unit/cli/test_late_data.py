@@ -112,7 +112,7 @@ def check(cwd: Path, asked: Sequence[str]) -> None:
 
 @pytest.mark.parametrize("plain", [True, False])
 @pytest.mark.parametrize("window", [*WINDOWS, EVENTS])
-def test_nights_with_late_rows_are_one_run(window: Any, plain: bool, tmp_path: Path) -> None:
+def test_incremental_runs_with_late_rows_give_the_result_of_one_run(window: Any, plain: bool, tmp_path: Path) -> None:
     asked = ("-w", *([window] if isinstance(window, str) else window), *AGGREGATES, "-k", "u")
     write_log(tmp_path / "log", seed=7)
     for night in range(1, NIGHTS + 1):
@@ -143,7 +143,7 @@ def test_what_was_killed_is_completed_by_the_same_command(
 
 
 @pytest.mark.parametrize("seed", range(6))
-def test_corrections_of_nights_that_lent_or_took_rows(seed: int, tmp_path: Path) -> None:
+def test_corrections_of_units_that_share_late_rows(seed: int, tmp_path: Path) -> None:
     asked = ("-w", "count(3)", *AGGREGATES)
     rng = write_log(tmp_path / "log", seed)
     days = ("log", "out", *span(1, NIGHTS))
@@ -168,7 +168,7 @@ def write_two(folder: Path) -> None:
 COUNTS = ("-w", "count(2)", "-a", "ids=collect(t)", "--order-by", "t")
 
 
-def test_how_far_back_it_went_is_told(tmp_path: Path) -> None:
+def test_reach_of_late_data_is_reported(tmp_path: Path) -> None:
     write_two(tmp_path / "in")
     done(run(tmp_path, *COUNTS, *STATE, "in/a.parquet", "one"))
     ran = done(run(tmp_path, *COUNTS, *STATE, "in/b.parquet", "two"))

@@ -40,7 +40,7 @@ def test_an_error_is_one_line() -> None:
     assert written("error", ValueError(FORGED)).count("\n") == 1
 
 
-def test_the_caret_stands_under_its_place_behind_what_is_escaped() -> None:
+def test_caret_points_at_its_place_after_escaped_text() -> None:
     source = "\x1b\ndelta(\u202e, 1)"
     at = source.index("\u202e")
     text = written("error", SpecError("no name", source, Span(at, at + 1)))

@@ -72,7 +72,7 @@ def test_stdin_to_stdout_is_plain_csv_and_nothing_else(tmp_path: Path, text: str
     assert ran.err.splitlines()[-1].endswith("-> stdout")
 
 
-def test_a_format_that_is_said_is_not_noted(tmp_path: Path) -> None:
+def test_explicit_format_gives_no_note(tmp_path: Path) -> None:
     ran = run(tmp_path, *WINDOW, "-", "-", "--input-format", "csv", stdin=CSV.encode())
     assert (ran.code, ran.out) == (0, TOTALS)
     assert not any("stdin" in note for note in ran.notes)
@@ -113,13 +113,13 @@ def test_an_error_in_stdin_names_it(tmp_path: Path) -> None:
     assert not (tmp_path / "out").exists()
 
 
-def test_rejects_of_a_result_on_stdout_are_counted_and_where_they_would_go_is_told(tmp_path: Path) -> None:
+def test_rejects_with_a_result_on_stdout_are_counted_with_a_hint(tmp_path: Path) -> None:
     ran = run(tmp_path, *WINDOW, "-", "-", "--schema", "amount:int", stdin=(CSV + "c,x\n").encode())
     assert (ran.code, ran.out) == (0, TOTALS)
     assert "1 rejected (unparsable 1), which a folder as OUT would keep" in ran.err
 
 
-def test_too_many_rejects_leave_stdout_empty_and_tell_where_they_can_be_seen(tmp_path: Path) -> None:
+def test_too_many_rejects_leave_stdout_empty_with_a_hint(tmp_path: Path) -> None:
     flags = ("--schema", "amount:int", "--max-rejects", "0")
     ran = run(tmp_path, *WINDOW, "-", "-", *flags, stdin=(CSV + "c,x\n").encode())
     assert (ran.code, ran.out) == (4, "")
@@ -224,7 +224,7 @@ def test_what_does_not_go_together_is_refused(paths: list[str], flags: dict[str,
     assert told in str(caught.value)
 
 
-def test_a_template_in_a_job_file_without_a_range_is_told_with_its_line(
+def test_template_in_a_job_file_without_a_range_is_an_error_with_its_line(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)

@@ -43,7 +43,7 @@ def scan(done: int, rows: int = 8_000_000) -> Progress:
     return Progress("scan", done, 8, 1, 1, rows)
 
 
-def test_lines_tell_rows_and_the_time_left(clock: Clock) -> None:
+def test_progress_lines_show_rows_and_the_remaining_time(clock: Clock) -> None:
     assert told(clock, [(0, scan(0)), (2, scan(1)), (10, scan(2)), (30, scan(6))]) == [
         "scan: 2 of 8 tasks, about 2,000,000 of 8,000,000 rows, about 30 s left",
         "scan: 6 of 8 tasks, about 6,000,000 of 8,000,000 rows, about 10 s left",

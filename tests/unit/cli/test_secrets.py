@@ -88,7 +88,7 @@ def left(folder: Path) -> bytes:
     return b"".join(str(path.relative_to(folder)).encode() + path.read_bytes() for path in files)
 
 
-def test_no_secret_is_told_or_left_and_all_goes_on_when_it_changes(store: Store) -> None:
+def test_no_secret_is_printed_or_stored_and_a_changed_secret_is_accepted(store: Store) -> None:
     folder = store.folder.parent
     said = [run(store, 1)]
     assert said[0].summary == "4 rows in, 1 window out, 1 rejected (null_order 1), see _rejected, 2 held"
@@ -128,7 +128,7 @@ def test_no_secret_is_told_or_left_and_all_goes_on_when_it_changes(store: Store)
         assert secret.encode() not in left(folder)
 
 
-def test_a_commit_that_was_killed_waits_for_who_names_its_secret(store: Store) -> None:
+def test_killed_commit_is_completed_by_a_run_with_its_secret(store: Store) -> None:
     folder = store.folder.parent
     with (
         mock.patch.object(wincli.writers.state.journal, "_swap", side_effect=KilledError),

@@ -259,7 +259,7 @@ def test_a_plan_made_beforehand_is_the_plan_made_of_the_result(
     assert planned.plan == made
 
 
-def test_read_back_says_what_parquet_keeps() -> None:
+def test_schema_read_back_is_what_parquet_keeps() -> None:
     assert schema_after_parquet(
         pa.schema([("s", pa.timestamp("s")), ("e", pa.dictionary(pa.int32(), pa.string()))])
     ) == pa.schema([("s", pa.timestamp("ms")), ("e", pa.string())])
@@ -354,7 +354,7 @@ ILL = [
 
 
 @pytest.mark.parametrize(("last", "text"), ILL)
-def test_what_does_not_fit_a_stage_before_is_told_before_anything_runs(
+def test_stage_that_does_not_fit_its_input_is_an_error_before_anything_runs(
     tmp_path: Path, last: dict[str, Any], text: str
 ) -> None:
     put(tmp_path, log(5, 1))
@@ -365,7 +365,7 @@ def test_what_does_not_fit_a_stage_before_is_told_before_anything_runs(
     assert str(error.value).startswith(f"stage bad: {text}")
 
 
-def test_a_format_that_cannot_hold_a_column_is_told_before_anything_runs(tmp_path: Path) -> None:
+def test_format_that_cannot_hold_a_column_is_an_error_before_anything_runs(tmp_path: Path) -> None:
     put(tmp_path, pa.table({"x": pa.array([[("a", 1)]], pa.map_(pa.string(), pa.int64()))}))
     stages = [{"window": "count(1)", "agg": ["last(x)"], "output": "mid", "output_format": "csv", "name": "maps"}]
     with pytest.raises(ConfigError, match=r"^stage maps: csv cannot hold column "):
@@ -373,7 +373,7 @@ def test_a_format_that_cannot_hold_a_column_is_told_before_anything_runs(tmp_pat
     assert [path.name for path in tmp_path.iterdir()] == ["in"]
 
 
-def test_a_column_that_cannot_be_handed_on_is_told_before_anything_runs(tmp_path: Path) -> None:
+def test_column_that_no_stage_can_take_is_an_error_before_anything_runs(tmp_path: Path) -> None:
     table = pa.table({"x": pa.array([(1, 2, 3)], pa.month_day_nano_interval())})
     one = {"window": "count(1)", "agg": ["last(x)"], "output_format": "csv"}
     with pytest.raises(ConfigError, match=r"^stage stage-1: parquet cannot hold column .* of type month_day_nano"):

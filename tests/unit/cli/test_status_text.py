@@ -88,7 +88,7 @@ def test_a_state_of_days(capsys: pytest.CaptureFixture[str]) -> None:
     ]
 
 
-def test_a_chain_tells_of_each_stage(capsys: pytest.CaptureFixture[str]) -> None:
+def test_status_of_a_chain_lists_each_stage(capsys: pytest.CaptureFixture[str]) -> None:
     left = OpenWindows(1, 1, None)
     add(0, stage(counts(100, 0, 5, late=2), 30, left, "sites"), stage(counts(30, 0, 1, null_key=1), 3, left, "all"))
     assert printed(capsys) == [
@@ -149,7 +149,7 @@ def test_a_state_as_json(capsys: pytest.CaptureFixture[str]) -> None:
     }
 
 
-def test_an_account_that_does_not_balance_is_told(capsys: pytest.CaptureFixture[str]) -> None:
+def test_row_accounting_that_does_not_balance_is_reported(capsys: pytest.CaptureFixture[str]) -> None:
     add(0, stage(counts(100, 0, 5), 30))
     add(1, stage(counts(100, 4, 0), 30))
     assert printed(capsys)[-1].endswith("; this does not balance")
@@ -158,7 +158,7 @@ def test_an_account_that_does_not_balance_is_told(capsys: pytest.CaptureFixture[
 # What happened
 
 
-def test_the_last_error_is_told_until_its_unit_is_done(capsys: pytest.CaptureFixture[str]) -> None:
+def test_last_error_is_shown_until_its_unit_is_done(capsys: pytest.CaptureFixture[str]) -> None:
     add(0, stage(counts(100, 0, 0), 30))
     with open_state("st", ME) as state:
         state.fail("1970-01-02", "sum(x) overflows; use a float", "2026-11-07T02:00:09+00:00")
@@ -168,7 +168,7 @@ def test_the_last_error_is_told_until_its_unit_is_done(capsys: pytest.CaptureFix
     assert line not in printed(capsys)
 
 
-def test_a_run_at_work_is_told(capsys: pytest.CaptureFixture[str]) -> None:
+def test_status_shows_a_running_process(capsys: pytest.CaptureFixture[str]) -> None:
     with open_state("st", ME), capsys.disabled():
         pass
     with open_state("st", ME) as state, state.begin("1970-01-01", 0, []):
@@ -183,13 +183,13 @@ def leave(name: str, told: dict[str, Any]) -> None:
     Path("st", name).write_text(json.dumps(told))
 
 
-def test_a_killed_run_is_told(capsys: pytest.CaptureFixture[str]) -> None:
+def test_status_shows_a_killed_run(capsys: pytest.CaptureFixture[str]) -> None:
     add(0, stage(counts(100, 0, 0), 30))
     leave(".running.json", {"unit": "1970-01-02", "outputs": []})
     assert printed(capsys)[-1] == ("killed: 1970-01-02 was not finished, and nothing of it was written; run it again")
 
 
-def test_a_killed_commit_is_told(capsys: pytest.CaptureFixture[str]) -> None:
+def test_status_shows_a_killed_commit(capsys: pytest.CaptureFixture[str]) -> None:
     add(0, stage(counts(100, 0, 0), 30))
     leave(".journal.json", {"label": "1970-01-02", "run": "0" * 12, "keep": 10, "outputs": []})
     assert printed(capsys)[-1] == ("commit: 1970-01-02 was killed while it was put in place; run again")
@@ -282,7 +282,9 @@ NIGHTS = st.lists(st.tuples(ROWS, ROWS, ROWS, st.dictionaries(st.sampled_from(["
 
 
 @given(NIGHTS)
-def test_the_account_of_nights_in_a_row_is_that_of_one(nights: list[tuple[int, int, int, dict[str, int]]]) -> None:
+def test_row_accounting_of_consecutive_runs_is_that_of_one_run(
+    nights: list[tuple[int, int, int, dict[str, int]]],
+) -> None:
     accounts = []
     carried = 0
     for rows, windowed, filtered, rejected in nights:
@@ -298,7 +300,7 @@ def test_the_account_of_nights_in_a_row_is_that_of_one(nights: list[tuple[int, i
     assert sum_independent(accounts).balanced
 
 
-def test_nights_that_do_not_join_do_not_balance() -> None:
+def test_row_accounting_of_disjoint_runs_does_not_balance() -> None:
     one, other = RowAccount(5, 0, 2, 0, {}, 0, 3), RowAccount(5, 2, 7, 0, {}, 0, 0)
     assert one.balanced
     assert other.balanced

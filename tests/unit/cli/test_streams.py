@@ -48,7 +48,7 @@ def test_a_full_stdout_is_an_error_in_one_line(args: tuple[str, ...]) -> None:
 
 
 @pytest.mark.parametrize("args", [("version",), ("schema",), ("--help",)])
-def test_a_reader_who_closes_the_pipe_is_told_by_the_exit_code_alone(args: tuple[str, ...]) -> None:
+def test_closed_pipe_shows_only_in_the_exit_code(args: tuple[str, ...]) -> None:
     assert ended(*args, stdout=closed_pipe()) == (141, "")
 
 

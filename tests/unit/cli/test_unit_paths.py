@@ -151,7 +151,7 @@ def test_a_template_over_a_partition_has_its_column() -> None:
     assert column(source(*unit.paths, bases=unit.bases), "dt") == [dt.date(2026, 11, 1)]
 
 
-def test_templates_that_do_not_tell_days_apart_are_refused_wherever_they_stand() -> None:
+def test_templates_that_give_two_days_one_path_are_refused() -> None:
     write("in/dt=2026-11-01/a.csv")
     do = "write {{date}}, or a layout that is different for every day"
     text = "{path} is {there} for 2026-11-01 and for 2026-11-02; " + do

@@ -172,7 +172,7 @@ def test_a_date_left_out_begins_with_the_next() -> None:
     assert week == ["2011-12-30 10:00", "2012-01-05 10:00"]
 
 
-def test_midnight_put_forward_and_back() -> None:
+def test_midnight_shifted_by_daylight_saving() -> None:
     sao_paulo = Calendar("day", "America/Sao_Paulo")
     assert bounds(sao_paulo, "2018-11-04 12:00") == ["2018-11-04 03:00", "2018-11-05 02:00"]
     assert bounds(sao_paulo, "2018-02-18 02:30") == ["2018-02-17 02:00", "2018-02-18 03:00"]
@@ -200,7 +200,7 @@ def test_all_days_of_a_century_follow_one_another() -> None:
 # --- types and errors ---------------------------------------------------------------------------------------------
 
 
-def test_bounds_are_told_in_the_clock_s_own_type_where_it_can() -> None:
+def test_bounds_have_the_type_of_the_clock_where_it_holds_them() -> None:
     for kind in (pa.timestamp("ns", "UTC"), pa.timestamp("s"), pa.duration("ms"), pa.int64(), pa.float64()):
         assert calendar_type(kind) == kind
     assert calendar_type(pa.date32()) == calendar_type(pa.date64()) == pa.timestamp("s")
@@ -218,13 +218,13 @@ def test_without_rows_there_are_types_and_nothing_else(kind: pa.DataType) -> Non
     assert grid.bounds(grid.cells(none)) == pa.array([], grid.type)
 
 
-def test_an_unknown_zone_is_told_with_the_nearest() -> None:
+def test_unknown_time_zone_is_an_error_with_a_suggestion() -> None:
     with pytest.raises(ConfigError, match=r"unknown time zone 'Europe/Pariss'; did you mean 'Europe/Paris'\?"):
         make_calendar_grid(pa.int64(), Calendar("day", "Europe/Pariss"), 0, 0)
 
 
 @pytest.mark.parametrize("text", ["0001-01-01 00:00", "9999-12-31 23:59:59"])
-def test_beyond_the_years_1_to_9999_is_told(text: str) -> None:
+def test_years_beyond_1_to_9999_are_an_error(text: str) -> None:
     second = seconds_of(text)
     for kind, value in ((pa.int64(), second), (pa.float64(), float(second)), (pa.timestamp("us"), second * 10**6)):
         with pytest.raises(DataError, match="beyond the years 1 to 9999"):
@@ -232,7 +232,7 @@ def test_beyond_the_years_1_to_9999_is_told(text: str) -> None:
 
 
 @pytest.mark.parametrize("value", [2**62, -(2**62), 1e300, float("inf")])
-def test_no_value_is_too_large_to_be_told(value: float) -> None:
+def test_error_shows_values_of_any_size(value: float) -> None:
     kind = pa.int64() if isinstance(value, int) else pa.float64()
     with pytest.raises(DataError, match="beyond the years 1 to 9999"):
         make_calendar_grid(kind, Calendar("day"), value, value)

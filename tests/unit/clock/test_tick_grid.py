@@ -55,7 +55,7 @@ def test_spans_make_the_type_of_the_bounds_finer() -> None:
     assert grid.bounds(grid.first_ticks(gone)) == pa.array([4_000, 6_000], pa.timestamp("ms", "UTC"))
 
 
-def test_numbers_between_the_places_of_a_decimal_are_told_as_floats() -> None:
+def test_ticks_between_the_places_of_a_decimal_are_floats() -> None:
     grid = make_grid(pa.decimal128(5, 1), Fraction(1), Fraction(0), Fraction(1, 20))
     assert grid.to_arrow(grid.later(grid.instants(np.array([3])), Fraction(1, 20))) == pa.array([0.35])
     assert grid.to_arrow(grid.instants(np.array([3]))) == pa.array([0.3])  # Arrow's own cast says 0.30000000000000004

@@ -164,7 +164,7 @@ def test_a_level_is_the_last_pane_that_ends_early_enough(
         assert intervals.level_at(Fraction(value, ticks) - lag) == level
 
 
-def test_levels_of_floats_are_by_the_bounds_as_they_are_told() -> None:
+def test_levels_of_floats_follow_the_rounded_bounds() -> None:
     tenths = make_intervals(pa.float64(), TimeInterval(Fraction(1, 10), Fraction(1, 10)))  # ends 0.1, 0.2, 0.3 ..
     assert tenths.level(floats(0.3, np.nextafter(0.3, 0), 0.7)).tolist() == [2, 1, 6]
     assert tenths.level_at(Fraction(3, 10)) == 2

@@ -58,7 +58,7 @@ def in_order(values: list[Any]) -> list[Any]:
 
 
 @given(words())
-def test_words_stand_as_a_stable_sort_puts_them(values: list[int]) -> None:
+def test_words_are_in_the_order_of_a_stable_sort(values: list[int]) -> None:
     array = np.array(values, np.uint64)
     assert radix_order(array).tolist() == sorted(range(len(values)), key=values.__getitem__)
     codes, picks = ranked_words(array)
@@ -262,7 +262,7 @@ def test_rows_are_built_alike_whether_their_keys_are_hashed_or_not(data: st.Data
 
 
 @given(st.lists(st.integers(-(2**63), 2**63 - 1), max_size=30), st.sampled_from([1, 10**9]))
-def test_rows_stand_in_the_order_of_numbers_however_it_is_found(numbers: list[int], run: int) -> None:
+def test_rows_are_in_numeric_order_for_every_sort_algorithm(numbers: list[int], run: int) -> None:
     with patch.object(sequence, "_RUN", run):
         found = order_of([pa.array(numbers, pa.int64())])
     assert found.tolist() == sorted(range(len(numbers)), key=numbers.__getitem__)

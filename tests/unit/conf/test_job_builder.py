@@ -58,7 +58,7 @@ def test_flags_alone_make_one_stage() -> None:
     assert asked.stages[0].calls is None
 
 
-def test_a_job_file_says_what_flags_say() -> None:
+def test_job_file_and_flags_give_the_same_job() -> None:
     text = (
         "input: in\noutput: out\nwindow: delta(ts, 60)\nkey: [a, b]\nagg: {n: count()}\nlag: 0\nplain: true\nkeep: 3\n"
     )
@@ -74,7 +74,7 @@ def test_a_flag_wins_over_the_file_and_that_over_the_default() -> None:
     assert (asked.job.mode, asked.job.max_rejects, asked.job.late) == ("overwrite", 0, "reject")
 
 
-def test_a_flag_counts_where_the_file_says_nothing() -> None:
+def test_flag_fills_in_what_the_file_leaves_out() -> None:
     assert each(read("input: in\noutput: out\n", window="count(2)"), "window") == ["count(2)"]
 
 
@@ -108,7 +108,7 @@ def test_the_end_of_stages() -> None:
     assert each(read(STAGES, at_end="flush"), "at_end") == ["flush", "flush", "flush"]
 
 
-def test_with_a_state_windows_are_held() -> None:
+def test_open_windows_are_kept_by_default_with_a_state() -> None:
     assert each(read(STAGES + "state: s\n"), "at_end") == ["drop", "hold", "hold"]
     assert each(read(STAGES, state="s"), "at_end") == ["drop", "hold", "hold"]
     assert each(read(STAGES + "state: s\nat_end: flush\n"), "at_end") == ["drop", "flush", "flush"]
@@ -167,7 +167,7 @@ def test_a_spec_error_of_a_flag_shows_where() -> None:
     assert str(error) == "unknown window 'dleta'; did you mean 'delta'?\n  dleta(ts, 60)\n  ^^^^^"
 
 
-def test_all_flags_that_are_wrong_are_told() -> None:
+def test_all_wrong_flags_are_listed() -> None:
     error = fault("in", "out", agg=["sum(x"], lag="soon", late="redo")
     assert isinstance(error, ConfigError)
     assert str(error) == (

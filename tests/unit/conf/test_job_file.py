@@ -329,7 +329,7 @@ MISTAKES = {
 
 
 @pytest.mark.parametrize("case", MISTAKES)
-def test_one_mistake_is_told_in_one_line_with_its_place(case: str) -> None:
+def test_one_mistake_is_one_line_with_its_place(case: str) -> None:
     text, words = MISTAKES[case]
     assert told(text + "\n") == words
 
@@ -357,7 +357,7 @@ mode: append
 """
 
 
-def test_all_mistakes_are_told_at_once_by_line_and_flags_below() -> None:
+def test_all_mistakes_are_listed_by_line_with_flags_last() -> None:
     assert told(MANY, progress="loud") == (
         "the job has 10 mistakes; mend them\n"
         "  j.yaml:1: no output is given; say output: PATH, for example output: minutes/\n"
@@ -376,7 +376,7 @@ def test_all_mistakes_are_told_at_once_by_line_and_flags_below() -> None:
     )
 
 
-def test_the_docs_show_what_is_told() -> None:
+def test_docs_show_the_messages_of_job_files() -> None:
     text = (
         "input: in\noutput: out\nstate: s\nagregates: [count()]\nstages:\n  - window: count(2)\n  - window: delta(ts\n"
     )

@@ -178,7 +178,7 @@ LAYOUTS: dict[str, tuple[Kind, ...]] = {
 
 
 @pytest.mark.parametrize(("path", "kind"), [(path, kind) for path, kinds in LAYOUTS.items() for kind in kinds])
-def test_layouts_that_tell_units_apart(path: str, kind: Kind) -> None:
+def test_layouts_with_a_path_of_its_own_for_each_unit(path: str, kind: Kind) -> None:
     check_template(path, units("2026-11-02", "2026-11-09", kind)[0], kind)
 
 

@@ -91,7 +91,7 @@ def test_python_of_the_library_page_runs() -> None:
     assert doctest.testfile(str(DOCS["library"]), module_relative=False, optionflags=flags).failed == 0
 
 
-def test_every_argument_of_the_library_is_told() -> None:
+def test_every_argument_of_the_library_is_documented() -> None:
     told = {name for row in rows_of("library", "Windows without Spark") for name in row[0].split(", ")}
     assert told == set(inspect.signature(wincli.aggregate).parameters)
 

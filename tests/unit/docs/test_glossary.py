@@ -52,7 +52,7 @@ def texts() -> str:
 
 
 @pytest.mark.parametrize("term", [*words(TERMS), *words(SEARCHED)])
-def test_term_stands_in_the_glossary(term: str) -> None:
+def test_term_is_in_the_glossary(term: str) -> None:
     assert term in ROWS
 
 

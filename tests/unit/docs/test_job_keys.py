@@ -47,7 +47,7 @@ def tables() -> list[Any]:
     return [pytest.param(*each, id=each[0][0]) for each in found]
 
 
-def test_every_key_stands_in_its_table() -> None:
+def test_every_key_is_in_its_table() -> None:
     schema = file_schema()
     assert {row[0] for row in rows_of("jobs", "Keys of the job")} == set(schema["properties"]) - set(SINGLE_KEYS)
     assert [row[0] for row in rows_of("jobs", "Keys of a window")] == list(schema["$defs"]["stage"]["properties"])

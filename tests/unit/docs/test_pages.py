@@ -49,7 +49,7 @@ def words_of_the_language() -> list[str]:
     return list(dict.fromkeys([*named, *kinds, *parser._OPTIONS, *parser._SETTINGS, *clauses]))
 
 
-def test_every_word_of_the_language_stands_in_its_table() -> None:
+def test_every_word_of_the_language_is_in_its_table() -> None:
     assert {row[0] for row in rows_of("windows/language", "All words")} == set(words_of_the_language())
 
 
@@ -70,7 +70,7 @@ def test_units_and_weekdays_are_named() -> None:
 # Aggregates
 
 
-def test_every_aggregate_stands_in_its_table() -> None:
+def test_every_aggregate_is_in_its_table() -> None:
     assert [row[0] for row in rows_of("aggregates", "All aggregates")] == [
         "count(x), count()" if name == "count" else aggregate.signature for name, aggregate in TABLE.items()
     ]
@@ -125,7 +125,7 @@ def option_rows() -> dict[str, list[str]]:
     return {row[0].split(",")[0].split(" ")[0]: row for row in rows_of("options", "All options")}
 
 
-def test_every_option_stands_in_the_table_with_its_flags_and_variable() -> None:
+def test_every_option_is_in_the_table_with_its_flags_and_variable() -> None:
     options = [p for p in RUN.params if p.param_type_name == "option"]
     flags = {max(p.opts, key=len): p for p in options}
     assert set(flags) == set(option_rows())
@@ -164,19 +164,19 @@ def test_default_in_the_help_is_the_real_one(name: str) -> None:
         assert f"Default: {words.get(name, shown(name, value))}" in text
 
 
-def test_the_words_for_defaults_stand_for_them() -> None:
+def test_words_for_defaults_match_the_defaults() -> None:
     assert (defaults()["input_format"], defaults()["delimiter"]) == ("auto", ",")
     assert [name for name, value in defaults().items() if value == []] == ["agg"]
     made = plan.make_plan(parse_window("count(1)"), pa.schema({"x": pa.int64()}))
     assert [bound.call.function for bound in made.aggregates] == ["count"]
 
 
-def test_every_exit_code_is_told() -> None:
+def test_every_exit_code_is_documented() -> None:
     codes = {value for name, value in vars(messages).items() if name.isupper() and isinstance(value, int)}
     assert {int(row[0]) for row in rows_of("options", "Exit codes")} == codes
 
 
-def test_every_command_is_told() -> None:
+def test_every_command_is_documented() -> None:
     commands: Any = typer.main.get_command(main.app)
     assert [name for name in commands.commands if f"`wincli {name}" not in text_of("options")] == []
 
@@ -184,7 +184,7 @@ def test_every_command_is_told() -> None:
 # What goes in and comes out
 
 
-def test_every_type_and_directive_of_a_schema_is_told() -> None:
+def test_every_type_and_directive_of_a_schema_is_documented() -> None:
     assert missing_from("formats", list(TYPE_NAMES)) == []
     assert (
         missing_from(
@@ -195,14 +195,14 @@ def test_every_type_and_directive_of_a_schema_is_told() -> None:
     assert missing_from("formats", list(COMPRESSIONS)) == []
 
 
-def test_every_reject_reason_is_told() -> None:
+def test_every_reject_reason_is_documented() -> None:
     source = inspect.getsource(row_validation) + (ROOT / "readers" / "formats" / "split_rows.py").read_text()
     reasons = set(re.findall(r'"(null_\w+|nan_\w+|type_overflow|unparsable|late)"', source))
     assert {"null_order", "unparsable", "late"} < reasons
     assert {row[0] for row in rows_of("results", "Rejected rows")} == reasons
 
 
-def test_every_column_of_a_result_and_of_the_rejects_is_told() -> None:
+def test_every_column_of_a_result_and_of_the_rejects_is_documented() -> None:
     fixed = [*result_schema.FIXED, *result_schema.OUTPUTS]
     stream = ["_at", "_at_2", result_schema.TURN, result_schema.POS, "_tie", result_schema.ROW, result_schema.MARK]
     assert missing_from("results", [*fixed, *stream, *TIMING]) == []
@@ -210,7 +210,7 @@ def test_every_column_of_a_result_and_of_the_rejects_is_told() -> None:
     assert [row[0] for row in rows_of("results", "Why a pane was emitted")] == list(CLOSED_BY)
 
 
-def test_every_key_of_the_manifest_is_told() -> None:
+def test_every_key_of_the_manifest_is_documented() -> None:
     made = build_manifest(
         job={}, spec="", schema=pa.schema([]), order=[], order_why="", inputs=[InputFile("a", 1, None)],
         counts=Counts(), parts=[Part("p", 1, 1)], rejects=[], seconds={}, stream=None,
@@ -232,7 +232,7 @@ def told_of_a_state() -> dict[str, list[str]]:
     return told
 
 
-def test_every_column_of_a_state_is_told() -> None:
+def test_every_column_of_a_state_is_documented() -> None:
     tables = state_tables
     assert told_of_a_state() == {
         "rows": [tables.POS, tables.RANK, tables.SHOWN, tables.LAST],
@@ -245,7 +245,7 @@ def test_every_column_of_a_state_is_told() -> None:
 LOG = "ts,user,amount\n2026-11-01T23:50:00,ann,1\n2026-11-01T23:55:00,bob,2\n2026-11-01T23:58:00,ann,4\n"
 
 
-def test_tables_of_a_state_are_as_told(tmp_path: Path) -> None:
+def test_tables_of_a_state_are_as_documented(tmp_path: Path) -> None:
     """The job of the page and an event-time window leave these tables and columns, and DuckDB reads them as shown."""
     (tmp_path / "events" / "dt=2026-11-01").mkdir(parents=True)
     (tmp_path / "events" / "dt=2026-11-01" / "a.csv").write_text(LOG)
@@ -284,7 +284,7 @@ def test_tables_of_a_state_are_as_told(tmp_path: Path) -> None:
     ]
 
 
-def test_every_key_of_the_record_is_told() -> None:
+def test_every_key_of_the_record_is_documented() -> None:
     below = text_of("state").partition("`unit.json` is the record")[2]
     assert re.findall(r"`(\w+)`", "".join(re.findall(r"^\| (`[^|]*) \|", below, re.MULTILINE))) == [
         *(field.name for field in fields(UnitRecord)),

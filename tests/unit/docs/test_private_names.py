@@ -37,7 +37,7 @@ def private_names(tree: ast.Module) -> Iterator[str]:
             yield name
 
 
-def test_every_private_name_of_others_stands_on_the_page() -> None:
+def test_every_private_name_of_pyspark_and_py4j_is_on_the_page() -> None:
     parsed = list(trees())
     touched = {name for tree in parsed for name in private_names(tree)}
     touched -= {name for tree in parsed for name in own_names(tree)}
@@ -46,7 +46,7 @@ def test_every_private_name_of_others_stands_on_the_page() -> None:
     assert touched == listed
 
 
-def test_every_test_that_the_page_names_is_there() -> None:
+def test_every_test_named_on_the_page_exists() -> None:
     named = set(re.findall(r"`(test_\w+)`", PAGE.read_text(encoding="utf-8")))
     code = "\n".join(path.read_text(encoding="utf-8") for path in (ROOT / "tests").rglob("test_*.py"))
     assert len(named) > 5

@@ -59,7 +59,9 @@ MOMENT = dt.datetime(2026, 1, 1, 0, 0, 0, 5)
     ],
 )
 @pytest.mark.parametrize(("name", "where"), [("Odd.insert", "at row 1"), ("OddPane.trigger", "in window 1")])
-def test_what_fails_is_told(does: Any, words: str, name: str, where: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_failure_of_an_operator_names_the_method_and_the_row_or_window(
+    does: Any, words: str, name: str, where: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     kind = name.partition(".")[0]
     monkeypatch.setattr(Odd, "does", staticmethod(does))
     log = log_of(a=[1, 2], k=["x", "x"], key=("k",))
@@ -70,7 +72,7 @@ def test_what_fails_is_told(does: Any, words: str, name: str, where: str, monkey
     assert str(error.value) == f"{method} {told}"
 
 
-def test_what_fits_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_values_that_fit_the_output_types_are_taken(monkeypatch: pytest.MonkeyPatch) -> None:
     fitting = [{"n": 2.0, "t": MOMENT.replace(microsecond=0)}, {"n": np.int64(2), "t": 7}, {}, {"text": None}]
     monkeypatch.setattr(Odd, "does", staticmethod(lambda: fitting))
     got = given_by(log_of(a=[1, 2]), "count(5)", operator=f"{__name__}:Odd", plain=True)
@@ -117,7 +119,7 @@ class Rows(Operator):
         (f"{__name__}:Numbered", "operator Numbered writes a column 1, and names are texts"),
     ],
 )
-def test_what_is_no_operator(name: str, words: str) -> None:
+def test_class_that_is_no_operator_is_refused(name: str, words: str) -> None:
     with pytest.raises(ConfigError) as error:
         load(name)
     assert words.format(name=__name__) in str(error.value)

@@ -105,7 +105,7 @@ def test_no_rows_no_calls() -> None:
     assert len(given_by(log_of(a=[]), "count(1)")) == 0
 
 
-def test_empty_ticks_stand_before_the_rows_of_their_instant_whatever_orders_these() -> None:
+def test_empty_ticks_sort_before_the_rows_of_their_instant() -> None:
     log = pa.table({"t": pa.array([0, 30], pa.timestamp("s")), "n": [1, 2], "symbol": ["a", "b"], "price": [1.0, 2.0]})
     name = "wincli.conf.examples.latest_moves:LatestMoves"
     found = wincli.aggregate(log, "time(10)", order_by=["t", "n"], empty="mark", operator=name)

@@ -114,7 +114,7 @@ def test_a_count_by_hand() -> None:
     ]
 
 
-def test_a_tick_lets_go_what_is_too_old_before_it_looks() -> None:
+def test_tick_evicts_old_rows_before_it_triggers() -> None:
     log = log_of(clock=[0, 3, 9])
     got = calls_in(given_by(log, "sliding, time(4), time(5)"), ())
     assert [(call.what, call.ids, call.pos) for call in got[()]] == [
@@ -128,7 +128,7 @@ def test_a_tick_lets_go_what_is_too_old_before_it_looks() -> None:
     ]
 
 
-def test_rows_that_came_in_lots_go_in_their_order() -> None:
+def test_rows_that_entered_in_batches_are_evicted_in_their_order() -> None:
     """The lot of y comes before that of x; at the end each loses a row, and that of x is the older one."""
     log = log_of(a=range(6), k=["x", "y", "y", "x", "x", "y"])
     got = calls_in(given_by(log, "partition by k retain 2 every 2"), ())[()]

@@ -29,7 +29,7 @@ COUNTED = [
 @pytest.mark.parametrize("window", COUNTED)
 @pytest.mark.parametrize("partial", [False, True])
 @pytest.mark.parametrize("at_end", ["flush", "drop"])
-def test_the_number_that_is_told_is_the_number_that_is_written(window: str, partial: bool, at_end: Any) -> None:
+def test_predicted_row_count_is_the_number_of_rows_written(window: str, partial: bool, at_end: Any) -> None:
     if partial and not window.startswith("sliding"):
         return
     options = Options(emit="rows", partial=partial, at_end=at_end)
@@ -86,7 +86,7 @@ def made_of_few(plan: Any, sequences: Any, *rest: Any) -> Any:
         ("timeInterval, intervalDuration(50), creationPeriod(1)", ("--event-time", "x")),
     ],
 )
-def test_rows_that_only_panes_tell_are_counted_before_they_are_made(
+def test_rows_derived_from_panes_are_counted_before_they_are_built(
     tmp_path: Path, window: str, more: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked = ("run", log(tmp_path, 1000), "out", "-w", window, *more, "--emit", "rows", "--max-rows-out")

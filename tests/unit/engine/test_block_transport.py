@@ -45,7 +45,7 @@ def test_both_ways_bring_the_same(tmp_path: Path) -> None:
     assert len(list(tmp_path.iterdir())) == 2
 
 
-def test_through_spark_goes_the_blob_or_where_it_lies(tmp_path: Path) -> None:
+def test_spark_transports_the_block_or_its_location(tmp_path: Path) -> None:
     assert [type(parcel) for _, parcel in through_shuffle(_fills(b"a", b"b"))] == [bytes, bytes]
     assert [type(parcel) for _, parcel in through_files([str(tmp_path)], _fills(b"a", b"b"))] == [
         BlockLocation,

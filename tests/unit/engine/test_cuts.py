@@ -72,7 +72,7 @@ def sortable_keys(stream: my.Stream) -> bool:
 
 
 @given(st.data(), my.streams())
-def test_no_cut_changes_the_answer(data: st.DataObject, stream: my.Stream) -> None:
+def test_cuts_into_files_chunks_and_slices_do_not_change_the_result(data: st.DataObject, stream: my.Stream) -> None:
     if not sortable_keys(stream):
         return
     window = data.draw(windows(stream))

@@ -22,7 +22,9 @@ T, ARRIVAL = ["t"], "arrival"
 
 @settings(max_examples=250)
 @given(st.data(), logs(), st.one_of(st.sampled_from(WINDOWS), st.sampled_from(MORE)), st.booleans())
-def test_some_nights_are_one_run(data: st.DataObject, table: pa.Table, asked: Asked, keyed: bool) -> None:
+def test_incremental_runs_give_the_result_of_one_run(
+    data: st.DataObject, table: pa.Table, asked: Asked, keyed: bool
+) -> None:
     window, order_by, options = asked
     keyed = (keyed or "partitioned" in window) and options.get("empty") != "mark"
     options = options | data.draw(st.composite(what_comes_out)(window))
@@ -67,7 +69,7 @@ SECOND = [
 
 @settings(max_examples=150)
 @given(st.data(), logs(), st.sampled_from(FIRST), st.sampled_from(SECOND), st.booleans(), st.booleans())
-def test_nights_of_a_chain_are_one_run(
+def test_incremental_runs_of_a_chain_give_the_result_of_one_run(
     data: st.DataObject, table: pa.Table, asked: Asked, second: str, keyed: bool, keyed_again: bool
 ) -> None:
     """Stage two goes on from its own state, over what stage one gave that night."""
@@ -100,7 +102,7 @@ def test_nights_of_a_chain_are_one_run(
 
 @settings(max_examples=150)
 @given(st.data(), logs(), st.sampled_from(["count(2)", "delta(a, 2)", "time(3)", "sliding, time(4), count(2)"]))
-def test_rows_before_the_last_of_earlier_nights_are_late(data: st.DataObject, table: pa.Table, window: str) -> None:
+def test_rows_before_the_newest_row_of_earlier_runs_are_late(data: st.DataObject, table: pa.Table, window: str) -> None:
     """All keys together, and equal is not late; the others give what one run over them gives."""
     plan = make_plan(parse_window(window), table.schema, ["k"], T, [parse_aggregate("ids=collect(id)")], Options())
     cuts = data.draw(st.lists(st.integers(0, len(table)), min_size=1, max_size=4).map(sorted))

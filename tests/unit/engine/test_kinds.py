@@ -19,7 +19,9 @@ from wincli.windowing.planning.plan import make_plan
 
 @settings(max_examples=300)
 @given(st.data(), logs(), st.sampled_from(WINDOWS), st.booleans())
-def test_no_cut_changes_the_answer(data: st.DataObject, table: pa.Table, asked: Asked, keyed: bool) -> None:
+def test_cuts_into_files_chunks_and_slices_do_not_change_the_result(
+    data: st.DataObject, table: pa.Table, asked: Asked, keyed: bool
+) -> None:
     window, order_by, options = asked
     keyed |= "partitioned" in window
     key = ["k"] if keyed else []

@@ -29,7 +29,7 @@ def test_each_is_handed_what_the_one_before_hands_on(tmp_path: Path) -> None:
         assert leg.receive() == b"40"
 
 
-def test_who_waits_is_told_when_the_one_before_gives_up(tmp_path: Path) -> None:
+def test_waiting_task_fails_when_its_predecessor_gives_up(tmp_path: Path) -> None:
     with ThreadPoolExecutor(1) as threads:
         with take_turn(str(tmp_path)) as leg:
             assert leg is not None
@@ -54,7 +54,7 @@ def test_one_that_fails_after_it_has_handed_on_ends_the_relay(tmp_path: Path) ->
 
 
 @given(st.integers(0, 5000), st.integers(1, 64))
-def test_all_legs_are_shared_out_in_shares_that_get_smaller(legs: int, runners: int) -> None:
+def test_all_segments_are_assigned_in_shares_of_falling_size(legs: int, runners: int) -> None:
     found = batch_sizes(legs, runners)
     assert sum(found) == legs
     assert found == sorted(found, reverse=True)

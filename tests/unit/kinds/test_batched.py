@@ -347,7 +347,7 @@ def table_of(clock: list[Any], kind: pa.DataType = pa.float64(), **columns: Any)
     return my.Stream(table, (), ("clock",))
 
 
-def test_an_expiry_comes_before_the_arrivals_of_its_instant() -> None:
+def test_expiry_precedes_the_arrivals_of_its_instant() -> None:
     #   clock      2      4      6
     #   row 0      [------)
     #   row 1, 2          [------)
@@ -365,7 +365,7 @@ def test_an_expiry_comes_before_the_arrivals_of_its_instant() -> None:
     assert [(one.start, one.end) for one in told] == [(0, 2), (2, 4), (2, 4), (2, 4), (4, 6)]
 
 
-def test_every_expiry_up_to_and_at_the_clock_has_fired_for_every_key() -> None:
+def test_every_expiry_up_to_the_clock_fires_for_every_key() -> None:
     #   clock   0        3        6
     #   x       [--------)                the clock ends at 3, where x has expired
     #   y                [--------)       y goes only at the end
@@ -390,7 +390,7 @@ def test_the_last_tick_is_the_first_after_the_clock_and_nothing_drains() -> None
     ]
 
 
-def test_years_without_rows_cost_no_ticks() -> None:
+def test_gap_of_years_has_no_ticks() -> None:
     #   clock   0 ms   1 ms   ... 200 years ...   n ms   n + 1 ms
     #   row     0                                 1
     #   panes   0      -                          1      -             no tick between 1 ms and n ms gives a pane
@@ -400,7 +400,7 @@ def test_years_without_rows_cost_no_ticks() -> None:
     assert [len(one.rows) for one in told] == [1, 0, 1, 0]
 
 
-def test_an_expiry_between_two_units_is_told_in_a_finer_type() -> None:
+def test_expiry_between_two_clock_units_has_a_finer_type() -> None:
     #   clock   4.5 s       7 s         9.5 s
     #   row                 0
     #   panes   [ ends as 0 )
@@ -413,7 +413,7 @@ def test_an_expiry_between_two_units_is_told_in_a_finer_type() -> None:
     assert days.end == pa.array([86_400, 90_000], pa.timestamp("s"))
 
 
-def test_starts_are_told_as_finely_as_ends() -> None:
+def test_window_start_has_the_type_of_window_end() -> None:
     #   clock   0     0.5     1     1.5
     #   row                   0
     #   ticks          |             |      ticks at 0.5 1.5 2.5 ..
@@ -424,7 +424,7 @@ def test_starts_are_told_as_finely_as_ends() -> None:
     assert panes.end == pa.array([1_500], pa.timestamp("ms"))
 
 
-def test_a_tick_at_which_nothing_is_seen_gives_no_pane_after_a_key_whose_rows_stay() -> None:
+def test_tick_without_visible_rows_gives_no_pane_after_a_key_that_keeps_rows() -> None:
     #   clock   0  1  .  .  4  .  .  .  8  .  .  11 12      within 2, every 4
     #   x                                        0
     #   y          1                             2
@@ -434,7 +434,7 @@ def test_a_tick_at_which_nothing_is_seen_gives_no_pane_after_a_key_whose_rows_st
     assert [(one.key, one.at, one.rows) for one in told] == [(("x",), (12,), (0,)), (("y",), (12,), (2,))]
 
 
-def test_a_float_goes_at_the_float_nearest_to_its_end() -> None:
+def test_float_row_expires_at_the_float_nearest_to_its_exact_end() -> None:
     #   clock   0.2       0.3       0.4
     #   row 0   [---------)
     #   row 1             [---------)      0.2 + 0.1 is above 0.3 in floats; the float nearest to the sum is 0.3
@@ -448,7 +448,7 @@ def test_a_float_goes_at_the_float_nearest_to_its_end() -> None:
     ]
 
 
-def test_lots_of_all_parts_that_are_short_come_in_together_at_the_end() -> None:
+def test_unfilled_batches_of_all_partitions_enter_together_at_the_end() -> None:
     #   clock    1  2  3  4
     #   a       [0     2] 3        the batch of a is full at 3: 0 2
     #   b           1              at the end the short batches of both come in, 1 and 3, and 0 goes: 1 2 3
@@ -460,7 +460,7 @@ def test_lots_of_all_parts_that_are_short_come_in_together_at_the_end() -> None:
     ]
 
 
-def test_a_row_that_finds_no_place_hides_nothing() -> None:
+def test_row_that_is_not_retained_hides_no_other() -> None:
     #   clock     1   2   3   4
     #   part a   [w   x]               full at 2: the last one stays, row 1 (x)
     #   part b           [x   y]       full at 4: row 3 (y) stays; row 2, a newer x, is not seen, so row 1 stays: 1 3
@@ -469,7 +469,7 @@ def test_a_row_that_finds_no_place_hides_nothing() -> None:
     assert [one.rows for one in told] == [(1,), (1, 3)]
 
 
-def test_a_row_hides_no_row_of_another_part() -> None:
+def test_unique_hides_no_row_of_another_partition() -> None:
     #   clock    1     2
     #   part a   x              tick 1: 0
     #   part b         x y      tick 2: of the rows 1 and 2 the last stays, y; part b hides no x of part a: 0 2
@@ -478,7 +478,7 @@ def test_a_row_hides_no_row_of_another_part() -> None:
     assert [one.rows for one in by_kernel(spec, stream)][:2] == [(0,), (0, 2)]
 
 
-def test_an_older_row_that_comes_after_a_newer_one_of_another_part_is_seen() -> None:
+def test_older_row_entering_after_a_newer_one_of_another_partition_is_visible() -> None:
     #   clock     1   2   3   4
     #   part a   [x           z]      full at 4: 0 3 come in beside 1 2
     #   part b       [y   x]          full at 3: 1 2
@@ -501,7 +501,7 @@ def test_an_older_row_that_comes_after_a_newer_one_of_another_part_is_seen() -> 
     ],
 )
 @pytest.mark.parametrize("ticking", [False, True])
-def test_instants_beyond_what_the_clock_can_tell_are_an_error(kind: pa.DataType, values: Any, ticking: bool) -> None:
+def test_instant_beyond_the_range_of_the_clock_type_is_an_error(kind: pa.DataType, values: Any, ticking: bool) -> None:
     unit = Fraction(86_400 if pa.types.is_date32(kind) else 1)
     with pytest.raises(DataError):
         batched_panes(Batched(unit, unit if ticking else None), sequences_of(table_of(values, kind)), PLAIN)

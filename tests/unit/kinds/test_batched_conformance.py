@@ -139,7 +139,7 @@ def test_library_conforms(case: Case, clock: pa.DataType) -> None:
     check(case, got)
 
 
-def test_every_case_says_something_that_is_checked() -> None:
+def test_every_case_expects_an_output_that_is_checked() -> None:
     known = {"istream", "rstream", "group_sum", *AGGREGATES}
     assert len(cases()) == 21
     assert all(case.expected and set(case.expected) <= known for case in cases())

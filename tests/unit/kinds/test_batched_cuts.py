@@ -157,7 +157,7 @@ def cut_at(plan: Plan, table: pa.Table, weights: Sequence[int], count: int) -> S
 
 @MANY
 @given(st.data(), jobs(("aggregates", "aggregates", "rows")))
-def test_pieces_of_keys_give_the_lots_of_the_reference(data: st.DataObject, job: Job) -> None:
+def test_segments_of_keys_give_the_batches_of_the_reference(data: st.DataObject, job: Job) -> None:
     plan, size = job.plan, len(job.table)
     source, chunks = as_files(data.draw, job.table)
     weights = data.draw(st.lists(st.integers(0, 9), min_size=size, max_size=size))
@@ -170,7 +170,7 @@ def test_pieces_of_keys_give_the_lots_of_the_reference(data: st.DataObject, job:
 
 @MANY
 @given(st.data(), jobs(("aggregates", "groups", "rows", "entered", "left")))
-def test_nights_give_the_lots_of_the_reference(data: st.DataObject, job: Job) -> None:
+def test_incremental_runs_give_the_batches_of_the_reference(data: st.DataObject, job: Job) -> None:
     places = data.draw(st.lists(st.integers(0, len(job.table)), max_size=6).map(sorted))
     nights = IncrementalRuns(job.plan, "none")
     for i, (low, high) in enumerate(pairwise([0, *places, len(job.table)])):
@@ -179,7 +179,7 @@ def test_nights_give_the_lots_of_the_reference(data: st.DataObject, job: Job) ->
     assert by_engine(job, nights.table) == by_reference(job)
 
 
-def test_a_row_that_stays_while_another_part_goes_on_stays_in_every_piece() -> None:
+def test_retained_row_of_one_partition_stays_in_every_segment() -> None:
     #   row       1   2   3   4  ...  699
     #   part a   [1 ---------------------       retain 1: row 1 stays
     #   part b       [2] [3] [4] ... [699]      each row drives out the one before
@@ -198,7 +198,7 @@ def test_a_row_that_stays_while_another_part_goes_on_stays_in_every_piece() -> N
     assert cut.table["ids"].to_pylist() == [[1], *([1, n] for n in range(2, 700))]
 
 
-def test_a_state_of_before_that_says_which_rows_are_hidden_is_gone_on_from() -> None:
+def test_state_with_a_column_of_hidden_rows_is_restored() -> None:
     """Up to 0.4.1 rows of a state had a column for that, and other parts hid, too: now the rows themselves tell."""
     #   run      first          second
     #   t        1      2       3

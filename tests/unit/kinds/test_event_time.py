@@ -265,7 +265,7 @@ def test_the_logs_of_the_laws_make_panes_come_out_again_and_again() -> None:
 
 
 @given(logs(ordered=False), st.data())
-def test_given_watermarks_do_as_in_the_reference(log: Log, data: st.DataObject) -> None:
+def test_explicit_watermarks_agree_with_the_reference(log: Log, data: st.DataObject) -> None:
     told_at = [value for value in ticks_of(log.table["et"]) if value is not None] or [0]
     instants = st.sampled_from(told_at).map(lambda value: Fraction(value) * seconds_per_unit(log.kind))
     places = sorted(data.draw(st.lists(st.integers(0, len(log.table)), max_size=8)))
@@ -303,7 +303,7 @@ def cases() -> list[dict[str, Any]]:
 
 
 @pytest.mark.parametrize("case", cases(), ids=lambda case: case["name"])
-def test_case_of_the_original(case: dict[str, Any]) -> None:
+def test_event_time_case_of_spl_conforms(case: dict[str, Any]) -> None:
     spec = parse_window(case["window"])
     assert isinstance(spec, TimeInterval)
     events = case["events"]
@@ -340,7 +340,7 @@ def pos_of(event: int, rows: Sequence[int]) -> int:
     return sum(row <= event for row in rows) - 1
 
 
-def test_all_cases_are_run() -> None:
+def test_all_event_time_cases_of_spl_are_run() -> None:
     names = {case["name"] for case in cases()}
     assert len(names) == 10
     assert all(name.startswith(("ti_", "unit_ET2")) for name in names)
@@ -371,7 +371,7 @@ def test_a_row_on_time_is_in_one_run_of_panes_and_ordered_rows_give_ranges() -> 
     assert contiguous(panes.membership).all()
 
 
-def test_a_gap_of_years_costs_nothing() -> None:
+def test_gap_of_years_takes_no_time() -> None:
     #   et     0 s            10**9 s
     #   row    0              1
     #          [0 s, 1 s)     [10**9 s, 10**9 + 1 s)      and no pane between them
@@ -393,7 +393,7 @@ def test_a_gap_of_years_costs_nothing() -> None:
         (pa.float32(), TimeInterval(Fraction(3), Fraction(2)), pa.float64()),
     ],
 )
-def test_bounds_have_a_type_that_tells_both_starts_and_ends(kind: pa.DataType, spec: TimeInterval, bounds: Any) -> None:
+def test_bounds_have_a_type_that_holds_both_starts_and_ends(kind: pa.DataType, spec: TimeInterval, bounds: Any) -> None:
     wanted = pa.timestamp("us", "UTC") if bounds == "us" else bounds
     assert make_intervals(kind, spec).type == wanted
     log = log_of([0], spec, kind)
@@ -403,7 +403,7 @@ def test_bounds_have_a_type_that_tells_both_starts_and_ends(kind: pa.DataType, s
     assert panes.start.type == panes.end.type == wanted
 
 
-def test_panes_at_the_ends_of_64_bit_are_told_or_refused() -> None:
+def test_panes_at_the_ends_of_64_bit_are_exact_or_refused() -> None:
     spec, top = TimeInterval(Fraction(10), Fraction(10)), 2**63 - 1
     fits = [top - 50, -(2**63) + 50]
     assert [len(p.rows) for p in by_library(log_of(fits, replace(spec, discard_age=Fraction(2**65))))[0]] == [1, 1]

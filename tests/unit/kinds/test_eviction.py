@@ -319,19 +319,19 @@ def aged_jobs(draw: st.DrawFn) -> Job:
 
 @settings(max_examples=MANY)
 @given(aged_jobs())
-def test_keys_grow_old_at_ticks(job: Job) -> None:
+def test_keys_that_age_at_ticks_agree_with_the_reference(job: Job) -> None:
     assert by_library(job) == by_reference(job)
 
 
 @settings(max_examples=MANY)
 @given(tumbling_jobs())
-def test_tumbling_windows_of_keys_that_go(job: Job) -> None:
+def test_tumbling_windows_with_eviction_agree_with_the_reference(job: Job) -> None:
     assert by_library(job) == by_reference(job)
 
 
 @settings(max_examples=MANY)
 @given(sliding_jobs())
-def test_sliding_windows_of_keys_that_go(job: Job) -> None:
+def test_sliding_windows_with_eviction_agree_with_the_reference(job: Job) -> None:
     assert by_library(job) == by_reference(job)
 
 
@@ -339,7 +339,7 @@ def test_sliding_windows_of_keys_that_go(job: Job) -> None:
 
 
 @given(tumbling_jobs() | sliding_jobs() | aged_jobs(), st.data())
-def test_slices_of_keys_find_their_own_evictions(job: Job, data: st.DataObject) -> None:
+def test_slices_of_keys_give_their_part_of_the_whole(job: Job, data: st.DataObject) -> None:
     found = evictions(job.window, job.sequences, job.placed, job.setting)
     cut = data.draw(st.integers(0, 6))
     whole = panes_of(job, job.sequences, job.placed, found)
@@ -358,7 +358,7 @@ def panes_of_slice(job: Job, sequences: Sequences, mine: Any, found: Evictions) 
 
 
 @pytest.mark.parametrize("case", [c for c in conformance.ALL if is_evicting(c)], ids=lambda case: case.name)
-def test_the_original_s_cases(case: conformance.Case) -> None:
+def test_evicting_cases_of_spl_conform(case: conformance.Case) -> None:
     assert isinstance(case.spec, Evicting)
     table = conformance.table_of(case)
     marks = tuple(case.rows_before(index) for index in case.marks)
@@ -373,7 +373,7 @@ def test_the_original_s_cases(case: conformance.Case) -> None:
     conformance.check(case, conformance.outputs(case, came))
 
 
-def test_all_cases_of_the_original_are_run() -> None:
+def test_all_evicting_cases_of_spl_are_run() -> None:
     assert sum(map(is_evicting, conformance.ALL)) == 9
 
 
@@ -388,7 +388,7 @@ def panes(window: str, keys: str, at: list[float] | None = None, **more: Any) ->
     ]
 
 
-def test_one_key_too_many() -> None:
+def test_partition_count_evicts_the_oldest_key() -> None:
     #   row    1 2 3 4 5 6
     #   a0    [1 . 3]            evicted by 5: b is a third key, and a is the older one
     #   b0      [2]              evicted by 4: c is a third key
@@ -410,7 +410,7 @@ def test_a_key_evicts_itself_before_its_window_is_full() -> None:
     assert panes("sliding, count(3), count(3), partitioned, tupleCount(2)", "aaaa") == []
 
 
-def test_a_flushed_key_is_no_key() -> None:
+def test_key_without_open_rows_is_not_evicted() -> None:
     #   row    1 2 3 4 5
     #   a0    [1 2]            full at 2: a has no open row when b begins
     #   b0        [3 4]        full at 4
@@ -422,7 +422,7 @@ def test_a_flushed_key_is_no_key() -> None:
     ]
 
 
-def test_ages_are_told_at_rows_marks_and_ticks() -> None:
+def test_partition_age_is_checked_at_rows_marks_and_ticks() -> None:
     #   count(9)   at   0.9      2.5   3.0
     #                   a0[1]                   evicted by 3: 2.1 s old at 3.0, and 1.6 s at 2.5
     #                            b0[2]
@@ -448,7 +448,7 @@ def test_ages_are_told_at_rows_marks_and_ticks() -> None:
     ]
 
 
-def test_at_a_tick_all_keys_go_that_are_old_enough_if_one_is_too_old() -> None:
+def test_tick_evicts_all_old_keys_if_one_is_too_old() -> None:
     #   at      0.0   1.0   2.0   4.0   6.0   6.5
     #   a       [1]         [1]
     #   b             [2]   [2]                        at 4.0 a is older than 2 s, and so is b: both go, no pane
@@ -461,7 +461,7 @@ def test_at_a_tick_all_keys_go_that_are_old_enough_if_one_is_too_old() -> None:
     ]
 
 
-def test_a_sliding_key_that_time_has_emptied_is_no_key_and_keeps_its_baseline() -> None:
+def test_sliding_key_emptied_by_time_is_not_evicted_and_keeps_its_baseline() -> None:
     #   at     0     10     10.5   10.6
     #   x, a   0            1      3        the row at 0 is older than 1 s at 10: x is empty, so it is not evicted for y
     #   y            0
@@ -477,7 +477,7 @@ def test_a_sliding_key_that_time_has_emptied_is_no_key_and_keeps_its_baseline() 
 
 
 @pytest.mark.parametrize("eviction", ["partitionAge(1)", "partitionCount(1)", "tupleCount(1)"])
-def test_a_sliding_key_that_time_has_emptied_goes_on_counting(eviction: str) -> None:
+def test_sliding_key_emptied_by_time_keeps_its_trigger_count(eviction: str) -> None:
     #   at      0.0   5.0   9.0
     #   x       1           3        row 1 is older than 1 s at 5, but it counts: row 3 is the second of x
     #   y             2
@@ -487,7 +487,7 @@ def test_a_sliding_key_that_time_has_emptied_goes_on_counting(eviction: str) -> 
     ]
 
 
-def test_a_key_that_a_tick_finds_empty_takes_no_other_with_it() -> None:
+def test_empty_key_at_a_tick_does_not_evict_others() -> None:
     """At 4.5 x is 4 s old and empty, y 3 s old and not; without the first the second is not looked at."""
     #   at     0.9   1.1   ...   4.5
     #   x      1                 -        3.6 s old: gone with time(3.5), else evicted together with y
@@ -497,7 +497,7 @@ def test_a_key_that_a_tick_finds_empty_takes_no_other_with_it() -> None:
     assert panes(window.replace("3.5", "3.6"), "xy", [0.9, 1.1], ahead=14) == []
 
 
-def test_a_gap_of_years_costs_nothing() -> None:
+def test_gap_of_years_takes_no_time() -> None:
     #   at     0   1   2   3   4   5   6   ... years ...   10**15
     #   row    0                       |                   1         row 0 is older than 5 s at tick 6
     window = "sliding, count(9), time(1), partitioned, partitionAge(5)"
@@ -518,7 +518,7 @@ def test_ages_beyond_all_clocks_evict_nothing() -> None:
 
 
 @pytest.mark.parametrize("far", [2**62, -(2**62), 1e300, float("inf")])
-def test_a_clock_that_is_too_far_away_for_ages_is_told(far: float) -> None:
+def test_clock_too_far_from_zero_for_ages_is_an_error(far: float) -> None:
     job = Job(
         pa.table({"key": [0], "at": [far]}), parse_window("count(9), partitioned, partitionAge(1)"), order=("at",)
     )
@@ -526,7 +526,7 @@ def test_a_clock_that_is_too_far_away_for_ages_is_told(far: float) -> None:
         evictions(job.window, job.sequences, job.placed, job.setting)
 
 
-def test_ticks_that_are_too_fine_for_ages_are_told() -> None:
+def test_ticks_too_fine_for_ages_are_an_error() -> None:
     table = pa.table({"key": [0], "at": pa.array([2**63 - 10**6], pa.timestamp("ns"))})
     window = parse_window("sliding, count(9), time(0.000001), partitioned, partitionAge(1)")
     job = Job(table, window, order=("at",))

@@ -253,7 +253,7 @@ def test_ages_of_floats(trigger: str, data: st.DataObject, stream: my.Stream, pa
 
 @pytest.mark.parametrize("trigger", ["count", "delta"])
 @given(st.data(), my.streams(my.FLOATS), st.booleans())
-def test_nan_stays_and_shelters_what_is_behind_it_until_a_fall(
+def test_nan_is_kept_and_protects_later_rows_until_a_fall(
     trigger: str, data: st.DataObject, stream: my.Stream, partial: bool
 ) -> None:
     holes = data.draw(st.lists(st.sampled_from([False, False, False, True]), min_size=len(stream.table)))
@@ -269,7 +269,7 @@ def test_nan_stays_and_shelters_what_is_behind_it_until_a_fall(
 
 @pytest.mark.parametrize("evict", POLICIES)
 @given(st.data(), clocked())
-def test_evicted_at(evict: str, data: st.DataObject, stream: my.Stream) -> None:
+def test_evicted_at_is_the_first_row_that_evicts(evict: str, data: st.DataObject, stream: my.Stream) -> None:
     window, _ = data.draw(windows(stream, (evict, "count")))
     sequences = sequences_of(stream)
     n = len(sequences)
@@ -337,7 +337,7 @@ def test_count_evicts_delta_triggers_before_the_row() -> None:
     assert shown("sliding, count(3), delta(a, 2)", a) == [([1, 2, 3], 4), ([4, 5, 6], 7), ([6, 7, 8], None)]
 
 
-def test_delta_evicts_wherever_the_row_stands() -> None:
+def test_delta_evicts_a_row_at_any_position_of_the_window() -> None:
     #   delta(a, 2), count(1)   a  0 1 2 3 9 1 4
     #                               [1 2 3]            at 3, the first eviction: full
     #                                     [9]          at 9, which evicts all
@@ -390,7 +390,7 @@ def test_ticks_before_the_first_row() -> None:
     ]
 
 
-def test_count_0_holds_nothing() -> None:
+def test_count_0_keeps_no_row() -> None:
     #   at       1       5
     #   row      1       2
     #   panes    []      []      one a row under count(1), with partial and without a key; else none
@@ -429,7 +429,7 @@ def test_thousands_of_keys_of_one_row() -> None:
     ]
 
 
-def test_a_gap_of_years_costs_nothing() -> None:
+def test_gap_of_years_takes_no_time() -> None:
     #   at      0 s     1 s     2 s     3 s   ... years ...   10**9 s      time(2.5), time(1)
     #   row     1                                             2
     #   panes           [1]     [1]                           [2]          at ticks 1, 2 and at the end
@@ -471,7 +471,7 @@ def test_an_amount_that_a_column_cannot_hold_is_never_exceeded() -> None:
     assert shown(f"sliding, delta(a, {10**39})", a, partial=True) == [([1], 1), ([1, 2], 2)]
 
 
-def test_lives_say_which_keys_slide_evenly() -> None:
+def test_contiguous_is_true_for_keys_whose_panes_are_ranges() -> None:
     #   key 0   a  0 1 3 5
     #             [0]
     #             [0 1]
@@ -500,7 +500,7 @@ def cases() -> list[dict[str, Any]]:
 
 
 @pytest.mark.parametrize("case", cases(), ids=lambda case: case["name"])
-def test_conforms(case: dict[str, Any]) -> None:
+def test_sliding_case_of_spl_conforms(case: dict[str, Any]) -> None:
     """NaN included: the kernels get it here, though no row that holds one comes so far in a run."""
     rows = [event["row"] for event in case["events"] if "row" in event]
     stands = [sum("row" in event for event in case["events"][: index + 1]) for index in range(len(case["events"]))]

@@ -79,7 +79,7 @@ def test_units_where_none_belong_are_refused(text: str) -> None:
         ("TUMBLE(ts, 5m)", "time(5m)"),
     ],
 )
-def test_windows_of_sql_are_told_in_words_of_ours(text: str, here: str) -> None:
+def test_windows_of_sql_get_a_hint_in_the_window_language(text: str, here: str) -> None:
     with pytest.raises(SpecError) as caught:
         parse_window(text)
     assert caught.value.do == f"here it is written {here}"
@@ -100,7 +100,7 @@ def test_an_alias_works_and_is_noted_once(tmp_path: Path) -> None:
     assert ran.notes.count("avg is called mean here, and so is its column") == 1
 
 
-def test_a_filter_that_is_no_option_is_told_what_to_do(tmp_path: Path) -> None:
+def test_filter_option_gets_a_hint(tmp_path: Path) -> None:
     ran = wincli_here("run", "x.csv", "out", "-w", "count(2)", "--where", "amount > 1", cwd=tmp_path)
     assert ran.code == 2
     assert ran.err.startswith(
@@ -118,7 +118,7 @@ def test_a_filter_that_is_no_option_is_told_what_to_do(tmp_path: Path) -> None:
         ("agg:\n  - sum(x)\nstages: [{window: delta(ts, 60), key: a}]\n", 5, '"delta(ts, 60)"'),
     ],
 )
-def test_a_comma_that_cuts_a_call_is_told_with_the_quotes_it_needs(text: str, line: int, whole: str) -> None:
+def test_comma_that_cuts_a_call_gets_a_hint_with_quotes(text: str, line: int, whole: str) -> None:
     told = mistake(HEAD + text)
     assert told.startswith(f"j.yaml:{line}: the comma after ")
     assert "put the whole of it in quotes" in told
@@ -231,7 +231,7 @@ def test_a_key_with_a_line_end_is_a_column_that_is_not_there(tmp_path: Path) -> 
     "text",
     ['[{"a":1},\n{"a":2}]\n', '[\n {"a":1},\n {"a":2}\n]\n', '[{"a":1},{"a":2}]', '\n [\n{\n"a":1\n},\n{"a":2}\n]'],
 )
-def test_a_json_array_is_told_with_how_to_convert_it(text: str, tmp_path: Path) -> None:
+def test_json_array_gets_a_hint_with_a_conversion(text: str, tmp_path: Path) -> None:
     Path("a.json").write_text(text)
     ran = wincli_here("run", "a.json", "out", "-w", "count(2)", cwd=tmp_path)
     assert ran.code == 3
@@ -246,7 +246,7 @@ def test_a_line_that_is_an_array_among_objects_is_a_reject(tmp_path: Path) -> No
     assert "2 rejected (unparsable 2)" in ran.err
 
 
-def test_folders_named_by_dates_beside_a_time_are_told_which_to_name(tmp_path: Path) -> None:
+def test_date_folders_beside_a_time_column_get_a_hint(tmp_path: Path) -> None:
     for day in ("2026-11-01", "2026-11-02"):
         Path(f"in/dt={day}").mkdir(parents=True)
         Path(f"in/dt={day}/a.csv").write_text(CSV)

@@ -51,7 +51,7 @@ def test_every_window_of_the_spl_cases_reads(text: str) -> None:
 
 
 @pytest.mark.parametrize("text", sorted({*windows_of(CASES / "batched_windows.json")}))
-def test_every_window_of_the_batched_cases_reads_or_says_why(text: str) -> None:
+def test_every_window_of_the_batched_cases_reads_or_has_its_error(text: str) -> None:
     if text in REFUSED:
         assert message(parse_window, text).startswith(REFUSED[text])
     else:

@@ -85,7 +85,7 @@ CONTENTS = st.one_of(ranges(), lives())
 
 
 @given(CONTENTS)
-def test_what_is_asked_of_contents(drawn: tuple[Membership, list[range], int]) -> None:
+def test_rows_sizes_and_edges_of_each_membership(drawn: tuple[Membership, list[range], int]) -> None:
     contents, _, rows = drawn
     panes = plain(contents)
     assert sizes(contents).tolist() == [len(pane) for pane in panes]

@@ -144,7 +144,7 @@ def test_files_of_a_store_are_compared_by_the_second_and_folder_by_folder(folder
             check_all(few)
 
 
-def test_times_of_files_are_told_as_arrow_tells_them(folder: Path) -> None:
+def test_modification_times_of_files_are_those_of_arrow(folder: Path) -> None:
     """Records of earlier versions hold what Arrow told: files must be known by it again."""
     write(folder / "b.csv", 1)
     for ns in (0, 1, 999, 1_234_567_890_123_456_789, 1_763_800_000_999_999_999, 1_763_800_000_000_000_500):

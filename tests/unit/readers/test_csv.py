@@ -106,7 +106,7 @@ def test_quotes_commas_byte_order_mark_and_line_ends(csv: Any) -> None:
     assert every.pos == [0, 1]
 
 
-def test_columns_asked_for_come_in_that_order_and_no_others(csv: Any) -> None:
+def test_only_requested_columns_are_read_in_the_requested_order(csv: Any) -> None:
     opened = source(csv("a,b,c\n1,2,3\n"))
     assert opened.read(opened.splits[0], ["c", "a"]).rows.to_pydict() == {"c": [3], "a": [1]}
     batch = opened.read(opened.splits[0], [])
@@ -285,7 +285,7 @@ def test_a_file_that_changes_after_the_plan_is_named(csv: Any) -> None:
         read_all(opened)
 
 
-def test_columns_of_text_come_dictionary_encoded_where_asked(csv: Any) -> None:
+def test_text_columns_are_dictionary_encoded_on_request(csv: Any) -> None:
     opened = source(csv("a,b,n\nx,1,\ny,2,\nx,3,\n"), schema="n:string")
     rows = opened.read(opened.splits[0], ["a", "b", "n"], dictionary=["a", "b", "n"]).rows
     assert rows.schema.types == [

@@ -154,7 +154,7 @@ def test_what_is_no_file_is_an_error_that_names_it(path: str, what: str) -> None
 
 
 @pytest.mark.usefixtures("odd")
-def test_what_is_no_file_is_passed_over_and_told_where_that_is_asked_for() -> None:
+def test_entries_that_are_no_files_are_skipped_or_an_error_if_named() -> None:
     found = list_files(["in", "in/*"], skip_unreadable=True)
     assert [file.place.shown for file in found.files] == ["in/a.csv"]
     assert found.skipped == (*ODD, "in/socket (a socket)")

@@ -117,7 +117,7 @@ def test_paths_that_hold_nothing(tmp_path: Path, path: str, message: str) -> Non
     assert str(caught.value) == message.format(tmp=tmp_path)
 
 
-def test_formats_are_told_by_names(tmp_path: Path) -> None:
+def test_format_is_inferred_from_the_file_name(tmp_path: Path) -> None:
     write(tmp_path / "1/x.TSV", "a\tb\n1\t2\n")
     assert column(source(tmp_path / "1"), "b") == [2]
     write(tmp_path / "2/x.json", '{"a":1}\n')

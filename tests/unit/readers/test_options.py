@@ -54,7 +54,7 @@ def test_a_schema_text_that_does_not_read_shows_where(text: str, message: str, c
     assert line == f"  {caret}"
 
 
-def test_what_the_type_texts_stand_for() -> None:
+def test_type_names_map_to_arrow_types() -> None:
     assert column_type("timestamp").type == pa.timestamp("us")
     assert column_type("timestamp(%H %z)").type == pa.timestamp("us", "UTC")
     assert column_type("decimal(10,2)").type == pa.decimal128(10, 2)

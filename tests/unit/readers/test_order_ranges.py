@@ -107,7 +107,7 @@ def test_keys_come_as_dictionaries_also_where_they_order_the_rows(tmp_path: Path
     assert (rows.schema.field("s").type, rows["s"].to_pylist()) == (pa.dictionary(pa.int32(), pa.string()), ["b", "c"])
 
 
-def test_inputs_that_do_not_fit_together_are_told(tmp_path: Path) -> None:
+def test_inputs_that_do_not_fit_together_are_an_error(tmp_path: Path) -> None:
     pq.write_table(pa.table({"s": ["a"]}), tmp_path / "a.parquet")
     pq.write_table(pa.table({"s": [True]}), tmp_path / "b.parquet")
     with pytest.raises(InputError, match="column 's' is"):

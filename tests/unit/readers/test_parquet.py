@@ -97,7 +97,7 @@ def test_types_come_plain(parquet: Any) -> None:
 
 
 @pytest.mark.parametrize("kind", [pa.string(), pa.large_string(), pa.dictionary(pa.int8(), pa.string()), pa.binary()])
-def test_columns_come_dictionary_encoded_where_asked(parquet: Any, kind: pa.DataType) -> None:
+def test_columns_are_dictionary_encoded_on_request(parquet: Any, kind: pa.DataType) -> None:
     values = pa.array(["x", None, "y", "x"]).cast(kind)
     opened = source(parquet({"a": values, "n": [1, 2, 3, 4]}, row_group_size=2))
     rows = opened.read(opened.splits[0], ["n", "a"], dictionary=["a", "n"]).rows
@@ -119,7 +119,7 @@ def test_texts_that_are_stored_plain_need_not_be_encoded(parquet: Any, options: 
     assert encoded == ([True, True] if options == {"write_statistics": False} else [False, not options])
 
 
-def test_only_the_columns_asked_for_are_read(parquet: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_only_requested_columns_are_read(parquet: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     opened = source(parquet({"a": [1], "a.b": [2], "c": [3]}))
     asked: list[Any] = []
     read = pq.ParquetFile.read_row_groups

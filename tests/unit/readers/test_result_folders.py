@@ -44,7 +44,7 @@ def test_a_result_is_a_stream(tmp_path: Path) -> None:
     assert column(opened, "n") == [1, 2, 3]
 
 
-def test_its_manifest_says_which_files_and_in_which_order(tmp_path: Path) -> None:
+def test_manifest_decides_which_files_are_read_and_in_which_order(tmp_path: Path) -> None:
     out = result(tmp_path / "out", [1], [2], [3])
     manifest = json.loads((out / "_wincli/manifest.json").read_text())
     manifest["parts"] = [manifest["parts"][2], manifest["parts"][0]]

@@ -236,7 +236,7 @@ def test_texts_that_are_no_text_and_blanks_around_times(tmp_path: Path) -> None:
         (("-w", "gap(Time, 60)"), "gap(Time, 60) needs a number, a timestamp or a date, and column 'Time' is string"),
     ],
 )
-def test_every_window_that_needs_a_time_says_so(tmp_path: Path, args: tuple[str, ...], error: str) -> None:
+def test_every_window_that_needs_a_time_column_has_a_hint(tmp_path: Path, args: tuple[str, ...], error: str) -> None:
     path = put(tmp_path, "22/11/2026 10:00")
     window = dict(zip(args[::2], args[1::2], strict=True))
     flags_of = {"-w": "window", "--order-by": "order_by", "--event-time": "event_time"}

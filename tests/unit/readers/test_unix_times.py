@@ -70,7 +70,7 @@ def test_numbers_become_instants_exactly_or_not_at_all(column: pa.Array, kind: s
 
 
 @given(st.integers(-(10**15), 10**15), st.sampled_from([("unix", 6), ("unix_ms", 3), ("unix_us", 0)]))
-def test_every_microsecond_goes_through_text_and_decimal(micros: int, form: tuple[str, int]) -> None:
+def test_every_microsecond_survives_text_and_decimal(micros: int, form: tuple[str, int]) -> None:
     name, digits = form
     text = str(Decimal(micros).scaleb(-digits))
     assert ticks(pa.array([text]), f"timestamp({name})") == [micros]
@@ -103,7 +103,7 @@ def test_all_formats_read_them_alike(tmp_path: Path) -> None:
         assert read(tmp_path / name) == (WANT, []), name
 
 
-def test_what_is_no_such_number_is_rejected_with_what_was_asked(tmp_path: Path) -> None:
+def test_value_that_is_no_unix_time_is_rejected_with_the_requested_type(tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_text("ts\n1\n1.2345678\n10:00\n")
     (tmp_path / "b.jsonl").write_text('{"ts":1}\n{"ts":1.2345678}\n{"ts":"10:00"}\n')
     words = "is not a number of type unix with at most 6 digits behind the point"

@@ -34,7 +34,7 @@ def test_a_twelve_hour_layout_needs_its_half_of_the_day(tmp_path: Path) -> None:
     assert [str(value) for value in found] == ["2026-11-03 17:30:00"]
 
 
-def test_the_caret_stands_under_the_hour_not_under_a_percent_sign() -> None:
+def test_caret_points_at_the_hour_and_not_at_a_percent_sign() -> None:
     with pytest.raises(SpecError) as caught:
         parse_schema("x:timestamp(%%I %I)")
     assert (caught.value.span.start, caught.value.span.stop) == (16, 18)
@@ -51,7 +51,7 @@ def test_a_month_is_its_three_letters_or_its_whole_name(tmp_path: Path, directiv
     assert rejects["_text"].to_pylist() == [f"1 {word} 2026" for word in bad]
 
 
-def test_a_reject_tells_times_that_python_has_no_value_for(tmp_path: Path) -> None:
+def test_reject_shows_times_beyond_the_range_of_python(tmp_path: Path) -> None:
     pq.write_table(pa.table({"x": pa.array([1001], pa.timestamp("ns"))}), tmp_path / "a.parquet")
     found, rejects = read(tmp_path / "a.parquet", "x:timestamp")
     assert found == []
@@ -77,7 +77,7 @@ assert "pandas" not in sys.modules
 """
 
 
-def test_nanoseconds_are_told_without_pandas(tmp_path: Path) -> None:
+def test_nanoseconds_are_shown_without_pandas(tmp_path: Path) -> None:
     path = tmp_path / "a.parquet"
     pq.write_table(pa.table({"x": pa.array([1001], pa.timestamp("ns"))}), path)
     command = [sys.executable, "-c", WITHOUT_PANDAS, str(path)]

@@ -94,7 +94,7 @@ def test_a_row_exactly_as_old_as_the_window_is_out_also_where_floats_do_not_add_
     assert values(run("within 0.1", rows, at_end="drop"), rows) == [(0.2, [1]), (0.3, []), (0.3, [2])]
 
 
-def test_what_comes_and_goes_at_one_tick_is_one_lot_with_the_row_stamped_on_it() -> None:
+def test_changes_at_one_tick_are_one_batch_stamped_with_the_row() -> None:
     rows = log((2, 1), (2.5, 2), (4, 3))
     lots = run("within 2 every 2", rows, at_end="drop")
     # 2 is on the tick and enters at once; at 4 it is 2 old and leaves as 2.5 and 4 enter: one lot
@@ -119,7 +119,7 @@ def test_at_the_end_one_more_tick_runs() -> None:
     assert run("within 10 every 10", rows, at_end="drop") == lots[:1]
 
 
-def test_the_last_tick_says_nothing_where_nothing_changes() -> None:
+def test_last_tick_without_changes_gives_no_pane() -> None:
     assert reasons(run("within 5 every 1", log((1, 1)))) == "batch"
 
 
@@ -129,7 +129,7 @@ def test_ticks_have_an_origin() -> None:
     assert values(lots, rows) == [(-2, [1]), (1, [2])]
 
 
-def test_within_retain_counts_per_part_and_says_nothing_for_what_was_displaced_before() -> None:
+def test_within_retain_counts_per_partition_and_expired_displaced_row_gives_no_pane() -> None:
     rows = log((0, 1), (1, 2), (2, 3), (3, 4), k=["a", "b", "a", "a"])
     lots = run("partition by k within 4 retain 1", rows)
     told = [(0, [1]), (1, [1, 2]), (2, [2, 3]), (3, [2, 4]), (5, [4]), (7, [])]
@@ -138,7 +138,7 @@ def test_within_retain_counts_per_part_and_says_nothing_for_what_was_displaced_b
     assert values(batches, rows) == [(0, [1]), (2, [2, 3]), (4, [2, 4]), (6, [4]), (8, [])]
 
 
-def test_within_of_other_clocks_tells_instants_in_a_type_that_holds_them() -> None:
+def test_within_on_other_clocks_has_instants_of_a_type_that_holds_them() -> None:
     lots = run("within 1.5", log((10, 1)), clock_kind=pa.timestamp("s"))
     assert [(lot.at, lot.start, lot.end) for lot in lots] == [((10_000,), 8_500, 10_000), ((11_500,), 10_000, 11_500)]
     lots = run("within 36h", log((2, 1)), clock_kind=pa.date32())
@@ -240,7 +240,7 @@ def test_a_hidden_row_never_comes_back() -> None:
     assert values(lots, rows)[5:7] == [(5, [4, 5]), (7, [5])]  # 1 and 3 are inside until 4 and 6
 
 
-def test_a_row_hides_no_row_of_another_part() -> None:
+def test_unique_hides_no_row_of_another_partition() -> None:
     rows = log(*((n, n) for n in range(1, 5)), k=list("aaba"), p=[0, 1, 1, 0])
     lots = run("partition by p retain 2 with unique k", rows)
     assert values(lots, rows) == [(1, [1]), (2, [1, 2]), (3, [1, 2, 3]), (4, [2, 3, 4])]
@@ -252,7 +252,7 @@ def test_a_row_that_a_newer_one_of_its_tick_puts_out_hides_nothing() -> None:
     assert values(lots, rows)[:2] == [(1, [1]), (2, [1, 3])]
 
 
-def test_a_tick_at_which_only_a_hidden_row_leaves_says_nothing() -> None:
+def test_tick_at_which_only_a_hidden_row_leaves_gives_no_pane() -> None:
     rows = log((1, 1), (2, 2), k=["a", "a"])
     lots = run("within 3 every 1 with unique k", rows, clock=6)
     assert values(lots, rows) == [(1, [1]), (2, [2]), (5, [])]
@@ -263,7 +263,7 @@ def test_a_tick_at_which_only_a_hidden_row_leaves_says_nothing() -> None:
 # --- groups -------------------------------------------------------------------------------------------------------
 
 
-def test_only_groups_that_changed_are_told_ascending_and_also_when_they_become_empty() -> None:
+def test_only_changed_groups_are_emitted_in_ascending_order_and_once_when_empty() -> None:
     rows = log((1, 1), (1, 2), (2, 3), (7, 4), g=["b", "a", "a", "c"])
     lots = run("within 5 every 5", rows, clock=10)
     told = [(lot.number, lot.at, lot.group, lot.rows, lot.mark) for lot in batched_groups(lots, rows, ["g"])]
@@ -330,7 +330,7 @@ def test_a_date_that_was_left_out_begins_with_the_next() -> None:
     assert fridays == ["2011-12-23 10:00", "2011-12-30 10:00", "2012-01-05 10:00"]
 
 
-def test_a_midnight_that_was_left_out_or_came_twice() -> None:
+def test_midnight_that_is_skipped_or_repeated_by_daylight_saving() -> None:
     days = begin("day", "America/Sao_Paulo", "00:00", "2018-11-03 03:00", "2018-11-04 03:00")
     assert days == ["2018-11-03 03:00", "2018-11-04 03:00", "2018-11-05 02:00"]  # from 00:00 to 01:00
     days = begin("day", "America/St_Johns", "00:00", "2006-10-28 12:00", "2006-10-29 12:00")
@@ -358,7 +358,7 @@ def hours(*texts: str) -> dict[int, Row]:
     return log(*((utc(text), n) for n, text in enumerate(texts)))
 
 
-def test_calendar_panes_end_with_the_day_and_are_complete_if_the_clock_says_so() -> None:
+def test_calendar_panes_end_with_the_day_and_are_complete_if_the_clock_is_past_it() -> None:
     rows = hours("2024-03-30 22:59", "2024-03-30 23:00", "2024-03-31 21:59:59", "2024-03-31 22:00")
     panes = calendar(rows, "day", "Europe/Paris", order=["at"], kind=pa.timestamp("s"))
     days = [utc(text) for text in ("2024-03-29 23:00", "2024-03-30 23:00", "2024-03-31 22:00", "2024-04-01 22:00")]
@@ -372,7 +372,7 @@ def test_calendar_panes_end_with_the_day_and_are_complete_if_the_clock_says_so()
     assert [pane.closed_by for pane in on_time] == ["time", "time", "time"]
 
 
-def test_calendar_tells_empty_days_and_none_for_a_date_that_was_left_out() -> None:
+def test_calendar_emits_empty_days_but_none_for_a_skipped_date() -> None:
     rows = hours("2011-12-28 12:00", "2011-12-30 11:00")
     options: dict[str, Any] = {"order": ["at"], "kind": pa.int64()}
     panes = calendar(rows, "day", "Pacific/Apia", empty="row", **options)
@@ -386,7 +386,7 @@ def test_calendar_tells_empty_days_and_none_for_a_date_that_was_left_out() -> No
 
 
 @pytest.mark.parametrize(("kind", "day"), [(pa.date32(), 1), (pa.date64(), 86_400_000)], ids=["date32", "date64"])
-def test_calendar_of_dates_tells_seconds(kind: pa.DataType, day: int) -> None:
+def test_calendar_over_dates_has_bounds_in_seconds(kind: pa.DataType, day: int) -> None:
     rows = log((0, 1), (day, 2), (31 * day, 3))
     panes = calendar(rows, "month", at=dt.time(12), order=["at"], kind=kind)
     assert [(pane.rows, pane.start, pane.end) for pane in panes] == [

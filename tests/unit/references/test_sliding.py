@@ -59,7 +59,7 @@ def test_a_delta_trigger_sees_the_window_before_the_new_row() -> None:
     assert by_row(panes) == [(3, (0, 1, 2)), (6, (3, 4, 5))]
 
 
-def test_delta_eviction_takes_rows_wherever_they_stand() -> None:
+def test_delta_evicts_a_row_at_any_position_of_the_window() -> None:
     #   a    0 1 2 3 9 1 4
     #   pos  0 1 2 3 4 5 6     at 6 the row 5 goes from behind row 4
     panes = sliding(rows(a=[0, 1, 2, 3, 9, 1, 4]), delta(2), Count(1))
@@ -166,7 +166,7 @@ def test_the_row_that_fires_a_delta_trigger_waits_for_the_end() -> None:
 
 
 @pytest.mark.parametrize(("clock", "partial", "end"), [(None, False, (1, 2)), (10, False, None), (10, True, ())])
-def test_at_the_end_rows_are_as_old_as_the_clock_says(clock: int | None, partial: bool, end: Any) -> None:
+def test_age_of_rows_at_the_end_is_measured_from_the_clock(clock: int | None, partial: bool, end: Any) -> None:
     #   time(1), count(2): row 1 fires; at the end 1 and 2 are there, or all have gone
     panes = sliding(rows(t=[0, 1, 2]), time(1), Count(2), order=["t"], clock=clock, partial=partial)
     assert by_row(panes) == [(1, (0, 1)), *([] if end is None else [(None, end)])]
@@ -229,7 +229,7 @@ def test_a_tick_looks_at_ages_first() -> None:
     ]
 
 
-def test_an_evicted_time_window_is_told_in_the_ticks_of_its_grid() -> None:
+def test_evicted_time_window_has_the_bounds_of_its_grid() -> None:
     #   dates, a window of half a day: seconds
     table, half = rows(k=["a", "b"], t=[1, 1]), Time(Fraction(43_200), pa.date32())
     panes = reference_eviction.tumbling(table, half, eviction=ONE_KEY, emit_evicted=True, key=["k"], order=["t"])
@@ -308,7 +308,7 @@ def test_a_sliding_window_that_is_too_old_ends_before_its_next_row() -> None:
     assert by_row(panes) == [(2, (1, 2))]
 
 
-def test_ages_are_looked_at_by_ticks_of_silent_keys() -> None:
+def test_tick_checks_the_age_of_keys_without_new_rows() -> None:
     #   count(2), time(2): a at 0; 2 and 4 trigger it, at 6 it is too old
     table = rows(k=["a"], t=[0.0])
     options: dict[str, Any] = {"key": ["k"], "order": ["t"], "clock": 8.0, "partial": True}
@@ -345,7 +345,7 @@ def test_rows_in_order_give_each_pane_once() -> None:
     assert (late, filtered) == ([], [])
 
 
-def test_the_end_says_nothing_where_it_drops() -> None:
+def test_end_with_drop_gives_no_pane() -> None:
     panes, _, _ = event_time([1, 12], at_end="drop")
     assert timed(panes) == [(0, (0,), "watermark", 1, "on_time", 0)]
 
@@ -441,7 +441,7 @@ def test_bounds_on_a_float_clock_are_the_nearest_floats() -> None:
     assert [(pane.start, pane.end) for pane in panes] == [(0.3, 0.4)]
 
 
-def test_told_watermarks_stand_between_rows() -> None:
+def test_explicit_watermarks_take_effect_between_rows() -> None:
     #   10 before row 1: shows row 0, and makes row 1 late; the second 10 does nothing
     told = [(1, Fraction(10)), (2, Fraction(10))]
     panes, late, _ = event_time([3, 4], watermarks=told, at_end="drop")
@@ -449,7 +449,7 @@ def test_told_watermarks_stand_between_rows() -> None:
     assert late == [1]
 
 
-def test_rows_raise_no_watermark_where_it_is_told() -> None:
+def test_rows_advance_no_watermark_where_watermarks_are_explicit() -> None:
     #   3 comes behind 25, and is not late: the only watermark is 10, behind both
     panes, late, _ = event_time([25, 3], watermarks=[(2, Fraction(10))], at_end="drop")
     assert timed(panes) == [(0, (1,), "watermark", 1, "on_time", 0)]

@@ -86,7 +86,9 @@ def both(data: st.DataObject, plan: Plan, table: pa.Table, rows: int) -> tuple[R
 
 @settings(max_examples=300)
 @given(st.data(), wide_logs(), st.sampled_from(WINDOWS), st.booleans(), st.sampled_from([2, 5, 1000]))
-def test_combined_or_not(data: st.DataObject, table: pa.Table, asked: Asked, keyed: bool, rows: int) -> None:
+def test_partial_aggregation_gives_the_result_of_one_task(
+    data: st.DataObject, table: pa.Table, asked: Asked, keyed: bool, rows: int
+) -> None:
     calls = data.draw(st.lists(st.sampled_from(CALLS), unique=True, min_size=1, max_size=8))
     options = asked[2] | {"at_end": data.draw(st.sampled_from(["flush", "drop"]))}
     plan = planned(table, (asked[0], asked[1], options), ["k"] if keyed else [], calls)
@@ -104,7 +106,7 @@ def test_marks_of_empty_ticks(data: st.DataObject, table: pa.Table) -> None:
     assert same(combined.table, whole.table), difference(combined.table, whole.table)
 
 
-def test_rows_of_a_key_and_a_cell_go_as_one() -> None:
+def test_rows_of_a_key_and_a_grid_cell_are_combined() -> None:
     """Three rows of key a in ``[0, 4)``, of which the first lends its place; the sum of floats takes two to be told."""
     table = pa.table({
         "t": pa.array([0, 1, 3, 4, 2], pa.timestamp("s")), "k": ["a", "a", "a", "a", "b"],
@@ -134,7 +136,7 @@ class Plain(MemorySource):
         return [split]
 
 
-def test_how_many_rows_go_as_one_is_seen_in_the_middle() -> None:
+def test_reduction_factor_is_sampled_from_the_middle_split() -> None:
     """Of three splits the middle one: four rows without a null, of three cells."""
     ticks = [0, 0, 0, None, 5, 6, 9, 12, 40, 40]
     table = pa.table({"t": pa.array(ticks, pa.timestamp("s")), "k": ["a"] * 10})
@@ -146,7 +148,7 @@ def test_how_many_rows_go_as_one_is_seen_in_the_middle() -> None:
         )
 
 
-def test_what_overflows_overflows_still() -> None:
+def test_overflow_is_judged_by_the_final_sum() -> None:
     """Only all rows together tell: on the way a sum may be beyond 64 bit."""
     for values, fits in (([HUGE, HUGE, -HUGE], True), ([HUGE, HUGE, 0], False)):
         table = pa.table({"t": pa.array([0, 1, 2], pa.timestamp("s")), "i": pa.array(values, pa.int64())})
@@ -175,14 +177,14 @@ def test_what_overflows_overflows_still() -> None:
         (("timeInterval, intervalDuration(4)", "arrival", BY_TIME), ["count()"]),
     ],
 )
-def test_what_asks_for_rows_gets_them(asked: Asked, calls: list[str]) -> None:
+def test_windows_and_aggregates_that_need_rows_are_not_preaggregated(asked: Asked, calls: list[str]) -> None:
     columns = {"t": pa.timestamp("s"), "a": pa.int32(), "x": pa.float64(), "u": pa.string(), "k": pa.string()}
     schema = pa.schema([*columns.items(), ("wide", pa.decimal256(70, 2))])
     key = ["k"] if "partitioned" in asked[0] else []
     assert not can_preaggregate(planned(schema.empty_table(), asked, key, calls), schema)
 
 
-def test_names_of_the_input_are_left_alone() -> None:
+def test_input_columns_with_internal_names_do_not_collide() -> None:
     table = pa.table({"__of_rows": pa.array([0, 1], pa.timestamp("s")), "___of_0_0": [1, 2]})
     plan = planned(table, ("time(4)", ["__of_rows"], {}), [], ["sum(___of_0_0)"])
     found = run_in_memory(plan, MemorySource([table], [[1]]), [1], pa.table({}), combine=True)

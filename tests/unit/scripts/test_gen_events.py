@@ -44,7 +44,7 @@ def test_columns_and_their_types(gen_events: ModuleType) -> None:
     assert sum(column.null_count for column in log.columns) == 0
 
 
-def test_time_never_goes_back_and_gaps_are_10_ms_in_the_mean(gen_events: ModuleType) -> None:
+def test_time_never_decreases_and_gaps_are_10_ms_on_average(gen_events: ModuleType) -> None:
     ticks = table(gen_events, rows=20_000)["ts"].cast(pa.int64()).to_numpy()
     gaps = np.diff(ticks)
     assert gaps.min() >= 0
@@ -97,7 +97,7 @@ def test_more_files_than_rows_is_well(gen_events: ModuleType, tmp_path: Path) ->
     assert sum(parquet.read_table(path).num_rows for path in (tmp_path / "out").iterdir()) == 2
 
 
-def test_it_says_one_line_on_stderr_and_overwrites_nothing(
+def test_script_prints_one_line_to_stderr_and_overwrites_nothing(
     gen_events: ModuleType, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     arguments = ["--rows", "1e3", "--keys", "2", "--files", "1", str(tmp_path)]

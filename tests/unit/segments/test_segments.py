@@ -57,7 +57,9 @@ def planned(table: pa.Table, window: str, key: list[str], order_by: list[str] | 
     st.data(), logs(), st.one_of(st.sampled_from(TUMBLING), st.sampled_from([*WINDOWS, *MORE])), st.booleans(),
     st.sampled_from([1, 3, 3, 5]),
 )  # fmt: skip
-def test_tiny_slices_are_one_slice(data: st.DataObject, table: pa.Table, asked: Asked, keyed: bool, rows: int) -> None:
+def test_tiny_slices_give_the_result_of_one_slice(
+    data: st.DataObject, table: pa.Table, asked: Asked, keyed: bool, rows: int
+) -> None:
     window, order_by, options = asked
     keyed = (keyed or "partitioned" in window) and options.get("empty") != "mark"
     options = options | data.draw(st.composite(what_comes_out)(window))
@@ -108,7 +110,7 @@ def test_chunks_in_order_are_slices_as_they_are(data: st.DataObject, table: pa.T
         assert same(cut.rejects, whole.rejects)
 
 
-def test_rows_out_of_order_are_not_taken_as_they_stand() -> None:
+def test_unsorted_rows_are_not_scanned_as_presorted() -> None:
     rising, falling = pa.table({"t": [1, 2, 2, 3]}), pa.table({"t": [1, 2, 1, 3]})
     plan = make_plan(parse_window("delta(t, 1)"), rising.schema, [], T)
     for table, expected in ((rising, True), (falling, False)):
@@ -140,7 +142,7 @@ WHOLE = ("partitioned", "retain all")
 
 
 @pytest.mark.parametrize("asked", [*TUMBLING, *WINDOWS, *MORE], ids=lambda asked: f"{asked[0]} {asked[1]}")
-def test_every_kind_is_cut(asked: Asked) -> None:
+def test_every_kind_of_window_is_cut_into_segments(asked: Asked) -> None:
     """Else the law above would say nothing."""
     window, order_by, options = asked
     key = [] if options.get("empty") == "mark" else ["k"]
@@ -154,7 +156,7 @@ def test_every_kind_is_cut(asked: Asked) -> None:
     assert cuts is None or cuts.inside.tolist() == [True] * 3
 
 
-def test_an_order_column_may_be_a_key_and_a_piece_may_be_all_rejected() -> None:
+def test_order_column_may_be_a_key_and_a_segment_may_be_all_rejected() -> None:
     table = pa.table({
         "k": ["a"] * 9 + ["b"] * 9, "t": [*range(9), *range(9)], "v": pa.array([None] * 9 + [*range(9)], pa.int64()),
     })  # fmt: skip
@@ -176,7 +178,9 @@ VALUES = st.lists(st.integers(-6, 6), min_size=1, max_size=40)
 
 
 @given(VALUES, st.integers(-15, 15), st.integers(0, 5), st.sampled_from([1, 2, 100]), st.booleans())
-def test_chains_end_as_a_loop_does(numbers: list[int], start: int, amount: int, most: int, rising: bool) -> None:
+def test_delta_transition_ends_as_a_loop_does(
+    numbers: list[int], start: int, amount: int, most: int, rising: bool
+) -> None:
     """Whatever start value comes in; where the branches are too many, it says that it does not know."""
     values = np.array(sorted(numbers) if rising else numbers, np.int64).view(np.uint64) + np.uint64(100)
     with mock.patch("wincli.windowing.segments.delta_chains.MOST_TRANSITIONS", most):
@@ -200,7 +204,7 @@ def test_chains_end_as_a_loop_does(numbers: list[int], start: int, amount: int, 
 
 
 @given(st.lists(st.sampled_from([0, 1, 1, 2, 9]), max_size=120), st.integers(0, 40), st.sampled_from([1, 3, 1000]))
-def test_chains_of_rising_values_end_as_a_loop_does(gaps: list[int], amount: int, most: int) -> None:
+def test_delta_transition_of_rising_values_ends_as_a_loop_does(gaps: list[int], amount: int, most: int) -> None:
     """Some meet soon, those of equal gaps never, and next starts are near or far."""
     values = np.cumsum([100, *gaps]).astype(np.uint64)
     with mock.patch("wincli.windowing.segments.delta_chains.MOST_TRANSITIONS", most):
@@ -220,7 +224,7 @@ def test_chains_of_rising_values_end_as_a_loop_does(gaps: list[int], amount: int
 
 @settings(max_examples=120)
 @given(logs(), st.sampled_from(["count(2)", "time(4)", "sliding, count(2), count(1)"]), st.booleans(), st.booleans())
-def test_a_result_is_cut_as_any_input(table: pa.Table, first: str, keyed: bool, keyed_again: bool) -> None:
+def test_result_of_a_stage_is_cut_like_any_input(table: pa.Table, first: str, keyed: bool, keyed_again: bool) -> None:
     """Its emission order has nulls, ties and columns that are keys; and as many marks as rows."""
     table = table.sort_by("t")
     calls = [parse_aggregate(text) for text in ("count()", "sum(a)")]

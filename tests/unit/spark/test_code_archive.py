@@ -120,9 +120,7 @@ def test_kernels_of_other_code_stay_at_home(tmp_path: Path, source: Path) -> Non
     assert called(unpacked(tmp_path), tmp_path) == [7, 0, 1]
 
 
-def test_kernels_that_call_one_of_other_code_are_not_taken_there_however_old_its_file_says_it_is(
-    tmp_path: Path, source: Path
-) -> None:
+def test_kernels_that_call_changed_code_are_not_shipped_whatever_its_file_time(tmp_path: Path, source: Path) -> None:
     (source.parent / "steps.py").write_text(CALLED.replace("found + value", "found - value"))
     os.utime(source.parent / "steps.py", (0, 0))
     assert called(unpacked(tmp_path), tmp_path) == [-6, 0, 1]
@@ -160,7 +158,7 @@ def test_orders_are_obeyed_and_their_failure_is_left_to_tasks(tmp_path: Path) ->
     assert [(tmp_path / name).exists() for name in ("done", "not done")] == [True, False]
 
 
-def test_workers_elsewhere_see_our_code_first_and_then_what_the_user_asked_for(tmp_path: Path) -> None:
+def test_remote_workers_import_wincli_first_and_then_user_modules(tmp_path: Path) -> None:
     bare, whole = (Setup("yarn", {}, environ, tmp_path, ()) for environ in ({NO_PANDAS: "1"}, {}))
     ours = {"PYTHONPATH": FOLDER, WORKER_CALLS: f"{FOLDER}/{ORDERS}"}
     assert worker_environment(whole, {}) == ours

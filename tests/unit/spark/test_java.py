@@ -81,7 +81,7 @@ def test_the_bundled_java_comes_last(tmp_path: Path) -> None:
     assert find_java({"PATH": str(old / "bin")}, lambda: BUNDLED) == BUNDLED
 
 
-def test_no_java_says_what_was_looked_at_and_what_to_run(tmp_path: Path) -> None:
+def test_error_without_java_lists_searched_places_and_a_command(tmp_path: Path) -> None:
     old = fake(tmp_path / "old", "11.0.2")
     with pytest.raises(SparkError) as caught:
         find_java({"PATH": str(old / "bin")}, lambda: None)
@@ -211,7 +211,7 @@ def test_the_last_line_is_the_telling_one() -> None:
     assert last_line("") == "no reason given"
 
 
-def test_work_in_the_background_goes_on_when_a_signal_breaks_the_wait_off() -> None:
+def test_background_work_continues_when_a_signal_interrupts_the_wait() -> None:
     def interrupt(*_: object) -> None:
         raise KeyboardInterrupt
 
@@ -254,7 +254,7 @@ def test_work_in_the_background_keeps_its_error() -> None:
         (PYTHON_TRACE, "Spark failed: ValueError: bad thing"),
     ],
 )
-def test_failures_of_spark_are_told_in_one_line(text: str, what: str) -> None:
+def test_failures_of_spark_are_one_line(text: str, what: str) -> None:
     told = to_wincli_error(RuntimeError(text), {"spark.driver.memory": "3g", "spark.master": "moon"})
     assert type(told) is SparkError
     assert told.what.startswith(what) or what in told.what
@@ -262,7 +262,7 @@ def test_failures_of_spark_are_told_in_one_line(text: str, what: str) -> None:
     assert told.do
 
 
-def test_what_the_user_sets_goes_over_what_wincli_sets() -> None:
+def test_settings_of_the_user_override_those_of_wincli() -> None:
     settings = spark_settings("local[2]", {"spark.ui.enabled": "true", "spark.mine": "1"})
     assert (settings["spark.ui.enabled"], settings["spark.mine"]) == ("true", "1")
     assert settings["spark.python.daemon.module"] == "wincli.windowing.spark.workers.daemon"
@@ -275,7 +275,7 @@ def test_a_cluster_keeps_its_own_java_and_network() -> None:
     assert not any("executor" in name and "Java" in name for name in settings)
 
 
-def test_java_is_silent_unless_asked() -> None:
+def test_java_is_silent_by_default() -> None:
     assert "-Dwincli.log.level=off" in spark_settings("local", {})["spark.driver.defaultJavaOptions"]
     assert "-Dwincli.log.level=warn" in spark_settings("local", {}, verbose=True)["spark.driver.defaultJavaOptions"]
 

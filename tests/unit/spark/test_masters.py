@@ -112,7 +112,7 @@ def test_a_limit_that_may_be_raised_is(monkeypatch: pytest.MonkeyPatch) -> None:
         allow_open_files()
 
 
-def test_a_file_too_many_in_the_driver_is_told_as_that(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_too_many_open_files_in_the_driver_are_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def too_many(*_: object) -> None:
         raise OSError(errno.EMFILE, "Too many open files", "in/a.csv")
 
@@ -122,7 +122,7 @@ def test_a_file_too_many_in_the_driver_is_told_as_that(tmp_path: Path, monkeypat
     assert ran.err.startswith("wincli: error: too few files may be open at once: ")
 
 
-def test_a_cluster_without_authentication_is_told_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_cluster_without_authentication_is_reported_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "a.csv").write_text("id\n1\n2\n")
     told = "Spark takes messages from anyone who reaches its ports: this cluster has spark.authenticate off"
     args = ("run", "-w", "count(2)", "a.csv")

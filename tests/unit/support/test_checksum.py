@@ -21,7 +21,7 @@ PLAIN = st.recursive(
 OBJECTS = st.dictionaries(st.text(max_size=4).filter(lambda key: key != CHECKSUM), PLAIN, max_size=5)
 
 
-def test_it_says_which_kind_it_is() -> None:
+def test_checksum_names_its_algorithm() -> None:
     assert checksum(b"123456789") == "crc32:cbf43926"  # the check value of CRC-32
     assert checksum(pa.py_buffer(b"123456789")) == "crc32:cbf43926"
 

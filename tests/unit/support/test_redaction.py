@@ -73,7 +73,7 @@ def test_names_of_secrets(name: str) -> None:
     assert not is_secret("spark.executor.memory")
 
 
-def test_values_of_a_job_are_masked_wherever_they_stand() -> None:
+def test_secret_values_of_a_job_are_masked_everywhere() -> None:
     settings = {"a.secret": "hunter2222", "b.key": "true", "c.token": "abc", "d.opts": "-Dx.password=swordfish -Dy=z"}
     values = secret_values(settings, ["in", "s3://AKIA1234:SEC%2FRET@b/x"])
     told = "hunter2222 true abc swordfish AKIA1234 SEC/RET SEC%2FRET"
@@ -105,7 +105,7 @@ def test_a_job_is_recorded_without_secrets_and_is_the_same_job_with_others() -> 
     assert not same_inputs(files[0], [InputFile("s3://AKIA1234:hunter2222@elsewhere/in/a.csv", 1, None)])
 
 
-def test_a_setting_that_does_not_read_is_told_without_its_value() -> None:
+def test_invalid_setting_is_reported_without_its_value() -> None:
     with pytest.raises(ConfigError, match=r"--spark-conf 'a\.secret\.key\*\*\*' is not K=V"):
         pairs(["a.secret.key: hunter2222"])
     with pytest.raises(ConfigError) as raised:
@@ -115,7 +115,7 @@ def test_a_setting_that_does_not_read_is_told_without_its_value() -> None:
 
 
 @pytest.mark.parametrize("said", ['"a.secret.key: hunter2222"', "{a.secret.key: !!binary hunter2222}"])
-def test_a_job_file_with_settings_that_do_not_read_is_told_without_them(tmp_path: Path, said: str) -> None:
+def test_job_file_with_invalid_settings_is_reported_without_their_values(tmp_path: Path, said: str) -> None:
     (tmp_path / "job.yaml").write_text(f"window: count(2)\ninput: a\noutput: b\nspark_conf: {said}\n")
     file = read_job_file(str(tmp_path / "job.yaml"))
     assert "not the text ***" in str(file.problems[0].error) or "not binary ***" in str(file.problems[0].error)

@@ -51,7 +51,7 @@ def test_a_folder_of_ours_is_ours_and_so_is_one_that_is_yet_to_be_made(own: Path
     assert way_in(own / "new" / "one") is None
 
 
-def test_a_folder_that_others_can_write_to_is_told(own: Path) -> None:
+def test_folder_that_others_can_write_to_is_reported(own: Path) -> None:
     own.chmod(0o777)
     assert way_in(own) == f"others can write to {own}"
     own.chmod(0o1777)
@@ -73,16 +73,14 @@ def test_a_group_is_others_unless_it_is_the_users_own(own: Path) -> None:
     assert (found is None) == (own.stat().st_gid == own.stat().st_uid)
 
 
-def test_a_folder_of_another_user_is_told(own: Path, belongs_to_another: Callable[[Path], None]) -> None:
+def test_folder_of_another_user_is_reported(own: Path, belongs_to_another: Callable[[Path], None]) -> None:
     (own / "wincli").mkdir()
     belongs_to_another(own / "wincli")
     assert way_in(own / "wincli") == f"{own / 'wincli'} belongs to another user ({STRANGER})"
     assert way_in(own / "wincli" / "in it") == f"{own / 'wincli'} belongs to another user ({STRANGER})"
 
 
-def test_a_link_is_as_good_as_who_set_it_and_where_it_leads(
-    own: Path, belongs_to_another: Callable[[Path], None]
-) -> None:
+def test_link_is_trusted_by_its_owner_and_its_target(own: Path, belongs_to_another: Callable[[Path], None]) -> None:
     (own / "real").mkdir()
     (own / "link").symlink_to(own / "real")
     assert way_in(own / "link") is None

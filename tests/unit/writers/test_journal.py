@@ -139,7 +139,7 @@ def test_a_completed_commit_prunes_and_forgets_the_error_of_its_unit(
     assert names(tmp_path / "state") == [".wincli-state", "u0", "u1"]
 
 
-def test_what_is_not_kept_but_cannot_be_deleted_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_pruned_data_that_cannot_be_deleted_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     put(tmp_path / "state", 1, outs(tmp_path))
     with monkeypatch.context() as patch:
         patch.setattr("wincli.writers.state.layout.shutil.rmtree", refuse_to_delete)
@@ -180,7 +180,7 @@ def test_an_output_that_another_run_has_replaced_meanwhile(tmp_path: Path, monke
     assert settled(tmp_path) == 3
 
 
-def test_an_output_that_has_its_result_already_is_told_with_the_one_that_lost_it(
+def test_note_names_both_the_output_in_place_and_the_output_that_lost_its_part(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     put(tmp_path / "state", 1, outs(tmp_path))

@@ -118,7 +118,9 @@ def test_also_between_the_two_renames_of_the_state(tmp_path: Path, monkeypatch: 
     assert settled(tmp_path) == 2
 
 
-def test_what_is_lost_besides_is_told_and_the_unit_is_not_done(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_damaged_journal_with_lost_files_is_reported_and_the_unit_is_not_done(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     put(tmp_path / "state", 1, outs(tmp_path))
     stop(monkeypatch, tmp_path, 0)
     spoil(tmp_path / "state/.journal.json", "cut")
@@ -131,7 +133,7 @@ def test_what_is_lost_besides_is_told_and_the_unit_is_not_done(tmp_path: Path, m
 
 
 @pytest.mark.parametrize("how", ["empty", "cut", "bit 149"])
-def test_where_the_staged_unit_is_damaged_too_it_says_what_to_do(
+def test_damaged_journal_and_staged_unit_give_an_error_with_a_remedy(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, how: str
 ) -> None:
     put(tmp_path / "state", 1, outs(tmp_path))
@@ -169,7 +171,7 @@ def test_a_journal_without_a_checksum_reads(tmp_path: Path, monkeypatch: pytest.
 
 
 @pytest.mark.parametrize("how", DAMAGES)
-def test_a_damaged_note_of_what_was_under_way_is_told_and_dropped(tmp_path: Path, how: str) -> None:
+def test_damaged_note_of_the_unit_in_progress_is_reported_and_dropped(tmp_path: Path, how: str) -> None:
     root = tmp_path / "state"
     put(root, 1, outs(tmp_path))
     (root / ".running.json").write_text(json.dumps(seal({"unit": "u1", "outputs": [{"shown": "a", "path": "/a"}]})))
@@ -202,7 +204,7 @@ def test_a_damaged_last_error_stops_no_commit(tmp_path: Path, how: str) -> None:
 
 
 @pytest.mark.parametrize("how", ["empty", "cut", "garbage", "no object", "nothing in it", "nested", "bit 149"])
-def test_a_damaged_marker_says_what_it_should_be(tmp_path: Path, how: str) -> None:
+def test_damaged_marker_gives_an_error_with_its_right_content(tmp_path: Path, how: str) -> None:
     root = tmp_path / "state"
     put(root, 1)
     spoil(root / ".wincli-state", how)

@@ -29,7 +29,7 @@ def manifest(**changes: Any) -> dict[str, Any]:
     return build_manifest(**{**given, **changes})
 
 
-def test_it_says_what_was_asked_read_and_written() -> None:
+def test_manifest_has_the_request_inputs_and_outputs() -> None:
     made = json.loads(json.dumps(manifest()))
     versions = made.pop("versions")
     assert made == {
@@ -65,7 +65,7 @@ def test_it_says_what_was_asked_read_and_written() -> None:
     assert set(versions) == {"wincli", "python", "pyspark", "pyarrow", "numpy", "numba"}
 
 
-def test_keys_stand_in_the_same_order_always() -> None:
+def test_manifest_keys_are_always_in_the_same_order() -> None:
     assert list(manifest()) == list(manifest(stream=None, job={}, parts=[], seconds={}))
 
 

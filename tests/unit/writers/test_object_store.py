@@ -58,7 +58,7 @@ def test_a_result_comes_whole_and_is_replaced_whole(bucket: Path) -> None:
         put(4)
 
 
-def test_success_goes_first_and_comes_last(bucket: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_success_marker_is_deleted_first_and_written_last(bucket: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     put(1, 2)
     moves: list[list[str]] = []
     move = object_store._move

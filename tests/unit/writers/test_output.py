@@ -319,7 +319,7 @@ def test_overwrite_replaces_the_whole_result(
     assert (tmp_path / "out").stat().st_mode & 0o777 == 0o700
 
 
-def test_exchange_swaps_two_names_or_says_that_it_cannot(tmp_path: Path) -> None:
+def test_exchange_swaps_two_names_or_reports_that_it_cannot(tmp_path: Path) -> None:
     one, other = tmp_path / "one", tmp_path / "other"
     one.mkdir()
     other.mkdir()
@@ -358,7 +358,7 @@ def test_a_swap_that_fails_leaves_the_old_result(
     assert names(tmp_path) == ["out"]
 
 
-def test_an_old_result_that_cannot_be_deleted_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_old_result_that_cannot_be_deleted_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     put(tmp_path / "out", 1)
 
     def refuse(path: Path) -> None:

@@ -72,7 +72,7 @@ def test_the_second_run_refuses_and_names_the_first(tmp_path: Path) -> None:
     assert names(root) == [".wincli-state"]
 
 
-def test_a_killed_run_is_taken_over_from_and_that_is_told(tmp_path: Path) -> None:
+def test_lock_of_a_killed_run_is_taken_over_with_a_note(tmp_path: Path) -> None:
     root, outs = tmp_path / "st", [tmp_path / "a", tmp_path / "new/b"]
     killed_run(root, *outs)
     assert len(names(root)) == 4
@@ -106,7 +106,9 @@ def test_an_output_whose_folder_is_gone_needs_no_cleaning(tmp_path: Path) -> Non
     assert not (tmp_path / "gone").exists()
 
 
-def test_what_cannot_be_removed_beside_an_output_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_leftover_beside_an_output_that_cannot_be_deleted_is_reported(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     killed_run(tmp_path / "st", tmp_path / "out")
 
     def refuse(*_: object) -> None:

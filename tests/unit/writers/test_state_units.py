@@ -37,7 +37,7 @@ def test_a_unit_and_its_outputs_come_together(tmp_path: Path) -> None:
         assert state.notes == ()
 
 
-def test_records_stand_by_ordinal(tmp_path: Path) -> None:
+def test_records_are_sorted_by_ordinal(tmp_path: Path) -> None:
     with open_state(str(tmp_path / "st"), ME) as state:
         assert state.newest_before(5) is None
         for ordinal in (3, 10, 2):
@@ -58,7 +58,7 @@ def test_a_unit_is_replaced(tmp_path: Path) -> None:
     assert names(root) == [".wincli-state", "u0"]
 
 
-def test_what_it_held_before_is_there_until_it_is_replaced(tmp_path: Path) -> None:
+def test_old_data_of_a_unit_is_readable_until_it_is_replaced(tmp_path: Path) -> None:
     root = tmp_path / "state"
     put(root, 1)
     with open_state(str(root), ME) as state, state.begin("u0", 0, []) as staging:
@@ -68,7 +68,7 @@ def test_what_it_held_before_is_there_until_it_is_replaced(tmp_path: Path) -> No
         assert held(state) == 2
 
 
-def test_a_stage_that_holds_nothing(tmp_path: Path) -> None:
+def test_stage_without_retained_rows_has_no_parts(tmp_path: Path) -> None:
     with open_state(str(tmp_path / "st"), ME) as state:
         with state.begin("u0", 0, []) as staging:
             stage = StageRecord("s", {}, {}, {}, 0, (), OpenWindows(0, 0, None))
@@ -165,7 +165,7 @@ def test_an_output_and_the_state_are_kept_apart(tmp_path: Path, out: str) -> Non
 # Pruning
 
 
-def test_only_the_last_units_keep_what_they_held(tmp_path: Path) -> None:
+def test_only_the_newest_units_keep_their_state_data(tmp_path: Path) -> None:
     with open_state(str(tmp_path / "st"), ME) as state:
         for ordinal in range(5):
             run_unit(state, ordinal, ordinal=ordinal, keep=2)
@@ -175,7 +175,7 @@ def test_only_the_last_units_keep_what_they_held(tmp_path: Path) -> None:
     assert names(tmp_path / "st") == [".wincli-state", "u0", "u1", "u2", "u3", "u4"]
 
 
-def test_a_correction_of_an_old_unit_goes_on_from_it_and_costs_no_newer_one(tmp_path: Path) -> None:
+def test_reprocessing_an_old_unit_keeps_its_data_and_that_of_newer_units(tmp_path: Path) -> None:
     with open_state(str(tmp_path / "st"), ME) as state:
         for ordinal in range(5):
             run_unit(state, ordinal, ordinal=ordinal, keep=2)
@@ -188,9 +188,7 @@ def test_a_correction_of_an_old_unit_goes_on_from_it_and_costs_no_newer_one(tmp_
         assert [held(state, f"u{ordinal}") for ordinal in range(5)] == [None, 11, None, 3, 4]
 
 
-def test_a_kill_while_pruning_leaves_no_half_of_what_a_unit_held(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_kill_while_pruning_leaves_no_partial_state_data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def interrupted(path: Path) -> None:
         raise KeyboardInterrupt
 
@@ -224,7 +222,7 @@ def test_the_last_error_stays_until_that_unit_is_done(tmp_path: Path) -> None:
 # Damage
 
 
-def test_a_damaged_state_is_told(tmp_path: Path) -> None:
+def test_damaged_state_is_an_error_with_a_remedy(tmp_path: Path) -> None:
     root = tmp_path / "st"
     put(root, 1)
 

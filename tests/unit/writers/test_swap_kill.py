@@ -148,7 +148,7 @@ def test_killed_while_writing_the_first_result(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("complete", [True, False])
-def test_a_swap_killed_between_its_two_renames_goes_on_or_back(tmp_path: Path, complete: bool) -> None:
+def test_swap_killed_between_its_two_renames_is_completed_or_undone(tmp_path: Path, complete: bool) -> None:
     from wincli.writers.folders.atomic_swap import remove_leftovers
     from wincli.writers.folders.place import locate
 

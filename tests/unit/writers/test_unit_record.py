@@ -118,7 +118,7 @@ def test_its_text_is_readable_and_in_a_fixed_order() -> None:
     assert '"é"' in record.to_json()
 
 
-def test_a_newer_format_is_told() -> None:
+def test_newer_format_is_an_error() -> None:
     said = r"s/d/unit.json was written by a newer wincli: it has format 3, and this one knows 2; use that version"
     with pytest.raises(ConfigError, match=said):
         UnitRecord.from_json('{"format": 3, "new": []}', "s/d/unit.json")
@@ -132,7 +132,7 @@ NO_RECORDS: list[Any] = [
 
 
 @pytest.mark.parametrize("text", NO_RECORDS, ids=range(len(NO_RECORDS)))
-def test_what_is_no_record_is_told(text: Any) -> None:
+def test_file_that_is_no_record_is_an_error(text: Any) -> None:
     with pytest.raises(DamagedError, match=SAID):
         UnitRecord.from_json(text, "s/d/unit.json")
 
@@ -195,6 +195,6 @@ def test_a_record_without_checksums_reads() -> None:
     ],
     ids=range(12),
 )
-def test_a_record_without_checksums_that_lacks_something_is_told(changed: dict[str, Any]) -> None:
+def test_record_without_checksums_and_with_a_missing_field_is_an_error(changed: dict[str, Any]) -> None:
     with pytest.raises(DamagedError, match=SAID):
         UnitRecord.from_json(old(**changed), "s/d/unit.json")
