@@ -11,9 +11,7 @@ from references import batched as reference_batched
 from references import sliding as reference_sliding
 from references import tumbling as reference
 from references.eviction import Partitions
-from support.operator_calls import (
-    Call,
-)
+from support.operator_calls import Call
 from support.operator_logs import Log
 from wincli.windowing.language.spec import Batched
 

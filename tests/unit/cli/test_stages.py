@@ -373,7 +373,7 @@ def test_format_that_cannot_hold_a_column_is_an_error_before_anything_runs(tmp_p
     assert [path.name for path in tmp_path.iterdir()] == ["in"]
 
 
-def test_column_that_no_stage_can_take_is_an_error_before_anything_runs(tmp_path: Path) -> None:
+def test_column_that_parquet_cannot_hold_between_stages_is_an_error(tmp_path: Path) -> None:
     table = pa.table({"x": pa.array([(1, 2, 3)], pa.month_day_nano_interval())})
     one = {"window": "count(1)", "agg": ["last(x)"], "output_format": "csv"}
     with pytest.raises(ConfigError, match=r"^stage stage-1: parquet cannot hold column .* of type month_day_nano"):

@@ -17,13 +17,7 @@ import pytest
 import wincli
 from references import tumbling as reference
 from references.batched import Lot, batched, batched_groups
-from support.batched_cases import (
-    AGGREGATES,
-    Case,
-    Told,
-    cases,
-    lots_of,
-)
+from support.batched_cases import AGGREGATES, Case, Told, cases, lots_of
 
 CLOCKS = {"float": pa.float64(), "timestamp": pa.timestamp("us")}
 

@@ -6,15 +6,12 @@ partitionCount(2), tumbling count(3)    a b a c: the third key makes one too man
 from __future__ import annotations
 
 import datetime as dt
-from dataclasses import dataclass, replace
 from decimal import Decimal
 from fractions import Fraction
 from itertools import accumulate
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -22,138 +19,20 @@ from references import calendar as reference_calendar
 from references import eviction as reference_eviction
 from references import sliding as reference_sliding
 from references import tumbling as reference
-from support import spl_cases as conformance
 from support import strategies as my
-from wincli.windowing.errors import DataError
-from wincli.windowing.kinds.context import WindowContext
+from support.eviction_jobs import Job, Out, by_library, order_of, panes_of, unit_of
 from wincli.windowing.kinds.eviction.evictions import Evictions, evictions
-from wincli.windowing.kinds.eviction.key_lifetimes import Lifetimes, lifetimes, merge
-from wincli.windowing.kinds.sliding.panes import sliding_panes
-from wincli.windowing.kinds.tumbling.panes import tumbling_panes
 from wincli.windowing.language import spec
-from wincli.windowing.language.parser import parse_window
-from wincli.windowing.panes.membership import gathered
-from wincli.windowing.panes.panes import AT_END, BY_TICK, CLOSED_BY, Panes
-from wincli.windowing.sequences.marks import NO_FILE, Marks, in_order
-from wincli.windowing.sequences.sequence import Sequences, build, one_batch
+from wincli.windowing.sequences.sequence import Sequences, build
 
-Evicting = spec.Tumbling | spec.Sliding
 CLOCKS = [
     *(pa.timestamp("s"), pa.timestamp("ms", "UTC"), pa.timestamp("us"), pa.timestamp("ns")),
     *(pa.int64(), pa.uint32(), pa.float64(), pa.float32(), pa.decimal128(18, 3), pa.date32()),
 ]
-QUARTER = Fraction(1, 4)
 MANY = max(200, settings.default.max_examples)  # there are many pairs of windows and evictions
 
 
 # --- both sides ---------------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True)
-class Out:
-    """A pane as both sides tell it: ``tick`` where the clock brought it out, ``pos`` where a row or mark did."""
-
-    key: tuple[Any, ...]
-    number: int
-    rows: tuple[int, ...]
-    closed_by: str
-    tick: Any
-    pos: int | None
-
-
-@dataclass(frozen=True, slots=True)
-class Job:
-    """A table in arrival order, and how to read it. A mark at p stands before row p."""
-
-    table: pa.Table
-    window: Evicting
-    key: tuple[str, ...] = ("key",)
-    order: tuple[str, ...] = ()
-    marks: tuple[int, ...] = ()
-    emit_evicted: bool = False
-    partial: bool = False
-    origin: Fraction = Fraction(0)
-    ahead: int = 0  # by how many steps the clock goes on after the last row
-
-    @property
-    def clock(self) -> Any:
-        """Where the clock stands, in its column's own terms."""
-        if not (self.order and len(self.table)):
-            return None
-        kind = self.table["at"].type
-        steps = self.ahead * unit_of(kind) / reference.seconds_per_unit(kind)
-        latest = max(reference.ticks_of(self.table["at"]))
-        return (
-            latest + type(latest)(steps.numerator) / steps.denominator if steps.denominator > 1 else latest + int(steps)
-        )
-
-    @property
-    def sequences(self) -> Sequences:
-        rows = one_batch(self.table)
-        return build(rows, np.arange(len(self.table)), self.key, self.order, rows.schema.names)
-
-    @property
-    def placed(self) -> Marks:
-        after = np.array(self.marks, np.int64) - 1
-        order = self.table.select(list(self.order)).combine_chunks()
-        rows = one_batch(order.take(pa.array(np.maximum(after, 0)))) if len(order) else one_batch(order)
-        return in_order(Marks(rows, after, np.full(len(after), NO_FILE)))
-
-    @property
-    def setting(self) -> WindowContext:
-        clock = self.clock
-        if isinstance(clock, Decimal):
-            clock = int(clock.scaleb(self.table["at"].type.scale))
-        return WindowContext(clock, origin=self.origin, partial=self.partial)
-
-
-def is_evicting(case: conformance.Case) -> bool:
-    return isinstance(case.spec, Evicting) and case.spec.eviction is not None
-
-
-def by_library(job: Job) -> list[Out]:
-    sequences, marks = job.sequences, job.placed
-    found = evictions(job.window, sequences, marks, job.setting)
-    return panes_of(job, sequences, marks, found)
-
-
-def panes_of(job: Job, sequences: Sequences, marks: Marks, found: Evictions) -> list[Out]:
-    cut = lifetimes(found, sequences)
-    pieces = replace(sequences, bounds=cut.bounds)
-    if isinstance(job.window, spec.Tumbling):
-        panes = tumbling_panes(job.window, pieces, marks, job.setting)
-    else:
-        panes = sliding_panes(job.window, pieces, replace(job.setting, last_tick=cut.last_tick))
-    panes = merge(job.window, panes, cut, sequences, len(marks), job.emit_evicted)
-    check_causes(job, cut)
-    return told(sequences, panes, np.concatenate([sequences.pos, marks.pos, cut.evictions.causes.pos]))
-
-
-def check_causes(job: Job, cut: Lifetimes) -> None:
-    """What evictions say of the rows that caused them is what these rows hold."""
-    causes = cut.evictions.causes
-    behind = np.flatnonzero(causes.pos >= 0)
-    rows = one_batch(job.table.select(list(job.order)))
-    if job.order:
-        assert causes.take(behind).rows.equals(rows.take(pa.array(causes.pos[behind])))
-
-
-def told(sequences: Sequences, panes: Panes, pos: Any) -> list[Out]:
-    assert sequences.keys is not None
-    keys = list(zip(*(reference.ticks_of(column) for column in sequences.keys.columns), strict=True))
-    ticks = [None] * len(panes) if panes.at is None else reference.ticks_of(pa.chunked_array([panes.at]))
-    rows, bounds = gathered(panes.membership, 0, len(panes))
-    return [
-        Out(
-            keys[panes.key[p]],
-            int(panes.number[p]),
-            tuple(sequences.pos[rows[bounds[p] : bounds[p + 1]]].tolist()),
-            CLOSED_BY[panes.closed_by[p]],
-            ticks[p] if panes.cause[p] == BY_TICK else None,
-            None if panes.cause[p] == AT_END else -1 if panes.cause[p] == BY_TICK else int(pos[panes.cause[p]]),
-        )
-        for p in range(len(panes))
-    ]
 
 
 def by_reference(job: Job) -> list[Out]:
@@ -234,13 +113,6 @@ def clock_of(quarters: list[int], kind: pa.DataType) -> pa.Array:
     return (whole if kind == pa.date32() else whole.cast(pa.int64())).cast(kind)
 
 
-def unit_of(kind: pa.DataType) -> Fraction:
-    """How many seconds the smallest step of `clock_of` is."""
-    if kind == pa.date32():
-        return Fraction(86_400)
-    return Fraction(1) if pa.types.is_integer(kind) or kind == pa.timestamp("s") else QUARTER
-
-
 @st.composite
 def whens(draw: st.DrawFn, kind: pa.DataType) -> spec.Time:
     return spec.Time(draw(st.sampled_from([1, 2, 3, 4, 10, 50])) * unit_of(kind))
@@ -280,10 +152,6 @@ def goings(draw: st.DrawFn, table: pa.Table) -> spec.PartitionEviction:
         return spec.PartitionEviction(kind, Fraction(draw(st.integers(1, 9 if kind == "tupleCount" else 4))))
     age = draw(st.sampled_from([1, 2, 3, 5, 8, 11])) * unit_of(table["at"].type)
     return spec.PartitionEviction(kind, age if draw(st.booleans()) else age + Fraction(9, 10))
-
-
-def order_of(window: Evicting) -> tuple[str, ...]:
-    return ("at",) if spec.needs_clock(window) else ()
 
 
 @st.composite
@@ -352,183 +220,3 @@ def panes_of_slice(job: Job, sequences: Sequences, mine: Any, found: Evictions) 
     rows = sequences.rows.append_column("pos", pa.array(sequences.pos)).filter(pa.array(mine[sequences.pos]))
     own = build(rows, rows["pos"].to_numpy(), job.key, job.order, sequences.rows.schema.names)
     return panes_of(job, own, job.placed, found)
-
-
-# --- by hand and by the original ----------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("case", [c for c in conformance.ALL if is_evicting(c)], ids=lambda case: case.name)
-def test_evicting_cases_of_spl_conform(case: conformance.Case) -> None:
-    assert isinstance(case.spec, Evicting)
-    table = conformance.table_of(case)
-    marks = tuple(case.rows_before(index) for index in case.marks)
-    assert case.key
-    job = Job(table, case.spec, (case.key,), order_of(case.spec), marks, case.emit_evicted)
-    ids = table["id"].to_pylist()
-    came = [
-        conformance.Came(out.key[0], None, out.pos, [ids[pos] for pos in out.rows], out.closed_by, True)
-        for out in by_library(job)
-        if out.closed_by != "end" and out.pos is not None
-    ]
-    conformance.check(case, conformance.outputs(case, came))
-
-
-def test_all_evicting_cases_of_spl_are_run() -> None:
-    assert sum(map(is_evicting, conformance.ALL)) == 9
-
-
-def panes(window: str, keys: str, at: list[float] | None = None, **more: Any) -> list[str]:
-    """The panes of rows 1, 2, .. of keys of one letter, as ``key: rows why @ the row or instant that caused it``."""
-    columns = {"key": list(keys), "at": at or list(range(len(keys)))}
-    job = Job(pa.table(columns), parse_window(window), order=("at",) if at else (), emit_evicted=True, **more)
-    return [
-        f"{out.key[0]}{out.number}: {','.join(str(row + 1) for row in out.rows)} {out.closed_by} "
-        + ("-" if out.pos is None else f"at {out.tick}" if out.pos < 0 else f"by {out.pos + 1}")
-        for out in by_library(job)
-    ]
-
-
-def test_partition_count_evicts_the_oldest_key() -> None:
-    #   row    1 2 3 4 5 6
-    #   a0    [1 . 3]            evicted by 5: b is a third key, and a is the older one
-    #   b0      [2]              evicted by 4: c is a third key
-    #   b1            [5 6]      at the end
-    #   c0          [4]          at the end
-    assert panes("count(3), partitioned, partitionCount(2)", "abacbb") == [
-        "a0: 1,3 evicted by 5",
-        "b0: 2 evicted by 4",
-        "b1: 5,6 end -",
-        "c0: 4 end -",
-    ]
-
-
-def test_a_key_evicts_itself_before_its_window_is_full() -> None:
-    #   row    1 2 3 4
-    #   a0    [1 2 3]        evicted by 3: more than 2 rows are open, before count(3) can close them
-    #   a1          [4]      at the end; sliding, it is never full
-    assert panes("count(3), partitioned, tupleCount(2)", "aaaa") == ["a0: 1,2,3 evicted by 3", "a1: 4 end -"]
-    assert panes("sliding, count(3), count(3), partitioned, tupleCount(2)", "aaaa") == []
-
-
-def test_key_without_open_rows_is_not_evicted() -> None:
-    #   row    1 2 3 4 5
-    #   a0    [1 2]            full at 2: a has no open row when b begins
-    #   b0        [3 4]        full at 4
-    #   a1            [5]      at the end
-    assert panes("count(2), partitioned, partitionCount(1)", "aabba") == [
-        "a0: 1,2 count by 2",
-        "a1: 5 end -",
-        "b0: 3,4 count by 4",
-    ]
-
-
-def test_partition_age_is_checked_at_rows_marks_and_ticks() -> None:
-    #   count(9)   at   0.9      2.5   3.0
-    #                   a0[1]                   evicted by 3: 2.1 s old at 3.0, and 1.6 s at 2.5
-    #                            b0[2]
-    #                                  c0[3]
-    #   punct()    at   0.0      |     9.0      the mark closes a0[1] first
-    #                   a0[1]
-    #                                  b0[2]
-    #   time(10)   at   0.0     10.0   11.0     14.5
-    #                   a0[1]   tick                    evicted at the tick 10.0: 10 s old
-    #                                  a1[2]            evicted by 3: 3.5 s old
-    #                                           b0[3]
-    age = "partitioned, partitionAge(2)"
-    assert panes(f"count(9), {age}", "abc", [0.9, 2.5, 3.0]) == [
-        "a0: 1 evicted by 3",
-        "b0: 2 end -",
-        "c0: 3 end -",
-    ]
-    assert panes(f"punct(), {age}", "ab", [0.0, 9.0], marks=(1,)) == ["a0: 1 punct by 1", "b0: 2 end -"]
-    assert panes(f"time(10), {age}", "aab", [0.0, 11.0, 14.5]) == [
-        "a0: 1 evicted at 10.0",
-        "a1: 2 evicted by 3",
-        "b0: 3 end -",
-    ]
-
-
-def test_tick_evicts_all_old_keys_if_one_is_too_old() -> None:
-    #   at      0.0   1.0   2.0   4.0   6.0   6.5
-    #   a       [1]         [1]
-    #   b             [2]   [2]                        at 4.0 a is older than 2 s, and so is b: both go, no pane
-    #   c                                     [3]      at the end
-    window = "sliding, count(9), time(2), partitioned, partitionAge(2)"
-    assert panes(window, "abc", [0.0, 1.0, 6.5], partial=True) == [
-        "a0: 1 trigger at 2.0",
-        "b0: 2 trigger at 2.0",
-        "c0: 3 end -",
-    ]
-
-
-def test_sliding_key_emptied_by_time_is_not_evicted_and_keeps_its_baseline() -> None:
-    #   at     0     10     10.5   10.6
-    #   x, a   0            1      3        the row at 0 is older than 1 s at 10: x is empty, so it is not evicted for y
-    #   y            0
-    #   panes                      [2]      before the 3: more than 2 above the 0 of the first row; at the end [2 3]
-    columns = {"key": list("xyxx"), "at": [0, 10, 10.5, 10.6], "a": [0, 0, 1, 3]}
-    job = Job(
-        pa.table(columns), parse_window("sliding, time(1), delta(a, 2), partitioned, partitionCount(1)"), order=("at",)
-    )
-    assert [(out.key, out.rows, out.closed_by) for out in by_library(job)] == [
-        (("x",), (2,), "trigger"),
-        (("x",), (2, 3), "end"),
-    ]
-
-
-@pytest.mark.parametrize("eviction", ["partitionAge(1)", "partitionCount(1)", "tupleCount(1)"])
-def test_sliding_key_emptied_by_time_keeps_its_trigger_count(eviction: str) -> None:
-    #   at      0.0   5.0   9.0
-    #   x       1           3        row 1 is older than 1 s at 5, but it counts: row 3 is the second of x
-    #   y             2
-    #   panes               [3]
-    assert panes(f"sliding, time(1), count(2), partitioned, {eviction}", "xyx", [0.0, 5.0, 9.0]) == [
-        "x0: 3 trigger by 3",
-    ]
-
-
-def test_empty_key_at_a_tick_does_not_evict_others() -> None:
-    """At 4.5 x is 4 s old and empty, y 3 s old and not; without the first the second is not looked at."""
-    #   at     0.9   1.1   ...   4.5
-    #   x      1                 -        3.6 s old: gone with time(3.5), else evicted together with y
-    #   y            2           [2]      3.4 s old
-    window = "sliding, time(3.5), time(4.5), partitioned, partitionAge(3)"
-    assert panes(window, "xy", [0.9, 1.1], ahead=14) == ["y0: 2 trigger at 4.5"]
-    assert panes(window.replace("3.5", "3.6"), "xy", [0.9, 1.1], ahead=14) == []
-
-
-def test_gap_of_years_takes_no_time() -> None:
-    #   at     0   1   2   3   4   5   6   ... years ...   10**15
-    #   row    0                       |                   1         row 0 is older than 5 s at tick 6
-    window = "sliding, count(9), time(1), partitioned, partitionAge(5)"
-    job = Job(pa.table({"key": [0, 0], "at": [0, 10**15]}), parse_window(window), order=("at",))
-    found = evictions(job.window, job.sequences, job.placed, job.setting)
-    assert found.rows.tolist() == [1]
-    assert found.by_tick.tolist() == [True]
-    assert found.tick.tolist() == [6]
-
-
-def test_ages_beyond_all_clocks_evict_nothing() -> None:
-    far = pa.array([-(2**61), 0, 2**61], pa.int64())
-    fine = pa.array([Decimal(-5).scaleb(-20), Decimal(0), Decimal(2**62).scaleb(-20)], pa.decimal128(38, 20))
-    for clock in (far, far.cast(pa.float64(), safe=False), far.cast(pa.timestamp("ns")), fine):
-        table = pa.table({"key": [0, 1, 2], "at": clock})
-        job = Job(table, parse_window(f"count(9), partitioned, partitionAge({10**30})"), order=("at",))
-        assert len(evictions(job.window, job.sequences, job.placed, job.setting).rows) == 0
-
-
-@pytest.mark.parametrize("far", [2**62, -(2**62), 1e300, float("inf")])
-def test_clock_too_far_from_zero_for_ages_is_an_error(far: float) -> None:
-    job = Job(
-        pa.table({"key": [0], "at": [far]}), parse_window("count(9), partitioned, partitionAge(1)"), order=("at",)
-    )
-    with pytest.raises(DataError, match="too far from 0 to count ages"):
-        evictions(job.window, job.sequences, job.placed, job.setting)
-
-
-def test_ticks_too_fine_for_ages_are_an_error() -> None:
-    table = pa.table({"key": [0], "at": pa.array([2**63 - 10**6], pa.timestamp("ns"))})
-    window = parse_window("sliding, count(9), time(0.000001), partitioned, partitionAge(1)")
-    job = Job(table, window, order=("at",))
-    with pytest.raises(DataError, match="64 bit"):
-        evictions(job.window, job.sequences, job.placed, job.setting)

@@ -154,7 +154,7 @@ def test_what_is_no_file_is_an_error_that_names_it(path: str, what: str) -> None
 
 
 @pytest.mark.usefixtures("odd")
-def test_entries_that_are_no_files_are_skipped_or_an_error_if_named() -> None:
+def test_entries_that_are_no_files_are_skipped_on_request() -> None:
     found = list_files(["in", "in/*"], skip_unreadable=True)
     assert [file.place.shown for file in found.files] == ["in/a.csv"]
     assert found.skipped == (*ODD, "in/socket (a socket)")
