@@ -124,7 +124,7 @@ def runs_on(case: batched.Case) -> bool:
     return case.spec.within is not None
 
 
-def in_sight(case: batched.Case, told: batched.Told) -> batched.Told:
+def in_sight(case: batched.Case, told: batched.TimedOutputs) -> batched.TimedOutputs:
     """What comes out up to the last row, or to the end where that goes on.
 
     An unbatched ``within`` drains at the end; else the end brings out the first tick after the last row.
@@ -156,7 +156,7 @@ def seconds_of(column: pa.ChunkedArray) -> list[Fraction]:
     return [Fraction(value) * reference.seconds_per_unit(column.type) for value in reference.ticks_of(column)]
 
 
-def lots(case: batched.Case, out: Path, what: str) -> dict[str, batched.Told]:
+def lots(case: batched.Case, out: Path, what: str) -> dict[str, batched.TimedOutputs]:
     """Rows by the pane that they entered or left with, and when that came out."""
     found = table(out)
     items = zip(*(found[name].to_pylist() for name in case.columns), strict=True)
@@ -165,18 +165,18 @@ def lots(case: batched.Case, out: Path, what: str) -> dict[str, batched.Told]:
     return {what: [(second, [row[2] for row in some]) for (_, second), some in panes]}
 
 
-def aggregates(_: batched.Case, out: Path, *whats: str) -> dict[str, batched.Told]:
+def aggregates(_: batched.Case, out: Path, *whats: str) -> dict[str, batched.TimedOutputs]:
     found = table(out)
     return {what: list(zip(seconds_of(found["_at"]), found[what].to_pylist(), strict=True)) for what in whats}
 
 
-def groups(case: batched.Case, out: Path, what: str) -> dict[str, batched.Told]:
+def groups(case: batched.Case, out: Path, what: str) -> dict[str, batched.TimedOutputs]:
     found = table(out)
     told = zip(found[case.group_by[0]].to_pylist(), found[what].to_pylist(), strict=True)
     return {what: batched.lots_of(zip(seconds_of(found["_at"]), told, strict=True))}
 
 
-BY_OUTPUT: list[tuple[Callable[..., dict[str, batched.Told]], tuple[str, ...]]] = [
+BY_OUTPUT: list[tuple[Callable[..., dict[str, batched.TimedOutputs]], tuple[str, ...]]] = [
     (aggregates, tuple(batched.AGGREGATES)),
     (groups, ("group_sum",)),
     (lots, ("istream",)),

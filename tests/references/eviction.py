@@ -51,10 +51,10 @@ class Partitions:
                 return [key for key, age in ages.items() if too_old and age >= math.floor(seconds)]
         return []
 
-    def excess(self, held: Mapping[Key, Sized]) -> list[Key]:
-        """The keys that go after an insertion, where there are too many keys, or too many rows in ``held``."""
+    def excess(self, open_rows: Mapping[Key, Sized]) -> list[Key]:
+        """The keys that go after an insertion, where there are too many keys, or too many rows in ``open_rows``."""
         staying = list(self.inserted)
-        while self.eviction and too_many(self.eviction, [len(held[key]) for key in staying]):
+        while self.eviction and too_many(self.eviction, [len(open_rows[key]) for key in staying]):
             staying.pop(0)
         return [key for key in self.inserted if key not in staying]
 
@@ -80,10 +80,10 @@ class EvictingTumbling(Tumbling):
         self.evict(self.partitions.aged(self.now(pos)), at, pos)
         if self.policy.before(self.rows_of(key), row):
             self.flush(key, self.policy.reason, at, pos)
-        self.held.setdefault(key, []).append(pos)
+        self.open_rows.setdefault(key, []).append(pos)
         self.partitions.insert(key, self.now(pos))
-        self.evict(self.partitions.excess(self.held), at, pos)
-        if key in self.held and self.policy.after(self.rows_of(key)):
+        self.evict(self.partitions.excess(self.open_rows), at, pos)
+        if key in self.open_rows and self.policy.after(self.rows_of(key)):
             self.flush(key, self.policy.reason, at, pos)
 
     def on_tick(self, k: int) -> None:
@@ -97,7 +97,7 @@ class EvictingTumbling(Tumbling):
             if self.emit:
                 self.flush(key, "evicted", at, pos)
             else:
-                del self.held[key]
+                del self.open_rows[key]
                 self.partitions.leave(key)
 
     def flush(self, key: Key, reason: str, at: tuple[Value, ...] | None, pos: int | None) -> None:

@@ -49,7 +49,7 @@ class TumblingCalls(reference.Tumbling):
         key = tuple(row[name] for name in self.key)
         if self.policy.before(self.rows_of(key), row):
             self.flush(key, self.policy.reason, at, pos)
-        self.held.setdefault(key, []).append(pos)
+        self.open_rows.setdefault(key, []).append(pos)
         self.told.insert(key, pos, pos)
         if self.policy.after(self.rows_of(key)):
             self.flush(key, self.policy.reason, at, pos)
@@ -73,15 +73,15 @@ class SlidingCalls(reference_sliding.Sliding):
 
     def make_room(self, window: reference_sliding.Window, row: reference.Row) -> None:
         super().make_room(window, row)
-        held = window.held
+        open_rows = window.open_rows
         if isinstance(self.evict, reference.Time):
             now = self.partitions.now(row[self.order[0]])
-            held = [pos for pos in held if not self.outlived(pos, now)]
-        self.told.keep(tuple(row[name] for name in self.key), held, row["id"])
+            open_rows = [pos for pos in open_rows if not self.outlived(pos, now)]
+        self.told.keep(tuple(row[name] for name in self.key), open_rows, row["id"])
 
     def insert(self, window: reference_sliding.Window, pos: int) -> None:
         super().insert(window, pos)
-        if pos in window.held:
+        if pos in window.open_rows:
             self.told.insert(tuple(self.rows[pos][name] for name in self.key), pos, pos)
 
     def fire(self, key: Any, why: str, at: Any, pos: int | None) -> None:

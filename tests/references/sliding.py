@@ -28,7 +28,7 @@ SlidingPolicy: TypeAlias = Count | Delta | Time
 class Window:
     """The window of one key: the rows it holds, oldest first, and what it remembers."""
 
-    held: list[int] = field(default_factory=list)
+    open_rows: list[int] = field(default_factory=list)
     full: bool = False
     inserted: int = 0  # rows since the last fire
     base: Row | None = None  # what a delta trigger counts from
@@ -65,7 +65,7 @@ class Sliding:
         self.make_room(window, row)
         self.insert(window, pos)
         self.partitions.insert(key, now)
-        self.forget(self.partitions.excess({key: window.held for key, window in self.windows.items()}))
+        self.forget(self.partitions.excess({key: window.open_rows for key, window in self.windows.items()}))
         if isinstance(self.trigger, Count) and key in self.windows and window.inserted == self.trigger.n:
             self.fire(key, "trigger", at, pos)
 
@@ -74,8 +74,8 @@ class Sliding:
         if not isinstance(self.evict, Time):
             return
         for key, window in self.windows.items():
-            window.held = [pos for pos in window.held if not self.outlived(pos, now)]
-            if not window.held and key in self.partitions.inserted:
+            window.open_rows = [pos for pos in window.open_rows if not self.outlived(pos, now)]
+            if not window.open_rows and key in self.partitions.inserted:
                 self.partitions.leave(key)
 
     def rise(self, key: Key, row: Row, at: tuple[Value, ...] | None, pos: int) -> None:
@@ -91,13 +91,13 @@ class Sliding:
     def make_room(self, window: Window, row: Row) -> None:
         match self.evict:
             case Count(n):
-                del window.held[: max(0, len(window.held) + 1 - n)]
+                del window.open_rows[: max(0, len(window.open_rows) + 1 - n)]
             case Delta(name):
                 window.fell |= window.newest is not None and row[name] < window.newest[name]
-                going = [pos for pos in window.held if self.outrun(pos, row)]
+                going = [pos for pos in window.open_rows if self.outrun(pos, row)]
                 if not window.fell:  # a NaN in front stops this
-                    going = list(takewhile(lambda held: self.outrun(held, row), window.held))
-                window.held = [pos for pos in window.held if pos not in going]
+                    going = list(takewhile(lambda open_rows: self.outrun(open_rows, row), window.open_rows))
+                window.open_rows = [pos for pos in window.open_rows if pos not in going]
                 window.full |= bool(going)
 
     def outrun(self, pos: int, row: Row) -> bool:
@@ -107,12 +107,12 @@ class Sliding:
 
     def insert(self, window: Window, pos: int) -> None:
         if self.evict != Count(0):
-            window.held.append(pos)
+            window.open_rows.append(pos)
         window.inserted += 1
         window.newest = self.rows[pos]
         match self.evict:
             case Count(n):
-                window.full |= len(window.held) == n
+                window.full |= len(window.open_rows) == n
             case Time():
                 window.full = True
 
@@ -145,11 +145,11 @@ class Sliding:
         """Show the window as it stands. A fire that nobody sees is one, too."""
         window = self.windows[key]
         window.inserted = 0
-        if not window.held:
+        if not window.open_rows:
             self.nothing(at, pos)
         elif window.full or self.partial:
-            start, end = self.clock(window.held[0]), self.clock(window.held[-1])
-            self.panes.append(Pane(key, self.numbers[key], tuple(window.held), reason, at, pos, start, end))
+            start, end = self.clock(window.open_rows[0]), self.clock(window.open_rows[-1])
+            self.panes.append(Pane(key, self.numbers[key], tuple(window.open_rows), reason, at, pos, start, end))
             self.numbers[key] += 1
 
     def outlived(self, pos: int, now: Fraction) -> bool:
@@ -175,7 +175,7 @@ class Sliding:
 
     def silent(self) -> bool:
         """Whether ticks do nothing until the next row."""
-        holds = any(window.held for window in self.windows.values())
+        holds = any(window.open_rows for window in self.windows.values())
         return not holds and not (self.partial and not self.key)
 
 

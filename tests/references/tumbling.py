@@ -127,15 +127,15 @@ def rises_by_more(new: Value, old: Value, amount: Fraction, kind: pa.DataType) -
 
 
 class Policy(Protocol):
-    """When a tumbling window ends. ``held`` are the rows of the window so far, oldest first."""
+    """When a tumbling window ends. ``open_rows`` are the rows of the window so far, oldest first."""
 
     reason: str
 
-    def before(self, held: Sequence[Row], row: Row) -> bool:
+    def before(self, open_rows: Sequence[Row], row: Row) -> bool:
         """Whether the window ends before ``row`` goes in."""
         return False
 
-    def after(self, held: Sequence[Row]) -> bool:
+    def after(self, open_rows: Sequence[Row]) -> bool:
         """Whether the window ends with the row that just went in."""
         return False
 
@@ -149,8 +149,8 @@ class Count(Policy):
     n: int
     reason: str = "count"
 
-    def after(self, held: Sequence[Row]) -> bool:
-        return len(held) == self.n
+    def after(self, open_rows: Sequence[Row]) -> bool:
+        return len(open_rows) == self.n
 
 
 @dataclass(frozen=True)
@@ -160,8 +160,8 @@ class Delta(Policy):
     kind: pa.DataType
     reason: str = "delta"
 
-    def before(self, held: Sequence[Row], row: Row) -> bool:
-        return bool(held) and rises_by_more(row[self.column], held[0][self.column], self.amount, self.kind)
+    def before(self, open_rows: Sequence[Row], row: Row) -> bool:
+        return bool(open_rows) and rises_by_more(row[self.column], open_rows[0][self.column], self.amount, self.kind)
 
 
 @dataclass(frozen=True)
@@ -171,8 +171,8 @@ class Gap(Policy):
     kind: pa.DataType
     reason: str = "gap"
 
-    def before(self, held: Sequence[Row], row: Row) -> bool:
-        return bool(held) and rises_by_more(row[self.column], held[-1][self.column], self.amount, self.kind)
+    def before(self, open_rows: Sequence[Row], row: Row) -> bool:
+        return bool(open_rows) and rises_by_more(row[self.column], open_rows[-1][self.column], self.amount, self.kind)
 
 
 @dataclass(frozen=True)
@@ -188,8 +188,8 @@ class PunctColumn(Policy):
     column: str
     reason: str = "punct"
 
-    def after(self, held: Sequence[Row]) -> bool:
-        return bool(held[-1][self.column])
+    def after(self, open_rows: Sequence[Row]) -> bool:
+        return bool(open_rows[-1][self.column])
 
 
 @dataclass(frozen=True)
@@ -276,7 +276,7 @@ class Tumbling:
     policy: Policy
     key: Sequence[str]
     order: Sequence[str]
-    held: dict[Key, list[int]] = field(default_factory=dict)
+    open_rows: dict[Key, list[int]] = field(default_factory=dict)
     numbers: Counter[Key] = field(default_factory=Counter)
     panes: list[Pane] = field(default_factory=list)
 
@@ -285,7 +285,7 @@ class Tumbling:
         key = tuple(row[name] for name in self.key)
         if self.policy.before(self.rows_of(key), row):
             self.flush(key, self.policy.reason, self.order_values(pos), pos)
-        self.held.setdefault(key, []).append(pos)
+        self.open_rows.setdefault(key, []).append(pos)
         if self.policy.after(self.rows_of(key)):
             self.flush(key, self.policy.reason, self.order_values(pos), pos)
 
@@ -293,16 +293,16 @@ class Tumbling:
         if not self.policy.on_mark():
             return
         at = self.order_values(pos) if pos >= 0 else None
-        if not self.held:
+        if not self.open_rows:
             self.panes.append(Pane(None, None, (), None, at, pos, None, None, "only"))
-        for key in sorted(self.held):
+        for key in sorted(self.open_rows):
             self.flush(key, self.policy.reason, at, pos)
 
     def on_tick(self, k: int) -> None:
         assert isinstance(self.policy, Time)
         at = (self.policy.told(k), *(None for _ in self.order[1:]))
-        nothing = not self.held
-        for key in sorted(self.held):
+        nothing = not self.open_rows
+        for key in sorted(self.open_rows):
             self.flush(key, self.policy.reason, at, -1)
         if self.policy.empty == "mark" and nothing:
             self.panes.append(Pane(None, None, (), None, at, -1, None, None, "only"))
@@ -323,26 +323,26 @@ class Tumbling:
                 self.numbers[key] += 1
 
     def on_end(self) -> None:
-        for key in sorted(self.held):
+        for key in sorted(self.open_rows):
             self.flush(key, "end", None, None)
 
     def flush(self, key: Key, reason: str, at: tuple[Value, ...] | None, pos: int | None) -> None:
-        held = tuple(self.held.pop(key))
-        start, end = self.bounds(held)
-        self.panes.append(Pane(key, self.numbers[key], held, reason, at, pos, start, end))
+        open_rows = tuple(self.open_rows.pop(key))
+        start, end = self.bounds(open_rows)
+        self.panes.append(Pane(key, self.numbers[key], open_rows, reason, at, pos, start, end))
         self.numbers[key] += 1
 
-    def bounds(self, held: Sequence[int]) -> tuple[Value, Value]:
+    def bounds(self, open_rows: Sequence[int]) -> tuple[Value, Value]:
         if not self.order:
             return None, None
-        first, last = (self.rows[pos][self.order[0]] for pos in (held[0], held[-1]))
+        first, last = (self.rows[pos][self.order[0]] for pos in (open_rows[0], open_rows[-1]))
         if isinstance(self.policy, Time):
             k = self.policy.window_of(first)
             return self.policy.told(k - 1), self.policy.told(k)
         return first, last
 
     def rows_of(self, key: Key) -> list[Row]:
-        return [self.rows[pos] for pos in self.held.get(key, [])]
+        return [self.rows[pos] for pos in self.open_rows.get(key, [])]
 
     def order_values(self, pos: int) -> tuple[Value, ...] | None:
         return tuple(self.rows[pos][name] for name in self.order) or None

@@ -24,7 +24,7 @@ EXPRESSIONS: dict[str, tuple[str, Callable[[Any], Any]]] = {
 
 AGGREGATES: dict[str, Callable[[list[Any]], Any]] = {"sum": sum, "count": len, "max": max}
 
-Told = list[tuple[Fraction, Any]]  # the second of each output, and what it holds
+TimedOutputs = list[tuple[Fraction, Any]]  # the second of each output, and what it holds
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +40,7 @@ class Case:
     origin: Fraction
     until: Fraction
     records: tuple[dict[str, Any], ...]
-    expected: dict[str, Told]
+    expected: dict[str, TimedOutputs]
 
     @property
     def measure(self) -> str:
@@ -79,7 +79,9 @@ def case_of(case: dict[str, Any]) -> Case:
         origin=seconds(case["query_created_at"]),
         until=seconds(case.get("observe_until", max(t for t, _ in items))),
         records=tuple(records),
-        expected={what: [told(what, output) for output in outputs] for what, outputs in case["expected"].items()},
+        expected={
+            what: [timed_output(what, output) for output in outputs] for what, outputs in case["expected"].items()
+        },
     )
 
 
@@ -99,7 +101,7 @@ def seconds(number: float) -> Fraction:
     return Fraction(str(number))
 
 
-def told(what: str, output: dict[str, Any]) -> tuple[Fraction, Any]:
+def timed_output(what: str, output: dict[str, Any]) -> tuple[Fraction, Any]:
     if what == "group_sum":
         return seconds(output["t"]), {group["key"]: group["value"] for group in output["lot"]}
     if what in AGGREGATES:
@@ -107,6 +109,6 @@ def told(what: str, output: dict[str, Any]) -> tuple[Fraction, Any]:
     return seconds(output["t"]), [tuple(as_list(item)) for item in output["lot"]]
 
 
-def lots_of(groups: Iterable[tuple[Fraction, tuple[Any, Any]]]) -> Told:
+def lots_of(groups: Iterable[tuple[Fraction, tuple[Any, Any]]]) -> TimedOutputs:
     """The groups of one second as one output; no case has two outputs by group in one second."""
     return [(second, dict(value for _, value in some)) for second, some in groupby(groups, key=lambda group: group[0])]

@@ -24,7 +24,7 @@ PLAIN = WindowContext()
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class EmittedPane:
     """A pane or a lot in plain values: rows by arrival position, where there is a clock instants in exact seconds."""
 
     key: tuple[Any, ...]
@@ -44,7 +44,7 @@ def sequences_of(stream: my.Stream) -> Sequences:
     return build(rows, np.arange(rows.num_rows), stream.key, stream.order, stream.table.column_names)
 
 
-def by_kernel(spec: Batched, stream: my.Stream, setting: WindowContext = PLAIN) -> list[Told]:
+def by_kernel(spec: Batched, stream: my.Stream, setting: WindowContext = PLAIN) -> list[EmittedPane]:
     sequences = sequences_of(stream)
     panes = batched_panes(spec, sequences, setting)
     check_form(spec, panes)
@@ -53,9 +53,9 @@ def by_kernel(spec: Batched, stream: my.Stream, setting: WindowContext = PLAIN) 
     starts, ends, ats = bounds_of(spec, panes, stream, setting)
     columns = [reference.ticks_of(pa.chunked_array([sequences.rows[name]])) for name in stream.order]
     if spec.within is not None:
-        columns[0] = retold(columns[0], stream.kind("clock"), told_type(spec, stream, setting.origin))
+        columns[0] = converted(columns[0], stream.kind("clock"), instant_type(spec, stream, setting.origin))
     keys = () if sequences.keys is None else [reference.ticks_of(column) for column in sequences.keys.columns]
-    told: list[Told] = []
+    emitted: list[EmittedPane] = []
     for p, (rows, came, went) in enumerate(shown):
         cause = int(panes.cause[p])
         at, pos = None, None
@@ -65,8 +65,8 @@ def by_kernel(spec: Batched, stream: my.Stream, setting: WindowContext = PLAIN) 
             at, pos = tuple(column[cause] for column in columns) or None, int(sequences.pos[cause])
         key = tuple(values[panes.key[p]] for values in keys)
         closed_by = CLOSED_BY[panes.closed_by[p]]
-        told.append(Told(key, int(panes.number[p]), rows, came, went, closed_by, at, pos, starts[p], ends[p]))
-    return told
+        emitted.append(EmittedPane(key, int(panes.number[p]), rows, came, went, closed_by, at, pos, starts[p], ends[p]))
+    return emitted
 
 
 def check_form(spec: Batched, panes: Panes) -> None:
@@ -91,13 +91,13 @@ def bounds_of(spec: Batched, panes: Panes, stream: my.Stream, setting: WindowCon
     if spec.within is None:
         assert columns == [None] * 3
         return [[None] * len(panes)] * 3
-    kind = told_type(spec, stream, setting.origin)
+    kind = instant_type(spec, stream, setting.origin)
     assert [column.type for column in columns] == [kind] * 3
     assert batched_grid(spec, stream.kind("clock"), setting.origin).type == kind
     return [in_seconds(reference.ticks_of(pa.chunked_array([column])), kind) for column in columns]
 
 
-def told_type(spec: Batched, stream: my.Stream, origin: Fraction) -> pa.DataType:
+def instant_type(spec: Batched, stream: my.Stream, origin: Fraction) -> pa.DataType:
     grid = () if spec.every is None else (Fraction(spec.every), origin)
     return reference.type_of_ticks(stream.kind("clock"), spec.within, *grid)
 
@@ -106,6 +106,6 @@ def in_seconds(values: list[Any], kind: pa.DataType) -> list[Fraction]:
     return [Fraction(value) * reference.seconds_per_unit(kind) for value in values]
 
 
-def retold(values: list[Any], kind: pa.DataType, other: pa.DataType) -> list[Fraction]:
+def converted(values: list[Any], kind: pa.DataType, other: pa.DataType) -> list[Fraction]:
     """Values of one type as exact seconds after they were told in another."""
     return in_seconds([reference.as_value(exact, other) for exact in in_seconds(values, kind)], other)

@@ -10,7 +10,7 @@ import pytest
 from pyarrow import fs
 
 from support.folder_contents import names
-from support.numbered_units import ME, SCHEMA, held, put, record_of, value_of
+from support.numbered_units import ME, SCHEMA, put, record_of, state_value, value_of
 from wincli.writers.folders import place as places
 from wincli.writers.output import output
 from wincli.writers.output.output import open_output
@@ -21,7 +21,7 @@ from wincli.writers.state.state import open_state
 def settled(folder: Path) -> int | None:
     """The number that the state and the outputs a and b say, all of them, with nothing else there."""
     with open_state(str(folder / "state"), ME) as state:
-        found = {held(state), value_of(folder / "a"), value_of(folder / "b")}
+        found = {state_value(state), value_of(folder / "a"), value_of(folder / "b")}
     assert len(found) == 1, found
     assert names(folder / "state") == [".wincli-state", *(["u0"] if found != {None} else [])]
     assert names(folder) == [*(["a", "b"] if found != {None} else []), "state"]

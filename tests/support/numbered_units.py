@@ -54,7 +54,7 @@ def put(root: Path, value: int, outputs: Sequence[Path] = (), ordinal: int = 0, 
         return run_unit(state, value, outputs, ordinal, keep)
 
 
-def held(state: State, label: str = "u0") -> int | None:
+def state_value(state: State, label: str = "u0") -> int | None:
     """The number that a unit holds, None where it is not done or its data is gone."""
     if not state.has_data(label):
         return None

@@ -45,7 +45,7 @@ class Output:
 
 
 @dataclass(frozen=True, slots=True)
-class Came:
+class Emitted:
     """One output of the reference or the library, as both tell it: a pane, a group of one, or a mark alone."""
 
     key: Any
@@ -169,10 +169,10 @@ def records(result: pa.Table) -> list[dict[str, Any]]:
     return [dict(zip(columns, cells, strict=True)) for cells in zip(*columns.values(), strict=True)]
 
 
-def read(case: Case, record: dict[str, Any]) -> Came:
+def read(case: Case, record: dict[str, Any]) -> Emitted:
     """A row of the result."""
     bounds = isinstance(case.spec, spec.TimeInterval)
-    return Came(
+    return Emitted(
         record[case.key] if case.key else None,
         record["_at"],
         record["_pos"],
@@ -186,11 +186,11 @@ def read(case: Case, record: dict[str, Any]) -> Came:
     )
 
 
-def outputs(case: Case, came: list[Came]) -> Counter[Output]:
-    """Name the event that caused each output; ``came`` in the order they came."""
+def outputs(case: Case, emitted: list[Emitted]) -> Counter[Output]:
+    """Name the event that caused each output; ``emitted`` in the order they came."""
     out: Counter[Output] = Counter()
     bare: dict[int, int] = {}  # mark-only rows so far behind each row position
-    for one in came:
+    for one in emitted:
         after, tick = cause(case, one)
         if after in case.marks and one.ids is None:
             bare[one.pos] = bare.get(one.pos, 0) + 1
@@ -200,15 +200,15 @@ def outputs(case: Case, came: list[Came]) -> Counter[Output]:
     return out
 
 
-def cause(case: Case, came: Came) -> tuple[int, float | None]:
+def cause(case: Case, emitted: Emitted) -> tuple[int, float | None]:
     """The event that an output came after, and the tick where the clock brought it out."""
-    if came.interval:
-        return watermark_behind(case, came.pos, came.interval[1]), None
-    if came.pos < 0 and came.at is not None:
-        return next(i for i, event in enumerate(case.events) if event.get("clock", -1) >= came.at), came.at
-    if "punct" in case.words and came.closed_by != "evicted":
-        return next(index for index in case.marks if case.rows_before(index) == came.pos + 1), None
-    return case.rows[came.pos], None
+    if emitted.interval:
+        return watermark_behind(case, emitted.pos, emitted.interval[1]), None
+    if emitted.pos < 0 and emitted.at is not None:
+        return next(i for i, event in enumerate(case.events) if event.get("clock", -1) >= emitted.at), emitted.at
+    if "punct" in case.words and emitted.closed_by != "evicted":
+        return next(index for index in case.marks if case.rows_before(index) == emitted.pos + 1), None
+    return case.rows[emitted.pos], None
 
 
 def watermark_behind(case: Case, pos: int, end: float) -> int:

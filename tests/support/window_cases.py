@@ -7,11 +7,11 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-Asked = tuple[str, list[str] | str, dict[str, Any]]
+WindowCase = tuple[str, list[str] | str, dict[str, Any]]
 T, ARRIVAL = ["t"], "arrival"
 SLIDING = ["count(3)", "count(0)", "delta(a, 2)", "time(4)"]
 TRIGGERS = ["count(1)", "count(2)", "delta(a, 1)", "time(3)"]
-WINDOWS: list[Asked] = [
+WINDOWS: list[WindowCase] = [
     *((f"sliding, {e}, {t}", T, {"partial": p}) for e in SLIDING for t in TRIGGERS for p in (False, True)),
     ("timeInterval, intervalDuration(4)", ARRIVAL, {"event_time": "t", "lag": Fraction(1)}),
     ("timeInterval, intervalDuration(6), creationPeriod(2), discardAge(5)", ARRIVAL, {"event_time": "t"}),
@@ -34,7 +34,7 @@ WINDOWS: list[Asked] = [
     ("sliding, time(4), time(3), partitioned, tupleCount(4)", T, {}),
     ("punct()", ARRIVAL, {}),
 ]
-MORE: list[Asked] = [
+MORE: list[WindowCase] = [
     ("time(4)", T, {"empty": "row"}),
     ("time(4)", T, {"empty": "mark"}),
     ("time(2.5)", T, {}),
@@ -68,7 +68,7 @@ MORE: list[Asked] = [
 AGGREGATES = ["count()", "sum(a)", "ids=collect(id)", "top=max(x)", "mean(x)", "spread=var(x)"]
 
 
-def what_comes_out(draw: st.DrawFn, window: str) -> dict[str, Any]:
+def output_options(draw: st.DrawFn, window: str) -> dict[str, Any]:
     changes = "sliding" in window or "within" in window or ("retain" in window and "all" not in window)
     emit = draw(st.sampled_from(["aggregates", "aggregates", "rows", *(["entered", "left"] if changes else [])]))
     if emit != "aggregates":

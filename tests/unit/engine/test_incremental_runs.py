@@ -12,7 +12,7 @@ from support.event_logs import cut_up, logs
 from support.in_memory_engine import MemorySource, run_in_memory
 from support.incremental_runs import IncrementalRuns
 from support.table_equality import difference, same
-from support.window_cases import AGGREGATES, MORE, WINDOWS, Asked, what_comes_out
+from support.window_cases import AGGREGATES, MORE, WINDOWS, WindowCase, output_options
 from wincli.windowing.language.options import Options
 from wincli.windowing.language.parser import parse_aggregate, parse_window
 from wincli.windowing.planning.plan import make_plan, stream_of
@@ -23,11 +23,11 @@ T, ARRIVAL = ["t"], "arrival"
 @settings(max_examples=250)
 @given(st.data(), logs(), st.one_of(st.sampled_from(WINDOWS), st.sampled_from(MORE)), st.booleans())
 def test_incremental_runs_give_the_result_of_one_run(
-    data: st.DataObject, table: pa.Table, asked: Asked, keyed: bool
+    data: st.DataObject, table: pa.Table, case: WindowCase, keyed: bool
 ) -> None:
-    window, order_by, options = asked
+    window, order_by, options = case
     keyed = (keyed or "partitioned" in window) and options.get("empty") != "mark"
-    options = options | data.draw(st.composite(what_comes_out)(window))
+    options = options | data.draw(st.composite(output_options)(window))
     if "partitioned" in window and options.get("emit") in {"entered", "left"}:
         options["emit"] = "rows"
     table = table.sort_by("t") if order_by == T else table
@@ -55,7 +55,7 @@ def test_incremental_runs_give_the_result_of_one_run(
     assert counts.rejected == whole.counts.rejected
 
 
-FIRST: list[Asked] = [asked for asked in [*WINDOWS, *MORE] if asked[1] in (T, ARRIVAL) and "empty" not in asked[2]]
+FIRST: list[WindowCase] = [case for case in [*WINDOWS, *MORE] if case[1] in (T, ARRIVAL) and "empty" not in case[2]]
 SECOND = [
     "count(2)",
     "punct()",
@@ -70,10 +70,10 @@ SECOND = [
 @settings(max_examples=150)
 @given(st.data(), logs(), st.sampled_from(FIRST), st.sampled_from(SECOND), st.booleans(), st.booleans())
 def test_incremental_runs_of_a_chain_give_the_result_of_one_run(
-    data: st.DataObject, table: pa.Table, asked: Asked, second: str, keyed: bool, keyed_again: bool
+    data: st.DataObject, table: pa.Table, case: WindowCase, second: str, keyed: bool, keyed_again: bool
 ) -> None:
     """Stage two goes on from its own state, over what stage one gave that night."""
-    window, order_by, options = asked
+    window, order_by, options = case
     keyed |= "partitioned" in window
     keyed_again &= keyed
     table = table.sort_by("t") if order_by == T else table

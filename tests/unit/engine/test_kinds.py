@@ -11,7 +11,7 @@ import wincli
 from support.event_logs import cut_up, logs
 from support.in_memory_engine import run_in_memory
 from support.table_equality import difference, same
-from support.window_cases import AGGREGATES, WINDOWS, Asked, what_comes_out
+from support.window_cases import AGGREGATES, WINDOWS, WindowCase, output_options
 from wincli.windowing.language.options import Options
 from wincli.windowing.language.parser import parse_aggregate, parse_window
 from wincli.windowing.planning.plan import make_plan
@@ -20,12 +20,12 @@ from wincli.windowing.planning.plan import make_plan
 @settings(max_examples=300)
 @given(st.data(), logs(), st.sampled_from(WINDOWS), st.booleans())
 def test_cuts_into_files_chunks_and_slices_do_not_change_the_result(
-    data: st.DataObject, table: pa.Table, asked: Asked, keyed: bool
+    data: st.DataObject, table: pa.Table, case: WindowCase, keyed: bool
 ) -> None:
-    window, order_by, options = asked
+    window, order_by, options = case
     keyed |= "partitioned" in window
     key = ["k"] if keyed else []
-    options = options | data.draw(st.composite(what_comes_out)(window))
+    options = options | data.draw(st.composite(output_options)(window))
     options["at_end"] = data.draw(st.sampled_from(["flush", "drop"]))
     calls = AGGREGATES if options.get("emit", "aggregates") == "aggregates" else None
     source, chunk_bounds, cuts = data.draw(cut_up(table, keyed))
@@ -41,10 +41,10 @@ def test_cuts_into_files_chunks_and_slices_do_not_change_the_result(
     assert cut.rejects["reason"].to_pylist() == ["late"] * sum(cut.counts.rejected.values())
 
 
-@pytest.mark.parametrize("asked", WINDOWS, ids=lambda asked: f"{asked[0]} {asked[2]}")
+@pytest.mark.parametrize("case", WINDOWS, ids=lambda case: f"{case[0]} {case[2]}")
 @pytest.mark.parametrize("keyed", [False, True])
-def test_an_input_without_rows_has_no_panes(asked: Asked, keyed: bool) -> None:
-    window, order_by, options = asked
+def test_an_input_without_rows_has_no_panes(case: WindowCase, keyed: bool) -> None:
+    window, order_by, options = case
     columns = {"id": pa.int64(), "t": pa.timestamp("s"), "a": pa.int32(), "x": pa.float64(), "u": pa.string()}
     empty = pa.schema([*columns.items(), ("flag", pa.bool_()), ("k", pa.string())]).empty_table()
     key = ["k"] if keyed or "partitioned" in window else []

@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 from references import batched as reference_batched
 from references import tumbling as reference
 from support import strategies as my
-from support.batched_panes import Told, by_kernel, in_seconds, told_type
+from support.batched_panes import EmittedPane, by_kernel, in_seconds, instant_type
 from wincli.windowing.columns.arrays import ClockValue
 from wincli.windowing.kinds.context import WindowContext
 from wincli.windowing.language.parser import parse_window
@@ -33,23 +33,23 @@ MANY = settings(max_examples=2 * settings().max_examples)
 # --- both sides ---------------------------------------------------------------------------------------------------
 
 
-def by_reference(spec: Batched, stream: my.Stream, **options: Any) -> list[Told]:
+def by_reference(spec: Batched, stream: my.Stream, **options: Any) -> list[EmittedPane]:
     names = ("within", "every", "retain", "retain_all", "unique", "partition_by")
     clause = {name: getattr(spec, name) for name in names}
     kind = None if spec.within is None else stream.kind("clock")
     lots = reference_batched.batched(
         reference.read(stream.table), **clause, key=stream.key, order=stream.order, clock_kind=kind, **options
     )
-    return [told_of(lot, spec, stream, **options) for lot in sorted(lots, key=lambda lot: (lot.key, lot.number))]
+    return [emitted_pane(lot, spec, stream, **options) for lot in sorted(lots, key=lambda lot: (lot.key, lot.number))]
 
 
-def told_of(lot: reference_batched.Lot, spec: Batched, stream: my.Stream, **options: Any) -> Told:
+def emitted_pane(lot: reference_batched.Lot, spec: Batched, stream: my.Stream, **options: Any) -> EmittedPane:
     at, start, end = lot.at, None, None
     if spec.within is not None:
-        kind = told_type(spec, stream, options.get("origin", Fraction(0)))
+        kind = instant_type(spec, stream, options.get("origin", Fraction(0)))
         first, start, end = in_seconds([lot.at[0], lot.start, lot.end], kind)
         at = (first, *lot.at[1:])
-    return Told(lot.key, lot.number, lot.rows, lot.entered, lot.left, lot.closed_by, at, lot.pos, start, end)
+    return EmittedPane(lot.key, lot.number, lot.rows, lot.entered, lot.left, lot.closed_by, at, lot.pos, start, end)
 
 
 def check(spec: Batched, stream: my.Stream, clock: Any = None, origin: Fraction = Fraction(0)) -> None:

@@ -17,7 +17,7 @@ import pytest
 import wincli
 from references import tumbling as reference
 from references.batched import Lot, batched, batched_groups
-from support.batched_cases import AGGREGATES, Case, Told, cases, lots_of
+from support.batched_cases import AGGREGATES, Case, TimedOutputs, cases, lots_of
 
 CLOCKS = {"float": pa.float64(), "timestamp": pa.timestamp("us")}
 
@@ -25,7 +25,7 @@ CLOCKS = {"float": pa.float64(), "timestamp": pa.timestamp("us")}
 # --- the reference ------------------------------------------------------------------------------------------------
 
 
-def by_reference(case: Case, clock: pa.DataType) -> dict[str, Told]:
+def by_reference(case: Case, clock: pa.DataType) -> dict[str, TimedOutputs]:
     rows, spec = reference.read(case.table(clock)), case.spec
     lots = batched(
         rows,
@@ -50,7 +50,7 @@ def by_reference(case: Case, clock: pa.DataType) -> dict[str, Told]:
     def values(lot: Lot) -> list[Any]:
         return [rows[pos][case.measure] for pos in lot.rows]
 
-    def found(what: str) -> Told:
+    def found(what: str) -> TimedOutputs:
         if what == "group_sum":
             groups = batched_groups(lots, rows, case.group_by)
             return lots_of((at(lot), (lot.group[0], sum(values(lot)))) for lot in groups if lot.group)
@@ -65,11 +65,11 @@ def by_reference(case: Case, clock: pa.DataType) -> dict[str, Told]:
 # --- the library --------------------------------------------------------------------------------------------------
 
 
-def by_library(case: Case, clock: pa.DataType) -> dict[str, Told]:
+def by_library(case: Case, clock: pa.DataType) -> dict[str, TimedOutputs]:
     return {what: library_output(case, what, clock) for what in case.expected}
 
 
-def library_output(case: Case, what: str, clock: pa.DataType) -> Told:
+def library_output(case: Case, what: str, clock: pa.DataType) -> TimedOutputs:
     options: dict[str, Any] = {"order_by": "at", "at_end": "drop"}
     if case.spec.within is not None:
         options |= {"clock": case.until} | ({} if case.spec.every is None else {"origin": case.origin})
@@ -87,7 +87,7 @@ def library_output(case: Case, what: str, clock: pa.DataType) -> Told:
     return lots_of(zip(at, zip(groups, values, strict=True), strict=True))
 
 
-def moved(case: Case, result: pa.Table, clock: pa.DataType) -> Told:
+def moved(case: Case, result: pa.Table, clock: pa.DataType) -> TimedOutputs:
     """The rows of one window are one lot. It came out when the window ended, or with its last row."""
     columns = [result[name].to_pylist() for name in case.columns]
     items = zip(*columns, strict=True)
@@ -104,14 +104,14 @@ def seconds_of(column: pa.ChunkedArray, clock: pa.DataType) -> list[Fraction]:
 # --- both ---------------------------------------------------------------------------------------------------------
 
 
-def check(case: Case, got: dict[str, Told]) -> None:
+def check(case: Case, got: dict[str, TimedOutputs]) -> None:
     for what, wanted in case.expected.items():
         if got[what] != wanted:
             lines = [f"{case.name}: {case.window}: {what}", *side_by_side(wanted, got[what])]
             pytest.fail("\n".join(lines), pytrace=False)
 
 
-def side_by_side(wanted: Told, got: Told) -> Sequence[str]:
+def side_by_side(wanted: TimedOutputs, got: TimedOutputs) -> Sequence[str]:
     return [
         *(f"  ok      {float(t)}: {value}" for t, value in wanted if (t, value) in got),
         *(f"  missing {float(t)}: {value}" for t, value in wanted if (t, value) not in got),

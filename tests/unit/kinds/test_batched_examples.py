@@ -13,7 +13,7 @@ import pyarrow as pa
 import pytest
 
 from support import strategies as my
-from support.batched_panes import PLAIN, Told, by_kernel, sequences_of
+from support.batched_panes import PLAIN, EmittedPane, by_kernel, sequences_of
 from support.places import CASES
 from wincli.windowing.errors import DataError
 from wincli.windowing.kinds.batched.panes import batched_panes
@@ -33,23 +33,23 @@ def test_published_cases(case: dict[str, Any]) -> None:
     stream, spec = stream_of(case)
     clock = case.get("observe_until")
     setting = WindowContext(clock=None if clock is None else float(clock), origin=Fraction(case["query_created_at"]))
-    told = [one for one in by_kernel(spec, stream, setting) if one.closed_by != "end"]
+    emitted = [one for one in by_kernel(spec, stream, setting) if one.closed_by != "end"]
     values = dict(zip(stream.table["id"].to_pylist(), stream.table["item"].to_pylist(), strict=True))
     expected = case["expected"]
     for name, field in (("istream", "entered"), ("rstream", "left")):
         if name in expected:
-            lots = [(at_of(one), [values[pos] for pos in getattr(one, field)]) for one in told]
+            lots = [(at_of(one), [values[pos] for pos in getattr(one, field)]) for one in emitted]
             assert [lot for lot in lots if lot[1]] == [(float(one["t"]), texts(one["lot"])) for one in expected[name]]
     amounts = dict(zip(stream.table["id"].to_pylist(), stream.table["amount"].to_pylist(), strict=True))
     for name, total in (("sum", sum), ("count", len), ("max", max)):
         if name in expected:
-            panes = [(at_of(one), total([amounts[pos] for pos in one.rows])) for one in told]
+            panes = [(at_of(one), total([amounts[pos] for pos in one.rows])) for one in emitted]
             assert panes == [(float(one["t"]), one["value"]) for one in expected[name]]
     if "group_sum" in expected:
-        assert [at_of(one) for one in told] == [float(one["t"]) for one in expected["group_sum"]]
+        assert [at_of(one) for one in emitted] == [float(one["t"]) for one in expected["group_sum"]]
 
 
-def at_of(one: Told) -> float:
+def at_of(one: EmittedPane) -> float:
     assert one.at is not None
     return float(one.at[0])
 
@@ -94,15 +94,15 @@ def test_expiry_precedes_the_arrivals_of_its_instant() -> None:
     #   panes      0      -      -      at 4 row 0 expires first: an empty pane, then 1, then 1 2; at 6 both go
     #                     1
     #                     1 2
-    told = by_kernel(Batched(within=Fraction(2)), table_of([2, 4, 4], pa.int64()))
-    assert [(one.at, one.pos, one.rows, one.closed_by) for one in told] == [
+    emitted = by_kernel(Batched(within=Fraction(2)), table_of([2, 4, 4], pa.int64()))
+    assert [(one.at, one.pos, one.rows, one.closed_by) for one in emitted] == [
         ((2,), 0, (0,), "trigger"),
         ((4,), -1, (), "expiry"),
         ((4,), 1, (1,), "trigger"),
         ((4,), 2, (1, 2), "trigger"),
         ((6,), -1, (), "end"),
     ]
-    assert [(one.start, one.end) for one in told] == [(0, 2), (2, 4), (2, 4), (2, 4), (4, 6)]
+    assert [(one.start, one.end) for one in emitted] == [(0, 2), (2, 4), (2, 4), (2, 4), (4, 6)]
 
 
 def test_every_expiry_up_to_the_clock_fires_for_every_key() -> None:
@@ -110,8 +110,8 @@ def test_every_expiry_up_to_the_clock_fires_for_every_key() -> None:
     #   x       [--------)                the clock ends at 3, where x has expired
     #   y                [--------)       y goes only at the end
     stream = replace(table_of([0, 3], pa.int64(), k=["x", "y"]), key=("k",))
-    told = by_kernel(Batched(within=Fraction(3)), stream)
-    assert [(one.key, one.at, one.closed_by) for one in told] == [
+    emitted = by_kernel(Batched(within=Fraction(3)), stream)
+    assert [(one.key, one.at, one.closed_by) for one in emitted] == [
         (("x",), (0,), "trigger"),
         (("x",), (3,), "expiry"),
         (("y",), (3,), "trigger"),
@@ -123,8 +123,8 @@ def test_the_last_tick_is_the_first_after_the_clock_and_nothing_drains() -> None
     #   clock   0 . . 3 4 . . . 8 9 . . 12      every 4, within 100
     #   row           0 1         2
     #   ticks   |       |       |        |      at 4: 0 1; at 8 nothing is new; 12 is of the end: 0 1 2
-    told = by_kernel(Batched(within=Fraction(100), every=Fraction(4)), table_of([3, 4, 9], pa.int64()))
-    assert [(one.at, one.rows, one.closed_by, one.pos) for one in told] == [
+    emitted = by_kernel(Batched(within=Fraction(100), every=Fraction(4)), table_of([3, 4, 9], pa.int64()))
+    assert [(one.at, one.rows, one.closed_by, one.pos) for one in emitted] == [
         ((4,), (0, 1), "batch", -1),
         ((12,), (0, 1, 2), "end", -1),
     ]
@@ -136,8 +136,8 @@ def test_gap_of_years_has_no_ticks() -> None:
     #   panes   0      -                          1      -             no tick between 1 ms and n ms gives a pane
     second = 10**9
     stream = table_of([0, 400 * 365 * 86_400 * second // 2], pa.timestamp("ns"))
-    told = by_kernel(Batched(within=Fraction(1, 1000), every=Fraction(1, 1000)), stream)
-    assert [len(one.rows) for one in told] == [1, 0, 1, 0]
+    emitted = by_kernel(Batched(within=Fraction(1, 1000), every=Fraction(1, 1000)), stream)
+    assert [len(one.rows) for one in emitted] == [1, 0, 1, 0]
 
 
 def test_expiry_between_two_clock_units_has_a_finer_type() -> None:
@@ -170,8 +170,8 @@ def test_tick_without_visible_rows_gives_no_pane_after_a_key_that_keeps_rows() -
     #   y          1                             2
     #   ticks               |           |           |       at 4 row 1 is 3 old: never seen; at 12 x has 0, y has 2
     stream = replace(table_of([11, 1, 11], pa.int64(), k=["x", "y", "y"]), key=("k",))
-    told = by_kernel(Batched(within=Fraction(2), every=Fraction(4)), stream)
-    assert [(one.key, one.at, one.rows) for one in told] == [(("x",), (12,), (0,)), (("y",), (12,), (2,))]
+    emitted = by_kernel(Batched(within=Fraction(2), every=Fraction(4)), stream)
+    assert [(one.key, one.at, one.rows) for one in emitted] == [(("x",), (12,), (0,)), (("y",), (12,), (2,))]
 
 
 def test_float_row_expires_at_the_float_nearest_to_its_exact_end() -> None:
@@ -180,8 +180,8 @@ def test_float_row_expires_at_the_float_nearest_to_its_exact_end() -> None:
     #   row 1             [---------)      0.2 + 0.1 is above 0.3 in floats; the float nearest to the sum is 0.3
     #   panes   0         -
     #                     1
-    told = by_kernel(Batched(within=Fraction(1, 10)), table_of([0.2, 0.3]))
-    assert [(one.at, one.rows) for one in told[:3]] == [
+    emitted = by_kernel(Batched(within=Fraction(1, 10)), table_of([0.2, 0.3]))
+    assert [(one.at, one.rows) for one in emitted[:3]] == [
         ((Fraction(0.2),), (0,)),
         ((Fraction(0.3),), ()),
         ((Fraction(0.3),), (1,)),
@@ -193,8 +193,8 @@ def test_unfilled_batches_of_all_partitions_enter_together_at_the_end() -> None:
     #   a       [0     2] 3        the batch of a is full at 3: 0 2
     #   b           1              at the end the short batches of both come in, 1 and 3, and 0 goes: 1 2 3
     stream = table_of([1, 2, 3, 4], pa.int64(), k=["a", "b", "a", "a"])
-    told = by_kernel(Batched(retain=2, every=2, partition_by=("k",)), stream)
-    assert [(one.rows, one.entered, one.left, one.closed_by, one.at) for one in told] == [
+    emitted = by_kernel(Batched(retain=2, every=2, partition_by=("k",)), stream)
+    assert [(one.rows, one.entered, one.left, one.closed_by, one.at) for one in emitted] == [
         ((0, 2), (0, 2), (), "batch", (3,)),
         ((1, 2, 3), (1, 3), (0,), "end", None),
     ]
@@ -205,8 +205,8 @@ def test_row_that_is_not_retained_hides_no_other() -> None:
     #   part a   [w   x]               full at 2: the last one stays, row 1 (x)
     #   part b           [x   y]       full at 4: row 3 (y) stays; row 2, a newer x, is not seen, so row 1 stays: 1 3
     stream = table_of([1, 2, 3, 4], pa.int64(), k=["a", "a", "b", "b"], u=["w", "x", "x", "y"])
-    told = by_kernel(Batched(retain=1, every=2, unique="u", partition_by=("k",)), stream)
-    assert [one.rows for one in told] == [(1,), (1, 3)]
+    emitted = by_kernel(Batched(retain=1, every=2, unique="u", partition_by=("k",)), stream)
+    assert [one.rows for one in emitted] == [(1,), (1, 3)]
 
 
 def test_unique_hides_no_row_of_another_partition() -> None:
@@ -223,8 +223,8 @@ def test_older_row_entering_after_a_newer_one_of_another_partition_is_visible() 
     #   part a   [x           z]      full at 4: 0 3 come in beside 1 2
     #   part b       [y   x]          full at 3: 1 2
     stream = table_of([1, 2, 3, 4], pa.int64(), k=["a", "b", "b", "a"], u=["x", "y", "x", "z"])
-    told = by_kernel(Batched(retain=2, every=2, unique="u", partition_by=("k",)), stream)
-    assert [one.rows for one in told] == [(1, 2), (0, 1, 2, 3)]
+    emitted = by_kernel(Batched(retain=2, every=2, unique="u", partition_by=("k",)), stream)
+    assert [one.rows for one in emitted] == [(1, 2), (0, 1, 2, 3)]
 
 
 @pytest.mark.parametrize(

@@ -22,8 +22,8 @@ from references import tumbling as reference
 from support.spl_cases import (
     ALL,
     TYPES,
-    Came,
     Case,
+    Emitted,
     Output,
     check,
     has_nan,
@@ -67,7 +67,7 @@ def by_reference(case: Case) -> Counter[Output]:
     panes = panes_of(case, rows)
     if case.group_by:
         panes = reference.grouped(panes, rows, [case.group_by])
-    return outputs(case, [told(pane, rows) for pane in panes])
+    return outputs(case, [emitted_of(pane, rows) for pane in panes])
 
 
 def panes_of(case: Case, rows: dict[int, reference.Row]) -> list[reference.Pane]:
@@ -94,8 +94,8 @@ def panes_of(case: Case, rows: dict[int, reference.Row]) -> list[reference.Pane]
     raise AssertionError(case.window)
 
 
-def told(pane: reference.Pane, rows: dict[int, reference.Row]) -> Came:
-    return Came(
+def emitted_of(pane: reference.Pane, rows: dict[int, reference.Row]) -> Emitted:
+    return Emitted(
         pane.key[0] if pane.key else None,
         pane.at[0] if pane.at else None,
         -1 if pane.pos is None else pane.pos,

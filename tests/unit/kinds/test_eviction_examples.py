@@ -23,12 +23,12 @@ def test_evicting_cases_of_spl_conform(case: conformance.Case) -> None:
     assert case.key
     job = Job(table, case.spec, (case.key,), order_of(case.spec), marks, case.emit_evicted)
     ids = table["id"].to_pylist()
-    came = [
-        conformance.Came(out.key[0], None, out.pos, [ids[pos] for pos in out.rows], out.closed_by, True)
+    emitted = [
+        conformance.Emitted(out.key[0], None, out.pos, [ids[pos] for pos in out.rows], out.closed_by, True)
         for out in by_library(job)
         if out.closed_by != "end" and out.pos is not None
     ]
-    conformance.check(case, conformance.outputs(case, came))
+    conformance.check(case, conformance.outputs(case, emitted))
 
 
 def test_all_evicting_cases_of_spl_are_run() -> None:

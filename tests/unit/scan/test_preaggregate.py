@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from support.event_logs import as_files, logs, sliced
 from support.in_memory_engine import MemorySink, MemorySource, Result, run_in_memory
 from support.table_equality import difference, same
-from support.window_cases import Asked
+from support.window_cases import WindowCase
 from wincli.windowing.engine.exchange.sampling import reduction_factor
 from wincli.windowing.engine.tasks.task import TaskContext
 from wincli.windowing.errors import DataError
@@ -29,7 +29,7 @@ from wincli.windowing.sequences.sequence import build
 
 T = ["t"]
 BY_TIME = {"event_time": "t"}
-WINDOWS: list[Asked] = [
+WINDOWS: list[WindowCase] = [
     ("time(1)", T, {}),
     ("time(4)", T, {}),
     ("time(4)", T, {"empty": "row"}),
@@ -70,8 +70,8 @@ def wide_logs(draw: st.DrawFn) -> pa.Table:
     return table
 
 
-def planned(table: pa.Table, asked: Asked, key: list[str], calls: list[str]) -> Plan:
-    window, order_by, options = asked
+def planned(table: pa.Table, case: WindowCase, key: list[str], calls: list[str]) -> Plan:
+    window, order_by, options = case
     parsed = [parse_aggregate(text) for text in calls]
     return make_plan(parse_window(window), table.schema, key, order_by, parsed, Options(**options))
 
@@ -87,11 +87,11 @@ def both(data: st.DataObject, plan: Plan, table: pa.Table, rows: int) -> tuple[R
 @settings(max_examples=300)
 @given(st.data(), wide_logs(), st.sampled_from(WINDOWS), st.booleans(), st.sampled_from([2, 5, 1000]))
 def test_partial_aggregation_gives_the_result_of_one_task(
-    data: st.DataObject, table: pa.Table, asked: Asked, keyed: bool, rows: int
+    data: st.DataObject, table: pa.Table, case: WindowCase, keyed: bool, rows: int
 ) -> None:
     calls = data.draw(st.lists(st.sampled_from(CALLS), unique=True, min_size=1, max_size=8))
-    options = asked[2] | {"at_end": data.draw(st.sampled_from(["flush", "drop"]))}
-    plan = planned(table, (asked[0], asked[1], options), ["k"] if keyed else [], calls)
+    options = case[2] | {"at_end": data.draw(st.sampled_from(["flush", "drop"]))}
+    plan = planned(table, (case[0], case[1], options), ["k"] if keyed else [], calls)
     assert can_preaggregate(plan, table.schema)
     whole, combined = both(data, plan, table, rows)
     assert same(combined.table, whole.table), difference(combined.table, whole.table)
@@ -141,8 +141,8 @@ def test_reduction_factor_is_sampled_from_the_middle_split() -> None:
     ticks = [0, 0, 0, None, 5, 6, 9, 12, 40, 40]
     table = pa.table({"t": pa.array(ticks, pa.timestamp("s")), "k": ["a"] * 10})
     source = Plain([table], [[3, 8]])
-    for asked, key, wanted in ((WINDOWS[1], ["k"], 4 / 3), (("count(3)", T, {}), [], 1.0)):
-        plan = planned(table, asked, key, ["count()"])
+    for case, key, wanted in ((WINDOWS[1], ["k"], 4 / 3), (("count(3)", T, {}), [], 1.0)):
+        plan = planned(table, case, key, ["count()"])
         assert (
             reduction_factor(TaskContext(plan, source, MemorySink(), "none"), lambda: pytest.fail("no Spark")) == wanted
         )
@@ -163,7 +163,7 @@ def test_overflow_is_judged_by_the_final_sum() -> None:
 
 
 @pytest.mark.parametrize(
-    ("asked", "calls"),
+    ("case", "calls"),
     [
         (("time(4)", T, {}), ["first(x)"]),
         (("time(4)", T, {}), ["count()", "collect(x)"]),
@@ -177,11 +177,11 @@ def test_overflow_is_judged_by_the_final_sum() -> None:
         (("timeInterval, intervalDuration(4)", "arrival", BY_TIME), ["count()"]),
     ],
 )
-def test_windows_and_aggregates_that_need_rows_are_not_preaggregated(asked: Asked, calls: list[str]) -> None:
+def test_windows_and_aggregates_that_need_rows_are_not_preaggregated(case: WindowCase, calls: list[str]) -> None:
     columns = {"t": pa.timestamp("s"), "a": pa.int32(), "x": pa.float64(), "u": pa.string(), "k": pa.string()}
     schema = pa.schema([*columns.items(), ("wide", pa.decimal256(70, 2))])
-    key = ["k"] if "partitioned" in asked[0] else []
-    assert not can_preaggregate(planned(schema.empty_table(), asked, key, calls), schema)
+    key = ["k"] if "partitioned" in case[0] else []
+    assert not can_preaggregate(planned(schema.empty_table(), case, key, calls), schema)
 
 
 def test_input_columns_with_internal_names_do_not_collide() -> None:

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from support.event_logs import as_files, logs, sliced
 from support.in_memory_engine import MemorySink, MemorySource, in_one_pass, in_two_passes, run_in_memory
 from support.table_equality import difference, same
-from support.window_cases import AGGREGATES, MORE, WINDOWS, Asked, what_comes_out
+from support.window_cases import AGGREGATES, MORE, WINDOWS, WindowCase, output_options
 from wincli.windowing.engine.tasks.sizing import Chunk
 from wincli.windowing.engine.tasks.task import TaskContext
 from wincli.windowing.language.options import Options
@@ -24,7 +24,7 @@ from wincli.windowing.planning.plan import Plan, make_plan, stream_of
 from wincli.windowing.segments.delta_chains import delta_transitions, exit_for, run_through
 
 T, ARRIVAL = ["t"], "arrival"
-TUMBLING: list[Asked] = [
+TUMBLING: list[WindowCase] = [
     ("count(1)", T, {}),
     ("count(2)", T, {}),
     ("count(7)", ARRIVAL, {}),
@@ -58,11 +58,11 @@ def planned(table: pa.Table, window: str, key: list[str], order_by: list[str] | 
     st.sampled_from([1, 3, 3, 5]),
 )  # fmt: skip
 def test_tiny_slices_give_the_result_of_one_slice(
-    data: st.DataObject, table: pa.Table, asked: Asked, keyed: bool, rows: int
+    data: st.DataObject, table: pa.Table, case: WindowCase, keyed: bool, rows: int
 ) -> None:
-    window, order_by, options = asked
+    window, order_by, options = case
     keyed = (keyed or "partitioned" in window) and options.get("empty") != "mark"
-    options = options | data.draw(st.composite(what_comes_out)(window))
+    options = options | data.draw(st.composite(output_options)(window))
     options["at_end"] = data.draw(st.sampled_from(["flush", "drop"]))
     plan = planned(table, window, ["k"] if keyed else [], order_by, options)
     source, chunk_bounds = as_files(data.draw, table)
@@ -91,9 +91,9 @@ def test_a_pane_that_was_none_before_drops_no_row() -> None:
 
 @settings(max_examples=200)
 @given(st.data(), logs(), st.sampled_from(TUMBLING[:-2]))
-def test_chunks_in_order_are_slices_as_they_are(data: st.DataObject, table: pa.Table, asked: Asked) -> None:
-    window, order_by, options = asked
-    options = options | data.draw(st.composite(what_comes_out)(window))
+def test_chunks_in_order_are_slices_as_they_are(data: st.DataObject, table: pa.Table, case: WindowCase) -> None:
+    window, order_by, options = case
+    options = options | data.draw(st.composite(output_options)(window))
     table = table.sort_by("t") if order_by == T else table
     plan = planned(table, window, [], order_by, options)
     source, chunk_bounds = as_files(data.draw, table, 6)
@@ -141,10 +141,10 @@ def test_a_chunk_of_a_task_that_was_tried_again_is_missed() -> None:
 WHOLE = ("partitioned", "retain all")
 
 
-@pytest.mark.parametrize("asked", [*TUMBLING, *WINDOWS, *MORE], ids=lambda asked: f"{asked[0]} {asked[1]}")
-def test_every_kind_of_window_is_cut_into_segments(asked: Asked) -> None:
+@pytest.mark.parametrize("case", [*TUMBLING, *WINDOWS, *MORE], ids=lambda case: f"{case[0]} {case[1]}")
+def test_every_kind_of_window_is_cut_into_segments(case: WindowCase) -> None:
     """Else the law above would say nothing."""
-    window, order_by, options = asked
+    window, order_by, options = case
     key = [] if options.get("empty") == "mark" else ["k"]
     table = pa.table({
         "t": pa.array(range(12), pa.timestamp("s")), "a": range(12), "x": np.arange(12.0), "flag": [False, True] * 6,

@@ -15,7 +15,7 @@ from pyarrow import fs
 
 from support.folder_contents import names, tree
 from support.interrupted_commits import outs, put_in_store, settled, stop, stopping
-from support.numbered_units import ME, held, put, record_of, result, run_unit, value_of
+from support.numbered_units import ME, put, record_of, result, run_unit, state_value, value_of
 from wincli.windowing.errors import ConfigError, OutputError
 from wincli.writers.folders import atomic_swap, object_store
 from wincli.writers.folders import place as places
@@ -55,7 +55,7 @@ def test_a_disk_that_is_full_at_any_moment(tmp_path: Path, monkeypatch: pytest.M
                     said = str(error)
             assert ": the disk is full" in said
             if undone := "nothing was written" in said:
-                assert held(state) == 1
+                assert state_value(state) == 1
         if undone:
             assert tree(folder) == before
         assert settled(folder) == (1 if undone else 2)
@@ -135,7 +135,7 @@ def test_a_completed_commit_prunes_and_forgets_the_error_of_its_unit(
             with pytest.raises(KeyboardInterrupt):
                 run_unit(state, 1, ordinal=1, keep=1)
     with open_state(str(tmp_path / "state"), ME) as state:
-        assert (held(state, "u0"), held(state, "u1")) == (None, 1)
+        assert (state_value(state, "u0"), state_value(state, "u1")) == (None, 1)
     assert names(tmp_path / "state") == [".wincli-state", "u0", "u1"]
 
 
@@ -172,7 +172,7 @@ def test_an_output_that_another_run_has_replaced_meanwhile(tmp_path: Path, monke
             f"unit u0 was killed while it was committed, and its part of {tmp_path}/b is gone: it counts as not done; "
         )
         assert state.notes == (f"{said}look what is there now, then run the unit again",)
-        assert held(state) == 1
+        assert state_value(state) == 1
     assert [value_of(out) for out in outs(tmp_path)] == [1, 9]
     assert names(tmp_path) == ["a", "b", "state"]
     assert names(tmp_path / "state") == [".wincli-state", "u0"]
@@ -191,7 +191,7 @@ def test_note_names_both_the_output_in_place_and_the_output_that_lost_its_part(
         assert (
             f"its part of {tmp_path}/b is gone ({tmp_path}/a already holds its result): it counts as not done" in note
         )
-        assert held(state) == 1
+        assert state_value(state) == 1
     assert [value_of(out) for out in outs(tmp_path)] == [2, 9]
     assert names(tmp_path) == ["a", "b", "state"]
 
@@ -207,7 +207,7 @@ def test_a_folder_above_an_output_that_is_gone(tmp_path: Path, monkeypatch: pyte
     shutil.rmtree(tmp_path / "in")
     with open_state(str(tmp_path / "state"), ME) as state:
         assert f"its part of {tmp_path}/in/a is gone" in state.notes[0]
-        assert held(state) == 1
+        assert state_value(state) == 1
     assert names(tmp_path) == ["state"]
 
 
@@ -254,7 +254,7 @@ def test_once_the_outputs_are_in_place_others_may_write_to_them(
     write(tmp_path / "b", 9)
     with open_state(str(tmp_path / "state"), ME) as state:
         assert "has been put in place" in state.notes[0]
-        assert held(state) == 2
+        assert state_value(state) == 2
     assert [value_of(out) for out in outs(tmp_path)] == [2, 9]
     assert names(tmp_path / "state") == [".wincli-state", "u0"]
 
@@ -297,7 +297,7 @@ def test_an_output_in_a_store_is_completed_file_by_file(
         except _Killed:
             assert moves < 5
     with open_state(str(tmp_path / "state"), ME) as state:
-        assert held(state) == 2
+        assert state_value(state) == 2
     parts = {f"part-{i:05d}.csv" for i in range(3)}
     assert set(tree(store)) == {f"out/{name}" for name in {*parts, "_SUCCESS", "_wincli/manifest.json"}}
     assert {tree(store)[f"out/{name}"] for name in parts} == {b'"n"\n2\n'}

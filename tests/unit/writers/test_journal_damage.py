@@ -12,7 +12,7 @@ import pytest
 
 from support.folder_contents import names, tree
 from support.interrupted_commits import outs, put_in_store, settled, stop, stopping, store
-from support.numbered_units import ME, held, put, value_of
+from support.numbered_units import ME, put, state_value, value_of
 from wincli.windowing.errors import ConfigError, DamagedError, OutputError
 from wincli.windowing.support.checksum import seal
 from wincli.writers.folders import atomic_swap, object_store, place
@@ -128,7 +128,7 @@ def test_damaged_journal_with_lost_files_is_reported_and_the_unit_is_not_done(
     staged.rename(tmp_path / "elsewhere")
     with open_state(str(tmp_path / "state"), ME) as state:
         assert f"its part of {tmp_path}/b is gone: it counts as not done" in state.notes[1]
-        assert held(state) == 1
+        assert state_value(state) == 1
     assert [value_of(out) for out in outs(tmp_path)] == [1, 1]
 
 
@@ -152,7 +152,7 @@ def test_damaged_journal_and_staged_unit_give_an_error_with_a_remedy(
     assert read_state(str(tmp_path / "state")).damage == (said,)
     (tmp_path / "state/.journal.json").unlink()
     with open_state(str(tmp_path / "state"), ME) as state:
-        assert held(state) == 1
+        assert state_value(state) == 1
     put(tmp_path / "state", 3, outs(tmp_path))
     assert settled(tmp_path) == 3
 
@@ -214,7 +214,7 @@ def test_damaged_marker_gives_an_error_with_its_right_content(tmp_path: Path, ho
             look()
     (root / ".wincli-state").write_text('{"format": 1}')
     with open_state(str(root), ME) as state:
-        assert held(state) == 1
+        assert state_value(state) == 1
 
 
 def test_a_folder_where_a_file_should_be(tmp_path: Path) -> None:
@@ -280,7 +280,7 @@ def test_an_output_in_a_store_that_is_half_moved(tmp_path: Path, store: Path, mo
             put_in_store(tmp_path / "state", 2)
     spoil(tmp_path / "state/.journal.json", "cut")
     with open_state(str(tmp_path / "state"), ME) as state:
-        assert held(state) == 2
+        assert state_value(state) == 2
     assert {tree(store)[f"out/part-{i:05d}.csv"] for i in range(3)} == {b'"n"\n2\n'}
     assert names(store) == ["out"]
 

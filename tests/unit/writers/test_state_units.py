@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 from support.folder_contents import names, tree
-from support.numbered_units import ME, held, put, record_of, result, run_unit, value_of
+from support.numbered_units import ME, put, record_of, result, run_unit, state_value, value_of
 from wincli.windowing.errors import ConfigError, InputError, OutputError
 from wincli.windowing.support.checksum import seal
 from wincli.writers.output.output import open_output
@@ -33,7 +33,7 @@ def test_a_unit_and_its_outputs_come_together(tmp_path: Path) -> None:
         assert state.records == (record,)
         assert state.record("u0") == record
         assert state.record("u1") is None
-        assert held(state) == 7
+        assert state_value(state) == 7
         assert state.notes == ()
 
 
@@ -54,7 +54,7 @@ def test_a_unit_is_replaced(tmp_path: Path) -> None:
     assert value_of(out) == 2
     with open_state(str(root), ME) as state:
         assert state.records == (second,)
-        assert held(state) == 2
+        assert state_value(state) == 2
     assert names(root) == [".wincli-state", "u0"]
 
 
@@ -63,9 +63,9 @@ def test_old_data_of_a_unit_is_readable_until_it_is_replaced(tmp_path: Path) -> 
     put(root, 1)
     with open_state(str(root), ME) as state, state.begin("u0", 0, []) as staging:
         record = record_of(staging, 2)
-        assert held(state) == 1
+        assert state_value(state) == 1
         commit_together(staging, record, [], 10)
-        assert held(state) == 2
+        assert state_value(state) == 2
 
 
 def test_stage_without_retained_rows_has_no_parts(tmp_path: Path) -> None:
@@ -169,7 +169,7 @@ def test_only_the_newest_units_keep_their_state_data(tmp_path: Path) -> None:
     with open_state(str(tmp_path / "st"), ME) as state:
         for ordinal in range(5):
             run_unit(state, ordinal, ordinal=ordinal, keep=2)
-        assert [held(state, f"u{ordinal}") for ordinal in range(5)] == [None, None, None, 3, 4]
+        assert [state_value(state, f"u{ordinal}") for ordinal in range(5)] == [None, None, None, 3, 4]
         assert len(state.records) == 5
         assert names(tmp_path / "st/u0") == ["unit.json"]
     assert names(tmp_path / "st") == [".wincli-state", "u0", "u1", "u2", "u3", "u4"]
@@ -180,12 +180,12 @@ def test_reprocessing_an_old_unit_keeps_its_data_and_that_of_newer_units(tmp_pat
         for ordinal in range(5):
             run_unit(state, ordinal, ordinal=ordinal, keep=2)
         run_unit(state, 10, ordinal=0, keep=2)
-        assert [held(state, f"u{ordinal}") for ordinal in range(5)] == [10, None, None, 3, 4]
+        assert [state_value(state, f"u{ordinal}") for ordinal in range(5)] == [10, None, None, 3, 4]
         with state.begin("u1", 1, []) as staging:
             record = record_of(staging, 11)
-            assert held(state, "u0") == 10
+            assert state_value(state, "u0") == 10
             commit_together(staging, record, [], 2)
-        assert [held(state, f"u{ordinal}") for ordinal in range(5)] == [None, 11, None, 3, 4]
+        assert [state_value(state, f"u{ordinal}") for ordinal in range(5)] == [None, 11, None, 3, 4]
 
 
 def test_kill_while_pruning_leaves_no_partial_state_data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -198,10 +198,10 @@ def test_kill_while_pruning_leaves_no_partial_state_data(tmp_path: Path, monkeyp
         patch.setattr("shutil.rmtree", interrupted)
         with pytest.raises(KeyboardInterrupt):
             run_unit(state, 1, ordinal=1, keep=1)
-        assert held(state, "u0") is None
+        assert state_value(state, "u0") is None
         assert list(root.glob(".gone-*/rows-00000.parquet")) != []
     with open_state(str(root), ME) as state:
-        assert (held(state, "u0"), held(state, "u1")) == (None, 1)
+        assert (state_value(state, "u0"), state_value(state, "u1")) == (None, 1)
     assert names(root) == [".wincli-state", "u0", "u1"]
 
 
