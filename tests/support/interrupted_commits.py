@@ -1,4 +1,4 @@
-"""Commits of a unit with two outputs that stop half way, and the folder that stands in for an object store."""
+"""Commits of a unit with two outputs that stop half way, and of a unit with an output in an object store."""
 
 from __future__ import annotations
 
@@ -7,11 +7,9 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
-from pyarrow import fs
 
 from support.folder_contents import names
 from support.numbered_units import ME, SCHEMA, put, record_of, state_value, value_of
-from wincli.writers.folders import place as places
 from wincli.writers.output import output
 from wincli.writers.output.output import open_output
 from wincli.writers.state.journal import commit_together
@@ -51,19 +49,6 @@ def stop(monkeypatch: pytest.MonkeyPatch, folder: Path, swaps: int) -> None:
 
 def stopping(*_: object) -> None:
     raise KeyboardInterrupt
-
-
-@pytest.fixture
-def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A local folder that stands in for a bucket."""
-    (tmp_path / "store").mkdir()
-    system, resolve = fs.SubTreeFileSystem(str(tmp_path), fs.LocalFileSystem()), places.resolve
-
-    def resolved(path: str) -> tuple[fs.FileSystem, str]:
-        return (system, path.removeprefix("s://")) if path.startswith("s://") else resolve(path)
-
-    monkeypatch.setattr(places, "resolve", resolved)
-    return tmp_path / "store"
 
 
 def put_in_store(root: Path, value: int) -> None:

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from support.folder_contents import names, tree
-from support.interrupted_commits import outs, put_in_store, settled, stop, stopping, store
+from support.interrupted_commits import outs, put_in_store, settled, stop, stopping
 from support.numbered_units import ME, put, state_value, value_of
 from wincli.windowing.errors import ConfigError, DamagedError, OutputError
 from wincli.windowing.support.checksum import seal
@@ -262,8 +262,6 @@ def test_no_process_has_such_an_id() -> None:
 
 
 # In a store
-
-__all__ = ["store"]  # a fixture
 
 
 def test_an_output_in_a_store_that_is_half_moved(tmp_path: Path, store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
