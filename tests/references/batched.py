@@ -106,7 +106,7 @@ class Clock:
             k += 1
         return k
 
-    def told(self, exact: Fraction) -> Value:
+    def result_value(self, exact: Fraction) -> Value:
         grid = () if self.every is None else (self.every, self.origin)
         return as_value(exact, type_of_ticks(self.kind, self.within, *grid))
 
@@ -227,12 +227,12 @@ class Window:
     def at(self, moment: Moment) -> tuple[Value, ...] | None:
         if moment.pos is None or not self.order:
             return None
-        first = self.clock.told(self.clock.instant(moment.now)) if self.clock else self.time(moment.pos)
+        first = self.clock.result_value(self.clock.instant(moment.now)) if self.clock else self.time(moment.pos)
         return (first, *(None if moment.pos < 0 else self.rows[moment.pos][name] for name in self.order[1:]))
 
     def bounds(self, visible: Sequence[int], moment: Moment) -> tuple[Value, Value]:
         if self.clock is not None:
-            return self.clock.told(moment.now - self.clock.within), self.clock.told(moment.now)
+            return self.clock.result_value(moment.now - self.clock.within), self.clock.result_value(moment.now)
         return (self.time(visible[0]), self.time(visible[-1])) if self.order else (None, None)
 
     def came_out(self, moment: Moment) -> tuple[bool, Fraction, int]:
@@ -269,13 +269,13 @@ def batched(
     column's own terms; default its largest value. ``origin``: of the ticks of ``within .. every``, in seconds.
     """
     assert retain_all == (within is None and retain is None)
-    told, stands = None, Fraction(0)
+    clock_column, stands = None, Fraction(0)
     if within is not None:
-        told = Clock(clock_kind, within, None if every is None else Fraction(every), origin)
+        clock_column = Clock(clock_kind, within, None if every is None else Fraction(every), origin)
         values = [*(row[order[0]] for row in rows.values()), *([] if clock is None else [clock])]
-        stands = max(map(told.seconds, values), default=stands)
+        stands = max(map(clock_column.seconds, values), default=stands)
     ranks = {pos: rank for rank, pos in enumerate(in_order(rows, order))}
-    window = Window(rows, ranks, order, told, stands, every, retain, unique, partition_by, at_end == "flush")
+    window = Window(rows, ranks, order, clock_column, stands, every, retain, unique, partition_by, at_end == "flush")
     sequences: dict[Sortable, list[int]] = defaultdict(list)
     for pos in ranks:
         sequences[sortable(rows[pos][name] for name in key)].append(pos)

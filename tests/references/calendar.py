@@ -119,7 +119,7 @@ class Calendar(reference.Time):
     def tick(self, k: int) -> Fraction:
         return Fraction(self.beginnings[k])
 
-    def told(self, k: int) -> Value:
+    def result_value(self, k: int) -> Value:
         kind = pa.timestamp("s") if pa.types.is_date(self.kind) else type_of_ticks(self.kind, self.length)
         return as_value(self.tick(k), kind)
 

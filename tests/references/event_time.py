@@ -46,7 +46,7 @@ class Grid:
         first = last - math.ceil(self.duration / self.period) - 2
         return [k for k in range(first, last + 1) if self.start(k) <= now < self.end(k)]
 
-    def told(self, seconds: Fraction) -> Value:
+    def result_value(self, seconds: Fraction) -> Value:
         """A bound as the result tells it."""
         return as_value(seconds, type_of_ticks(self.kind, self.duration, self.period, self.offset))
 
@@ -121,7 +121,7 @@ class Intervals:
 
     def show(self, k: int, key: Key, reason: str, stamp: Stamp) -> None:
         content = self.contents[k, key]
-        start, end = self.grid.told(self.grid.start(k)), self.grid.told(self.grid.end(k))
+        start, end = self.grid.result_value(self.grid.start(k)), self.grid.result_value(self.grid.end(k))
         timing: Literal["on_time", "late"] = "late" if content.late else "on_time"
         number, rows = self.numbers[key], tuple(content.rows)
         self.panes.append(Pane(key, number, rows, reason, *stamp, start, end, timing=timing, index=content.outputs))
@@ -159,15 +159,15 @@ def intervals(
     those that the rows raise, a watermark (p, seconds) stands behind the row before row p.
     """
     window = Intervals(rows, Grid(duration, period, offset, kind), age, event_time, key, order, lag, min_gap)
-    told: dict[int, list[Fraction]] = {}
+    explicit: dict[int, list[Fraction]] = {}
     for place, seconds in watermarks or ():
-        told.setdefault(max((pos for pos in rows if pos < place), default=-1), []).append(seconds)
+        explicit.setdefault(max((pos for pos in rows if pos < place), default=-1), []).append(seconds)
     for pos in [-1, *in_order(rows, order)]:
         if pos >= 0:
             window.on_row(pos)
             if watermarks is None:
                 window.follow(pos)
-        for seconds in told.get(pos, []):
+        for seconds in explicit.get(pos, []):
             window.on_watermark(seconds, window.stamp(pos))
     if at_end == "flush":
         window.on_end()

@@ -88,7 +88,7 @@ class EvictingTumbling(Tumbling):
 
     def on_tick(self, k: int) -> None:
         assert isinstance(self.policy, Time)
-        at = (self.policy.told(k), *(None for _ in self.order[1:]))
+        at = (self.policy.result_value(k), *(None for _ in self.order[1:]))
         self.evict(self.partitions.aged(self.policy.tick(k)), at, -1)
         super().on_tick(k)
 

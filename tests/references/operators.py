@@ -42,7 +42,7 @@ class Calls:
 
 @dataclass
 class TumblingCalls(reference.Tumbling):
-    told: Calls = field(default_factory=Calls)
+    recorded: Calls = field(default_factory=Calls)
 
     def on_row(self, pos: int) -> None:
         row, at = self.rows[pos], self.order_values(pos)
@@ -50,7 +50,7 @@ class TumblingCalls(reference.Tumbling):
         if self.policy.before(self.rows_of(key), row):
             self.flush(key, self.policy.reason, at, pos)
         self.open_rows.setdefault(key, []).append(pos)
-        self.told.insert(key, pos, pos)
+        self.recorded.insert(key, pos, pos)
         if self.policy.after(self.rows_of(key)):
             self.flush(key, self.policy.reason, at, pos)
 
@@ -58,18 +58,18 @@ class TumblingCalls(reference.Tumbling):
         before = len(self.panes)
         super().fill(k, at)
         for pane in self.panes[before:]:
-            self.told.trigger(pane)
+            self.recorded.trigger(pane)
 
     def flush(self, key: Any, why: str, at: Any, pos: int | None) -> None:
         super().flush(key, why, at, pos)
-        self.told.trigger(self.panes[-1])
+        self.recorded.trigger(self.panes[-1])
         if why != "end":
-            self.told.keep(key, [], pos)
+            self.recorded.keep(key, [], pos)
 
 
 @dataclass
 class SlidingCalls(reference_sliding.Sliding):
-    told: Calls = field(default_factory=Calls)
+    recorded: Calls = field(default_factory=Calls)
 
     def make_room(self, window: reference_sliding.Window, row: reference.Row) -> None:
         super().make_room(window, row)
@@ -77,26 +77,26 @@ class SlidingCalls(reference_sliding.Sliding):
         if isinstance(self.evict, reference.Time):
             now = self.partitions.now(row[self.order[0]])
             open_rows = [pos for pos in open_rows if not self.outlived(pos, now)]
-        self.told.keep(tuple(row[name] for name in self.key), open_rows, row["id"])
+        self.recorded.keep(tuple(row[name] for name in self.key), open_rows, row["id"])
 
     def insert(self, window: reference_sliding.Window, pos: int) -> None:
         super().insert(window, pos)
         if pos in window.open_rows:
-            self.told.insert(tuple(self.rows[pos][name] for name in self.key), pos, pos)
+            self.recorded.insert(tuple(self.rows[pos][name] for name in self.key), pos, pos)
 
     def fire(self, key: Any, why: str, at: Any, pos: int | None) -> None:
         before = len(self.panes)
         super().fire(key, why, at, pos)
         for pane in self.panes[before:]:
             if pane.mark != "only":
-                self.told.keep(key, pane.rows, pos)
-                self.told.trigger(pane)
+                self.recorded.keep(key, pane.rows, pos)
+                self.recorded.trigger(pane)
 
 
 def by_tumbling(log: Log, policy: reference.Policy, marks: Sequence[int], at_end: Any) -> dict[Any, list[Call]]:
     window = TumblingCalls(reference.read(log.table), policy, log.key, log.order)
     reference.play(window, marks, None, at_end)
-    return dict(window.told.calls)
+    return dict(window.recorded.calls)
 
 
 def by_sliding(log: Log, evict: Any, trigger: Any, partial: bool, at_end: str) -> dict[Any, list[Call]]:
@@ -112,7 +112,7 @@ def by_sliding(log: Log, evict: Any, trigger: Any, partial: bool, at_end: str) -
     window.ticks_until(end)
     if at_end == "flush" and rows:
         window.on_end(window.partitions.now(end))
-    return dict(window.told.calls)
+    return dict(window.recorded.calls)
 
 
 def by_batched(log: Log, spec: Batched, at_end: Any) -> dict[Any, list[Call]]:
@@ -125,19 +125,19 @@ def by_batched(log: Log, spec: Batched, at_end: Any) -> dict[Any, list[Call]]:
         clock_kind=log.kind("clock"),
         at_end=at_end,
     )
-    told = Calls()
+    recorded = Calls()
     for lot in lots:
-        told.leave(lot.key, lot.left, lot.pos)
+        recorded.leave(lot.key, lot.left, lot.pos)
         for row in lot.entered:
-            told.insert(lot.key, row, lot.pos)
-        told.trigger(lot)
-    return dict(told.calls)
+            recorded.insert(lot.key, row, lot.pos)
+        recorded.trigger(lot)
+    return dict(recorded.calls)
 
 
 def by_intervals(log: Log, panes: Sequence[reference.Pane], unheld: set[int], at_end: str) -> dict[Any, list[Call]]:
     """Rows in their order, each pane right behind the row that advanced the watermark."""
     rows = reference.read(log.table)
-    told = Calls()
+    recorded = Calls()
     last = {(pane.key, row): number for number, pane in enumerate(panes) for row in pane.rows}
     waiting = list(enumerate(panes))
 
@@ -146,14 +146,14 @@ def by_intervals(log: Log, panes: Sequence[reference.Pane], unheld: set[int], at
             number, pane = waiting.pop(0)
             if pane.closed_by == "end" and at_end == "drop":
                 continue
-            told.trigger(pane)
+            recorded.trigger(pane)
             if pane.closed_by != "end":
-                staying = [row for row in told.here[pane.key] if last[pane.key, row] != number]
-                told.keep(pane.key, staying, pos)
+                staying = [row for row in recorded.here[pane.key] if last[pane.key, row] != number]
+                recorded.keep(pane.key, staying, pos)
 
     for pos in reference.in_order(rows, log.order):
         if pos not in unheld:
-            told.insert(tuple(rows[pos][name] for name in log.key), pos, pos)
+            recorded.insert(tuple(rows[pos][name] for name in log.key), pos, pos)
         come_out(pos)
     come_out(None)
-    return dict(told.calls)
+    return dict(recorded.calls)

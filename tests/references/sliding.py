@@ -128,7 +128,7 @@ class Sliding:
 
     def on_tick(self, k: int) -> None:
         assert isinstance(self.trigger, Time)
-        now, at = self.trigger.tick(k), (self.trigger.told(k), *(None for _ in self.order[1:]))
+        now, at = self.trigger.tick(k), (self.trigger.result_value(k), *(None for _ in self.order[1:]))
         self.grow_old(now)
         self.forget(self.partitions.aged(now))
         for key in sorted(self.windows):

@@ -207,7 +207,7 @@ class Time(Policy):
         exact = self.origin + k * self.length
         return Fraction(float(exact)) if pa.types.is_floating(self.kind) else exact
 
-    def told(self, k: int) -> Value:
+    def result_value(self, k: int) -> Value:
         """The k-th tick as the result tells it."""
         return as_value(self.tick(k), type_of_ticks(self.kind, self.length, self.origin))
 
@@ -300,7 +300,7 @@ class Tumbling:
 
     def on_tick(self, k: int) -> None:
         assert isinstance(self.policy, Time)
-        at = (self.policy.told(k), *(None for _ in self.order[1:]))
+        at = (self.policy.result_value(k), *(None for _ in self.order[1:]))
         nothing = not self.open_rows
         for key in sorted(self.open_rows):
             self.flush(key, self.policy.reason, at, -1)
@@ -318,7 +318,7 @@ class Tumbling:
             windows.setdefault(key, set()).add(self.policy.window_of(row[self.order[0]]))
         for key in sorted(windows):
             if min(windows[key]) < k < max(windows[key]) and k not in windows[key]:
-                start, end = self.policy.told(k - 1), self.policy.told(k)
+                start, end = self.policy.result_value(k - 1), self.policy.result_value(k)
                 self.panes.append(Pane(key, self.numbers[key], (), self.policy.reason, at, -1, start, end))
                 self.numbers[key] += 1
 
@@ -338,7 +338,7 @@ class Tumbling:
         first, last = (self.rows[pos][self.order[0]] for pos in (open_rows[0], open_rows[-1]))
         if isinstance(self.policy, Time):
             k = self.policy.window_of(first)
-            return self.policy.told(k - 1), self.policy.told(k)
+            return self.policy.result_value(k - 1), self.policy.result_value(k)
         return first, last
 
     def rows_of(self, key: Key) -> list[Row]:

@@ -53,21 +53,21 @@ class Recorder(Operator):
         assert row["id"] not in self.rows
         assert all(row[name] == value for name, value in self.key.items())
         self.rows[row["id"]] = row
-        yield self.told("insert", [row])
+        yield self.called("insert", [row])
 
     def evict(self, rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
         assert rows
         assert all(self.rows[row["id"]] is row for row in rows)
-        given = [self.told("evict", rows)]
+        given = [self.called("evict", rows)]
         for row in rows:
             del self.rows[row["id"]]
         return given
 
     def trigger(self, rows: Sequence[Mapping[str, Any]], pane: PaneInfo) -> list[dict[str, Any]]:
         assert all(self.rows[row["id"]] is row for row in rows)
-        return [self.told("trigger", rows), {"what": f"{pane.window} {pane.closed_by}", "turn": self.turn}]
+        return [self.called("trigger", rows), {"what": f"{pane.window} {pane.closed_by}", "turn": self.turn}]
 
-    def told(self, what: str, rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    def called(self, what: str, rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
         self.turn += 1
         return {"what": what, "ids": [row["id"] for row in rows], "turn": self.turn}
 
@@ -78,13 +78,13 @@ RECORDER = f"{__name__}:Recorder"
 def replayed(log: Log, plan: Plan, sequences: Sequences, marks: Marks, panes: Panes) -> pa.Table:
     if plan.options.at_end == "drop":
         panes = panes.take(np.flatnonzero(panes.closed_by != reason("end")))
-    told = told_of(plan, sequences, marks, panes)
-    tables = list(operator_batches(plan, sequences, marks, panes, told))
+    called = pane_columns(plan, sequences, marks, panes)
+    tables = list(operator_batches(plan, sequences, marks, panes, called))
     assert all(len(table) <= 100_000 for table in tables)
     return pa.concat_tables(tables) if tables else pa.table({})
 
 
-def told_of(plan: Plan, sequences: Sequences, marks: Marks, panes: Panes) -> pa.Table:
+def pane_columns(plan: Plan, sequences: Sequences, marks: Marks, panes: Panes) -> pa.Table:
     """What the result says of panes."""
     keys = [] if sequences.keys is None else [column.take(pa.array(panes.key)) for column in sequences.keys.columns]
     start, end = panes.start, panes.end
