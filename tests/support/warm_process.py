@@ -11,12 +11,12 @@ import json
 import math
 import os
 import sys
+from collections.abc import Callable
 from typing import Any
 
 import wincli.cli.commands.run
 import wincli.cli.console.progress
 from wincli.cli.main import _main
-from wincli.windowing.engine.warmup import warm
 from wincli.windowing.spark.boot import SparkExecutor
 
 
@@ -49,8 +49,8 @@ class Shared:
 
     def connect(self) -> None: ...
 
-    def warm(self, plan: Any, schema: Any) -> None:
-        warm(plan, schema)
+    def warm(self, call: Callable[..., object], *arguments: Any) -> None:
+        call(*arguments)
 
     def close(self) -> None: ...
 
