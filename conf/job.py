@@ -14,6 +14,7 @@ from typing import Any, Literal
 import yaml
 from pydantic import BaseModel, ConfigDict, Field
 
+from ..windowing.support.formats import Format
 from .option_values import Calls, Names, Origin, Seconds, Settings, Size, StageName, Texts, Types, Window
 
 
@@ -59,7 +60,7 @@ class Stage(BaseModel):
     operator: str | None = _free("An operator of your own, module:Class, in place of aggregates.")
     marks: str = _key("Where punct() gets its marks: auto, files, none, or a boolean column.")
     output: str | None = _free("The folder where this stage is written, too. Not for the last stage.")
-    output_format: Literal["parquet", "csv", "jsonl"] = _key("Format of the part files.")
+    output_format: Format = _key("Format of the part files.")
     plain: bool = _key("Leave out stream columns and mark-only rows.")
 
 
@@ -77,9 +78,7 @@ class Job(BaseModel):
     )
     output: str = _key("The folder to write, whole or not at all; {date} stands for the unit of a range; - is stdout.")
     stages: tuple[Stage, ...] = _key("Windows, each over the result of the one before.")
-    input_format: Literal["auto", "parquet", "csv", "jsonl"] = _key(
-        "Format of the input; auto takes it from file names."
-    )
+    input_format: Literal["auto", Format] = _key("Format of the input; auto takes it from file names.")
     column_types: Types | None = _free("Types of text columns; as a mapping: column to type.", alias="schema")
     multiline: bool = _key("CSV: quoted fields may hold line ends; a file is one split.")
     delimiter: str = _key("CSV: the character between fields.", min_length=1, max_length=1)

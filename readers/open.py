@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from ..windowing.errors import ConfigError, DamagedError, InputError
 from ..windowing.ports import InputFile, Part, StreamInfo
+from ..windowing.support.formats import SUFFIXES, Format
 from ..windowing.support.suggest import did_you_mean
 from .files.file import COMPRESSIONS, Located
 from .files.folder_values import folder_values
@@ -20,22 +21,13 @@ from .folder_columns import folder_columns
 from .formats.parquet import ParquetReader, plan_parquet
 from .formats.split_rows import FormatReader
 from .formats.text_splits import TextPlan, plan_text
-from .options import Format, ReadOptions
+from .options import ReadOptions
 from .schema.types import ColumnType, column_type
 from .schema.unify import unify
 from .source import FileSource
 
 Each = Callable[[Callable[[Any], Any], Sequence[Any]], list[Any]]
 
-_FORMATS: dict[str, Format] = {
-    ".parquet": "parquet",
-    ".pq": "parquet",
-    ".csv": "csv",
-    ".tsv": "csv",
-    ".jsonl": "jsonl",
-    ".ndjson": "jsonl",
-    ".json": "jsonl",
-}
 _SCANNED_HERE = 4 << 20  # bytes: this process scans so little text faster than a task starts
 _TORN = ("a quoted field runs over the end of the line", "--multiline reads such files")
 _UNCLOSED = ("a quoted field begins here and never ends", "close the quote")
@@ -144,7 +136,7 @@ def _format(files: Sequence[ListedFile], options: ReadOptions) -> Format:
 
 def _by_name(path: str) -> Format | None:
     name = PurePosixPath(path.lower())
-    return _FORMATS.get(PurePosixPath(name.stem).suffix if name.suffix in COMPRESSIONS else name.suffix)
+    return SUFFIXES.get(PurePosixPath(name.stem).suffix if name.suffix in COMPRESSIONS else name.suffix)
 
 
 def _plan(

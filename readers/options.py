@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from typing import Literal
 
 from ..windowing.errors import Span, SpecError
+from ..windowing.support.formats import Format
 from ..windowing.support.suggest import did_you_mean
 from .schema.timestamp_formats import DIRECTIVES, SHORTHANDS, UNIX, FormatError, compile_format, missing_part
 
-Format = Literal["parquet", "csv", "jsonl"]
 SchemaTypes = tuple[tuple[str, str], ...]
 
 TYPE_NAMES = {
@@ -59,7 +59,7 @@ class ReadOptions:
     ``stdin``: the path of the file that holds standard input; messages and results call that file ``stdin``.
     """
 
-    format: Literal["auto", "parquet", "csv", "jsonl"] = "auto"
+    format: Literal["auto", Format] = "auto"
     schema: SchemaTypes = ()
     multiline: bool = False
     delimiter: str = ","

@@ -7,6 +7,8 @@ from typing import Annotated, Any
 
 import typer
 
+from ...windowing.support.formats import FORMATS
+
 _WINDOW = "Window"
 _INPUT = "Input"
 _OUTPUT = "Output"
@@ -164,7 +166,7 @@ Marks = Annotated[
 ]
 
 InputFormat = Annotated[
-    str | None, _option(_INPUT, "--input-format", "Default: by file name.", "auto|parquet|csv|jsonl")
+    str | None, _option(_INPUT, "--input-format", "Default: by file name.", "|".join(["auto", *FORMATS]))
 ]
 Schema = Annotated[
     str | None,
@@ -182,7 +184,7 @@ SkipUnreadable = Annotated[
     _switch(_INPUT, "--skip-unreadable", "Pass over dead links, FIFOs, devices and what may not be read."),
 ]
 
-OutputFormat = Annotated[str | None, _option(_OUTPUT, "--output-format", "Default: parquet.", "parquet|csv|jsonl")]
+OutputFormat = Annotated[str | None, _option(_OUTPUT, "--output-format", "Default: parquet.", "|".join(FORMATS))]
 Mode = Annotated[
     str | None, _option(_OUTPUT, "--mode", "What to do if OUT holds a result. Default: error.", "error|overwrite")
 ]

@@ -11,11 +11,11 @@ from pathlib import Path
 from typing import Literal
 
 from ...conf.job import PIPE
-from ...readers.options import Format
 from ...windowing.errors import ConfigError, InputError, OutputError
 from ...windowing.spark.masters import is_local
 from ...windowing.spark.setup import temporary_place
 from ...windowing.spark.temporary_folders import new_folder
+from ...windowing.support.formats import Format
 from ...writers.folders.os_errors import reason
 from ..job.request import JobRequest
 

@@ -14,12 +14,13 @@ from pyarrow import fs
 
 from ...windowing.errors import ConfigError, OutputError
 from ...windowing.support.checksum import read_object, seal, unseal
+from ...windowing.support.formats import Format
 from ..folders import atomic_swap, object_store
 from ..folders.lock import Owner, hold
 from ..folders.os_errors import output_errors, reason
 from ..folders.place import MANIFEST, REJECTED, SUCCESS, Place, locate, new_token
 from .overlap import refuse_overlap
-from .sink import FileSink, Format, check_types, is_attempt
+from .sink import FileSink, check_types, is_attempt
 
 Mode = Literal["error", "overwrite"]
 

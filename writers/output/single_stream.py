@@ -10,8 +10,9 @@ from typing import IO
 import pyarrow as pa
 from pyarrow import parquet as pq
 
+from ...windowing.support.formats import Format
 from ..formats import parquet
-from .sink import PART, Format
+from .sink import PART
 
 _HEADER = 1 << 24  # bytes: more than any header has
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import IO, Literal
+from typing import IO
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -13,12 +13,12 @@ from pyarrow import fs
 
 from ...windowing.errors import ConfigError
 from ...windowing.ports import Part
+from ...windowing.support.formats import Format
 from ..folders import atomic_swap
 from ..folders.os_errors import output_errors
 from ..folders.place import REJECTED, new_token
 from ..formats import csv, jsonl, parquet, rejects
 
-Format = Literal["parquet", "csv", "jsonl"]
 Encoder = Callable[[Iterable[pa.Table], pa.Schema, "IO[bytes] | pa.NativeFile"], None]
 ENCODERS: dict[Format, Encoder] = {"parquet": parquet.encode, "csv": csv.encode, "jsonl": jsonl.encode}
 """The encoder of each format. It gets tables with the columns of the schema, in its order, some dictionary encoded."""
