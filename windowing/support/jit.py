@@ -6,6 +6,7 @@ import contextlib
 import hashlib
 import os
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from types import CodeType, FunctionType
 from typing import Any, TypeVar, cast
@@ -46,9 +47,23 @@ def njit(**options: Any) -> Callable[[Function], Function]:
         place = made.stats.cache_path if options.get("cache") else None
         if place is not None and _refusal(Path(place), Path(function.__code__.co_filename)):
             made = numba.njit(**{**options, "cache": False})(function)
+        if (file := getattr(made._cache, "_cache_file", None)) is not None:
+            file._load_index = partial(_index_or_none, file._load_index)
         return cast(Function, made)
 
     return compiled
+
+
+def _index_or_none(load: Callable[[], dict[Any, str]]) -> dict[Any, str]:
+    """Read the index of a kernel's cache; return an empty one if it names a type that is gone.
+
+    The types of arguments are pickled in the index, named tuples by the name of their class. After an upgrade in place
+    a class may have another name, and numba would fail in place of compiling anew.
+    """
+    try:
+        return load()
+    except (AttributeError, ImportError):
+        return {}
 
 
 def _fused(_typing: Any, _a: Any, _b: Any, _c: Any) -> Any:

@@ -58,6 +58,42 @@ def test_a_kernel_is_compiled_anew_where_one_that_it_calls_has_changed(tmp_path:
     assert told(CALLED) == [10, 1, 0]
 
 
+NAMED = """
+from typing import NamedTuple
+import numpy as np
+from wincli.windowing.support.jit import kernel
+
+class Pair(NamedTuple):
+    a: np.ndarray
+    b: np.ndarray
+
+@kernel
+def total(pair):
+    return pair.a.sum() + pair.b.sum()
+"""
+USE = """
+import named
+pair = named.{}(named.np.arange(3), named.np.arange(4))
+print(named.total(pair), sum(named.total.stats.cache_hits.values()), sum(named.total.stats.cache_misses.values()))
+"""
+
+
+def test_a_kernel_is_compiled_anew_where_the_class_of_an_argument_has_another_name(tmp_path: Path) -> None:
+    def total(name: str) -> list[int]:
+        """What the kernel gives, and how often it was loaded and compiled."""
+        (tmp_path / "named.py").write_text(NAMED.replace("Pair", name))
+        os.utime(tmp_path / "named.py", (0, 0))  # for numba the source is as it was
+        env = {**os.environ, "PYTHONPATH": os.pathsep.join([str(tmp_path), *filter(None, sys.path)])}
+        command = [sys.executable, "-B", "-c", USE.format(name)]
+        done = subprocess.run(command, env=env, capture_output=True, text=True, check=True, cwd=tmp_path)
+        return [int(word) for word in done.stdout.split()]
+
+    assert total("Pair") == [9, 0, 1]
+    assert total("Pair") == [9, 1, 0]
+    assert total("Both") == [9, 0, 1]
+    assert total("Both") == [9, 1, 0]
+
+
 PLANTED = """
 import pickle, sys
 from pathlib import Path
