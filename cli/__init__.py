@@ -1,1 +1,4 @@
-"""The command line. The entry point is `main`; only `console.messages` writes to stderr."""
+"""The command line. The entry point is `main`; only `console.messages` writes to stderr.
+
+Imports `conf`, `readers`, `windowing`, `writers`. Imported by nothing.
+"""

@@ -61,7 +61,7 @@ class Stopped(BaseException):
 
 
 def exit_code(error: BaseException) -> int:
-    """Return the exit code of an error (design section 1)."""
+    """Return the exit code of an error."""
     if isinstance(error, Stopped):
         return error.code
     return next((code for kind, code in _EXIT_CODES if isinstance(error, kind)), UNEXPECTED)

@@ -145,7 +145,7 @@ def _result_schema(plan: Plan, plain: bool) -> pa.Schema:
 
 
 def _marks(stage: Stage, stage_input: _Input, plan: Plan) -> str:
-    """Return where window marks come from (design section 1). Raises `ConfigError` where they cannot."""
+    """Return where window marks come from. Raises `ConfigError` where they cannot."""
     if stage.empty == "mark" and plan.key:
         raise ConfigError("--empty mark is for windows without a key", "say --empty row, or leave out --key")
     if stage.marks == "auto":

@@ -1,1 +1,4 @@
-"""Example jobs and operators to read, to run and to start from (``docs/jobs.md``, ``docs/operators.md``)."""
+"""Example jobs and operators to read, to run and to start from (``docs/jobs.md``, ``docs/operators.md``).
+
+Imports `windowing`. Imported by nothing.
+"""

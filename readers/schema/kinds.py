@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from .types import plain
-from .unify import widest
+from .unify import common_type
 
 NOTHING = 0  # only nulls
 INT = 1
@@ -43,7 +43,7 @@ def join(a: Kind, b: Kind) -> Kind:
         return a | b
     if isinstance(a, int) or isinstance(b, int):
         return b if a == NOTHING else a if b == NOTHING else TEXT
-    wide = widest(a, b)
+    wide = common_type(a, b)
     return TEXT if wide is None else wide  # not ``wide or TEXT``: an empty struct type is falsy
 
 

@@ -38,7 +38,7 @@ def _join_types(
         return given, file
     if known is None:
         return column.type, file
-    wide = widest(known[0], column.type)
+    wide = common_type(known[0], column.type)
     if wide is None:
         raise InputError(
             f"column {column.name!r} is {known[0]} in {known[1]} and {column.type} in {file}",
@@ -47,8 +47,8 @@ def _join_types(
     return wide, (known[1] if wide == known[0] else file)
 
 
-def widest(a: pa.DataType, b: pa.DataType) -> pa.DataType | None:
-    """Return the narrowest type that holds the values of both, or None. Integers and floats together are float64."""
+def common_type(a: pa.DataType, b: pa.DataType) -> pa.DataType | None:
+    """Return the narrowest type that holds the values of both types, or None. Integers with floats are float64."""
     if a == b or pa.types.is_null(b):
         return a
     if pa.types.is_null(a):
@@ -119,11 +119,11 @@ def _finest(a: pa.DataType, b: pa.DataType) -> str:
 
 def _nested(a: pa.DataType, b: pa.DataType) -> pa.DataType | None:
     if pa.types.is_list(a) and pa.types.is_list(b):
-        item = widest(a.value_type, b.value_type)
+        item = common_type(a.value_type, b.value_type)
         return None if item is None else pa.list_(item)
     if pa.types.is_struct(a) and pa.types.is_struct(b):
         fields = {f.name: f.type for f in a}
         for f in b:
-            fields[f.name] = widest(fields.get(f.name, pa.null()), f.type)
+            fields[f.name] = common_type(fields.get(f.name, pa.null()), f.type)
         return None if None in fields.values() else pa.struct(list(fields.items()))
     return None

@@ -1,1 +1,4 @@
-"""Record bounds: where the records of CSV and JSON Lines begin and end in the bytes of a file."""
+"""Text as records: where those of CSV and JSON Lines begin and end in bytes, and JSON that is too deep or torn.
+
+Imports `readers.schema`, `windowing`. Imported by `readers.formats`, `readers.open`, `readers.values`.
+"""

@@ -1,7 +1,7 @@
-"""Find where records begin and end in the bytes of a text file, by exactly the rules of Arrow's CSV parser.
+"""Find where records begin and end in the bytes of a text file: of CSV by exactly the rules of Arrow's parser.
 
-A line ends with LF, CR LF or CR. A field is quoted if its first character is the quote; inside it, a doubled quote
-means one quote. Empty lines are not records and have no arrival position.
+A record of JSON Lines ends with LF. In CSV a line ends with LF, CR LF or CR. A field is quoted if its first character
+is the quote; inside it, a doubled quote means one quote. Empty lines are not records and have no arrival position.
 """
 
 from __future__ import annotations

@@ -1,1 +1,6 @@
-"""Arrow columns as numpy arrays: numeric values, sort keys, and the sorts over them; no module here knows windows."""
+"""Arrow columns as numpy arrays: numeric values, sort keys, and the sorts over them; no module here knows windows.
+
+Imports `windowing.errors`, `windowing.support`. Imported by `readers`, `windowing.aggregates`, `windowing.clock`,
+`windowing.emit`, `windowing.engine`, `windowing.in_memory`, `windowing.kinds`, `windowing.panes`, `windowing.planning`,
+`windowing.scan`, `windowing.segments`, `windowing.sequences`, `windowing.state`.
+"""

@@ -1,4 +1,8 @@
 """Panes to result tables: rows of aggregates or of the input, groups, operators, stream columns.
 
 The way in is `result_tables`; `scan.scan` calls it.
+
+Imports `windowing.aggregates`, `windowing.clock`, `windowing.columns`, `windowing.errors`, `windowing.kinds`,
+`windowing.language`, `windowing.operator`, `windowing.panes`, `windowing.planning`, `windowing.sequences`,
+`windowing.support`. Imported by `cli`, `windowing.engine`, `windowing.scan`.
 """

@@ -1,4 +1,4 @@
-"""Converting panes to the tables of the result (design section 2)."""
+"""Converting panes to the tables of the result."""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
 """The distributed run of one window on any `Executor`. Imports no Spark.
 
 The ways in are `run.run_window` and `warmup.warm`.
+
+Imports `windowing.aggregates`, `windowing.clock`, `windowing.columns`, `windowing.emit`, `windowing.errors`,
+`windowing.kinds`, `windowing.language`, `windowing.planning`, `windowing.ports`, `windowing.scan`,
+`windowing.segments`, `windowing.sequences`, `windowing.state`. Imported by `cli`.
 """

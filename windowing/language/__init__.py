@@ -1,4 +1,9 @@
 """The window language: text to frozen values and back, without any access to data.
 
-The entry points are `parser.parse_window` and `parser.parse_aggregate`; `spec` defines the values.
+The entry points are `parser.parse_window`, `parser.parse_aggregate` and `parser.parse_duration`; `spec` defines the
+values. `calls`, `policies` and `tokens` know the words of the language, for completion and for suggestions.
+
+Imports `windowing.errors`, `windowing.support`. Imported by `cli`, `conf`, `windowing.aggregates`,
+`windowing.arguments`, `windowing.clock`, `windowing.emit`, `windowing.engine`, `windowing.in_memory`,
+`windowing.kinds`, `windowing.planning`, `windowing.scan`, `windowing.segments`, `windowing.state`.
 """

@@ -1,4 +1,4 @@
-"""The options of a window besides its spec, its key, its order and its aggregates (design section 1)."""
+"""The options of a window besides its spec, its key, its order and its aggregates."""
 
 from __future__ import annotations
 

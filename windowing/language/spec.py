@@ -1,7 +1,8 @@
 """The window language as plain values: the content of a spec, without how it is computed.
 
-``str`` of every value is its canonical text, which `windowing.language.parser` parses to an equal value. The values
-check nothing: a spec made by hand is valid iff ``parse_window(str(spec)) == spec``.
+``str`` of a window spec or an aggregate call is its canonical text, which `windowing.language.parser` parses to an
+equal value; ``str`` of a policy or another part is its place in that text. The values check nothing: a spec made by
+hand is valid iff ``parse_window(str(spec)) == spec``.
 
 Durations are exact `Fraction` seconds; an amount of an attribute is in the attribute's own unit (seconds where
 that is a timestamp).
@@ -245,7 +246,7 @@ Argument: TypeAlias = Column | Fraction | str
 
 @dataclass(frozen=True, slots=True)
 class AggregateCall:
-    """``NAME=FUNCTION(ARGUMENTS)`` as written (section 9).
+    """``NAME=FUNCTION(ARGUMENTS)``, with the canonical name of a built-in function (section 9).
 
     ``name``: the output column.
     ``function``: a lower-case name, or ``module:name`` in its own case; it need not exist.

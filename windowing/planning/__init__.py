@@ -1,4 +1,8 @@
 """A window bound to the columns of an input: checked, with its order, and with the schema of its result.
 
 The entry point is `plan.make_plan`; the scan, the engine and the tasks get a `plan.Plan`.
+
+Imports `windowing.aggregates`, `windowing.clock`, `windowing.columns`, `windowing.errors`, `windowing.language`,
+`windowing.operator`, `windowing.ports`, `windowing.support`. Imported by `cli`, `windowing.emit`, `windowing.engine`,
+`windowing.in_memory`, `windowing.scan`, `windowing.segments`, `writers`.
 """

@@ -1,4 +1,4 @@
-"""A plan: a window bound to the columns of its input, and the schema of its result (design section 2)."""
+"""A plan: a window bound to the columns of its input, and the schema of its result."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The columns of a result: their names, types and order (design section 2)."""
+"""The columns of a result: their names, types and order."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Choosing the columns that order the rows, with the reason (design section 1; semantics section 1)."""
+"""Choosing the columns that order the rows, with the reason (semantics section 1)."""
 
 from __future__ import annotations
 

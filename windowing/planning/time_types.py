@@ -1,4 +1,4 @@
-"""The types of the instants in a result: interval bounds, ticks and expiries (design section 2)."""
+"""The types of the instants in a result: interval bounds, ticks and expiries."""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
 """One scan: validate rows, compute panes, leave out what an earlier run emitted, emit, keep what the next run needs.
 
 The way in is `scan.scan`.
+
+Imports `windowing.aggregates`, `windowing.clock`, `windowing.columns`, `windowing.emit`, `windowing.kinds`,
+`windowing.language`, `windowing.panes`, `windowing.planning`, `windowing.sequences`, `windowing.state`. Imported by
+`windowing.engine`, `windowing.in_memory`, `windowing.segments`.
 """

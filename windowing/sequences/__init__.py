@@ -1,1 +1,5 @@
-"""Sequences: the rows of each key in their one total order, and the window marks between the rows."""
+"""Sequences: the rows of each key in their one total order, and the window marks between the rows.
+
+Imports `windowing.columns`, `windowing.support`. Imported by `readers`, `windowing.clock`, `windowing.emit`,
+`windowing.engine`, `windowing.in_memory`, `windowing.kinds`, `windowing.scan`, `windowing.segments`, `windowing.state`.
+"""

@@ -180,7 +180,7 @@ def test_clock_too_far_from_zero_for_ages_is_an_error(far: float) -> None:
     job = Job(
         pa.table({"key": [0], "at": [far]}), parse_window("count(9), partitioned, partitionAge(1)"), order=("at",)
     )
-    with pytest.raises(DataError, match="too far from 0 to tell ages"):
+    with pytest.raises(DataError, match="too far from 0 to count ages"):
         evictions(job.window, job.sequences, job.placed, job.setting)
 
 

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from wincli.readers.schema.kinds import join, kind_of_texts, type_of
-from wincli.readers.schema.unify import unify, widest
+from wincli.readers.schema.unify import common_type, unify
 from wincli.windowing.errors import InputError
 
 TYPES = [
@@ -52,20 +52,20 @@ TYPES = [
     ],
 )
 def test_the_type_that_holds_both(a: pa.DataType, b: pa.DataType, wide: pa.DataType | None) -> None:
-    assert widest(a, b) == wide
-    assert widest(b, a) == wide
+    assert common_type(a, b) == wide
+    assert common_type(b, a) == wide
 
 
 @given(st.sampled_from(TYPES), st.sampled_from(TYPES))
 def test_widening_is_symmetric_and_neutral_to_itself(a: pa.DataType, b: pa.DataType) -> None:
-    wide = widest(a, b)
+    wide = common_type(a, b)
     if pa.types.is_struct(a) and pa.types.is_struct(b):
-        assert {f.name for f in wide} == {f.name for f in widest(b, a)}
+        assert {f.name for f in wide} == {f.name for f in common_type(b, a)}
     else:
-        assert widest(b, a) == wide
-    assert widest(a, a) == a
+        assert common_type(b, a) == wide
+    assert common_type(a, a) == a
     if wide is not None:
-        assert widest(wide, a) == wide
+        assert common_type(wide, a) == wide
 
 
 def test_columns_come_in_order_of_first_appearance() -> None:

@@ -1,1 +1,6 @@
-"""Partition eviction: which keys are forgotten and when, and the lifetimes into which that divides a key's rows."""
+"""Partition eviction: which keys are forgotten and when, and the lifetimes into which that divides a key's rows.
+
+Imports `windowing.clock`, `windowing.columns`, `windowing.errors`, `windowing.kinds.context`,
+`windowing.kinds.sliding`, `windowing.kinds.tumbling`, `windowing.language`, `windowing.panes`, `windowing.sequences`,
+`windowing.state`, `windowing.support`. Imported by `windowing.engine`, `windowing.scan`.
+"""
