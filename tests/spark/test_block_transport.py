@@ -66,9 +66,9 @@ def test_both_ways_give_the_same_result(
     run: Callable[[str], Outcome], session: SparkExecutor, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     seen: list[Path] = []
-    monkeypatch.setattr(session, "folders", _watched(seen, session.folders))
+    monkeypatch.setattr(session, "shared_folders", _watched(seen, session.shared_folders))
     in_files = run("in files")
-    monkeypatch.setattr(session, "folders", lambda: nullcontext(()))
+    monkeypatch.setattr(session, "shared_folders", lambda: nullcontext(()))
     in_spark = run("in spark")
     assert in_files.chunks == in_spark.chunks == len(seen) > 4
     assert in_files.slices == in_spark.slices > 4

@@ -59,7 +59,7 @@ def test_one_pass_and_two_write_the_same_parts(
     run: Run, log: pa.Table, session: SparkExecutor, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     whole, once = run(log, "whole", WHOLE), run(log, "once", CUT)
-    monkeypatch.setattr(session, "folders", lambda: nullcontext(()))
+    monkeypatch.setattr(session, "shared_folders", lambda: nullcontext(()))
     twice = run(log, "twice", CUT)
     assert once.slices == once.chunks == twice.slices > 4
     assert once.parts == twice.parts
