@@ -134,7 +134,7 @@ def status(
     path: Annotated[str, typer.Argument(metavar="DIR", help="A state, the outputs of a range, or one result.")],
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object, for machines.")] = False,
 ) -> None:
-    """Print the units and row counts of a state, of the outputs of a range, or of one result."""
+    """Print the units and row counts of a state, a backfill or a result."""
     from .commands.status import status_command  # noqa: PLC0415 - loads pyarrow
 
     status_command(path, as_json, Messages())

@@ -237,7 +237,7 @@ def _report_unit(record: UnitRecord | ResultRecord, context: RunContext) -> None
         f"{count_of(windows, 'window')} out",
         f"{sum(rejected.values()):,} rejected",
     ]
-    words += [f"{held:,} held"] if held else []
+    words += [f"{held:,} carried over"] if held else []
     context.messages.note(
         f"{record.label}: {', '.join(words)}",
         unit=record.label,

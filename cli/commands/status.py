@@ -85,7 +85,7 @@ def _lines(status: Status) -> list[str]:
     units = status.units
     span = f", {units[0].label}" + (f"..{units[-1].label}" if len(units) > 1 else "") if units else ""
     lines = [f"{status.path}: {count_of(len(units), 'unit')}{span}"] if status.what != "result" else []
-    head = ("unit", "rows in", _OUT[status.what].replace("_", " "), "held", "rejected")
+    head = ("unit", "rows in", _OUT[status.what].replace("_", " "), "carried over", "rejected")
     lines += _table([head, *map(_cells, units)]) if units else []
     lines += [f"gaps: {compact(status.gaps)}"] if status.gaps else []
     several = len(status.last_stages) > 1
@@ -95,7 +95,7 @@ def _lines(status: Status) -> list[str]:
             words = f"{count_of(stage.open.windows, 'window')} of {count_of(stage.open.keys, 'key')}{oldest}"
             lines.append(f"open{f' in stage {stage.name}' if several else ''}: {words}")
     for name, account in status.accounts.items():
-        which = f"account of stage {name}" if len(status.accounts) > 1 else "account"
+        which = f"row accounting of stage {name}" if len(status.accounts) > 1 else "row accounting"
         lines.append(f"{which}: {_account(account)}" + ("" if account.balanced else "; this does not balance"))
     return lines + _events(status) + _damage(status)
 
@@ -132,8 +132,8 @@ def _table(rows: list[tuple[str, ...]]) -> list[str]:
 def _account(account: RowAccount) -> str:
     rejected = sum(account.rejected.values())
     words = [f"{account.windowed:,} windowed", f"{account.filtered:,} in no window", f"{rejected:,} rejected"]
-    words += [f"{account.dropped_at_end:,} dropped at the end", f"{account.held:,} held"]
-    carried = f" + {account.carried:,} carried" if account.carried else ""
+    words += [f"{account.dropped_at_end:,} dropped at the end", f"{account.held:,} carried over"]
+    carried = f" + {account.carried:,} restored" if account.carried else ""
     return f"{count_of(account.rows_in, 'row')} in{carried} = {' + '.join(words)}"
 
 

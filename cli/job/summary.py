@@ -101,7 +101,7 @@ def _account(rows: int, windows: int, counts: Counts, see: str) -> list[str]:
     words += [see] if rejected and see else []
     words += [f"{counts.filtered:,} in no window"] if counts.filtered else []
     words += [f"{counts.dropped_at_end:,} dropped at the end"] if counts.dropped_at_end else []
-    words += [f"{counts.held:,} held"] if counts.held else []
+    words += [f"{counts.held:,} carried over"] if counts.held else []
     return words
 
 

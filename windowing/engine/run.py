@@ -166,7 +166,7 @@ def _outcome(
     check_written(work.plan, sum(part.rows for part in parts))
     counts = sum((report.counts for report in reports), Counts())
     if not counts.balanced:
-        raise InputError(f"the account of the rows does not add up: {counts}", "report this: nothing was written")
+        raise InputError(f"the row accounting does not balance: {counts}", "report this: nothing was written")
     windows, falls = sum(report.windows for report in reports), sum(report.falls for report in reports)
     watermark = next((report.watermark for report in reports if report.watermark is not None), work.watermark)
     snapshots = [report.snapshot for report in reports]

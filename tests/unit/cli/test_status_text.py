@@ -78,13 +78,13 @@ def test_a_state_of_days(capsys: pytest.CaptureFixture[str]) -> None:
     add(4, stage(counts(1500, 0, 40), 290, OpenWindows(12, 7, "2026-11-05 23:10:00")))
     assert printed(capsys) == [
         "st: 3 units, 1970-01-01..1970-01-05",
-        "unit        rows in  windows out  held  rejected",
-        "1970-01-01    1,000          300    12  late 3, null_key 1",
-        "1970-01-02       20            7     0  0",
-        "1970-01-05    1,500          290    40  0",
+        "unit        rows in  windows out  carried over  rejected",
+        "1970-01-01    1,000          300            12  late 3, null_key 1",
+        "1970-01-02       20            7             0  0",
+        "1970-01-05    1,500          290            40  0",
         "gaps: 1970-01-03..1970-01-04",
         "open: 12 windows of 7 keys, the oldest from 2026-11-05 23:10:00",
-        "account: 2,520 rows in = 2,446 windowed + 30 in no window + 4 rejected + 0 dropped at the end + 40 held",
+        "row accounting: 2,520 rows in = 2,446 windowed + 30 in no window + 4 rejected + 0 dropped at the end + 40 carried over",
     ]
 
 
@@ -93,13 +93,13 @@ def test_status_of_a_chain_lists_each_stage(capsys: pytest.CaptureFixture[str]) 
     add(0, stage(counts(100, 0, 5, late=2), 30, left, "sites"), stage(counts(30, 0, 1, null_key=1), 3, left, "all"))
     assert printed(capsys) == [
         "st: 1 unit, 1970-01-01",
-        "unit        rows in  windows out  held  rejected",
-        "1970-01-01      100            3     6  late 2, null_key 1",
+        "unit        rows in  windows out  carried over  rejected",
+        "1970-01-01      100            3             6  late 2, null_key 1",
         "open in stage sites: 1 window of 1 key",
         "open in stage all: 1 window of 1 key",
-        "account of stage sites: "
-        "100 rows in = 83 windowed + 10 in no window + 2 rejected + 0 dropped at the end + 5 held",
-        "account of stage all: 30 rows in = 18 windowed + 10 in no window + 1 rejected + 0 dropped at the end + 1 held",
+        "row accounting of stage sites: "
+        "100 rows in = 83 windowed + 10 in no window + 2 rejected + 0 dropped at the end + 5 carried over",
+        "row accounting of stage all: 30 rows in = 18 windowed + 10 in no window + 1 rejected + 0 dropped at the end + 1 carried over",
     ]
 
 
@@ -224,11 +224,11 @@ def test_outputs_of_a_range(capsys: pytest.CaptureFixture[str]) -> None:
     write_result("out/dt=2026-11-04", 8, counts(100, 0, 0))
     assert printed(capsys, "out") == [
         "out: 2 units, 2026-11-01..2026-11-04",
-        "unit        rows in  rows out  held  rejected",
-        "2026-11-01    1,000        30     0  late 3",
-        "2026-11-04      100         8     0  0",
+        "unit        rows in  rows out  carried over  rejected",
+        "2026-11-01    1,000        30             0  late 3",
+        "2026-11-04      100         8             0  0",
         "gaps: 2026-11-02..2026-11-03",
-        "account: 1,100 rows in = 1,077 windowed + 20 in no window + 3 rejected + 0 dropped at the end + 0 held",
+        "row accounting: 1,100 rows in = 1,077 windowed + 20 in no window + 3 rejected + 0 dropped at the end + 0 carried over",
     ]
     assert as_json(capsys, "out")["what"] == "range"
 
@@ -237,12 +237,12 @@ def test_a_result(capsys: pytest.CaptureFixture[str]) -> None:
     before = {"name": "sites", "counts": counts(500, 0, 0, late=1)}
     write_result("out", 5, counts(20, 0, 0), [before])
     assert printed(capsys, "out") == [
-        "unit  rows in  rows out  held  rejected",
-        "out       500         5     0  late 1",
-        "account of stage sites: "
-        "500 rows in = 489 windowed + 10 in no window + 1 rejected + 0 dropped at the end + 0 held",
-        "account of stage last: "
-        "20 rows in = 10 windowed + 10 in no window + 0 rejected + 0 dropped at the end + 0 held",
+        "unit  rows in  rows out  carried over  rejected",
+        "out       500         5             0  late 1",
+        "row accounting of stage sites: "
+        "500 rows in = 489 windowed + 10 in no window + 1 rejected + 0 dropped at the end + 0 carried over",
+        "row accounting of stage last: "
+        "20 rows in = 10 windowed + 10 in no window + 0 rejected + 0 dropped at the end + 0 carried over",
     ]
     assert as_json(capsys, "out/")["what"] == "result"
 
