@@ -84,7 +84,8 @@ def test_a_state_of_days(capsys: pytest.CaptureFixture[str]) -> None:
         "1970-01-05    1,500          290            40  0",
         "gaps: 1970-01-03..1970-01-04",
         "open: 12 windows of 7 keys, the oldest from 2026-11-05 23:10:00",
-        "row accounting: 2,520 rows in = 2,446 windowed + 30 in no window + 4 rejected + 0 dropped at the end + 40 carried over",
+        "row accounting: 2,520 rows in = 2,446 windowed + 30 in no window + 4 rejected "
+        "+ 0 dropped at the end + 40 carried over",
     ]
 
 
@@ -99,7 +100,8 @@ def test_status_of_a_chain_lists_each_stage(capsys: pytest.CaptureFixture[str]) 
         "open in stage all: 1 window of 1 key",
         "row accounting of stage sites: "
         "100 rows in = 83 windowed + 10 in no window + 2 rejected + 0 dropped at the end + 5 carried over",
-        "row accounting of stage all: 30 rows in = 18 windowed + 10 in no window + 1 rejected + 0 dropped at the end + 1 carried over",
+        "row accounting of stage all: 30 rows in = 18 windowed + 10 in no window + 1 rejected "
+        "+ 0 dropped at the end + 1 carried over",
     ]
 
 
@@ -228,7 +230,8 @@ def test_outputs_of_a_range(capsys: pytest.CaptureFixture[str]) -> None:
         "2026-11-01    1,000        30             0  late 3",
         "2026-11-04      100         8             0  0",
         "gaps: 2026-11-02..2026-11-03",
-        "row accounting: 1,100 rows in = 1,077 windowed + 20 in no window + 3 rejected + 0 dropped at the end + 0 carried over",
+        "row accounting: 1,100 rows in = 1,077 windowed + 20 in no window + 3 rejected "
+        "+ 0 dropped at the end + 0 carried over",
     ]
     assert as_json(capsys, "out")["what"] == "range"
 
