@@ -9,7 +9,6 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-from ..ports import Broadcast
 from .background import Background
 from .java import Gateway
 from .masters import AUTHENTICATE
@@ -19,6 +18,8 @@ from .task_errors import SparkTraceError, guarded, to_wincli_error
 
 if TYPE_CHECKING:
     from pyspark import SparkContext
+
+    from ..ports import Broadcast  # loads pyarrow, before which the environment of workers must be set
 
 T = TypeVar("T")
 R = TypeVar("R")
