@@ -126,8 +126,7 @@ def list_inputs(paths: Sequence[str], reading: ReadOptions) -> tuple[InputFile, 
 
 def outputs_of(request: JobRequest, input_paths: InputPaths, unit: Unit) -> tuple[str, ...]:
     """Return the outputs of a unit: those of stages, then the output of the job itself."""
-    own = [stage.output for stage in request.job.stages[:-1] if stage.output is not None]
-    return tuple(output_of(path, unit, input_paths.name) for path in (*own, request.job.output))
+    return tuple(output_of(path, unit, input_paths.name) for path in request.outputs)
 
 
 def unit_job(request: JobRequest, input_paths: InputPaths, unit: Unit, found: UnitInput) -> JobRequest:

@@ -42,7 +42,7 @@ def run_request(request: JobRequest, context: RunContext) -> Finish:
 
 
 def _run_alone(request: JobRequest, context: RunContext) -> Finish:
-    outputs = _outputs(request)
+    outputs = request.outputs
     is_there = request.job.mode == "error" and not request.is_piped and all(read_result(path) for path in outputs)
     if is_there and is_done(outputs, recorded(request.job), _files(request)):
         return partial(_nothing_to_do, request, context, f"{request.job.output} holds the result of this job and input")
@@ -58,7 +58,7 @@ def _run_next(request: JobRequest, path: str, context: RunContext) -> Finish:
     with open_state(path, owner(), paths_of(request.job)) as state:
         _report_notes(state, context)
         check_kind([(record.label, record.ordinal) for record in state.records], None)
-        outputs, job = _outputs(request), recorded(request.job)
+        outputs, job = request.outputs, recorded(request.job)
 
         def is_same(record: UnitRecord) -> bool:
             shown = [redacted_path(output.shown) for output in record.outputs]
@@ -199,12 +199,6 @@ def _nothing_to_do(request: JobRequest, context: RunContext, why: str) -> int:
 
 def _files(request: JobRequest) -> tuple[InputFile, ...]:
     return list_inputs(request.job.input, request.reading)
-
-
-def _outputs(request: JobRequest) -> list[str]:
-    """The outputs of a job: those of stages, then the output of the job itself."""
-    own = [stage.stage.output for stage in request.stages[:-1] if stage.stage.output is not None]
-    return [*own, request.job.output]
 
 
 def _unit_rerun_request(

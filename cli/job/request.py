@@ -58,6 +58,12 @@ class JobRequest:
         return self.job.input if self.reading.stdin is None else (self.reading.stdin,)
 
     @property
+    def outputs(self) -> tuple[str, ...]:
+        """The outputs as the job names them: those of stages, then the output of the job itself."""
+        own = (stage.output for stage in self.job.stages[:-1] if stage.output is not None)
+        return *own, self.job.output
+
+    @property
     def is_piped(self) -> bool:
         """Whether the job reads stdin or writes stdout: then nobody can know whether the same was done before."""
         return PIPE in self.job.input or self.job.output == PIPE

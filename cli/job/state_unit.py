@@ -73,8 +73,7 @@ class IncrementalRun:
     @contextmanager
     def begin(self, request: JobRequest) -> Iterator[None]:
         """Begin the unit in the state. If the context ends without `commit`, the unit leaves no trace."""
-        own = [stage.stage.output for stage in request.stages[:-1] if stage.stage.output]
-        with self.state.begin(self.unit.label, self.unit.ordinal, [*own, request.job.output]) as staging:
+        with self.state.begin(self.unit.label, self.unit.ordinal, request.outputs) as staging:
             self._staging = staging
             yield
 
