@@ -34,24 +34,15 @@ def rerun_request(named: Sequence[str], record: UnitRecord) -> tuple[JobRequest,
     *own, last = outputs
     changed = {"input": inputs, "output": _named(last), "mode": "overwrite"}
     request = request_of(Job.model_validate({**with_later_keys(record.job), **changed}))
-    others = iter(own)
-    stages = tuple(
-        replace(one, stage=one.stage.model_copy(update={"output": _named(next(others))})) if one.stage.output else one
-        for one in request.stages[:-1]
-    )
-    stages = (*stages, request.stages[-1])
-    job = request.job.model_copy(update={"stages": tuple(one.stage for one in stages)})
-    return replace(request, job=job, stages=stages, reading=replace(request.reading, bases=bases)), files
+    request = request.with_stage_outputs(map(_named, own))
+    return replace(request, reading=replace(request.reading, bases=bases)), files
 
 
 def with_same_end(request: JobRequest, record: UnitRecord) -> JobRequest:
     """Return a job whose stages have the ``at_end`` of those in a record, for the next unit began from that end."""
     ends = [stage["at_end"] for stage in record.job["stages"]]
-    stages = tuple(_ending(one, end) for one, end in zip(request.stages, ends, strict=False))
-    stages = (*stages, *request.stages[len(ends) :])
-    return replace(
-        request, job=request.job.model_copy(update={"stages": tuple(s.stage for s in stages)}), stages=stages
-    )
+    changed = [_ending(one, end) for one, end in zip(request.stages, ends, strict=False)]
+    return request.with_stages([*changed, *request.stages[len(ends) :]])
 
 
 def _ending(one: StageRequest, end: str) -> StageRequest:

@@ -131,13 +131,7 @@ def outputs_of(request: JobRequest, input_paths: InputPaths, unit: Unit) -> tupl
 
 def unit_job(request: JobRequest, input_paths: InputPaths, unit: Unit, found: UnitInput) -> JobRequest:
     """Return the job of one unit: the requested job with the inputs and outputs of the unit."""
-    changed = {
-        index: stage.model_copy(update={"output": output_of(stage.output, unit, input_paths.name)})
-        for index, stage in enumerate(request.job.stages)
-        if stage.output is not None
-    }
-    stages = tuple(changed.get(index, stage) for index, stage in enumerate(request.job.stages))
-    output = output_of(request.job.output, unit, input_paths.name)
-    job = request.job.model_copy(update={"input": found.paths, "output": output, "stages": stages})
-    read = tuple(replace(one, stage=stage) for one, stage in zip(request.stages, stages, strict=True))
-    return replace(request, job=job, stages=read, reading=replace(request.reading, bases=found.bases))
+    *own, output = outputs_of(request, input_paths, unit)
+    request = request.with_stage_outputs(own)
+    job = request.job.model_copy(update={"input": found.paths, "output": output})
+    return replace(request, job=job, reading=replace(request.reading, bases=found.bases))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -73,6 +73,23 @@ class JobRequest:
         """Whether the job calls functions or operators of the user."""
         calls = [call for stage in self.stages for call in stage.calls or ()]
         return any(stage.options.operator for stage in self.stages) or any(":" in call.function for call in calls)
+
+    def with_stages(self, stages: Sequence[StageRequest]) -> JobRequest:
+        """Return the request with other stages, which the job has then, too."""
+        job = self.job.model_copy(update={"stages": tuple(each.stage for each in stages)})
+        return replace(self, job=job, stages=tuple(stages))
+
+    def with_stage_outputs(self, outputs: Iterable[str]) -> JobRequest:
+        """Return the request with other outputs of those stages that have one, in the order of the stages."""
+        left = iter(outputs)
+        return self.with_stages(
+            [
+                each
+                if each.stage.output is None
+                else replace(each, stage=each.stage.model_copy(update={"output": next(left)}))
+                for each in self.stages
+            ]
+        )
 
 
 def parse_request(options: Mapping[str, Any]) -> JobRequest:
