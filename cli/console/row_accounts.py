@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any
 
@@ -60,16 +60,8 @@ def sum_rejected(counts: Sequence[Mapping[str, int]]) -> dict[str, int]:
 
 def sum_consecutive(accounts: Sequence[RowAccount]) -> RowAccount:
     """Sum accounts of consecutive units on one state, at least one: rows that pass from unit to unit cancel out."""
-    return RowAccount(
-        sum(each.rows_in for each in accounts),
-        accounts[0].carried,
-        sum(each.windowed for each in accounts),
-        sum(each.filtered for each in accounts),
-        sum_rejected([each.rejected for each in accounts]),
-        sum(each.dropped_at_end for each in accounts),
-        accounts[-1].held,
-        all(one.held == other.carried for one, other in pairwise(accounts)),
-    )
+    joined = all(one.held == other.carried for one, other in pairwise(accounts))
+    return replace(sum_independent(accounts), carried=accounts[0].carried, held=accounts[-1].held, joined=joined)
 
 
 def sum_independent(accounts: Sequence[RowAccount]) -> RowAccount:
