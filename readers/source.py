@@ -17,7 +17,7 @@ from ..windowing.support.suggest import did_you_mean
 from .files.file import Located, check_all
 from .formats.parquet import ParquetReader
 from .formats.split_rows import FormatReader, ReadRequest, SplitRows, rejects_table
-from .schema.types import ColumnType
+from .schema.types import ColumnType, is_text
 
 _NUMBER_OR_TIME = (
     r"^\s*([-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?|[-+]?(nan|NaN|inf|Infinity)"
@@ -69,7 +69,7 @@ class FileSource:
         self._check(columns)
         constants, layout = self.constants[split.file], self.layouts[split.file]
         want = {name: self._type(name) for name in columns if name in layout and name not in constants}
-        encoded = [name for name in dictionary if name in columns and _is_text(self.schema.field(name).type)]
+        encoded = [name for name in dictionary if name in columns and is_text(self.schema.field(name).type)]
         found = self.reader.read(self.places[split.file], split, ReadRequest(layout, want, tuple(encoded)))
         table = self._shaped(found, columns, constants, encoded)
         rejects = rejects_table(self.files[split.file].path, found.rejects)
@@ -139,10 +139,6 @@ class FileSource:
             is_left = name not in encoded or (knows and not pa.types.is_dictionary(column.type))
             shaped.append(column if is_left else _encoded(column, kind))
         return pa.table(shaped, names=list(columns))
-
-
-def _is_text(kind: pa.DataType) -> bool:
-    return bool(pa.types.is_string(kind) or pa.types.is_binary(kind))
 
 
 def _encoded(column: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray:

@@ -10,7 +10,7 @@ import pyarrow.csv as pcsv
 
 from ..schema.infer import infer
 from ..schema.kinds import INT, TEXT, Kind
-from ..schema.types import ColumnType
+from ..schema.types import ColumnType, is_text
 from ..text.record_bounds import Dialect, tally
 from ..values.casts import convert
 from ..values.text_casts import caster
@@ -90,16 +90,12 @@ def read_typed(
     columns, type_errors = {}, []
     for name, kind in want.items():
         column = raw[name]
-        if pa.types.is_string(column.type) and not _may_be_empty(kind.type):
+        if pa.types.is_string(column.type) and not is_text(kind.type):
             column = pc.if_else(pc.equal(column, ""), pa.scalar(None, pa.string()), column)
         columns[name], mask = convert(column, kind)
         if mask is not None:
             type_errors.append(TypeErrors(name, kind, column, mask))
     return pa.table(columns), type_errors
-
-
-def _may_be_empty(kind: pa.DataType) -> bool:
-    return bool(pa.types.is_string(kind) or pa.types.is_binary(kind))
 
 
 def _quick(data: bytes, dialect: Dialect, names: Sequence[str], want: Mapping[str, ColumnType]) -> pa.Table:

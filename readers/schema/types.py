@@ -122,6 +122,11 @@ def _is_read_as_column_only(kind: pa.DataType) -> bool:
     return bool(types.is_date(kind) or types.is_time(kind) or types.is_duration(kind) or types.is_binary(kind))
 
 
+def is_text(kind: pa.DataType) -> bool:
+    """Whether a type, in its plain form, holds texts or bytes."""
+    return bool(pa.types.is_string(kind) or pa.types.is_binary(kind))
+
+
 def plain(kind: pa.DataType) -> pa.DataType:
     """Return the plain form of a type: no dictionaries, views or 64-bit offsets, also inside lists and structs."""
     if pa.types.is_dictionary(kind) or pa.types.is_run_end_encoded(kind):
