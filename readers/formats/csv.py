@@ -20,7 +20,15 @@ from ..text.record_bounds import Dialect, Tally, locate, tally
 from ..text.records import Records
 from .csv_header import Header, read_header
 from .csv_parse import infer_csv, read_typed
-from .split_rows import ReadRequest, SplitRows, concatenate_buffers, drop_type_errors, first_detail, text_rejects
+from .split_rows import (
+    ReadRequest,
+    SplitRows,
+    concatenate_buffers,
+    drop_type_errors,
+    first_detail,
+    lines_of_rows,
+    text_rejects,
+)
 from .text_splits import ScannedRange
 
 _STEP = 16 << 20
@@ -107,16 +115,10 @@ class CsvReader:
 
     def lines(self, place: Located, split: Split, offsets: Int64s) -> Int64s:
         """Return the 1-based lines on which records of a split begin; ``offsets``: of the records, int64, ascending."""
-        dialect, base, line = self.dialect(place), 0, split.place[2]
-        found: list[Int64s] = [np.empty(0, np.int64)]
+        dialect = self.dialect(place)
+        located = ((locate(data, dialect), tally(data, dialect, 0).lines) for data in self._buffers(place, split))
         with input_errors(place.shown):
-            for data in self._buffers(place, split):
-                records = locate(data, dialect)
-                rows = len(records.lines)
-                here = offsets[(offsets >= base) & (offsets < base + rows)]
-                found.append(records.lines[here - base] + line)
-                base, line = base + rows, line + tally(data, dialect, 0).lines
-        return np.concatenate(found)
+            return lines_of_rows(located, split.place[2], offsets)
 
     def _buffers(self, place: Located, split: Split) -> Iterator[bytes]:
         start, stop = split.place[:2]

@@ -19,7 +19,7 @@ from ..schema.types import Int64s
 from ..text.json_lines import JsonLines, good_lines
 from ..text.record_bounds import locate_lines
 from .json_parse import infer_lines, infer_quickly, read_typed
-from .split_rows import ReadRequest, SplitRows, concatenate_buffers, text_rejects
+from .split_rows import ReadRequest, SplitRows, concatenate_buffers, lines_of_rows, text_rejects
 from .text_splits import ScannedRange
 
 _STEP = 16 << 20
@@ -60,16 +60,8 @@ class JsonReader:
 
     def lines(self, place: Located, split: Split, offsets: Int64s) -> Int64s:
         """Return the 1-based lines of rows of a split; ``offsets``: of the rows, int64, ascending."""
-        base, line = 0, split.place[2]
-        found: list[Int64s] = [np.empty(0, np.int64)]
         with input_errors(place.shown):
-            for data in _buffers(place, *split.place[:2]):
-                records, line_ends = locate_lines(data)
-                rows = len(records.lines)
-                here = offsets[(offsets >= base) & (offsets < base + rows)]
-                found.append(records.lines[here - base] + line)
-                base, line = base + rows, line + line_ends
-        return np.concatenate(found)
+            return lines_of_rows(map(locate_lines, _buffers(place, *split.place[:2])), split.place[2], offsets)
 
 
 def _scan(byte_range: Range) -> ScannedRange:

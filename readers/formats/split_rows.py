@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -135,6 +135,22 @@ def text_rejects(data: bytes, records: Records, line: int, details: Mapping[int,
     return tuple(
         Reject(row, line + int(records.lines[row]), detail, records.text(data, row)) for row, detail in details.items()
     )
+
+
+def lines_of_rows(buffers: Iterable[tuple[Records, int]], line: int, offsets: Int64s) -> Int64s:
+    """Return the 1-based lines of rows of a split of text.
+
+    ``buffers``: the records of each buffer, and the number of its line ends. ``line``: the 1-based number of the first
+    line. ``offsets``: of the rows in the split, int64, ascending.
+    """
+    base = 0
+    found: list[Int64s] = [np.empty(0, np.int64)]
+    for records, line_ends in buffers:
+        rows = len(records.lines)
+        here = offsets[(offsets >= base) & (offsets < base + rows)]
+        found.append(records.lines[here - base] + line)
+        base, line = base + rows, line + line_ends
+    return np.concatenate(found)
 
 
 def rejects_table(file: str, rejects: Sequence[Reject]) -> pa.Table | None:
