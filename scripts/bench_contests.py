@@ -7,12 +7,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from bench_kinds import DUCKDB, KEYED
+
 Command = Callable[[Path, Path], list[str]]
 AGGREGATES = ["--agg", "count()", "--agg", "sum(amount)", "--agg", "max(amount)"]
 DELTA = ["--window", "delta(ts,60)", *AGGREGATES]
 HOP = ["--window", "timeInterval, intervalDuration(10), creationPeriod(2)", "--order-by", "ts", *AGGREGATES]
 MINUTES = ["--window", "time(60)", "--order-by", "ts", *AGGREGATES, "--key", "kind"]
-KEYED = ["--key", "user"]
 
 PATCHED = """
 import sys
@@ -26,37 +27,28 @@ sys.exit(main())
 WHOLE = PATCHED.format("run.can_be_cut = lambda plan: False")
 ROW_BY_ROW = PATCHED.format("sampling.can_preaggregate = lambda plan, schema: False")
 
-GAPS = """
-import duckdb, sys
-data, out = sys.argv[1:]
-duckdb.execute("SET preserve_insertion_order = false; SET enable_progress_bar = false")
-duckdb.execute(f'''COPY (
+GAPS = DUCKDB.format(
+    query="""
   SELECT w, min(ts) AS first, max(ts) AS last, count(*) AS count, sum(amount) AS sum, max(amount) AS max
   FROM (SELECT *, sum(CASE WHEN ts - previous > INTERVAL 60 SECOND THEN 1 ELSE 0 END) OVER (ORDER BY ts) AS w
         FROM (SELECT ts, amount, lag(ts) OVER (ORDER BY ts) AS previous FROM read_parquet('{data}/*.parquet')))
-  GROUP BY w) TO '{out}/out.parquet' (FORMAT parquet)''')
-"""
+  GROUP BY w"""
+)
 
-HOPS = """
-import duckdb, sys
-data, out = sys.argv[1:]
-duckdb.execute("SET preserve_insertion_order = false; SET enable_progress_bar = false")
-duckdb.execute(f'''COPY (
+HOPS = DUCKDB.format(
+    query="""
   SELECT "user", pane, count(*) AS count, sum(amount) AS sum, max(amount) AS max
   FROM (SELECT "user", amount, unnest(range((epoch_us(ts) - 10000000) // 2000000 + 1, epoch_us(ts) // 2000000 + 1))
                AS pane
         FROM read_parquet('{data}/*.parquet'))
-  GROUP BY "user", pane) TO '{out}/out.parquet' (FORMAT parquet)''')
-"""
+  GROUP BY "user", pane"""
+)
 
-BUCKETS = """
-import duckdb, sys
-data, out = sys.argv[1:]
-duckdb.execute("SET preserve_insertion_order = false; SET enable_progress_bar = false")
-duckdb.execute(f'''COPY (
+BUCKETS = DUCKDB.format(
+    query="""
   SELECT kind, epoch_us(ts) // 60000000 AS minute, count(*) AS count, sum(amount) AS sum, max(amount) AS max
-  FROM read_parquet('{data}/*.parquet') GROUP BY kind, minute) TO '{out}/out.parquet' (FORMAT parquet)''')
-"""
+  FROM read_parquet('{data}/*.parquet') GROUP BY kind, minute"""
+)
 
 
 @dataclass(frozen=True)

@@ -12,6 +12,8 @@ import time
 from collections.abc import Mapping
 from pathlib import Path
 
+from bench_contests import wincli
+
 WINDOW = (
     "--window",
     "gap(ts, 30m)",
@@ -58,11 +60,8 @@ def show_incremental(log: Path, rounds: int, environment: Mapping[str, str]) -> 
 
 def _seconds(environment: Mapping[str, str], log: Path, out: Path, *more: str) -> float:
     """Run wincli as a process of its own; return its wall-clock seconds."""
-    program = str(Path(sys.executable).with_name("wincli"))
     started = time.perf_counter()
-    run = subprocess.run(
-        [program, "run", *WINDOW, "-q", *more, str(log), str(out)], stderr=subprocess.PIPE, env=environment, check=False
-    )
+    run = subprocess.run(wincli(*WINDOW, *more)(log, out), stderr=subprocess.PIPE, env=environment, check=False)
     if run.returncode:
         sys.exit(f"wincli failed:\n{run.stderr.decode()[-2000:]}")
     return time.perf_counter() - started
