@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
-from functools import partial
 
 from ...conf.recorded_job import recorded
 from ...conf.units import Unit
@@ -162,7 +161,7 @@ class IncrementalRun:
             (self.state.stage(former.label, stage.name), replace(self._files(stage.name), recorded=stage.parts))
             for stage in stages
         ]
-        return all(each("compare states", partial(_same_pair), pairs))
+        return all(each("compare states", _same_pair, pairs))
 
 
 def _check_emit(stage: StagePlan) -> None:
