@@ -43,7 +43,7 @@ class BackfillSteps(Generic[R]):
     ``note``: writes a note.
     ``chain``: the questions about the state; None without a state, when no unit depends on another and the label of
         the unit before is always None.
-    ``reprocess``: called before `run_unit` with the same arguments; reprocesses the earlier units that late rows of
+    ``reprocess``: called before `run_unit` with the unit and its input; reprocesses the earlier units that late rows of
         the unit belong to, and yields their records. None where late rows are not moved.
     ``why_rerun``: record of a unit in the range, whose input has not changed, to the reason to reprocess it, or None.
     """
@@ -52,7 +52,7 @@ class BackfillSteps(Generic[R]):
     run_unit: Callable[[Unit, UnitInput, str | None], R]
     note: Callable[[str], None]
     chain: StateChain[R] | None = None
-    reprocess: Callable[[Unit, UnitInput, str | None], Iterable[R]] | None = None
+    reprocess: Callable[[Unit, UnitInput], Iterable[R]] | None = None
     why_rerun: Callable[[R], RerunReason | None] | None = None
 
 
@@ -181,7 +181,7 @@ def _run(
     if steps.chain and previous and not steps.chain.has_data(previous):
         raise _state_not_retained(unit, previous, steps.chain, kind, records)
     with _naming_unit(unit):
-        for record in steps.reprocess(unit, found, previous) if steps.reprocess else ():
+        for record in steps.reprocess(unit, found) if steps.reprocess else ():
             new_records[record.ordinal] = record
         new_records[unit.ordinal] = steps.run_unit(unit, found, previous)
     return new_records[unit.ordinal]

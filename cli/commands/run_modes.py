@@ -117,7 +117,7 @@ def _run_backfill(request: JobRequest, context: RunContext) -> Finish:
 
         late = LateBackfill(state, context, job.keep, lambda record: _unit_rerun_request(request, input_paths, record))
 
-        def reprocess(unit: Unit, found: UnitInput, _: str | None) -> Iterator[UnitRecord]:
+        def reprocess(unit: Unit, found: UnitInput) -> Iterator[UnitRecord]:
             with _record_failure(state, unit, context):
                 for record in reprocess_for_late_rows(late, unit_job(request, input_paths, unit, found), unit):
                     _report_unit(record, context)
