@@ -28,10 +28,10 @@ def report_backfill(
         stays = "stays as it was" if len(outcome.unaffected) == 1 else "stay as they were"
         beyond = f"{compact(outcome.unaffected)} {stays}" if outcome.unaffected else "no unit was done after it"
         messages.note(f"the correction reached {outcome.reached.label}; {beyond}", reached=outcome.reached.label)
-    if not outcome.done:
-        messages.summary(f"nothing to do -> {output}", **_fields(outcome), output=output)
-        return
     fields = _fields(outcome)
+    if not outcome.done:
+        messages.summary(f"nothing to do -> {output}", **fields, output=output)
+        return
     words = [
         f"{count_of(len(outcome.done), 'unit')} done" + (f" ({len(outcome.rerun):,} again)" if outcome.rerun else "")
     ]
