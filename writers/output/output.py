@@ -16,11 +16,12 @@ from ...windowing.errors import ConfigError, OutputError
 from ...windowing.support.checksum import read_object, seal, unseal
 from ...windowing.support.formats import Format
 from ..folders import atomic_swap, object_store
+from ..folders.atomic_file import is_attempt
 from ..folders.lock import Owner, hold
 from ..folders.os_errors import output_errors, reason
 from ..folders.place import MANIFEST, REJECTED, SUCCESS, Place, locate, new_token
 from .overlap import refuse_overlap
-from .sink import FileSink, check_types, is_attempt
+from .sink import FileSink, check_types
 
 Mode = Literal["error", "overwrite"]
 

@@ -14,9 +14,9 @@ from pyarrow import fs
 from ...windowing.errors import ConfigError
 from ...windowing.ports import Part
 from ...windowing.support.formats import Format
-from ..folders import atomic_swap
+from ..folders.atomic_file import attempt_at, writing
 from ..folders.os_errors import output_errors
-from ..folders.place import REJECTED, new_token
+from ..folders.place import REJECTED
 from ..formats import csv, jsonl, parquet, rejects
 
 Encoder = Callable[[Iterable[pa.Table], pa.Schema, "IO[bytes] | pa.NativeFile"], None]
@@ -145,17 +145,9 @@ class FileSink:
 
 
 def _write_local(path: Path, encode: Encoder, tables: Iterable[pa.Table], schema: pa.Schema, is_kept: bool) -> None:
-    """Write under a temporary name and rename: attempts at one task may run at the same time, or be killed."""
-    attempt = path.parent / f".{path.name}.{new_token()}"
-    try:
-        with pa.OSFile(str(attempt), "wb") as file:
-            encode(tables, schema, file)
-        if is_kept:
-            atomic_swap.sync(attempt)  # in the task: in parallel with others, and on the machine that has the pages
-        attempt.replace(path)
-    except BaseException:
-        attempt.unlink(missing_ok=True)
-        raise
+    """Write a file, and to disk in the task: in parallel with others, and on the machine that has the pages."""
+    with writing(path, attempt_at(path), is_kept) as attempt, pa.OSFile(str(attempt), "wb") as file:
+        encode(tables, schema, file)
 
 
 class _CountingTables:
@@ -179,11 +171,6 @@ def _encode_arrow(tables: Iterable[pa.Table], schema: pa.Schema, file: IO[bytes]
     (batch,) = pa.concat_tables(tables).combine_chunks().to_batches() or [pa.RecordBatch.from_pylist([], schema)]
     with pa.ipc.new_file(file, schema) as writer:
         writer.write_batch(batch)
-
-
-def is_attempt(name: str) -> bool:
-    """Whether a file in the staging folder is the leftover of a killed attempt at a part."""
-    return name.rpartition("/")[2].startswith(".")
 
 
 def check_types(format: Format, schema: pa.Schema) -> None:

@@ -21,6 +21,7 @@ from typing import Any
 from ...windowing.errors import ConfigError, DamagedError
 from ...windowing.support.checksum import read_object, seal, unseal
 from ..folders import atomic_swap
+from ..folders.atomic_file import writing
 from ..folders.os_errors import reason
 from ..folders.place import new_token
 from .unit_record import UnitRecord, WrittenOutput, newer
@@ -38,14 +39,8 @@ _LONGEST_NAME = 255  # bytes: the limit of common file systems
 
 def put(path: Path, content: str) -> None:
     """Write a file atomically, and to disk before this returns. Raises `OSError`."""
-    half = _half(path)
-    try:
+    with writing(path, _half(path)) as half:
         half.write_text(content, encoding="utf-8")
-        atomic_swap.sync(half)
-        half.replace(path)
-    except BaseException:
-        half.unlink(missing_ok=True)
-        raise
     atomic_swap.sync(path.parent)
 
 

@@ -18,9 +18,8 @@ from ...windowing.errors import DamagedError
 from ...windowing.ports import Part
 from ...windowing.state.state_tables import POS
 from ...windowing.support.checksum import Checked, checksum
-from ..folders import atomic_swap
+from ..folders.atomic_file import attempt_at, writing
 from ..folders.os_errors import output_errors, reason
-from ..folders.place import new_token
 from ..formats.types import is_bytes
 
 _COMPRESSION = "zstd"  # small files: they stay for many units and are read once
@@ -112,19 +111,11 @@ class ParquetStateFiles:
             return Part(name, parquet.read_metadata(path).num_rows, path.stat().st_size)
 
     def _write(self, name: str, table: pa.Table) -> Part:
-        """Write under a temporary name and rename: attempts at one task may run at the same time, or be killed."""
         path = Path(self.folder, name)
-        attempt = path.with_name(f".{name}.{new_token()}")
         with output_errors(f"{self.shown}/{name}"):
-            try:
-                with attempt.open("wb") as file:
-                    checked = Checked(file)
-                    parquet.write_table(_writable(table), checked, compression=_COMPRESSION)
-                atomic_swap.sync(attempt)
-                attempt.replace(path)
-            except BaseException:
-                attempt.unlink(missing_ok=True)
-                raise
+            with writing(path, attempt_at(path)) as attempt, attempt.open("wb") as file:
+                checked = Checked(file)
+                parquet.write_table(_writable(table), checked, compression=_COMPRESSION)
             return Part(name, table.num_rows, checked.nbytes, checked.checksum)
 
 

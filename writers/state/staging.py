@@ -7,8 +7,8 @@ from pathlib import Path
 
 from ...windowing.errors import OutputError
 from ..folders import atomic_swap
+from ..folders.atomic_file import is_attempt
 from ..folders.os_errors import output_errors
-from ..output.sink import is_attempt
 from .layout import RECORD, check_name, former, put, staged
 from .stage_files import ParquetStateFiles, is_part
 from .unit_record import StageRecord, UnitRecord, WrittenOutput
