@@ -17,7 +17,7 @@ from ...windowing.errors import DamagedError, OutputError
 from ..folders.os_errors import output_errors, reason
 from ..folders.place import SUCCESS, Place, locate
 from ..output.output import Output, manifest_in
-from .layout import JOURNAL, LAST_ERROR, former, prune, put_json, read_json, read_last_error, remove, staged
+from .layout import JOURNAL, LAST_ERROR, former, not_as_written, prune, put_json, read_json, read_last_error, remove, staged
 from .staging import StateStaging
 from .unit_record import UnitRecord
 
@@ -114,7 +114,7 @@ def read_journal(root: Path) -> Journal | None:
         if not all(isinstance(text, str) for text in texts) or type(journal.keep) is not int:
             raise TypeError("a value is of another type")
     except (KeyError, TypeError) as error:
-        raise DamagedError(f"{path} is damaged: it is not what was written there", GIVE_UP) from error
+        raise not_as_written(path, GIVE_UP) from error
     return journal
 
 

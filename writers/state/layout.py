@@ -64,8 +64,13 @@ def read_json(path: Path, keys: Set[str], do: str) -> dict[str, Any] | None:
     except OSError as error:
         raise DamagedError(f"cannot read {path}: {reason(error)}", do) from error
     except ValueError as error:
-        raise DamagedError(f"{path} is damaged: it is not what was written there", do) from error
+        raise not_as_written(path, do) from error
     return value
+
+
+def not_as_written(path: Path, do: str) -> DamagedError:
+    """Return the error for a file of the state whose content is not what was written; ``do``: what the user can do."""
+    return DamagedError(f"{path} is damaged: it is not what was written there", do)
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +95,7 @@ def read_running(root: Path) -> Running | None:
     try:
         return None if running is None else Running(str(running["unit"]), tuple(map(_written, running["outputs"])))
     except (TypeError, ValueError) as error:
-        raise DamagedError(f"{root / RUNNING} is damaged: it is not what was written there", do) from error
+        raise not_as_written(root / RUNNING, do) from error
 
 
 def _written(value: dict[str, str]) -> WrittenOutput:
