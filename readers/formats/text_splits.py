@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import groupby
 
 import pyarrow as pa
@@ -116,9 +116,7 @@ def _splits(ranges: Sequence[ScannedRange], file: int, index: int, base: int) ->
         line += scanned_range.lines
     if not splits:
         return [Split(index, file, base, 0, 0, True, (0, 0, line, 0))]
-    last = splits[-1]
-    splits[-1] = Split(last.index, file, last.base, last.rows, last.nbytes, True, last.place)
-    return splits
+    return [*splits[:-1], replace(splits[-1], ends_file=True)]
 
 
 def _kinds(
