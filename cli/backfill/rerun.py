@@ -8,7 +8,8 @@ from dataclasses import replace
 from pathlib import Path
 
 from ...conf.job import Job, with_later_keys
-from ...readers.files.listing import MANIFEST, NoFilesError, list_files
+from ...readers.files.listing import NoFilesError, list_files
+from ...readers.files.walk import MANIFEST
 from ...windowing.errors import ConfigError, InputError
 from ...writers.folders.place import locate, restored
 from ...writers.output.output import manifest_in

@@ -9,7 +9,8 @@ from urllib.parse import unquote
 
 from ...conf.units import Kind, Unit, kind_of, unit_at, unit_of
 from ...readers.files.file import input_errors
-from ...readers.files.listing import MANIFEST, ListedFile, list_files
+from ...readers.files.listing import ListedFile, list_files
+from ...readers.files.walk import MANIFEST
 from ...windowing.errors import DamagedError, InputError
 from ...windowing.support.checksum import read_object, unseal
 from ...writers.folders.lock import Owner, is_dead

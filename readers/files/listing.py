@@ -21,8 +21,6 @@ from .entries import FILE, FOLDER, LEADS_NOWHERE, NOT_ALLOWED, entries
 from .file import Located
 from .walk import MANIFEST, Spot, check_values, is_hidden, matching, spot_at, walk
 
-__all__ = ["MANIFEST", "ListedFile", "Listing", "NoFilesError", "list_files", "list_folders"]
-
 _MAGIC = re.compile(r"[*?\[]")
 
 
@@ -116,11 +114,11 @@ def list_folders(path: str, *, skip_unreadable: bool = False) -> tuple[str, ...]
     return tuple(one.entry.name for one in folders)
 
 
-def _why_odd(spot: Spot, strict: bool) -> str | None:
-    """Say why a path is no readable file, or return None; ``strict``: check read permission, too."""
+def _why_odd(spot: Spot, skip_unreadable: bool) -> str | None:
+    """Say why a path is no file, or return None; one that is to be skipped if unreadable is checked for that, too."""
     if spot.entry.kind != FILE:
         return spot.entry.kind
-    return NOT_ALLOWED if strict and not spot.may_be_read() else None
+    return NOT_ALLOWED if skip_unreadable and not spot.may_be_read() else None
 
 
 def _unreadable(odd: Sequence[str]) -> InputError:

@@ -13,7 +13,8 @@ from ...windowing.ports import OWN, StreamInfo
 from ...windowing.support.checksum import read_object, unseal
 from ..schema.types import arrow_type
 from .file import Located, input_errors
-from .listing import MANIFEST, ListedFile, Listing
+from .listing import ListedFile, Listing
+from .walk import MANIFEST
 
 STREAM_COLUMN = "_stream"
 
