@@ -17,7 +17,18 @@ from ...windowing.errors import DamagedError, OutputError
 from ..folders.os_errors import output_errors, reason
 from ..folders.place import SUCCESS, Place, locate
 from ..output.output import Output, manifest_in
-from .layout import JOURNAL, LAST_ERROR, former, not_as_written, prune, put_json, read_json, read_last_error, remove, staged
+from .layout import (
+    JOURNAL,
+    LAST_ERROR,
+    former,
+    not_as_written,
+    prune,
+    put_json,
+    read_json,
+    read_last_error,
+    remove,
+    staged,
+)
 from .staging import StateStaging
 from .unit_record import UnitRecord
 
@@ -146,6 +157,13 @@ def is_whole(place: Place, folder: str, run: str) -> bool:
     manifest = manifest_in(place, folder)
     success = place.fs.get_file_info(f"{folder}/{SUCCESS}")
     return manifest is not None and manifest.get("run") == run and success.type == fs.FileType.File
+
+
+def is_half_moved(place: Place, token: str, run: str) -> bool:
+    """Whether an output in a store has the manifest of a run, which is moved first, but not all of its files."""
+    manifest = None if place.local else manifest_in(place, place.path)
+    left = place.fs.get_file_info(f"{place.beside('new', token)}/{SUCCESS}").type == fs.FileType.File
+    return left and manifest is not None and manifest.get("run") == run
 
 
 def _journaled(output: Output) -> JournaledOutput:

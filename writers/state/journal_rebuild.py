@@ -8,9 +8,8 @@ from pathlib import Path
 from pyarrow import fs
 
 from ...windowing.errors import DamagedError
-from ..folders.place import SUCCESS, Place, locate
-from ..output.output import manifest_in
-from .journal import GIVE_UP, Journal, JournaledOutput, is_whole, read_journal
+from ..folders.place import Place, locate
+from .journal import GIVE_UP, Journal, JournaledOutput, is_half_moved, is_whole, read_journal
 from .layout import JOURNAL, RECORD
 from .unit_record import UnitRecord, WrittenOutput
 
@@ -75,9 +74,4 @@ def _beside(place: Place) -> list[fs.FileInfo]:
 
 def _is_of(place: Place, token: str, run: str) -> bool:
     """Whether a run has written this staging folder; in a store its manifest may have moved to the output already."""
-    folder = place.beside("new", token)
-    if is_whole(place, folder, run):
-        return True
-    manifest = manifest_in(place, place.path)
-    left = place.fs.get_file_info(f"{folder}/{SUCCESS}").type == fs.FileType.File
-    return left and manifest is not None and manifest.get("run") == run
+    return is_whole(place, place.beside("new", token), run) or is_half_moved(place, token, run)

@@ -7,15 +7,13 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from pathlib import Path
 
-from pyarrow import fs
-
 from ...windowing.errors import ConfigError, DamagedError, OutputError, WincliError
 from ..folders import object_store
 from ..folders.lock import Owner, hold
 from ..folders.os_errors import output_errors, reason
 from ..folders.place import SUCCESS, Place, locate, restored
-from ..output.output import manifest_in, put_in_place, remove_leftovers
-from .journal import Journal, JournaledOutput, complete, discard_journal, is_whole, read_journal
+from ..output.output import put_in_place, remove_leftovers
+from .journal import Journal, JournaledOutput, complete, discard_journal, is_half_moved, is_whole, read_journal
 from .journal_rebuild import rebuild
 from .layout import RUNNING, former, read_records, read_running, remove, remove_state_leftovers, staged
 from .staging import is_unit_of, put_unit_in_place
@@ -119,14 +117,7 @@ def _is_past_outputs(root: Path, journal: Journal) -> bool:
 
 def _is_somewhere(place: Place, output: JournaledOutput, run: str) -> bool:
     folders = (place.path, place.beside("new", output.token))
-    return any(is_whole(place, folder, run) for folder in folders) or _is_half_moved(place, output, run)
-
-
-def _is_half_moved(place: Place, output: JournaledOutput, run: str) -> bool:
-    """Whether an output in a store has its manifest, which is moved first, but not all of its files."""
-    left = f"{place.beside('new', output.token)}/{SUCCESS}"
-    manifest = None if place.local else manifest_in(place, place.path)
-    return manifest is not None and manifest.get("run") == run and place.fs.get_file_info(left).type == fs.FileType.File
+    return any(is_whole(place, folder, run) for folder in folders) or is_half_moved(place, output.token, run)
 
 
 def _put_in_place(place: Place, output: JournaledOutput, run: str) -> None:
