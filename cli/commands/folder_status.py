@@ -8,11 +8,10 @@ from typing import Any, Literal
 from urllib.parse import unquote
 
 from ...conf.units import Kind, Unit, kind_of, unit_at, unit_of
-from ...readers.files.file import input_errors
 from ...readers.files.listing import ListedFile, list_files
+from ...readers.files.result_folders import read_manifest
 from ...readers.files.walk import MANIFEST
 from ...windowing.errors import DamagedError, InputError
-from ...windowing.support.checksum import read_object, unseal
 from ...writers.folders.lock import Owner, is_dead
 from ...writers.folders.place import Place
 from ...writers.state.state import StateView, is_state, read_state
@@ -184,13 +183,10 @@ def _no_manifest(shown: str) -> DamagedError:
 
 
 def _content(manifest: ListedFile) -> dict[str, Any]:
-    shown = manifest.place.shown
-    with input_errors(shown), manifest.place.open_stream() as stream:
-        text = stream.read()
     try:
-        return unseal(read_object(text))
+        return read_manifest(manifest.place)
     except ValueError as error:
-        raise _no_manifest(shown) from error
+        raise _no_manifest(manifest.place.shown) from error
 
 
 def _label(manifest: ListedFile) -> str:

@@ -129,11 +129,19 @@ def _result(manifest: ListedFile, listing: Listing) -> Result:
     return Result(shown, files, rows, types, stream)
 
 
-def _content(place: Located) -> dict[str, Any]:
+def read_manifest(place: Located) -> dict[str, Any]:
+    """Return the content of a manifest.
+
+    Raises `InputError` where the file cannot be read, `ValueError` where it is not what wincli wrote.
+    """
     with input_errors(place.shown), place.open_stream() as stream:
         text = stream.read()
+    return unseal(read_object(text))
+
+
+def _content(place: Located) -> dict[str, Any]:
     try:
-        return unseal(read_object(text))
+        return read_manifest(place)
     except ValueError as error:
         raise _unreadable(place, str(error)) from error
 
