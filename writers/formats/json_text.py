@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from typing import Any
+from collections.abc import Iterable
+from typing import IO, Any
 
 import numpy as np
 import pyarrow as pa
@@ -138,3 +139,12 @@ def objects(keys: list[str], columns: list[pa.Array], name: str | None = None, e
             json_text(column, name or key, exact),
         ]
     return pc.binary_join_element_wise(*fragments, "}", "", null_handling="replace", null_replacement="null")
+
+
+def write_lines(
+    keys: list[str], batches: Iterable[pa.RecordBatch], file: IO[bytes] | pa.NativeFile, exact: bool = False
+) -> None:
+    """Write a JSON object on a line for each row: ``keys`` with the values of columns; ``exact``: see `json_text`."""
+    for batch in batches:
+        lines = pc.binary_join_element_wise(objects(keys, batch.columns, exact=exact), "\n", "")
+        file.write(content(lines).data)

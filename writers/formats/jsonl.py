@@ -13,16 +13,13 @@ from itertools import chain
 from typing import IO
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
-from .json_text import objects
-from .text import batches, content
+from .json_text import write_lines
+from .text import batches
 from .types import plain
 
 
 def encode(tables: Iterable[pa.Table], schema: pa.Schema, file: IO[bytes] | pa.NativeFile) -> None:
     """Write ``tables`` to ``file``. Raises `DataError` for a date or timestamp outside the years 1 to 9999."""
     target = plain(schema)
-    for batch in chain.from_iterable(map(batches, tables)):
-        lines = pc.binary_join_element_wise(objects(target.names, batch.cast(target).columns), "\n", "")
-        file.write(content(lines).data)
+    write_lines(target.names, (batch.cast(target) for batch in chain.from_iterable(map(batches, tables))), file)

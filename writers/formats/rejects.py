@@ -11,10 +11,9 @@ from itertools import chain
 from typing import IO
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
-from .json_text import objects
-from .text import batches, content
+from .json_text import write_lines
+from .text import batches
 
 
 def file_name(index: int) -> str:
@@ -24,6 +23,4 @@ def file_name(index: int) -> str:
 
 def encode(tables: Iterable[pa.Table], schema: pa.Schema, file: IO[bytes] | pa.NativeFile) -> None:
     """Write ``tables`` of ``schema`` to ``file``, one object for each row, without loss of values (see `json_text`)."""
-    for batch in chain.from_iterable(map(batches, tables)):
-        lines = pc.binary_join_element_wise(objects(schema.names, batch.columns, exact=True), "\n", "")
-        file.write(content(lines).data)
+    write_lines(schema.names, chain.from_iterable(map(batches, tables)), file, exact=True)
