@@ -14,7 +14,8 @@ from typing import Any
 import numpy as np
 
 from ..columns.arrays import Ints, Mask, Measures
-from ..kinds.sliding.kernels import evicted_by_delta, rises
+from ..kinds.sliding.kernels import evicted_by_delta
+from ..sequences.attribute_distance import rises
 from ..support.jit import kernel
 
 MOST_TRANSITIONS = 1 << 12
@@ -91,7 +92,7 @@ def exit_for(transitions: DeltaTransitions, value: Any) -> Exit | None:
 
 
 def have_risen(new: Measures, old: Any, amount: Any) -> Mask:
-    """Return which values rise above an old one, as `windowing.kinds.sliding.kernels.rises` says, in their shape.
+    """Return which values rise above an old one, as `rises` says, in their shape.
 
     Numpy and not a kernel: the driver calls this while no task runs, and to load its first kernel would take 0.2 s.
     """

@@ -11,7 +11,7 @@ import numpy as np
 
 from ..clock.watermark import NO_LEVEL
 from ..columns.arrays import ClockValue, Ints, Mask
-from ..kinds.sliding.kernels import comparable, rises
+from ..kinds.sliding.kernels import comparable
 from ..kinds.sliding.panes import evicted_at
 from ..language.spec import Delta, Sliding, TimeInterval
 from ..planning.plan import Plan
@@ -19,7 +19,7 @@ from ..scan.lateness import is_ordered_by_time
 from ..scan.retained_rows import retained_rows
 from ..scan.scan import context_of
 from ..scan.signals import Signals
-from ..sequences.attribute_distance import measures_and_amount
+from ..sequences.attribute_distance import measures_and_amount, rises
 from ..sequences.marks import epochs
 from ..sequences.sequence import Sequences
 from .delta_chains import delta_transitions

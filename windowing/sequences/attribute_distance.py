@@ -9,6 +9,7 @@ import numpy as np
 
 from ..columns.arrays import Measures, combined
 from ..columns.numeric import Scale, measures, scale_of
+from ..support.jit import kernel
 from .sequence import Sequences
 
 
@@ -27,3 +28,10 @@ def amount_in_measure(values: Measures, scale: Scale, amount: Fraction) -> Any:
         ):  # an amount that exceeds float32 becomes infinite, and no distance exceeds either
             return values.dtype.type(float(amount))
     return np.uint64(min(scale.floor(amount), 2**64 - 1))
+
+
+@kernel
+def rises(new: Any, old: Any, amount: Any) -> bool:
+    """Return whether ``new >= old and new - old > amount``; false where one of them is NaN."""
+    # the difference of two int64 wraps into the 64 unsigned bits of the amount exactly, since new >= old
+    return new >= old and type(amount)(new - old) > amount

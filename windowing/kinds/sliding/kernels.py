@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from ...columns.arrays import Ints, Mask, Measures
+from ...sequences.attribute_distance import rises
 from ...support.jit import kernel
 
 _LOWEST = np.int64(-(2**63))
@@ -18,12 +19,6 @@ _LOWEST = np.int64(-(2**63))
 def comparable(values: Measures) -> Measures:
     """Return values whose differences do not wrap, shape (n,): int64 moved up by 2**63 as uint64, floats unchanged."""
     return (values ^ _LOWEST).view(np.uint64) if values.dtype == np.int64 else values
-
-
-@kernel
-def rises(new: Any, old: Any, amount: Any) -> bool:
-    """Return whether ``new >= old and new - old > amount``; false where one of them is NaN."""
-    return new >= old and new - old > amount
 
 
 @kernel

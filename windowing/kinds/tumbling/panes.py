@@ -13,7 +13,7 @@ import numpy as np
 from ...columns.arrays import Ints, Mask, Measures, combined
 from ...language.spec import Calendar, Count, Delta, Gap, Punct, Time, Tumbling
 from ...panes.panes import Panes
-from ...sequences.attribute_distance import measures_and_amount
+from ...sequences.attribute_distance import measures_and_amount, rises
 from ...sequences.marks import Marks, epochs
 from ...sequences.sequence import Sequences
 from ...support.jit import kernel
@@ -72,15 +72,12 @@ def delta_starts(bounds: Ints, values: Measures, amount: Any, baselines: Baselin
     """
     if baselines is None:
         baselines = Baselines(bounds[:-1], np.zeros(len(bounds) - 1, np.bool_), np.zeros(1, values.dtype))
-    loop = _delta_flags_int if values.dtype == np.int64 else _delta_flags_float
-    return np.flatnonzero(loop(bounds, values, amount, baselines))
+    return np.flatnonzero(_delta_flags(bounds, values, amount, baselines))
 
 
 def gap_starts(bounds: Ints, values: Measures, amount: Any) -> Ints:
     """Return the rows where a ``gap`` window starts: more than ``amount`` above the row before; int64, ascending."""
-    if values.dtype == np.int64:
-        return np.flatnonzero(_gap_flags_int(bounds, values, amount))
-    return np.flatnonzero(_gap_flags_float(bounds, values, amount))
+    return np.flatnonzero(_gap_flags(bounds, values, amount))
 
 
 def _count_windows(sequences: Sequences, n: int) -> Panes:
@@ -121,8 +118,8 @@ def _count_flags(bounds: Ints, n: int) -> Mask:
 
 
 @kernel
-def _delta_flags_int(bounds: Ints, values: Ints, amount: np.uint64, baselines: Baselines) -> Mask:
-    """Flag the rows that start a ``delta`` window, for int64 values."""
+def _delta_flags(bounds: Ints, values: Measures, amount: Any, baselines: Baselines) -> Mask:
+    """Flag the rows that start a ``delta`` window; NaN starts none unless it is a key's first row."""
     # Each start depends on the one before it, so the loop over the rows of a key cannot be a vector operation.
     flags = np.zeros(len(values), np.bool_)
     for k in range(len(bounds) - 1):
@@ -136,53 +133,17 @@ def _delta_flags_int(bounds: Ints, values: Ints, amount: np.uint64, baselines: B
             flags[begin] = True
             begin += 1
         for i in range(begin, bounds[k + 1]):
-            new = values[i]
-            # the difference of two int64 may need 64 unsigned bits: it wraps into them exactly, since new >= first
-            if new >= first and np.uint64(new - first) > amount:
+            if rises(values[i], first, amount):
                 flags[i] = True
-                first = new
+                first = values[i]
     return flags
 
 
 @kernel
-def _delta_flags_float(bounds: Ints, values: Measures, amount: float, baselines: Baselines) -> Mask:
-    """Flag the same for floats; NaN compares false, so it starts no window unless it is a key's first row."""
-    flags = np.zeros(len(values), np.bool_)
-    for k in range(len(bounds) - 1):
-        begin = baselines.begin[k]
-        if begin == bounds[k + 1]:
-            continue
-        if baselines.known[k]:
-            first = baselines.value[k]
-        else:
-            first = values[begin]
-            flags[begin] = True
-            begin += 1
-        for i in range(begin, bounds[k + 1]):
-            new = values[i]
-            if new >= first and new - first > amount:
-                flags[i] = True
-                first = new
-    return flags
-
-
-@kernel
-def _gap_flags_int(bounds: Ints, values: Ints, amount: np.uint64) -> Mask:
-    """Flag the rows that start a ``gap`` window, for int64 values."""
-    # the comparison comes first: only where the value has not fallen does the difference fit 64 unsigned bits
+def _gap_flags(bounds: Ints, values: Measures, amount: Any) -> Mask:
+    """Flag the rows that start a ``gap`` window."""
     flags = np.zeros(len(values), np.bool_)
     for k in range(len(bounds) - 1):
         for i in range(bounds[k], bounds[k + 1]):
-            first = i == bounds[k]
-            flags[i] = first or (values[i] >= values[i - 1] and np.uint64(values[i] - values[i - 1]) > amount)
-    return flags
-
-
-@kernel
-def _gap_flags_float(bounds: Ints, values: Measures, amount: float) -> Mask:
-    """Flag the same for floats; no check for falls is needed, because ``amount`` is at least 0."""
-    flags = np.zeros(len(values), np.bool_)
-    for k in range(len(bounds) - 1):
-        for i in range(bounds[k], bounds[k + 1]):
-            flags[i] = i == bounds[k] or values[i] - values[i - 1] > amount
+            flags[i] = i == bounds[k] or rises(values[i], values[i - 1], amount)
     return flags
