@@ -21,7 +21,6 @@ from ...language.spec import Sliding, TimeInterval, Tumbling
 from ...planning.plan import Plan, panes_only
 from ...ports import Broadcast, RunTasks
 from ...scan.lateness import assess, is_ordered_by_time, is_read_in_order, no_watermarks
-from ...scan.row_validation import add_late
 from ...scan.scan import context_of
 from ...scan.signals import window_marks
 from ...sequences.marks import all_in_order, no_marks
@@ -29,7 +28,7 @@ from ...sequences.sequence import merge, one_batch, order_of
 from ..tasks.sizing import Chunk
 from ..tasks.task import TaskContext
 from .map_side import chunk_reading
-from .read_chunk import late_for_restore_point, no_rows, no_sequences, read_columns, read_rows, sequences_of
+from .read_chunk import no_rows, no_sequences, read_columns, read_rows, sequences_of
 from .state_blocks import load_window_state, restore_rows
 
 
@@ -102,7 +101,6 @@ def _decide(work: TaskContext, chunks: Sequence[Chunk]) -> GlobalDecisions:
 def _evictions(work: TaskContext, spec: Tumbling | Sliding, chunks: Sequence[Chunk]) -> Evictions:
     """Return the evictions over restored rows and the rows of all chunks."""
     reads = [read_rows(work, chunk) for chunk in chunks]
-    reads = [replace(read, reasons=add_late(read.reasons, late_for_restore_point(work, read.rows))) for read in reads]
     sequences_by_chunk = [sequences_of(work, read.rows, read.pos, read.reasons) for read in reads]
     marks = all_in_order([read.marks for read in reads]) if reads else no_marks(no_rows(work), work.plan.sort)
     state, since = load_window_state(work), None if work.restore_point is None else work.restore_point.clock

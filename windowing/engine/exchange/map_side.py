@@ -25,7 +25,7 @@ from ..tasks.task import TaskContext
 from .block_transport import Fill
 from .blocks import ShuffleBlock, part_of, write
 from .range_cuts import SliceBounds, slice_offsets, slices_of
-from .read_chunk import late_for_restore_point, read_columns, read_rows, sequences_of
+from .read_chunk import read_columns, read_rows, sequences_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,8 +68,7 @@ def blocks_of(work: TaskContext, cuts: SliceBounds | None, chunk: Chunk) -> Iter
 def read_chunk(work: TaskContext, chunk: Chunk) -> MappedChunk:
     """Read all splits of a chunk, write its rejects, and sort the other rows into sequences."""
     read = read_rows(work, chunk)
-    reasons = add_late(read.reasons, late_for_restore_point(work, read.rows))
-    marks, level = read.marks, np.zeros(len(read.marks), np.int64)
+    reasons, marks, level = read.reasons, read.marks, np.zeros(len(read.marks), np.int64)
     if isinstance(work.plan.spec, TimeInterval):
         lateness = _assess_lateness(work, chunk, read.rows, read.pos)
         reasons = add_late(reasons, lateness.late)

@@ -14,7 +14,7 @@ from ...planning.plan import panes_only
 from ...planning.result_schema import MARK
 from ...ports import Batch, Split
 from ...scan.preaggregate import cell_boundaries
-from ...scan.row_validation import Reasons, split_by_reason, validate_rows
+from ...scan.row_validation import Reasons, add_late, split_by_reason, validate_rows
 from ...scan.signals import Signals, window_marks
 from ...sequences.marks import Marks, no_marks
 from ...sequences.sequence import Sequences, build, concatenate, one_batch
@@ -51,7 +51,14 @@ def read_rows(work: TaskContext, chunk: Chunk) -> ChunkRows:
     if work.restore_point is not None and work.restore_point.position is not None:  # marks of late rows are late, too
         marks = marks.take(np.flatnonzero(~late_for_restore_point(work, marks.rows)))
     rows, pos = _without_mark_rows(work, rows, pos)
-    return ChunkRows(rows, pos, validate_rows(work.plan, rows), marks, batches)
+    reasons = add_late(validate_rows(work.plan, rows), late_for_restore_point(work, rows))
+    return ChunkRows(rows, pos, reasons, marks, batches)
+
+
+def read_sequences(work: TaskContext, chunk: Chunk) -> Sequences:
+    """Read a chunk, and sort the rows that are not rejected into sequences."""
+    read = read_rows(work, chunk)
+    return sequences_of(work, read.rows, read.pos, read.reasons)
 
 
 def sequences_of(work: TaskContext, rows: pa.RecordBatch, pos: Ints, reasons: Reasons | None) -> Sequences:
@@ -119,8 +126,7 @@ def rows_per_cell(work: TaskContext, split: Split) -> float:
     """Measure the rows per cell of partial aggregation in a split, or in its middle where that can be read alone."""
     parts = work.source.parts_of(split)
     work = replace(work, plan=panes_only(work.plan))
-    read = read_rows(work, Chunk(0, split.base, (parts[len(parts) // 2],)))
-    sequences = sequences_of(work, read.rows, read.pos, read.reasons)
+    sequences = read_sequences(work, Chunk(0, split.base, (parts[len(parts) // 2],)))
     return len(sequences) / max(1, len(cell_boundaries(work.plan, sequences)))
 
 

@@ -24,7 +24,7 @@ from ...segments.summary import SegmentSummary
 from ...sequences.sequence import Sequences
 from ..exchange.blocks import part_of
 from ..exchange.map_side import read_chunk
-from ..exchange.read_chunk import no_signals, read_rows, sequences_of
+from ..exchange.read_chunk import no_signals, read_sequences
 from ..scan.segment_plan import FIRST, Segment, SegmentTask, plan_segments
 from ..scan.slice_scan import TaskReport
 from ..tasks.sizing import Chunk
@@ -79,7 +79,7 @@ def scan_in_two_passes(work: TaskContext, chunks: Sequence[Chunk], run_tasks: Ru
 def summarise_chunk(work: TaskContext, chunk: Chunk) -> ChunkSummary:
     """Summarise a chunk from the columns that the window depends on."""
     work = replace(work, plan=panes_only(work.plan))
-    rows = _sequences(work, chunk)
+    rows = read_sequences(work, chunk)
     if not len(rows):
         return ChunkSummary(True)
     summary, _ = summarise(work.plan, rows, no_signals(work))
@@ -117,7 +117,7 @@ def _last_rows(work: TaskContext, chunk: Chunk, rows: int) -> Sequences:
     found: list[Sequences] = []
     for split in reversed(chunk.splits):
         for part in reversed(work.source.parts_of(split)):
-            found.insert(0, _sequences(work, replace(chunk, splits=(part,))))
+            found.insert(0, read_sequences(work, replace(chunk, splits=(part,))))
             rows -= len(found[0])
             if rows <= 0:
                 return concatenate([part_of(found[0], -rows, len(found[0])), *found[1:]])
@@ -126,9 +126,4 @@ def _last_rows(work: TaskContext, chunk: Chunk, rows: int) -> Sequences:
 
 def _run_through_chunk(work: TaskContext, value: Any, chunk: Chunk) -> Exit:
     work = replace(work, plan=panes_only(work.plan))
-    return exit_through(work.plan, _sequences(work, chunk), value)
-
-
-def _sequences(work: TaskContext, chunk: Chunk) -> Sequences:
-    read = read_rows(work, chunk)
-    return sequences_of(work, read.rows, read.pos, read.reasons)
+    return exit_through(work.plan, read_sequences(work, chunk), value)
