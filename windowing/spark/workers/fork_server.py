@@ -30,6 +30,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NoReturn
 
+from .environment import take_shared_lock
+
 _WORKERS = "spark.executorEnv."
 _WORKER_SETTINGS = (
     _WORKERS,
@@ -187,8 +189,6 @@ def _wait_for_request(listener: socket.socket, orders: socket.socket) -> socket.
 
 def _be_daemon(connection: socket.socket) -> None:
     """Become Spark's daemon, with the environment and the files of the process that connected."""
-    from .environment import take_shared_lock  # noqa: PLC0415 - it imports this module
-
     _, files, _, _ = socket.recv_fds(connection, 1, 3)
     for number, file in enumerate(files):
         os.dup2(file, number)
