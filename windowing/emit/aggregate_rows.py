@@ -92,7 +92,7 @@ def _lines(plan: Plan, sequences: Sequences, panes: Panes) -> AggregateRows:
     if plan.options.group_by:
         codes, values = group_codes([combined(sequences.rows.column(name)) for name in plan.options.group_by])
         touched = isinstance(plan.spec, Batched)
-        found = grouped(panes.membership, codes.astype(np.int64), values, touched)
+        found = grouped(panes.membership, codes.astype(np.int64), touched)
         pane, code, contents = found.pane, found.group, found.membership
         groups = [combined(column).take(pa.array(code)) for column in values.columns]
     order = _order(panes) if code is None else _order_of_groups(panes, pane, code)

@@ -14,7 +14,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import pyarrow as pa
 
 from ..columns.arrays import Ints
 from ..panes.membership import Membership, Memberships, Ranges, memberships_of
@@ -27,38 +26,39 @@ class Grouped:
 
     ``pane``: int64 (Q,), the pane of the window that each belongs to.
     ``group``: int64 (Q,), the code of its group.
-    ``values``: the values of the groups by code, ascending.
     ``membership``: the rows that each shows.
     """
 
     pane: Ints
     group: Ints
-    values: pa.Table
     membership: Membership
 
 
-def grouped(contents: Membership, codes: Ints, values: pa.Table, touched: bool) -> Grouped:
+def grouped(contents: Membership, codes: Ints, touched: bool) -> Grouped:
     """Divide panes by the group ``codes`` of all rows, int64 (n,).
 
     ``touched``: whether a pane has only the groups of rows that it is the first to show or the first to show no more,
     including groups that are now empty (semantics section 6); else it has every group of which it shows a row.
     """
     if isinstance(contents, Ranges) and contents.disjoint:
-        return _apart(contents, codes, values)
+        return _apart(contents, codes)
     lives = memberships_of(contents)
     sequence = np.repeat(np.arange(len(lives.first_entry) - 1), np.diff(lives.first_entry))
     group = codes[lives.row]
     order = np.lexsort([group, sequence])
     starts = _starts(sequence[order], group[order])
-    ends = lives.first_pane[1:][sequence[order][starts]]
     enter, leave, bounds = lives.enter[order], lives.leave[order], np.append(starts, len(order))
-    pane, first_pane = (_touched if touched else _shown)(enter, leave, bounds, ends)
+    if touched:
+        ends = lives.first_pane[1:][sequence[order][starts]]
+        pane, first_pane = _touched(enter, leave, bounds, ends)
+    else:
+        pane, first_pane = _shown(enter, leave, bounds)
     own_enter, own_leave = _renumbered(enter, leave, bounds, pane, first_pane)
     of_group = np.repeat(group[order][starts], np.diff(first_pane))
-    return Grouped(pane, of_group, values, Memberships(lives.row[order], own_enter, own_leave, bounds, first_pane))
+    return Grouped(pane, of_group, Memberships(lives.row[order], own_enter, own_leave, bounds, first_pane))
 
 
-def _apart(contents: Ranges, codes: Ints, values: pa.Table) -> Grouped:
+def _apart(contents: Ranges, codes: Ints) -> Grouped:
     """Divide panes that share no row: their rows only need to be sorted by group."""
     counts = contents.hi - contents.lo
     before = np.cumsum(counts) - counts
@@ -69,7 +69,7 @@ def _apart(contents: Ranges, codes: Ints, values: pa.Table) -> Grouped:
     row, pane = row[order], pane[order]
     starts = _starts(pane, codes[row])
     ranges = Ranges(starts, np.append(starts, len(row))[1:], starts, True, row)
-    return Grouped(pane[starts], codes[row][starts], values, ranges)
+    return Grouped(pane[starts], codes[row][starts], ranges)
 
 
 def _starts(major: Ints, minor: Ints) -> Ints:
@@ -79,9 +79,8 @@ def _starts(major: Ints, minor: Ints) -> Ints:
     return np.flatnonzero(new)
 
 
-def _shown(enter: Ints, leave: Ints, bounds: Ints, ends: Ints) -> tuple[Ints, Ints]:
+def _shown(enter: Ints, leave: Ints, bounds: Ints) -> tuple[Ints, Ints]:
     """Return the panes that show some entry, group after group, and the bounds of each group's panes."""
-    del ends
     by_enter = np.lexsort([enter, np.repeat(np.arange(len(bounds) - 1), np.diff(bounds))])
     count, first_pane = _count_shown(enter, leave, bounds, by_enter)
     return _fill_shown(enter, leave, bounds, by_enter, count), first_pane
