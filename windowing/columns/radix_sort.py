@@ -13,11 +13,10 @@ import numpy as np
 import numpy.typing as npt
 
 from ..support.jit import kernel
+from .arrays import Ints, Mask
 
 Words = npt.NDArray[np.uint64]
-Ints = npt.NDArray[np.int64]
 Codes = npt.NDArray[np.int32]
-Mask = npt.NDArray[np.bool_]
 
 _MOST_BITS = (
     9  # of a pass: with more than 2**9 write positions at once the pages no longer fit the TLB, which is slower

@@ -16,7 +16,8 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from ..support.jit import kernel
-from .radix_sort import Codes, Ints, Mask, Words, bits_sorted_at_once, changes, radix_order, ranks, sort_words
+from .arrays import Ints, Mask
+from .radix_sort import Codes, Words, bits_sorted_at_once, changes, radix_order, ranks, sort_words
 
 Bytes = npt.NDArray[np.uint8]
 Table = npt.NDArray[np.uint64]

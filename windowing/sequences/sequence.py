@@ -12,17 +12,15 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from ..columns.arrays import Ints, combined
-from ..columns.radix_sort import radix_order, ranked_words
+from ..columns.radix_sort import Codes, radix_order, ranked_words
 from ..columns.sort_keys import as_values, distinct, hardly_repeats, sort_keys, sort_rows
 from ..columns.text_sort import is_text, merge_runs
 from .kernels import bounds_of, by_code, falls_and_ties, falls_and_ties_of, interleave
 
-Codes = npt.NDArray[np.int32]
 _Sorted: TypeAlias = tuple[Ints | None, pa.Table | None, Ints]
 """The permutation that sorts rows, None if they are sorted; the keys; and the bounds of each key's rows."""
 

@@ -9,14 +9,11 @@ order of time; ``first``, int64 (K+1,), holds the bounds of the keys among them.
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
 from ...columns.arrays import Ints, Mask, Measures
+from ...columns.radix_sort import Codes
 from ...panes.panes import AT_END, BY_TICK
-from ...sequences.sequence import Codes
 from ...support.jit import kernel
-
-Reasons = npt.NDArray[np.int8]
 
 
 @kernel
