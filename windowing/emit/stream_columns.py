@@ -11,7 +11,7 @@ from ..panes.panes import BY_TICK
 from ..planning.plan import Plan
 from ..planning.result_schema import POS, TURN, numbered
 from ..planning.time_types import to_tick_type
-from ..sequences.marks import Marks
+from ..sequences.marks import Marks, with_marks_behind
 from ..sequences.sequence import Sequences
 
 
@@ -26,7 +26,7 @@ def stream_columns(plan: Plan, sequences: Sequences, marks: Marks, cause: Ints, 
         return [ticks[name] for name in plan.stream_names]
     picks = pa.array(cause, mask=cause < 0)
     both = zip(_row_columns(plan, sequences.rows, sequences.pos), mark_columns(plan, marks), strict=True)
-    found = [_concatenate(rows, behind).take(picks) for rows, behind in both]
+    found = [with_marks_behind(rows, behind).take(picks) for rows, behind in both]
     by_tick = pa.array(cause == BY_TICK)
     return [
         pc.if_else(by_tick, ticks[name], column) if name in ticks else column
@@ -64,7 +64,3 @@ def _tick_columns(cause: Ints, at: pa.Array) -> dict[str, pa.Array]:
         POS: pc.if_else(by_tick, pa.scalar(-1, pa.int64()), nothing),
         TURN: pc.if_else(by_tick, pa.scalar(0, pa.int8()), pa.scalar(None, pa.int8())),
     }
-
-
-def _concatenate(rows: pa.Array, marks: pa.Array) -> pa.Array:
-    return pa.concat_arrays([rows, marks]) if len(marks) else rows

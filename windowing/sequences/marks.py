@@ -57,6 +57,11 @@ def concatenate(first: Marks, second: Marks) -> Marks:
     return Marks(rows, *(np.concatenate([getattr(first, n), getattr(second, n)]) for n in ("pos", "file")))
 
 
+def with_marks_behind(rows: pa.Array, marks: pa.Array) -> pa.Array:
+    """Return a column of rows and, behind them, the same column of marks: causes of panes count both like this."""
+    return pa.concat_arrays([rows, marks]) if len(marks) else rows
+
+
 def with_place(marks: Marks, order: Sequence[str]) -> Marks:
     """Leave out marks on rows with a null in an order column: such a row has no place in the total order."""
     missing = np.zeros(len(marks), np.bool_)

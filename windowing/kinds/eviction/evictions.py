@@ -23,7 +23,7 @@ from ...errors import DataError
 from ...language.spec import Calendar, Count, Delta, Gap, PartitionEviction, Policy, Punct, Sliding, Time, Tumbling
 from ...panes.membership import Ranges
 from ...panes.panes import AT_END
-from ...sequences.marks import NO_FILE, Marks, epochs, no_marks
+from ...sequences.marks import NO_FILE, Marks, epochs, no_marks, with_marks_behind
 from ...sequences.sequence import Sequences, arrange
 from ...state.window_state import RestoredState
 from ..context import WindowContext
@@ -95,7 +95,7 @@ def _in_order(sequences: Sequences, marks: Marks, last: Ints, cause: Ints, event
     evicted = np.flatnonzero(np.bincount(key, minlength=sequences.keys.num_rows))
     by_tick = cause == BY_EVENT
     rows = sequences.rows.select(list(sequences.order))
-    joined = [_concatenate(*columns) for columns in zip(rows.columns, marks.rows.columns, strict=True)]
+    joined = [with_marks_behind(*columns) for columns in zip(rows.columns, marks.rows.columns, strict=True)]
     both = Marks(
         pa.RecordBatch.from_arrays(joined, schema=rows.schema),
         np.concatenate([sequences.pos, marks.pos]),
@@ -109,10 +109,6 @@ def _in_order(sequences: Sequences, marks: Marks, last: Ints, cause: Ints, event
         by_tick,
         event,
     )
-
-
-def _concatenate(rows: pa.Array, marks: pa.Array) -> pa.Array:
-    return pa.concat_arrays([rows, marks]) if len(marks) else rows
 
 
 # --- arguments of the loop ------------------------------------------------------------------------------------------
