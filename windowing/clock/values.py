@@ -29,6 +29,11 @@ def now(values: Measures, clock: ClockValue | None) -> ClockValue | None:
     return max(instants, default=None)
 
 
+def now_as_measure(values: Measures, clock: ClockValue | None) -> Measures:
+    """Return the current time of the one clock as an array of one measure; 0 where the clock has not begun."""
+    return np.array([now(values, clock) or 0], np.int64 if values.dtype == np.int64 else np.float64)
+
+
 def clock_values(column: pa.Array, name: str) -> Measures:
     """Return the clock column as measures; raises `DataError` for unsigned values beyond int64."""
     if pa.types.is_uint64(column.type):

@@ -16,7 +16,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from ...clock.tick_grid import make_grid
-from ...clock.values import batched_grid, clock_values, now
+from ...clock.values import batched_grid, clock_values, now_as_measure
 from ...columns.arrays import Ints, Mask, Measures, combined
 from ...columns.radix_sort import Codes
 from ...language.spec import Batched
@@ -103,7 +103,7 @@ def _on_the_clock(spec: Batched, within: Fraction, sequences: Sequences, context
     values = clock_values(column, name)
     comes = grid.instants(values)
     goes = grid.later(comes, within)
-    clock_now = _clock_as_measure(values, context.clock)
+    clock_now = now_as_measure(values, context.clock)
     if spec.every is None:
         first, enter, leave, cause, when = expiries(sequences.bounds, comes, goes)
         by_clock = np.where(when <= grid.instants(clock_now)[0], np.int8(reason("expiry")), np.int8(reason("end")))
@@ -173,11 +173,6 @@ def _bounds(
         return grid.to_arrow(grid.later(when, -spec.within)), grid.to_arrow(when)
     starts = make_grid(dtype, Fraction(spec.every), origin - spec.within, origin)
     return starts.bounds(when), grid.bounds(when)
-
-
-def _clock_as_measure(values: Measures, clock: int | float | None) -> Measures:
-    """Return the current time of the one clock as an array of one measure; 0 where the clock has not begun."""
-    return np.array([now(values, clock) or 0], np.int64 if values.dtype == np.int64 else np.float64)
 
 
 def _never(bounds: Ints, first: Ints) -> Ints:

@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from ...clock.calendar_grid import CalendarGrid
 from ...clock.tick_grid import Grid
-from ...clock.values import clock_values, now
+from ...clock.values import clock_values, now_as_measure
 from ...columns.arrays import Ints, Mask, Measures, combined
 from ...columns.numeric import scale_of
 from ...errors import DataError
@@ -228,7 +228,7 @@ def _tick_events(policy: Time | Calendar, sequences: Sequences, context: WindowC
     if isinstance(grid, CalendarGrid):
         return _Events(cells, last, grid.first_cells)
     ticks, dtype = grid, sequences.rows.column(sequences.order[0]).type
-    clock_now = np.array([now(values, context.clock)], np.int64 if values.dtype == np.int64 else np.float64)
+    clock_now = now_as_measure(values, context.clock)
 
     def first(seconds: Ints) -> Ints:
         return _first_ticks(ticks, dtype, np.minimum(seconds, _seconds(clock_now, dtype) + 1))

@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from ...clock.calendar_grid import CalendarGrid, make_calendar_grid
 from ...clock.tick_grid import Grid
-from ...clock.values import clock_values, now, time_grid
+from ...clock.values import clock_values, now, now_as_measure, time_grid
 from ...columns.arrays import ClockValue, Ints, Mask, Measures, combined
 from ...errors import DataError
 from ...language.spec import Calendar, Time
@@ -68,8 +68,7 @@ def clock_grid(policy: Time | Calendar, sequences: Sequences, context: WindowCon
 
 def clock_cell(grid: AnyGrid, values: Measures, clock: ClockValue | None) -> int:
     """Return the cell of the clock's current time; cells before it are complete. Needs a value or ``clock``."""
-    clock_now = np.array([now(values, clock)], np.int64 if values.dtype == np.int64 else np.float64)
-    return int(grid.cells(clock_now)[0])
+    return int(grid.cells(now_as_measure(values, clock))[0])
 
 
 def _lasting(grid: AnyGrid, cells: Ints) -> Mask:
