@@ -1,4 +1,4 @@
-"""Search for a few keys among very many sorted keys, without ranking all of them."""
+"""Search for keys among other keys; for a few among very many sorted keys without ranking all of them."""
 
 from __future__ import annotations
 
@@ -21,6 +21,15 @@ def lower_bounds(keys: pa.Table, wanted: pa.Table) -> Ints:
     between = (np.repeat((blocks - 1) * step + 1, step) + np.tile(np.arange(step), len(blocks))).clip(0)
     fine = np.unique(between[between < keys.num_rows])
     return np.append(fine, keys.num_rows)[_places(keys.take(pa.array(fine)), wanted)]
+
+
+def places_among(keys: pa.Table, wanted: pa.Table) -> Ints:
+    """Return the place of each of the ``wanted`` keys among distinct ``keys``, -1 if it is none: int64 (wanted,)."""
+    both = pa.concat_tables([keys, wanted])
+    codes, distinct = group_codes([combined(column) for column in both.columns])
+    place = np.full(distinct.num_rows, -1)
+    place[codes[: keys.num_rows]] = np.arange(keys.num_rows)
+    return place[codes[keys.num_rows :]]
 
 
 def _places(keys: pa.Table, wanted: pa.Table) -> Ints:

@@ -16,6 +16,7 @@ import pyarrow as pa
 
 from ..columns.arrays import Ints, Mask, combined
 from ..language.spec import Delta, Sliding, WindowSpec
+from ..sequences.key_search import places_among
 from ..sequences.sequence import Sequences, append, group_codes, one_batch, take_rows
 
 
@@ -236,11 +237,7 @@ def _places_in(keys: pa.Table | None, sequences: Sequences) -> Ints:
     """The place among ``keys`` of each key of the sequences, -1 if it is not among them: int64 (K,)."""
     if keys is None or sequences.keys is None:
         return np.zeros(len(sequences.bounds) - 1, np.int64)
-    both = pa.concat_tables([keys, sequences.keys])
-    codes, distinct = group_codes([combined(column) for column in both.columns])
-    place = np.full(distinct.num_rows, -1)
-    place[codes[: keys.num_rows]] = np.arange(keys.num_rows)
-    return place[codes[keys.num_rows :]]
+    return places_among(keys, sequences.keys)
 
 
 def _with_fresh(key_state: KeyState, new: KeyState) -> KeyState:

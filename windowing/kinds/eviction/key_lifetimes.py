@@ -12,10 +12,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ...columns.arrays import Ints, Mask, combined
+from ...columns.arrays import Ints, Mask
 from ...language.spec import Count, Sliding, Tumbling
 from ...panes.panes import AT_END, BY_TICK, Panes, reason
-from ...sequences.sequence import Sequences, group_codes
+from ...sequences.key_search import places_among
+from ...sequences.sequence import Sequences
 from ...state.window_state import KeyState, RestoredState
 from .evictions import Evictions
 
@@ -67,12 +68,8 @@ class Lifetimes:
 def lifetimes(evictions: Evictions, sequences: Sequences) -> Lifetimes:
     """Cut some sequences at the evictions of their keys; ``evictions`` may have more keys than these, or fewer."""
     assert sequences.keys is not None
-    bounds, count = sequences.bounds, sequences.keys.num_rows
-    both = pa.concat_tables([sequences.keys, evictions.keys])
-    codes, _ = group_codes([combined(column) for column in both.columns])
-    index = np.full(len(codes), -1)
-    index[codes[:count]] = np.arange(count)
-    key = index[codes[count:]][evictions.key]
+    bounds = sequences.bounds
+    key = places_among(sequences.keys, evictions.keys)[evictions.key]
     here = np.flatnonzero(key >= 0)
     cuts = bounds[key[here]] + evictions.rows[here]
     is_cut = np.zeros(len(sequences) + 1, np.bool_)
