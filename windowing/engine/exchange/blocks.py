@@ -68,9 +68,9 @@ def read(data: pa.Buffer) -> ShuffleBlock:
     stream = pa.BufferReader(data)
     keys, rows, marks = (_read(stream) for _ in range(3))
     head = json.loads(keys.schema.metadata[HEAD])
-    key_columns, (counts,) = _without(keys, 1)
-    row_columns, (offsets,) = _without(rows, 1)
-    mark_columns, (mark_pos, file, level) = _without(marks, 3)
+    key_columns, (counts,) = without_last(keys, 1)
+    row_columns, (offsets,) = without_last(rows, 1)
+    mark_columns, (mark_pos, file, level) = without_last(marks, 3)
     bounds = np.concatenate([[0], np.cumsum(counts, dtype=np.int64)])
     distinct = pa.Table.from_batches([key_columns]).replace_schema_metadata() if head["keyed"] else None
     sequences = Sequences(distinct, bounds, row_columns, offsets + np.int64(head["base"]), tuple(head["order"]))
@@ -110,7 +110,7 @@ def _with(batch: pa.RecordBatch, **extra: Any) -> pa.RecordBatch:
     return pa.RecordBatch.from_arrays(arrays, names=[*batch.schema.names, *extra])
 
 
-def _without(batch: pa.RecordBatch, count: int) -> tuple[pa.RecordBatch, list[Any]]:
+def without_last(batch: pa.RecordBatch, count: int) -> tuple[pa.RecordBatch, list[Any]]:
     """Return a batch without its last columns, and these as numpy. By place: users name columns as they like."""
     first = batch.num_columns - count
     return batch.select(list(range(first))), [batch.column(i).to_numpy() for i in range(first, batch.num_columns)]

@@ -14,6 +14,7 @@ from ...scan.signals import Signals, watermark_signals, window_marks
 from ...segments.segment_scan import summarise
 from ...sequences.marks import Marks
 from ...sequences.sequence import Sequences
+from ..exchange.blocks import without_last
 from ..tasks.task import TaskContext
 from .segment_plan import Segment, SummarisedSegment
 
@@ -82,7 +83,5 @@ def _write(work: TaskContext, name: str, rows: pa.RecordBatch, more: Sequence[In
 
 
 def _read(work: TaskContext, name: str, more: int) -> tuple[pa.RecordBatch, list[Ints]]:
-    """Return stored columns and the last ``more`` of them apart. By place: users name columns as they like."""
-    batch = work.sink.read_scratch(name)
-    first = batch.num_columns - more
-    return batch.select(list(range(first))), [batch.column(i).to_numpy() for i in range(first, batch.num_columns)]
+    """Return stored columns and the last ``more`` of them apart."""
+    return without_last(work.sink.read_scratch(name), more)
