@@ -16,6 +16,7 @@ from ..language.spec import Batched, Sliding, Tumbling
 from ..panes.membership import Membership, Ranges, as_simplest, batches, part
 from ..panes.panes import Panes
 from ..planning.plan import Plan
+from ..planning.result_schema import MARK
 from ..sequences.sequence import Sequences, group_codes
 from ..support.jit import kernel
 from .groups import grouped
@@ -59,7 +60,7 @@ def aggregate_rows(plan: Plan, sequences: Sequences, panes: Panes, pane_columns:
         values = _aggregate(plan, bound, sequences, lines.membership, where, 0, lines.rank, found)
         head = head.append_column(bound.name, values)
     if not plan.options.plain:
-        head = head.append_column("_mark", lines.last)
+        head = head.append_column(MARK, lines.last)
     if len(short) == len(plan.aggregates):
         yield head if lines.order is None else head.take(pa.array(lines.order))
         return

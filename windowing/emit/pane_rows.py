@@ -13,7 +13,7 @@ from ..language.options import SortKey
 from ..panes.membership import batches, gathered
 from ..panes.panes import Panes
 from ..planning.plan import Plan
-from ..planning.result_schema import ROW
+from ..planning.result_schema import MARK, ROW
 from ..sequences.sequence import Sequences
 
 
@@ -58,4 +58,4 @@ def _with_marks(table: pa.Table, rows: Ints, counts: Ints) -> pa.Table:
     last = np.zeros(len(rows), np.bool_)
     last[ends - 1] = True
     marks = pa.DictionaryArray.from_arrays(pa.array(word, mask=~last), pa.array(["window", "only"]))
-    return table.append_column(ROW, pa.array(place, mask=none)).append_column("_mark", marks)
+    return table.append_column(ROW, pa.array(place, mask=none)).append_column(MARK, marks)

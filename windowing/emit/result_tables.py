@@ -12,7 +12,7 @@ from ..columns.arrays import Ints, combined
 from ..panes.membership import edge_rows, entered_rows, left_rows
 from ..panes.panes import CLOSED_BY, TIMING, Panes
 from ..planning.plan import Plan
-from ..planning.result_schema import POS, TURN
+from ..planning.result_schema import FIXED, MARK, OUTPUTS, POS, TURN
 from ..sequences.marks import Marks
 from ..sequences.sequence import Sequences
 from .aggregate_rows import aggregate_rows
@@ -73,7 +73,7 @@ def _by_name(plan: Plan, stream: list[pa.Array]) -> dict[str, pa.Array]:
 def _only_marks(plan: Plan, stream: dict[str, pa.Array]) -> pa.Table:
     """Return mark-only rows: all columns but the stream columns are null."""
     size = len(stream["_at"])
-    columns = {**stream, "_mark": constant("only", size)}
+    columns = {**stream, MARK: constant("only", size)}
     arrays = [columns[f.name] if f.name in columns else pa.nulls(size, f.type) for f in plan.schema]
     return pa.Table.from_arrays(arrays, names=plan.schema.names)
 
@@ -94,8 +94,7 @@ def _lots(plan: Plan, panes: Panes) -> Panes:
 
 
 def _head_names(plan: Plan) -> list[str]:
-    names = [*plan.key, "window", "window_start", "window_end", "closed_by"]
-    names += ["timing", "index"] if plan.options.event_time else []
+    names = [*plan.key, *FIXED, *(OUTPUTS if plan.options.event_time else ())]
     return names if plan.options.plain else [*names, *plan.stream_names]
 
 
