@@ -145,7 +145,7 @@ def restore(spec: WindowSpec, state: WindowState, new: Sequences) -> tuple[Seque
     place = np.arange(len(sequences)) - np.repeat(sequences.bounds[:-1], per_key)
     rank = place + np.repeat(key_state.rows - restored_rows, per_key)
     rank[picks < restored] = state.sequences.rank
-    sequences = Sequences(sequences.keys, sequences.bounds, sequences.rows, sequences.pos, sequences.order, rank)
+    sequences = replace(sequences, rank=rank)
     return sequences, RestoredState(restored_rows, key_state, RowState(*row_state)), _idle(state, known)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -99,8 +100,7 @@ def restore_rows(
     earlier_signals = 0
     if signals.watermarks is not None and earlier_advances is not None:
         earlier_signals = int(np.count_nonzero(np.isin(signals.marks.pos, earlier_advances.marks.pos)))
-    restored = RestoredState(restored.restored_rows, restored.key_state, restored.row_state, earlier_signals, since)
-    return sequences, restored, idle
+    return sequences, replace(restored, signals=earlier_signals, since=since), idle
 
 
 def snapshot_slice(
