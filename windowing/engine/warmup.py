@@ -41,13 +41,13 @@ def warm(plan: Plan, schema: pa.Schema) -> None:
         entry_states(plan, [summarise(plan, whole, signals)[0]] * 2, lambda _, value: exit_through(plan, whole, value))
         if isinstance(plan.spec, Tumbling) and isinstance(plan.spec.policy, Delta):
             exit_through(plan, whole, None)
-    scanned = scan(kernel_plan, merged, signals, RunExtent(1 if needs_clock(plan.spec) else None))
-    deque(scanned.tables, maxlen=0)
+    extent = RunExtent(1 if needs_clock(plan.spec) else None)
+    deque(scan(kernel_plan, merged, signals, extent).tables, maxlen=0)
     warm_aggregates(plan.aggregates, schema, not isinstance(plan.spec, Tumbling))
     if can_preaggregate(plan, schema):
         scan_plan = preaggregated_plan(plan)
         combined = merge([preaggregate(plan, scan_plan, part) for part in (sequences, sequences)])
-        deque(scan(scan_plan, combined, signals, RunExtent(1 if needs_clock(plan.spec) else None)).tables, maxlen=0)
+        deque(scan(scan_plan, combined, signals, extent).tables, maxlen=0)
 
 
 def _without_aggregates(plan: Plan) -> Plan:
