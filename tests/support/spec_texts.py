@@ -21,7 +21,7 @@ from wincli.windowing.language.spec import (
 
 TWO = Fraction(2)
 
-TUMBLING = [
+WINDOWS = [
     ("count(4)", Tumbling(Count(4))),
     ("tumbling,count(1e3)", Tumbling(Count(1000))),
     ("  TUMBLING ,\n Delta ( ts , 60 )  ", Tumbling(Delta("ts", Fraction(60)))),
@@ -41,18 +41,12 @@ TUMBLING = [
         Tumbling(Count(3), True, PartitionEviction("tupleCount", Fraction(4))),
     ),
     ("count(3), partitionAge(1m)", Tumbling(Count(3), False, PartitionEviction("partitionAge", Fraction(60)))),
-]
-
-CALENDAR = [
     ("calendar(day)", Tumbling(Calendar("day", "UTC", dt.time(0)))),
     ('calendar(day, "Europe/Paris")', Tumbling(Calendar("day", "Europe/Paris"))),
     ('calendar(Month, "Europe/Paris", 23:59)', Tumbling(Calendar("month", "Europe/Paris", dt.time(23, 59)))),
     ("calendar(year, at=23:59:30, tz='Asia/Tokyo')", Tumbling(Calendar("year", "Asia/Tokyo", dt.time(23, 59, 30)))),
     ('calendar(week@SUN, tz="Europe/Paris", at=07:00)', Tumbling(Calendar("week", "Europe/Paris", dt.time(7), "sun"))),
     ("calendar(week, UTC)", Tumbling(Calendar("week"))),
-]
-
-SLIDING = [
     ("sliding, count(10)", Sliding(Count(10), Count(1))),
     ("sliding, count(0), count(1)", Sliding(Count(0), Count(1))),
     ("sliding, delta(a, 2), partitioned", Sliding(Delta("a", TWO), Count(1), True)),
@@ -60,17 +54,11 @@ SLIDING = [
         "sliding, time(2s), delta(a, 1), partitioned, partitionCount(1)",
         Sliding(Time(TWO), Delta("a", Fraction(1)), True, PartitionEviction("partitionCount", Fraction(1))),
     ),
-]
-
-INTERVALS = [
     ("timeInterval, intervalDuration(1h)", TimeInterval(Fraction(3600), Fraction(3600))),
     (
         "timeinterval, partitioned, discardAge(5), creationPeriod(1.1), intervalDuration(3), intervalOffset(0.2)",
         TimeInterval(Fraction(3), Fraction("1.1"), Fraction(5), Fraction("0.2"), True),
     ),
-]
-
-BATCHED = [
     ("within 1.5 every 500ms", Batched(within=Fraction("1.5"), every=Fraction(1, 2))),
     ("within 1d retain 3 with unique k", Batched(within=Fraction(86400), retain=3, unique="k")),
     ("WITHIN 5 Every 2 Retain 3", Batched(within=Fraction(5), every=TWO, retain=3)),

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from support.spec_texts import AGGREGATES, BATCHED, CALENDAR, INTERVALS, SLIDING, TUMBLING
+from support.spec_texts import AGGREGATES, WINDOWS
 from wincli.windowing.errors import SpecError
 from wincli.windowing.language.parser import parse_aggregate, parse_duration, parse_window
 from wincli.windowing.language.spec import (
@@ -30,7 +30,6 @@ from wincli.windowing.language.spec import (
     default_name,
 )
 
-READS = [*TUMBLING, *CALENDAR, *SLIDING, *INTERVALS, *BATCHED]
 KEYWORDS = ["tumbling", "within", "retain", "by", "with", "all", "Count", "partitioned", "ts", "größe", "a.b", "at"]
 columns = st.sampled_from(KEYWORDS) | st.text(min_size=1, max_size=6)
 decimals = st.builds(lambda n, places: Fraction(n, 10**places), st.integers(0, 10**12), st.integers(0, 12))
@@ -69,7 +68,7 @@ calls = st.builds(AggregateCall, columns, functions, st.lists(arguments, max_siz
 
 PIECES = [
     *KEYWORDS,
-    *re.findall(r"[a-zA-Z]+\(?", ",".join(text for text, _ in (*READS, *AGGREGATES))),
+    *re.findall(r"[a-zA-Z]+\(?", ",".join(text for text, _ in (*WINDOWS, *AGGREGATES))),
     *("week@mon", "UTC", "07:00", "25:00", "0", "1", "2.5", "-1", "1e3", "1e9999", "5m", "2u", "5x", ".5", "mod:f"),
     *('"Europe/Paris"', '"Europe"', '"a b"', '"a\nb"', "'text'", '"', "'"),
     *"()(),,,=:@*/-€²٣",
