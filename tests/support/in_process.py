@@ -12,30 +12,16 @@ from typing import Any
 from unittest import mock
 
 import wincli.cli.commands.run
+from support.boot_stand_in import BootStandIn
 from support.processes import Ran
 from wincli.cli.main import _main
 
 
-class Here:
+class Here(BootStandIn):
     """Stands in for Spark that starts, and for its session."""
 
     on_progress: Any = None
     is_open = False
-    notes: tuple[str, ...] = ()
-
-    def __enter__(self) -> Here:
-        return self
-
-    def __exit__(self, *_: object) -> None: ...
-
-    def start_fork_server(self) -> None: ...
-
-    def connect(self) -> None: ...
-
-    def warm(self, call: Callable[..., object], *arguments: Any) -> None:
-        call(*arguments)
-
-    def close(self) -> None: ...
 
     def session(self) -> Here:
         return self

@@ -11,16 +11,16 @@ import json
 import math
 import os
 import sys
-from collections.abc import Callable
 from typing import Any
 
 import wincli.cli.commands.run
 import wincli.cli.console.progress
+from support.boot_stand_in import BootStandIn
 from wincli.cli.main import _main
 from wincli.windowing.spark.boot import SparkExecutor
 
 
-class Shared:
+class Shared(BootStandIn):
     """Stands where a command has its `SparkBoot`: its Spark is still there when the command has closed it."""
 
     def __init__(self) -> None:
@@ -34,25 +34,11 @@ class Shared:
             self.boot, self.on = self.start(asked, messages), (asked.job.master, asked.job.spark_conf)
         return self
 
-    def __enter__(self) -> Shared:
-        return self
-
     def __exit__(self, *_: object) -> None:
         self.session().on_progress = None
 
     def session(self) -> SparkExecutor:
         return self.boot.session()
-
-    notes: tuple[str, ...] = ()
-
-    def start_fork_server(self) -> None: ...
-
-    def connect(self) -> None: ...
-
-    def warm(self, call: Callable[..., object], *arguments: Any) -> None:
-        call(*arguments)
-
-    def close(self) -> None: ...
 
     def end(self) -> None:
         if self.boot is not None:
