@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from decimal import Decimal
 from fractions import Fraction
 from typing import Any
@@ -29,14 +29,10 @@ TYPES = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Output:
-    """One output of a case: ``after`` is the event that caused it, ``ids`` None a mark and no row."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Told:
+    """What is told of an output apart from its place, its key and its rows."""
 
-    after: int
-    tick: float | None
-    key: str | None
-    ids: tuple[int, ...] | None
     mark: bool
     group: str | None = None
     interval: tuple[float, float] | None = None
@@ -45,7 +41,17 @@ class Output:
 
 
 @dataclass(frozen=True, slots=True)
-class Emitted:
+class Output(Told):
+    """One output of a case: ``after`` is the event that caused it, ``ids`` None a mark and no row."""
+
+    after: int
+    tick: float | None
+    key: str | None
+    ids: tuple[int, ...] | None
+
+
+@dataclass(frozen=True, slots=True)
+class Emitted(Told):
     """One output of the reference or the library, as both tell it: a pane, a group of one, or a mark alone."""
 
     key: Any
@@ -53,11 +59,6 @@ class Emitted:
     pos: int
     ids: list[int] | None
     closed_by: str | None
-    mark: bool
-    group: str | None = None
-    interval: tuple[float, float] | None = None
-    timing: str | None = None
-    index: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,9 +115,9 @@ def read_case(raw: dict[str, Any]) -> Case:
 
 
 def expected(outputs: list[dict[str, Any]]) -> tuple[Output, ...]:
-    fields: dict[str, Any] = dict.fromkeys(("tick", "key"))
+    absent: dict[str, Any] = dict.fromkeys(("tick", "key"))
     return tuple(
-        Output(**{**fields, **o, "ids": o["ids"] and tuple(o["ids"]), "interval": pair(o.get("interval"))})
+        Output(**{**absent, **o, "ids": o["ids"] and tuple(o["ids"]), "interval": pair(o.get("interval"))})
         for o in outputs
     )
 
@@ -178,11 +179,11 @@ def read(case: Case, record: dict[str, Any]) -> Emitted:
         record["_pos"],
         record["ids"],
         record["closed_by"],
-        record["_mark"] is not None,
-        record[case.group_by] if case.group_by else None,
-        in_seconds(record["window_start"], record["window_end"]) if bounds else None,
-        record.get("timing"),
-        record.get("index"),
+        mark=record["_mark"] is not None,
+        group=record[case.group_by] if case.group_by else None,
+        interval=in_seconds(record["window_start"], record["window_end"]) if bounds else None,
+        timing=record.get("timing"),
+        index=record.get("index"),
     )
 
 
@@ -196,7 +197,8 @@ def outputs(case: Case, emitted: list[Emitted]) -> Counter[Output]:
             bare[one.pos] = bare.get(one.pos, 0) + 1
             after += bare[one.pos] - (one.pos < 0)  # the first mark behind a row always finds that row's window open
         key, ids = None if one.key is None else str(one.key), None if one.ids is None else tuple(one.ids)
-        out[Output(after, tick, key, ids, one.mark, one.group, one.interval, one.timing, one.index)] += 1
+        told = {field.name: getattr(one, field.name) for field in fields(Told)}
+        out[Output(after, tick, key, ids, **told)] += 1
     return out
 
 

@@ -101,11 +101,11 @@ def emitted_of(pane: reference.Pane, rows: dict[int, reference.Row]) -> Emitted:
         -1 if pane.pos is None else pane.pos,
         None if pane.mark == "only" else [rows[pos]["id"] for pos in pane.rows],
         pane.closed_by,
-        pane.mark is not None,
-        pane.group[0] if pane.group else None,
-        in_seconds(pane.start, pane.end) if pane.timing else None,
-        pane.timing,
-        pane.index,
+        mark=pane.mark is not None,
+        group=pane.group[0] if pane.group else None,
+        interval=in_seconds(pane.start, pane.end) if pane.timing else None,
+        timing=pane.timing,
+        index=pane.index,
     )
 
 
@@ -164,7 +164,9 @@ def test_kernel_conforms_where_nan_compares_false(case: Case) -> None:
     values = table_of(case)[policy.column].to_numpy()
     starts = delta_starts(np.array([0, len(values)], dtype=np.int64), values, float(policy.amount)).tolist()
     ids = table_of(case)["id"].to_pylist()
-    got = Counter(Output(case.rows[stop], None, None, tuple(ids[start:stop]), True) for start, stop in pairwise(starts))
+    got = Counter(
+        Output(case.rows[stop], None, None, tuple(ids[start:stop]), mark=True) for start, stop in pairwise(starts)
+    )
     check(case, got)
 
 

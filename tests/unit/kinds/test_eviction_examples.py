@@ -24,7 +24,7 @@ def test_evicting_cases_of_spl_conform(case: conformance.Case) -> None:
     job = Job(table, case.spec, (case.key,), order_of(case.spec), marks, case.emit_evicted)
     ids = table["id"].to_pylist()
     emitted = [
-        conformance.Emitted(out.key[0], None, out.pos, [ids[pos] for pos in out.rows], out.closed_by, True)
+        conformance.Emitted(out.key[0], None, out.pos, [ids[pos] for pos in out.rows], out.closed_by, mark=True)
         for out in by_library(job)
         if out.closed_by != "end" and out.pos is not None
     ]
