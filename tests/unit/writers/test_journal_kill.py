@@ -17,12 +17,14 @@ from pathlib import Path
 
 import pytest
 
-from support.places import ROOT
+from support.places import ROOT, TESTS
+from support.processes import environment
 
 CHILD = '''
 import gc, glob, json, os, pathlib, shutil, signal, sys
 from contextlib import ExitStack
 import pyarrow as pa
+from support.forks import in_fork
 from wincli.windowing.ports import Part
 from wincli.writers.folders import atomic_swap as swap
 from wincli.writers.output import output
@@ -158,18 +160,6 @@ def look(folder):
     assert set(os.listdir(folder + "/state")) == {".wincli-state"} | unit, os.listdir(folder + "/state")
     return found.pop()
 
-def in_fork(work):
-    pid = os.fork()
-    if pid == 0:
-        try:
-            work()
-            os._exit(0)
-        except BaseException:
-            import traceback
-            traceback.print_exc()
-            os._exit(1)
-    return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
-
 def after(folder, since, found):
     seen = look(folder)
     if since == "commit":
@@ -219,7 +209,8 @@ Kills = Callable[[str, str, str], Counter[int | None]]
 @pytest.fixture(scope="module")
 def child() -> Iterator[subprocess.Popen[str]]:
     command = [sys.executable, "-c", CHILD]
-    with subprocess.Popen(command, cwd=ROOT, text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+    env = environment({"PYTHONPATH": str(TESTS)})
+    with subprocess.Popen(command, cwd=ROOT, env=env, text=True, stdin=-1, stdout=-1) as process:
         yield process
 
 

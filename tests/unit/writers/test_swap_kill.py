@@ -15,11 +15,13 @@ from pathlib import Path
 
 import pytest
 
-from support.places import ROOT
+from support.places import ROOT, TESTS
+from support.processes import environment
 
 CHILD = '''
 import json, os, pathlib, shutil, signal, sys, tempfile
 import pyarrow as pa
+from support.forks import in_fork
 from wincli.writers.folders import atomic_swap as swap
 from wincli.writers.folders.lock import Owner
 from wincli.writers.output.output import open_output
@@ -72,18 +74,6 @@ def state(out):
         assert pathlib.Path(out, name["name"]).read_text() == '"n"\\n%d\\n' % told["value"]
     return told["value"]
 
-def in_fork(work):
-    pid = os.fork()
-    if pid == 0:
-        try:
-            work()
-            os._exit(0)
-        except BaseException:
-            import traceback
-            traceback.print_exc()
-            os._exit(1)
-    return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
-
 def after(out, found):
     seen = state(out)
     try:
@@ -124,7 +114,8 @@ print(json.dumps(results))
 def kills(tmp_path: Path, before: str, how: str, since: str) -> list[tuple[int | None, int | None]]:
     """What stood there after each kill, and after the clean-up of the next run: 1 is the old result, 2 the new."""
     command = [sys.executable, "-c", CHILD, str(tmp_path), before, how, since]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    env = environment({"PYTHONPATH": str(TESTS)})
+    done = subprocess.run(command, cwd=ROOT, env=env, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     return [(seen, later) for seen, later in json.loads(done.stdout)]
 
