@@ -147,7 +147,3 @@ def near(have: Any, want: Any, slack: float) -> bool:
     if isinstance(want, float) and isinstance(have, float) and math.isfinite(want):
         return math.isclose(have, want, rel_tol=2e-15, abs_tol=slack)
     return repr(have) == repr(want) or (have == want and type(have) is type(want))
-
-
-def each(kinds: dict[str, Any]) -> Any:
-    return pytest.mark.parametrize("kind", [pytest.param(kind, id=name) for name, kind in kinds.items()])

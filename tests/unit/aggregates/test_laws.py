@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import random
 from fractions import Fraction
 from typing import Any
@@ -14,20 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from references.aggregates import REFERENCE
-from support.aggregate_checks import (
-    EVERYTHING,
-    FEW,
-    NUMBERS,
-    SORTABLE,
-    TIMES,
-    WIDE,
-    WILD,
-    batch,
-    call,
-    check,
-    each,
-    run,
-)
+from support.aggregate_checks import FEW, NUMBERS, SORTABLE, WILD, batch, call, check, run
+from support.aggregate_laws import ANY_PANES, SEPARATORS, WEIGHTS, Law, laws, named
 from wincli.windowing.aggregates import TABLE, Results, bind, compute, warm
 from wincli.windowing.aggregates.folds import folds
 from wincli.windowing.aggregates.functions import order_statistics
@@ -83,90 +70,24 @@ def test_count_of_rows_counts_nulls_too() -> None:
     assert compute(bound, rows, apart((0, 2), (2, 2), (2, 3))).to_pylist() == [2, 0, 1]
 
 
-@each(NUMBERS)
-@FEW
-@given(data=st.data(), share=st.integers(0, 1000).map(lambda n: Fraction(n, 1000)))
-def test_of_numbers(kind: Any, data: st.DataObject, share: Fraction) -> None:
-    rows, panes = data.draw(samples(kind))
-    for function in ("sum", "mean", "median", "product", "range"):
-        check(function, rows, panes)
-    check("quantile", rows, panes, [share])
-
-
-@each(TIMES)
-@FEW
-@given(data=st.data())
-def test_of_times(kind: Any, data: st.DataObject) -> None:
-    check("range", *data.draw(samples(kind)))
-
-
-@pytest.mark.parametrize("kind", ["bool", "duration"])
+@pytest.mark.parametrize(
+    "law",
+    [
+        *ANY_PANES,
+        *laws(NUMBERS, "product"),
+        *laws(named("float32"), "wavg", beside=WEIGHTS),
+        *laws(named("large string", "string view", "dictionary"), string_join=SEPARATORS),
+        *laws(
+            named("string", "list", "float64"),
+            *("arg_min", "arg_max"),
+            beside=named("small ints", "float64", "string", "timestamp", "decimal(38,5)"),
+        ),
+    ],
+)
 @FEW
 @given(data=st.data())
-def test_sums_of_what_is_no_number(kind: str, data: st.DataObject) -> None:
-    check("sum", *data.draw(samples(SORTABLE[kind])))
-
-
-@each({name: kind for name, kind in NUMBERS.items() if kind[1] is not WIDE})
-@FEW
-@given(data=st.data())
-def test_deviations(kind: Any, data: st.DataObject) -> None:
-    rows, panes = data.draw(samples(kind))
-    for function in ("var", "stddev", "var_pop", "stddev_pop"):
-        check(function, rows, panes)
-
-
-@each(SORTABLE)
-@FEW
-@given(data=st.data())
-def test_of_values_that_sort(kind: Any, data: st.DataObject) -> None:
-    rows, panes = data.draw(samples(kind))
-    for function in ("min", "max", "mode", "count_distinct", "collect_distinct", "min_count", "max_count"):
-        check(function, rows, panes)
-
-
-@each(EVERYTHING)
-@FEW
-@given(data=st.data(), place=st.integers(-4, 4))
-def test_of_any_type(kind: Any, data: st.DataObject, place: int) -> None:
-    rows, panes = data.draw(samples(kind))
-    for function in ("count", "first", "last", "collect"):
-        check(function, rows, panes)
-    check("nth", rows, panes, [Fraction(place)])
-
-
-@pytest.mark.parametrize("by", ["small ints", "float64", "string", "timestamp", "decimal(38,5)"])
-@pytest.mark.parametrize("target", ["string", "list", "float64"])
-@FEW
-@given(data=st.data())
-def test_arg_extremes(target: str, by: str, data: st.DataObject) -> None:
-    rows, panes = data.draw(samples(EVERYTHING[target], EVERYTHING[by]))
-    check("arg_min", rows, panes)
-    check("arg_max", rows, panes)
-
-
-@pytest.mark.parametrize("kind", ["small ints", "float64", "decimal(12,2)", "float32"])
-@FEW
-@given(data=st.data())
-def test_weighted_means(kind: str, data: st.DataObject) -> None:
-    weights = (pa.float64(), st.sampled_from([0.0, 0.25, 1.0, 2.5, 100.0, math.inf, math.nan]))
-    dtype, values = NUMBERS[kind]
-    check("wavg", *data.draw(samples((dtype, values), weights)))
-
-
-@FEW
-@given(data=st.data())
-def test_of_booleans(data: st.DataObject) -> None:
-    rows, panes = data.draw(samples(SORTABLE["bool"]))
-    for function in ("bool_and", "bool_or", "mean"):
-        check(function, rows, panes)
-
-
-@pytest.mark.parametrize("kind", ["string", "large string", "string view", "dictionary"])
-@FEW
-@given(data=st.data(), separator=st.text("-, ", max_size=2))
-def test_string_joins(kind: str, data: st.DataObject, separator: str) -> None:
-    check("string_join", *data.draw(samples(SORTABLE[kind])), [separator])
+def test_each_gives_what_its_twin_gives(law: Law, data: st.DataObject) -> None:
+    law.check(data, samples)
 
 
 @pytest.mark.parametrize(

@@ -20,20 +20,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from references.aggregates import REFERENCE
-from support.aggregate_checks import (
-    EVERYTHING,
-    NUMBERS,
-    SORTABLE,
-    TIMES,
-    WIDE,
-    WILD,
-    batch,
-    call,
-    check,
-    each,
-    near,
-    run,
-)
+from support.aggregate_checks import NUMBERS, WILD, batch, call, near, run
+from support.aggregate_laws import ANY_PANES, Law, laws, named
 from wincli.windowing.aggregates import bind, compute
 from wincli.windowing.aggregates.folds import fold_states, folds
 from wincli.windowing.aggregates.folds.inputs import Ranked, entries_of
@@ -158,86 +146,18 @@ def test_lives_that_are_no_ranges_drawn() -> None:
     assert run("collect", rows, [], panes) == [[10.0, 40.0], [10.0, 20.0], [10.0], [40.0]]
 
 
-@each(NUMBERS)
-@MANY
-@given(data=st.data(), share=st.integers(0, 1000).map(lambda n: Fraction(n, 1000)))
-def test_of_numbers(kind: Any, data: st.DataObject, share: Fraction) -> None:
-    rows, panes = data.draw(samples(kind))
-    for function in ("sum", "mean", "median", "range"):
-        check(function, rows, panes)
-    check("quantile", rows, panes, [share])
-
-
-@each(FACTORS)
+@pytest.mark.parametrize(
+    "law",
+    [
+        *ANY_PANES,
+        *laws(FACTORS, "product"),
+        *laws(named("string", "list"), "arg_min", "arg_max", beside=named("small ints", "float64", "string", "int64")),
+    ],
+)
 @MANY
 @given(data=st.data())
-def test_products(kind: Any, data: st.DataObject) -> None:
-    check("product", *data.draw(samples(kind)))
-
-
-@each(TIMES)
-@MANY
-@given(data=st.data())
-def test_of_times(kind: Any, data: st.DataObject) -> None:
-    rows, panes = data.draw(samples(kind))
-    check("range", rows, panes)
-    if pa.types.is_duration(kind[0]):
-        check("sum", rows, panes)
-
-
-@each({name: kind for name, kind in NUMBERS.items() if kind[1] is not WIDE})
-@MANY
-@given(data=st.data())
-def test_deviations(kind: Any, data: st.DataObject) -> None:
-    rows, panes = data.draw(samples(kind))
-    for function in ("var", "stddev", "var_pop", "stddev_pop"):
-        check(function, rows, panes)
-
-
-@each(SORTABLE)
-@MANY
-@given(data=st.data())
-def test_of_values_that_sort(kind: Any, data: st.DataObject) -> None:
-    rows, panes = data.draw(samples(kind))
-    for function in ("min", "max", "mode", "count_distinct", "collect_distinct", "min_count", "max_count"):
-        check(function, rows, panes)
-
-
-@each(EVERYTHING)
-@MANY
-@given(data=st.data(), place=st.integers(-4, 4))
-def test_of_any_type(kind: Any, data: st.DataObject, place: int) -> None:
-    rows, panes = data.draw(samples(kind))
-    for function in ("count", "first", "last", "collect"):
-        check(function, rows, panes)
-    check("nth", rows, panes, [Fraction(place)])
-
-
-@pytest.mark.parametrize("by", ["small ints", "float64", "string", "int64"])
-@pytest.mark.parametrize("target", ["string", "list"])
-@MANY
-@given(data=st.data())
-def test_arg_extremes(target: str, by: str, data: st.DataObject) -> None:
-    rows, panes = data.draw(samples(EVERYTHING[target], EVERYTHING[by]))
-    check("arg_min", rows, panes)
-    check("arg_max", rows, panes)
-
-
-@pytest.mark.parametrize("kind", ["small ints", "float64", "decimal(12,2)"])
-@MANY
-@given(data=st.data())
-def test_weighted_means(kind: str, data: st.DataObject) -> None:
-    weights = (pa.float64(), st.sampled_from([0.0, 0.25, 1.0, 2.5, 100.0, math.inf, math.nan]))
-    check("wavg", *data.draw(samples(NUMBERS[kind], weights)))
-
-
-@MANY
-@given(data=st.data())
-def test_of_booleans_and_texts(data: st.DataObject) -> None:
-    rows, panes = data.draw(samples(SORTABLE["bool"]))
-    for function in ("bool_and", "bool_or", "mean", "sum"):
-        check(function, rows, panes)
-    check("string_join", *data.draw(samples(SORTABLE["string"])), ["-"])
+def test_each_gives_what_its_twin_gives(law: Law, data: st.DataObject) -> None:
+    law.check(data, samples)
 
 
 def test_count_of_rows_counts_nulls_too() -> None:
