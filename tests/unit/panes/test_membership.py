@@ -5,7 +5,6 @@ from __future__ import annotations
 from itertools import pairwise
 
 import numpy as np
-import pyarrow as pa
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -149,7 +148,7 @@ def test_lives_that_do_not_fall_are_ranges(drawn: tuple[Membership, list[range],
 def test_groups_take_panes_apart(drawn: tuple[Membership, list[range], int], data: st.DataObject) -> None:
     contents, _, rows = drawn
     codes = ints(data.draw(st.lists(st.integers(0, 2), min_size=rows, max_size=rows)))
-    found = grouped(contents, codes, pa.table({"g": [0, 1, 2]}), False)
+    found = grouped(contents, codes, False)
     got = sorted(zip(found.pane.tolist(), found.group.tolist(), plain(found.membership), strict=True))
     parts = [
         (p, g, [row for row in pane if codes[row] == g]) for p, pane in enumerate(plain(contents)) for g in range(3)
@@ -161,7 +160,7 @@ def test_groups_take_panes_apart(drawn: tuple[Membership, list[range], int], dat
 def test_touched_groups_are_those_that_change(drawn: tuple[Membership, list[range], int], data: st.DataObject) -> None:
     contents, sequences, rows = drawn
     codes = ints(data.draw(st.lists(st.integers(0, 2), min_size=rows, max_size=rows)))
-    found = grouped(contents, codes, pa.table({"g": [0, 1, 2]}), True)
+    found = grouped(contents, codes, True)
     got = sorted(zip(found.pane.tolist(), found.group.tolist(), plain(found.membership), strict=True))
     panes, wanted = plain(contents), []
     for sequence in sequences:
@@ -178,7 +177,7 @@ def test_groups_of_panes_that_share_no_row(counts: list[int], data: st.DataObjec
     bounds = np.cumsum([0, *counts])
     codes = ints(data.draw(st.lists(st.integers(0, 2), min_size=int(bounds[-1]), max_size=int(bounds[-1]))))
     contents = Ranges(bounds[:-1], bounds[1:], bounds[:-1], True)
-    found = grouped(contents, codes, pa.table({"g": [0, 1, 2]}), False)
+    found = grouped(contents, codes, False)
     got = list(zip(found.pane.tolist(), found.group.tolist(), plain(found.membership), strict=True))
     parts = [
         (p, g, [i for i in range(a, b) if codes[i] == g]) for p, (a, b) in enumerate(pairwise(bounds)) for g in range(3)
