@@ -5,32 +5,26 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import PurePosixPath
-from typing import Any, get_args
+from typing import Any
 
 import pyarrow as pa
 
 from ..windowing.errors import ConfigError, DamagedError, InputError
 from ..windowing.ports import InputFile, Part, StreamInfo
-from ..windowing.support.formats import SUFFIXES, Format
+from ..windowing.support.formats import FORMATS, INTERMEDIATE, SUFFIXES, Format, load
 from ..windowing.support.suggest import did_you_mean
 from .files.file import COMPRESSIONS, Located
 from .files.folder_values import folder_values
 from .files.listing import ListedFile, list_files
 from .files.result_folders import STREAM_COLUMN, Files, order_files
 from .folder_columns import folder_columns
-from .formats.parquet import ParquetReader, plan_parquet
-from .formats.split_rows import FormatReader
-from .formats.text_splits import TextPlan, plan_text
+from .formats.split_rows import Each, FormatReader, PlanInput, SplitPlan
 from .options import ReadOptions
 from .schema.types import ColumnType, column_type
 from .schema.unify import unify
 from .source import FileSource
 
-Each = Callable[[Callable[[Any], Any], Sequence[Any]], list[Any]]
-
 _SCANNED_HERE = 4 << 20  # bytes: this process scans so little text faster than a task starts
-_TORN = ("a quoted field runs over the end of the line", "--multiline reads such files")
-_UNCLOSED = ("a quoted field begins here and never ends", "close the quote")
 
 
 def open_source(paths: Sequence[str], options: ReadOptions, each: Each) -> FileSource:
@@ -49,17 +43,17 @@ def open_source(paths: Sequence[str], options: ReadOptions, each: Each) -> FileS
         raise InputError(f"{paths[0]} is a result without part files", "write the result again")
     files = _with_stdin(files, options.stdin)
     form = _format(files.files, options)
-    given = {name: ColumnType(kind) for name, kind in files.types.items()} if form != "parquet" else {}
+    given = {name: ColumnType(kind) for name, kind in files.types.items()} if not FORMATS[form].keeps_types else {}
     given |= {name: column_type(text) for name, text in options.schema}
-    reader, plan = _plan(form, files.files, options, given, each)
-    if form == "parquet":
+    reader, plan = _plan_input(form)(files.files, options, given, _mapper(files.files, each))
+    if not FORMATS[form].is_text:
         _check_counts(files.files, plan.schemas, given)
     _check_rows(files, plan)
     return replace(_source(files, reader, plan, given, options), skipped=listing.skipped)
 
 
 def open_result(folder: Located, parts: Sequence[Part], stream: StreamInfo, split_bytes: int) -> FileSource:
-    """Open the Parquet parts that a stage has just written, as the input stream of the next stage.
+    """Open the parts that a stage has just written, as the input stream of the next stage.
 
     ``folder``: the folder of the parts, and its name in messages and rejects.
     Raises `InputError` as `open_source` does.
@@ -76,12 +70,13 @@ def open_result(folder: Located, parts: Sequence[Part], stream: StreamInfo, spli
         stream,
         {file.place.path: part.rows for file, (part, _) in zip(found, names, strict=True)},
     )
-    plan = plan_parquet(found, split_bytes)
+    options = ReadOptions(split_bytes=split_bytes)
+    reader, plan = _plan_input(INTERMEDIATE)(found, options, {}, _here)
     _check_rows(files, plan)
-    return _source(files, ParquetReader(), plan, {}, ReadOptions())
+    return _source(files, reader, plan, {}, options)
 
 
-def _check_rows(files: Files, plan: TextPlan) -> None:
+def _check_rows(files: Files, plan: SplitPlan) -> None:
     """Raise `DamagedError` where the row count of a part differs from the manifest of its result."""
     found = [0] * len(files.files)
     for split in plan.splits:
@@ -113,8 +108,8 @@ def _format(files: Sequence[ListedFile], options: ReadOptions) -> Format:
 
     Raises `InputError` naming a file of unknown format, or two files of different formats.
     """
-    if options.format in get_args(Format):
-        return options.format  # type: ignore[return-value]
+    if options.format != "auto":
+        return options.format
     first: dict[Format, ListedFile] = {}
     for file in files:
         form = _by_name(file.place.path)
@@ -122,7 +117,7 @@ def _format(files: Sequence[ListedFile], options: ReadOptions) -> Format:
             known = f"; {next(iter(first.values())).place.shown} is {next(iter(first))}" if first else ""
             raise InputError(
                 f"the name of {file.place.shown} gives no format{known}",
-                "say which with --input-format csv, jsonl or parquet",
+                f"say which with --input-format {_choices()}",
             )
         first.setdefault(form, file)
     if len(first) > 1:
@@ -134,44 +129,32 @@ def _format(files: Sequence[ListedFile], options: ReadOptions) -> Format:
     return next(iter(first))
 
 
+def _choices() -> str:
+    *others, last = sorted(FORMATS)
+    return f"{', '.join(others)} or {last}"
+
+
 def _by_name(path: str) -> Format | None:
     name = PurePosixPath(path.lower())
     return SUFFIXES.get(PurePosixPath(name.stem).suffix if name.suffix in COMPRESSIONS else name.suffix)
 
 
-def _plan(
-    form: Format, files: Sequence[ListedFile], options: ReadOptions, given: Mapping[str, ColumnType], each: Each
-) -> tuple[FormatReader, TextPlan]:
-    if form == "parquet":
-        return ParquetReader(), plan_parquet(files, options.split_bytes)
-    return _plan_text(form, files, options, given, each)
+def _plan_input(form: Format) -> PlanInput:
+    plan: PlanInput = load(FORMATS[form].reader).plan_input  # numba loads only for text
+    return plan
 
 
-def _plan_text(
-    form: Format, files: Sequence[ListedFile], options: ReadOptions, given: Mapping[str, ColumnType], each: Each
-) -> tuple[FormatReader, TextPlan]:
-    # numba loads only for text
-    from .files.byte_ranges import cut_files  # noqa: PLC0415
-    from .formats.csv import CsvReader  # noqa: PLC0415
-    from .formats.jsonl import JsonReader  # noqa: PLC0415
-    from .text.record_bounds import warm  # noqa: PLC0415
-    from .values import timestamps  # noqa: PLC0415
+def _mapper(files: Sequence[ListedFile], each: Each) -> Each:
+    """Return how parts of an input are scanned: in this process if it is small."""
+    return _here if sum(file.size for file in files) <= _SCANNED_HERE else each
 
-    warm()
-    if any(kind.format and kind.unix_digits is None for kind in given.values()):
-        timestamps.warm()
-    reader: CsvReader | JsonReader = JsonReader()
-    if form == "csv":
-        reader = CsvReader(options.delimiter, options.multiline, frozenset(given))
-    ranges = cut_files(files, options.split_bytes, reader.as_stream)
-    is_small = sum(file.size for file in files) <= _SCANNED_HERE
-    scanned = [reader.scan(byte_range) for byte_range in ranges] if is_small else each(reader.scan, ranges)
-    typed = {name: kind.type for name, kind in given.items()}
-    return reader, plan_text(files, scanned, typed, _UNCLOSED if options.multiline else _TORN)
+
+def _here(function: Callable[[Any], Any], items: Sequence[Any]) -> list[Any]:
+    return [function(item) for item in items]
 
 
 def _source(
-    files: Files, reader: FormatReader, plan: TextPlan, given: Mapping[str, ColumnType], options: ReadOptions
+    files: Files, reader: FormatReader, plan: SplitPlan, given: Mapping[str, ColumnType], options: ReadOptions
 ) -> FileSource:
     found = files.files
     constants = _constants(files, given)

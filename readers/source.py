@@ -15,7 +15,6 @@ from ..windowing.errors import InputError
 from ..windowing.ports import Batch, InputFile, Split, StreamInfo
 from ..windowing.support.suggest import did_you_mean
 from .files.file import Located, check_all
-from .formats.parquet import ParquetReader
 from .formats.split_rows import FormatReader, ReadRequest, SplitRows, rejects_table
 from .schema.types import ColumnType, is_text
 
@@ -57,7 +56,7 @@ class FileSource:
     @property
     def columnar(self) -> bool:
         """Whether a few columns of a split can be read without going through all of its bytes."""
-        return isinstance(self.reader, ParquetReader)
+        return self.reader.columnar
 
     def read(self, split: Split, columns: Sequence[str], dictionary: Sequence[str] = ()) -> Batch:
         """Read ``columns`` of one split, and its rejects.
@@ -83,9 +82,7 @@ class FileSource:
 
     def parts_of(self, split: Split) -> Sequence[Split]:
         """Return the smallest splits that a split can be read in, in order."""
-        if not isinstance(self.reader, ParquetReader):
-            return [split]
-        return self.reader.row_groups(self.places[split.file], split) or [split]
+        return self.reader.parts_of(self.places[split.file], split)
 
     def line_numbers(self, split: Split, pos: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
         """Return where rows of a split are in their file: 1-based lines (text formats) or rows (Parquet).

@@ -13,7 +13,8 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-_TEXT = (".csv", ".tsv", ".jsonl", ".ndjson", ".json")
+from ...windowing.support.formats import FORMATS, SUFFIXES, load
+
 _UNREADABLE = (OSError, EOFError, ValueError, TypeError, RecursionError, csv.Error)
 _LOOKED_AT = 1000  # names, until a file is found in a folder
 
@@ -48,19 +49,20 @@ def _first_file(path: str) -> Path:
 def _columns(file: Path, delimiter: str | None) -> list[str]:
     suffixes = file.suffixes
     is_gzip = suffixes[-1:] == [".gz"]
-    kind = (suffixes[:-1] if is_gzip else suffixes)[-1:]
-    if kind in ([".parquet"], [".pq"]):
-        from pyarrow import parquet  # noqa: PLC0415 - loads pyarrow, which nothing else here needs
-
-        return list(parquet.read_schema(file).names)
-    if not kind or kind[0] not in _TEXT:
+    kind = "".join((suffixes[:-1] if is_gzip else suffixes)[-1:])
+    form = FORMATS[SUFFIXES[kind]] if kind in SUFFIXES else None
+    if form is None:
         return []
+    if not form.is_text:
+        with file.open("rb") as content:
+            names: list[str] = load(form.reader).column_names(content)  # loads pyarrow, which nothing else here needs
+            return names
     with gzip.open(file, "rt", encoding="utf-8-sig") if is_gzip else file.open(encoding="utf-8-sig") as text:
-        return _of_line(text.readline(1 << 20), kind[0], delimiter)
+        return _of_line(text.readline(1 << 20), kind, delimiter)
 
 
 def _of_line(line: str, kind: str, delimiter: str | None) -> list[str]:
-    if kind in (".csv", ".tsv"):
+    if SUFFIXES[kind] == "csv":
         return next(csv.reader([line], delimiter=delimiter or ("\t" if kind == ".tsv" else ",")), [])
     row: dict[str, Any] = json.loads(line)
     return list(row)

@@ -15,7 +15,7 @@ from ...windowing.errors import ConfigError, InputError, OutputError
 from ...windowing.spark.masters import is_local
 from ...windowing.spark.setup import temporary_place
 from ...windowing.spark.temporary_folders import new_folder
-from ...windowing.support.formats import Format
+from ...windowing.support.formats import FORMATS, Format, format_of_bytes
 from ...writers.folders.os_errors import reason
 from ..job.request import JobRequest
 
@@ -81,8 +81,11 @@ class Pipes:
             return True
         from ...writers.output.single_stream import write_whole  # noqa: PLC0415 - loads pyarrow
 
-        if self.format == "parquet" and os.isatty(self.out):
-            raise ConfigError("a terminal cannot show Parquet", "send stdout to a file, or say --output-format csv")
+        if not FORMATS[self.format].is_text and os.isatty(self.out):
+            raise ConfigError(
+                f"a terminal cannot show {FORMATS[self.format].title}",
+                "send stdout to a file, or say --output-format csv",
+            )
         try:
             with os.fdopen(self.out, "wb", closefd=False) as file:
                 write_whole(self.folder / "out", self.format, file)
@@ -142,7 +145,4 @@ def _form(first: bytes) -> Format:
     for mark, name in _MARKS:
         if first.startswith(mark):
             raise InputError(f"stdin is compressed with {name}", f"pipe it through {_TOOLS[name]}")
-    if first.startswith(b"PAR1"):
-        return "parquet"
-    text = first.removeprefix(b"\xef\xbb\xbf").lstrip()
-    return "jsonl" if text.startswith((b"{", b"[")) else "csv"
+    return format_of_bytes(first)

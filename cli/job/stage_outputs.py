@@ -7,6 +7,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 
 from ...windowing.engine.tasks.rejects import reject_schema
+from ...windowing.support.formats import INTERMEDIATE
 from ...writers.folders.lock import Owner
 from ...writers.output.output import Output, open_output
 from ...writers.output.overlap import refuse_each_other
@@ -65,11 +66,11 @@ def plan_outputs(
 def _plan_output(stage: StagePlan, own: Output | None, job_output: Output, is_last: bool) -> StageOutput:
     rejects = reject_schema(stage.schema)
     if own is None:
-        sink = job_output.sink("parquet", stage.plan.schema, rejects).without_output(stage.name)
+        sink = job_output.sink(INTERMEDIATE, stage.plan.schema, rejects).without_output(stage.name)
         return StageOutput(job_output, is_own=False, sink=sink, copy=None)
     options = stage.request.stage
     sink = own.sink(options.output_format, stage.result, rejects)
-    if is_last or (options.output_format == "parquet" and not options.plain):
+    if is_last or (options.output_format == INTERMEDIATE and not options.plain):
         return StageOutput(own, is_own=True, sink=sink, copy=None)
-    between = own.sink("parquet", stage.plan.schema, rejects).for_next_stage(stage.name)
+    between = own.sink(INTERMEDIATE, stage.plan.schema, rejects).for_next_stage(stage.name)
     return StageOutput(own, is_own=True, sink=between, copy=sink)

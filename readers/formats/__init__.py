@@ -1,7 +1,7 @@
 """The reader of each input format, which reads one split of a file.
 
-`readers.open` chooses among them; a `readers.source.FileSource` calls them in tasks.
+`readers.open` chooses among them by `windowing.support.formats`; a `readers.source.FileSource` calls them in tasks.
 
-Imports `readers.files`, `readers.schema`, `readers.text`, `readers.values`, `windowing`. Imported by `cli`,
-`readers.open`, `readers.source`.
+Imports `readers.files`, `readers.options`, `readers.schema`, `readers.text`, `readers.values`, `windowing`. Imported by
+`cli`, `readers.open`, `readers.source`.
 """

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import chain
+from typing import ClassVar
 
 import numpy as np
 import pyarrow as pa
@@ -14,14 +15,18 @@ from ...windowing.errors import InputError
 from ...windowing.ports import Split
 from ..files.byte_ranges import WHOLE, Range, last_line_end, line_start, stream_buffers
 from ..files.file import Located, has_changed, input_errors
+from ..files.listing import ListedFile
+from ..options import ReadOptions
 from ..schema.kinds import Kind, join
-from ..schema.types import Int64s
+from ..schema.types import ColumnType, Int64s
 from ..text.record_bounds import Dialect, Tally, locate, tally
 from ..text.records import Records
 from .csv_header import Header, read_header
 from .csv_parse import infer_csv, read_typed
 from .split_rows import (
+    Each,
     ReadRequest,
+    SplitPlan,
     SplitRows,
     concatenate_buffers,
     drop_type_errors,
@@ -29,10 +34,18 @@ from .split_rows import (
     lines_of_rows,
     text_rejects,
 )
-from .text_splits import ScannedRange
+from .text_splits import ScannedRange, plan_text_files
 
 _STEP = 16 << 20
 _NOTHING = Header((), 0, 0)
+
+
+def plan_input(
+    files: Sequence[ListedFile], options: ReadOptions, given: Mapping[str, ColumnType], each: Each
+) -> tuple[CsvReader, SplitPlan]:
+    """Scan the files once and divide them into splits of whole lines. Raises `InputError` naming a file."""
+    reader = CsvReader(options.delimiter, options.multiline, frozenset(given))
+    return reader, plan_text_files(reader, files, options, given, each)
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +60,8 @@ class CsvReader:
     delimiter: str
     multiline: bool
     typed: frozenset[str]
+
+    columnar: ClassVar[bool] = False
 
     def as_stream(self, place: Located) -> bool:
         """Whether a file is one split that is read from start to end."""
@@ -112,6 +127,10 @@ class CsvReader:
         if base != split.rows:
             raise has_changed(place.shown)
         return concatenate_buffers(buffers, request.schema)
+
+    def parts_of(self, place: Located, split: Split) -> Sequence[Split]:  # noqa: ARG002
+        """Return the split: it is not divided further."""
+        return [split]
 
     def lines(self, place: Located, split: Split, offsets: Int64s) -> Int64s:
         """Return the 1-based lines on which records of a split begin; ``offsets``: of the records, int64, ascending."""

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from typing import ClassVar
 
 import numpy as np
 import pyarrow as pa
@@ -14,22 +15,42 @@ from ...windowing.errors import InputError
 from ...windowing.ports import Split
 from ..files.byte_ranges import WHOLE, Range, last_line_end, line_start, stream_buffers, without_bom
 from ..files.file import BadContentError, Located, has_changed, input_errors
+from ..files.listing import ListedFile
+from ..options import ReadOptions
 from ..schema.kinds import NOTHING, Kind, join
-from ..schema.types import Int64s
+from ..schema.types import ColumnType, Int64s
 from ..text.json_lines import JsonLines, good_lines
 from ..text.record_bounds import locate_lines
 from .json_parse import infer_lines, infer_quickly, read_typed
-from .split_rows import ReadRequest, SplitRows, concatenate_buffers, lines_of_rows, text_rejects
-from .text_splits import ScannedRange
+from .split_rows import (
+    Each,
+    ReadRequest,
+    SplitPlan,
+    SplitRows,
+    concatenate_buffers,
+    lines_of_rows,
+    text_rejects,
+)
+from .text_splits import ScannedRange, plan_text_files
 
 _STEP = 16 << 20
 _LOOKED_AT = 1 << 16
 _ARRAY = re.compile(rb"\[\s*(\{|$)")
 
 
+def plan_input(
+    files: Sequence[ListedFile], options: ReadOptions, given: Mapping[str, ColumnType], each: Each
+) -> tuple[JsonReader, SplitPlan]:
+    """Scan the files once and divide them into splits of whole lines. Raises `InputError` naming a file."""
+    reader = JsonReader()
+    return reader, plan_text_files(reader, files, options, given, each)
+
+
 @dataclass(frozen=True, slots=True)
 class JsonReader:
     """The `FormatReader` of JSON Lines."""
+
+    columnar: ClassVar[bool] = False
 
     def as_stream(self, place: Located) -> bool:
         """Whether a file is one split that is read from start to end."""
@@ -57,6 +78,10 @@ class JsonReader:
         if base != split.rows:
             raise has_changed(place.shown)
         return concatenate_buffers(buffers, request.schema)
+
+    def parts_of(self, place: Located, split: Split) -> Sequence[Split]:  # noqa: ARG002
+        """Return the split: it is not divided further."""
+        return [split]
 
     def lines(self, place: Located, split: Split, offsets: Int64s) -> Int64s:
         """Return the 1-based lines of rows of a split; ``offsets``: of the rows, int64, ascending."""

@@ -1,10 +1,10 @@
-"""The contract of a file format: what to read from one split, and its rows and rejects."""
+"""The contract of a file format: how it divides files into splits, what to read from one, its rows and rejects."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Protocol
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol
 
 import numpy as np
 import pyarrow as pa
@@ -12,8 +12,13 @@ import pyarrow.compute as pc
 
 from ...windowing.ports import REJECT_FIELDS, Split
 from ..files.file import Located
+from ..files.listing import ListedFile
+from ..options import ReadOptions
 from ..schema.types import ColumnType, Int64s, Mask
 from ..text.records import Records
+
+Each = Callable[[Callable[[Any], Any], Sequence[Any]], list[Any]]
+"""Maps a picklable function over picklable items, in any process, and returns the results in order."""
 
 _LONGEST = 80
 
@@ -102,6 +107,14 @@ class ReadRequest:
 class FormatReader(Protocol):
     """The reader of one file format. An implementation must pickle."""
 
+    @property
+    def columnar(self) -> bool:
+        """Whether a few columns of a split can be read without going through all of its bytes.
+
+        Such a reader decides itself which of the ``dictionary`` columns of a request are worth encoding.
+        """
+        ...
+
     def read(self, place: Located, split: Split, request: ReadRequest) -> SplitRows:
         """Read the columns of ``request``, in that order. Raises `InputError` where the file cannot be read."""
         ...
@@ -110,6 +123,38 @@ class FormatReader(Protocol):
         """Return the 1-based lines or rows in the file of rows of a split.
 
         ``offsets``: the offsets of the rows in the split, int64 (N,), ascending. The result has the same shape.
+        """
+        ...
+
+    def parts_of(self, place: Located, split: Split) -> Sequence[Split]:
+        """Return the smallest splits that a split can be read in, in order; at least one."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class SplitPlan:
+    """The splits and schemas of an input.
+
+    ``splits``: the splits of all files.
+    ``schemas``: the schema of each file.
+    ``text_at``: the index of the first split whose values made the type of a column string, by column.
+    """
+
+    splits: tuple[Split, ...]
+    schemas: tuple[pa.Schema, ...]
+    text_at: dict[str, int] = field(default_factory=dict)
+
+
+class PlanInput(Protocol):
+    """The entry point of a file format: the function ``plan_input`` of its module."""
+
+    def __call__(
+        self, files: Sequence[ListedFile], options: ReadOptions, given: Mapping[str, ColumnType], each: Each
+    ) -> tuple[FormatReader, SplitPlan]:
+        """Divide files into splits and find the types of their columns.
+
+        ``given``: the declared types by column. ``each``: maps over parts of a large input, perhaps in tasks.
+        Raises `InputError` naming a file that cannot be read.
         """
         ...
 

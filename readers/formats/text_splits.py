@@ -5,13 +5,24 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import groupby
+from typing import Protocol
 
 import pyarrow as pa
 
 from ...windowing.errors import InputError
 from ...windowing.ports import Split
+from ..files.byte_ranges import Range, cut_files
+from ..files.file import Located
 from ..files.listing import ListedFile
+from ..options import ReadOptions
 from ..schema.kinds import NOTHING, Kind, join, type_of
+from ..schema.types import ColumnType
+from ..text.record_bounds import warm
+from ..values import timestamps
+from .split_rows import Each, FormatReader, SplitPlan
+
+_TORN = ("a quoted field runs over the end of the line", "--multiline reads such files")
+_UNCLOSED = ("a quoted field begins here and never ends", "close the quote")
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,18 +55,35 @@ class ScannedRange:
     kinds: dict[str, Kind] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
-class TextPlan:
-    """The splits and schemas of an input.
+class TextReader(FormatReader, Protocol):
+    """The reader of a text format."""
 
-    ``splits``: the splits of all files.
-    ``schemas``: the schema of each file.
-    ``text_at``: the index of the first split whose values made the type of a column string, by column.
+    def as_stream(self, place: Located) -> bool:
+        """Whether a file is one split that is read from start to end."""
+        ...
+
+    def scan(self, byte_range: Range) -> ScannedRange | InputError:
+        """Count the records of a range and find the kinds of its columns. Errors are returned, not raised."""
+        ...
+
+
+def plan_text_files(
+    reader: TextReader,
+    files: Sequence[ListedFile],
+    options: ReadOptions,
+    given: Mapping[str, ColumnType],
+    each: Each,
+) -> SplitPlan:
+    """Scan text files once, to count their rows and infer the types of their columns, and divide them into splits.
+
+    Raises `InputError` naming a file that cannot be read.
     """
-
-    splits: tuple[Split, ...]
-    schemas: tuple[pa.Schema, ...]
-    text_at: dict[str, int] = field(default_factory=dict)
+    warm()
+    if any(kind.format and kind.unix_digits is None for kind in given.values()):
+        timestamps.warm()
+    scanned = each(reader.scan, cut_files(files, options.split_bytes, reader.as_stream))
+    typed = {name: kind.type for name, kind in given.items()}
+    return plan_text(files, scanned, typed, _UNCLOSED if options.multiline else _TORN)
 
 
 def plan_text(
@@ -63,7 +91,7 @@ def plan_text(
     scanned: Iterable[ScannedRange | InputError],
     typed: Mapping[str, pa.DataType],
     torn: tuple[str, str],
-) -> TextPlan:
+) -> SplitPlan:
     """Turn scanned ranges, in order of files and bytes, into splits.
 
     ``typed``: the declared types by column. ``torn``: the message for a record that ends inside quotes, and what to do.
@@ -84,7 +112,7 @@ def plan_text(
         layouts.append(schemas.setdefault(tuple((f.name, str(f.type)) for f in schema), schema))
         splits += added
         base += sum(split.rows for split in added)
-    return TextPlan(tuple(splits), tuple(layouts), text_at)
+    return SplitPlan(tuple(splits), tuple(layouts), text_at)
 
 
 def _checked(scanned: Iterable[ScannedRange | InputError]) -> Iterable[ScannedRange]:

@@ -8,16 +8,21 @@ hexadecimal, durations are counts of their unit.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import shutil
+from collections.abc import Iterable, Sequence
 from itertools import chain
+from pathlib import Path
 from typing import IO
 
 import pyarrow as pa
 from pyarrow import csv
 
+from .encoder import Encoder, concatenate
 from .json_text import json_text
 from .text import batches, check_years, hexadecimal, in_utc, is_binary
 from .types import plain
+
+_HEADER = 1 << 24  # bytes: more than any header has
 
 
 def encode(tables: Iterable[pa.Table], schema: pa.Schema, file: IO[bytes] | pa.NativeFile) -> None:
@@ -38,3 +43,23 @@ def _cells(array: pa.Array, name: str) -> pa.Array:
         return hexadecimal(array)
     check_years(array, name)
     return in_utc(array)
+
+
+def _join(parts: Sequence[Path], file: IO[bytes]) -> None:
+    """Write part files one after the other, with the header of the first alone."""
+    concatenate(parts[:1], file)
+    for part in parts[1:]:
+        with part.open("rb") as content:
+            content.seek(_header_end(content.read(_HEADER)))
+            shutil.copyfileobj(content, file, 1 << 20)
+
+
+def _header_end(data: bytes) -> int:
+    """Return the offset behind the header of CSV, in which quoted names may contain line ends."""
+    at = data.find(b"\n")
+    while data.count(b'"', 0, at) % 2:
+        at = data.find(b"\n", at + 1)
+    return at + 1
+
+
+ENCODER = Encoder(encode, _join)

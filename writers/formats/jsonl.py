@@ -14,6 +14,7 @@ from typing import IO
 
 import pyarrow as pa
 
+from .encoder import Encoder
 from .json_text import write_lines
 from .text import batches
 from .types import plain
@@ -23,3 +24,6 @@ def encode(tables: Iterable[pa.Table], schema: pa.Schema, file: IO[bytes] | pa.N
     """Write ``tables`` to ``file``. Raises `DataError` for a date or timestamp outside the years 1 to 9999."""
     target = plain(schema)
     write_lines(target.names, (batch.cast(target) for batch in chain.from_iterable(map(batches, tables))), file)
+
+
+ENCODER = Encoder(encode)

@@ -27,13 +27,15 @@ Floats, a million on one core: prices with two decimals (30,000 distinct values)
 from __future__ import annotations
 
 import base64
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
 from typing import IO
 
 import numpy as np
 import pyarrow as pa
 from pyarrow import parquet
 
+from .encoder import Encoder, join_tables
 from .types import is_bytes, is_integral, plain
 
 ROW_GROUP = 1 << 20  # rows: the smallest split that the next stage can read
@@ -146,3 +148,20 @@ def _used_only(column: pa.ChunkedArray) -> pa.DictionaryArray:
         return array
     places = pa.array(np.cumsum(used) - 1, type=array.type.index_type)
     return pa.DictionaryArray.from_arrays(places.take(array.indices), array.dictionary.filter(pa.array(used)))
+
+
+def _read(part: Path) -> tuple[pa.Schema, Iterator[pa.Table]]:
+    return parquet.read_schema(part), _tables(part)
+
+
+def _tables(part: Path) -> Iterator[pa.Table]:
+    with parquet.ParquetFile(part) as file:
+        for batch in file.iter_batches(ROW_GROUP):
+            yield pa.Table.from_batches([batch])
+
+
+def _check(written: pa.Buffer) -> None:
+    parquet.read_schema(pa.BufferReader(written))  # Arrow writes deeper nesting than it can read
+
+
+ENCODER = Encoder(encode, join_tables(encode, _read), _check)

@@ -2,26 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import IO
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 from pyarrow import fs
 
 from ...windowing.errors import ConfigError
 from ...windowing.ports import Part
-from ...windowing.support.formats import Format
+from ...windowing.support.formats import INTERMEDIATE, Format
 from ..folders.atomic_file import attempt_at, writing
 from ..folders.os_errors import output_errors
 from ..folders.place import REJECTED
-from ..formats import csv, jsonl, parquet, rejects
+from ..formats import parquet, rejects
+from ..formats.encoder import Encode, encoder_of
 
-Encoder = Callable[[Iterable[pa.Table], pa.Schema, "IO[bytes] | pa.NativeFile"], None]
-ENCODERS: dict[Format, Encoder] = {"parquet": parquet.encode, "csv": csv.encode, "jsonl": jsonl.encode}
-"""The encoder of each format. It gets tables with the columns of the schema, in its order, some dictionary encoded."""
 REJECTED_BEFORE = "_rejected_before"
 SCRATCH = "_pieces"
 PART = "part-"
@@ -57,7 +54,7 @@ class FileSink:
 
     def for_next_stage(self, stage: str) -> FileSink:
         """Return the sink of a stage whose parts only the next stage reads: Parquet, in a folder of their own."""
-        return replace(self, format="parquet", parts_in=f"_between-{stage}")
+        return replace(self, format=INTERMEDIATE, parts_in=f"_between-{stage}")
 
     def without_output(self, stage: str) -> FileSink:
         """Return the sink of a stage without an output of its own, whose rejects go to the output of a later stage.
@@ -73,7 +70,7 @@ class FileSink:
         chosen = (table.select(self.schema.names) for table in tables)
         name = f"{PART}{index:05d}.{self.format}"
         if not self.parts_in:
-            return self._write(name, ENCODERS[self.format], chosen, self.schema)
+            return self._write(name, encoder_of(self.format).encode, chosen, self.schema)
         self._make_folder(self.parts_in)
         return self._write(f"{self.parts_in}/{name}", parquet.encode_intermediate, chosen, self.schema, is_kept=False)
 
@@ -131,7 +128,7 @@ class FileSink:
                 self.fs.create_dir("/".join([self.staging, *names[: depth + 1]]), recursive=False)
 
     def _write(
-        self, name: str, encode: Encoder, tables: Iterable[pa.Table], schema: pa.Schema, is_kept: bool = True
+        self, name: str, encode: Encode, tables: Iterable[pa.Table], schema: pa.Schema, is_kept: bool = True
     ) -> Part:
         path = f"{self.staging}/{name}"
         counted = _CountingTables(tables)
@@ -144,7 +141,7 @@ class FileSink:
             return Part(name, counted.rows, self.fs.get_file_info(path).size)
 
 
-def _write_local(path: Path, encode: Encoder, tables: Iterable[pa.Table], schema: pa.Schema, is_kept: bool) -> None:
+def _write_local(path: Path, encode: Encode, tables: Iterable[pa.Table], schema: pa.Schema, is_kept: bool) -> None:
     """Write a file, and to disk in the task: in parallel with others, and on the machine that has the pages."""
     with writing(path, attempt_at(path), is_kept) as attempt, pa.OSFile(str(attempt), "wb") as file:
         encode(tables, schema, file)
@@ -175,16 +172,16 @@ def _encode_arrow(tables: Iterable[pa.Table], schema: pa.Schema, file: IO[bytes]
 
 def check_types(format: Format, schema: pa.Schema) -> None:
     """Raise `ConfigError` where two columns have one name or the format cannot hold the type of a column."""
-    names: list[str] = schema.names
+    encoder, names = encoder_of(format), schema.names
     if twice := next((name for name in names if names.count(name) > 1), None):
         raise ConfigError(f"the output has two columns named {twice!r}", "give one of them another name")
     for field in schema:
         row = pa.table({field.name: pa.nulls(1, field.type)})  # Arrow refuses some types only when it writes a row
         written = pa.BufferOutputStream()
         try:
-            ENCODERS[format]([row], row.schema, written)
-            if format == "parquet" and pa.types.is_nested(field.type):
-                pq.read_schema(pa.BufferReader(written.getvalue()))  # Arrow writes deeper nesting than it can read
+            encoder.encode([row], row.schema, written)
+            if pa.types.is_nested(field.type):
+                encoder.check(written.getvalue())
         except (pa.ArrowNotImplementedError, pa.ArrowInvalid, pa.ArrowTypeError, OSError) as error:
             kind = str(field.type)
             kind = kind if len(kind) <= _LONGEST_TYPE else f"{kind[:_LONGEST_TYPE]}.."

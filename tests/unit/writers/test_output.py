@@ -21,10 +21,12 @@ from support.places import ROOT
 from wincli.windowing.engine.tasks.rejects import reject_schema
 from wincli.windowing.errors import ConfigError, OutputError
 from wincli.windowing.ports import Part, Sink
+from wincli.windowing.support.formats import FORMATS
 from wincli.writers.folders import atomic_swap
 from wincli.writers.folders.lock import Owner
+from wincli.writers.formats import csv
+from wincli.writers.formats.encoder import Encoder
 from wincli.writers.output.output import Output, open_output
-from wincli.writers.output.sink import ENCODERS
 
 OWNER = Owner(os.getpid(), "here", "2026-11-01T00:00:00Z")
 SCHEMA = pa.schema([("user", pa.string()), ("window", pa.int64())])
@@ -148,7 +150,7 @@ def test_a_part_of_no_tables_and_one_of_unlike_tables(tmp_path: Path, format: An
 def test_types_that_a_format_cannot_hold_are_refused_at_once(tmp_path: Path) -> None:
     odd = pa.schema([("a", pa.int64()), ("gap", pa.month_day_nano_interval())])
     with open_output(str(tmp_path / "out"), "error", [], OWNER) as output:
-        for format in ENCODERS:
+        for format in FORMATS:
             with pytest.raises(ConfigError, match=f"{format} cannot hold column 'gap' of type month_day_nano_interval"):
                 output.sink(format, odd, REJECTS)
         with pytest.raises(ConfigError, match="two columns named 'a'"):
@@ -424,7 +426,7 @@ def test_a_part_that_cannot_be_written_is_named(
 ) -> None:
     with open_output(str(tmp_path / "out"), "error", [], OWNER) as output:
         sink = output.sink("csv", SCHEMA, REJECTS)
-        monkeypatch.setitem(ENCODERS, "csv", failing(code))
+        monkeypatch.setattr(csv, "ENCODER", Encoder(failing(code)))
         with pytest.raises(OutputError, match=f"cannot write {tmp_path}/out/part-00004.csv: {message}"):
             sink.write_part(4, [rows(1)])
         assert names(Path(output.staging)) == []

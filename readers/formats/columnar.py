@@ -1,0 +1,139 @@
+"""What the columnar formats share: splits of adjacent row groups, and the rows of a split in the wanted types.
+
+A row group is the smallest part of a file that can be read without the rest: of ORC, a stripe.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from itertools import accumulate
+
+import numpy as np
+import pyarrow as pa
+
+from ...windowing.errors import InputError
+from ...windowing.ports import Split
+from ..files.file import Located
+from ..files.listing import ListedFile
+from ..schema.types import Int64s, plain
+from ..values.casts import convert
+from .split_rows import ReadRequest, Reject, SplitPlan, SplitRows, TypeErrors, drop_type_errors, first_detail
+
+_THREADS = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Footer:
+    """The metadata of a file.
+
+    ``schema``: the columns in their plain types.
+    ``groups``: the rows and the uncompressed bytes of each row group.
+    """
+
+    schema: pa.Schema
+    groups: tuple[tuple[int, int], ...]
+
+
+def plan_footers(files: Sequence[ListedFile], split_bytes: int, read_footer: Callable[[Located], Footer]) -> SplitPlan:
+    """Read all footers and divide the files into splits; ``place`` of a split is its first row, then its row groups.
+
+    Raises what ``read_footer`` does.
+    """
+    with ThreadPoolExecutor(_THREADS) as pool:
+        footers = list(pool.map(lambda file: read_footer(file.place), files))
+    splits: list[Split] = []
+    base = 0
+    for index, footer in enumerate(footers):
+        splits += _splits(footer, index, len(splits), base, split_bytes)
+        base += sum(rows for rows, _ in footer.groups)
+    shared: dict[pa.Schema, pa.Schema] = {}
+    return SplitPlan(tuple(splits), tuple(shared.setdefault(f.schema, f.schema) for f in footers))
+
+
+def _splits(footer: Footer, file: int, index: int, base: int, split_bytes: int) -> list[Split]:
+    """Divide one file: adjacent row groups form one split as long as that has at most ``split_bytes``.
+
+    ``index``: of the first split among all files. ``base``: the arrival position of the file's first row.
+    """
+    runs: list[list[int]] = []
+    size = 0
+    for group, (_, nbytes) in enumerate(footer.groups):
+        if not runs or size + nbytes > split_bytes:
+            runs.append([])
+            size = 0
+        runs[-1].append(group)
+        size += nbytes
+    first, splits = 0, []
+    for at, run in enumerate(runs or [[]]):
+        rows = sum(footer.groups[group][0] for group in run)
+        nbytes = sum(footer.groups[group][1] for group in run)
+        is_last = at + 1 >= len(runs)
+        splits.append(Split(index + at, file, base + first, rows, nbytes, is_last, (first, *run)))
+        first += rows
+    return splits
+
+
+def check_names(place: Located, names: Sequence[str]) -> None:
+    """Raise `InputError` where a file has two columns of one name."""
+    if len(set(names)) < len(names):
+        twice = next(name for name in names if names.count(name) > 1)
+        raise InputError(f"{place.shown} has two columns named {twice!r}", "give each a name of its own")
+
+
+def plain_schema(schema: pa.Schema) -> pa.Schema:
+    """Return the columns of a file in their plain types."""
+    return pa.schema([(field.name, plain(field.type)) for field in schema])
+
+
+def divide(split: Split, counts: Sequence[int]) -> list[Split]:
+    """Return each row group of a split as a split of its own; ``counts``: the rows of each."""
+    befores = [0, *accumulate(counts)]
+    return [
+        replace(
+            split,
+            base=split.base + before,
+            rows=rows,
+            nbytes=split.nbytes * rows // max(1, split.rows),
+            ends_file=split.ends_file and group == split.place[-1],
+            place=(split.place[0] + before, group),
+        )
+        for group, rows, before in zip(split.place[1:], counts, befores, strict=False)
+    ] or [split]
+
+
+def typed_rows(raw: pa.Table, split: Split, request: ReadRequest, texts: Sequence[str]) -> SplitRows:
+    """Return the rows of a split in the wanted types; a row with a value that does not convert becomes a reject.
+
+    ``raw``: the columns as the file stores them. Those of ``texts`` that are dictionary encoded stay so.
+    """
+    rows = np.arange(split.rows, dtype=np.int64)
+    columns, type_errors = {}, []
+    for name, kind in request.types.items():
+        encoded = name in texts and pa.types.is_dictionary(raw[name].type)
+        if encoded and plain(raw[name].type) == kind.type:
+            columns[name] = raw[name]
+            continue
+        column = _plain_column(raw[name])
+        columns[name], mask = convert(column, kind)
+        if mask is not None:
+            type_errors.append(TypeErrors(name, kind, column, mask))
+    table, bad = drop_type_errors(pa.table(columns), type_errors)
+    if bad is None:
+        return SplitRows(table, rows)
+    first = split.place[0] + 1
+    rejects = tuple(
+        Reject(int(at), first + int(at), first_detail(type_errors, int(at)), None) for at in np.flatnonzero(bad)
+    )
+    return SplitRows(table, rows[~bad], rejects)
+
+
+def row_numbers(split: Split, offsets: Int64s) -> Int64s:
+    """Return the 1-based rows in the file of rows of a split; ``offsets``: of the rows in the split, int64."""
+    return offsets + split.place[0] + 1
+
+
+def _plain_column(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    kind = plain(column.type)
+    return column if column.type == kind else column.cast(kind)

@@ -1,0 +1,68 @@
+"""The contract of an output format: how it encodes tables, and how its part files become one stream."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO
+
+import pyarrow as pa
+
+from ...windowing.support.formats import FORMATS, Format, load
+
+Encode = Callable[[Iterable[pa.Table], pa.Schema, "IO[bytes] | pa.NativeFile"], None]
+"""Writes tables with the columns of a schema, in its order, some dictionary encoded, to an open file."""
+
+_STEP = 1 << 20
+
+
+def concatenate(parts: Sequence[Path], file: IO[bytes]) -> None:
+    """Write part files one after the other."""
+    for part in parts:
+        with part.open("rb") as content:
+            shutil.copyfileobj(content, file, _STEP)
+
+
+def check_nothing(written: pa.Buffer) -> None:
+    """Accept whatever was written."""
+
+
+@dataclass(frozen=True, slots=True)
+class Encoder:
+    """The encoder of one output format.
+
+    ``encode``: writes tables as one part file. Raises `DataError` for a value that has no form in the format, and an
+        error of Arrow for a type that has none.
+    ``join``: writes part files, in their order, as one stream. Raises `OSError`.
+    ``check``: raises an error of Arrow where a written file cannot be read.
+    """
+
+    encode: Encode
+    join: Callable[[Sequence[Path], IO[bytes]], None] = concatenate
+    check: Callable[[pa.Buffer], None] = check_nothing
+
+
+def encoder_of(format: Format) -> Encoder:
+    """Return the encoder of a format; its module is imported here."""
+    encoder: Encoder = load(FORMATS[format].encoder).ENCODER
+    return encoder
+
+
+def join_tables(encode: Encode, read: Callable[[Path], tuple[pa.Schema, Iterable[pa.Table]]]) -> Callable[..., None]:
+    """Return a `join` for formats with a footer: it reads the parts with ``read`` and encodes them as one file.
+
+    Concatenation would not do, because the footer holds offsets in the file.
+    """
+
+    def join(parts: Sequence[Path], file: IO[bytes]) -> None:
+        if len(parts) < 2:
+            concatenate(parts, file)
+            return
+        whole = parts[0].parent / f"_whole{parts[0].suffix}"
+        with pa.OSFile(str(whole), "wb") as target:
+            encode((table for part in parts for table in read(part)[1]), read(parts[0])[0], target)
+        concatenate([whole], file)
+
+    return join
