@@ -13,6 +13,7 @@ import pyarrow as pa
 import pyarrow.csv as pc
 import pyarrow.parquet as pq
 import pytest
+from pyarrow import orc
 
 from support.processes import Ran, manifest, rejected, rows, table, write
 
@@ -63,6 +64,8 @@ def put(folder: Path, form: str) -> None:
         path = folder / f"{name}.{form}"
         if form == "parquet":
             pq.write_table(as_table().slice(half.start, half.stop - half.start), path)
+        elif form == "orc":
+            orc.write_table(as_table().slice(half.start, half.stop - half.start), str(path))
         elif form == "jsonl":
             path.write_text("".join(json.dumps(dict(zip(NAMES, row, strict=True))) + "\n" for row in LOG[half]))
         else:
@@ -77,14 +80,15 @@ def read_back(out: Path, form: str) -> list[tuple[Any, ...]]:
         records = [json.loads(line) for path in paths for line in path.read_text().splitlines()]
         lists = [[record[name] for name in RESULT] for record in records]
         return [(*r[:2], dt.datetime.fromisoformat(r[2]), dt.datetime.fromisoformat(r[3]), *r[4:]) for r in lists]
-    read = pa.concat_tables([pq.read_table(p) if form == "parquet" else pc.read_csv(p) for p in paths])
+    reader = {"parquet": pq.read_table, "csv": pc.read_csv, "orc": lambda path: orc.read_table(str(path))}[form]
+    read = pa.concat_tables([reader(path) for path in paths])
     stamp = pa.timestamp("us")
     columns = [read[name].cast(stamp) if name.startswith("window_") else read[name] for name in RESULT]
     return list(zip(*(column.to_pylist() for column in columns), strict=True))
 
 
-@pytest.mark.parametrize("into", ["parquet", "csv", "jsonl"])
-@pytest.mark.parametrize("form", ["parquet", "csv", "csv.gz", "jsonl"])
+@pytest.mark.parametrize("into", ["parquet", "csv", "jsonl", "orc"])
+@pytest.mark.parametrize("form", ["parquet", "csv", "csv.gz", "jsonl", "orc"])
 def test_every_format_gives_the_same_windows(run: Run, tmp_path: Path, form: str, into: str) -> None:
     put(tmp_path / "log", form)
     ran = run("-w", "delta(ts, 60)", "-k", "user", *AGGREGATES, "--output-format", into, "log", "out")
@@ -95,10 +99,58 @@ def test_every_format_gives_the_same_windows(run: Run, tmp_path: Path, form: str
 
 def test_a_result_in_any_format_is_a_stream_again(run: Run, tmp_path: Path) -> None:
     put(tmp_path / "log", "parquet")
-    for into in ("parquet", "csv", "jsonl"):
+    for into in ("parquet", "csv", "jsonl", "orc"):
         run("-w", "delta(ts, 60)", "-k", "user", *AGGREGATES, "--output-format", into, "log", into)
         assert run("-w", "punct()", "-a", "n=collect(n)", "-a", "users=collect(user)", into, f"{into}2").code == 0
         assert rows(tmp_path / f"{into}2", "n", "users") == [([4], ["a"]), ([7], ["b"]), ([4], ["a"])]
+
+
+def test_orc_goes_in_and_out_and_its_result_is_a_stream_of_the_next_stage(run: Run, tmp_path: Path) -> None:
+    put(tmp_path / "log", "orc")
+    args = ("-w", "delta(ts, 60)", "-k", "user", *AGGREGATES, "--output-format", "orc", "log")
+    assert run(*args, "out").code == 0
+    types = {column["name"]: column["type"] for column in manifest(tmp_path / "out")["schema"]}
+    assert types["window_start"] == "timestamp[ns]"
+    assert run("-w", "punct()", "-a", "n=collect(n)", "--output-format", "orc", "out", "next").code == 0
+    assert rows(tmp_path / "next", "n") == [[4], [7], [4]]
+    assert run(*args, "again").code == 0
+    parts = [[path.read_bytes() for path in sorted((tmp_path / out).glob("part-*.orc"))] for out in ("out", "again")]
+    assert parts[0] == parts[1]
+    (tmp_path / "job.yaml").write_text(STAGES)
+    assert run("job.yaml", "log", "staged").code == 0
+    assert rows(tmp_path / "staged", "n") == [[4], [7], [4]]
+    assert read_back(tmp_path / "first", "orc") == WANTED
+
+
+STAGES = """stages:
+  - {window: "delta(ts, 60)", key: user, agg: {n: sum(n), x: sum(x), ok: bool_or(ok), count: count()},
+     output: first, output_format: orc}
+  - {window: punct(), agg: {n: collect(n)}, output_format: orc}
+"""
+
+
+def test_rows_of_orc_that_do_not_fit_their_type_are_rejected(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "log").mkdir()
+    texts = pa.table({"at": ["25/12/26 10:00", "never", None, "25/12/26 10:01"], "v": [1, 2, 3, 4]})
+    orc.write_table(texts, str(tmp_path / "log" / "a.orc"))
+    schema = ("--schema", "at:timestamp(%d/%m/%y %H:%M)")
+    ran = run("-w", "count(9)", "-a", "v=collect(v)", "-a", "last=max(at)", *schema, "log", "out")
+    assert (ran.code, ran.summary) == (0, "4 rows in, 1 window out, 1 rejected (unparsable 1), see _rejected")
+    assert rows(tmp_path / "out", "v") == [[1, 3, 4]]
+    assert rejected(tmp_path / "out", "_reason", "_row", "_detail") == [
+        ("unparsable", 2, "column at: 'never' is not a timestamp")
+    ]
+
+
+def test_what_orc_cannot_hold_and_what_is_no_orc_is_said(run: Run, tmp_path: Path) -> None:
+    write(tmp_path, bad__orc="nonsense")
+    ran = run("-w", "count(9)", "bad.orc", "out")
+    assert (ran.code, (tmp_path / "out").exists()) == (3, False)
+    assert "bad.orc cannot be read as ORC: " in ran.err
+    pq.write_table(pa.table({"u": pa.array([1], pa.uint64())}), tmp_path / "u.parquet")
+    ran = run("-w", "count(9)", "-k", "u", "--output-format", "orc", "u.parquet", "out")
+    assert (ran.code, (tmp_path / "out").exists()) == (2, False)
+    assert "orc cannot hold column 'u' of type uint64; leave it out, or choose another --output-format" in ran.err
 
 
 def test_folders_are_columns(run: Run, tmp_path: Path) -> None:

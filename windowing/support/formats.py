@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import Any, Literal, TypeAlias
 
-Format: TypeAlias = Literal["parquet", "csv", "jsonl"]
+Format: TypeAlias = Literal["parquet", "csv", "jsonl", "orc"]
 
 _ROOT = __name__.partition(".")[0]
 
@@ -61,6 +61,7 @@ FORMATS: Mapping[Format, FileFormat] = {
     "parquet": _binary("parquet", "Parquet", (".parquet", ".pq"), b"PAR1", keeps_types=True),
     "csv": _text("csv", "CSV", (".csv", ".tsv"), options=("multiline", "delimiter")),
     "jsonl": _text("jsonl", "JSON Lines", (".jsonl", ".ndjson", ".json"), (b"{", b"[")),
+    "orc": _binary("orc", "ORC", (".orc",), b"ORC"),
 }
 
 INTERMEDIATE: Format = "parquet"

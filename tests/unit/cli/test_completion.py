@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
-from pyarrow import parquet
+from pyarrow import orc, parquet
 
 from support.heavy_modules import HEAVY
 from support.places import TESTS
@@ -36,6 +36,7 @@ def _inputs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     Path("logs/day/a.csv").write_text("ts,user,session id,amount\n1,a,b,2\n")
     Path("a.jsonl").write_text('{"when": 1, "who": "a"}\n')
     parquet.write_table(pa.table({"tick": [1], "device": ["a"]}), "a.parquet")
+    orc.write_table(pa.table({"tock": [1], "door": ["a"]}), "a.orc")
 
 
 def asked(line: str, shell: str = "bash") -> tuple[list[str], set[str]]:
@@ -76,6 +77,7 @@ def test_shells_are_known_and_commands_complete(shell: str) -> None:
         ("wincli run logs out --order-by ts,am", ["ts,amount"]),
         ("wincli run a.jsonl out --group-by ", ["when", "who"]),
         ("wincli run a.parquet out --key d", ["device"]),
+        ("wincli run a.orc out --key d", ["door"]),
         ("wincli run nothing out --key d", [""]),
         ('wincli run -w "del', ["delta(", "delta(..."]),
         ('wincli run -w "sliding, ti', ["sliding, time(", "sliding, time(..."]),

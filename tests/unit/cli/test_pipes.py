@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
-from pyarrow import parquet
+from pyarrow import orc, parquet
 
 from support.in_process import wincli_here
 from support.processes import Ran, manifest, rows
@@ -22,6 +22,7 @@ from wincli.cli.commands import standard_streams
 from wincli.cli.job.request import parse_request
 from wincli.windowing.errors import WincliError
 from wincli.writers.formats import csv as csv_parts
+from wincli.writers.formats import orc as orc_parts
 from wincli.writers.formats import parquet as parquet_parts
 from wincli.writers.output.single_stream import write_whole
 
@@ -250,10 +251,10 @@ def test_parts_follow_each_other_with_one_header(tmp_path: Path) -> None:
     schema = pa.schema({'a "line"\nend': pa.int64(), "b": pa.string()})
     for number, values in {0: [1, 2], 10: [3], 100000: [4], 2: []}.items():
         table = pa.table([pa.array(values, pa.int64()), pa.array(["x\ny"] * len(values), pa.string())], schema=schema)
-        for form, encoder in (("csv", csv_parts.encode), ("parquet", parquet_parts.encode)):
+        for form, encoder in (("csv", csv_parts.encode), ("parquet", parquet_parts.encode), ("orc", orc_parts.encode)):
             with pa.OSFile(str(tmp_path / form) + f"-{number}", "wb") as file:
                 encoder([table], schema, file)
-    for form in ("csv", "parquet"):
+    for form in ("csv", "parquet", "orc"):
         (tmp_path / f"as_{form}").mkdir()
         for number in (0, 10, 100000, 2):
             (tmp_path / f"{form}-{number}").rename(tmp_path / f"as_{form}" / f"part-{number:05d}.{form}")
@@ -263,3 +264,6 @@ def test_parts_follow_each_other_with_one_header(tmp_path: Path) -> None:
     out = io.BytesIO()
     write_whole(tmp_path / "as_parquet", "parquet", out)
     assert parquet.read_table(io.BytesIO(out.getvalue())).column(0).to_pylist() == [1, 2, 3, 4]
+    out = io.BytesIO()
+    write_whole(tmp_path / "as_orc", "orc", out)
+    assert orc.read_table(io.BytesIO(out.getvalue())).column(0).to_pylist() == [1, 2, 3, 4]

@@ -46,6 +46,7 @@ def test_the_options_of_csv_are_those_of_its_reader() -> None:
     ("first", "name"),
     [
         (b"PAR1\x15\x04", "parquet"),
+        (b"ORC\x00", "orc"),
         (b'  \n{"a": 1}', "jsonl"),
         (b"\xef\xbb\xbf[1]", "jsonl"),
         (b" PAR1,b\n", "csv"),

@@ -1,0 +1,227 @@
+"""Read ORC: the driver reads all footers, and a split is one or more adjacent stripes.
+
+pyarrow gives the rows of a stripe only after reading one of its columns, and no statistics. Both are in the footer, a
+message of Protocol Buffers that pyarrow hands out; the few fields of it that are needed are read here.
+
+A timestamp without zone is the wall clock of the writer, whatever its zone was; one with zone is an instant, in UTC.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import IO, ClassVar, TypeAlias
+
+import numpy as np
+import pyarrow as pa
+from pyarrow import orc
+
+from ...windowing.errors import InputError
+from ...windowing.ports import Split
+from ..files.file import BadContentError, Located, has_changed, input_errors
+from ..files.listing import ListedFile
+from ..options import ReadOptions
+from ..schema.types import ColumnType, Int64s
+from .columnar import Footer, check_names, divide, plain_schema, plan_footers, row_numbers, typed_rows
+from .split_rows import Each, ReadRequest, SplitPlan, SplitRows
+
+_Message: TypeAlias = "dict[int, list[int | bytes]]"
+"""The fields of a message by number: integers, or the bytes of texts and of messages inside."""
+
+_TAIL_FOOTER = 2
+_STRIPES, _TYPES, _STATISTICS = 3, 4, 7  # fields of the footer
+_STRIPE_BYTES, _STRIPE_ROWS = 3, 5
+_TYPE_KIND, _SUBTYPES = 1, 2
+_VALUES, _OF_TEXTS, _OF_BYTES, _OF_TIMESTAMPS = 1, 4, 8, 9  # fields of the statistics of a column
+_SUM_OF_TEXTS, _SUM_OF_BYTES = 3, 1
+_TIMES_IN_UTC, _TIMES = (3, 4), (1, 2)  # least and greatest, in milliseconds; older writers have only the second
+_WIDTHS = {0: 1, 1: 1, 2: 2, 3: 4, 4: 8, 5: 4, 6: 8, 7: 4, 8: 4, 9: 8, 10: 4, 11: 4, 14: 16, 15: 4, 16: 4, 17: 4, 18: 8}
+"""The bytes of a value in memory, without those of its text, by kind of type."""
+_FARTHEST = (2**63 - 1) // 10**6  # milliseconds from 1970 that a timestamp in nanoseconds reaches
+
+
+def plan_input(
+    files: Sequence[ListedFile],
+    options: ReadOptions,
+    given: Mapping[str, ColumnType],  # noqa: ARG001 - files hold their types
+    each: Each,  # noqa: ARG001 - footers are read here
+) -> tuple[OrcReader, SplitPlan]:
+    """Read all footers and divide the files into splits.
+
+    Raises `InputError` naming the first file that is not complete ORC, or has two columns of one name or a union.
+    """
+    return OrcReader(), plan_footers(files, options.split_bytes, _footer)
+
+
+def column_names(file: IO[bytes]) -> list[str]:
+    """Return the names of the columns of an open file."""
+    return list(orc.ORCFile(file).schema.names)
+
+
+@dataclass(frozen=True, slots=True)
+class OrcReader:
+    """The `FormatReader` of ORC; ``place`` of a split is its first row in the file, then its stripes."""
+
+    columnar: ClassVar[bool] = True
+
+    def read(self, place: Located, split: Split, request: ReadRequest) -> SplitRows:
+        """Read columns of a split; a row with a value that does not convert to its type becomes a reject."""
+        if not request.types:
+            return SplitRows(pa.table({}), np.arange(split.rows, dtype=np.int64))
+        with input_errors(place.shown, " as ORC"), _open(place) as file:
+            _check_times(place, file, list(request.types))
+            raw = _read_stripes(file, split.place[1:], list(request.types))
+        if len(raw) != split.rows:
+            raise has_changed(place.shown)
+        texts = [name for name in request.dictionary if name in request.types]
+        for name in texts:
+            raw = raw.set_column(raw.column_names.index(name), name, raw[name].dictionary_encode().unify_dictionaries())
+        return typed_rows(raw, split, request, texts)
+
+    def parts_of(self, place: Located, split: Split) -> Sequence[Split]:
+        """Return each stripe of a split as a split of its own."""
+        with input_errors(place.shown, " as ORC"), _open(place) as file:
+            stripes = _messages(_tail(file), _STRIPES)
+        return divide(split, [_number(stripes[at], _STRIPE_ROWS) for at in split.place[1:]])
+
+    def lines(self, place: Located, split: Split, offsets: Int64s) -> Int64s:  # noqa: ARG002
+        """Return the 1-based rows in the file of rows of a split; ``offsets``: of the rows in the split, int64."""
+        return row_numbers(split, offsets)
+
+
+@contextmanager
+def _open(place: Located) -> Iterator[orc.ORCFile]:
+    with place.open_file() as source:
+        try:
+            yield orc.ORCFile(source)
+        except (UnicodeDecodeError, IndexError) as error:  # in a damaged footer
+            raise BadContentError(
+                "cannot be read as ORC: its footer is damaged", "it may be cut short or of another format"
+            ) from error
+
+
+def _read_stripes(file: orc.ORCFile, stripes: Sequence[int], names: list[str]) -> pa.Table:
+    """Read columns of some stripes, which are at least one."""
+    # pyarrow takes a dot in a name for a field of a struct, and has no other way to say which column is meant.
+    wanted = None if any("." in name for name in names) else names
+    schema = pa.schema([file.schema.field(name) for name in names])
+    batches = [file.read_stripe(stripe, columns=wanted).select(names) for stripe in stripes]
+    return pa.Table.from_batches(batches, None if batches else schema)
+
+
+def _footer(place: Located) -> Footer:
+    with input_errors(place.shown, " as ORC"), _open(place) as file:
+        check_names(place, file.schema.names)
+        _check_unions(place, file.schema)
+        return Footer(plain_schema(file.schema), tuple(_groups(_tail(file))))
+
+
+def _groups(tail: _Message) -> Iterator[tuple[int, int]]:
+    """Yield the rows and the bytes in memory, an estimate, of each stripe."""
+    stripes = _messages(tail, _STRIPES)
+    rows = sum(_number(stripe, _STRIPE_ROWS) for stripe in stripes)
+    nbytes = _bytes_in_memory(tail)
+    for stripe in stripes:
+        own = _number(stripe, _STRIPE_ROWS)
+        yield own, max(_number(stripe, _STRIPE_BYTES), nbytes * own // max(1, rows))
+
+
+def _bytes_in_memory(tail: _Message) -> int:
+    """Return the bytes that all columns take in memory, by the numbers of values and the lengths of texts."""
+    total = 0
+    for column, statistics in zip(_messages(tail, _TYPES), _messages(tail, _STATISTICS), strict=False):
+        total += _WIDTHS.get(_number(column, _TYPE_KIND), 0) * _number(statistics, _VALUES)
+        for part, sum_of in ((_OF_TEXTS, _SUM_OF_TEXTS), (_OF_BYTES, _SUM_OF_BYTES)):
+            total += sum(_signed(_number(lengths, sum_of)) for lengths in _messages(statistics, part))
+    return total
+
+
+def _check_unions(place: Located, schema: pa.Schema) -> None:
+    for field in schema:
+        if _has_union(field.type):
+            what = f"column {field.name!r} of {place.shown} is of a union type, which has no form in wincli"
+            raise InputError(what, "write it as a struct, or leave it out")
+
+
+def _has_union(kind: pa.DataType) -> bool:
+    if pa.types.is_union(kind):
+        return True
+    return pa.types.is_nested(kind) and any(_has_union(kind.field(at).type) for at in range(kind.num_fields))
+
+
+def _check_times(place: Located, file: orc.ORCFile, names: Sequence[str]) -> None:
+    """Raise `InputError` where a time is out of the range of nanoseconds: some versions of Arrow wrap around."""
+    tail = _tail(file)
+    statistics = _messages(tail, _STATISTICS)
+    firsts = _packed(_messages(tail, _TYPES)[0], _SUBTYPES)
+    for name, first, end in zip(file.schema.names, firsts, [*firsts[1:], len(statistics)], strict=True):
+        if name in names and any(map(_are_far, statistics[first:end])):
+            what = f"column {name!r} of {place.shown} holds a timestamp outside 1677-09-21 to 2262-04-11"
+            raise InputError(f"{what}, which has no form in nanoseconds, as ORC is read", "write it as Parquet")
+
+
+def _are_far(statistics: _Message) -> bool:
+    for times in _messages(statistics, _OF_TIMESTAMPS):
+        bounds = [_signed(_number(times, at)) for at in (_TIMES_IN_UTC if _TIMES_IN_UTC[0] in times else _TIMES)]
+        if any(abs(bound) > _FARTHEST for bound in bounds):
+            return True
+    return False
+
+
+def _tail(file: orc.ORCFile) -> _Message:
+    """Return the footer of a file."""
+    return _messages(_parse(file.reader.serialized_file_tail()), _TAIL_FOOTER)[0]
+
+
+def _parse(data: bytes) -> _Message:
+    fields: _Message = {}
+    at = 0
+    while at < len(data):
+        key, at = _varint(data, at)
+        if key & 7 == 0:
+            value, at = _varint(data, at)
+            fields.setdefault(key >> 3, []).append(value)
+            continue
+        size = {1: 8, 5: 4}.get(key & 7)
+        if size is None:
+            size, at = _varint(data, at)
+        fields.setdefault(key >> 3, []).append(data[at : at + size])
+        at += size
+    return fields
+
+
+def _varint(data: bytes, at: int) -> tuple[int, int]:
+    """Return the number of variable length that begins at ``at``, and the offset behind it."""
+    value = shift = 0
+    while data[at] & 0x80:
+        value |= (data[at] & 0x7F) << shift
+        shift, at = shift + 7, at + 1
+    return value | data[at] << shift, at + 1
+
+
+def _messages(message: _Message, number: int) -> list[_Message]:
+    return [_parse(each) for each in message.get(number, ()) if isinstance(each, bytes)]
+
+
+def _number(message: _Message, number: int) -> int:
+    value = message.get(number, [0])[-1]
+    return value if isinstance(value, int) else 0
+
+
+def _packed(message: _Message, number: int) -> list[int]:
+    """Return a list of numbers, whether each is a field of its own or all are in one."""
+    found: list[int] = []
+    for value in message.get(number, ()):
+        if isinstance(value, int):
+            found.append(value)
+            continue
+        at = 0
+        while at < len(value):
+            each, at = _varint(value, at)
+            found.append(each)
+    return found
+
+
+def _signed(value: int) -> int:
+    return value >> 1 ^ -(value & 1)
