@@ -1,6 +1,7 @@
 """Backfills: which units of a range run, which are reprocessed, late data, corrections.
 
-The entry point is `range_run.run_backfill`.
+The entry point is `range_run.run_backfill`, in one of two modes: `plain_backfill.PlainBackfill` without a state,
+`incremental_backfill.IncrementalBackfill` on one.
 
 Imports `cli.console`, `cli.job`, `conf`, `readers`, `windowing`, `writers`. Imported by `cli.commands`.
 """

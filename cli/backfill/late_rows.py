@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
 
@@ -26,10 +26,11 @@ from ...writers.state.state import State
 from ...writers.state.unit_record import BorrowedRows, UnitRecord
 from ..console.counts import count_of
 from ..job.context import RunContext
-from ..job.pipeline import open_input, run_job
+from ..job.incremental_run import UNIT_DISTANCE, IncrementalRun, UnitInputRows, from_root
+from ..job.open_input import open_input
+from ..job.pipeline import run_job
 from ..job.request import JobRequest
 from ..job.stage_plans import plan_stages
-from ..job.state_unit import UNIT_DISTANCE, IncrementalRun, UnitInputRows, from_root
 from .lost_outputs import missing_unit_error
 
 
@@ -41,44 +42,74 @@ class LateBackfill:
     ``context``: the context of the command.
     ``keep``: how many units keep their window state.
     ``job_of``: record of a finished unit to the job that reprocesses it, and the files that this job reads.
-    ``inputs``: label to the rows that a unit has to read, from when its late rows are found until it runs.
     """
 
     state: State
     context: RunContext
     keep: int
     job_of: Callable[[UnitRecord], tuple[JobRequest, Sequence[str]]]
-    inputs: dict[str, UnitInputRows] = field(default_factory=dict)
 
 
-def reprocess_for_late_rows(late: LateBackfill, request: JobRequest, unit: Unit) -> Iterator[UnitRecord]:
-    """Reprocess units before ``unit`` whose late rows have changed, and units after those; yield their new records.
+@dataclass(frozen=True, slots=True)
+class LateRows:
+    """The late rows of a unit, before it runs.
 
-    The late rows of a unit change when rows of ``unit`` belong to it, or when rows that it has read belong to it no
-    more. ``request``: the job of ``unit``, which afterwards starts from the state of the last unit before it. Puts the
-    rows that ``unit`` itself has to read into ``late.inputs``. Raises `ConfigError`, with nothing run, where a late row
-    belongs to a unit that cannot be reprocessed, or where the window cannot read a part of the input, `DamagedError`
-    where the state has lost a unit that another began from.
+    ``unit``: the unit.
+    ``source``: its input; None where the job rejects late rows.
+    ``rows``: label to number of rows that belong to the unit of that label, oldest first.
     """
-    earlier = [record for record in late.state.records if record.ordinal < unit.ordinal]
-    source = open_input(request, late.context) if request.job.late == "redo" else None
-    rows = _late_rows(late, request, unit, source, earlier) if source else {}
+
+    unit: Unit
+    source: FileSource | None
+    rows: Mapping[str, int]
+
+
+def find_late_rows(late: LateBackfill, request: JobRequest, unit: Unit) -> LateRows:
+    """Find the late rows of a unit, where its job moves them; write a note about them.
+
+    ``request``: the job of ``unit``. Raises `ConfigError` where a late row belongs to a unit that cannot be
+    reprocessed, or where the window cannot read a part of the input.
+    """
+    if request.job.late != "redo":
+        return LateRows(unit, None, {})
+    source = open_input(request, late.context)
+    return LateRows(unit, source, _late_rows(late, request, unit, source, _earlier(late.state, unit)))
+
+
+def reprocess_for_late_rows(late: LateBackfill, found: LateRows) -> Iterator[UnitRecord]:
+    """Reprocess units whose late rows have changed, and units after those, up to the unit of ``found``.
+
+    Yields the new record of each when it is committed. The late rows of a unit change when rows of ``found`` belong to
+    it, or when rows that it has read belong to it no more. Raises what `run_job` raises, `ConfigError` where the state
+    that a unit begins from is no longer kept, `DamagedError` where the state has lost a unit that another began from.
+    """
+    unit, source = found.unit, found.source
     sources = {unit.label: (unit.ordinal, source)} if source else {}
     late_rows = BorrowedRows(unit.label, from_root(source.files) if source else ())
     prior: UnitRecord | None = None
-    for record in earlier:
+    for record in _earlier(late.state, unit):
         if record.previous is not None and late.state.record(record.previous) is None:
             raise missing_unit_error(record.label, record.previous)
         kept = tuple(each for each in record.borrowed if _is_still_borrowed(late.state, each, record, unit))
-        wanted = (*kept, late_rows) if record.label in rows else kept
-        why = _why_rerun(record, prior, wanted, unit, rows)
+        wanted = (*kept, late_rows) if record.label in found.rows else kept
+        why = _why_rerun(record, prior, wanted, unit, found.rows)
         if why:
             late.context.messages.note(f"{record.label} is run again: {why}")
             yield _rerun(late, record, prior, wanted, sources)
         prior = late.state.record(record.label)
-    if source is not None:
-        read = merge([SourceRange(source, after=_position(late.state, prior))]) if rows else source
-        late.inputs[unit.label] = UnitInputRows(read, from_root(source.files), tuple(rows))
+
+
+def rows_on_time(state: State, found: LateRows) -> UnitInputRows | None:
+    """Return the rows that a unit itself has to read, once the units before it are done; None where it reads all."""
+    if found.source is None:
+        return None
+    after = _position(state, state.newest_before(found.unit.ordinal)) if found.rows else None
+    read = merge([SourceRange(found.source, after=after)]) if found.rows else found.source
+    return UnitInputRows(read, from_root(found.source.files), tuple(found.rows))
+
+
+def _earlier(state: State, unit: Unit) -> list[UnitRecord]:
+    return [record for record in state.records if record.ordinal < unit.ordinal]
 
 
 def has_current_late_rows(state: State, record: UnitRecord) -> bool:
@@ -168,9 +199,7 @@ def _rerun(
     own = open_input(request, late.context, files)
     rows = _unit_input_rows(late, own, record, prior, wanted, sources)
     incremental = IncrementalRun(late.state, unit_of(record), prior.label if prior else None, late.keep, rows)
-    run_job(request, late.context, incremental)
-    assert incremental.record is not None
-    return incremental.record
+    return run_job(request, incremental, late.context).record
 
 
 def _unit_input_rows(

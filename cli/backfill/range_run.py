@@ -7,53 +7,46 @@ for this, so the next backfill, whatever its range, completes a correction that 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence, Set
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Generic
+from typing import Generic, Protocol
 
-from ...conf.units import Kind, Unit, check_kind, compact, unit_at
-from ...windowing.errors import ConfigError, InputError, WincliError
+from ...conf.units import Kind, Unit, compact, unit_at
+from ...windowing.errors import InputError, WincliError
 from ..job.fingerprint import R, same_inputs
-from .lost_outputs import RerunReason, missing_unit_error
+from .lost_outputs import RerunReason
+from .unit_chain import UnitChain
 from .unit_paths import UnitInput
 
 
-@dataclass(frozen=True, slots=True)
-class StateChain(Generic[R]):
-    """The questions that a backfill has about a state.
+class BackfillMode(Protocol[R]):
+    """A way to run the units of a range: on a state (`IncrementalBackfill`), or each by itself (`PlainBackfill`)."""
 
-    ``has_data``: label to whether the state that the unit left is still kept.
-    ``starts_from``: label and record to whether the unit of the record began from the state that unit ``label`` has
-        now; None is no unit, and no state. The answer must come from the records, for it must be right after a kill,
-        and for units whose state is no longer kept.
-    """
+    @property
+    def chain(self) -> UnitChain[R]:
+        """How the units depend on each other."""
+        ...
 
-    has_data: Callable[[str], bool]
-    starts_from: Callable[[str | None, R], bool]
+    def find(self, unit: Unit) -> UnitInput | None:
+        """Return the input of a unit, None where it has none."""
+        ...
 
+    def run(self, unit: Unit, found: UnitInput, previous: str | None) -> Iterable[R]:
+        """Run and commit a unit, from the state of the unit ``previous`` where there is one; yield its record last.
 
-@dataclass(frozen=True, slots=True)
-class BackfillSteps(Generic[R]):
-    """The steps of a backfill, as functions.
+        The records before it are those of earlier units that were reprocessed, because late rows of the unit belong to
+        them; each is yielded when it is committed.
+        """
+        ...
 
-    ``find``: unit to its input, None where it has none.
-    ``run_unit``: unit, input and label of the unit before to the record of the unit; runs and commits it, beginning
-        from the state of the unit before.
-    ``note``: writes a note.
-    ``chain``: the questions about the state; None without a state, when no unit depends on another and the label of
-        the unit before is always None.
-    ``reprocess``: called before `run_unit` with the unit and its input; reprocesses the earlier units that late rows of
-        the unit belong to, and yields their records. None where late rows are not moved.
-    ``why_rerun``: record of a unit in the range, whose input has not changed, to the reason to reprocess it, or None.
-    """
+    def why_rerun(self, record: R) -> RerunReason | None:
+        """Return the reason to reprocess a unit of the range whose input has not changed; None where there is none."""
+        ...
 
-    find: Callable[[Unit], UnitInput | None]
-    run_unit: Callable[[Unit, UnitInput, str | None], R]
-    note: Callable[[str], None]
-    chain: StateChain[R] | None = None
-    reprocess: Callable[[Unit, UnitInput], Iterable[R]] | None = None
-    why_rerun: Callable[[R], RerunReason | None] | None = None
+    def note(self, text: str) -> None:
+        """Write a note."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,18 +70,17 @@ class BackfillOutcome(Generic[R]):
 
 
 def run_backfill(
-    units: Sequence[Unit], kind: Kind, records: Sequence[R], steps: BackfillSteps[R], redo: bool = False
+    units: Sequence[Unit], kind: Kind, records: Sequence[R], mode: BackfillMode[R], redo: bool = False
 ) -> BackfillOutcome[R]:
     """Run the units of a range that need it, oldest first, and on a state the later units that a correction reaches.
 
     ``records``: those of all units that were done before. ``redo``: reprocess units of the range that are done. Stops
     at the first unit that fails, with an error that names it; units that are done by then stay done. Raises what the
-    steps raise, `InputError` where a unit has to be run again and its input is gone, or where the state has lost a unit
+    mode raises, `InputError` where a unit has to be run again and its input is gone, or where the state has lost a unit
     that another began from, `ConfigError` where the state that a unit begins from is no longer kept, or where the units
     done before are of another kind.
     """
-    if steps.chain:
-        check_kind([(record.label, record.ordinal) for record in records], kind)
+    mode.chain.check(records, kind)
     in_range = {unit.ordinal for unit in units}
     known = {record.ordinal: record for record in records}
     labels = {record.label for record in records}
@@ -99,40 +91,41 @@ def run_backfill(
         for ordinal in sorted({*in_range, *known}):
             unit, record = unit_at(ordinal, kind), known.get(ordinal)
             if record is not None:
-                _check_before(record, steps, labels)
-            found = _input_to_run(unit, record, before, steps, ordinal in in_range, redo)
+                mode.chain.check_before(record, labels)
+            found = _input_to_run(unit, record, before, mode, ordinal in in_range, redo)
             if found:
-                record = _run(unit, found, before, steps, kind, records, new_records)
+                previous = mode.chain.begin(unit, before, records, kind)
+                record = _run(unit, found, previous, mode, new_records)
                 labels.add(unit.label)
             elif record is None:
                 gaps.append(unit)
             before = record or before
     except BaseException:
         if new_records:
-            steps.note(f"done before that, and kept: {compact(unit_at(ordinal, kind) for ordinal in new_records)}")
+            mode.note(f"done before that, and kept: {compact(unit_at(ordinal, kind) for ordinal in new_records)}")
         raise
     return _outcome(in_range, known, new_records, gaps, kind)
 
 
 def _input_to_run(
-    unit: Unit, record: R | None, before: R | None, steps: BackfillSteps[R], is_in_range: bool, redo: bool
+    unit: Unit, record: R | None, before: R | None, mode: BackfillMode[R], is_in_range: bool, redo: bool
 ) -> UnitInput | None:
     """Return the input of a unit that has to run, or None where it does not have to, or has no input."""
     if record is None:
-        return _find(unit, steps)
-    stale = steps.chain is not None and not steps.chain.starts_from(before.label if before else None, record)
+        return _find(unit, mode)
+    stale = mode.chain.is_stale(before, record)
     if not stale and not is_in_range:
         return None
-    found = _find(unit, steps)
+    found = _find(unit, mode)
     if stale:
         why = "the state before it is not the one that it began from"
     elif redo:
         why = "redo was requested"
     elif found is not None and not same_inputs(found.files, record.inputs):
         why = "its input is not what it was"
-    elif reason := steps.why_rerun(record) if steps.why_rerun else None:
-        if stays := _why_not_rerun(reason, found, before, steps):
-            steps.note(f"{unit.label} is done, but {reason.text}{stays}")
+    elif reason := mode.why_rerun(record):
+        if stays := _why_not_rerun(reason, found, before, mode):
+            mode.note(f"{unit.label} is done, but {reason.text}{stays}")
             return None
         why = reason.text
     else:
@@ -140,62 +133,30 @@ def _input_to_run(
     if found is None:
         what = f"{unit.label} has to be run again ({why}), and its input is gone"
         raise InputError(what, "put its files back where they were")
-    steps.note(f"{unit.label} is run again: {why}")
+    mode.note(f"{unit.label} is run again: {why}")
     return found
 
 
-def _why_not_rerun(
-    reason: RerunReason, found: UnitInput | None, before: R | None, steps: BackfillSteps[R]
-) -> str | None:
+def _why_not_rerun(reason: RerunReason, found: UnitInput | None, before: R | None, mode: BackfillMode[R]) -> str | None:
     """Return why a unit is not reprocessed, or None. No error, for that would stop the units after it."""
     if not reason.is_free:
         return "; --redo runs it again and replaces that"
     if found is None:
         return ", and its input is gone"
-    is_kept = before is None or steps.chain is None or steps.chain.has_data(before.label)
-    return None if is_kept else ", and the state before it is no longer kept"
+    return None if mode.chain.is_kept(before) else ", and the state before it is no longer kept"
 
 
-def _check_before(record: R, steps: BackfillSteps[R], labels: Set[str]) -> None:
-    """Raise `DamagedError` where the unit that a unit began from is gone: rows that it held would be lost."""
-    if steps.chain and record.previous is not None and record.previous not in labels:
-        raise missing_unit_error(record.label, record.previous)
-
-
-def _find(unit: Unit, steps: BackfillSteps[R]) -> UnitInput | None:
+def _find(unit: Unit, mode: BackfillMode[R]) -> UnitInput | None:
     with _naming_unit(unit):
-        return steps.find(unit)
+        return mode.find(unit)
 
 
-def _run(
-    unit: Unit,
-    found: UnitInput,
-    before: R | None,
-    steps: BackfillSteps[R],
-    kind: Kind,
-    records: Sequence[R],
-    new_records: dict[int, R],
-) -> R:
+def _run(unit: Unit, found: UnitInput, previous: str | None, mode: BackfillMode[R], new_records: dict[int, R]) -> R:
     """Run a unit, after the units before it that its late rows belong to; add all records to ``new_records``."""
-    previous = before.label if before and steps.chain else None
-    if steps.chain and previous and not steps.chain.has_data(previous):
-        raise _state_not_retained(unit, previous, steps.chain, kind, records)
     with _naming_unit(unit):
-        for record in steps.reprocess(unit, found) if steps.reprocess else ():
+        for record in mode.run(unit, found, previous):
             new_records[record.ordinal] = record
-        new_records[unit.ordinal] = steps.run_unit(unit, found, previous)
     return new_records[unit.ordinal]
-
-
-def _state_not_retained(
-    unit: Unit, previous: str, chain: StateChain[R], kind: Kind, records: Sequence[R]
-) -> ConfigError:
-    kept = next((record.ordinal for record in records if chain.has_data(record.label)), None)
-    later = f"start with {unit_at(kept + 1, kind).label} or later, or " if kept is not None else ""
-    return ConfigError(
-        f"{unit.label} begins from the state of {previous}, which is no longer kept; nothing was written for it",
-        f"{later}redo all from the first unit, {records[0].label}, on; a higher --keep keeps more states",
-    )
 
 
 @contextmanager

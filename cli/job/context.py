@@ -30,6 +30,12 @@ class RunContext:
     started: float
     announced: set[str] = field(default_factory=set)
 
+    def is_first(self, message: str) -> bool:
+        """Whether a message is to be written now; after that it counts as written."""
+        is_new = message not in self.announced
+        self.announced.add(message)
+        return is_new
+
 
 def owner() -> Owner:
     """Return the owner that this process writes into its locks."""

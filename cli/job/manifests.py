@@ -10,7 +10,7 @@ from ...windowing.ports import InputFile
 from ...writers.output.manifest import build_manifest, stage_entry
 from ...writers.output.output import Output
 from .request import JobRequest
-from .stage_runs import StageRun
+from .staged_job import StageRun
 
 
 def manifests_of(

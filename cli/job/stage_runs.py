@@ -6,40 +6,28 @@ output, and nothing is written twice. Else they are in a folder that is deleted 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from functools import partial
+from typing import Any
 
+from ...conf.job import Job
 from ...readers.files.file import Located
 from ...readers.open import open_result
-from ...windowing.engine.run import Outcome
+from ...windowing.engine.run import Outcome, run_window
+from ...windowing.engine.tasks.sizing import Sizes
 from ...windowing.engine.tasks.task import TaskContext
+from ...windowing.errors import DataError
 from ...windowing.planning.plan import stream_of
-from ...windowing.ports import Part, RunTasks, Source
+from ...windowing.ports import Counts, Executor, Part, Source
 from ...writers.output.convert_part import copy_part
+from ..console.counts import count_of, reason_counts
+from .executor import StageExecutor
 from .request import JobRequest
-from .stage_names import naming_stage
+from .run_mode import OpenRun
+from .stage_names import naming_stage, stage_prefix
 from .stage_outputs import StageOutput
 from .stage_plans import StagePlan
-
-Compute = Callable[[StagePlan, TaskContext], Outcome]
-"""Runs the window of a stage in a task context; an incremental run adds the window state to that context first."""
-
-
-@dataclass(frozen=True, slots=True)
-class StageRun:
-    """A stage that has run.
-
-    ``stage``: its plan.
-    ``stage_output``: where its rows are.
-    ``outcome``: row counts, windows and times of the run.
-    ``parts``: the parts of its own output; none where the stage has no output.
-    """
-
-    stage: StagePlan
-    stage_output: StageOutput
-    outcome: Outcome
-    parts: tuple[Part, ...]
+from .staged_job import StageRun
 
 
 def run_stages(
@@ -47,24 +35,31 @@ def run_stages(
     stages: Sequence[StagePlan],
     stage_outputs: Sequence[StageOutput],
     source: Source,
-    compute: Compute,
-    each: RunTasks,
-) -> Iterator[StageRun]:
-    """Run the stages, the first over ``source``; yield each when it has run, before the next begins.
+    run: OpenRun[Any],
+    executor: StageExecutor,
+) -> list[StageRun]:
+    """Run the stages, the first over ``source``, and write their parts. Nothing is committed.
 
-    ``each``: runs a function over items in tasks. Nothing is committed. Raises what ``compute`` raises, with the name
-    of the stage.
+    ``run``: restores the window state of each stage, where it has one. Raises what the window of a stage raises, with
+    the name of the stage, and `DataError` as soon as more rows are rejected than the job allows.
     """
-    before: StageRun | None = None
+    stage_runs: list[StageRun] = []
     for stage, stage_output in zip(stages, stage_outputs, strict=True):
         with naming_stage(request, stage.name):
-            stage_input = source if before is None else _stream(before, request.job.split_size)
-            outcome = compute(stage, TaskContext(stage.plan, stage_input, stage_output.sink, stage.marks))
-            if before is not None:
-                before.stage_output.sink.delete_intermediate()
-            parts = _parts(stage_output, outcome, each)
-        before = StageRun(stage, stage_output, outcome, parts)
-        yield before
+            stage_input = _stream(stage_runs[-1], request.job.split_size) if stage_runs else source
+            rows = sum(split.rows for split in stage_input.splits)
+            own = executor.named(stage_prefix(request, stage.name), rows)
+            task = run.restore(stage, TaskContext(stage.plan, stage_input, stage_output.sink, stage.marks))
+            outcome = run_window(task, own.wait, _sizes(request.job))
+            if stage_runs:
+                stage_runs[-1].stage_output.sink.delete_intermediate()
+            stage_runs.append(StageRun(stage, stage_output, outcome, _parts(stage_output, outcome, own)))
+        _check_rejects(request, stage_runs)
+    return stage_runs
+
+
+def _sizes(job: Job) -> Sizes:
+    return Sizes(min(Sizes().small, job.slice_size), job.split_size, job.slice_size)
 
 
 def _stream(before: StageRun, split_size: int) -> Source:
@@ -75,11 +70,22 @@ def _stream(before: StageRun, split_size: int) -> Source:
     return open_result(folder, before.outcome.parts, stream_of(before.stage.plan), split_size)
 
 
-def _parts(stage_output: StageOutput, outcome: Outcome, each: RunTasks) -> tuple[Part, ...]:
+def _parts(stage_output: StageOutput, outcome: Outcome, executor: Executor) -> tuple[Part, ...]:
     """Return the parts of a stage's own output, converted where it has another format than the next stage reads."""
     if not stage_output.is_own:
         return ()
     if stage_output.copy is None:
         return outcome.parts
-    copies = each(f"write {stage_output.copy.format}", partial(copy_part, stage_output.copy), outcome.parts)
+    copies = executor.map(f"write {stage_output.copy.format}", partial(copy_part, stage_output.copy), outcome.parts)
     return tuple(part for part in copies if part is not None) or (stage_output.copy.write_part(0, []),)
+
+
+def _check_rejects(request: JobRequest, stage_runs: Sequence[StageRun]) -> None:
+    job, rejected = request.job, sum((each.outcome.counts for each in stage_runs), Counts()).rejected
+    total = sum(rejected.values())
+    if job.max_rejects is not None and total > job.max_rejects:
+        words = f"{count_of(total, 'row')} {'was' if total == 1 else 'were'} rejected ({reason_counts(rejected)})"
+        raise DataError(
+            f"{words}, more than the {job.max_rejects:,} allowed; nothing was written",
+            f"run without --max-rejects{', and into a folder,' if request.stdout else ''} to see them in _rejected",
+        )

@@ -14,7 +14,7 @@ from ..console.messages import Messages
 from .request import JobRequest
 from .stage_names import stage_prefix, with_stage_keys
 from .stage_plans import StagePlan
-from .stage_runs import StageRun
+from .staged_job import StageRun
 
 _WHERE = {FILES: "the end of each file", NONE: "nowhere", STREAM: "the result that is read"}
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -11,7 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from support.fake_records import FakeRecord, FakeStage
-from wincli.cli.backfill.range_run import BackfillOutcome, BackfillSteps, StateChain, run_backfill
+from wincli.cli.backfill.range_run import BackfillOutcome, run_backfill
+from wincli.cli.backfill.unit_chain import NoChain, StateChain, UnitChain
 from wincli.cli.backfill.unit_paths import UnitInput
 from wincli.conf.units import Unit, unit_at
 from wincli.windowing.errors import ConfigError, DataError, InputError, OutputError
@@ -44,6 +45,19 @@ class Model:
     def file(self, unit: Unit, text: str) -> InputFile:
         return InputFile(f"in/{unit.label}/{text}", len(text), None)
 
+    @property
+    def chain(self) -> UnitChain[FakeRecord]:
+        return StateChain(self.has_data, self.same) if self.has_state else NoChain()
+
+    def run(self, unit: Unit, found: UnitInput, previous: str | None) -> Iterator[FakeRecord]:
+        yield self.run_unit(unit, found, previous)
+
+    def why_rerun(self, _: FakeRecord) -> None:
+        return None
+
+    def note(self, text: str) -> None:
+        self.notes.append(text)
+
     def run_unit(self, unit: Unit, found: UnitInput, previous: str | None) -> FakeRecord:
         self.ran.append(unit.ordinal)
         dies = self.dies_at == len(self.ran)
@@ -68,13 +82,11 @@ class Model:
     def has_data(self, label: str) -> bool:
         return label in [record.label for _, record in sorted(self.done.items())][-self.keep :]
 
-    def run(self, first: int = 0, stop: int = DAYS, redo: bool = False) -> BackfillOutcome[FakeRecord]:
+    def backfill(self, first: int = 0, stop: int = DAYS, redo: bool = False) -> BackfillOutcome[FakeRecord]:
         self.notes.clear()
         self.ran.clear()
-        chain = StateChain(self.has_data, self.same) if self.has_state else None
-        steps = BackfillSteps(self.find, self.run_unit, self.notes.append, chain)
         records = [record for _, record in sorted(self.done.items())]
-        return run_backfill([unit_at(n, "day") for n in range(first, stop)], "day", records, steps, redo)
+        return run_backfill([unit_at(n, "day") for n in range(first, stop)], "day", records, self, redo)
 
     def outputs(self) -> dict[int, str]:
         return {ordinal: record.output for ordinal, record in sorted(self.done.items())}
@@ -82,7 +94,7 @@ class Model:
     def wanted(self) -> dict[int, str]:
         """The outputs of a run over all inputs from nothing."""
         fresh = Model(self.memory, inputs=self.inputs, has_state=self.has_state)
-        fresh.run()
+        fresh.backfill()
         return fresh.outputs()
 
 
@@ -100,7 +112,7 @@ def ordinals(units: Sequence[Unit]) -> list[int]:
 
 def test_units_run_in_order_and_each_restores_the_state_of_the_previous() -> None:
     model = days("ab.d")
-    outcome = model.run(0, 4)
+    outcome = model.backfill(0, 4)
     assert model.outputs() == {0: "a", 1: "ab", 3: "abd"}
     assert [record.previous for record in outcome.done] == [None, "1970-01-01", "1970-01-02"]
     assert (ordinals(outcome.gaps), outcome.rerun, outcome.skipped, outcome.reached) == ([2], (), (), None)
@@ -108,8 +120,8 @@ def test_units_run_in_order_and_each_restores_the_state_of_the_previous() -> Non
 
 def test_a_second_time_does_nothing() -> None:
     model = days("ab.d")
-    model.run(0, 4)
-    outcome = model.run(0, 4)
+    model.backfill(0, 4)
+    outcome = model.backfill(0, 4)
     assert (outcome.done, model.ran, model.notes) == ((), [], [])
     assert (ordinals(outcome.skipped), ordinals(outcome.gaps)) == ([0, 1, 3], [2])
 
@@ -117,16 +129,16 @@ def test_a_second_time_does_nothing() -> None:
 def test_backfill_that_grows_by_a_day_runs_only_the_new_day() -> None:
     model = days("abcde")
     for night in range(5):
-        model.run(0, night + 1)
+        model.backfill(0, night + 1)
         assert model.ran == [night]
     assert model.outputs() == model.wanted()
 
 
 def test_only_the_range_is_looked_at() -> None:
     model = days("abcde")
-    model.run(0, 5)
+    model.backfill(0, 5)
     model.inputs[1] = "x"
-    assert model.run(3, 5).done == ()
+    assert model.backfill(3, 5).done == ()
 
 
 # Corrections
@@ -137,9 +149,9 @@ def test_only_the_range_is_looked_at() -> None:
 
 def test_a_changed_input_is_run_again_and_so_are_the_days_it_reaches() -> None:
     model = days("abcdef")
-    model.run()
+    model.backfill()
     model.inputs[1] = "x"
-    outcome = model.run()
+    outcome = model.backfill()
     assert model.ran == [1, 2, 3]
     assert model.outputs() == model.wanted()
     assert (outcome.reached, ordinals(outcome.unaffected)) == (unit_at(3, "day"), [4, 5])
@@ -154,17 +166,17 @@ def test_a_changed_input_is_run_again_and_so_are_the_days_it_reaches() -> None:
 
 def test_correction_runs_past_the_range_and_stops_where_the_state_is_unchanged() -> None:
     model = days("abcdef")
-    model.run()
+    model.backfill()
     model.inputs[1] = "x"
-    outcome = model.run(1, 2)
+    outcome = model.backfill(1, 2)
     assert model.ran == [1, 2, 3]
     assert (outcome.reached, ordinals(outcome.unaffected), outcome.skipped) == (unit_at(3, "day"), [4, 5], ())
 
 
 def test_redo_of_what_has_not_changed_stays_in_its_range() -> None:
     model = days("abcdef")
-    model.run()
-    outcome = model.run(1, 3, redo=True)
+    model.backfill()
+    outcome = model.backfill(1, 3, redo=True)
     assert model.ran == [1, 2]
     assert (outcome.reached, ordinals(outcome.unaffected)) == (unit_at(2, "day"), [3, 4, 5])
     assert model.notes == [f"1970-01-0{n} is run again: redo was requested" for n in (2, 3)]
@@ -172,18 +184,18 @@ def test_redo_of_what_has_not_changed_stays_in_its_range() -> None:
 
 def test_a_correction_that_reaches_the_last_day_has_nothing_beyond() -> None:
     model = days("abcdef", memory=99)
-    model.run()
+    model.backfill()
     model.inputs[0] = "x"
-    outcome = model.run(0, 1)
+    outcome = model.backfill(0, 1)
     assert model.ran == [0, 1, 2, 3, 4, 5]
     assert (outcome.reached, outcome.unaffected) == (unit_at(5, "day"), ())
 
 
 def test_a_day_that_arrives_late_is_run_and_the_days_after_it() -> None:
     model = days("ab.def")
-    model.run()
+    model.backfill()
     model.inputs[2] = "c"
-    outcome = model.run(2, 3)
+    outcome = model.backfill(2, 3)
     assert model.ran == [2, 3, 4]
     assert model.outputs() == model.wanted()
     assert (outcome.reached, ordinals(outcome.rerun)) == (unit_at(4, "day"), [3, 4])
@@ -191,25 +203,25 @@ def test_a_day_that_arrives_late_is_run_and_the_days_after_it() -> None:
 
 def test_days_before_the_first_that_arrive_late() -> None:
     model = days("..cdef")
-    model.run()
+    model.backfill()
     model.inputs |= {0: "a", 1: "b"}
-    model.run(0, 2)
+    model.backfill(0, 2)
     assert model.ran == [0, 1, 2, 3]
     assert model.outputs() == model.wanted()
 
 
 def test_new_days_are_no_correction() -> None:
     model = days("abcdef")
-    model.run(0, 3)
-    outcome = model.run(3, 6)
+    model.backfill(0, 3)
+    outcome = model.backfill(3, 6)
     assert (model.ran, outcome.reached, outcome.unaffected) == ([3, 4, 5], None, ())
 
 
 def test_two_corrections_at_once_each_die_out() -> None:
     model = days("abcdefghij")
-    model.run()
+    model.backfill()
     model.inputs |= {1: "x", 7: "y"}
-    model.run()
+    model.backfill()
     assert model.ran == [1, 2, 3, 7, 8, 9]
     assert model.outputs() == model.wanted()
 
@@ -219,13 +231,13 @@ def test_two_corrections_at_once_each_die_out() -> None:
 
 def test_without_a_state_units_do_not_know_each_other() -> None:
     model = days("abcdef", has_state=False)
-    model.run()
+    model.backfill()
     model.inputs[1] = "x"
-    outcome = model.run()
+    outcome = model.backfill()
     assert model.ran == [1]
     assert [record.previous for record in outcome.done] == [None]
     assert model.outputs() == {**dict(enumerate("abcdef")), 1: "x"}
-    model.run(2, 4, redo=True)
+    model.backfill(2, 4, redo=True)
     assert model.ran == [2, 3]
 
 
@@ -235,55 +247,54 @@ def test_without_a_state_units_do_not_know_each_other() -> None:
 def fails(error: type[Exception], model: Model, *args: Any, **more: Any) -> str:
     before = model.outputs()
     with pytest.raises(error) as caught:
-        model.run(*args, **more)
+        model.backfill(*args, **more)
     assert model.outputs() == before
     return str(caught.value)
 
 
 def test_a_day_that_has_to_be_run_again_and_whose_input_is_gone() -> None:
     model = days("abc")
-    model.run()
+    model.backfill()
     del model.inputs[1]
-    assert model.run().done == ()
+    assert model.backfill().done == ()
     assert fails(InputError, model, 1, 2, redo=True) == (
         "1970-01-02 has to be run again (redo was requested), and its input is gone; put its files back where they were"
     )
     model.inputs[0] = "x"
     with pytest.raises(InputError, match=r"^1970-01-02 has to be run again \(the state before it is not the one"):
-        model.run()
+        model.backfill()
     model.inputs[1] = "b"
-    model.run()
+    model.backfill()
     assert model.outputs() == model.wanted()
 
 
 def test_a_state_that_is_no_longer_kept() -> None:
     model = days("abcdef", keep=2)
-    model.run()
+    model.backfill()
     assert fails(ConfigError, model, 2, 3, redo=True) == (
         "1970-01-03 begins from the state of 1970-01-02, which is no longer kept; nothing was written for it; "
         "start with 1970-01-06 or later, or redo all from the first unit, 1970-01-01, on; "
         "a higher --keep keeps more states"
     )
-    model.run(5, 6, redo=True)
+    model.backfill(5, 6, redo=True)
     assert model.ran == [5]
 
 
 def test_from_the_first_unit_on_no_state_is_needed() -> None:
     model = days("abc", keep=2)
-    model.run()
+    model.backfill()
     model.inputs[0] = "x"
     model.keep = 99  # what was written a moment ago is there
-    model.run(0, 1, redo=True)
+    model.backfill(0, 1, redo=True)
     assert model.outputs() == model.wanted()
 
 
 def test_units_of_another_kind_are_refused() -> None:
     model = days("abc")
-    model.run()
+    model.backfill()
     records = list(model.done.values())
-    steps = BackfillSteps(model.find, model.run_unit, model.notes.append, StateChain(model.has_data, model.same))
     with pytest.raises(ConfigError, match=r"the state holds days \(1970-01-01\), and this run adds hours; use another"):
-        run_backfill([unit_at(100, "hour")], "hour", records, steps)
+        run_backfill([unit_at(100, "hour")], "hour", records, model)
 
 
 @pytest.mark.parametrize("error", [InputError, OutputError, DataError, ConfigError])
@@ -298,7 +309,7 @@ def test_the_first_unit_that_fails_ends_the_range_and_is_named(error: type[DataE
 
     model.run_unit = fail_third  # type: ignore[method-assign]
     with pytest.raises(error) as caught:
-        model.run()
+        model.backfill()
     assert str(caught.value) == "1970-01-03: the sum of x overflows; use a float"
     assert model.outputs() == {0: "a", 1: "ab"}
     assert model.notes == ["done before that, and kept: 1970-01-01..1970-01-02"]
@@ -315,13 +326,13 @@ def test_whatever_arrives_whenever_the_end_is_that_of_one_run_over_all(
     first: dict[int, str], nights: list[tuple[dict[int, str], int, int, bool]], memory: int, has_state: bool
 ) -> None:
     model = Model(memory + 1, inputs=dict(first), has_state=has_state)
-    model.run()
+    model.backfill()
     for arrived, start, many, redo in nights:
         model.inputs |= arrived
-        model.run(start, min(start + many, DAYS), redo=redo)
-    model.run()
+        model.backfill(start, min(start + many, DAYS), redo=redo)
+    model.backfill()
     assert model.outputs() == model.wanted()
-    assert model.run().done == ()
+    assert model.backfill().done == ()
 
 
 @given(LETTERS, LETTERS, st.integers(1, 3), st.integers(1, 6), st.booleans(), st.integers(0, DAYS))
@@ -330,19 +341,19 @@ def test_killed_anywhere_and_run_again_over_any_range(
 ) -> None:
     """A correction that was cut short is completed by whatever is run next, though that looks at later days alone."""
     model = Model(memory, inputs=dict(first))
-    model.run()
+    model.backfill()
     model.inputs |= arrived
     model.dies_at, model.after_commit = dies_at, after_commit
     try:
-        model.run()
+        model.backfill()
     except KeyboardInterrupt:
         reached = model.ran[-1]
         model.dies_at = None
-        model.run(max(start, reached))
+        model.backfill(max(start, reached))
         for ordinal, record in sorted(model.done.items())[1:]:
             before = max(n for n in model.done if n < ordinal)
             assert record.began == model.done[before].state
-        model.run()
+        model.backfill()
     assert model.outputs() == model.wanted()
 
 
@@ -351,10 +362,10 @@ def test_no_day_is_run_that_need_not_be(
     first: dict[int, str], arrived: dict[int, str], memory: int, start: int
 ) -> None:
     model = Model(memory, inputs=dict(first))
-    model.run()
+    model.backfill()
     before = dict(model.done)
     model.inputs |= arrived
-    model.run(start, start + 1)
+    model.backfill(start, start + 1)
     for ordinal in model.ran:
         is_new = ordinal not in before or before[ordinal].inputs != model.done[ordinal].inputs
         assert (is_new and ordinal == start) or before[ordinal].began != model.done[ordinal].began

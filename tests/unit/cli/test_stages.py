@@ -20,16 +20,15 @@ from hypothesis import strategies as st
 from support.in_memory_engine import MemorySource
 from support.processes import rejected
 from wincli.cli.job.manifests import manifests_of
+from wincli.cli.job.plain_run import PlainRun
 from wincli.cli.job.request import JobRequest, StageRequest
 from wincli.cli.job.stage_outputs import open_outputs, plan_outputs
-from wincli.cli.job.stage_plans import StagePlan, plan_stages, schema_after_parquet
-from wincli.cli.job.stage_runs import StageRun, run_stages
+from wincli.cli.job.stage_plans import plan_stages, schema_after_parquet
+from wincli.cli.job.stage_runs import run_stages
+from wincli.cli.job.staged_job import StageRun
 from wincli.conf.job import Job, defaults
 from wincli.readers.open import open_source
 from wincli.readers.options import ReadOptions
-from wincli.windowing.engine.run import Outcome, run_window
-from wincli.windowing.engine.tasks.sizing import Sizes
-from wincli.windowing.engine.tasks.task import TaskContext
 from wincli.windowing.errors import ConfigError, DataError, WincliError
 from wincli.windowing.language.options import Options
 from wincli.windowing.language.parser import parse_aggregate, parse_window
@@ -55,7 +54,13 @@ STAGE += ("output_format", "plain")
 
 @dataclass(frozen=True, slots=True)
 class Here:
-    """What a session is to a small input: a place to run tasks, this one."""
+    """What a session is to a small input: a place to run tasks, this one. It is up, and shows no progress."""
+
+    def wait(self) -> Here:
+        return self
+
+    def named(self, _label: str, _rows: int) -> Here:
+        return self
 
     def map(self, _: str, function: Callable[[Any], Any], items: Iterable[Any]) -> list[Any]:
         return [function(item) for item in items]
@@ -82,10 +87,6 @@ def read(stage: Any) -> StageRequest:
     return StageRequest(stage, parse_window(stage.window), calls, options)
 
 
-def compute(_: StagePlan, work: TaskContext) -> Outcome:
-    return run_window(work, Here, Sizes())  # type: ignore[arg-type]
-
-
 def each(_: str, function: Callable[[Any], Any], items: Sequence[Any]) -> list[Any]:
     return [function(item) for item in items]
 
@@ -94,7 +95,8 @@ def run(job: JobRequest) -> list[StageRun]:
     with open_outputs(job, OWNER) as outputs:
         source = open_source(job.job.input, job.reading, lambda f, items: each("", f, items))
         stages = plan_stages(job, source)
-        ran = list(run_stages(job, stages, plan_outputs(job, stages, outputs), source, compute, each))
+        stage_outputs = plan_outputs(job, stages, outputs)
+        ran = run_stages(job, stages, stage_outputs, source, PlainRun(0.0), Here())  # type: ignore[arg-type]
         commit_all(manifests_of(job, source.files, ran, {"total": 1.0}))
     return ran
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import time
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, replace
 
 from ...conf.recorded_job import recorded
 from ...conf.units import Unit
@@ -14,18 +15,19 @@ from ...windowing.engine.tasks.snapshot import restore
 from ...windowing.engine.tasks.task import TaskContext
 from ...windowing.errors import ConfigError
 from ...windowing.language.spec import Sliding
-from ...windowing.ports import InputFile, RunTasks
+from ...windowing.ports import Executor, InputFile
 from ...writers.output.manifest import versions
-from ...writers.state.journal import Prepared, commit_together
+from ...writers.state.journal import commit_together
 from ...writers.state.stage_files import ParquetStateFiles, same_tables
 from ...writers.state.staging import StateStaging
 from ...writers.state.state import State
 from ...writers.state.unit_record import BorrowedRows, OpenWindows, StageRecord, UnitRecord
-from .context import now
+from .context import RunContext, now
 from .fingerprint import absolute
+from .open_input import open_input
 from .request import JobRequest
 from .stage_plans import StagePlan
-from .stage_runs import StageRun
+from .staged_job import StagedJob, StageRun
 from .state_identity import identity_changes, state_identity
 
 UNIT_DISTANCE = 10**12
@@ -37,7 +39,7 @@ class UnitInputRows:
     """The rows that a unit reads where late rows move between units.
 
     ``source``: the rows, its own and late ones of later units.
-    ``files``: the files of its own input.
+    ``files``: the files of its own input, as unit records name them (`from_root`).
     ``lent``, ``borrowed``: as in `UnitRecord`.
     """
 
@@ -47,17 +49,15 @@ class UnitInputRows:
     borrowed: tuple[BorrowedRows, ...] = ()
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class IncrementalRun:
-    """The run of one unit on a state.
+    """A `RunMode`: the run of one unit on a state.
 
     ``state``: the state, which is open and locked.
     ``unit``: the unit.
     ``previous``: the label of the unit whose window state is restored; None for the first.
     ``keep``: how many units keep their window state.
     ``input_rows``: the rows to read; None where these are the rows of its input and no others.
-    ``started``: when the run began, ISO 8601.
-    ``record``: the record of the unit, once it is committed.
     """
 
     state: State
@@ -65,22 +65,24 @@ class IncrementalRun:
     previous: str | None
     keep: int
     input_rows: UnitInputRows | None = None
-    started: str = field(default_factory=now)
-    record: UnitRecord | None = None
-    _staging: StateStaging | None = None
 
     @contextmanager
-    def begin(self, request: JobRequest) -> Iterator[None]:
-        """Begin the unit in the state. If the context ends without `commit`, the unit leaves no trace."""
+    def begin(self, request: JobRequest) -> Iterator[UnitRun]:
+        """Begin the unit in the state. If the context ends without a commit, the unit leaves no trace."""
+        began, started = time.perf_counter(), now()
         with self.state.begin(self.unit.label, self.unit.ordinal, request.outputs) as staging:
-            self._staging = staging
-            yield
+            yield UnitRun(self, staging, began, started)
+
+    @property
+    def before(self) -> UnitRecord | None:
+        """The record of the unit whose window state is restored; None for the first."""
+        return None if self.previous is None else self.state.record(self.previous)
 
     def check(self, stages: Sequence[StagePlan]) -> None:
         """Raise `ConfigError`, with the differences, where the state is of other windows than ``stages``."""
         for stage in stages:
             _check_emit(stage)
-        before = self._before
+        before = self.before
         if before is None:
             return
         was = {stage.name: stage.identity for stage in before.stages}
@@ -91,77 +93,93 @@ class IncrementalRun:
                 "run the job that made it, or name another state",
             )
 
+
+@dataclass(frozen=True, slots=True)
+class UnitRun:
+    """An `OpenRun`: a unit that has begun in its state.
+
+    ``mode``: the unit, and the state that it is run on.
+    ``staging``: the staging folder of its window state.
+    ``began``: `time.perf_counter` when it began.
+    ``started``: that time, ISO 8601.
+    """
+
+    mode: IncrementalRun
+    staging: StateStaging
+    began: float
+    started: str
+
+    @property
+    def label(self) -> str:
+        """The unit, before the labels of its progress."""
+        return f"{self.mode.unit.label}: "
+
+    def source(self, request: JobRequest, context: RunContext) -> FileSource | MergedSource:
+        """Return the rows of the unit, late rows of others among them; open its input where that is not open yet."""
+        return open_input(request, context) if self.mode.input_rows is None else self.mode.input_rows.source
+
+    def check(self, stages: Sequence[StagePlan]) -> None:
+        """Raise `ConfigError`, with the differences, where the state is of other windows than ``stages``."""
+        self.mode.check(stages)
+
     def restore(self, stage: StagePlan, task: TaskContext) -> TaskContext:
         """Return the task context with the window state of the unit before, and with files for the next snapshot."""
-        base = self.unit.ordinal * UNIT_DISTANCE
+        base = self.mode.unit.ordinal * UNIT_DISTANCE
         splits = tuple(replace(split, base=split.base + base) for split in task.source.splits)
         source = replace(task.source, splits=splits)  # type: ignore[type-var]  # all sources are dataclasses
-        before = self._before
+        before = self.mode.before
         restore_point = None
         if before is not None:
-            files = self.state.stage(before.label, stage.name)
+            files = self.mode.state.stage(before.label, stage.name)
             restore_point = restore(files, _named(before, stage.name).registers)
-        return replace(task, source=source, restore_point=restore_point, state_files=self._files(stage.name))
+        return replace(task, source=source, restore_point=restore_point, state_files=self.staging.stage(stage.name))
 
-    def commit(
-        self,
-        request: JobRequest,
-        inputs: Sequence[InputFile],
-        stage_runs: Sequence[StageRun],
-        outputs: Prepared,
-        seconds: Mapping[str, float],
-        each: RunTasks,
-    ) -> None:
-        """Commit outputs and state atomically. ``each`` runs a function over items in tasks."""
-        staging = self._staging
-        assert staging is not None
-        stages = tuple(map(_stage_record, stage_runs))
-        former, before = self.state.record(self.unit.label), self._before
-        state = staging.token
-        if former is not None and self._is_as_before(former, stages, each):
-            state = former.state
-        record = UnitRecord(
-            self.unit.label,
-            self.unit.ordinal,
-            self.unit.start.isoformat() if self.unit.start else None,
-            self.unit.end.isoformat() if self.unit.end else None,
-            self.previous,
-            from_root(self.input_rows.files if self.input_rows else inputs),
-            staging.outputs,
+    def commit(self, job: StagedJob, executor: Executor) -> UnitRecord:
+        """Commit outputs and state atomically; return the record of the unit."""
+        stages = tuple(map(_stage_record, job.stage_runs))
+        former = self.mode.state.record(self.mode.unit.label)
+        is_as_before = former is not None and self._is_as_before(former, stages, executor)
+        state = former.state if former is not None and is_as_before else self.staging.token
+        return commit_together(self.staging, self._record(job, stages, state), job.outputs, self.mode.keep)
+
+    def _record(self, job: StagedJob, stages: tuple[StageRecord, ...], state: str) -> UnitRecord:
+        """Return the record of the unit. ``state``: the id of the window state that it leaves."""
+        unit, before = self.mode.unit, self.mode.before
+        rows = self.mode.input_rows or UnitInputRows(job.source, from_root(job.source.files))
+        return UnitRecord(
+            unit.label,
+            unit.ordinal,
+            unit.start.isoformat() if unit.start else None,
+            unit.end.isoformat() if unit.end else None,
+            self.mode.previous,
+            rows.files,
+            self.staging.outputs,
             stages,
-            staging.token,
+            self.staging.token,
             self.started,
             now(),
-            dict(seconds),
+            dict(job.seconds),
             versions(),
             state,
             before.state if before is not None else None,
-            recorded(request.job),
-            self.input_rows.lent if self.input_rows else (),
-            self.input_rows.borrowed if self.input_rows else (),
+            recorded(job.request.job),
+            rows.lent,
+            rows.borrowed,
         )
-        self.record = commit_together(staging, record, outputs, self.keep)
 
-    @property
-    def _before(self) -> UnitRecord | None:
-        return None if self.previous is None else self.state.record(self.previous)
-
-    def _files(self, name: str) -> ParquetStateFiles:
-        assert self._staging is not None
-        return self._staging.stage(name)
-
-    def _is_as_before(self, former: UnitRecord, stages: Sequence[StageRecord], each: RunTasks) -> bool:
+    def _is_as_before(self, former: UnitRecord, stages: Sequence[StageRecord], executor: Executor) -> bool:
         """Whether the unit leaves the same window state as when it was run before: then later units stay valid."""
         key_states = [(stage.name, stage.registers) for stage in stages]
         if key_states != [(stage.name, stage.registers) for stage in former.stages]:
             return False
-        if not self.state.has_data(former.label):
+        state = self.mode.state
+        if not state.has_data(former.label):
             return False
         pairs = [
-            (self.state.stage(former.label, stage.name), replace(self._files(stage.name), recorded=stage.parts))
+            (state.stage(former.label, stage.name), replace(self.staging.stage(stage.name), recorded=stage.parts))
             for stage in stages
         ]
-        return all(each("compare states", _same_pair, pairs))
+        return all(executor.map("compare states", _same_pair, pairs))
 
 
 def _check_emit(stage: StagePlan) -> None:

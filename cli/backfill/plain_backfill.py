@@ -1,0 +1,70 @@
+"""A backfill without a state: no unit depends on another, and the manifests of results say which units are done."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from ...conf.recorded_job import recorded
+from ...conf.units import Unit
+from ..job.context import RunContext
+from ..job.pipeline import run_job
+from ..job.plain_run import PlainRun
+from ..job.request import JobRequest
+from .finished_results import ResultRecord, may_replace, result_record
+from .lost_outputs import RerunReason
+from .rerun_choice import replacing
+from .unit_chain import NoChain
+from .unit_paths import InputPaths, UnitInput, find_input, outputs_of, unit_job
+from .unit_report import report_unit
+
+
+@dataclass(frozen=True, slots=True)
+class PlainBackfill:
+    """A `BackfillMode` without a state.
+
+    ``request``: the job of the range.
+    ``context``: the context of the command.
+    ``input_paths``: where the inputs of units are.
+    """
+
+    request: JobRequest
+    context: RunContext
+    input_paths: InputPaths
+
+    @property
+    def chain(self) -> NoChain:
+        """No chain: every unit begins from nothing."""
+        return NoChain()
+
+    def records(self, units: Sequence[Unit]) -> list[ResultRecord]:
+        """Return the records of those units that this job has finished."""
+        return [record for unit in units if (record := self._record(unit)) is not None]
+
+    def find(self, unit: Unit) -> UnitInput | None:
+        """Return the input of a unit, None where it has none."""
+        return find_input(self.input_paths, unit)
+
+    def run(self, unit: Unit, found: UnitInput, previous: str | None) -> Iterator[ResultRecord]:  # noqa: ARG002 - always None
+        """Run and commit a unit; yield its record. A result of this very job is replaced."""
+        request = unit_job(self.request, self.input_paths, unit, found)
+        outputs = outputs_of(self.request, self.input_paths, unit)
+        if may_replace(outputs, recorded(self.request.job)):
+            request = replacing(request)
+        run_job(request, PlainRun(self.context.started), self.context)
+        record = self._record(unit)
+        assert record is not None
+        report_unit(record, self.context.messages)
+        yield record
+
+    def why_rerun(self, record: ResultRecord) -> RerunReason | None:  # noqa: ARG002 - see `BackfillMode`
+        """Return None: a unit whose result is lost has no record."""
+        return None
+
+    def note(self, text: str) -> None:
+        """Write a note."""
+        self.context.messages.note(text)
+
+    def _record(self, unit: Unit) -> ResultRecord | None:
+        outputs = outputs_of(self.request, self.input_paths, unit)
+        return result_record(unit, outputs, recorded(self.request.job))

@@ -1,0 +1,48 @@
+"""A run without a state: it reads its input, begins from nothing, and commits outputs only."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
+
+from ...readers.source import FileSource
+from ...windowing.engine.tasks.task import TaskContext
+from ...windowing.ports import Executor
+from ...writers.state.journal import commit_all
+from .context import RunContext
+from .open_input import open_input
+from .request import JobRequest
+from .stage_plans import StagePlan
+from .staged_job import StagedJob
+
+
+@dataclass(frozen=True, slots=True)
+class PlainRun:
+    """A `RunMode` without a state, and its own `OpenRun`: there is nothing to begin.
+
+    ``began``: `time.perf_counter` when the command began, which the seconds in the manifest are counted from.
+    ``label``: nothing, for there is no unit to name.
+    """
+
+    began: float
+    label: str = ""
+
+    def begin(self, request: JobRequest) -> AbstractContextManager[PlainRun]:  # noqa: ARG002 - as `RunMode` has it
+        """Return this run; nothing is written."""
+        return nullcontext(self)
+
+    def source(self, request: JobRequest, context: RunContext) -> FileSource:
+        """Open the input of the job."""
+        return open_input(request, context)
+
+    def check(self, stages: Sequence[StagePlan]) -> None:
+        """Accept all stages."""
+
+    def restore(self, stage: StagePlan, task: TaskContext) -> TaskContext:  # noqa: ARG002 - as `OpenRun` has it
+        """Return the task context as it is: every window begins with the input."""
+        return task
+
+    def commit(self, job: StagedJob, executor: Executor) -> None:  # noqa: ARG002 - as `OpenRun` has it
+        """Put the outputs in place. Raises `OutputError` as `commit_all` does."""
+        commit_all(job.outputs)

@@ -1,0 +1,49 @@
+"""What a run has computed before its commit: the stages that have run, and the job with all its manifests."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from ...readers.merged_source import MergedSource
+from ...readers.source import FileSource
+from ...windowing.engine.run import Outcome
+from ...windowing.ports import Part
+from ...writers.state.journal import Prepared
+from .request import JobRequest
+from .stage_outputs import StageOutput
+from .stage_plans import StagePlan
+
+
+@dataclass(frozen=True, slots=True)
+class StageRun:
+    """A stage that has run.
+
+    ``stage``: its plan.
+    ``stage_output``: where its rows are.
+    ``outcome``: row counts, windows and times of the run.
+    ``parts``: the parts of its own output; none where the stage has no output.
+    """
+
+    stage: StagePlan
+    stage_output: StageOutput
+    outcome: Outcome
+    parts: tuple[Part, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class StagedJob:
+    """A job that has run: all its parts are in staging folders, and nothing is committed.
+
+    ``request``: the job.
+    ``source``: the input that it read.
+    ``stage_runs``: its stages, in the order of the job.
+    ``outputs``: each output with its manifest, in the order in which they are put in place.
+    ``seconds``: phase to the seconds of the whole job.
+    """
+
+    request: JobRequest
+    source: FileSource | MergedSource
+    stage_runs: Sequence[StageRun]
+    outputs: Prepared
+    seconds: Mapping[str, float]
