@@ -3,5 +3,6 @@
 The entry point is `range_run.run_backfill`, in one of two modes: `plain_backfill.PlainBackfill` without a state,
 `incremental_backfill.IncrementalBackfill` on one.
 
-Imports `cli.console`, `cli.job`, `conf`, `readers`, `windowing`, `writers`. Imported by `cli.commands`.
+Imports `cli.console`, `cli.job`, `cli.planning`, `cli.request`, `conf`, `readers`, `windowing`, `writers`. Imported by
+`cli.commands`.
 """

@@ -12,12 +12,12 @@ from ...conf.units import Unit
 from ...windowing.ports import InputFile
 from ...writers.folders.place import SUCCESS, Place, locate
 from ...writers.output.output import manifest_in
-from ..job.fingerprint import same_inputs, same_job
+from ..request.fingerprint import same_inputs, same_job
 
 
 @dataclass(frozen=True, slots=True)
 class ResultStage:
-    """The outcome of one stage of a result, as `cli.job.fingerprint.StageSummary` has it.
+    """The outcome of one stage of a result, as `cli.request.fingerprint.StageSummary` has it.
 
     ``name``: the name of the stage.
     ``counts``: its row counts.
@@ -31,7 +31,7 @@ class ResultStage:
 
 @dataclass(frozen=True, slots=True)
 class ResultRecord:
-    """A unit that was finished without a state, as `cli.job.fingerprint.UnitSummary` has it.
+    """A unit that was finished without a state, as `cli.request.fingerprint.UnitSummary` has it.
 
     ``label``, ``ordinal``: those of the unit.
     ``inputs``: the files that it read.

@@ -13,7 +13,7 @@ from ...writers.state.unit_record import UnitRecord
 from ..job.context import RunContext
 from ..job.incremental_run import IncrementalRun
 from ..job.pipeline import run_job
-from ..job.request import JobRequest
+from ..request.request import JobRequest
 from .late_rows import (
     LateBackfill,
     find_late_rows,

@@ -27,10 +27,10 @@ from ...writers.state.unit_record import BorrowedRows, UnitRecord
 from ..console.counts import count_of
 from ..job.context import RunContext
 from ..job.incremental_run import UNIT_DISTANCE, IncrementalRun, UnitInputRows, from_root
-from ..job.open_input import open_input
 from ..job.pipeline import run_job
-from ..job.request import JobRequest
-from ..job.stage_plans import plan_stages
+from ..planning.open_input import open_input
+from ..planning.stage_plans import plan_stages
+from ..request.request import JobRequest
 from .lost_outputs import missing_unit_error
 
 
@@ -72,7 +72,7 @@ def find_late_rows(late: LateBackfill, request: JobRequest, unit: Unit) -> LateR
     """
     if request.job.late != "redo":
         return LateRows(unit, None, {})
-    source = open_input(request, late.context)
+    source = open_input(request, late.context.spark)
     return LateRows(unit, source, _late_rows(late, request, unit, source, _earlier(late.state, unit)))
 
 
@@ -196,7 +196,7 @@ def _rerun(
         what = f"{record.label} begins from the state of {prior.label}, which is no longer kept"
         raise ConfigError(what, "a higher --keep keeps more states")
     request, files = late.job_of(record)
-    own = open_input(request, late.context, files)
+    own = open_input(request, late.context.spark, files)
     rows = _unit_input_rows(late, own, record, prior, wanted, sources)
     incremental = IncrementalRun(late.state, unit_of(record), prior.label if prior else None, late.keep, rows)
     return run_job(request, incremental, late.context).record
@@ -226,7 +226,7 @@ def _open_unit_input(late: LateBackfill, label: str) -> tuple[int, FileSource]:
     record = late.state.record(label)
     assert record is not None
     request, files = late.job_of(record)
-    return record.ordinal, open_input(request, late.context, files)
+    return record.ordinal, open_input(request, late.context.spark, files)
 
 
 def _position(state: State, record: UnitRecord | None) -> pa.Table | None:

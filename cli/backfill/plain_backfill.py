@@ -10,7 +10,7 @@ from ...conf.units import Unit
 from ..job.context import RunContext
 from ..job.pipeline import run_job
 from ..job.plain_run import PlainRun
-from ..job.request import JobRequest
+from ..request.request import JobRequest
 from .finished_results import ResultRecord, may_replace, result_record
 from .lost_outputs import RerunReason
 from .rerun_choice import replacing

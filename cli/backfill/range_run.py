@@ -14,7 +14,7 @@ from typing import Generic, Protocol
 
 from ...conf.units import Kind, Unit, compact, unit_at
 from ...windowing.errors import InputError, WincliError
-from ..job.fingerprint import R, same_inputs
+from ..request.fingerprint import R, same_inputs
 from .lost_outputs import RerunReason
 from .unit_chain import UnitChain
 from .unit_paths import UnitInput

@@ -8,7 +8,7 @@ from ...conf.units import Unit, compact
 from ..console.counts import count_of, reason_counts
 from ..console.messages import Messages
 from ..console.row_accounts import sum_rejected
-from ..job.fingerprint import R
+from ..request.fingerprint import R
 from .range_run import BackfillOutcome
 
 

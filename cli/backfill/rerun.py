@@ -14,8 +14,8 @@ from ...windowing.errors import ConfigError, InputError
 from ...writers.folders.place import locate, restored
 from ...writers.output.output import manifest_in
 from ...writers.state.unit_record import UnitRecord, WrittenOutput
-from ..job.fingerprint import absolute
-from ..job.request import JobRequest, StageRequest, request_of
+from ..request.fingerprint import absolute
+from ..request.request import JobRequest, StageRequest, request_of
 
 
 def rerun_request(named: Sequence[str], record: UnitRecord) -> tuple[JobRequest, list[str]]:

@@ -8,8 +8,8 @@ from typing import Any
 
 from ...windowing.errors import ConfigError
 from ...writers.state.unit_record import UnitRecord
-from ..job.fingerprint import AT_END, job_differences, new_end
-from ..job.request import JobRequest
+from ..request.fingerprint import AT_END, job_differences, new_end
+from ..request.request import JobRequest
 from .lost_outputs import RerunReason, loss_of
 from .rerun import with_same_end
 

@@ -8,7 +8,7 @@ from typing import Generic, Protocol, TypeVar
 
 from ...conf.units import Kind, Unit, check_kind, unit_at
 from ...windowing.errors import ConfigError
-from ..job.fingerprint import R, UnitSummary
+from ..request.fingerprint import R, UnitSummary
 from .lost_outputs import missing_unit_error
 
 R_contra = TypeVar("R_contra", bound=UnitSummary, contravariant=True)

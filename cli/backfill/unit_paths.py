@@ -12,8 +12,8 @@ from ...readers.files.result_folders import order_files
 from ...readers.options import ReadOptions
 from ...windowing.errors import ConfigError, InputError, printable
 from ...windowing.ports import InputFile
-from ..job.fingerprint import absolute
-from ..job.request import JobRequest
+from ..request.fingerprint import absolute
+from ..request.request import JobRequest
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ from ..console.counts import count_of
 from ..console.messages import Messages
 from ..console.row_accounts import sum_rejected
 from ..job.context import RunContext, now
-from ..job.fingerprint import UnitSummary
+from ..request.fingerprint import UnitSummary
 
 
 def report_unit(record: UnitSummary, messages: Messages) -> None:

@@ -21,7 +21,7 @@ from ...windowing.support.module_path import with_working_folder
 from ...windowing.support.user_modules import search
 from ..arguments.environment import strange_variables
 from ..console.messages import CLOSED, Messages, Stopped, exit_code
-from ..job.request import JobRequest, parse_request
+from ..request.request import JobRequest, parse_request
 from .standard_streams import Pipes, piped
 
 

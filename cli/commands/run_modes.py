@@ -25,13 +25,13 @@ from ..backfill.unit_paths import InputPaths, find_input_paths, list_inputs
 from ..backfill.unit_report import recording_failure, report_unit
 from ..console.messages import OK
 from ..job.context import RunContext, owner
-from ..job.fingerprint import already_done
 from ..job.incremental_run import IncrementalRun
 from ..job.pipeline import run_job
 from ..job.plain_run import PlainRun
-from ..job.request import JobRequest
 from ..job.staged_job import StageRun
 from ..job.summary import report_outcome
+from ..request.fingerprint import already_done
+from ..request.request import JobRequest
 
 Finish = Callable[[], int]
 """Reports the outcome of a command, after the progress bar is gone, and returns the exit code."""

@@ -17,7 +17,7 @@ from ...windowing.spark.setup import temporary_place
 from ...windowing.spark.temporary_folders import new_folder
 from ...windowing.support.formats import FORMATS, Format, format_of_bytes
 from ...writers.folders.os_errors import reason
-from ..job.request import JobRequest
+from ..request.request import JobRequest
 
 _CHUNK = 1 << 20
 _ENOUGH = 1 << 10  # bytes from which the format is detected: a pipe may give them one by one

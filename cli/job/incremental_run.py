@@ -22,11 +22,11 @@ from ...writers.state.stage_files import ParquetStateFiles, same_tables
 from ...writers.state.staging import StateStaging
 from ...writers.state.state import State
 from ...writers.state.unit_record import BorrowedRows, OpenWindows, StageRecord, UnitRecord
+from ..planning.open_input import open_input
+from ..planning.stage_plans import StagePlan
+from ..request.fingerprint import absolute
+from ..request.request import JobRequest
 from .context import RunContext, now
-from .fingerprint import absolute
-from .open_input import open_input
-from .request import JobRequest
-from .stage_plans import StagePlan
 from .staged_job import StagedJob, StageRun
 from .state_identity import identity_changes, state_identity
 
@@ -116,7 +116,7 @@ class UnitRun:
 
     def source(self, request: JobRequest, context: RunContext) -> FileSource | MergedSource:
         """Return the rows of the unit, late rows of others among them; open its input where that is not open yet."""
-        return open_input(request, context) if self.mode.input_rows is None else self.mode.input_rows.source
+        return open_input(request, context.spark) if self.mode.input_rows is None else self.mode.input_rows.source
 
     def check(self, stages: Sequence[StagePlan]) -> None:
         """Raise `ConfigError`, with the differences, where the state is of other windows than ``stages``."""

@@ -9,7 +9,7 @@ from ...conf.recorded_job import recorded
 from ...windowing.ports import InputFile
 from ...writers.output.manifest import build_manifest, stage_entry
 from ...writers.output.output import Output
-from .request import JobRequest
+from ..request.request import JobRequest
 from .staged_job import StageRun
 
 

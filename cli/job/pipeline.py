@@ -11,16 +11,17 @@ from typing import Generic, TypeVar
 from ...readers.merged_source import MergedSource
 from ...readers.source import FileSource
 from ...windowing.engine.warmup import warm
+from ..planning.open_outputs import open_outputs
+from ..planning.stage_outputs import plan_outputs
+from ..planning.stage_plans import StagePlan, plan_stages
+from ..request.request import JobRequest
+from .choices import report_choices, report_rows_out, report_skipped
 from .context import RunContext, owner
 from .executor import SparkStageExecutor
 from .manifests import manifests_of
-from .request import JobRequest
 from .run_mode import RunMode
-from .stage_outputs import open_outputs, plan_outputs
-from .stage_plans import StagePlan, plan_stages
 from .stage_runs import run_stages
 from .staged_job import StagedJob, StageRun
-from .summary import report_choices, report_rows_out, report_skipped
 
 R = TypeVar("R")
 

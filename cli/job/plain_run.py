@@ -10,10 +10,10 @@ from ...readers.source import FileSource
 from ...windowing.engine.tasks.task import TaskContext
 from ...windowing.ports import Executor
 from ...writers.state.journal import commit_all
+from ..planning.open_input import open_input
+from ..planning.stage_plans import StagePlan
+from ..request.request import JobRequest
 from .context import RunContext
-from .open_input import open_input
-from .request import JobRequest
-from .stage_plans import StagePlan
 from .staged_job import StagedJob
 
 
@@ -34,7 +34,7 @@ class PlainRun:
 
     def source(self, request: JobRequest, context: RunContext) -> FileSource:
         """Open the input of the job."""
-        return open_input(request, context)
+        return open_input(request, context.spark)
 
     def check(self, stages: Sequence[StagePlan]) -> None:
         """Accept all stages."""

@@ -10,9 +10,9 @@ from ...readers.merged_source import MergedSource
 from ...readers.source import FileSource
 from ...windowing.engine.tasks.task import TaskContext
 from ...windowing.ports import Executor
+from ..planning.stage_plans import StagePlan
+from ..request.request import JobRequest
 from .context import RunContext
-from .request import JobRequest
-from .stage_plans import StagePlan
 from .staged_job import StagedJob
 
 R_co = TypeVar("R_co", covariant=True)

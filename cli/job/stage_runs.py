@@ -21,12 +21,12 @@ from ...windowing.planning.plan import stream_of
 from ...windowing.ports import Counts, Executor, Part, Source
 from ...writers.output.convert_part import copy_part
 from ..console.counts import count_of, reason_counts
+from ..planning.stage_outputs import StageOutput
+from ..planning.stage_plans import StagePlan
+from ..request.request import JobRequest
+from ..request.stage_names import naming_stage, stage_prefix
 from .executor import StageExecutor
-from .request import JobRequest
 from .run_mode import OpenRun
-from .stage_names import naming_stage, stage_prefix
-from .stage_outputs import StageOutput
-from .stage_plans import StagePlan
 from .staged_job import StageRun
 
 

@@ -10,9 +10,9 @@ from ...readers.source import FileSource
 from ...windowing.engine.run import Outcome
 from ...windowing.ports import Part
 from ...writers.state.journal import Prepared
-from .request import JobRequest
-from .stage_outputs import StageOutput
-from .stage_plans import StagePlan
+from ..planning.stage_outputs import StageOutput
+from ..planning.stage_plans import StagePlan
+from ..request.request import JobRequest
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from ..console.counts import option_text
-from .stage_plans import StagePlan
+from ..planning.stage_plans import StagePlan
 
 _OPTIONS = ("empty", "origin", "partial", "group_by", "emit", "event_time", "lag", "min_gap", "emit_evicted")
 

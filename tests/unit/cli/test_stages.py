@@ -21,11 +21,12 @@ from support.in_memory_engine import MemorySource
 from support.processes import rejected
 from wincli.cli.job.manifests import manifests_of
 from wincli.cli.job.plain_run import PlainRun
-from wincli.cli.job.request import JobRequest, StageRequest
-from wincli.cli.job.stage_outputs import open_outputs, plan_outputs
-from wincli.cli.job.stage_plans import plan_stages, schema_after_parquet
 from wincli.cli.job.stage_runs import run_stages
 from wincli.cli.job.staged_job import StageRun
+from wincli.cli.planning.open_outputs import open_outputs
+from wincli.cli.planning.stage_outputs import plan_outputs
+from wincli.cli.planning.stage_plans import plan_stages, schema_after_parquet
+from wincli.cli.request.request import JobRequest, StageRequest
 from wincli.conf.job import Job, defaults
 from wincli.readers.open import open_source
 from wincli.readers.options import ReadOptions

@@ -13,7 +13,7 @@ import pytest
 
 from support.readers import column, source
 from wincli.cli.backfill.unit_paths import UnitInput, find_input, find_input_paths, unit_job
-from wincli.cli.job.request import JobRequest, StageRequest
+from wincli.cli.request.request import JobRequest, StageRequest
 from wincli.conf.job import Job, Stage, defaults
 from wincli.conf.units import Kind, Unit, units
 from wincli.readers.files.listing import list_folders

@@ -17,7 +17,7 @@ import typer
 import wincli
 from support.docs_pages import DOCS, INDEX, PAGES, README, ROOT, fences, place_of, rows_of, text_of
 from wincli.cli import main
-from wincli.cli.job.request import parse_request
+from wincli.cli.request.request import parse_request
 from wincli.conf.option_values import size
 from wincli.windowing import in_memory
 from wincli.windowing.aggregates.table import TABLE

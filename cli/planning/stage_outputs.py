@@ -1,19 +1,16 @@
-"""The outputs of a job, and the output that the rows of each stage are written to."""
+"""The output that the rows of each stage are written to, and in which format."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ...windowing.engine.tasks.rejects import reject_schema
 from ...windowing.support.formats import INTERMEDIATE
-from ...writers.folders.lock import Owner
-from ...writers.output.output import Output, open_output
-from ...writers.output.overlap import refuse_each_other
+from ...writers.output.output import Output
 from ...writers.output.sink import FileSink
-from .request import JobRequest
-from .stage_names import naming_stage
+from ..request.request import JobRequest
+from ..request.stage_names import naming_stage
 from .stage_plans import StagePlan
 
 
@@ -32,22 +29,6 @@ class StageOutput:
     is_own: bool
     sink: FileSink
     copy: FileSink | None
-
-
-@contextmanager
-def open_outputs(request: JobRequest, owner: Owner) -> Iterator[tuple[Output | None, ...]]:
-    """Lock and open every output of a job: one for each stage, None for a stage without one, the job's own last.
-
-    Outputs that are not committed when the context ends leave no trace. Raises `ConfigError`, with nothing touched,
-    where outputs overlap each other, and what `open_output` raises.
-    """
-    job = request.job
-    paths = [*(stage.stage.output for stage in request.stages[:-1]), request.stdout or job.output]
-    refuse_each_other([path for path in paths if path])
-    with ExitStack() as stack:
-        yield tuple(
-            stack.enter_context(open_output(path, job.mode, request.inputs, owner)) if path else None for path in paths
-        )
 
 
 def plan_outputs(

@@ -6,11 +6,11 @@ from collections.abc import Sequence
 
 from ...readers.open import open_source
 from ...readers.source import FileSource
-from .context import RunContext
-from .request import JobRequest
+from ...windowing.spark.boot import SparkBoot
+from ..request.request import JobRequest
 
 
-def open_input(request: JobRequest, context: RunContext, files: Sequence[str] | None = None) -> FileSource:
+def open_input(request: JobRequest, spark: SparkBoot, files: Sequence[str] | None = None) -> FileSource:
     """Open the input of a job's first stage, or only ``files`` of it. Raises what `open_source` raises.
 
     Spark is waited for only if tasks are needed.
@@ -18,5 +18,5 @@ def open_input(request: JobRequest, context: RunContext, files: Sequence[str] | 
     return open_source(
         request.inputs if files is None else files,
         request.reading,
-        lambda f, items: context.spark.session().map("read types", f, items),
+        lambda f, items: spark.session().map("read types", f, items),
     )

@@ -19,8 +19,8 @@ from ...windowing.ports import Source, StreamInfo
 from ...windowing.support.suggest import did_you_mean
 from ...writers.formats import parquet
 from ...writers.output.sink import check_types
-from .request import JobRequest, StageRequest
-from .stage_names import naming_stage
+from ..request.request import JobRequest, StageRequest
+from ..request.stage_names import naming_stage
 
 _DEEPEST = 60
 """How many levels a column may nest: Arrow sends 63, and an aggregate or a block adds some."""

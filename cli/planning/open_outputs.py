@@ -1,0 +1,27 @@
+"""The outputs of a job, locked and opened before any input is read: a run that cannot write fails at once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+
+from ...writers.folders.lock import Owner
+from ...writers.output.output import Output, open_output
+from ...writers.output.overlap import refuse_each_other
+from ..request.request import JobRequest
+
+
+@contextmanager
+def open_outputs(request: JobRequest, owner: Owner) -> Iterator[tuple[Output | None, ...]]:
+    """Lock and open every output of a job: one for each stage, None for a stage without one, the job's own last.
+
+    Outputs that are not committed when the context ends leave no trace. Raises `ConfigError`, with nothing touched,
+    where outputs overlap each other, and what `open_output` raises.
+    """
+    job = request.job
+    paths = [*(stage.stage.output for stage in request.stages[:-1]), request.stdout or job.output]
+    refuse_each_other([path for path in paths if path])
+    with ExitStack() as stack:
+        yield tuple(
+            stack.enter_context(open_output(path, job.mode, request.inputs, owner)) if path else None for path in paths
+        )

@@ -1,0 +1,7 @@
+"""The parsed job request, the names of its stages in messages, and whether a run before was of the same.
+
+The entry point is `request.parse_request`.
+
+Imports `cli.console`, `conf`, `readers`, `windowing`. Imported by `cli.backfill`, `cli.commands`, `cli.job`,
+`cli.planning`.
+"""
