@@ -8,26 +8,21 @@ from ...windowing.emit.row_counts import rows_out
 from ...windowing.engine.tasks.task import FILES, NONE, STREAM
 from ...windowing.support.suggest import few
 from ..console.messages import Messages
+from ..planning.job_plan import JobPlan
 from ..planning.stage_plans import StagePlan
-from ..request.request import JobRequest
 from ..request.stage_names import stage_prefix
 
 _WHERE = {FILES: "the end of each file", NONE: "nowhere", STREAM: "the result that is read"}
 
 
-def report_choices(request: JobRequest, stages: Sequence[StagePlan], messages: Messages) -> None:
-    """Write notes on how the rows of each stage are ordered, and where its marks come from, if its window uses any."""
-    for stage in stages:
-        plan, which = stage.plan, stage_prefix(request, stage.name)
-        if plan.pos is not None and not plan.order.columns:
-            read = "result that is read" if stage is stages[0] else "stage before"
-            messages.note(f"{which}rows stand in the order in which the {read} was emitted", order=plan.sort)
-        else:
-            messages.note(f"{which}rows are ordered by {plan.order}: {plan.order.why}", order=plan.order.columns)
-        if plan.takes_marks:
-            from_input = _WHERE.get(stage.marks, stage.marks.replace(":", " "))
-            where = "the stage before" if stage.marks == STREAM and stage is not stages[0] else from_input
-            messages.note(f"{which}window marks come from {where}", marks=stage.marks)
+def report_choices(plan: JobPlan, messages: Messages) -> None:
+    """Write notes on how the rows of each stage are ordered, where marks come from, and how many rows will come out."""
+    for stage in plan.stages:
+        which = stage_prefix(plan.request, stage.name)
+        _report_order(stage, which, stage is plan.stages[0], messages)
+        if stage.plan.takes_marks:
+            _report_marks(stage, which, stage is plan.stages[0], messages)
+    _report_rows_out(plan, messages)
 
 
 def report_skipped(skipped: Sequence[str], messages: Messages) -> None:
@@ -36,8 +31,24 @@ def report_skipped(skipped: Sequence[str], messages: Messages) -> None:
         messages.note(f"passed over: {few(skipped)}", skipped=len(skipped))
 
 
-def report_rows_out(stage: StagePlan, rows: int, messages: Messages) -> None:
+def _report_order(stage: StagePlan, which: str, is_first: bool, messages: Messages) -> None:
+    plan = stage.plan
+    if plan.pos is not None and not plan.order.columns:
+        read = "result that is read" if is_first else "stage before"
+        messages.note(f"{which}rows stand in the order in which the {read} was emitted", order=plan.sort)
+    else:
+        messages.note(f"{which}rows are ordered by {plan.order}: {plan.order.why}", order=plan.order.columns)
+
+
+def _report_marks(stage: StagePlan, which: str, is_first: bool, messages: Messages) -> None:
+    from_input = _WHERE.get(stage.marks, stage.marks.replace(":", " "))
+    where = "the stage before" if stage.marks == STREAM and not is_first else from_input
+    messages.note(f"{which}window marks come from {where}", marks=stage.marks)
+
+
+def _report_rows_out(plan: JobPlan, messages: Messages) -> None:
     """Write a note on how many rows a window will write, if rows are in several panes and the number is known."""
+    stage, rows = plan.stages[0], sum(split.rows for split in plan.source.splits)
     found = rows_out(stage.plan, rows)
     if found is not None and found > rows:
         messages.note(f"{stage.plan.spec} with --emit rows makes {found:,} rows of {rows:,}", rows_out=found)

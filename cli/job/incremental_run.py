@@ -145,7 +145,7 @@ class UnitRun:
     def _record(self, job: StagedJob, stages: tuple[StageRecord, ...], state: str) -> UnitRecord:
         """Return the record of the unit. ``state``: the id of the window state that it leaves."""
         unit, before = self.mode.unit, self.mode.before
-        rows = self.mode.input_rows or UnitInputRows(job.source, from_root(job.source.files))
+        rows = self.mode.input_rows or UnitInputRows(job.plan.source, from_root(job.plan.source.files))
         return UnitRecord(
             unit.label,
             unit.ordinal,
@@ -162,7 +162,7 @@ class UnitRun:
             versions(),
             state,
             before.state if before is not None else None,
-            recorded(job.request.job),
+            recorded(job.plan.request.job),
             rows.lent,
             rows.borrowed,
         )

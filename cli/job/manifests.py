@@ -6,50 +6,38 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ...conf.recorded_job import recorded
-from ...windowing.ports import InputFile
 from ...writers.output.manifest import build_manifest, stage_entry
 from ...writers.output.output import Output
-from ..request.request import JobRequest
+from ..planning.job_plan import JobPlan
 from .staged_job import StageRun
 
 
 def manifests_of(
-    request: JobRequest,
-    inputs: Sequence[InputFile],
-    stage_runs: Sequence[StageRun],
-    seconds: Mapping[str, float],
-    skipped: int = 0,
+    plan: JobPlan, stage_runs: Sequence[StageRun], seconds: Mapping[str, float]
 ) -> list[tuple[Output, dict[str, Any]]]:
     """Return each output with its manifest, in the order of the stages: the output of the job itself comes last.
 
-    ``seconds``: phase to the seconds of the whole job; a manifest has them after those of its stage. ``skipped``: how
-    many unreadable files of the input were passed over.
+    ``seconds``: phase to the seconds of the whole job; a manifest has them after those of its stage.
     """
     return [
-        (stage.stage_output.output, _manifest(request, inputs, stage_runs[: at + 1], seconds, skipped))
+        (stage.stage_output.output, _manifest(plan, stage_runs[: at + 1], seconds))
         for at, stage in enumerate(stage_runs)
         if stage.stage_output.is_own
     ]
 
 
-def _manifest(
-    request: JobRequest,
-    inputs: Sequence[InputFile],
-    stage_runs: Sequence[StageRun],
-    seconds: Mapping[str, float],
-    skipped: int,
-) -> dict[str, Any]:
+def _manifest(plan: JobPlan, stage_runs: Sequence[StageRun], seconds: Mapping[str, float]) -> dict[str, Any]:
     """Return the manifest of the last stage of ``stage_runs``. It lists all rejects in the output's folder."""
     *before, last = stage_runs
     stage, outcome = last.stage, last.outcome
     return build_manifest(
-        job=recorded(request.job),
+        job=recorded(plan.request.job),
         spec=str(stage.plan.spec),
         schema=stage.result,
         order=stage.plan.order.columns,
         order_why=stage.plan.order.why,
-        inputs=inputs,
-        skipped=skipped,
+        inputs=plan.source.files,
+        skipped=len(plan.source.skipped),
         counts=outcome.counts,
         parts=last.parts,
         rejects=[

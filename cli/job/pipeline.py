@@ -8,14 +8,11 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
-from ...readers.merged_source import MergedSource
-from ...readers.source import FileSource
 from ...windowing.engine.warmup import warm
+from ..planning.job_plan import JobPlan, plan_job
 from ..planning.open_outputs import open_outputs
-from ..planning.stage_outputs import plan_outputs
-from ..planning.stage_plans import StagePlan, plan_stages
 from ..request.request import JobRequest
-from .choices import report_choices, report_rows_out, report_skipped
+from .choices import report_choices, report_skipped
 from .context import RunContext, owner
 from .executor import SparkStageExecutor
 from .manifests import manifests_of
@@ -44,17 +41,13 @@ def run_job(request: JobRequest, mode: RunMode[R], context: RunContext) -> Commi
     If the run fails, Spark is stopped before the outputs are released, so that no task writes into them any more.
     """
     with mode.begin(request) as run, open_outputs(request, owner()) as outputs, _closing_spark(context):
-        source = run.source(request, context)
-        stages = plan_stages(request, source)
-        stage_outputs = plan_outputs(request, stages, outputs)
-        run.check(stages)
-        _announce(request, stages, source, context)
-        executor = SparkStageExecutor(context, run.label)
-        stage_runs = run_stages(request, stages, stage_outputs, source, run, executor)
-        source.check_unchanged()
+        plan = plan_job(request, run.source(request, context), outputs)
+        run.check(plan.stages)
+        _announce(plan, context)
+        stage_runs = run_stages(plan, run, SparkStageExecutor(context, run.label))
+        plan.source.check_unchanged()
         seconds = {"total": time.perf_counter() - run.began}
-        manifests = manifests_of(request, source.files, stage_runs, seconds, len(source.skipped))
-        job = StagedJob(request, source, stage_runs, manifests, seconds)
+        job = StagedJob(plan, stage_runs, manifests_of(plan, stage_runs, seconds), seconds)
         return CommittedJob(stage_runs, run.commit(job, context.spark.session()))
 
 
@@ -68,13 +61,10 @@ def _closing_spark(context: RunContext) -> Iterator[None]:
         raise
 
 
-def _announce(
-    request: JobRequest, stages: Sequence[StagePlan], source: FileSource | MergedSource, context: RunContext
-) -> None:
+def _announce(plan: JobPlan, context: RunContext) -> None:
     """Write notes on what was chosen, once a command, and load or compile what tasks need while Java starts."""
     if context.is_first("choices"):
-        report_choices(request, stages, context.messages)
-        report_rows_out(stages[0], sum(split.rows for split in source.splits), context.messages)
-    for stage in stages:
+        report_choices(plan, context.messages)
+    for stage in plan.stages:
         context.spark.warm(warm, stage.plan, stage.schema)
-    report_skipped(source.skipped, context.messages)
+    report_skipped(plan.source.skipped, context.messages)

@@ -21,8 +21,8 @@ from ...windowing.planning.plan import stream_of
 from ...windowing.ports import Counts, Executor, Part, Source
 from ...writers.output.convert_part import copy_part
 from ..console.counts import count_of, reason_counts
+from ..planning.job_plan import JobPlan
 from ..planning.stage_outputs import StageOutput
-from ..planning.stage_plans import StagePlan
 from ..request.request import JobRequest
 from ..request.stage_names import naming_stage, stage_prefix
 from .executor import StageExecutor
@@ -30,31 +30,24 @@ from .run_mode import OpenRun
 from .staged_job import StageRun
 
 
-def run_stages(
-    request: JobRequest,
-    stages: Sequence[StagePlan],
-    stage_outputs: Sequence[StageOutput],
-    source: Source,
-    run: OpenRun[Any],
-    executor: StageExecutor,
-) -> list[StageRun]:
-    """Run the stages, the first over ``source``, and write their parts. Nothing is committed.
+def run_stages(plan: JobPlan, run: OpenRun[Any], executor: StageExecutor) -> list[StageRun]:
+    """Run the stages of a job one after the other, and write their parts. Nothing is committed.
 
     ``run``: restores the window state of each stage, where it has one. Raises what the window of a stage raises, with
     the name of the stage, and `DataError` as soon as more rows are rejected than the job allows.
     """
     stage_runs: list[StageRun] = []
-    for stage, stage_output in zip(stages, stage_outputs, strict=True):
-        with naming_stage(request, stage.name):
-            stage_input = _stream(stage_runs[-1], request.job.split_size) if stage_runs else source
+    for stage, stage_output in zip(plan.stages, plan.stage_outputs, strict=True):
+        with naming_stage(plan.request, stage.name):
+            stage_input = _stream(stage_runs[-1], plan.request.job.split_size) if stage_runs else plan.source
             rows = sum(split.rows for split in stage_input.splits)
-            own = executor.named(stage_prefix(request, stage.name), rows)
+            own = executor.named(stage_prefix(plan.request, stage.name), rows)
             task = run.restore(stage, TaskContext(stage.plan, stage_input, stage_output.sink, stage.marks))
-            outcome = run_window(task, own.wait, _sizes(request.job))
+            outcome = run_window(task, own.wait, _sizes(plan.request.job))
             if stage_runs:
                 stage_runs[-1].stage_output.sink.delete_intermediate()
             stage_runs.append(StageRun(stage, stage_output, outcome, _parts(stage_output, outcome, own)))
-        _check_rejects(request, stage_runs)
+        _check_rejects(plan.request, stage_runs)
     return stage_runs
 
 

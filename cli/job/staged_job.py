@@ -5,14 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from ...readers.merged_source import MergedSource
-from ...readers.source import FileSource
 from ...windowing.engine.run import Outcome
 from ...windowing.ports import Part
 from ...writers.state.journal import Prepared
+from ..planning.job_plan import JobPlan
 from ..planning.stage_outputs import StageOutput
 from ..planning.stage_plans import StagePlan
-from ..request.request import JobRequest
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,15 +33,13 @@ class StageRun:
 class StagedJob:
     """A job that has run: all its parts are in staging folders, and nothing is committed.
 
-    ``request``: the job.
-    ``source``: the input that it read.
+    ``plan``: its plan.
     ``stage_runs``: its stages, in the order of the job.
     ``outputs``: each output with its manifest, in the order in which they are put in place.
     ``seconds``: phase to the seconds of the whole job.
     """
 
-    request: JobRequest
-    source: FileSource | MergedSource
+    plan: JobPlan
     stage_runs: Sequence[StageRun]
     outputs: Prepared
     seconds: Mapping[str, float]

@@ -23,8 +23,8 @@ from wincli.cli.job.manifests import manifests_of
 from wincli.cli.job.plain_run import PlainRun
 from wincli.cli.job.stage_runs import run_stages
 from wincli.cli.job.staged_job import StageRun
+from wincli.cli.planning.job_plan import plan_job
 from wincli.cli.planning.open_outputs import open_outputs
-from wincli.cli.planning.stage_outputs import plan_outputs
 from wincli.cli.planning.stage_plans import plan_stages, schema_after_parquet
 from wincli.cli.request.request import JobRequest, StageRequest
 from wincli.conf.job import Job, defaults
@@ -95,10 +95,9 @@ def each(_: str, function: Callable[[Any], Any], items: Sequence[Any]) -> list[A
 def run(job: JobRequest) -> list[StageRun]:
     with open_outputs(job, OWNER) as outputs:
         source = open_source(job.job.input, job.reading, lambda f, items: each("", f, items))
-        stages = plan_stages(job, source)
-        stage_outputs = plan_outputs(job, stages, outputs)
-        ran = run_stages(job, stages, stage_outputs, source, PlainRun(0.0), Here())  # type: ignore[arg-type]
-        commit_all(manifests_of(job, source.files, ran, {"total": 1.0}))
+        plan = plan_job(job, source, outputs)
+        ran = run_stages(plan, PlainRun(0.0), Here())  # type: ignore[arg-type]
+        commit_all(manifests_of(plan, ran, {"total": 1.0}))
     return ran
 
 
