@@ -12,7 +12,7 @@ from ...writers.state.state import State
 from ...writers.state.unit_record import UnitRecord
 from ..job.context import RunContext
 from ..job.incremental_run import IncrementalRun
-from ..job.pipeline import run_job
+from ..job.pipeline import CommittedJob, run_job
 from ..request.request import JobRequest
 from .late_rows import (
     LateBackfill,
@@ -28,6 +28,21 @@ from .rerun_choice import check_same_job, replacing, rerun_of_finished, why_reru
 from .unit_chain import StateChain
 from .unit_paths import InputPaths, UnitInput, find_input, unit_job
 from .unit_report import recording_failure, report_unit
+
+
+def run_unit(
+    late: LateBackfill, request: JobRequest, own: JobRequest, unit: Unit, previous: str | None
+) -> Iterator[CommittedJob[UnitRecord]]:
+    """Run and commit a unit, after the units before it that its late rows belong to; yield each, the unit itself last.
+
+    ``request``: the job of the unit, in which late rows are looked for. ``own``: that job as the unit is run with it.
+    ``previous``: the label of the unit whose state it begins from; None for the first.
+    """
+    with recording_failure(late.state, unit, late.context):
+        late_rows = find_late_rows(late, request, unit)
+        yield from reprocess_for_late_rows(late, late_rows)
+        mode = IncrementalRun(late.state, unit, previous, late.keep, rows_on_time(late.state, late_rows))
+        yield run_job(own, mode, late.context)
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,18 +79,11 @@ class IncrementalBackfill:
 
     def run(self, unit: Unit, found: UnitInput, previous: str | None) -> Iterator[UnitRecord]:
         """Run and commit a unit, after the units before it that its late rows belong to; yield all new records."""
-        context, request = self.context, unit_job(self.request, self.input_paths, unit, found)
-        late = LateBackfill(self.state, context, self.request.job.keep, self._job_of)
-        with recording_failure(self.state, unit, context):
-            late_rows = find_late_rows(late, request, unit)
-            for record in reprocess_for_late_rows(late, late_rows):
-                report_unit(record, context.messages)
-                yield record
-            rows = rows_on_time(self.state, late_rows)
-            mode = IncrementalRun(self.state, unit, previous, self.request.job.keep, rows)
-            record = run_job(self._own_request(request, unit), mode, context).record
-        report_unit(record, context.messages)
-        yield record
+        request = unit_job(self.request, self.input_paths, unit, found)
+        late = LateBackfill(self.state, self.context, self.request.job.keep, self._job_of)
+        for job in run_unit(late, request, self._own_request(request, unit), unit, previous):
+            report_unit(job.record, self.context.messages)
+            yield job.record
 
     def why_rerun(self, record: UnitRecord) -> RerunReason | None:
         """Return the reason to reprocess a unit whose input has not changed, None where there is none."""

@@ -27,7 +27,7 @@ from ...writers.state.unit_record import BorrowedRows, UnitRecord
 from ..console.counts import count_of
 from ..job.context import RunContext
 from ..job.incremental_run import UNIT_DISTANCE, IncrementalRun, UnitInputRows, from_root
-from ..job.pipeline import run_job
+from ..job.pipeline import CommittedJob, run_job
 from ..planning.open_input import open_input
 from ..planning.stage_plans import plan_stages
 from ..request.request import JobRequest
@@ -76,10 +76,10 @@ def find_late_rows(late: LateBackfill, request: JobRequest, unit: Unit) -> LateR
     return LateRows(unit, source, _late_rows(late, request, unit, source, _earlier(late.state, unit)))
 
 
-def reprocess_for_late_rows(late: LateBackfill, found: LateRows) -> Iterator[UnitRecord]:
+def reprocess_for_late_rows(late: LateBackfill, found: LateRows) -> Iterator[CommittedJob[UnitRecord]]:
     """Reprocess units whose late rows have changed, and units after those, up to the unit of ``found``.
 
-    Yields the new record of each when it is committed. The late rows of a unit change when rows of ``found`` belong to
+    Yields each when it is committed. The late rows of a unit change when rows of ``found`` belong to
     it, or when rows that it has read belong to it no more. Raises what `run_job` raises, `ConfigError` where the state
     that a unit begins from is no longer kept, `DamagedError` where the state has lost a unit that another began from.
     """
@@ -190,7 +190,7 @@ def _rerun(
     prior: UnitRecord | None,
     wanted: Sequence[BorrowedRows],
     sources: Mapping[str, tuple[int, FileSource]],
-) -> UnitRecord:
+) -> CommittedJob[UnitRecord]:
     """Reprocess a unit with its late rows. ``sources``: label to ordinal and open input, where it is open already."""
     if prior is not None and not late.state.has_data(prior.label):
         what = f"{record.label} begins from the state of {prior.label}, which is no longer kept"
@@ -199,7 +199,7 @@ def _rerun(
     own = open_input(request, late.context.spark, files)
     rows = _unit_input_rows(late, own, record, prior, wanted, sources)
     incremental = IncrementalRun(late.state, unit_of(record), prior.label if prior else None, late.keep, rows)
-    return run_job(request, incremental, late.context).record
+    return run_job(request, incremental, late.context)
 
 
 def _unit_input_rows(

@@ -13,8 +13,8 @@ from ...windowing.support.redaction import redacted_path
 from ...writers.state.state import State, open_state
 from ...writers.state.unit_record import UnitRecord
 from ..backfill.finished_results import is_done, read_result
-from ..backfill.incremental_backfill import IncrementalBackfill
-from ..backfill.late_rows import LateBackfill, find_late_rows, reprocess_for_late_rows, rows_on_time
+from ..backfill.incremental_backfill import IncrementalBackfill, run_unit
+from ..backfill.late_rows import LateBackfill
 from ..backfill.lost_outputs import RerunReason
 from ..backfill.plain_backfill import PlainBackfill
 from ..backfill.range_run import run_backfill
@@ -22,10 +22,9 @@ from ..backfill.range_summary import report_backfill
 from ..backfill.rerun import rerun_request
 from ..backfill.rerun_choice import differences_of, rerun_of_finished, why_rerun
 from ..backfill.unit_paths import InputPaths, find_input_paths, list_inputs
-from ..backfill.unit_report import recording_failure, report_unit
+from ..backfill.unit_report import report_unit
 from ..console.messages import OK
 from ..job.context import RunContext, owner
-from ..job.incremental_run import IncrementalRun
 from ..job.pipeline import run_job
 from ..job.plain_run import PlainRun
 from ..job.staged_job import StageRun
@@ -86,13 +85,10 @@ def _run_unit(request: JobRequest, state: State, before: UnitRecord | None, cont
     """Run a job as the unit after ``before``, after the units that its late rows belong to; return its stages."""
     unit = unit_of_plain_run(before.ordinal if before else None)
     late = LateBackfill(state, context, request.job.keep, partial(rerun_request, paths_of(request.job)))
-    with recording_failure(state, unit, context):
-        late_rows = find_late_rows(late, request, unit)
-        for record in reprocess_for_late_rows(late, late_rows):
-            report_unit(record, context.messages)
-        rows = rows_on_time(state, late_rows)
-        mode = IncrementalRun(state, unit, before.label if before else None, request.job.keep, rows)
-        return run_job(request, mode, context).stage_runs
+    for job in run_unit(late, request, request, unit, before.label if before else None):
+        if job.record.label != unit.label:  # the summary at the end is about the unit itself
+            report_unit(job.record, context.messages)
+    return job.stage_runs
 
 
 def _is_rerun(state: State, done: UnitRecord, reason: RerunReason | None, context: RunContext) -> bool:
