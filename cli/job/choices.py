@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from ...windowing.emit.row_counts import rows_out
 from ...windowing.engine.tasks.task import FILES, NONE, STREAM
 from ...windowing.support.suggest import few
@@ -15,20 +13,25 @@ from ..request.stage_names import stage_prefix
 _WHERE = {FILES: "the end of each file", NONE: "nowhere", STREAM: "the result that is read"}
 
 
-def report_choices(plan: JobPlan, messages: Messages) -> None:
-    """Write notes on how the rows of each stage are ordered, where marks come from, and how many rows will come out."""
+def announce(plan: JobPlan, with_choices: bool, messages: Messages) -> None:
+    """Write notes on how the rows of each stage are ordered, where marks come from, and how many rows will come out.
+
+    Then one on the files of the input that were passed over because they cannot be read; only this one unless
+    ``with_choices``: units of a range choose the same.
+    """
+    if with_choices:
+        _report_choices(plan, messages)
+    if skipped := plan.source.skipped:
+        messages.note(f"passed over: {few(skipped)}", skipped=len(skipped))
+
+
+def _report_choices(plan: JobPlan, messages: Messages) -> None:
     for stage in plan.stages:
         which = stage_prefix(plan.request, stage.name)
         _report_order(stage, which, stage is plan.stages[0], messages)
         if stage.plan.takes_marks:
             _report_marks(stage, which, stage is plan.stages[0], messages)
     _report_rows_out(plan, messages)
-
-
-def report_skipped(skipped: Sequence[str], messages: Messages) -> None:
-    """Write a note on the files of the input that were passed over because they cannot be read."""
-    if skipped:
-        messages.note(f"passed over: {few(skipped)}", skipped=len(skipped))
 
 
 def _report_order(stage: StagePlan, which: str, is_first: bool, messages: Messages) -> None:

@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from typing import Generic, TypeVar
 
 from ...windowing.engine.warmup import warm
-from ..planning.job_plan import JobPlan, plan_job
+from ..planning.job_plan import plan_job
 from ..planning.open_outputs import open_outputs
 from ..request.request import JobRequest
-from .choices import report_choices, report_skipped
+from .choices import announce
 from .context import RunContext, owner
 from .executor import SparkStageExecutor
 from .manifests import manifests_of
@@ -43,7 +43,9 @@ def run_job(request: JobRequest, mode: RunMode[R], context: RunContext) -> Commi
     with mode.begin(request) as run, open_outputs(request, owner()) as outputs, _closing_spark(context):
         plan = plan_job(request, run.source(request, context), outputs)
         run.check(plan.stages)
-        _announce(plan, context)
+        announce(plan, context.is_first("choices"), context.messages)
+        for stage in plan.stages:  # while Java starts
+            context.spark.warm(warm, stage.plan, stage.schema)
         stage_runs = run_stages(plan, run, SparkStageExecutor(context, run.label))
         plan.source.check_unchanged()
         seconds = {"total": time.perf_counter() - run.began}
@@ -59,12 +61,3 @@ def _closing_spark(context: RunContext) -> Iterator[None]:
     except BaseException:
         context.spark.close()
         raise
-
-
-def _announce(plan: JobPlan, context: RunContext) -> None:
-    """Write notes on what was chosen, once a command, and load or compile what tasks need while Java starts."""
-    if context.is_first("choices"):
-        report_choices(plan, context.messages)
-    for stage in plan.stages:
-        context.spark.warm(warm, stage.plan, stage.schema)
-    report_skipped(plan.source.skipped, context.messages)
