@@ -16,6 +16,7 @@ from .clock.watermark import explicit
 from .columns.arrays import Ints, Mask, combined
 from .columns.numeric import scale_of
 from .errors import ConfigError, DataError
+from .kinds.signals import Signals, watermark_signals, window_marks
 from .language.options import AtEnd, Emit, Empty, Options
 from .language.parser import parse_window
 from .language.spec import TimeInterval, WindowSpec
@@ -24,7 +25,6 @@ from .planning.row_order import OrderBy
 from .scan.lateness import assess, event_times, merged_watermarks
 from .scan.row_validation import add_late, split_by_reason, validate_rows
 from .scan.scan import RunExtent, empty_mark_rows, empty_tick_rows, scan
-from .scan.signals import Signals, watermark_signals, window_marks
 from .sequences.marks import NO_FILE, Marks, in_order, no_marks, with_place
 from .sequences.sequence import build, one_batch
 from .support.suggest import did_you_mean
@@ -119,13 +119,14 @@ def _signals(
     watermarks: Sequence[tuple[int, Seconds]] | None,
 ) -> tuple[Signals, Mask]:
     """Return the marks or watermarks of the rows, and which rows are late beyond repair, bool (n,)."""
-    if not isinstance(plan.spec, TimeInterval):
+    if not plan.kind.has_watermark:
         return window_marks(in_order(_marks(table, rows, plan, marks))), np.zeros(len(table), np.bool_)
     pos = np.arange(table.num_rows)
     if watermarks is None:
         assessed = assess(plan, None, rows, pos)
         return watermark_signals(merged_watermarks(plan, [assessed.watermarks])), assessed.late
     values, places = event_times(plan, rows)
+    assert isinstance(plan.spec, TimeInterval)
     intervals = make_intervals(table.schema.field(plan.clock).type, plan.spec)
     events = [(position, Fraction(seconds)) for position, seconds in watermarks]
     found, behind = explicit(events, intervals, plan.spec.discard_age, values, places)

@@ -7,18 +7,19 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
 
 from typer import Context
 
 from ...windowing.language.aggregate_names import AGGREGATES
-from ...windowing.language.calls import names_of_calls
-from ...windowing.language.policies import EVICTIONS, POLICIES, SLIDING_POLICIES, UNITS
+from ...windowing.language.calls import Rule
+from ...windowing.language.parser import SETTINGS
+from ...windowing.language.policies import EVICTIONS, POLICIES, SLIDING_POLICIES
 from .column_names import columns_of
 
 _LAST_WORD = re.compile(r"(.*?)(\w*)", re.DOTALL)
 _CLAUSES = {"within": ["every ", "retain ", "with unique "], "retain": ["every ", "with unique "]}
-_SETTINGS = ("intervalDuration", "creationPeriod", "discardAge", "intervalOffset")
 _BEGINNINGS = ("sliding, ", "timeInterval, ", "within ", "retain ", "retain all", "partition by ")
 
 
@@ -50,9 +51,10 @@ def _inside(ctx: Context, head: str, inside: str) -> Iterable[str]:
     word = re.findall(r"\w+(?=\()", head)[-1:]
     if inside.strip() or not word:
         return ()
-    if word[0].lower() == "calendar":
-        return UNITS
-    return _columns(ctx) if word[0].lower() in ("delta", "gap", "punct") else ()
+    rule = POLICIES.get(word[0].lower())
+    if rule is None:
+        return ()
+    return _columns(ctx) if rule.form.column else rule.form.words
 
 
 def _next_words(head: str) -> Iterator[str]:
@@ -60,10 +62,10 @@ def _next_words(head: str) -> Iterator[str]:
         yield from _calls(POLICIES)
         yield from _BEGINNINGS
     elif head.startswith("sliding"):
-        yield from _calls(SLIDING_POLICIES if head.count("(") < 2 else ())
-        yield from ["partitioned", *_calls(EVICTIONS if "(" in head else ())]
+        yield from _calls(SLIDING_POLICIES if head.count("(") < 2 else {})
+        yield from ["partitioned", *_calls(EVICTIONS if "(" in head else {})]
     elif head.startswith("timeinterval"):
-        yield from [f"{name}(" for name in _SETTINGS if name.lower() not in head]
+        yield from [f"{name}(" for name in SETTINGS if name.lower() not in head]
     elif head.partition(" ")[0] in ("within", "retain", "partition"):
         kind = head.partition(" ")[0]
         yield from _CLAUSES.get(kind, ["within ", "retain ", "with unique "]) if " " in head else ()
@@ -71,9 +73,8 @@ def _next_words(head: str) -> Iterator[str]:
         yield from ["partitioned", *_calls(EVICTIONS)]
 
 
-def _calls(words: Iterable[str]) -> list[str]:
-    named = names_of_calls()
-    return [f"{named[word]}(" for word in words]
+def _calls(rules: Mapping[str, Rule[Any]]) -> list[str]:
+    return [f"{rules[word].form.name}(" for word in rules]
 
 
 def _split(incomplete: str) -> tuple[str, str]:

@@ -14,7 +14,6 @@ from ...readers.source import FileSource
 from ...windowing.engine.tasks.snapshot import restore
 from ...windowing.engine.tasks.task import TaskContext
 from ...windowing.errors import ConfigError
-from ...windowing.language.spec import Sliding
 from ...windowing.ports import Executor, InputFile
 from ...writers.output.manifest import versions
 from ...writers.state.journal import commit_together
@@ -184,8 +183,7 @@ class UnitRun:
 
 def _check_emit(stage: StagePlan) -> None:
     plan = stage.plan
-    evicts = isinstance(plan.spec, Sliding) and plan.spec.eviction is not None
-    if evicts and plan.options.emit in {"entered", "left"}:
+    if plan.kind.eviction is not None and plan.options.emit in {"entered", "left"}:
         raise ConfigError(
             f"--emit {plan.options.emit} of a window that evicts partitions does not go with a state",
             "say --emit rows, or leave the state out",

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from support.in_memory_engine import MemorySource
 from wincli.windowing.engine.exchange.range_cuts import PLACE, Samples, SliceBounds, choose_bounds
 from wincli.windowing.planning.plan import Plan
-from wincli.windowing.segments import summary
+from wincli.windowing.segments.segment_scan import can_be_cut
 
 
 @st.composite
@@ -63,4 +63,4 @@ def sliced(plan: Plan, table: pa.Table, rows: int, weights: Sequence[int] | None
     columns = [*sample.columns, pa.array(range(len(table)), pa.int64())]
     weigh = np.ones(len(table)) if weights is None else np.array(weights, np.float64) + 0.01
     samples = Samples(pa.Table.from_arrays(columns, names=[*names, PLACE]), weigh)
-    return choose_bounds(samples, plan.key, max(1, -(-len(table) // rows)), summary.can_be_cut(plan))
+    return choose_bounds(samples, plan.key, max(1, -(-len(table) // rows)), can_be_cut(plan))

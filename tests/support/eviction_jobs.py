@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
 from typing import Any
@@ -13,10 +13,10 @@ import pyarrow as pa
 from references import tumbling as reference
 from support import spl_cases as conformance
 from wincli.windowing.kinds.context import WindowContext
-from wincli.windowing.kinds.eviction.evictions import Evictions, evictions
-from wincli.windowing.kinds.eviction.key_lifetimes import Lifetimes, lifetimes, merge
-from wincli.windowing.kinds.sliding.panes import sliding_panes
-from wincli.windowing.kinds.tumbling.panes import tumbling_panes
+from wincli.windowing.kinds.eviction.evictions import Evictions
+from wincli.windowing.kinds.eviction.key_lifetimes import Lifetimes, lifetimes
+from wincli.windowing.kinds.registry import kind_of
+from wincli.windowing.kinds.signals import Signals
 from wincli.windowing.language import spec
 from wincli.windowing.panes.membership import gathered
 from wincli.windowing.panes.panes import AT_END, BY_TICK, CLOSED_BY, Panes
@@ -83,7 +83,7 @@ class Job:
         clock = self.clock
         if isinstance(clock, Decimal):
             clock = int(clock.scaleb(self.table["at"].type.scale))
-        return WindowContext(clock, origin=self.origin, partial=self.partial)
+        return WindowContext(clock, origin=self.origin, partial=self.partial, emit_evicted=self.emit_evicted)
 
 
 def is_evicting(case: conformance.Case) -> bool:
@@ -92,20 +92,16 @@ def is_evicting(case: conformance.Case) -> bool:
 
 def by_library(job: Job) -> list[Out]:
     sequences, marks = job.sequences, job.placed
-    found = evictions(job.window, sequences, marks, job.setting)
+    found = kind_of(job.window).evictions(sequences, marks, job.setting)
     return panes_of(job, sequences, marks, found)
 
 
 def panes_of(job: Job, sequences: Sequences, marks: Marks, found: Evictions) -> list[Out]:
     cut = lifetimes(found, sequences)
-    pieces = replace(sequences, bounds=cut.bounds)
-    if isinstance(job.window, spec.Tumbling):
-        panes = tumbling_panes(job.window, pieces, marks, job.setting)
-    else:
-        panes = sliding_panes(job.window, pieces, replace(job.setting, last_tick=cut.last_tick))
-    panes = merge(job.window, panes, cut, sequences, len(marks), job.emit_evicted)
+    panes, both = kind_of(job.window).panes(sequences, Signals(marks, None, found), job.setting)
+    assert both.pos.tolist() == [*marks.pos.tolist(), *cut.evictions.causes.pos.tolist()]
     check_causes(job, cut)
-    return told(sequences, panes, np.concatenate([sequences.pos, marks.pos, cut.evictions.causes.pos]))
+    return told(sequences, panes, np.concatenate([sequences.pos, both.pos]))
 
 
 def check_causes(job: Job, cut: Lifetimes) -> None:
@@ -143,4 +139,4 @@ def unit_of(kind: pa.DataType) -> Fraction:
 
 
 def order_of(window: Evicting) -> tuple[str, ...]:
-    return ("at",) if spec.needs_clock(window) else ()
+    return ("at",) if kind_of(window).needs_clock else ()

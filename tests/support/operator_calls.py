@@ -14,6 +14,8 @@ from support.operator_logs import Log
 from wincli.windowing.emit.operator_calls import operator_batches
 from wincli.windowing.emit.stream_columns import stream_columns
 from wincli.windowing.kinds.context import WindowContext
+from wincli.windowing.kinds.registry import kind_of
+from wincli.windowing.kinds.signals import window_marks
 from wincli.windowing.language.options import Options
 from wincli.windowing.language.parser import parse_window
 from wincli.windowing.language.spec import WindowSpec
@@ -21,8 +23,6 @@ from wincli.windowing.operator import Operator, PaneInfo
 from wincli.windowing.panes.membership import edge_rows
 from wincli.windowing.panes.panes import CLOSED_BY, TIMING, Panes, reason
 from wincli.windowing.planning.plan import Plan, make_plan
-from wincli.windowing.scan.dispatch import panes_of
-from wincli.windowing.scan.signals import window_marks
 from wincli.windowing.sequences.marks import NO_FILE, Marks, in_order
 from wincli.windowing.sequences.sequence import Sequences, build, one_batch
 
@@ -123,7 +123,7 @@ def given_by(
     rows = one_batch(log.table).select(list(plan.sort))
     at = rows.take(pa.array(after, mask=after < 0)) if plan.sort else rows
     signals = window_marks(in_order(Marks(at, after, np.full(len(after), NO_FILE))))
-    return replayed(log, plan, sequences, *reversed(panes_of(plan.spec, sequences, signals, setting)))
+    return replayed(log, plan, sequences, *reversed(kind_of(plan.spec).panes(sequences, signals, setting)))
 
 
 def calls_in(table: pa.Table, key: Sequence[str]) -> dict[tuple[Any, ...], list[Call]]:

@@ -16,6 +16,7 @@ import pytest
 from references import eviction as reference_eviction
 from references import tumbling as reference
 from support.places import CASES
+from wincli.windowing.kinds.registry import kind_of
 from wincli.windowing.language import spec
 from wincli.windowing.language.parser import parse_window
 
@@ -153,7 +154,7 @@ def cell(name: str, value: Any) -> Any:
 
 def order_of(case: Case) -> list[str]:
     """Event-time panes look at rows in arrival order."""
-    return ["at"] if spec.needs_clock(case.spec) and not isinstance(case.spec, spec.TimeInterval) else []
+    return ["at"] if kind_of(case.spec).needs_clock and not isinstance(case.spec, spec.TimeInterval) else []
 
 
 def pair_of(eviction: spec.PartitionEviction | None) -> reference_eviction.Eviction | None:

@@ -12,7 +12,6 @@ from ..aggregates import Bound, PaneFailed, PaneOverflow, Results, compute
 from ..columns.arrays import Ints, combined
 from ..columns.sort_keys import sort_keys
 from ..errors import DataError
-from ..language.spec import Batched, Sliding, Tumbling
 from ..panes.membership import Membership, Ranges, as_simplest, batches, part
 from ..panes.panes import Panes
 from ..planning.plan import Plan
@@ -92,7 +91,7 @@ def _lines(plan: Plan, sequences: Sequences, panes: Panes) -> AggregateRows:
     pane, groups, contents, code = np.arange(len(panes)), [], panes.membership, None
     if plan.options.group_by:
         codes, values = group_codes([combined(sequences.rows.column(name)) for name in plan.options.group_by])
-        touched = isinstance(plan.spec, Batched)
+        touched = plan.kind.emits_changes_of_groups
         found = grouped(panes.membership, codes.astype(np.int64), touched)
         pane, code, contents = found.pane, found.group, found.membership
         groups = [combined(column).take(pa.array(code)) for column in values.columns]
@@ -106,7 +105,7 @@ def _rank(plan: Plan, sequences: Sequences, contents: Membership) -> Ints | None
     """Return `AggregateRows.rank` for panes over the rows of their keys."""
     if sequences.rank is not None:
         return sequences.rank
-    begin_anew = isinstance(plan.spec, Tumbling | Sliding) and plan.spec.eviction is not None
+    begin_anew = plan.kind.eviction is not None
     if isinstance(contents, Ranges) and (contents.disjoint or (contents.row is None and not begin_anew)):
         return None
     return np.arange(len(sequences)) - np.repeat(sequences.bounds[:-1], np.diff(sequences.bounds))
@@ -186,8 +185,11 @@ def _aggregate(
         ) from None
     except PaneFailed as failed:
         raise DataError(f"{failed.call} failed in {where.text(first + failed.pane)}: {failed.reason}") from failed
-    if isinstance(plan.spec, Batched) and bound.call.function == "sum":
-        return values.fill_null(pa.scalar(0, pa.int64()).cast(values.type))  # semantics section 9: batched sum is 0
+    nothing = plan.kind.sum_of_nothing
+    if nothing is not None and bound.call.function == "sum":
+        return values.fill_null(
+            pa.scalar(nothing, pa.int64()).cast(values.type)
+        )  # semantics section 9: batched sum is 0
     return values
 
 

@@ -10,7 +10,6 @@ from ..columns.arrays import Ints
 from ..panes.panes import BY_TICK
 from ..planning.plan import Plan
 from ..planning.result_schema import POS, TURN, numbered
-from ..planning.time_types import to_tick_type
 from ..sequences.marks import Marks, with_marks_behind
 from ..sequences.sequence import Sequences
 
@@ -48,7 +47,7 @@ def _row_columns(plan: Plan, rows: pa.RecordBatch, pos: Ints) -> list[pa.Array]:
     """Return the columns of `Plan.stream_names` of rows that hold the sort columns."""
     columns = {numbered("_at", i): rows.column(name) for i, name in enumerate(plan.at)}
     if plan.causes == "both":
-        columns["_at"] = to_tick_type(plan.spec, columns["_at"], plan.at[0], plan.options.origin)
+        columns["_at"] = plan.kind.to_tick_type(columns["_at"], plan.at[0], plan.options.origin)
     columns = columns or {"_at": pa.nulls(len(pos), pa.int64())}
     columns[POS] = pa.array(pos) if plan.pos is None else rows.column(plan.pos)
     columns[TURN] = pa.array(np.ones(len(pos), np.int8))

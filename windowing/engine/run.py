@@ -13,7 +13,7 @@ from ..emit.row_counts import check_rows, check_written
 from ..errors import InputError
 from ..ports import Counts, Executor, Part
 from ..scan.preaggregate import preaggregated_plan
-from ..segments.summary import can_be_cut
+from ..segments.segment_scan import can_be_cut
 from .exchange.block_transport import Transport, open_blocks, release, through_files, through_shuffle
 from .exchange.global_pass import run_global_pass
 from .exchange.map_side import blocks_of

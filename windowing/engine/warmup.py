@@ -10,14 +10,13 @@ import numpy as np
 import pyarrow as pa
 
 from ..aggregates import warm as warm_aggregates
-from ..language.spec import Delta, TimeInterval, Tumbling, needs_clock
+from ..kinds.delta.chains import DeltaTransitions
+from ..kinds.signals import watermark_signals, window_marks
 from ..planning.plan import Plan, panes_only
 from ..scan.lateness import assess, merged_watermarks
 from ..scan.preaggregate import can_preaggregate, preaggregate, preaggregated_plan
 from ..scan.scan import RunExtent, scan
-from ..scan.signals import watermark_signals, window_marks
-from ..segments.segment_scan import entry_states, exit_through, summarise
-from ..segments.summary import can_be_cut
+from ..segments.segment_scan import can_be_cut, entry_states, exit_through, summarise
 from ..sequences.marks import no_marks
 from ..sequences.sequence import Sequences, build, merge
 
@@ -34,16 +33,17 @@ def warm(plan: Plan, schema: pa.Schema) -> None:
     sequences = build(rows, np.arange(3), plan.key, plan.sort, plan.values)
     merged = merge([sequences, sequences])
     signals = window_marks(no_marks(merged.rows, plan.sort))
-    if isinstance(plan.spec, TimeInterval):
+    if plan.kind.has_watermark:
         signals = watermark_signals(merged_watermarks(plan, [assess(plan, None, merged.rows, merged.pos).watermarks]))
     if can_be_cut(plan):
         whole = Sequences(None, np.array([0, len(merged)]), merged.rows, merged.pos, merged.order)
-        entry_states(plan, [summarise(plan, whole, signals)[0]] * 2, lambda _, value: exit_through(plan, whole, value))
-        if isinstance(plan.spec, Tumbling) and isinstance(plan.spec.policy, Delta):
+        summary, _ = summarise(plan, whole, signals)
+        entry_states(plan, [summary] * 2, lambda _, value: exit_through(plan, whole, value))
+        if isinstance(summary.window, DeltaTransitions):
             exit_through(plan, whole, None)
-    extent = RunExtent(1 if needs_clock(plan.spec) else None)
+    extent = RunExtent(1 if plan.kind.needs_clock else None)
     deque(scan(kernel_plan, merged, signals, extent).tables, maxlen=0)
-    warm_aggregates(plan.aggregates, schema, not isinstance(plan.spec, Tumbling))
+    warm_aggregates(plan.aggregates, schema, plan.kind.overlaps)
     if can_preaggregate(plan, schema):
         scan_plan = preaggregated_plan(plan)
         combined = merge([preaggregate(plan, scan_plan, part) for part in (sequences, sequences)])

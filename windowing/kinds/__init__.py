@@ -1,8 +1,9 @@
-"""The kinds of window: each a function from a spec and sequences of rows to panes.
+"""The kinds of window: each a function from a spec and sequences of rows to panes, and all that follows from it.
 
-`scan.dispatch` calls them; they see `context.WindowContext`, never the plan.
+`contract.WindowKind` is what the program asks of a kind; `registry.kind_of` maps a spec to its kind, and nothing else
+asks for the type of a spec. Kinds see `context.WindowContext`, never the plan.
 
 Imports `windowing.clock`, `windowing.columns`, `windowing.errors`, `windowing.language`, `windowing.panes`,
-`windowing.sequences`, `windowing.state`, `windowing.support`. Imported by `windowing.emit`, `windowing.engine`,
-`windowing.scan`, `windowing.segments`.
+`windowing.sequences`, `windowing.state`, `windowing.support`. Imported by `windowing.engine`, `windowing.in_memory`,
+`windowing.planning`, `windowing.scan`, `windowing.segments`.
 """

@@ -23,7 +23,11 @@ class WindowContext:
     ``last_tick``: int64 (K,), the number of the last tick that may find each key, where partition eviction evicts some
         keys before the clock ends (section 4).
     ``hold``: whether the data continues after the last row.
+    ``drop``: whether windows that are open at the end of the data are dropped; neither ``hold`` nor ``drop``: flushed.
     ``restored``: the state of an earlier run, and which rows it restored; None: no earlier run.
+    ``sort``: the columns that sort rows; none: arrival order.
+    ``in_event_order``: whether rows are ordered by event time, so that nothing is ever late.
+    ``watched``: the attribute whose decreases are counted; None: none.
     """
 
     clock: ClockValue | None = None
@@ -35,4 +39,8 @@ class WindowContext:
     emit_evicted: bool = False
     last_tick: Ints | None = None
     hold: bool = False
+    drop: bool = False
     restored: RestoredState | None = None
+    sort: tuple[str, ...] = ()
+    in_event_order: bool = False
+    watched: str | None = None

@@ -2,43 +2,40 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Final, NamedTuple
+from typing import Generic, NamedTuple, TypeVar
 
 from ..errors import Span, SpecError
 from .tokens import Cursor, Token
 
+_T = TypeVar("_T")
 
-class _Form(NamedTuple):
+
+class Form(NamedTuple):
     """The form of a call.
 
     ``text``: how the call is written, for messages.
     ``least``: the smallest number of arguments.
     ``most``: the largest number of arguments.
     ``takes``: the number of arguments in words, for messages.
+    ``named``: whether arguments may be given by name.
+    ``column``: whether the first argument is a column.
+    ``words``: what the first argument can be, where it is one of a few words.
     """
 
     text: str
     least: int = 1
     most: int = 1
     takes: str = "1 argument"
+    named: bool = False
+    column: bool = False
+    words: tuple[str, ...] = ()
 
-
-_FORMS: Final = {
-    "count": _Form("count(n)"),
-    "delta": _Form("delta(attribute, amount)", 2, 2, "2 arguments"),
-    "time": _Form("time(duration)"),
-    "punct": _Form("punct() or punct(column)", 0, 1, "at most 1 argument"),
-    "gap": _Form("gap(attribute, amount)", 2, 2, "2 arguments"),
-    "calendar": _Form('calendar(day, "Europe/Paris", 23:59)', 1, 3, "1 to 3 arguments"),
-    "partitionage": _Form("partitionAge(duration)"),
-    "partitioncount": _Form("partitionCount(n)"),
-    "tuplecount": _Form("tupleCount(n)"),
-    "intervalduration": _Form("intervalDuration(duration)"),
-    "creationperiod": _Form("creationPeriod(duration)"),
-    "discardage": _Form("discardAge(duration)"),
-    "intervaloffset": _Form("intervalOffset(duration)"),
-}
+    @property
+    def name(self) -> str:
+        """The canonical name of the call."""
+        return self.text.partition("(")[0]
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,24 +72,39 @@ class Call:
         return self.arguments[1].value
 
 
-def names_of_calls() -> dict[str, str]:
-    """Return the canonical name of each call by its name in lower case."""
-    return {word: form.text.partition("(")[0] for word, form in _FORMS.items()}
+class Policy:
+    """A policy: what ends a tumbling window, or what evicts rows of a sliding window or triggers it.
+
+    Each is a frozen value; its ``str`` is its place in the canonical text of a spec.
+    """
+
+    __slots__ = ()
 
 
-def read_call(cursor: Cursor) -> Call:
+class Rule(NamedTuple, Generic[_T]):
+    """How a call is written and read.
+
+    ``form``: its form.
+    ``read``: the function that makes its value of the call; its last argument is the smallest ``count``.
+    """
+
+    form: Form
+    read: Callable[[Cursor, Call, int], _T]
+
+
+def read_call(cursor: Cursor, form: Form) -> Call:
     """Parse a call of a policy, an option or a setting; the cursor is at its name.
 
     Raises `SpecError` for too few or too many arguments, and for named ones where the form has none.
     """
-    form, start = _FORMS[cursor.keyword()], cursor.take().span.start
+    start = cursor.take().span.start
     do = f"write it as {form.text}"
     arguments = read_arguments(cursor, do)
     if not form.least <= len(arguments) <= form.most:
-        what = f"{form.text.partition('(')[0]} takes {form.takes}, found {len(arguments)}"
+        what = f"{form.name} takes {form.takes}, found {len(arguments)}"
         raise cursor.error(what, Span(start, cursor.last.span.stop), do)
     named = [argument.name for argument in arguments if argument.name is not None]
-    if named and form is not _FORMS["calendar"]:
+    if named and not form.named:
         raise cursor.error(f"there is no argument called {named[0]}", named[0].span, do)
     return Call(arguments, do)
 

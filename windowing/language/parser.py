@@ -39,13 +39,15 @@ from ..errors import Span
 from . import spec
 from .aggregates import read_aggregate
 from .batched import read_batched, stray
-from .calls import read_call
+from .calls import Form, read_call
 from .policies import EVICTIONS, POLICIES, SLIDING_POLICIES, read_eviction, read_policy
 from .tokens import Cursor
 
 _WINDOWS: Final = ("tumbling", "sliding", "timeInterval", "within", "retain", "partition by")
 _OPTIONS: Final = ("partitioned", "partitionAge", "partitionCount", "tupleCount")
-_SETTINGS: Final = ("intervalDuration", "creationPeriod", "discardAge", "intervalOffset", "partitioned")
+SETTINGS: Final = ("intervalDuration", "creationPeriod", "discardAge", "intervalOffset")
+"""The settings of ``timeInterval`` that are calls."""
+_SETTINGS: Final = (*SETTINGS, "partitioned")
 _ELSEWHERE: Final = {
     "session": "gap(ts, 30m)", "sessions": "gap(ts, 30m)", "session_window": "gap(ts, 30m)",
     "hop": "timeInterval, intervalDuration(1h), creationPeriod(5m)",
@@ -170,7 +172,8 @@ def _setting(cursor: Cursor) -> Fraction:
         return Fraction(1)
     if word not in map(str.lower, _SETTINGS):
         raise cursor.unknown("setting", _SETTINGS)
-    call = read_call(cursor)
+    name = next(setting for setting in SETTINGS if setting.lower() == word)
+    call = read_call(cursor, Form(f"{name}(duration)"))
     return cursor.duration(call.first, call.do, zero=word in {"discardage", "intervaloffset"})
 
 

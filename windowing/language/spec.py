@@ -10,109 +10,38 @@ that is a timestamp).
 
 from __future__ import annotations
 
-import datetime as dt
 from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Literal, TypeAlias
 
+from .calls import Policy
 from .canonical import column_text, decimal_text, quoted
+from .clock_policies import Calendar, Time
+from .row_policies import Count, Delta, Gap, Punct
+
+__all__ = [  # the values of policies are part of the values of a spec
+    "AggregateCall",
+    "Argument",
+    "Batched",
+    "Calendar",
+    "Column",
+    "Count",
+    "Delta",
+    "Gap",
+    "PartitionEviction",
+    "Policy",
+    "Punct",
+    "Sliding",
+    "SlidingPolicy",
+    "Time",
+    "TimeInterval",
+    "Tumbling",
+    "WindowSpec",
+    "default_name",
+]
 
 
-@dataclass(frozen=True, slots=True)
-class Count:
-    """``count(n)``: n rows (sections 2 and 3).
-
-    ``n``: at least 1; also 0 where it is the eviction of a sliding window.
-    """
-
-    n: int
-
-    def __str__(self) -> str:
-        return f"count({self.n})"
-
-
-@dataclass(frozen=True, slots=True)
-class Delta:
-    """``delta(attribute, amount)``: more than an amount above an earlier row's value (sections 2 and 3).
-
-    ``attribute``: the column that is compared.
-    ``amount``: at least 0.
-    """
-
-    attribute: str
-    amount: Fraction
-
-    def __str__(self) -> str:
-        return f"delta({column_text(self.attribute)}, {decimal_text(self.amount)})"
-
-
-@dataclass(frozen=True, slots=True)
-class Time:
-    """``time(seconds)``: a grid, an age or ticks on the clock (sections 2 and 3).
-
-    ``seconds``: greater than 0.
-    """
-
-    seconds: Fraction
-
-    def __str__(self) -> str:
-        return f"time({decimal_text(self.seconds)})"
-
-
-@dataclass(frozen=True, slots=True)
-class Punct:
-    """``punct()``: until a window mark; ``punct(column)``: until a row whose boolean column is true (section 2).
-
-    ``column``: the boolean column; None for marks.
-    """
-
-    column: str | None = None
-
-    def __str__(self) -> str:
-        return f"punct({column_text(self.column) if self.column is not None else ''})"
-
-
-@dataclass(frozen=True, slots=True)
-class Gap:
-    """``gap(attribute, amount)``: until a row more than an amount above the row before it (section 2).
-
-    ``attribute``: the column that is compared.
-    ``amount``: at least 0.
-    """
-
-    attribute: str
-    amount: Fraction
-
-    def __str__(self) -> str:
-        return f"gap({column_text(self.attribute)}, {decimal_text(self.amount)})"
-
-
-@dataclass(frozen=True, slots=True)
-class Calendar:
-    """``calendar(unit, tz, at)``: local days, weeks, months or years that begin at a time of day (section 2).
-
-    ``unit``: day, week, month or year.
-    ``tz``: a zone name of the tz database.
-    ``at``: time of day in whole seconds, without a zone.
-    ``start``: mon .. sun, the first day of a week; without meaning for other units.
-    """
-
-    unit: str
-    tz: str = "UTC"
-    at: dt.time = dt.time(0)
-    start: str = "mon"
-
-    def __str__(self) -> str:
-        words = [f"week@{self.start}" if self.unit == "week" else self.unit]
-        if self.tz != "UTC":
-            words.append("tz=" + quoted(self.tz, '"'))
-        if self.at != dt.time(0):
-            words.append("at=" + self.at.isoformat("seconds" if self.at.second else "minutes"))
-        return f"calendar({', '.join(words)})"
-
-
-Policy: TypeAlias = Count | Delta | Time | Punct | Gap | Calendar
 SlidingPolicy: TypeAlias = Count | Delta | Time
 
 
@@ -159,7 +88,7 @@ class Sliding:
     """
 
     evict: SlidingPolicy
-    trigger: SlidingPolicy = Count(1)
+    trigger: SlidingPolicy = Count(1)  # noqa: RUF009 - frozen
     partitioned: bool = False
     eviction: PartitionEviction | None = None
 
@@ -271,37 +200,6 @@ def default_name(function: str, arguments: Iterable[Argument]) -> str:
     return "_".join([function.rpartition(":")[2], *words])
 
 
-def attributes(spec: WindowSpec) -> tuple[str, ...]:
-    """Return the columns that a spec names, without repeats, in the order of its canonical text."""
-    match spec:
-        case Tumbling(policy):
-            names = [_attribute(policy)]
-        case Sliding(evict, trigger):
-            names = [_attribute(evict), _attribute(trigger)]
-        case TimeInterval():
-            names = []
-        case Batched():
-            names = [*spec.partition_by, spec.unique]
-    return tuple(dict.fromkeys(name for name in names if name is not None))
-
-
-def needs_clock(spec: WindowSpec) -> bool:
-    """Return whether the order column must be read in seconds (section 1).
-
-    True for time and calendar policies, ``within`` and ``partitionAge``. The clock of event-time panes is the event
-    time, not the order column: their rows are in arrival order.
-    """
-    match spec:
-        case Tumbling(policy, _, eviction):
-            return isinstance(policy, Time | Calendar) or _ages(eviction)
-        case Sliding(evict, trigger, _, eviction):
-            return isinstance(evict, Time) or isinstance(trigger, Time) or _ages(eviction)
-        case TimeInterval():
-            return False
-        case Batched():
-            return spec.within is not None
-
-
 def _argument_text(argument: Argument) -> str:
     match argument:
         case Column():
@@ -314,17 +212,3 @@ def _argument_text(argument: Argument) -> str:
 
 def _options(partitioned: bool, eviction: PartitionEviction | None) -> list[str]:
     return ["partitioned"] * partitioned + ([] if eviction is None else [str(eviction)])
-
-
-def _ages(eviction: PartitionEviction | None) -> bool:
-    return eviction is not None and eviction.kind == "partitionAge"
-
-
-def _attribute(policy: Policy) -> str | None:
-    match policy:
-        case Delta() | Gap():
-            return policy.attribute
-        case Punct():
-            return policy.column
-        case Count() | Time() | Calendar():
-            return None

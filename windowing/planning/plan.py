@@ -5,36 +5,22 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Literal
 
 import pyarrow as pa
 
 from ..aggregates import Bound, bind, columns_of
+from ..kinds.context import WindowContext
+from ..kinds.contract import Causes, Explain, WindowKind
+from ..kinds.registry import kind_of
 from ..language.options import Options, SortKey, sort_key
-from ..language.spec import (
-    AggregateCall,
-    Batched,
-    Calendar,
-    Count,
-    Delta,
-    Punct,
-    Sliding,
-    Time,
-    TimeInterval,
-    Tumbling,
-    WindowSpec,
-    attributes,
-)
+from ..language.spec import AggregateCall, WindowSpec
 from ..operator import load, output_fields
 from ..ports import StreamInfo
 from .result_schema import FIXED, MARK, OUTPUTS, POS, ROW, STEP, TURN, head_fields, numbered, result_schema
 from .row_order import Order, OrderBy, choose_event_time, choose_order
-from .time_types import bounds_type, instants_type
-from .validation import Explain, check_amount, check_options, check_window, field_of
+from .validation import check_options, check_window, field_of
 
-_MOST_ROWS_OUT = 100  # for each row of the input: larger estimates would make too many slices
-Causes = Literal["rows", "ticks", "both"]
-"""What triggers panes, apart from the end of the data: rows (and marks), the clock, or both."""
+_MOST_ROWS_OUT = Fraction(100)  # for each row of the input: larger estimates would make too many slices
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +57,28 @@ class Plan:
     weight: str | None = None
 
     @property
+    def kind(self) -> WindowKind:
+        """The kind of the window."""
+        return kind_of(self.spec)
+
+    @property
+    def context(self) -> WindowContext:
+        """The context of the window, as its options say."""
+        options = self.options
+        return WindowContext(
+            origin=options.origin,
+            empty=options.empty,
+            partial=options.partial,
+            event_time=options.event_time,
+            emit_evicted=options.emit_evicted,
+            hold=options.at_end == "hold",
+            drop=options.at_end == "drop",
+            sort=self.sort,
+            in_event_order=bool(self.order.columns),
+            watched=self.watches_falls,
+        )
+
+    @property
     def columns(self) -> tuple[str, ...]:
         """The columns of the input that tasks read, without repeats."""
         return tuple(dict.fromkeys([*self.key, *self.values]))
@@ -79,13 +87,9 @@ class Plan:
     def values(self) -> tuple[str, ...]:
         """The columns that sequences hold, without repeats: a key column only where it has another use as well."""
         event_time = [self.options.event_time] if self.options.event_time else []
-        used = [*self.sort, *attributes(self.spec), *event_time, *self.options.group_by, *self.rows]
+        used = [*self.sort, *self.kind.attributes, *event_time, *self.options.group_by, *self.rows]
         used += [key.name for key in self.sort_rows] + ([self.weight] if self.weight else [])
         return tuple(dict.fromkeys([*used, *(c for b in self.aggregates for c in b.columns)]))
-
-    def is_sorted_by(self, attribute: str) -> bool:
-        """Whether an attribute is the first sort column of the rows of each key."""
-        return self.sort[:1] == (attribute,)
 
     @property
     def emits_rows(self) -> bool:
@@ -95,7 +99,7 @@ class Plan:
     @property
     def causes(self) -> Causes:
         """What triggers panes; with an operator, also what triggers the rows between them."""
-        return "both" if self.options.operator and causes_of(self.spec) == "ticks" else causes_of(self.spec)
+        return "both" if self.options.operator and self.kind.causes == "ticks" else self.kind.causes
 
     @property
     def at_names(self) -> tuple[str, ...]:
@@ -106,15 +110,12 @@ class Plan:
     @property
     def rows_out_per_row(self) -> Fraction:
         """About how many rows of the result a row causes, where that may be many: an estimate of a task's memory."""
-        match self.spec:
-            case TimeInterval(duration, period) | Sliding(Time(duration), Time(period)):
-                return min(max(Fraction(1), duration / period), Fraction(_MOST_ROWS_OUT))
-            case Batched(within=within) if within is not None:
-                return Fraction(2)
-            case Batched(every=None) | Sliding(_, Count(1) | Delta()):
-                return Fraction(1)
-            case _:
-                return Fraction(0)
+        return min(self.kind.rows_out_per_row, _MOST_ROWS_OUT)
+
+    @property
+    def takes_marks(self) -> bool:
+        """Whether the window uses incoming marks: only ``punct()`` does."""
+        return self.kind.takes_marks
 
     @property
     def needs_turn_column(self) -> bool:
@@ -134,11 +135,6 @@ class Plan:
         return (STEP, ROW) if self.options.operator else (ROW,) if self.emits_rows else ()
 
     @property
-    def takes_marks(self) -> bool:
-        """Whether the window uses incoming marks: only ``punct()`` does."""
-        return isinstance(self.spec, Tumbling) and self.spec.policy == Punct()
-
-    @property
     def clock(self) -> str | None:
         """The column of the clock, where the window uses the clock."""
         return self.options.event_time or (self.sort[0] if self.sort else None)
@@ -146,22 +142,7 @@ class Plan:
     @property
     def watches_falls(self) -> str | None:
         """The attribute whose decreases deserve a note: a number that a tumbling window compares in arrival order."""
-        if not isinstance(self.spec, Tumbling) or self.order.columns:
-            return None
-        return next(iter(check_amount(self.spec)), None)
-
-
-def causes_of(spec: WindowSpec) -> Causes:
-    """Return what triggers the panes of a window."""
-    match spec:
-        case Tumbling(Time() | Calendar(), _, eviction):
-            return "ticks" if eviction is None else "both"
-        case Sliding(_, Time()):
-            return "ticks"
-        case Batched(within=within, every=every) if within is not None:
-            return "both" if every is None else "ticks"
-        case _:
-            return "rows"
+        return None if self.order.columns else self.kind.watched
 
 
 def _no_reason(_: str) -> str | None:
@@ -197,7 +178,7 @@ def make_plan(
     sort = tuple(dict.fromkeys([*order.columns, *emission]))
     at = tuple(dict.fromkeys([*order.columns, *(stream.at if stream else ())]))
     pos = POS if stream else None
-    by_clock = causes_of(spec) == "ticks" and options.operator is None
+    by_clock = kind_of(spec).causes == "ticks" and options.operator is None
     ties = () if by_clock else tuple(name for name in sort if name not in (*at, pos))
     sort_rows = tuple(sort_key(text, schema.names) for text in options.sort_by)
     plan = Plan(spec, tuple(key), order, sort, at, pos, ties, aggregates, rows, sort_rows, options, schema)
@@ -227,7 +208,7 @@ def panes_only(plan: Plan) -> Plan:
 
 
 def _with_event_time(spec: WindowSpec, schema: pa.Schema, options: Options) -> Options:
-    if not isinstance(spec, TimeInterval):
+    if not kind_of(spec).has_watermark:
         return options
     return replace(options, event_time=choose_event_time(spec, schema, options.event_time))
 
@@ -253,7 +234,7 @@ def _result_schema(plan: Plan, schema: pa.Schema) -> pa.Schema:
     origin = plan.options.origin
     first = schema.field(plan.at[0]).type if plan.at else pa.int64()
     clock = schema.field(plan.clock).type if plan.clock else first
-    bounds = bounds_type(plan.spec, clock, origin) or first
+    bounds = plan.kind.bounds_type(clock, origin) or first
     head = [schema.field(name) for name in (*plan.key, *plan.options.group_by)]
     values = [pa.field(b.name, b.type) for b in plan.aggregates]
     if plan.options.operator is not None:
@@ -261,9 +242,9 @@ def _result_schema(plan: Plan, schema: pa.Schema) -> pa.Schema:
     elif plan.rows:
         values = [schema.field(name) for name in plan.rows]
     types = dict(zip(plan.at_names, [schema.field(name).type for name in plan.at] or [pa.int64()], strict=False))
-    types["_at"] = instants_type(plan.spec, clock, origin) or first
+    types["_at"] = plan.kind.instants_type(clock, origin) or first
     types |= {POS: pa.int64(), TURN: pa.int8()}
     types |= {numbered("_tie", i): schema.field(name).type for i, name in enumerate(plan.ties)}
     stamps = [pa.field(name, types[name]) for name in plan.stream_names]
-    outputs = isinstance(plan.spec, TimeInterval)
+    outputs = plan.kind.has_watermark
     return result_schema(head_fields(head, bounds, outputs), values, stamps, plan.place_names, plan.options.plain)

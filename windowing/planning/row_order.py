@@ -12,7 +12,8 @@ import pyarrow as pa
 from ..columns.numeric import is_instant, is_measurable
 from ..columns.sort_keys import is_sortable
 from ..errors import ClockError, ConfigError
-from ..language.spec import TimeInterval, WindowSpec, attributes, needs_clock
+from ..kinds.registry import kind_of
+from ..language.spec import WindowSpec
 from ..support.suggest import did_you_mean
 
 _STAMP = re.compile(r"_(at|tie)(_\d+)?")  # of a result: when its panes came out
@@ -42,7 +43,7 @@ def choose_order(spec: WindowSpec, schema: pa.Schema, order_by: OrderBy) -> Orde
     `ConfigError` for columns that are missing or cannot be sorted, and where the choice of the clock is ambiguous.
     """
     order = _explicit_order(schema, order_by) if order_by is not None else _default(spec, schema)
-    if needs_clock(spec):
+    if kind_of(spec).needs_clock:
         _check_clock(spec, schema, order)
     return order
 
@@ -77,12 +78,12 @@ def _explicit_order(schema: pa.Schema, order_by: Sequence[str] | str) -> Order:
 
 
 def _default(spec: WindowSpec, schema: pa.Schema) -> Order:
-    for name in attributes(spec):
+    for name in kind_of(spec).attributes:
         if name in schema.names and is_instant(schema.field(name).type):
             return Order((name,), "the window's attribute is a time")
-    if isinstance(spec, TimeInterval):
+    if kind_of(spec).has_watermark:
         return Order((), "event-time panes take rows as they arrived")
-    if not needs_clock(spec):
+    if not kind_of(spec).needs_clock:
         return Order((), "no time to order by is named by the window")
     instants = _instants(schema)
     if len(instants) != 1:

@@ -2,58 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 import pyarrow as pa
 
-from ..columns.numeric import is_measurable
 from ..columns.sort_keys import is_sortable
-from ..errors import ClockError, ConfigError
+from ..errors import ConfigError
+from ..kinds.contract import Explain
+from ..kinds.registry import kind_of
+from ..kinds.tumbling.registry import clock_policies
 from ..language.options import Options, sort_key
-from ..language.spec import (
-    Batched,
-    Calendar,
-    Delta,
-    Gap,
-    Policy,
-    Punct,
-    Sliding,
-    Time,
-    TimeInterval,
-    Tumbling,
-    WindowSpec,
-    attributes,
-)
+from ..language.spec import WindowSpec
 from ..support.suggest import did_you_mean
 from .row_order import Order
-
-Explain = Callable[[str], str | None]
-
-
-def policies(spec: WindowSpec) -> tuple[Policy, ...]:
-    """Return the policies of a tumbling or sliding window, in the order of its text; none for other kinds."""
-    match spec:
-        case Tumbling(policy):
-            return (policy,)
-        case Sliding(evict, trigger):
-            return evict, trigger
-        case _:
-            return ()
-
-
-def check_amount(spec: WindowSpec) -> tuple[str, ...]:
-    """Return the attributes that a window compares by an amount, without repeats."""
-    names = [policy.attribute for policy in policies(spec) if isinstance(policy, Delta | Gap)]
-    return tuple(dict.fromkeys(names))
 
 
 def check_window(spec: WindowSpec, schema: pa.Schema, key: Sequence[str], explain: Explain) -> None:
     """Raise `ConfigError` where the key or an attribute of a window is missing or has the wrong type."""
     _check_key(spec, schema, key)
-    for name in attributes(spec):
+    for name in kind_of(spec).attributes:
         dtype = field_of(schema, name, str(spec)).type
         if not pa.types.is_null(dtype):  # a column of type null has no value at all, so no row needs the check
-            _check_attribute(spec, name, dtype, explain)
+            kind_of(spec).check_attribute(name, dtype, explain)
 
 
 def check_options(
@@ -66,12 +36,12 @@ def check_options(
     for option, fits, windows in _fitting(spec, options):
         if not fits:
             raise ConfigError(f"{option} is for {windows}, and this one is {spec}", "leave it out")
-    if options.operator and isinstance(spec, Tumbling | Sliding) and spec.eviction is not None:
-        raise ConfigError(f"--operator does not go with {spec.eviction}", "leave one of them out")
+    if options.operator and kind_of(spec).eviction is not None:
+        raise ConfigError(f"--operator does not go with {kind_of(spec).eviction}", "leave one of them out")
     _check_groups(schema, key, options)
     _check_sort(schema, options)
     _check_rows(options, calls)
-    if isinstance(spec, TimeInterval):
+    if kind_of(spec).has_watermark:
         _check_event_order(order, options)
 
 
@@ -84,44 +54,38 @@ def field_of(schema: pa.Schema, name: str, role: str) -> pa.Field:
 
 def _fitting(spec: WindowSpec, options: Options) -> Iterator[tuple[str, bool, str]]:
     """Yield each given option that only some windows take: its text, whether it fits, and the windows it is for."""
-    timed = isinstance(spec, Tumbling) and isinstance(spec.policy, Time | Calendar)
-    interval, sliding = isinstance(spec, TimeInterval), isinstance(spec, Sliding)
-    evicting = isinstance(spec, Tumbling) and spec.eviction is not None
+    takes = kind_of(spec).options
     if options.empty != "skip":
-        yield f"--empty {options.empty}", timed, "time and calendar windows"
+        yield f"--empty {options.empty}", "empty" in takes, f"{_either(clock_policies())} windows"
     if options.origin:
-        yield "--origin", _has_ticks(spec), "windows on a grid of ticks"
+        yield "--origin", "origin" in takes, "windows on a grid of ticks"
     if options.partial:
-        yield "--partial", sliding, "sliding windows"
+        yield "--partial", "partial" in takes, "sliding windows"
     if options.event_time is not None:
-        yield "--event-time", interval, "timeInterval windows"
+        yield "--event-time", "event time" in takes, "timeInterval windows"
     if options.lag:
-        yield "--lag", interval, "timeInterval windows"
+        yield "--lag", "event time" in takes, "timeInterval windows"
     if options.min_gap:
-        yield "--min-gap", interval, "timeInterval windows"
+        yield "--min-gap", "event time" in takes, "timeInterval windows"
     if options.emit_evicted:
-        yield "--emit-evicted", evicting, "tumbling windows with partition eviction"
+        yield "--emit-evicted", "emit evicted" in takes, "tumbling windows with partition eviction"
     if options.emit in {"entered", "left"}:
-        yield f"--emit {options.emit}", sliding or isinstance(spec, Batched), "sliding and batched windows"
+        yield f"--emit {options.emit}", "changes" in takes, "sliding and batched windows"
     if options.emit == "left":
-        yield "--emit left", not (isinstance(spec, Batched) and spec.retain_all), "windows that rows leave"
+        yield "--emit left", "left" in takes, "windows that rows leave"
 
 
-def _has_ticks(spec: WindowSpec) -> bool:
-    """Return whether a window uses ticks that ``--origin`` moves."""
-    match spec:
-        case Tumbling(Time()) | Sliding(_, Time()):
-            return True
-        case Batched(within=within, every=every):
-            return within is not None and every is not None
-    return False
+def _either(words: Sequence[str]) -> str:
+    """Return words as a list in a sentence: ``time and calendar``."""
+    return " and ".join([", ".join(words[:-1]), words[-1]]) if len(words) > 1 else words[0]
 
 
 def _check_key(spec: WindowSpec, schema: pa.Schema, key: Sequence[str]) -> None:
-    if not isinstance(spec, Batched) and spec.partitioned and not key:
+    kind = kind_of(spec)
+    if kind.partitioned and not key:
         raise ConfigError("the window is partitioned, but there is no key", "say --key COLUMN")
-    if isinstance(spec, Tumbling | Sliding) and spec.eviction is not None and not key:
-        raise ConfigError(f"{spec.eviction} evicts keys, but there is no key", "say --key COLUMN")
+    if kind.eviction is not None and not key:
+        raise ConfigError(f"{kind.eviction} evicts keys, but there is no key", "say --key COLUMN")
     _check_once(key, "the key")
     for name in key:
         dtype = field_of(schema, name, "the key").type
@@ -132,24 +96,6 @@ def _check_key(spec: WindowSpec, schema: pa.Schema, key: Sequence[str]) -> None:
 def _check_once(names: Sequence[str], what: str) -> None:
     if len(set(names)) != len(names):
         raise ConfigError(f"a column is twice in {what} {', '.join(names)}", "name it once")
-
-
-def _check_attribute(spec: WindowSpec, name: str, dtype: pa.DataType, explain: Explain) -> None:
-    if isinstance(spec, Batched) and not is_sortable(dtype):
-        raise ConfigError(f"column {name!r} is {dtype}, whose values cannot be compared", "name another column")
-    for policy in policies(spec):
-        if isinstance(policy, Punct) and policy.column == name and not pa.types.is_boolean(dtype):
-            raise ConfigError(f"punct({name}) needs a boolean column, and {name!r} is {dtype}", "use another column")
-        if isinstance(policy, Delta | Gap) and policy.attribute == name and not is_measurable(dtype):
-            because = explain(name)
-            raise ClockError(
-                f"{policy} needs a number, a timestamp or a date, and column {name!r} is {dtype}"
-                + (f": {because}" if because else ""),
-                f'with --schema "{name}:timestamp" (or int64, float64) such rows are rejected'
-                if because
-                else "name another column, or cast it",
-                name,
-            )
 
 
 def _check_groups(schema: pa.Schema, key: Sequence[str], options: Options) -> None:

@@ -3,6 +3,6 @@
 The way in is `scan.scan`.
 
 Imports `windowing.aggregates`, `windowing.clock`, `windowing.columns`, `windowing.emit`, `windowing.kinds`,
-`windowing.language`, `windowing.panes`, `windowing.planning`, `windowing.sequences`, `windowing.state`. Imported by
-`windowing.engine`, `windowing.in_memory`, `windowing.segments`.
+`windowing.panes`, `windowing.planning`, `windowing.sequences`, `windowing.state`. Imported by `windowing.engine`,
+`windowing.in_memory`, `windowing.segments`.
 """

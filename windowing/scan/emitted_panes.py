@@ -14,28 +14,27 @@ import pyarrow.compute as pc
 
 from ..clock.values import instants_at
 from ..columns.arrays import Ints, Mask
-from ..language.spec import Batched, Tumbling, WindowSpec
-from ..panes.membership import Memberships, memberships_of, sizes
+from ..kinds.contract import WindowKind
+from ..panes.membership import Memberships, memberships_of
 from ..panes.panes import BY_TICK, MarkOnly, Panes
 from ..sequences.sequence import Sequences
 from ..state.window_state import RestoredState
 
 
-def already_emitted(spec: WindowSpec, panes: Panes, restored: RestoredState, sequences: Sequences) -> Mask:
+def already_emitted(kind: WindowKind, panes: Panes, restored: RestoredState, sequences: Sequences) -> Mask:
     """Return which panes an earlier run emitted, bool (P,).
 
     Those are panes caused by restored rows, by earlier signals, or by ticks up to the clock of that run. Empty tumbling
     windows come out with the next row of their key, so they are new.
     """
-    before = _caused_before(spec, panes.cause, panes.at, restored, sequences)
-    return before & (sizes(panes.membership) > 0) if isinstance(spec, Tumbling) else before
+    return kind.already_emitted(panes, _caused_before(kind, panes.cause, panes.at, restored, sequences))
 
 
 def marks_already_emitted(
-    spec: WindowSpec, marks_only: MarkOnly, restored: RestoredState, sequences: Sequences
+    kind: WindowKind, marks_only: MarkOnly, restored: RestoredState, sequences: Sequences
 ) -> Mask:
     """Return which mark-only entries an earlier run emitted, bool, in the shape of ``marks_only.cause``."""
-    return _caused_before(spec, marks_only.cause, marks_only.at, restored, sequences)
+    return _caused_before(kind, marks_only.cause, marks_only.at, restored, sequences)
 
 
 def renumbered(panes: Panes, first: Ints) -> Panes:
@@ -108,7 +107,7 @@ def _with_rows(
 
 
 def _caused_before(
-    spec: WindowSpec, cause: Ints, at: pa.Array | None, restored: RestoredState, sequences: Sequences
+    kind: WindowKind, cause: Ints, at: pa.Array | None, restored: RestoredState, sequences: Sequences
 ) -> Mask:
     rows = len(sequences)
     is_restored = np.append(~restored.is_new(sequences.bounds), False)
@@ -119,5 +118,5 @@ def _caused_before(
     by_tick = cause == BY_TICK
     clock_before = instants_at(restored.since, sequences, at.type)
     # more rows may have come at the instant of an ``every`` tick, so the earlier run did not emit that tick
-    compare = pc.less if isinstance(spec, Batched) and spec.every is not None else pc.less_equal
+    compare = pc.less if kind.waits_at_ticks else pc.less_equal
     return out | (by_tick & compare(at, clock_before).fill_null(False).to_numpy(zero_copy_only=False))

@@ -9,10 +9,9 @@ import numpy as np
 import pyarrow as pa
 
 from ..clock.values import clock_values
-from ..clock.watermark import Lateness, Watermarks, highest, in_order, make_lateness, rises, watermarks_at
+from ..clock.watermark import Lateness, Watermarks, highest, in_order, rises, watermarks_at
 from ..columns.arrays import ClockValue, Ints, Mask, Measures, combined
 from ..columns.numeric import overflows
-from ..language.spec import TimeInterval
 from ..planning.plan import Plan
 from ..sequences.marks import no_marks
 from ..sequences.sequence import order_of
@@ -92,9 +91,8 @@ def merged_watermarks(plan: Plan, parts: Sequence[Watermarks]) -> Watermarks:
 
 def lateness_of(plan: Plan, rows: pa.RecordBatch | pa.Table) -> Lateness:
     """Return the lag, gap and discard age of the window in the unit of its event-time column."""
-    assert isinstance(plan.spec, TimeInterval)
     dtype = rows.schema.field(plan.options.event_time).type
-    return make_lateness(dtype, plan.spec, plan.options.lag, plan.options.min_gap)
+    return plan.kind.lateness(dtype, plan.options.lag, plan.options.min_gap)
 
 
 def no_watermarks(rows: pa.RecordBatch, order: Sequence[str]) -> Watermarks:

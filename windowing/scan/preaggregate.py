@@ -13,29 +13,22 @@ import numpy as np
 import pyarrow as pa
 
 from ..aggregates import in_two_phases, is_mergeable, split
-from ..clock.interval_grid import make_intervals
-from ..clock.values import clock_values
-from ..columns.arrays import Ints, combined
+from ..columns.arrays import Ints
 from ..kinds.tumbling.boundaries import change_starts, ranges
-from ..kinds.tumbling.clock_windows import clock_grid
-from ..language.spec import Calendar, Time, TimeInterval, Tumbling
 from ..planning.plan import Plan
 from ..sequences.sequence import Sequences, take_rows
-from .scan import context_of
 
 
 def can_preaggregate(plan: Plan, schema: pa.Schema) -> bool:
     """Whether rows of an input with this schema may be combined.
 
-    They may for ``time``, ``calendar``, and ``timeInterval`` over rows ordered by event time, with aggregates that have
-    a partial and a final step, and without groups.
+    They may for windows that the clock ends, and for ``timeInterval`` over rows ordered by event time, with aggregates
+    that have a partial and a final step, and without groups.
     """
-    options, spec = plan.options, plan.spec
+    options = plan.options
     if plan.emits_rows or options.group_by or not all(is_mergeable(bound, schema) for bound in plan.aggregates):
         return False
-    if isinstance(spec, Tumbling):
-        return isinstance(spec.policy, Time | Calendar) and spec.eviction is None
-    return isinstance(spec, TimeInterval) and bool(plan.order.columns)
+    return plan.kind.has_cells(plan.context)
 
 
 def preaggregated_plan(plan: Plan) -> Plan:
@@ -67,13 +60,4 @@ def preaggregate(plan: Plan, scan_plan: Plan, sequences: Sequences) -> Sequences
 
 def cell_boundaries(plan: Plan, sequences: Sequences) -> Ints:
     """Return the rows that are in other panes than the row before them of their key: int64, ascending."""
-    if isinstance(plan.spec, Tumbling):
-        assert isinstance(plan.spec.policy, Time | Calendar)
-        values, grid = clock_grid(plan.spec.policy, sequences, context_of(plan))
-        return change_starts(sequences.bounds, grid.cells(values))
-    assert isinstance(plan.spec, TimeInterval)
-    name = str(plan.options.event_time)
-    column = combined(sequences.rows.column(name))
-    return change_starts(
-        sequences.bounds, make_intervals(column.type, plan.spec).grid.cells(clock_values(column, name))
-    )
+    return change_starts(sequences.bounds, plan.kind.cells(sequences, plan.context))

@@ -12,15 +12,13 @@ from dataclasses import replace
 import numpy as np
 import pyarrow as pa
 
-from ..columns.arrays import Ints, Mask, combined
-from ..kinds.batched.panes import batched_rest
+from ..columns.arrays import Ints, Mask
 from ..kinds.context import WindowContext
-from ..kinds.event_time.panes import interval_rest
+from ..kinds.contract import WindowKind
 from ..kinds.eviction.key_lifetimes import Lifetimes, lifetimes
-from ..kinds.sliding.panes import evicted_at, rows_at_end, tripping
-from ..language.spec import Batched, Delta, Sliding, TimeInterval, Tumbling, WindowSpec
+from ..kinds.signals import Signals
 from ..panes.membership import shown
-from ..panes.panes import AT_END, Panes
+from ..panes.panes import Panes
 from ..sequences.sequence import Sequences
 from ..state.window_state import (
     KeyState,
@@ -32,11 +30,10 @@ from ..state.window_state import (
     take_state_rows,
     with_row_counts,
 )
-from .signals import Signals
 
 
 def snapshot(
-    spec: WindowSpec,
+    kind: WindowKind,
     looks_back: bool,
     sequences: Sequences,
     signals: Signals,
@@ -53,16 +50,16 @@ def snapshot(
     """
     restored = context.restored or RestoredState(
         np.zeros(len(sequences.bounds) - 1, np.int64),
-        fresh(spec, sequences.rows, len(sequences.bounds) - 1),
+        fresh(kind.baseline_attribute, sequences.rows, len(sequences.bounds) - 1),
         no_row_state(len(sequences)),
     )
     key_lifetimes = None if signals.evictions is None else lifetimes(signals.evictions, sequences)
     last = _last_shown(panes, emitted, restored, sequences) if looks_back else restored.row_state.last
     is_retained = np.zeros(len(sequences), np.bool_)
     if context.hold:
-        is_retained = retained_rows(spec, sequences, context, panes, key_lifetimes, last_closed) | last
+        is_retained = kind.retained_rows(sequences, context, panes, key_lifetimes, last_closed) | last
     has_been_shown = restored.row_state.shown | shown(panes.take(emitted).membership, len(sequences))
-    key_state = _key_state(spec, sequences, context, restored, key_lifetimes)
+    key_state = _key_state(kind, sequences, context, restored, key_lifetimes)
     key_state = replace(
         key_state, windows=restored.key_state.windows + np.bincount(panes.key[emitted], minlength=len(key_state.rows))
     )
@@ -70,51 +67,11 @@ def snapshot(
         WindowState(sequences, key_state, RowState(has_been_shown, last)), np.flatnonzero(is_retained)
     )
     # A tumbling window never looks back beyond its first row: equal windows give equal states, whatever came before.
-    return with_row_counts(state) if isinstance(spec, Tumbling) else state
-
-
-def retained_rows(
-    spec: WindowSpec,
-    sequences: Sequences,
-    context: WindowContext,
-    panes: Panes | None,
-    key_lifetimes: Lifetimes | None,
-    last_closed: int,
-) -> Mask:
-    """Return which rows are of use at the end of the run, bool (n,).
-
-    ``panes``: of a tumbling window, else None. ``key_lifetimes``: the lifetimes of keys under partition eviction, else
-    None. ``last_closed``: as in `snapshot`.
-    """
-    match spec:
-        case Tumbling():
-            assert panes is not None
-            is_retained = shown(panes.take(np.flatnonzero(panes.cause == AT_END)).membership, len(sequences))
-            if context.empty == "row":  # decides how many empty windows lie between it and the next row
-                is_retained[_newest(sequences.bounds)] = True
-            return is_retained
-        case Sliding():
-            per_lifetime = sequences if key_lifetimes is None else replace(sequences, bounds=key_lifetimes.bounds)
-            is_retained = rows_at_end(spec, per_lifetime, context)
-            if context.partial and sequences.keys is None:
-                is_retained[_newest(per_lifetime.bounds)] = True
-            if key_lifetimes is not None:
-                is_retained &= np.repeat(key_lifetimes.lives, np.diff(key_lifetimes.bounds))
-            return is_retained
-        case TimeInterval():
-            assert context.event_time is not None
-            return interval_rest(spec, sequences, context.event_time, last_closed)
-        case Batched():
-            return batched_rest(spec, sequences, context)
-
-
-def _newest(bounds: Ints) -> Ints:
-    """Return the last row of each sequence that has rows."""
-    return bounds[1:][np.diff(bounds) > 0] - 1
+    return state if kind.overlaps else with_row_counts(state)
 
 
 def _key_state(
-    spec: WindowSpec,
+    kind: WindowKind,
     sequences: Sequences,
     context: WindowContext,
     restored: RestoredState,
@@ -122,7 +79,7 @@ def _key_state(
 ) -> KeyState:
     """Return the key state at the end of the run, without the numbers of windows."""
     bounds = sequences.bounds
-    new = fresh(spec, sequences.rows, len(bounds) - 1)
+    new = fresh(kind.baseline_attribute, sequences.rows, len(bounds) - 1)
     rows = restored.key_state.rows + np.diff(bounds) - restored.restored_rows
     if not context.hold:
         return replace(new, rows=rows, begin=rows)
@@ -136,28 +93,11 @@ def _key_state(
         size = np.where(lifetime_of_key < 0, 0, np.diff(key_lifetimes.bounds)[lifetime_of_key])
         is_cut = (lifetime_of_key < 0) | ~key_lifetimes.is_first[lifetime_of_key]
         begin = np.where(is_cut, rows - size, begin)
-    full, baseline = _sliding_key_state(spec, per_lifetime, restored)
+    full, baseline = kind.full_and_baseline(per_lifetime, restored)
     full, baseline = np.append(full, False), pa.concat_arrays([baseline, pa.nulls(1, baseline.type)])
     return KeyState(
         rows, begin, new.windows, full[lifetime_of_key], baseline.take(pa.array(lifetime_of_key % len(full)))
     )
-
-
-def _sliding_key_state(spec: WindowSpec, sequences: Sequences, restored: RestoredState) -> tuple[Mask, pa.Array]:
-    """Return for each sequence whether ``delta`` has evicted a row, and the baseline of its ``delta`` trigger."""
-    full, baseline, bounds = restored.key_state.full, restored.key_state.baseline, sequences.bounds
-    if isinstance(spec, Sliding) and isinstance(spec.evict, Delta):
-        evictions_before = np.append(0, np.cumsum(evicted_at(spec, sequences) < len(sequences)))
-        full = full | (np.diff(evictions_before[bounds]) > 0)
-    if isinstance(spec, Sliding) and isinstance(spec.trigger, Delta):
-        tripped = tripping(spec.trigger, sequences, restored)
-        newest = np.searchsorted(tripped, bounds[1:]) - 1
-        has_tripped = newest >= np.searchsorted(tripped, bounds[:-1])
-        values = combined(sequences.rows.column(spec.trigger.attribute))
-        own = len(values) + np.arange(len(bounds) - 1)
-        picks = np.where(has_tripped, np.append(tripped, 0)[newest], own)
-        baseline = pa.concat_arrays([values, baseline.cast(values.type)]).take(pa.array(picks))
-    return full, baseline
 
 
 def _last_shown(panes: Panes, emitted: Ints, restored: RestoredState, sequences: Sequences) -> Mask:

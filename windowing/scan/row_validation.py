@@ -10,9 +10,7 @@ import pyarrow as pa
 
 from ..columns.arrays import Ints, Mask, combined
 from ..columns.numeric import has_nan, measures, overflows
-from ..language.spec import attributes, needs_clock
 from ..planning.plan import Plan
-from ..planning.validation import check_amount
 
 Reasons = npt.NDArray[np.object_]
 
@@ -49,8 +47,8 @@ def split_by_reason(reasons: npt.NDArray[np.object_]) -> tuple[Ints, Ints]:
 
 def _violations(plan: Plan, rows: pa.RecordBatch) -> Iterator[tuple[str, Mask]]:
     event_time = (plan.options.event_time,) if plan.options.event_time else ()
-    named = tuple(dict.fromkeys([*attributes(plan.spec), *event_time]))
-    clock = event_time or (plan.order.columns[:1] if needs_clock(plan.spec) else ())
+    named = tuple(dict.fromkeys([*plan.kind.required, *event_time]))
+    clock = event_time or (plan.order.columns[:1] if plan.kind.needs_clock else ())
     for reason, names in (("null_order", plan.order.columns), ("null_key", plan.key)):
         for name in names:
             column = combined(rows.column(name))
@@ -60,7 +58,7 @@ def _violations(plan: Plan, rows: pa.RecordBatch) -> Iterator[tuple[str, Mask]]:
         column = combined(rows.column(name))
         yield from _null("null_attribute", column)
         yield from _nan("nan_attribute", column)
-    for name in dict.fromkeys([*clock, *check_amount(plan.spec)]):
+    for name in dict.fromkeys([*clock, *plan.kind.measured]):
         is_overflow = overflows(combined(rows.column(name)))
         if is_overflow is not None:
             yield "type_overflow", is_overflow

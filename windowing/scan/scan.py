@@ -14,20 +14,16 @@ from ..columns.arrays import ClockValue, Ints, Mask, combined
 from ..columns.numeric import measures
 from ..emit.result_tables import emitted_panes, mark_rows, result_tables, tick_rows
 from ..kinds.context import WindowContext
-from ..kinds.eviction.evictions import evictions
-from ..kinds.tumbling.clock_windows import empty_ticks
-from ..language.spec import Batched, Calendar, Sliding, Time, Tumbling
+from ..kinds.signals import Signals
 from ..panes.membership import Membership, shown, take
 from ..panes.panes import AT_END, MarkOnly, Panes, reason
 from ..planning.plan import Plan
 from ..sequences.marks import Marks, unoccupied
 from ..sequences.sequence import Sequences
 from ..state.window_state import RestoredState, WindowState
-from .dispatch import panes_of
 from .emitted_panes import already_emitted, marks_already_emitted, renumbered, with_previous_pane
 from .retained_rows import snapshot
 from .row_weights import row_weights
-from .signals import Signals
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,19 +85,19 @@ def scan(
     are left to `empty_mark_rows` and `empty_tick_rows`: whether a mark or tick is empty depends on all keys.
     """
     options = plan.options
-    context = replace(context_of(plan), clock=extent.clock, since=extent.since, restored=restored)
+    context = replace(plan.context, clock=extent.clock, since=extent.since, restored=restored)
     signals = _with_evictions(plan, sequences, signals, context)
-    panes, marks = panes_of(plan.spec, sequences, signals, context)
+    panes, marks = plan.kind.panes(sequences, signals, context)
     rows = len(sequences)
     is_new = (
-        np.ones(len(panes), np.bool_) if restored is None else ~already_emitted(plan.spec, panes, restored, sequences)
+        np.ones(len(panes), np.bool_) if restored is None else ~already_emitted(plan.kind, panes, restored, sequences)
     )
     is_end = panes.closed_by == reason("end")
     emitted = np.flatnonzero(is_new if options.at_end == "flush" else is_new & ~is_end)
     state = None
     if extent.is_continued:
         state = snapshot(
-            plan.spec,
+            plan.kind,
             compares_with_previous_pane(plan),
             sequences,
             signals,
@@ -126,25 +122,11 @@ def scan(
     return ScanResult(tables, windows, still_open, *row_account, by_mark, state)
 
 
-def context_of(plan: Plan) -> WindowContext:
-    """Return the context of a window, as its options say."""
-    options = plan.options
-    return WindowContext(
-        origin=options.origin,
-        empty=options.empty,
-        partial=options.partial,
-        event_time=options.event_time,
-        emit_evicted=options.emit_evicted,
-        hold=options.at_end == "hold",
-    )
-
-
 def _with_evictions(plan: Plan, sequences: Sequences, signals: Signals, context: WindowContext) -> Signals:
     """Add the partition evictions to the signals, unless the global pass has decided them."""
-    spec = plan.spec
-    if signals.evictions is not None or not isinstance(spec, Tumbling | Sliding) or spec.eviction is None:
+    if signals.evictions is not None or plan.kind.eviction is None:
         return signals
-    return replace(signals, evictions=evictions(spec, sequences, signals.marks, context))
+    return replace(signals, evictions=plan.kind.evictions(sequences, signals.marks, context))
 
 
 def _emitted(plan: Plan, sequences: Sequences, panes: Panes, emitted: Ints, restored: RestoredState | None) -> Panes:
@@ -164,7 +146,7 @@ def _emitted(plan: Plan, sequences: Sequences, panes: Panes, emitted: Ints, rest
 
 def compares_with_previous_pane(plan: Plan) -> bool:
     """Whether the result of a pane depends on what the pane before it of its key showed."""
-    changes = isinstance(plan.spec, Batched) and bool(plan.options.group_by)
+    changes = plan.kind.emits_changes_of_groups and bool(plan.options.group_by)
     return changes or plan.options.emit in {"entered", "left"}
 
 
@@ -182,7 +164,7 @@ def _emitted_marks(
         return None
     emitted = np.ones(len(marks_only.cause), np.bool_)
     if restored is not None:
-        emitted &= ~marks_already_emitted(plan.spec, marks_only, restored, sequences)
+        emitted &= ~marks_already_emitted(plan.kind, marks_only, restored, sequences)
     if plan.options.at_end != "flush":
         emitted &= marks_only.cause != AT_END
     picks = np.flatnonzero(emitted)
@@ -225,10 +207,8 @@ def empty_mark_rows(plan: Plan, marks: Marks, by_mark: Ints) -> pa.Table:
 
 def empty_tick_rows(plan: Plan, sequences: Sequences, extent: RunExtent = WHOLE_INPUT) -> pa.Table:
     """Return mark-only rows for ticks that found no key with rows (``--empty mark``)."""
-    assert isinstance(plan.spec, Tumbling)
-    assert isinstance(plan.spec.policy, Time | Calendar)
     context = WindowContext(extent.clock, extent.since, origin=plan.options.origin)
-    return tick_rows(plan, empty_ticks(plan.spec.policy, sequences, context))
+    return tick_rows(plan, plan.kind.empty_ticks(sequences, context))
 
 
 def falls_of(plan: Plan, sequences: Sequences) -> int:

@@ -10,18 +10,23 @@ import numpy as np
 import pyarrow as pa
 
 from ..columns.arrays import Ints, Mask
-from ..kinds.sliding.kernels import comparable
-from ..language.spec import Delta, Sliding, Tumbling
+from ..kinds.delta.chains import Exit
+from ..kinds.segment_summary import EntryState, RunThrough, SegmentSummary
+from ..kinds.signals import Signals
 from ..planning.plan import Plan, panes_only
-from ..scan.scan import RunExtent, ScanResult, scan
-from ..scan.signals import Signals
-from ..sequences.attribute_distance import measures_and_amount
+from ..scan.scan import RunExtent, ScanResult, compares_with_previous_pane, scan
 from ..sequences.sequence import Sequences, one_batch, take_rows
 from ..state.window_state import RestoredState, RowState, fresh, no_row_state
-from .delta_chains import Exit, run_through
-from .overlapping import last_closed_at, lookback_entries, lookback_summary, still_retained
-from .summary import EntryState, RunThrough, SegmentSummary
-from .tumbling import tumbling_entries, tumbling_summary
+
+
+def can_be_cut(plan: Plan) -> bool:
+    """Whether keys may be cut into segments; else each key stays whole."""
+    options = plan.options
+    if options.operator is not None or compares_with_previous_pane(plan) or options.empty == "mark":
+        return False
+    if options.group_by and plan.kind.overlaps:  # float aggregates of groups in overlapping panes may depend on cuts
+        return False
+    return plan.kind.can_cut(bool(plan.key), plan.context)
 
 
 def summarise(plan: Plan, segment: Sequences, signals: Signals) -> tuple[SegmentSummary, Ints]:
@@ -30,25 +35,17 @@ def summarise(plan: Plan, segment: Sequences, signals: Signals) -> tuple[Segment
     Also return which of its rows later segments may show, as far as these rows decide: int64, ascending. Empty for
     tumbling windows, whose entry states name them.
     """
-    if isinstance(plan.spec, Tumbling):
-        return tumbling_summary(plan, plan.spec, segment, signals.marks), np.empty(0, np.int64)
-    return lookback_summary(plan, segment, signals)
+    return plan.kind.summarise(segment, signals, plan.context)
 
 
 def entry_states(plan: Plan, segments: Sequence[SegmentSummary], run_through_segment: RunThrough) -> list[EntryState]:
     """Compose the summaries of the segments of one key, in order, into the entry state of each."""
-    if isinstance(plan.spec, Tumbling):
-        return tumbling_entries(plan, segments, run_through_segment)
-    return lookback_entries(segments, run_through_segment)
+    return plan.kind.entry_states(segments, run_through_segment, plan.context)
 
 
 def exit_through(plan: Plan, segment: Sequences, value: Any) -> Exit:
     """Run the delta transition of a start value through a segment; None: a window starts at its first row."""
-    assert isinstance(plan.spec, Tumbling | Sliding)
-    policy = plan.spec.policy if isinstance(plan.spec, Tumbling) else plan.spec.trigger
-    assert isinstance(policy, Delta)
-    values, amount = measures_and_amount(segment, policy.attribute, policy.amount)
-    return run_through(comparable(values), value, amount, plan.is_sorted_by(policy.attribute))
+    return plan.kind.exit_through(segment, value)
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +83,12 @@ def scan_segment(
     rows, restored = _restore(plan, entry, before, segment)
     if not is_last:
         plan = replace(plan, options=replace(plan.options, at_end="hold"))
-        extent = replace(extent, clock=None, is_continued=True, last_closed=last_closed_at(plan, signals, len(signals)))
+        extent = replace(
+            extent,
+            clock=None,
+            is_continued=True,
+            last_closed=plan.kind.last_closed(signals, len(signals), plan.context),
+        )
     scanned = scan(plan, rows, signals, replace(extent, since=entry.clock), restored)
     return replace(scanned, held=0)
 
@@ -112,7 +114,9 @@ def retained_before(
     as shown yet.
     """
     rows = concatenate([*earlier, _empty_like(segment)])
-    picks = np.flatnonzero(still_retained(plan, rows, entry.clock, last_closed_at(plan, signals, entry.signals)))
+    kind, context = plan.kind, replace(plan.context, clock=entry.clock, hold=True)
+    last_closed = kind.last_closed(signals, entry.signals, context)
+    picks = np.flatnonzero(kind.retained_rows(rows, context, None, None, last_closed))
     retained = replace(rows, bounds=np.array([0, len(picks)]), rows=take_rows(rows.rows, picks), pos=rows.pos[picks])
     return EarlierRows(retained, rank[picks], np.zeros(len(picks), np.bool_))
 
@@ -138,11 +142,11 @@ def _empty_like(segment: Sequences) -> Sequences:
 
 
 def _restore(plan: Plan, entry: EntryState, before: EarlierRows, segment: Sequences) -> tuple[Sequences, RestoredState]:
-    retained, key_state = len(before.rows), fresh(plan.spec, segment.rows, 1)
+    retained, key_state = len(before.rows), fresh(plan.kind.baseline_attribute, segment.rows, 1)
     rows = concatenate([before.rows, segment])
     flags = RowState(np.append(before.row_state, np.zeros(len(segment), np.bool_)), no_row_state(len(rows)).last)
     rows_before = retained
-    if not isinstance(plan.spec, Tumbling):  # tumbling windows use no ranks
+    if plan.kind.overlaps:  # else nothing looks back beyond the first row of a window
         rows_before = entry.rows
         rows = replace(rows, rank=np.append(before.rank, entry.rows + np.arange(len(segment))))
     if before.baseline is not None:

@@ -50,6 +50,11 @@ class Sequences:
         return len(self.pos)
 
     @property
+    def newest(self) -> Ints:
+        """The last row of each sequence that has rows, int64."""
+        return self.bounds[1:][np.diff(self.bounds) > 0] - 1
+
+    @property
     def arrived_in_order(self) -> bool:
         """Whether the rows of each key arrived in their total order, and the keys one after the other."""
         return bool((self.pos[1:] > self.pos[:-1]).all())

@@ -15,7 +15,6 @@ import numpy as np
 import pyarrow as pa
 
 from ..columns.arrays import Ints, Mask, combined
-from ..language.spec import Delta, Sliding, WindowSpec
 from ..sequences.key_search import places_among
 from ..sequences.sequence import Sequences, append, group_codes, one_batch, take_rows
 
@@ -104,10 +103,11 @@ class RestoredState:
         return self.key_state.rows - self.key_state.begin - self.restored_rows
 
 
-def fresh(spec: WindowSpec, rows: pa.RecordBatch, keys: int) -> KeyState:
-    """Return the key state of new keys; ``rows`` give the types."""
+def fresh(baseline: str | None, rows: pa.RecordBatch, keys: int) -> KeyState:
+    """Return the key state of new keys. ``baseline``: the attribute whose values it holds; ``rows`` give its type."""
     nothing = np.zeros(keys, np.int64)
-    return KeyState(nothing, nothing, nothing, np.zeros(keys, np.bool_), pa.nulls(keys, baseline_type(spec, rows)))
+    dtype = pa.null() if baseline is None else rows.schema.field(baseline).type
+    return KeyState(nothing, nothing, nothing, np.zeros(keys, np.bool_), pa.nulls(keys, dtype))
 
 
 def no_row_state(rows: int) -> RowState:
@@ -116,22 +116,17 @@ def no_row_state(rows: int) -> RowState:
     return RowState(nothing, nothing)
 
 
-def baseline_type(spec: WindowSpec, rows: pa.RecordBatch) -> pa.DataType:
-    """Return the type of `KeyState.baseline`."""
-    if isinstance(spec, Sliding) and isinstance(spec.trigger, Delta):
-        return rows.schema.field(spec.trigger.attribute).type
-    return pa.null()
-
-
-def restore(spec: WindowSpec, state: WindowState, new: Sequences) -> tuple[Sequences, RestoredState, WindowState]:
+def restore(baseline: str | None, state: WindowState, new: Sequences) -> tuple[Sequences, RestoredState, WindowState]:
     """Append new rows to the retained rows of a state, and restore its key state and row state.
+
+    ``baseline``: as in `fresh`.
 
     Also return the rest of the state: the keys without retained and without new rows, whose key state does not change.
     """
     sequences, picks = append(state.sequences, new)
     restored = len(state.sequences)
     known = _places_in(state.sequences.keys, sequences)
-    padded = _with_fresh(state.key_state, fresh(spec, new.rows, 1))
+    padded = _with_fresh(state.key_state, fresh(baseline, new.rows, 1))
     key_state = padded.take(np.where(known < 0, len(state.key_state.rows), known))
     restored_rows = np.zeros(len(sequences.bounds) - 1, np.int64)
     there = known >= 0

@@ -2,5 +2,5 @@
 
 Imports nothing. Imported by `cli`, `conf`, `readers`, `windowing.aggregates`, `windowing.clock`, `windowing.columns`,
 `windowing.emit`, `windowing.in_memory`, `windowing.kinds`, `windowing.language`, `windowing.operator`,
-`windowing.panes`, `windowing.planning`, `windowing.segments`, `windowing.sequences`, `windowing.spark`, `writers`.
+`windowing.panes`, `windowing.planning`, `windowing.sequences`, `windowing.spark`, `writers`.
 """

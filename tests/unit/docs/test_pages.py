@@ -25,7 +25,7 @@ from wincli.readers.options import TYPE_NAMES
 from wincli.readers.schema import timestamp_formats
 from wincli.windowing.aggregates.table import TABLE
 from wincli.windowing.engine.tasks import snapshot
-from wincli.windowing.language import calls, parser, policies, tokens
+from wincli.windowing.language import clock_policies, parser, policies, tokens
 from wincli.windowing.language.parser import parse_window
 from wincli.windowing.panes.panes import CLOSED_BY, TIMING
 from wincli.windowing.planning import plan, result_schema
@@ -42,7 +42,8 @@ RUN: Any = typer.main.get_command(main.app).commands["run"]  # type: ignore[attr
 
 
 def words_of_the_language() -> list[str]:
-    named = [form.text.partition("(")[0] for form in calls._FORMS.values()]
+    calls = {**policies.POLICIES, **policies.EVICTIONS}
+    named = [rule.form.name for rule in calls.values()]
     kinds = ["tumbling", "sliding", "timeInterval", "within", "retain", "partition by"]
     assert tuple(kinds) == parser._WINDOWS
     clauses = ["every", "with unique", "retain all"]
@@ -64,7 +65,12 @@ def test_word(row: list[str]) -> None:
 
 
 def test_units_and_weekdays_are_named() -> None:
-    assert missing_from("windows/language", [*filter(None, tokens.SECONDS), *policies.UNITS, *policies._WEEKDAYS]) == []
+    assert (
+        missing_from(
+            "windows/language", [*filter(None, tokens.SECONDS), *clock_policies.UNITS, *clock_policies._WEEKDAYS]
+        )
+        == []
+    )
 
 
 # Aggregates

@@ -21,11 +21,11 @@ from wincli.windowing.clock.values import clock_values
 from wincli.windowing.clock.watermark import in_order as watermarks_in_order
 from wincli.windowing.clock.watermark import make_lateness, watermarks_at
 from wincli.windowing.kinds.context import WindowContext
+from wincli.windowing.kinds.registry import kind_of
+from wincli.windowing.kinds.signals import Signals, watermark_signals
 from wincli.windowing.language.parser import parse_window
 from wincli.windowing.language.spec import TimeInterval
 from wincli.windowing.planning.plan import Plan
-from wincli.windowing.scan.dispatch import panes_of
-from wincli.windowing.scan.signals import Signals, watermark_signals
 from wincli.windowing.sequences.sequence import one_batch
 
 
@@ -59,7 +59,7 @@ def check_intervals(log: Log, duration: Fraction, period: Fraction, age: Fractio
     plan = plan_of(log, spec, event_time="clock", lag=lag, at_end=at_end)
     sequences = sequences_of(log, plan, [pos for pos in range(len(log.table)) if pos not in late])
     signals = signals_of(log, plan, spec, lag)
-    found, _ = panes_of(spec, sequences, signals, WindowContext(event_time="clock"))
+    found, _ = kind_of(spec).panes(sequences, signals, WindowContext(event_time="clock"))
     got = calls_in(replayed(log, plan, sequences, signals.marks, found), log.key)
     assert got == by_intervals(log, panes, {*late, *filtered}, at_end)
 

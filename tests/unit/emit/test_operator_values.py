@@ -12,10 +12,10 @@ import pytest
 from support.operator_calls import PLAIN, given_by, plan_of, replayed
 from support.operator_logs import Log, log_of
 from wincli.windowing.errors import DataError
+from wincli.windowing.kinds.registry import kind_of
+from wincli.windowing.kinds.signals import window_marks
 from wincli.windowing.language.parser import parse_window
 from wincli.windowing.operator import Operator, PaneInfo
-from wincli.windowing.scan.dispatch import panes_of
-from wincli.windowing.scan.signals import window_marks
 from wincli.windowing.sequences.marks import no_marks
 from wincli.windowing.sequences.sequence import build, one_batch
 
@@ -46,7 +46,7 @@ def test_a_key_that_is_no_column_of_the_rows_is_in_them() -> None:
     plan = plan_of(log, parse_window("count(1)"), f"{__name__}:Kinds")
     sequences = build(one_batch(log.table), np.arange(1), ("k",), plan.sort, ["a", "clock"])
     signals = window_marks(no_marks(sequences.rows, plan.sort))
-    got = replayed(log, plan, sequences, *reversed(panes_of(plan.spec, sequences, signals, PLAIN)))
+    got = replayed(log, plan, sequences, *reversed(kind_of(plan.spec).panes(sequences, signals, PLAIN)))
     assert got["seen"].to_pylist() == ["[('k', 'x'), ('a', 1), ('clock', 10), ('k', 'x'), 10, 10, None, None]"]
 
 

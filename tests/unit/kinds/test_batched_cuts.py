@@ -29,7 +29,7 @@ from wincli.windowing.language.options import Options
 from wincli.windowing.language.parser import parse_aggregate, parse_window
 from wincli.windowing.language.spec import Batched
 from wincli.windowing.planning.plan import Plan, make_plan
-from wincli.windowing.segments.summary import can_be_cut
+from wincli.windowing.segments.segment_scan import can_be_cut
 
 MANY = settings(max_examples=4 * settings().max_examples)
 

@@ -21,7 +21,8 @@ from references import sliding as reference_sliding
 from references import tumbling as reference
 from support import strategies as my
 from support.eviction_jobs import Job, Out, by_library, order_of, panes_of, unit_of
-from wincli.windowing.kinds.eviction.evictions import Evictions, evictions
+from wincli.windowing.kinds.eviction.evictions import Evictions
+from wincli.windowing.kinds.registry import kind_of
 from wincli.windowing.language import spec
 from wincli.windowing.sequences.sequence import Sequences, build
 
@@ -208,7 +209,7 @@ def test_sliding_windows_with_eviction_agree_with_the_reference(job: Job) -> Non
 
 @given(tumbling_jobs() | sliding_jobs() | aged_jobs(), st.data())
 def test_slices_of_keys_give_their_part_of_the_whole(job: Job, data: st.DataObject) -> None:
-    found = evictions(job.window, job.sequences, job.placed, job.setting)
+    found = kind_of(job.window).evictions(job.sequences, job.placed, job.setting)
     cut = data.draw(st.integers(0, 6))
     whole = panes_of(job, job.sequences, job.placed, found)
     keys = job.table["key"].to_numpy()

@@ -11,7 +11,7 @@ import pytest
 from support import spl_cases as conformance
 from support.eviction_jobs import Evicting, Job, by_library, is_evicting, order_of
 from wincli.windowing.errors import DataError
-from wincli.windowing.kinds.eviction.evictions import evictions
+from wincli.windowing.kinds.registry import kind_of
 from wincli.windowing.language.parser import parse_window
 
 
@@ -160,7 +160,7 @@ def test_gap_of_years_takes_no_time() -> None:
     #   row    0                       |                   1         row 0 is older than 5 s at tick 6
     window = "sliding, count(9), time(1), partitioned, partitionAge(5)"
     job = Job(pa.table({"key": [0, 0], "at": [0, 10**15]}), parse_window(window), order=("at",))
-    found = evictions(job.window, job.sequences, job.placed, job.setting)
+    found = kind_of(job.window).evictions(job.sequences, job.placed, job.setting)
     assert found.rows.tolist() == [1]
     assert found.by_tick.tolist() == [True]
     assert found.tick.tolist() == [6]
@@ -172,7 +172,7 @@ def test_ages_beyond_all_clocks_evict_nothing() -> None:
     for clock in (far, far.cast(pa.float64(), safe=False), far.cast(pa.timestamp("ns")), fine):
         table = pa.table({"key": [0, 1, 2], "at": clock})
         job = Job(table, parse_window(f"count(9), partitioned, partitionAge({10**30})"), order=("at",))
-        assert len(evictions(job.window, job.sequences, job.placed, job.setting).rows) == 0
+        assert len(kind_of(job.window).evictions(job.sequences, job.placed, job.setting).rows) == 0
 
 
 @pytest.mark.parametrize("far", [2**62, -(2**62), 1e300, float("inf")])
@@ -181,7 +181,7 @@ def test_clock_too_far_from_zero_for_ages_is_an_error(far: float) -> None:
         pa.table({"key": [0], "at": [far]}), parse_window("count(9), partitioned, partitionAge(1)"), order=("at",)
     )
     with pytest.raises(DataError, match="too far from 0 to count ages"):
-        evictions(job.window, job.sequences, job.placed, job.setting)
+        kind_of(job.window).evictions(job.sequences, job.placed, job.setting)
 
 
 def test_ticks_too_fine_for_ages_are_an_error() -> None:
@@ -189,4 +189,4 @@ def test_ticks_too_fine_for_ages_are_an_error() -> None:
     window = parse_window("sliding, count(9), time(0.000001), partitioned, partitionAge(1)")
     job = Job(table, window, order=("at",))
     with pytest.raises(DataError, match="64 bit"):
-        evictions(job.window, job.sequences, job.placed, job.setting)
+        kind_of(job.window).evictions(job.sequences, job.placed, job.setting)

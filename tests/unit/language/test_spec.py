@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from wincli.windowing.errors import ConfigError
+from wincli.windowing.kinds.registry import kind_of
 from wincli.windowing.language.canonical import column_text, decimal_text
 from wincli.windowing.language.spec import (
     AggregateCall,
@@ -24,9 +25,7 @@ from wincli.windowing.language.spec import (
     TimeInterval,
     Tumbling,
     WindowSpec,
-    attributes,
     default_name,
-    needs_clock,
 )
 
 TWO = Fraction(2)
@@ -92,7 +91,7 @@ def test_canonical_text(spec: WindowSpec, text: str) -> None:
     ids=str,
 )
 def test_attributes(spec: WindowSpec, names: tuple[str, ...]) -> None:
-    assert attributes(spec) == names
+    assert kind_of(spec).attributes == names
 
 
 @pytest.mark.parametrize(
@@ -116,7 +115,7 @@ def test_attributes(spec: WindowSpec, names: tuple[str, ...]) -> None:
     ids=str,
 )
 def test_needs_clock(spec: WindowSpec, needed: bool) -> None:
-    assert needs_clock(spec) is needed
+    assert kind_of(spec).needs_clock is needed
 
 
 @pytest.mark.parametrize(

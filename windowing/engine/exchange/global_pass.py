@@ -16,13 +16,11 @@ import pyarrow as pa
 
 from ...clock.watermark import Watermarks, after
 from ...columns.arrays import ClockValue, Ints
-from ...kinds.eviction.evictions import Evictions, evictions
-from ...language.spec import Sliding, TimeInterval, Tumbling
+from ...kinds.eviction.evictions import Evictions
+from ...kinds.signals import window_marks
 from ...planning.plan import Plan, panes_only
 from ...ports import Broadcast, RunTasks
 from ...scan.lateness import assess, is_ordered_by_time, is_read_in_order, no_watermarks
-from ...scan.scan import context_of
-from ...scan.signals import window_marks
 from ...sequences.marks import all_in_order, no_marks
 from ...sequences.sequence import merge, one_batch, order_of
 from ..tasks.sizing import Chunk
@@ -59,7 +57,7 @@ def run_global_pass(
     if _needs_order(plan):
         (decisions,) = run_tasks("ordered pass", partial(_decide, work), [chunks])
         return replace(work, decisions=broadcast(decisions), watermark=decisions.watermark), chunks
-    if isinstance(plan.spec, TimeInterval) and not is_ordered_by_time(plan):
+    if plan.kind.has_watermark and not is_ordered_by_time(plan):
         watermark = None if work.restore_point is None else work.restore_point.watermark
         highest_readings = run_tasks("watermark", partial(chunk_reading, work), chunks)
         readings: list[ClockValue | None] = [*accumulate([watermark, *highest_readings], after)]
@@ -75,16 +73,16 @@ def run_locally(_: str, function: Callable[[Any], Any], items: Iterable[Any]) ->
 
 def _needs_order(plan: Plan) -> bool:
     """Whether a window couples its keys, so that rows must be read in order by one task."""
-    if isinstance(plan.spec, TimeInterval):
+    if plan.kind.has_watermark:
         return not is_read_in_order(plan) and not is_ordered_by_time(plan)
-    return isinstance(plan.spec, Tumbling | Sliding) and plan.spec.eviction is not None
+    return plan.kind.eviction is not None
 
 
 def _decide(work: TaskContext, chunks: Sequence[Chunk]) -> GlobalDecisions:
     """Read the rows of all chunks in their total order and decide."""
     plan = work.plan
-    if isinstance(plan.spec, Tumbling | Sliding):
-        return GlobalDecisions(evictions=_evictions(replace(work, plan=panes_only(plan)), plan.spec, chunks))
+    if plan.kind.eviction is not None:
+        return GlobalDecisions(evictions=_evictions(replace(work, plan=panes_only(plan)), chunks))
     watermark = None if work.restore_point is None else work.restore_point.watermark
     reads = [read_columns(work, chunk, [*plan.sort, str(plan.options.event_time)]) for chunk in chunks]
     if not reads:
@@ -98,7 +96,7 @@ def _decide(work: TaskContext, chunks: Sequence[Chunk]) -> GlobalDecisions:
     return GlobalDecisions(np.sort(pos[lateness.late]), lateness.watermarks, watermark=lateness.watermark)
 
 
-def _evictions(work: TaskContext, spec: Tumbling | Sliding, chunks: Sequence[Chunk]) -> Evictions:
+def _evictions(work: TaskContext, chunks: Sequence[Chunk]) -> Evictions:
     """Return the evictions over restored rows and the rows of all chunks."""
     reads = [read_rows(work, chunk) for chunk in chunks]
     sequences_by_chunk = [sequences_of(work, read.rows, read.pos, read.reasons) for read in reads]
@@ -107,5 +105,5 @@ def _evictions(work: TaskContext, spec: Tumbling | Sliding, chunks: Sequence[Chu
     sequences, restored, _ = restore_rows(
         work.plan, state, merge([no_sequences(work), *sequences_by_chunk]), window_marks(marks), None, since
     )
-    context = replace(context_of(work.plan), clock=since, since=since, restored=restored)
-    return evictions(spec, sequences, marks, context)
+    context = replace(work.plan.context, clock=since, since=since, restored=restored)
+    return work.plan.kind.evictions(sequences, marks, context)

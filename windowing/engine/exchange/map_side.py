@@ -11,7 +11,6 @@ import pyarrow as pa
 
 from ...clock.values import clock_values
 from ...columns.arrays import ClockValue, Ints, combined
-from ...language.spec import TimeInterval, needs_clock
 from ...planning.plan import Plan
 from ...ports import ChunkAccount, Counts
 from ...scan.lateness import LatenessResult, assess, highest_reading, no_watermarks
@@ -69,7 +68,7 @@ def read_chunk(work: TaskContext, chunk: Chunk) -> MappedChunk:
     """Read all splits of a chunk, write its rejects, and sort the other rows into sequences."""
     read = read_rows(work, chunk)
     reasons, marks, level = read.reasons, read.marks, np.zeros(len(read.marks), np.int64)
-    if isinstance(work.plan.spec, TimeInterval):
+    if work.plan.kind.has_watermark:
         lateness = _assess_lateness(work, chunk, read.rows, read.pos)
         reasons = add_late(reasons, lateness.late)
         marks, level = lateness.watermarks.marks, lateness.watermarks.level
@@ -95,7 +94,7 @@ def _assess_lateness(work: TaskContext, chunk: Chunk, rows: pa.RecordBatch, pos:
 
 def _clock(plan: Plan, sequences: Sequences) -> int | float | None:
     """Return the largest clock value of a chunk for windows that use the clock, else None."""
-    if not needs_clock(plan.spec) or not len(sequences):
+    if not plan.kind.needs_clock or not len(sequences):
         return None
     column = combined(sequences.rows.column(plan.sort[0]))
     return clock_values(column, plan.sort[0]).max().item()

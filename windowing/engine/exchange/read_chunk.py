@@ -10,12 +10,12 @@ import pyarrow as pa
 
 from ...columns.arrays import Ints, Mask
 from ...columns.sort_keys import sorts_before
+from ...kinds.signals import Signals, window_marks
 from ...planning.plan import panes_only
 from ...planning.result_schema import MARK
 from ...ports import Batch, Split
 from ...scan.preaggregate import cell_boundaries
 from ...scan.row_validation import Reasons, add_late, split_by_reason, validate_rows
-from ...scan.signals import Signals, window_marks
 from ...sequences.marks import Marks, no_marks
 from ...sequences.sequence import Sequences, build, concatenate, one_batch
 from ..tasks.sizing import Chunk

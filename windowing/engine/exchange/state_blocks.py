@@ -15,9 +15,9 @@ import pyarrow.compute as pc
 from ...clock.watermark import Watermarks
 from ...columns.arrays import Ints, combined
 from ...columns.sort_keys import last_in_order
+from ...kinds.signals import Signals
 from ...planning.plan import Plan
 from ...scan.scan import RunExtent, ScanResult
-from ...scan.signals import Signals
 from ...sequences.sequence import Sequences
 from ...state.state_tables import key_table, read_state, row_schema, row_table
 from ...state.window_state import RestoredState, WindowState, concatenate, merge, part_of, restore
@@ -96,7 +96,7 @@ def restore_rows(
     """
     if state is None:
         return new, None, None
-    sequences, restored, idle = restore(plan.spec, state, new)
+    sequences, restored, idle = restore(plan.kind.baseline_attribute, state, new)
     earlier_signals = 0
     if signals.watermarks is not None and earlier_advances is not None:
         earlier_signals = int(np.count_nonzero(np.isin(signals.marks.pos, earlier_advances.marks.pos)))

@@ -15,11 +15,10 @@ from functools import partial
 import pyarrow as pa
 
 from ...errors import DataError
-from ...language.spec import Tumbling
+from ...kinds.segment_summary import SegmentSummary, WindowPosition
+from ...kinds.tumbling.segments import entry_state
 from ...ports import RunTasks
 from ...segments.segment_scan import exit_through
-from ...segments.summary import SegmentSummary
-from ...segments.tumbling import WindowPosition, advance, entry_state, tumbling_outline
 from ...sequences.sequence import Sequences
 from ..exchange.blocks import part_of
 from ..exchange.map_side import read_chunk
@@ -106,12 +105,8 @@ def _scan_turn(work: TaskContext, chunk: Chunk, turn: RelayTurn, is_last: bool) 
 
 
 def _outline(work: TaskContext, rows: Sequences) -> SegmentSummary:
-    assert isinstance(work.plan.spec, Tumbling)
-    return (
-        tumbling_outline(work.plan, work.plan.spec, rows, no_signals(work).marks)
-        if len(rows)
-        else SegmentSummary(0, None)
-    )
+    plan = work.plan
+    return plan.kind.outline(rows, no_signals(work).marks, plan.context) if len(rows) else SegmentSummary(0, None)
 
 
 def _handoff_after(
@@ -126,8 +121,9 @@ def _handoff_after(
         ends = first_and_last(work, rows)
         if before.ends is not None and not follows(ends, before.ends):
             return None
-        position = advance(
-            work.plan, before.position, index, summary, lambda _, value: exit_through(work.plan, rows, value)
+        plan = work.plan
+        position = plan.kind.advance(
+            before.position, index, summary, lambda _, value: exit_through(plan, rows, value), plan.context
         )
         after = _Handoff(position, ends)
     if after.position.open_at is not None and not after.position.closed:

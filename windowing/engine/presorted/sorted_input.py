@@ -13,7 +13,6 @@ import pyarrow as pa
 from ...columns.arrays import combined
 from ...columns.sort_keys import sorts_before
 from ...segments.segment_scan import open_before
-from ...segments.summary import shows_earlier_segments
 from ...sequences.sequence import Sequences, one_batch, order_of
 from ..exchange.map_side import MappedChunk
 from ..exchange.range_cuts import PLACE, Samples
@@ -27,7 +26,7 @@ from ..tasks.task import TaskContext
 def may_be_presorted(work: TaskContext, samples: Samples) -> bool:
     """Whether to try it: no key, no marks, no window that shows rows twice, and a sample of rows that is in order."""
     plan, rows = work.plan, samples.rows
-    if plan.key or plan.takes_marks or shows_earlier_segments(plan) or not rows.num_rows:
+    if plan.key or plan.takes_marks or plan.kind.overlaps or not rows.num_rows:
         return False
     ascending = order_of([combined(rows.column(name)) for name in (*plan.sort, PLACE)])
     return bool((ascending[1:] > ascending[:-1]).all())

@@ -16,11 +16,11 @@ from typing import Any
 import pyarrow as pa
 
 from ...errors import InputError
+from ...kinds.delta.chains import Exit
+from ...kinds.segment_summary import SegmentSummary
 from ...planning.plan import panes_only
 from ...ports import RunTasks
-from ...segments.delta_chains import Exit
 from ...segments.segment_scan import concatenate, exit_through, summarise
-from ...segments.summary import SegmentSummary
 from ...sequences.sequence import Sequences
 from ..exchange.blocks import part_of
 from ..exchange.map_side import read_chunk

@@ -14,10 +14,10 @@ import numpy as np
 import pyarrow as pa
 
 from ...columns.arrays import ClockValue
+from ...kinds.delta.chains import Exit
+from ...kinds.segment_summary import EntryState, SegmentSummary
 from ...planning.plan import Plan
-from ...segments.delta_chains import Exit
 from ...segments.segment_scan import entry_states
-from ...segments.summary import EntryState, SegmentSummary
 from ...sequences.sequence import Sequences
 from ..exchange.range_cuts import SliceBounds, same_key
 

@@ -10,11 +10,10 @@ from typing import Any
 import numpy as np
 
 from ...columns.arrays import combined
-from ...language.spec import Delta, Sliding, TimeInterval
+from ...kinds.delta.chains import Exit
+from ...kinds.signals import Signals
 from ...ports import Counts, RunTasks
 from ...scan.scan import RunExtent, falls_of
-from ...scan.signals import Signals
-from ...segments.delta_chains import Exit
 from ...segments.segment_scan import (
     EarlierRows,
     count_segment,
@@ -23,7 +22,6 @@ from ...segments.segment_scan import (
     retained_before,
     scan_segment,
 )
-from ...segments.summary import shows_earlier_segments
 from ...sequences.sequence import Sequences, take_rows
 from ..exchange.blocks import part_of
 from ..exchange.range_cuts import SliceBounds
@@ -51,7 +49,7 @@ def scan_segments(
     by_key = [
         plan_segments(work.plan, cuts, of_key, run_through_segment, clock) for of_key in segments_by_key(cuts, segments)
     ]
-    if shows_earlier_segments(work.plan):
+    if work.plan.kind.overlaps:
         windows = iter(run_tasks("count", partial(_count, work), [task for tasks in by_key for task in tasks[:-1]]))
         by_key = [with_window_numbers(tasks, [next(windows) for _ in tasks[:-1]]) for tasks in by_key]
     return run_tasks("scan", partial(_scan, work), [task for tasks in by_key for task in tasks])
@@ -72,7 +70,7 @@ def scan_rows(
 def _scan(work: TaskContext, task: SegmentTask) -> TaskReport:
     signals, segment = _signals(work, task), read_segment(work, task.segment)
     before = _before(work, task, signals, segment)
-    if len(task.since_then) and shows_earlier_segments(work.plan):
+    if len(task.since_then) and work.plan.kind.overlaps:
         shown = [read_numbers(work, f"{earlier.name}-shown") for earlier in task.since_then]
         before = replace(before, row_state=np.isin(before.rows.pos, np.concatenate(shown)))
     return scan_rows(work, task, before, segment, signals)
@@ -93,14 +91,14 @@ def _run_through_segment(work: TaskContext, value: Any, segment: Segment) -> Exi
 def _signals(work: TaskContext, task: SegmentTask) -> Signals:
     """Return the signals before the next segment."""
     plan = work.plan
-    if plan.takes_marks or isinstance(plan.spec, TimeInterval):
+    if plan.takes_marks or plan.kind.has_watermark:
         return read_signals(work, not plan.takes_marks, task.marks)
     return no_signals(work)
 
 
 def _before(work: TaskContext, task: SegmentTask, signals: Signals, segment: Sequences) -> EarlierRows:
     """Return the rows of earlier segments that a segment may show."""
-    if not shows_earlier_segments(work.plan):
+    if not work.plan.kind.overlaps:
         begun = [(read_segment(work, earlier), first) for earlier, first, _ in task.before]
         return open_before([part_of(rows, first, len(rows)) for rows, first in begun], segment)
     parts, ranks = [], [np.empty(0, np.int64)]
@@ -111,10 +109,8 @@ def _before(work: TaskContext, task: SegmentTask, signals: Signals, segment: Seq
     before = retained_before(work.plan, task.entry, parts, np.concatenate(ranks), signals, segment)
     if task.baseline is None:
         return before
-    assert isinstance(work.plan.spec, Sliding)
-    assert isinstance(work.plan.spec.trigger, Delta)
     earlier, row = task.baseline
-    column = combined(read_segment(work, earlier).rows.column(work.plan.spec.trigger.attribute))
+    column = combined(read_segment(work, earlier).rows.column(str(work.plan.kind.baseline_attribute)))
     return replace(before, baseline=column.slice(row, 1))
 
 

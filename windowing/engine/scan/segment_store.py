@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from ...clock.watermark import Watermarks
 from ...columns.arrays import Ints
-from ...scan.signals import Signals, watermark_signals, window_marks
+from ...kinds.signals import Signals, watermark_signals, window_marks
 from ...segments.segment_scan import summarise
 from ...sequences.marks import Marks
 from ...sequences.sequence import Sequences

@@ -11,11 +11,10 @@ import pyarrow as pa
 
 from ...clock.watermark import NO_LEVEL, Watermarks
 from ...columns.arrays import ClockValue, Ints
-from ...language.spec import TimeInterval
+from ...kinds.signals import Signals, watermark_signals, window_marks
 from ...ports import ChunkAccount, Counts, LocalBroadcast, Part
 from ...scan.lateness import is_ordered_by_time, lateness_of, merged_watermarks, no_watermarks
 from ...scan.scan import RunExtent, ScanResult, empty_mark_rows, empty_tick_rows, falls_of, scan
-from ...scan.signals import Signals, watermark_signals, window_marks
 from ...sequences.marks import Marks, all_in_order, no_marks
 from ...sequences.sequence import Sequences, merge
 from ...state.window_state import WindowState
@@ -90,7 +89,7 @@ def scan_slice(work: TaskContext, index: int, cuts: SliceBounds | None, blocks: 
 def scan_directly(work: TaskContext, chunks: Sequence[Chunk]) -> TaskReport:
     """Read, merge and scan a small input in one task."""
     state = load_window_state(work)
-    if isinstance(work.plan.spec, TimeInterval):
+    if work.plan.kind.has_watermark:
         work, chunks = run_global_pass(work, chunks, run_locally, LocalBroadcast)
     reads = [read_chunk(work, chunk) for chunk in chunks]
     clocks = [read.clock for read in reads if read.clock is not None]
@@ -194,7 +193,7 @@ def _mark_rows(
 def _signals(work: TaskContext, chunks: Sequence[ShuffleBlock] | Sequence[MappedChunk]) -> Signals:
     """Return the signals of all chunks, or those that the global pass decided; every slice has the same."""
     plan = work.plan
-    if isinstance(plan.spec, TimeInterval):
+    if plan.kind.has_watermark:
         earlier_advances = (
             [work.restore_point.advances]
             if work.restore_point is not None and work.restore_point.advances is not None

@@ -13,7 +13,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ...columns.arrays import Ints, Mask
-from ...language.spec import Count, Sliding, Tumbling
 from ...panes.panes import AT_END, BY_TICK, Panes, reason
 from ...sequences.key_search import places_among
 from ...sequences.sequence import Sequences
@@ -93,28 +92,29 @@ def _take(evictions: Evictions, picks: Ints) -> Evictions:
     )
 
 
-def merge(
-    spec: Tumbling | Sliding,
-    panes: Panes,
-    lifetimes: Lifetimes,
-    sequences: Sequences,
-    marks: int,
-    emit_evicted: bool,
-) -> Panes:
-    """Return the panes of lifetimes as panes of their keys, numbered consecutively.
+def merge_tumbling(panes: Panes, lifetimes: Lifetimes, sequences: Sequences, marks: int, emit_evicted: bool) -> Panes:
+    """Return the tumbling panes of lifetimes as panes of their keys, numbered consecutively.
 
-    With ``emit_evicted`` an eviction emits the open tumbling window of the lifetime that it ends: its cause is the
-    tick of the eviction, or ``n + marks + e`` for eviction e of `Lifetimes.evictions`. Without ``emit_evicted`` that
-    window is dropped. The panes that a sliding window triggers after an eviction are always dropped; they must have
-    been computed with `WindowContext.last_tick`.
+    With ``emit_evicted`` an eviction emits the open window of the lifetime that it ends: its cause is the tick of the
+    eviction, or ``n + marks + e`` for eviction e of `Lifetimes.evictions`. Without ``emit_evicted`` that window is
+    dropped.
     """
+    caught = _is_open_at_eviction(panes, lifetimes)
+    return _of_keys(_as_evicted(panes, caught, lifetimes, len(sequences) + marks), lifetimes, ~caught | emit_evicted)
+
+
+def merge_sliding(panes: Panes, lifetimes: Lifetimes, sequences: Sequences, counts: bool) -> Panes:
+    """Return the sliding panes of lifetimes as panes of their keys, numbered consecutively.
+
+    The panes that are triggered after an eviction are dropped; they must have been computed with
+    `WindowContext.last_tick`. ``counts``: whether a count triggers.
+    """
+    return _of_keys(panes, lifetimes, _is_before_eviction(panes, lifetimes, sequences, counts))
+
+
+def _of_keys(panes: Panes, lifetimes: Lifetimes, kept: Mask) -> Panes:
+    """Return those panes of lifetimes that are kept as panes of their keys."""
     key = lifetimes.key[panes.key]
-    if isinstance(spec, Tumbling):
-        caught = _is_open_at_eviction(panes, lifetimes)
-        panes = _as_evicted(panes, caught, lifetimes, len(sequences) + marks)
-        kept = ~caught | emit_evicted
-    else:
-        kept = _is_before_eviction(spec, panes, lifetimes, sequences)
     panes, key = replace(panes, key=key).take(np.flatnonzero(kept)), key[kept]
     return replace(panes, number=np.arange(len(panes)) - np.searchsorted(key, key))
 
@@ -135,7 +135,7 @@ def _as_evicted(panes: Panes, caught: Mask, lifetimes: Lifetimes, first: int) ->
     return replace(panes, cause=cause, closed_by=closed_by)
 
 
-def _is_before_eviction(spec: Sliding, panes: Panes, lifetimes: Lifetimes, sequences: Sequences) -> Mask:
+def _is_before_eviction(panes: Panes, lifetimes: Lifetimes, sequences: Sequences, counts: bool) -> Mask:
     """Return which panes of a sliding window were emitted before their key was evicted.
 
     A count trigger comes after the eviction that its own row causes.
@@ -143,5 +143,5 @@ def _is_before_eviction(spec: Sliding, panes: Panes, lifetimes: Lifetimes, seque
     which = lifetimes.eviction[panes.key]
     last = lifetimes.bounds[panes.key + 1] - 1
     by_itself = np.append(lifetimes.evictions.causes.pos, -1)[which] == sequences.pos[last]
-    late = by_itself & (panes.cause == last) if isinstance(spec.trigger, Count) else np.zeros(len(panes), np.bool_)
+    late = by_itself & (panes.cause == last) if counts else np.zeros(len(panes), np.bool_)
     return (which < 0) | ((panes.cause != AT_END) & ~late)

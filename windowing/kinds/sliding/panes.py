@@ -24,9 +24,9 @@ from ...sequences.attribute_distance import amount_in_measure, measures_and_amou
 from ...sequences.sequence import Sequences
 from ...state.window_state import RestoredState
 from ..context import WindowContext
-from ..tumbling.panes import Baselines, delta_starts
+from ..delta.kernels import comparable, evicted_by_delta, have_risen, oldest_retained
+from ..delta.starts import Baselines, delta_starts
 from .clock import SlidingClock, sliding_clock, sliding_clock_values
-from .kernels import comparable, evicted_by_delta, have_risen, oldest_retained
 
 _MOST_TICKS = 50_000_000
 _MOST_ROWS = 2**62  # of a window
@@ -126,20 +126,6 @@ def lost_at(spec: Sliding, sequences: Sequences, context: WindowContext) -> Ints
     cell = clock.grid.cells(clock.values)
     found: Ints = _finding(spec, clock.finer(), cell, _at_most(np.array([clock.cell(clock.now)]), cell))
     return cell + found + 1
-
-
-def rows_at_end(spec: Sliding, sequences: Sequences, context: WindowContext) -> Mask:
-    """Return which rows the windows hold at the current time of the clock at the end, bool (n,)."""
-    match spec.evict:
-        case Count(n):
-            place, ends = np.arange(len(sequences)), np.repeat(sequences.bounds[1:], np.diff(sequences.bounds))
-            return place >= ends - n
-        case Delta():
-            return evicted_at(spec, sequences) == len(sequences)
-        case Time(seconds):
-            clock = sliding_clock(spec, sequences, context)
-            at = np.full(len(sequences), clock.now, clock.values.dtype)
-            return ~have_risen(comparable(at), comparable(clock.values), clock.age(seconds))
 
 
 def tripping(trigger: Delta, sequences: Sequences, restored: RestoredState | None) -> Ints:

@@ -7,7 +7,7 @@ import numpy.typing as npt
 
 from ...columns.arrays import Ints, Mask
 from ...panes.membership import Ranges
-from ...panes.panes import AT_END, reason
+from ...panes.panes import AT_END, Panes, reason
 from ...sequences.sequence import Sequences
 
 
@@ -39,3 +39,9 @@ def ranges(lo: Ints, hi: Ints) -> Ranges:
 def closed_by(is_closed: Mask, cause: Ints, why: str) -> tuple[Ints, npt.NDArray[np.int8]]:
     """Return causes and close reasons: ``cause`` and ``why`` where ``is_closed``, else the end of the data."""
     return np.where(is_closed, cause, AT_END), np.where(is_closed, reason(why), reason("end")).astype(np.int8)
+
+
+def ended_by_next_row(sequences: Sequences, starts: Ints, why: str) -> Panes:
+    """Return the panes of windows that the row after them ends."""
+    key, number, lo, hi, last = panes_at(sequences, starts)
+    return Panes(key, number, ranges(lo, hi), *closed_by(~last, hi, why))

@@ -9,14 +9,16 @@ the same end and the same number of starts are one transition.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
 
-from ..columns.arrays import Ints, Mask, Measures
-from ..kinds.sliding.kernels import evicted_by_delta
-from ..sequences.attribute_distance import rises
-from ..support.jit import kernel
+from ...columns.arrays import Ints, Mask, Measures
+from ...sequences.attribute_distance import measures_and_amount, rises
+from ...sequences.sequence import Sequences
+from ...support.jit import kernel
+from .kernels import comparable, evicted_by_delta
 
 MOST_TRANSITIONS = 1 << 12
 """The most transitions in the summary of a segment; beyond that, those for the largest start values are left out."""
@@ -68,7 +70,7 @@ def delta_transitions(values: Measures, amount: Any, sorted_by: bool) -> DeltaTr
     ``sorted_by``: whether rows are sorted by these values first of all, so that no start value is above the first row.
     Transitions that only such a start value would take are left out then.
 
-    ``values``, ``amount``: as `windowing.kinds.sliding.kernels.comparable` and
+    ``values``, ``amount``: as `windowing.kinds.delta.kernels.comparable` and
     `windowing.sequences.attribute_distance.measures_and_amount` return them, without NaN.
     """
     if sorted_by:
@@ -80,6 +82,18 @@ def delta_transitions(values: Measures, amount: Any, sorted_by: bool) -> DeltaTr
     fresh = Exit(int(starts[0]), int(last[0]), values[last[0]])
     kept, last, starts = records[:MOST_TRANSITIONS], last[:MOST_TRANSITIONS], starts[:MOST_TRANSITIONS]
     return DeltaTransitions(amount, values[kept], starts, last, values[last], fresh, len(kept) == len(records))
+
+
+def transitions_of(segment: Sequences, attribute: str, amount: Fraction) -> DeltaTransitions:
+    """Return the transitions of a segment by an attribute."""
+    values, too_much = measures_and_amount(segment, attribute, amount)
+    return delta_transitions(comparable(values), too_much, segment.order[:1] == (attribute,))
+
+
+def exit_through(segment: Sequences, attribute: str, amount: Fraction, value: Any) -> Exit:
+    """Return the exit of a segment for a start value of an attribute, as `run_through` does."""
+    values, too_much = measures_and_amount(segment, attribute, amount)
+    return run_through(comparable(values), value, too_much, segment.order[:1] == (attribute,))
 
 
 def exit_for(transitions: DeltaTransitions, value: Any) -> Exit | None:

@@ -14,12 +14,9 @@ from typing import Any, TypeAlias
 import pyarrow as pa
 
 from ..clock.values import clock_values
-from ..columns.arrays import ClockValue, Measures, combined
-from ..language.spec import Batched, Sliding, Tumbling, needs_clock
-from ..planning.plan import Plan
-from ..scan.scan import compares_with_previous_pane
+from ..columns.arrays import ClockValue, combined
 from ..sequences.sequence import Sequences
-from .delta_chains import DeltaTransitions, Exit, exit_for
+from .delta.chains import DeltaTransitions, Exit, exit_for
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,17 +25,14 @@ class BoundarySummary:
 
     ``starts``: number of windows that start after the first row.
     ``last``: the row where the last window starts; 0 if that is the first row.
-    ``labels``: (2,), what the policy compares of the first and the last row. A window starts where the labels of two
-        neighbours differ or, with an ``amount``, where the later one rises by more than that.
-    ``amount``: the amount of a ``gap``, in measures; None for other policies.
+    ``labels``: what the policy compares of the first and the last row.
     ``closed``: whether the last row itself ends its window.
     ``edges``: the first and the last row, where windows without rows count; else None.
     """
 
     starts: int
     last: int
-    labels: Measures
-    amount: Any = None
+    labels: tuple[Any, Any]
     closed: bool = False
     edges: pa.RecordBatch | None = None
 
@@ -108,34 +102,35 @@ class EntryState:
     signals: int = 0
 
 
+@dataclass(frozen=True, slots=True)
+class WindowPosition:
+    """The position of a tumbling window between two segments of a key.
+
+    ``rows``: number of rows before.
+    ``starts``: number of windows that have started.
+    ``open_at``: the segment and the row in it where the last window started; None: none has.
+    ``closed``: whether the last row before has closed that window.
+    ``value``: the start value of a ``delta``; None for other policies.
+    ``last``: the summary of the segment before, without delta transitions; None: there is none.
+    """
+
+    rows: int = 0
+    starts: int = 0
+    open_at: tuple[int, int] | None = None
+    closed: bool = False
+    value: Any = None
+    last: SegmentSummary | None = None
+
+    @property
+    def windows(self) -> int:
+        """Number of panes that have come out."""
+        return self.starts if self.open_at is None or self.closed else self.starts - 1
+
+
 RunThrough: TypeAlias = Callable[[int, Any], Exit]
 """Runs the delta transition of a start value (None: a window starts at the first row) through a numbered segment."""
 
 RETAINED = -1
-
-
-def can_be_cut(plan: Plan) -> bool:
-    """Whether keys may be cut into segments; else each key stays whole."""
-    spec, options = plan.spec, plan.options
-    if options.operator is not None or compares_with_previous_pane(plan) or options.empty == "mark":
-        return False
-    if options.group_by and shows_earlier_segments(
-        plan
-    ):  # float aggregates of groups in overlapping panes may depend on cuts
-        return False
-    match spec:
-        case Tumbling():
-            return spec.eviction is None
-        case Sliding():  # mark-only rows come last in a result, so one task must write them
-            return spec.eviction is None and (bool(plan.key) or not options.partial)
-        case Batched():
-            return spec.within is not None or spec.retain is not None
-    return True
-
-
-def shows_earlier_segments(plan: Plan) -> bool:
-    """Whether windows show rows of earlier segments. Then window numbers are known only after all panes are counted."""
-    return not isinstance(plan.spec, Tumbling)
 
 
 def exit_of(transitions: DeltaTransitions | None, value: Any, run_through: RunThrough, index: int) -> Exit:
@@ -150,9 +145,8 @@ def exit_of(transitions: DeltaTransitions | None, value: Any, run_through: RunTh
     return exit_for(transitions, value) or run_through(index, value)
 
 
-def clock_at_end(plan: Plan, segment: Sequences) -> ClockValue | None:
-    """Return the clock at the end of a segment, in measures; None for windows that do not use the clock."""
-    if plan.clock is None or not needs_clock(plan.spec):
-        return None
-    clock: ClockValue = clock_values(combined(segment.rows.column(plan.clock)), plan.clock).max().item()
+def clock_at_end(segment: Sequences) -> ClockValue:
+    """Return the clock at the end of a segment, in measures of the first column of its order."""
+    name = segment.order[0]
+    clock: ClockValue = clock_values(combined(segment.rows.column(name)), name).max().item()
     return clock

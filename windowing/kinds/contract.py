@@ -1,0 +1,254 @@
+"""The contract of a kind of window: all that the rest of the program asks of a window spec.
+
+`registry.kind_of` makes the kind of a spec. Nothing outside `windowing.kinds` and `windowing.language` looks at the
+type of a spec: a new kind is a folder with an implementation of this contract, and a line in the registry.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from fractions import Fraction
+from typing import Any, ClassVar, Literal
+
+import pyarrow as pa
+
+from ..clock.watermark import NO_LEVEL, Lateness
+from ..columns.arrays import Ints, Mask
+from ..language.spec import PartitionEviction
+from ..panes.membership import Memberships
+from ..panes.panes import Panes
+from ..sequences.marks import Marks
+from ..sequences.sequence import Sequences
+from ..state.window_state import RestoredState
+from .context import WindowContext
+from .delta.chains import Exit
+from .eviction.evictions import Evictions
+from .eviction.key_lifetimes import Lifetimes
+from .row_steps import RowSteps
+from .segment_summary import EntryState, RunThrough, SegmentSummary, WindowPosition
+from .signals import Signals
+
+Causes = Literal["rows", "ticks", "both"]
+"""What triggers panes, apart from the end of the data: rows (and marks), the clock, or both."""
+
+Option = Literal["empty", "origin", "partial", "event time", "emit evicted", "changes", "left"]
+"""What only some windows take: empty windows, a grid of ticks, panes before they are full, a watermark, the windows of
+evicted keys, rows that entered or left, and rows that left."""
+
+Explain = Callable[[str], str | None]
+"""Returns which value made a column text, or None, for messages."""
+
+
+class WindowKind(ABC):
+    """A kind of window, with one spec of it."""
+
+    __slots__ = ()
+
+    overlaps: ClassVar[bool] = True
+    """Whether a row may be in several panes; then segments show rows of earlier segments."""
+    has_watermark: ClassVar[bool] = False
+    """Whether a watermark completes panes; then signals are its advances, and rows may be late."""
+    emits_changes_of_groups: ClassVar[bool] = False
+    """Whether a pane emits only the groups that differ from the pane before it."""
+    sum_of_nothing: ClassVar[int | None] = None
+    """The sum of a pane without values (section 9)."""
+
+    @property
+    def takes_marks(self) -> bool:
+        """Whether the window uses window marks."""
+        return False
+
+    @property
+    def partitioned(self) -> bool:
+        """Whether the spec demands a key."""
+        return False
+
+    @property
+    def eviction(self) -> PartitionEviction | None:
+        """Which keys are evicted (section 4)."""
+        return None
+
+    @property
+    def options(self) -> frozenset[Option]:
+        """Which options the window takes, of those that only some windows take."""
+        return frozenset()
+
+    # --- the columns
+
+    @property
+    @abstractmethod
+    def attributes(self) -> tuple[str, ...]:
+        """The columns that the spec names, without repeats, in the order of its canonical text."""
+
+    @property
+    def required(self) -> tuple[str, ...]:
+        """The attributes that must hold a value: rows with null or NaN there are rejected."""
+        return self.attributes
+
+    @property
+    def measured(self) -> tuple[str, ...]:
+        """The attributes that are compared by an amount, without repeats."""
+        return ()
+
+    @property
+    def watched(self) -> str | None:
+        """The attribute whose decreases deserve a note where rows are in arrival order."""
+        return None
+
+    @property
+    @abstractmethod
+    def needs_clock(self) -> bool:
+        """Whether the order column must be read in seconds (section 1)."""
+
+    @abstractmethod
+    def check_attribute(self, name: str, dtype: pa.DataType, explain: Explain) -> None:
+        """Raise `ConfigError` where an attribute cannot have this type."""
+
+    # --- the panes
+
+    @property
+    @abstractmethod
+    def causes(self) -> Causes:
+        """What triggers panes."""
+
+    @property
+    def rows_out_per_row(self) -> Fraction:
+        """About how many rows of the result a row causes, where that may be many; else 0."""
+        return Fraction(0)
+
+    def rows_out(self, rows: int, context: WindowContext) -> int | None:  # noqa: ARG002
+        """Return how many rows all panes of one sequence of ``rows`` rows show; None where values decide that."""
+        return None
+
+    def bounds_type(self, clock: pa.DataType, origin: Fraction) -> pa.DataType | None:  # noqa: ARG002
+        """Return the type of interval bounds on a clock column; None where the bounds are values of rows."""
+        return None
+
+    def instants_type(self, clock: pa.DataType, origin: Fraction) -> pa.DataType | None:  # noqa: ARG002
+        """Return the type of the instants at which the clock triggers panes; None where it triggers none."""
+        return None
+
+    def to_tick_type(self, column: pa.Array, name: str, origin: Fraction) -> pa.Array:  # noqa: ARG002
+        """Return clock values in the type of `instants_type`, bit for bit as bounds have the same instant."""
+        return column.cast(self.instants_type(column.type, origin) or column.type)
+
+    @abstractmethod
+    def panes(self, sequences: Sequences, signals: Signals, context: WindowContext) -> tuple[Panes, Marks]:
+        """Return the panes, including those that only the end of the data brings out.
+
+        Also return the marks that causes of panes refer to, numbered after the rows: the signals, then partition
+        evictions.
+        """
+
+    @abstractmethod
+    def row_steps(
+        self, sequences: Sequences, marks: Marks, panes: Panes, lives: Memberships, context: WindowContext
+    ) -> RowSteps:
+        """Return when rows enter and leave.
+
+        Causes of panes from n on refer to ``marks``; ``lives`` are the memberships of ``panes``.
+        """
+
+    def evictions(self, sequences: Sequences, marks: Marks, context: WindowContext) -> Evictions:
+        """Return all partition evictions; ``sequences`` hold all rows of all keys (section 4)."""
+        raise NotImplementedError
+
+    def empty_ticks(self, sequences: Sequences, context: WindowContext) -> pa.Array:
+        """Return the ticks, from the first row to the clock, that end a window without rows."""
+        raise NotImplementedError
+
+    def lateness(self, dtype: pa.DataType, lag: Fraction, min_gap: Fraction) -> Lateness:
+        """Return the rule of late rows for a column of event time, where there is a watermark."""
+        raise NotImplementedError
+
+    # --- partial aggregation
+
+    def has_cells(self, context: WindowContext) -> bool:  # noqa: ARG002
+        """Whether rows share cells: sets of neighbouring rows of a key that are in the same panes."""
+        return False
+
+    def cells(self, sequences: Sequences, context: WindowContext) -> Ints:
+        """Return the number of each row's cell, int64 (n,), where there are cells."""
+        raise NotImplementedError
+
+    # --- from run to run
+
+    def already_emitted(self, panes: Panes, caused: Mask) -> Mask:  # noqa: ARG002
+        """Return which panes an earlier run emitted, bool (P,); ``caused``: those whose cause was in that run."""
+        return caused
+
+    @property
+    def waits_at_ticks(self) -> bool:
+        """Whether rows at the instant of a tick enter at that tick, so that it comes when the clock has passed it."""
+        return False
+
+    @abstractmethod
+    def retained_rows(
+        self,
+        sequences: Sequences,
+        context: WindowContext,
+        panes: Panes | None,
+        key_lifetimes: Lifetimes | None,
+        last_closed: int,
+    ) -> Mask:
+        """Return which rows are of use at the end of the run, bool (n,).
+
+        ``panes``: where windows do not overlap, else None. ``key_lifetimes``: those of partition eviction, else None.
+        ``last_closed``: the last event-time pane that no row can enter any more.
+        """
+
+    @property
+    def baseline_attribute(self) -> str | None:
+        """The attribute of `KeyState.baseline`, the value that a ``delta`` trigger compares with; None: no trigger."""
+        return None
+
+    def full_and_baseline(self, sequences: Sequences, restored: RestoredState) -> tuple[Mask, pa.Array]:  # noqa: ARG002
+        """Return `KeyState.full` and `KeyState.baseline` of each sequence at the end of the run."""
+        return restored.key_state.full, restored.key_state.baseline
+
+    def last_closed(self, signals: Signals, count: int, context: WindowContext) -> int:  # noqa: ARG002
+        """Return an event-time pane that is closed after the first ``count`` advances, as are all panes before it.
+
+        It is the last such pane, or one not far before it: then a few more rows are retained, which no pane will show.
+        """
+        return NO_LEVEL
+
+    # --- segments of a key
+
+    @abstractmethod
+    def can_cut(self, has_key: bool, context: WindowContext) -> bool:
+        """Whether keys may be cut into segments."""
+
+    @abstractmethod
+    def summarise(self, segment: Sequences, signals: Signals, context: WindowContext) -> tuple[SegmentSummary, Ints]:
+        """Summarise a segment, which must not be empty.
+
+        Also return which of its rows later segments may show, as far as these rows decide: int64, ascending. Empty
+        where windows do not overlap, whose entry states name these rows.
+        """
+
+    @abstractmethod
+    def entry_states(
+        self, segments: Sequence[SegmentSummary], run_through: RunThrough, context: WindowContext
+    ) -> list[EntryState]:
+        """Compose the summaries of the segments of one key, in order, into the entry state of each."""
+
+    def exit_through(self, segment: Sequences, value: Any) -> Exit:
+        """Run the delta transition of a start value through a segment; None: a window starts at its first row."""
+        raise NotImplementedError
+
+    def outline(self, segment: Sequences, marks: Marks, context: WindowContext) -> SegmentSummary:
+        """Summarise a segment without delta transitions, where windows do not overlap."""
+        raise NotImplementedError
+
+    def advance(
+        self,
+        position: WindowPosition,
+        index: int,
+        segment: SegmentSummary,
+        run_through: RunThrough,
+        context: WindowContext,
+    ) -> WindowPosition:
+        """Return the position of the window after segment ``index``, where windows do not overlap."""
+        raise NotImplementedError

@@ -1,0 +1,25 @@
+"""The kinds of window by the type of their spec: the one place that knows them all."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+from ..language.spec import Batched, Sliding, TimeInterval, Tumbling, WindowSpec
+from .batched.kind import BatchedKind
+from .contract import WindowKind
+from .event_time.kind import EventTimeKind
+from .sliding.kind import SlidingKind
+from .tumbling.kind import TumblingKind
+
+_KINDS: Final[Mapping[type, Callable[[Any], WindowKind]]] = {
+    Tumbling: TumblingKind,
+    Sliding: SlidingKind,
+    TimeInterval: EventTimeKind,
+    Batched: BatchedKind,
+}
+
+
+def kind_of(spec: WindowSpec) -> WindowKind:
+    """Return the kind of a window, with its spec."""
+    return _KINDS[type(spec)](spec)

@@ -1,0 +1,128 @@
+"""Policies whose windows the clock ends: a grid of ticks, local days, weeks, months and years, or dates."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from fractions import Fraction
+from typing import ClassVar
+
+import numpy as np
+import pyarrow as pa
+
+from ...clock.calendar_grid import CalendarGrid
+from ...clock.grids import AnyGrid, clock_cell
+from ...clock.values import clock_values
+from ...columns.arrays import Ints, Mask, Measures, combined
+from ...columns.numeric import measures
+from ...errors import DataError
+from ...panes.panes import BY_TICK, Panes
+from ...sequences.marks import Marks
+from ...sequences.sequence import Sequences
+from ..context import WindowContext
+from ..contract import Option
+from ..eviction.events import Events, tick_events
+from ..eviction.evictions import NO_PLACES
+from .boundaries import change_starts, closed_by, panes_at, ranges
+from .policy import TumblingPolicy
+
+_MOST_EMPTY = 20_000_000
+
+
+class ClockPolicy(TumblingPolicy):
+    """A policy whose windows are the cells of a grid on the clock."""
+
+    __slots__ = ()
+
+    needs_clock: ClassVar[bool] = True
+    options: ClassVar[frozenset[Option]] = frozenset({"empty"})
+    why: ClassVar[str] = "time"
+    """The close reason."""
+
+    @abstractmethod
+    def grid(self, dtype: pa.DataType, values: Measures, context: WindowContext) -> AnyGrid:
+        """Return the grid over the values of a clock column, the clock, and ``context.since``."""
+
+    @abstractmethod
+    def bounds_type(self, clock: pa.DataType, origin: Fraction) -> pa.DataType:
+        """Return the type of bounds on a clock column."""
+
+    def panes(self, sequences: Sequences, marks: Marks, context: WindowContext) -> Panes:  # noqa: ARG002
+        """Return the cells that hold rows, with ``--empty row`` also those between them (semantics section 2)."""
+        values, grid = self._values_and_grid(sequences, context)
+        cells = grid.cells(values)
+        key, number, lo, hi, _ = panes_at(sequences, change_starts(sequences.bounds, cells))
+        cell = cells[lo]
+        if context.empty == "row":
+            key, number, lo, hi, cell = _with_empty(key, lo, hi, cell, grid)
+        complete = cell < clock_cell(grid, values, context.clock) if len(values) else np.empty(0, np.bool_)
+        cause, why = closed_by(complete, np.full(len(cell), BY_TICK), self.why)
+        start, end = grid.bounds(cell), grid.bounds(cell + 1)
+        return Panes(key, number, ranges(lo, hi), cause, why, start, end, at=end)
+
+    def empty_ticks(self, sequences: Sequences, context: WindowContext) -> pa.Array:
+        """Return the instants of the ticks, from the first row to the clock, that end a cell without rows.
+
+        With ``context.since`` the ticks between that instant and the first row count, too.
+        """
+        values, grid = self._values_and_grid(sequences, context)
+        if not len(values):
+            return grid.bounds(np.empty(0, np.int64))
+        cells = np.unique(grid.cells(values))
+        first = int(cells[0]) if context.since is None else clock_cell(grid, values[:0], context.since) + 1
+        stop = max(clock_cell(grid, values, context.clock), first)
+        _check_empty(stop - first)
+        empty = np.setdiff1d(np.arange(first, stop), cells, assume_unique=True)
+        return grid.bounds(empty[_lasting(grid, empty)] + 1)
+
+    def cells(self, sequences: Sequences, context: WindowContext) -> Ints:
+        """Return the cell of each row, int64 (n,)."""
+        values, grid = self._values_and_grid(sequences, context)
+        return grid.cells(values)
+
+    def window_ends(self, sequences: Sequences, context: WindowContext) -> Ints:  # noqa: ARG002
+        """Return nothing: ticks end windows."""
+        return NO_PLACES
+
+    def events(self, sequences: Sequences, marks: Marks, context: WindowContext) -> Events | None:  # noqa: ARG002
+        """Return the ticks."""
+        return tick_events(*self._values_and_grid(sequences, context), sequences, context.clock)
+
+    def edge_labels(self, segment: Sequences, marks: Marks, panes: Panes) -> tuple[object, object]:  # noqa: ARG002
+        """Return the beginnings of the first and the last window."""
+        assert panes.start is not None
+        first, last = measures(panes.start.take(pa.array([0, len(panes) - 1])))
+        return first, last
+
+    def _values_and_grid(self, sequences: Sequences, context: WindowContext) -> tuple[Measures, AnyGrid]:
+        """Return the clock column's values, and the grid over all of them and the clock."""
+        name = sequences.order[0]
+        column = combined(sequences.rows.column(name))
+        values = clock_values(column, name)
+        return values, self.grid(column.type, values, context)
+
+
+def _lasting(grid: AnyGrid, cells: Ints) -> Mask:
+    """Return which cells hold an instant at all: a date that a time zone left out holds none."""
+    return grid.lasting(cells) if isinstance(grid, CalendarGrid) else np.ones(len(cells), np.bool_)
+
+
+def _with_empty(key: Ints, lo: Ints, hi: Ints, cell: Ints, grid: AnyGrid) -> tuple[Ints, Ints, Ints, Ints, Ints]:
+    """Insert an empty pane for every cell that a key skips, and renumber the panes."""
+    same_key = key[1:] == key[:-1]
+    skipped = np.where(same_key, np.diff(cell) - 1, 0)
+    _check_empty(int(skipped.sum()))
+    repeats = np.append(skipped, 0)[: len(key)] + 1
+    source = np.repeat(np.arange(len(key)), repeats)
+    step = np.arange(len(source)) - np.repeat(np.cumsum(repeats) - repeats, repeats)
+    key, cell = key[source], cell[source] + step
+    lo, hi = np.where(step == 0, lo[source], hi[source]), hi[source]
+    kept = _lasting(grid, cell)
+    key, lo, hi, cell = key[kept], lo[kept], hi[kept], cell[kept]
+    first = np.searchsorted(key, key)
+    return key, np.arange(len(key)) - first, lo, hi, cell
+
+
+def _check_empty(count: int) -> None:
+    """Raise `DataError` for more empty windows than fit into memory, such as a grid of milliseconds over years."""
+    if count > _MOST_EMPTY:
+        raise DataError(f"{count:,} windows or ticks would be empty", "use a longer period, or --empty skip")

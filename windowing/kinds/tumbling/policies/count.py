@@ -1,0 +1,72 @@
+"""``count(n)``: windows of n rows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ....columns.arrays import Ints, Mask
+from ....language.spec import Count
+from ....panes.panes import Panes
+from ....sequences.marks import Marks
+from ....sequences.sequence import Sequences
+from ....support.jit import kernel
+from ...context import WindowContext
+from ...delta.chains import Exit
+from ...segment_summary import RunThrough, SegmentSummary, WindowPosition
+from ..boundaries import closed_by, panes_at, ranges
+from ..policy import Passage, TumblingPolicy
+
+
+@dataclass(frozen=True, slots=True)
+class CountPolicy(TumblingPolicy):
+    """``count(n)``.
+
+    ``value``: as in the spec.
+    """
+
+    value: Count
+
+    def panes(self, sequences: Sequences, marks: Marks, context: WindowContext) -> Panes:  # noqa: ARG002
+        """Return windows that their n-th row ends."""
+        n = self.value.n
+        key, number, lo, hi, _ = panes_at(sequences, count_starts(sequences.bounds, n))
+        return Panes(key, number, ranges(lo, hi), *closed_by(hi - lo == n, hi - 1, "count"))
+
+    def window_ends(self, sequences: Sequences, context: WindowContext) -> Ints:  # noqa: ARG002
+        """Return the n-th row after each."""
+        rows = len(sequences)
+        return np.arange(rows) + min(self.value.n, rows + 1)
+
+    def outline(self, segment: Sequences, marks: Marks, context: WindowContext) -> None:
+        """Return nothing: the number of rows says where windows start."""
+
+    def pass_through(
+        self,
+        position: WindowPosition,
+        index: int,  # noqa: ARG002
+        segment: SegmentSummary,
+        run_through: RunThrough,  # noqa: ARG002
+        context: WindowContext,  # noqa: ARG002
+    ) -> Passage:
+        """Return the windows that start among the segment's rows, counted from the first row of the key."""
+        n, rows = self.value.n, position.rows + segment.rows
+        starts = -(-rows // n) - position.starts
+        last = (position.starts + starts - 1) * n - position.rows if starts else -1
+        return Passage(Exit(starts, last, None), rows % n == 0)
+
+
+def count_starts(bounds: Ints, n: int) -> Ints:
+    """Return the rows where a window of ``n`` rows starts: int64, ascending. ``bounds``: int64 (K+1,)."""
+    return np.flatnonzero(_count_flags(bounds, n))
+
+
+@kernel
+def _count_flags(bounds: Ints, n: int) -> Mask:
+    """Flag every n-th row of each key, from its first on."""
+    flags = np.zeros(bounds[-1], np.bool_)
+    for k in range(len(bounds) - 1):
+        for i in range(bounds[k], bounds[k + 1], n):
+            flags[i] = True
+    return flags

@@ -1,0 +1,81 @@
+"""``gap(attribute, amount)``: until a row that is more than an amount above the row before it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+import pyarrow as pa
+
+from ....columns.arrays import Ints, Mask, Measures
+from ....language.spec import Gap
+from ....panes.panes import Panes
+from ....sequences.attribute_distance import measures_and_amount, rises
+from ....sequences.marks import Marks
+from ....sequences.sequence import Sequences
+from ....support.jit import kernel
+from ...context import WindowContext
+from ...contract import Explain
+from ...delta.chains import have_risen
+from ...delta.kernels import comparable
+from ...measured import check_measured
+from ..boundaries import ended_by_next_row
+from ..policy import TumblingPolicy
+
+
+@dataclass(frozen=True, slots=True)
+class GapPolicy(TumblingPolicy):
+    """``gap(attribute, amount)``.
+
+    ``value``: as in the spec.
+    """
+
+    value: Gap
+
+    ends_before: ClassVar[bool] = True
+
+    @property
+    def attributes(self) -> tuple[str, ...]:
+        """The column that is compared."""
+        return (self.value.attribute,)
+
+    @property
+    def measured(self) -> tuple[str, ...]:
+        """The column that is compared."""
+        return (self.value.attribute,)
+
+    def check_attribute(self, name: str, dtype: pa.DataType, explain: Explain) -> None:
+        """Raise `ConfigError` where an attribute cannot have this type."""
+        check_measured(self.value, name, dtype, explain)
+
+    def panes(self, sequences: Sequences, marks: Marks, context: WindowContext) -> Panes:  # noqa: ARG002
+        """Return windows that end before a row that rises above the row before it."""
+        values, amount = measures_and_amount(sequences, self.value.attribute, self.value.amount)
+        return ended_by_next_row(sequences, gap_starts(sequences.bounds, values, amount), "gap")
+
+    def edge_labels(self, segment: Sequences, marks: Marks, panes: Panes) -> tuple[Any, Any]:  # noqa: ARG002
+        """Return the values of the two rows, each with the amount in their measure."""
+        values, amount = measures_and_amount(segment, self.value.attribute, self.value.amount)
+        first, last = comparable(values)[np.array([0, len(segment) - 1])]
+        return (first, amount), (last, amount)
+
+    def splits(self, before: Any, after: Any) -> bool:
+        """Return whether the later value rises above the earlier one."""
+        (old, _), (new, amount) = before, after
+        return bool(have_risen(new, old, amount))
+
+
+def gap_starts(bounds: Ints, values: Measures, amount: Any) -> Ints:
+    """Return the rows where a ``gap`` window starts: more than ``amount`` above the row before; int64, ascending."""
+    return np.flatnonzero(_gap_flags(bounds, values, amount))
+
+
+@kernel
+def _gap_flags(bounds: Ints, values: Measures, amount: Any) -> Mask:
+    """Flag the rows that start a ``gap`` window."""
+    flags = np.zeros(len(values), np.bool_)
+    for k in range(len(bounds) - 1):
+        for i in range(bounds[k], bounds[k + 1]):
+            flags[i] = i == bounds[k] or rises(values[i], values[i - 1], amount)
+    return flags

@@ -1,0 +1,95 @@
+"""``punct()``: until a window mark; ``punct(column)``: until a row whose boolean column is true."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+
+from ....columns.arrays import Ints, combined
+from ....errors import ConfigError
+from ....language.spec import Punct
+from ....panes.panes import AT_END, Panes
+from ....sequences.marks import Marks, epochs
+from ....sequences.sequence import Sequences
+from ...context import WindowContext
+from ...contract import Explain
+from ...eviction.events import Events, mark_events
+from ...eviction.evictions import NO_PLACES
+from ..boundaries import change_starts, closed_by, panes_at, ranges
+from ..policy import TumblingPolicy
+
+
+def punct_policy(value: Punct) -> TumblingPolicy:
+    """Return the policy of ``punct()`` or of ``punct(column)``."""
+    return MarkPolicy() if value.column is None else PunctPolicy(value.column)
+
+
+@dataclass(frozen=True, slots=True)
+class MarkPolicy(TumblingPolicy):
+    """``punct()``."""
+
+    @property
+    def takes_marks(self) -> bool:
+        """Window marks end windows."""
+        return True
+
+    def panes(self, sequences: Sequences, marks: Marks, context: WindowContext) -> Panes:  # noqa: ARG002
+        """Return windows that window marks end."""
+        epoch = epochs(sequences, marks)
+        key, number, lo, hi, _ = panes_at(sequences, change_starts(sequences.bounds, epoch))
+        ended_by = epoch[lo]
+        return Panes(key, number, ranges(lo, hi), *closed_by(ended_by < len(marks), len(sequences) + ended_by, "punct"))
+
+    def window_ends(self, sequences: Sequences, context: WindowContext) -> Ints:  # noqa: ARG002
+        """Return nothing: marks end windows."""
+        return NO_PLACES
+
+    def events(self, sequences: Sequences, marks: Marks, context: WindowContext) -> Events:  # noqa: ARG002
+        """Return the marks."""
+        return mark_events(sequences, marks)
+
+    def epochs_at_edges(self, segment: Sequences, marks: Marks) -> tuple[int, int]:
+        """Return how many marks come before the first row of a segment, and before its last row."""
+        first, last = epochs(segment, marks)[[0, -1]].tolist()
+        return first, last
+
+    def edge_labels(self, segment: Sequences, marks: Marks, panes: Panes) -> tuple[int, int]:  # noqa: ARG002
+        """Return the same: two rows are in one window if no mark lies between them."""
+        return self.epochs_at_edges(segment, marks)
+
+
+@dataclass(frozen=True, slots=True)
+class PunctPolicy(TumblingPolicy):
+    """``punct(column)``.
+
+    ``column``: a boolean column; a row whose value is true ends the window that contains it.
+    """
+
+    column: str
+
+    @property
+    def attributes(self) -> tuple[str, ...]:
+        """The boolean column."""
+        return (self.column,)
+
+    def check_attribute(self, name: str, dtype: pa.DataType, explain: Explain) -> None:  # noqa: ARG002
+        """Raise `ConfigError` for a column that is not boolean."""
+        if not pa.types.is_boolean(dtype):
+            raise ConfigError(f"punct({name}) needs a boolean column, and {name!r} is {dtype}", "use another column")
+
+    def panes(self, sequences: Sequences, marks: Marks, context: WindowContext) -> Panes:  # noqa: ARG002
+        """Return windows that a row whose value is true ends."""
+        ends = combined(sequences.rows.column(self.column)).to_numpy(zero_copy_only=False).astype(np.bool_)
+        starts = change_starts(sequences.bounds, np.cumsum(ends) - ends)
+        key, number, lo, hi, _ = panes_at(sequences, starts)
+        return Panes(key, number, ranges(lo, hi), *closed_by(ends[hi - 1], hi - 1, "punct"))
+
+    def edge_labels(self, segment: Sequences, marks: Marks, panes: Panes) -> tuple[int, int]:  # noqa: ARG002
+        """Return equal labels: only the row before ends a window."""
+        return 0, 0
+
+    def last_row_closes(self, panes: Panes) -> bool:
+        """Return whether the last row's value is true."""
+        return bool(panes.cause[-1] != AT_END)

@@ -1,0 +1,180 @@
+"""The contract of a tumbling policy: what ends a window, and all that the kind asks of it.
+
+`registry.policy_of` makes the policy of its value in the language. Most policies decide by two neighbouring rows
+whether a window starts between them; what follows from that for segments and partition eviction is said here once.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from fractions import Fraction
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+
+from ...columns.arrays import Ints
+from ...panes.membership import Ranges
+from ...panes.panes import AT_END, Panes
+from ...sequences.marks import Marks, no_marks
+from ...sequences.sequence import Sequences, one_batch
+from ..context import WindowContext
+from ..contract import Explain, Option
+from ..delta.chains import DeltaTransitions, Exit
+from ..eviction.events import Events
+from ..segment_summary import BoundarySummary, RunThrough, SegmentSummary, WindowPosition
+
+
+class Passage(NamedTuple):
+    """What a segment does to the window that is open where it begins.
+
+    ``exit``: the windows that start in it.
+    ``closed``: whether its last row itself ends its window.
+    ``value``: the start value of a ``delta`` at its end; None for other policies.
+    """
+
+    exit: Exit
+    closed: bool = False
+    value: Any = None
+
+
+class TumblingPolicy(ABC):
+    """A tumbling policy, with its value in the language."""
+
+    __slots__ = ()
+
+    needs_clock: ClassVar[bool] = False
+    """Whether the order column must be read in seconds; then the clock ends windows."""
+    ends_before: ClassVar[bool] = False
+    """Whether a window ends when the row after it comes; else with its own last row, a mark or a tick."""
+    options: ClassVar[frozenset[Option]] = frozenset()
+    """Which options windows with this policy take."""
+
+    @property
+    def takes_marks(self) -> bool:
+        """Whether window marks end windows."""
+        return False
+
+    @property
+    def attributes(self) -> tuple[str, ...]:
+        """The columns that the policy names."""
+        return ()
+
+    @property
+    def required(self) -> tuple[str, ...]:
+        """The attributes that must hold a value."""
+        return self.attributes
+
+    @property
+    def measured(self) -> tuple[str, ...]:
+        """The attributes that are compared by an amount."""
+        return ()
+
+    def check_attribute(self, name: str, dtype: pa.DataType, explain: Explain) -> None:  # noqa: B027
+        """Raise `ConfigError` where an attribute cannot have this type."""
+
+    @abstractmethod
+    def panes(self, sequences: Sequences, marks: Marks, context: WindowContext) -> Panes:
+        """Return the panes, including those that only the end of the data closes.
+
+        ``marks`` must be in total order; only a policy that takes marks reads them.
+        """
+
+    # --- windows that the clock ends
+
+    def bounds_type(self, clock: pa.DataType, origin: Fraction) -> pa.DataType | None:  # noqa: ARG002
+        """Return the type of interval bounds on a clock column; None where the bounds are values of rows."""
+        return None
+
+    def to_tick_type(self, column: pa.Array, name: str, origin: Fraction) -> pa.Array:  # noqa: ARG002
+        """Return clock values in the type of bounds, bit for bit as bounds have the same instant."""
+        return column.cast(self.bounds_type(column.type, origin) or column.type)
+
+    def empty_ticks(self, sequences: Sequences, context: WindowContext) -> pa.Array:
+        """Return the ticks, from the first row to the clock, that end a window without rows."""
+        raise NotImplementedError
+
+    def cells(self, sequences: Sequences, context: WindowContext) -> Ints:
+        """Return the number of each row's window on the clock, int64 (n,)."""
+        raise NotImplementedError
+
+    # --- partition eviction
+
+    def window_ends(self, sequences: Sequences, context: WindowContext) -> Ints:
+        """Return for each row the row before which a window that begins at it ends; more than n where it never ends.
+
+        Empty where marks or the clock end windows.
+        """
+        panes = self.panes(sequences, no_marks(sequences.rows, sequences.order), context)
+        assert isinstance(panes.membership, Ranges)
+        lo, hi = panes.membership.lo, panes.membership.hi  # wherever the window begins
+        return np.repeat(np.where(panes.cause == AT_END, len(sequences) + 1, hi), hi - lo)
+
+    def events(self, sequences: Sequences, marks: Marks, context: WindowContext) -> Events | None:  # noqa: ARG002
+        """Return the marks or ticks that end windows; None where rows do."""
+        return None
+
+    # --- segments
+
+    def epochs_at_edges(self, segment: Sequences, marks: Marks) -> tuple[int, int]:  # noqa: ARG002
+        """Return how many marks that end windows come before the first row of a segment, and before its last row."""
+        return 0, 0
+
+    def edge_labels(self, segment: Sequences, marks: Marks, panes: Panes) -> tuple[Any, Any]:
+        """Return what `splits` compares of the first and the last row of a segment; ``panes`` are those of it."""
+        raise NotImplementedError
+
+    def splits(self, before: Any, after: Any) -> bool:
+        """Return whether a window starts between two neighbouring rows with these labels."""
+        return bool(before != after)
+
+    def last_row_closes(self, panes: Panes) -> bool:  # noqa: ARG002
+        """Return whether the last row of a segment itself ends its window."""
+        return False
+
+    def outline(self, segment: Sequences, marks: Marks, context: WindowContext) -> BoundarySummary | None:
+        """Return where windows start in a segment; None where the summary's other fields say it, or `summarise`."""
+        panes = self.panes(segment, marks, context)
+        contents = panes.membership
+        assert isinstance(contents, Ranges)
+        edges = segment.rows.take(pa.array([0, len(segment) - 1])) if context.empty == "row" else None
+        labels = self.edge_labels(segment, marks, panes)
+        return BoundarySummary(len(panes) - 1, int(contents.lo[-1]), labels, self.last_row_closes(panes), edges)
+
+    def summarise(
+        self, segment: Sequences, marks: Marks, context: WindowContext
+    ) -> BoundarySummary | DeltaTransitions | None:
+        """Return where windows start in a segment, whatever window is open where it begins."""
+        return self.outline(segment, marks, context)
+
+    def pass_through(
+        self,
+        position: WindowPosition,
+        index: int,  # noqa: ARG002
+        segment: SegmentSummary,
+        run_through: RunThrough,  # noqa: ARG002
+        context: WindowContext,
+    ) -> Passage:
+        """Return what segment ``index`` does to the window at a position."""
+        assert isinstance(segment.window, BoundarySummary)
+        before = position.last.window if position.last is not None else None
+        found = self._boundary_exit(segment.window, before if isinstance(before, BoundarySummary) else None, context)
+        return Passage(found, segment.window.closed)
+
+    def run_through(self, segment: Sequences, value: Any) -> Exit:
+        """Return the exit of a segment for a start value of a ``delta``."""
+        raise NotImplementedError
+
+    def _boundary_exit(self, window: BoundarySummary, before: BoundarySummary | None, context: WindowContext) -> Exit:
+        if before is None or before.closed or self.splits(before.labels[1], window.labels[0]):
+            empty = 0 if before is None else self._empty_between(before, window, context)
+            return Exit(window.starts + 1 + empty, window.last, None)
+        return Exit(window.starts, window.last if window.starts else -1, None)
+
+    def _empty_between(self, before: BoundarySummary, window: BoundarySummary, context: WindowContext) -> int:
+        """Return the number of windows without rows between the last row of a segment and the first of the next."""
+        if before.edges is None or window.edges is None:
+            return 0
+        rows = one_batch(pa.Table.from_batches([before.edges.slice(1, 1), window.edges.slice(0, 1)]))
+        pair = Sequences(None, np.array([0, 2]), rows, np.arange(2), context.sort)
+        return len(self.panes(pair, no_marks(rows, context.sort), context)) - 2

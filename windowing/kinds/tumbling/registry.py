@@ -1,0 +1,39 @@
+"""The tumbling policies by the type of their value in the language: the one place that knows them all."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+from ...language import spec
+from .clock_policy import ClockPolicy
+from .policies.calendar import CalendarPolicy
+from .policies.count import CountPolicy
+from .policies.delta import DeltaPolicy
+from .policies.gap import GapPolicy
+from .policies.punct import punct_policy
+from .policies.time import TimePolicy
+from .policy import TumblingPolicy
+
+_POLICIES: Final[Mapping[type, Callable[[Any], TumblingPolicy]]] = {
+    spec.Count: CountPolicy,
+    spec.Delta: DeltaPolicy,
+    spec.Gap: GapPolicy,
+    spec.Punct: punct_policy,
+    spec.Time: TimePolicy,
+    spec.Calendar: CalendarPolicy,
+}
+
+
+def policy_of(value: spec.Policy) -> TumblingPolicy:
+    """Return a tumbling policy, with its value."""
+    return _POLICIES[type(value)](value)
+
+
+def clock_policies() -> list[str]:
+    """Return the words of the policies that the clock ends."""
+    return [
+        value.__name__.lower()
+        for value, kind in _POLICIES.items()
+        if isinstance(kind, type) and issubclass(kind, ClockPolicy)
+    ]

@@ -1,0 +1,124 @@
+"""The policies that the clock decides, each with how it is written and read (sections 2 and 3).
+
+A policy is its value, the form of its call and its reader, one below the other, and a line of `CLOCK_POLICIES`.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import re
+import zoneinfo
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, Final
+
+from ..support.suggest import did_you_mean, nearest
+from .calls import Call, Form, Policy, Rule
+from .canonical import decimal_text, quoted
+from .tokens import Cursor, Token
+
+UNITS: Final = ("day", "week", "month", "year")
+_WEEKDAYS: Final = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
+_CALENDAR: Final = Form('calendar(day, "Europe/Paris", 23:59)', 1, 3, "1 to 3 arguments", named=True, words=UNITS)
+_CLOCK: Final = re.compile("([01][0-9]|2[0-3]):[0-5][0-9](:[0-5][0-9])?")
+
+
+@dataclass(frozen=True, slots=True)
+class Time(Policy):
+    """``time(seconds)``: a grid, an age or ticks on the clock (sections 2 and 3).
+
+    ``seconds``: greater than 0.
+    """
+
+    seconds: Fraction
+
+    def __str__(self) -> str:
+        return f"time({decimal_text(self.seconds)})"
+
+
+def _time(cursor: Cursor, call: Call, _: int) -> Time:
+    return Time(cursor.duration(call.first, call.do))
+
+
+@dataclass(frozen=True, slots=True)
+class Calendar(Policy):
+    """``calendar(unit, tz, at)``: local days, weeks, months or years that begin at a time of day (section 2).
+
+    ``unit``: day, week, month or year.
+    ``tz``: a zone name of the tz database.
+    ``at``: time of day in whole seconds, without a zone.
+    ``start``: mon .. sun, the first day of a week; without meaning for other units.
+    """
+
+    unit: str
+    tz: str = "UTC"
+    at: dt.time = dt.time(0)
+    start: str = "mon"
+
+    def __str__(self) -> str:
+        words = [f"week@{self.start}" if self.unit == "week" else self.unit]
+        if self.tz != "UTC":
+            words.append("tz=" + quoted(self.tz, '"'))
+        if self.at != dt.time(0):
+            words.append("at=" + self.at.isoformat("seconds" if self.at.second else "minutes"))
+        return f"calendar({', '.join(words)})"
+
+
+def _calendar(cursor: Cursor, call: Call, _: int) -> Calendar:
+    found = _bind(cursor, call, ("unit", "tz", "at"))
+    if "unit" not in found:
+        raise cursor.error("calendar needs a unit", call.first.span, call.do)
+    unit, start = _unit(cursor, found["unit"])
+    tz = _zone(cursor, found["tz"]) if "tz" in found else "UTC"
+    at = _clock(cursor, found["at"]) if "at" in found else dt.time(0)
+    return Calendar(unit, tz, at, start)
+
+
+def _bind(cursor: Cursor, call: Call, names: tuple[str, ...]) -> dict[str, Token]:
+    found: dict[str, Token] = {}
+    for place, argument in enumerate(call.arguments):
+        token = argument.name or argument.value
+        name = names[place] if argument.name is None else argument.name.text.lower()
+        if name not in names:
+            raise cursor.error(f"there is no argument called {token}", token.span, did_you_mean(name, names))
+        if name in found:
+            raise cursor.error(f"the argument {name!r} is given twice", token.span, call.do)
+        found[name] = argument.value
+    return found
+
+
+def _unit(cursor: Cursor, token: Token) -> tuple[str, str]:
+    unit, weekday, start = token.text.lower().partition("@")
+    if token.kind not in {"word", "weekday"} or unit not in UNITS:
+        raise cursor.error(f"unknown calendar unit {token}", token.span, did_you_mean(unit, UNITS))
+    if weekday and unit != "week":
+        raise cursor.error(f"a {unit} does not begin on a weekday", token.span, f"write {unit}")
+    if weekday and start not in _WEEKDAYS:
+        raise cursor.error(f"unknown weekday in {token}", token.span, did_you_mean(start, _WEEKDAYS))
+    return unit, start or "mon"
+
+
+def _zone(cursor: Cursor, token: Token) -> str:
+    if token.kind not in {"word", "column", "text"}:
+        raise cursor.error(f"expected a time zone, found {token}", token.span, 'write it like "Europe/Paris"')
+    try:
+        zoneinfo.ZoneInfo(token.value)
+    except (KeyError, ValueError, OSError):
+        near = nearest(token.value, zoneinfo.available_timezones())
+        do = f"did you mean {near!r}?" if near else 'write it like "Europe/Paris"'
+        raise cursor.error(f"unknown time zone {token.value!r}", token.span, do) from None
+    return token.value
+
+
+def _clock(cursor: Cursor, token: Token) -> dt.time:
+    if not _CLOCK.fullmatch(token.text):
+        raise cursor.error(f"expected a time of day, found {token}", token.span, "write it like 07:00 or 23:59:30")
+    return dt.time.fromisoformat(token.text)
+
+
+CLOCK_POLICIES: Final[Mapping[str, Rule[Any]]] = {
+    "time": Rule(Form("time(duration)"), _time),
+    "calendar": Rule(_CALENDAR, _calendar),
+}
+"""The policies of this module, by keyword in lower case."""
