@@ -86,10 +86,17 @@ class Rule(NamedTuple, Generic[_T]):
 
     ``form``: its form.
     ``read``: the function that makes its value of the call; its last argument is the smallest ``count``.
+    ``closed_by``: why its windows are emitted; empty: its own name says so.
     """
 
     form: Form
     read: Callable[[Cursor, Call, int], _T]
+    closed_by: str = ""
+
+    @property
+    def reason(self) -> str:
+        """The close reason of its windows, where they tumble."""
+        return self.closed_by or self.form.name
 
 
 def read_call(cursor: Cursor, form: Form) -> Call:

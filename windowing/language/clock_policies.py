@@ -119,6 +119,6 @@ def _clock(cursor: Cursor, token: Token) -> dt.time:
 
 CLOCK_POLICIES: Final[Mapping[str, Rule[Any]]] = {
     "time": Rule(Form("time(duration)"), _time),
-    "calendar": Rule(_CALENDAR, _calendar),
+    "calendar": Rule(_CALENDAR, _calendar, closed_by="time"),
 }
 """The policies of this module, by keyword in lower case."""

@@ -8,8 +8,7 @@
     within     = "within" duration [ "every" duration ] [ "retain" n ]
     retain     = "retain" n [ "every" n ]
     unique     = "with" "unique" column
-    policy     = count(n) | delta(column, amount) | time(duration) | punct() | punct(column) | gap(column, amount)
-               | calendar(unit [, zone] [, clock])     unit: day, week, week@mon .. week@sun, month, year
+    policy     = a call of `windowing.language.policies.POLICIES`, such as count(n) or delta(column, amount)
     option     = "partitioned" | partitionAge(duration) | partitionCount(n) | tupleCount(n)
     setting    = "partitioned" | intervalDuration(duration) | creationPeriod(duration) | discardAge(duration)
                | intervalOffset(duration)

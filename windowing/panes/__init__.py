@@ -1,5 +1,5 @@
 """Panes, which every kind of window returns, and membership: which rows each pane shows.
 
-Imports `windowing.columns`, `windowing.support`. Imported by `windowing.aggregates`, `windowing.emit`,
-`windowing.kinds`, `windowing.scan`.
+Imports `windowing.columns`, `windowing.language`, `windowing.support`. Imported by `windowing.aggregates`,
+`windowing.emit`, `windowing.kinds`, `windowing.scan`.
 """

@@ -9,12 +9,14 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from ..columns.arrays import Ints
+from ..language.policies import POLICIES
 from .membership import Membership, take
 
-CLOSED_BY: tuple[str, ...] = (
+_REASONS = (
     "count", "delta", "gap", "time", "punct", "trigger", "watermark", "late", "batch", "expiry", "evicted", "end",
 )  # fmt: skip
-"""Close reasons (semantics section 1); `Panes.closed_by` holds indices into this."""
+CLOSED_BY: tuple[str, ...] = tuple(dict.fromkeys([*_REASONS, *(rule.reason for rule in POLICIES.values())]))
+"""Close reasons, those of tumbling policies among them (semantics section 1); `Panes.closed_by` holds indices into this."""
 
 TIMING: tuple[str, ...] = ("on_time", "late")
 """Timings of event-time panes (semantics section 5); `Outputs.timing` holds indices into this."""

@@ -143,7 +143,7 @@ def kinds(window: spec.WindowSpec) -> set[str]:
 
 
 def all_kinds() -> set[str]:
-    tumbling = {policy.__name__ for policy in typing.get_args(spec.Policy)}
+    tumbling = {policy.__name__ for policy in spec.Policy.__subclasses__()}
     others = {kind.__name__ for kind in typing.get_args(spec.WindowSpec)} - {"Tumbling", "Batched"}
     batched = {"within", "within every", "within retain", "retain", "retain every", "retain all"}
     return tumbling | others | batched | {"with unique", "partition by"}
