@@ -16,7 +16,7 @@ _REASONS = (
     "count", "delta", "gap", "time", "punct", "trigger", "watermark", "late", "batch", "expiry", "evicted", "end",
 )  # fmt: skip
 CLOSED_BY: tuple[str, ...] = tuple(dict.fromkeys([*_REASONS, *(rule.reason for rule in POLICIES.values())]))
-"""Close reasons, those of tumbling policies among them (semantics section 1); `Panes.closed_by` holds indices into this."""
+"""Close reasons, also those of tumbling policies (semantics section 1); `Panes.closed_by` holds indices into this."""
 
 TIMING: tuple[str, ...] = ("on_time", "late")
 """Timings of event-time panes (semantics section 5); `Outputs.timing` holds indices into this."""
