@@ -176,6 +176,25 @@ class Gap(Policy):
 
 
 @dataclass(frozen=True)
+class Change(Policy):
+    """Ends before a row with a value that is distinct from that of the key's row before: null is null, NaN is NaN."""
+
+    columns: tuple[str, ...]
+    reason: str = "change"
+
+    def before(self, open_rows: Sequence[Row], row: Row) -> bool:
+        return bool(open_rows) and any(is_distinct(row[name], open_rows[-1][name]) for name in self.columns)
+
+
+def is_distinct(new: Value, old: Value) -> bool:
+    """SQL's ``is distinct from``, where NaN equals NaN and the two zeros are one."""
+    if new is None or old is None:
+        return (new is None) != (old is None)
+    both_nan = new != new and old != old  # noqa: PLR0124 - only NaN is not itself
+    return not both_nan and bool(new != old)
+
+
+@dataclass(frozen=True)
 class Punct(Policy):
     reason: str = "punct"
 

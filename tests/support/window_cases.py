@@ -33,6 +33,7 @@ WINDOWS: list[WindowCase] = [
     ("sliding, count(2), count(1), partitioned, partitionCount(2)", ARRIVAL, {"partial": True}),
     ("sliding, time(4), time(3), partitioned, tupleCount(4)", T, {}),
     ("punct()", ARRIVAL, {}),
+    ("change(x)", T, {}),
 ]
 MORE: list[WindowCase] = [
     ("time(4)", T, {"empty": "row"}),
@@ -41,6 +42,8 @@ MORE: list[WindowCase] = [
     ("delta(a, 2)", T, {}),
     ("gap(a, 2)", ARRIVAL, {}),
     ("gap(t, 2)", T, {}),
+    ("change(u)", T, {}),
+    ("change(x, flag)", ARRIVAL, {}),
     ("punct(flag)", T, {}),
     ("punct()", T, {}),
     ('calendar(day, tz="Europe/Paris", at=00:00)', T, {"empty": "row"}),
@@ -62,6 +65,8 @@ MORE: list[WindowCase] = [
     ("time(4), partitioned, partitionCount(2)", T, {"emit_evicted": True}),
     ("time(4), partitioned, tupleCount(3)", T, {}),
     ("gap(a, 2), partitioned, tupleCount(3)", T, {"emit_evicted": True}),
+    ("change(flag), partitioned, partitionCount(2)", T, {"emit_evicted": True}),
+    ("change(u), partitioned, partitionAge(2)", T, {}),
     ("timeInterval, intervalDuration(3), discardAge(2)", ARRIVAL, {"event_time": "t"}),
     ("timeInterval, intervalDuration(3), creationPeriod(2), discardAge(9)", ARRIVAL, {"event_time": "t"}),
 ]

@@ -87,10 +87,36 @@ def _punct(cursor: Cursor, call: Call, _: int) -> Punct:
     return Punct(cursor.column(call.first, call.do) if call.arguments else None)
 
 
+@dataclass(frozen=True, slots=True)
+class Change(Policy):
+    """``change(column, ..)``: until a row that is distinct from the row before it (section 12).
+
+    ``columns``: the columns that are compared, at least one, without repeats.
+    """
+
+    columns: tuple[str, ...]
+
+    def __str__(self) -> str:
+        return f"change({', '.join(map(column_text, self.columns))})"
+
+
+def _change(cursor: Cursor, call: Call, _: int) -> Change:
+    columns: list[str] = []
+    for argument in call.arguments:
+        name = cursor.column(argument.value, call.do)
+        if name in columns:
+            raise cursor.error(f"the column {name!r} is given twice", argument.value.span, "name it once")
+        columns.append(name)
+    return Change(tuple(columns))
+
+
+_MOST_COLUMNS: Final = 1_000  # of a change: more than any table has, but calls are bounded
+
 ROW_POLICIES: Final[Mapping[str, Rule[Any]]] = {
     "count": Rule(Form("count(n)"), _count),
     "delta": Rule(Form("delta(attribute, amount)", 2, 2, "2 arguments", column=True), _delta),
     "punct": Rule(Form("punct() or punct(column)", 0, 1, "at most 1 argument", column=True), _punct),
     "gap": Rule(Form("gap(attribute, amount)", 2, 2, "2 arguments", column=True), _gap),
+    "change": Rule(Form("change(column, ..)", 1, _MOST_COLUMNS, "at least 1 argument", column=True), _change),
 }
 """The policies of this module, by keyword in lower case."""

@@ -24,6 +24,7 @@ from support.eviction_jobs import Job, Out, by_library, order_of, panes_of, unit
 from wincli.windowing.kinds.eviction.evictions import Evictions
 from wincli.windowing.kinds.registry import kind_of
 from wincli.windowing.language import spec
+from wincli.windowing.language.row_policies import Change
 from wincli.windowing.sequences.sequence import Sequences, build
 
 CLOCKS = [
@@ -64,6 +65,8 @@ def policy_of(job: Job, policy: spec.Policy) -> Any:  # noqa: PLR0911 - one for 
             return reference.Delta(name, amount, job.table[name].type)
         case spec.Gap(name, amount):
             return reference.Gap(name, amount, job.table[name].type)
+        case Change(names):
+            return reference.Change(names)
         case spec.Time(seconds):
             return reference.Time(seconds, job.table[job.order[0]].type, job.origin)
         case spec.Calendar(unit, tz, at, start):
@@ -126,7 +129,7 @@ def rises(draw: st.DrawFn, table: pa.Table) -> spec.Delta:
 
 @st.composite
 def policies(draw: st.DrawFn, table: pa.Table) -> spec.Policy:
-    kind = draw(st.sampled_from(["count", "delta", "gap", "time", "calendar", "punct", "flag"]))
+    kind = draw(st.sampled_from(["count", "delta", "gap", "change", "time", "calendar", "punct", "flag"]))
     match kind:
         case "count":
             return spec.Count(draw(st.integers(1, 5)))
@@ -134,6 +137,8 @@ def policies(draw: st.DrawFn, table: pa.Table) -> spec.Policy:
             return draw(whens(table["at"].type))
         case "calendar":
             return spec.Calendar(draw(st.sampled_from(["day", "month"])), "Europe/Paris", dt.time(2, 30))
+        case "change":
+            return Change(("flag",))
         case "punct" | "flag":
             return spec.Punct("flag" if kind == "flag" else None)
     rise = draw(rises(table))

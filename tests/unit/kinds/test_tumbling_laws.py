@@ -9,6 +9,7 @@ delta(a, 2)     a   0 1 2 3 -50 5 6      count(2)   1 2 3 4 5       punct()   1 
 from __future__ import annotations
 
 from collections import defaultdict
+from dataclasses import replace
 from datetime import datetime
 from decimal import Decimal
 from fractions import Fraction
@@ -128,6 +129,19 @@ def test_gap(data: st.DataObject, stream: my.Stream, at_end: str) -> None:
 
 
 @given(st.data(), my.streams(), ENDS)
+def test_change(data: st.DataObject, stream: my.Stream, at_end: str) -> None:
+    """Over the attribute or a column of few values, with nulls and NaN among them."""
+    size = len(stream.table)
+    few = st.sampled_from([0.0, -0.0, 1.5, float("nan"), None])
+    mood = pa.array(data.draw(st.lists(few, min_size=size, max_size=size)), pa.float64())
+    stream = replace(stream, table=stream.table.append_column("mood", mood))
+    columns = data.draw(st.sampled_from([("mood",), ("flag",), ("flag", "mood"), ("a",)]))
+    # an attribute that is a time would order the rows, where the stream does not say how
+    columns = columns if stream.order_by else ("mood", "flag")
+    check(stream, f"change({', '.join(columns)})", reference.Change(columns), at_end=at_end)
+
+
+@given(st.data(), my.streams(), ENDS)
 def test_punct(data: st.DataObject, stream: my.Stream, at_end: str) -> None:
     marks = data.draw(my.marks(len(stream.table)))
     check(stream, "punct()", reference.Punct(), marks=marks, at_end=at_end)
@@ -178,7 +192,11 @@ def windows(draw: st.DrawFn, stream: my.Stream) -> str:
     """Any tumbling window that needs no clock, over the stream's attribute."""
     amount = my.text(draw(my.amounts(stream.kind("a"))))
     n = draw(st.integers(1, 5))
-    return draw(st.sampled_from([f"count({n})", f"delta(a,{amount})", f"gap(a,{amount})", "punct()", "punct(flag)"]))
+    return draw(
+        st.sampled_from(
+            [f"count({n})", f"delta(a,{amount})", f"gap(a,{amount})", "change(flag)", "punct()", "punct(flag)"]
+        )
+    )
 
 
 def by_key(result: pa.Table, stream: my.Stream) -> dict[tuple[Any, ...], list[dict[str, Any]]]:

@@ -36,6 +36,8 @@ TUMBLING: list[WindowCase] = [
     ("gap(t, 1)", T, {}),
     ("gap(a, 1)", ARRIVAL, {}),
     ("gap(x, 0.2)", ARRIVAL, {}),
+    ("change(x)", ARRIVAL, {}),
+    ("change(u, flag)", T, {}),
     ("time(4)", T, {}),
     ("time(2.5)", T, {}),
     ("punct(flag)", T, {}),

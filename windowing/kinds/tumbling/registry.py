@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
-from ...language import spec
+from ...language import row_policies, spec
 from .clock_policy import ClockPolicy
 from .policies.calendar import CalendarPolicy
+from .policies.change import ChangePolicy
 from .policies.count import CountPolicy
 from .policies.delta import DeltaPolicy
 from .policies.gap import GapPolicy
@@ -20,6 +21,7 @@ _POLICIES: Final[Mapping[type, Callable[[Any], TumblingPolicy]]] = {
     spec.Delta: DeltaPolicy,
     spec.Gap: GapPolicy,
     spec.Punct: punct_policy,
+    row_policies.Change: ChangePolicy,
     spec.Time: TimePolicy,
     spec.Calendar: CalendarPolicy,
 }
