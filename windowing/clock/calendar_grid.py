@@ -11,7 +11,10 @@ from __future__ import annotations
 
 import datetime as dt
 import zoneinfo
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
+from typing import TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -76,21 +79,33 @@ class CalendarGrid:
         return self.begins[cells - self.first] < self.begins[cells - self.first + 1]
 
 
+Beginnings: TypeAlias = Callable[[int, int], tuple[int, list[int]]]
+"""Returns the number of the unit that holds a second, and the beginnings of units in seconds, from that of this unit up
+to that of the unit after another second."""
+
+
+def calendar_beginnings(spec: Calendar) -> Beginnings:
+    """Return the beginnings of the units of a calendar. Raises `ConfigError` for an unknown zone."""
+    return partial(_beginnings, spec, zone_of(spec.tz))
+
+
 def make_calendar_grid(
-    dtype: pa.DataType, spec: Calendar, low: ClockValue | None, high: ClockValue | None
+    dtype: pa.DataType, beginnings: Beginnings, low: ClockValue | None, high: ClockValue | None
 ) -> CalendarGrid:
     """Make the grid of a clock column of type ``dtype`` that reaches from ``low`` to ``high``, both included.
 
     ``low``, ``high``: measures of the column; None, None where it holds no value. Naive timestamps and dates are in
-    UTC, plain numbers are seconds since the epoch. Raises `ConfigError` for an unknown zone, `DataError` where a
-    bound is beyond the years 1 to 9999 or the 64 bits of the column's own ticks.
+    UTC, plain numbers are seconds since the epoch. Raises `DataError` where a bound is beyond the years 1 to 9999 or
+    the 64 bits of the column's own ticks.
     """
-    zone = _zone(spec.tz)
     bound_type = calendar_type(dtype)
     exact = not pa.types.is_floating(dtype)
     if low is None or high is None:
         return CalendarGrid(bound_type, 0, np.empty(0, np.int64 if exact else np.float64), np.empty(0, np.int64))
-    first, begins = _beginnings(spec, zone, _seconds(dtype, low), _seconds(dtype, high))
+    try:
+        first, begins = beginnings(_seconds(dtype, low), _seconds(dtype, high))
+    except (OverflowError, ValueError):  # of datetime
+        raise DataError(*_BEYOND) from None
     starts = _ticks(dtype, begins) if exact else np.array(begins, np.float64)
     return CalendarGrid(bound_type, first, starts, np.array(begins, np.int64))
 
@@ -110,7 +125,8 @@ def calendar_type(dtype: pa.DataType) -> pa.DataType:
     return pa.decimal128(38, dtype.scale) if types.is_decimal(dtype) else pa.int64()
 
 
-def _zone(name: str) -> zoneinfo.ZoneInfo:
+def zone_of(name: str) -> zoneinfo.ZoneInfo:
+    """Return a time zone. Raises `ConfigError` for one that is unknown."""
     try:
         return zoneinfo.ZoneInfo(name)
     except (KeyError, ValueError, OSError):
@@ -143,15 +159,12 @@ def _ticks(dtype: pa.DataType, seconds: list[int]) -> Ints:
 
 def _beginnings(spec: Calendar, zone: zoneinfo.ZoneInfo, low: int, high: int) -> tuple[int, list[int]]:
     """Return the unit that holds second ``low``, and the beginnings from it up to that of the unit after ``high``."""
-    try:
-        unit = _unit(spec, (_EPOCH + dt.timedelta(seconds=low)).date()) + 1  # where clocks are ahead of UTC
-        while (begin := _begin(zone, _first_reading(spec, unit))) > low:
-            unit -= 1
-        begins = [begin]
-        while begins[-1] <= high:
-            begins.append(_begin(zone, _first_reading(spec, unit + len(begins))))
-    except (OverflowError, ValueError):  # of datetime
-        raise DataError(*_BEYOND) from None
+    unit = _unit(spec, (_EPOCH + dt.timedelta(seconds=low)).date()) + 1  # where clocks are ahead of UTC
+    while (begin := _begin(zone, _first_reading(spec, unit))) > low:
+        unit -= 1
+    begins = [begin]
+    while begins[-1] <= high:
+        begins.append(_begin(zone, _first_reading(spec, unit + len(begins))))
     return unit, begins
 
 

@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 
 from references import calendar as reference_calendar
 from references import tumbling as reference
-from wincli.windowing.clock.calendar_grid import CalendarGrid, calendar_type, make_calendar_grid
+from wincli.windowing.clock.calendar_grid import CalendarGrid, calendar_beginnings, calendar_type, make_calendar_grid
 from wincli.windowing.clock.values import clock_values
 from wincli.windowing.errors import ConfigError, DataError
 from wincli.windowing.language.spec import Calendar
@@ -88,7 +88,7 @@ def array_of(seconds: list[int], kind: pa.DataType) -> pa.Array:
 
 def grid_of(spec: Calendar, column: pa.Array) -> CalendarGrid:
     values = clock_values(column, "clock")
-    return make_calendar_grid(column.type, spec, values.min(), values.max())
+    return make_calendar_grid(column.type, calendar_beginnings(spec), values.min(), values.max())
 
 
 def ticks(array: pa.Array) -> list[Any]:
@@ -211,7 +211,7 @@ def test_bounds_have_the_type_of_the_clock_where_it_holds_them() -> None:
 
 @pytest.mark.parametrize("kind", [*KINDS, pa.null()], ids=str)
 def test_without_rows_there_are_types_and_nothing_else(kind: pa.DataType) -> None:
-    grid = make_calendar_grid(kind, Calendar("day"), None, None)
+    grid = make_calendar_grid(kind, calendar_beginnings(Calendar("day")), None, None)
     none = clock_values(pa.nulls(0, kind), "clock")
     assert grid.type == calendar_type(kind)
     assert grid.cells(none).tolist() == []
@@ -220,7 +220,7 @@ def test_without_rows_there_are_types_and_nothing_else(kind: pa.DataType) -> Non
 
 def test_unknown_time_zone_is_an_error_with_a_suggestion() -> None:
     with pytest.raises(ConfigError, match=r"unknown time zone 'Europe/Pariss'; did you mean 'Europe/Paris'\?"):
-        make_calendar_grid(pa.int64(), Calendar("day", "Europe/Pariss"), 0, 0)
+        make_calendar_grid(pa.int64(), calendar_beginnings(Calendar("day", "Europe/Pariss")), 0, 0)
 
 
 @pytest.mark.parametrize("text", ["0001-01-01 00:00", "9999-12-31 23:59:59"])
@@ -228,19 +228,22 @@ def test_years_beyond_1_to_9999_are_an_error(text: str) -> None:
     second = seconds_of(text)
     for kind, value in ((pa.int64(), second), (pa.float64(), float(second)), (pa.timestamp("us"), second * 10**6)):
         with pytest.raises(DataError, match="beyond the years 1 to 9999"):
-            make_calendar_grid(kind, Calendar("year", at=dt.time(1)), value, value)
+            make_calendar_grid(kind, calendar_beginnings(Calendar("year", at=dt.time(1))), value, value)
 
 
 @pytest.mark.parametrize("value", [2**62, -(2**62), 1e300, float("inf")])
 def test_error_shows_values_of_any_size(value: float) -> None:
     kind = pa.int64() if isinstance(value, int) else pa.float64()
     with pytest.raises(DataError, match="beyond the years 1 to 9999"):
-        make_calendar_grid(kind, Calendar("day"), value, value)
+        make_calendar_grid(kind, calendar_beginnings(Calendar("day")), value, value)
 
 
 def test_nanoseconds_reach_no_further_than_their_days() -> None:
     kind, last = pa.timestamp("ns"), 2**63 - 1
     with pytest.raises(DataError, match="64 bit"):
-        make_calendar_grid(kind, Calendar("day"), last, last)
+        make_calendar_grid(kind, calendar_beginnings(Calendar("day")), last, last)
     before = last - DAY * 10**9
-    assert make_calendar_grid(kind, Calendar("day"), before, before).begins[-1] == last // 10**9 // DAY * DAY
+    assert (
+        make_calendar_grid(kind, calendar_beginnings(Calendar("day")), before, before).begins[-1]
+        == last // 10**9 // DAY * DAY
+    )

@@ -9,9 +9,9 @@ from typing import ClassVar
 import numpy as np
 import pyarrow as pa
 
-from ...clock.calendar_grid import CalendarGrid
+from ...clock.calendar_grid import Beginnings, CalendarGrid, calendar_type, make_calendar_grid
 from ...clock.grids import AnyGrid, clock_cell
-from ...clock.values import clock_values
+from ...clock.values import clock_values, now
 from ...columns.arrays import Ints, Mask, Measures, combined
 from ...columns.numeric import measures
 from ...errors import DataError
@@ -99,6 +99,28 @@ class ClockPolicy(TumblingPolicy):
         column = combined(sequences.rows.column(name))
         values = clock_values(column, name)
         return values, self.grid(column.type, values, context)
+
+
+class DatedPolicy(ClockPolicy):
+    """A policy whose windows begin at dates, which are found one by one."""
+
+    __slots__ = ()
+
+    @abstractmethod
+    def beginnings(self) -> Beginnings:
+        """Return the function that finds them."""
+
+    def grid(self, dtype: pa.DataType, values: Measures, context: WindowContext) -> CalendarGrid:
+        """Return the windows from the first value, or ``context.since``, to the clock."""
+        dtype = pa.int64() if pa.types.is_null(dtype) else dtype
+        if not len(values):
+            return make_calendar_grid(dtype, self.beginnings(), None, None)
+        begins = min([values.min().item(), *([] if context.since is None else [context.since])])
+        return make_calendar_grid(dtype, self.beginnings(), begins, now(values, context.clock))
+
+    def bounds_type(self, clock: pa.DataType, origin: Fraction) -> pa.DataType:  # noqa: ARG002
+        """Return the type of beginnings."""
+        return calendar_type(pa.int64() if pa.types.is_null(clock) else clock)
 
 
 def _lasting(grid: AnyGrid, cells: Ints) -> Mask:
