@@ -67,58 +67,18 @@ def _root(
 
 
 @app.command(epilog=_EXAMPLES, cls=GroupedCommand)
+@options.with_options
 def run(
     paths: options.Paths = None,
-    window: options.Window = None,
-    key: options.Key = None,
-    order_by: options.OrderBy = None,
-    agg: options.Agg = None,
-    group_by: options.GroupBy = None,
-    emit: options.Emit = None,
-    sort_by: options.SortBy = None,
-    operator: options.Operator = None,
-    partial: options.Partial = None,
-    at_end: options.AtEnd = None,
-    empty: options.Empty = None,
-    origin: options.Origin = None,
-    event_time: options.EventTime = None,
-    lag: options.Lag = None,
-    min_gap: options.MinGap = None,
-    emit_evicted: options.EmitEvicted = None,
-    input_format: options.InputFormat = None,
-    schema: options.Schema = None,
-    multiline: options.Multiline = None,
-    delimiter: options.Delimiter = None,
-    marks: options.Marks = None,
-    file_order: options.FileOrder = None,
-    skip_unreadable: options.SkipUnreadable = None,
-    output_format: options.OutputFormat = None,
-    mode: options.Mode = None,
-    plain: options.Plain = None,
-    max_rejects: options.MaxRejects = None,
-    max_rows_out: options.MaxRowsOut = None,
-    state: options.State = None,
-    keep: options.Keep = None,
-    late: options.Late = None,
-    start: options.Start = None,
-    end: options.End = None,
-    unit: options.Unit = None,
-    redo: options.Redo = None,
-    exit_code_noop: options.ExitCodeNoop = None,
-    split_size: options.SplitSize = None,
-    slice_size: options.SliceSize = None,
-    master: options.Master = None,
-    spark_conf: options.SparkConf = None,
-    progress: options.Progress = None,
-    log_format: options.LogFormat = None,
+    *,
     quiet: options.Quiet = False,
     verbose: options.Verbose = 0,
+    **given: Any,
 ) -> int:
     """Apply a window to the event logs in IN and write one row per pane to OUT; or run a job file."""
     from .commands.run import run_command  # noqa: PLC0415 - loads pyarrow, numba and Spark
 
-    given = {name: value for name, value in locals().items() if name not in ("run_command", "quiet", "verbose")}
-    return run_command(given, -1 if quiet else verbose)
+    return run_command({"paths": paths, **given}, -1 if quiet else verbose)
 
 
 @app.command()

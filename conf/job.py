@@ -1,4 +1,4 @@
-"""The model of a job: every option of a run with its type and description.
+"""The model of a job, made from the declarations of its options: their types, defaults and descriptions.
 
 The JSON Schema of job files shows the descriptions (`conf.job_files.schema`). `conf.option_values` defines which values
 are valid, and `conf.job_files.layers` how flags and a job file become a job.
@@ -6,103 +6,83 @@ are valid, and `conf.job_files.layers` how flags and a job file become a job.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import cache
-from importlib import resources
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any
 
-import yaml
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, create_model
 
-from ..windowing.support.formats import Format
-from .option_values import Calls, Names, Origin, Seconds, Settings, Size, StageName, Texts, Types, Window
-
-
-def _key(text: str, **more: Any) -> Any:
-    """Return a key that has its default in ``defaults.yaml``, or must be given."""
-    return Field(description=text, **more)
+from ..windowing.support.option import REQUIRED, Option
+from .option_values import Texts, model_type
+from .options import JOB_OPTIONS, STAGE_OPTIONS, JobKeys, StageKeys
 
 
-def _free(text: str, default: Any = None, **more: Any) -> Any:
-    """Return an optional key, whose default is in the model."""
-    return Field(default, description=text, **more)
+def _field(declared: Option) -> Any:
+    """Return the field of a model for an option. If the option has a default, a layer of settings gives it."""
+    more: dict[str, Any] = {"ge": declared.minimum, "le": declared.maximum, "description": declared.key_help}
+    if declared.attribute != declared.name:
+        more["alias"] = declared.name
+    if declared.default is None:
+        return model_type(declared) | None, Field(None, **more)
+    is_given = declared.has_default or declared.default is REQUIRED
+    return model_type(declared), Field(**more) if is_given else Field(declared.default, **more)
 
 
-class Stage(BaseModel):
+class _Model(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+def _with_options(base: type[BaseModel], options: Iterable[Option]) -> type[BaseModel]:
+    """Return a model with the fields of another, and then a field for each option."""
+    return create_model(base.__name__, __base__=base, **{each.attribute: _field(each) for each in options})
+
+
+# The fields of models come from the declarations when this module is loaded. A type checker reads them from the classes
+# of the declarations instead.
+
+if TYPE_CHECKING:
+
+    class _Stage(_Model, StageKeys):
+        pass
+
+else:
+    _Stage = _with_options(_Model, STAGE_OPTIONS)
+
+
+class Stage(_Stage):
     """One window of a job, as the user requested it; option names with ``-`` as ``_``.
 
     Each key has its own description. Only stages before the last have an ``output``: the last stage writes to that of
-    the job.
+    the job. The options of the window are attributes, too, as texts; `Options` has their values.
     """
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
-    name: StageName = _key("How messages and the state call the stage. Default: stage-1, stage-2, ...")
-    window: Window = _key("The window, such as delta(ts, 60).")
-    key: Names = _free("Columns of the partition key.", ())
-    order_by: Names | None = _free("Columns that order the rows, or arrival. Default: by the window.")
-    agg: Calls = _key("Aggregates, such as spent=sum(amount); as a mapping: name to call. Default: count().")
-    group_by: Names = _free("One row for each group of these columns in a pane.", ())
-    emit: Literal["aggregates", "rows", "entered", "left"] = _key(
-        "What a pane gives: its aggregates, its rows, or the rows that entered or left."
+class _Whole(_Model):
+    input: Texts = Field(
+        description="Files, folders (read recursively), globs or URIs; {date} stands for the unit of a range; "
+        "- is stdin."
     )
-    sort_by: Names = _free("Sort the rows of each pane, where panes give rows: columns, each with desc if need be.", ())
-    partial: bool = _key("Emit sliding windows before they are full, too.")
-    at_end: Literal["flush", "drop", "hold"] = _key(
-        "What to do with windows that are open at the end; hold keeps them in the state. Default with a state: hold."
+    output: str = Field(
+        description="The folder to write, whole or not at all; {date} stands for the unit of a range; - is stdout."
     )
-    empty: Literal["skip", "mark", "row"] = _key("What a time or calendar window without rows gives.")
-    origin: Origin = _key("Where the grid of time windows begins: a time, a duration or seconds.")
-    event_time: str | None = _free("The time column of timeInterval. Default: the only one.")
-    lag: Seconds = _key("How far the watermark stays behind the latest event.")
-    min_gap: Seconds = _key("The least rise of the watermark that takes effect.")
-    emit_evicted: bool = _key("Emit windows of evicted keys, too (tumbling).")
-    operator: str | None = _free("An operator of your own, module:Class, in place of aggregates.")
-    marks: str = _key("Where punct() gets its marks: auto, files, none, or a boolean column.")
-    output: str | None = _free("The folder where this stage is written, too. Not for the last stage.")
-    output_format: Format = _key("Format of the part files.")
-    plain: bool = _key("Leave out stream columns and mark-only rows.")
+    stages: tuple[Stage, ...] = Field(description="Windows, each over the result of the one before.")
 
 
-class Job(BaseModel):
+if TYPE_CHECKING:
+
+    class _Job(_Whole, JobKeys):
+        pass
+
+else:
+    _Job = _with_options(_Whole, JOB_OPTIONS)
+
+
+class Job(_Job):
     """One or more windows over one input, each over the result of the one before; option names with ``-`` as ``_``.
 
     Each key has its own description. There is at least one stage. ``start`` and ``end`` are a half-open range of units:
     then the input is a template with ``{date}``, or a folder of partitions.
     """
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    input: Texts = _key(
-        "Files, folders (read recursively), globs or URIs; {date} stands for the unit of a range; - is stdin."
-    )
-    output: str = _key("The folder to write, whole or not at all; {date} stands for the unit of a range; - is stdout.")
-    stages: tuple[Stage, ...] = _key("Windows, each over the result of the one before.")
-    input_format: Literal["auto", Format] = _key("Format of the input; auto takes it from file names.")
-    column_types: Types | None = _free("Types of text columns; as a mapping: column to type.", alias="schema")
-    multiline: bool = _key("CSV: quoted fields may hold line ends; a file is one split.")
-    delimiter: str = _key("CSV: the character between fields.", min_length=1, max_length=1)
-    file_order: Literal["name", "mtime"] = _key("How arrival orders the files.")
-    skip_unreadable: bool = _key("Pass over dead links, FIFOs, sockets, devices and what may not be read.")
-    mode: Literal["error", "overwrite"] = _key("What to do if the output holds a result.")
-    max_rejects: int | None = _free("Fail if more rows than this are rejected. Default: no limit.", ge=0)
-    max_rows_out: int = _key("Fail if windows that overlap would give more rows than this, with emit: rows.", ge=1)
-    state: str | None = _free("The folder that keeps open windows from run to run.")
-    keep: int = _key("How many versions of the state are kept.", ge=1)
-    late: Literal["reject", "redo"] = _key(
-        "What to do with rows that belong before those of the run before: reject them, or run again from there."
-    )
-    start: str | None = _free("The first day (hour, week) of a range.")
-    end: str | None = _free("The day (hour, week) after the last of a range.")
-    unit: Literal["hour", "day", "week"] = _key("What a backfill runs and commits at once.")
-    redo: bool = _key("Run units again that are done.")
-    exit_code_noop: int = _key("The exit code of a run that had nothing to do.", ge=0, le=255)
-    split_size: Size = _key("How much a task reads at a time.")
-    slice_size: Size = _key("How much a task scans at a time.")
-    master: str = _key("The Spark master.")
-    spark_conf: Settings = _free("Settings of Spark.", {})
-    progress: Literal["auto", "plain", "none"] = _key("auto is a bar on a terminal, else lines.")
-    log_format: Literal["text", "json"] = _key("Form of the messages on stderr.")
 
 
 PIPE = "-"
@@ -114,16 +94,14 @@ STAGE_KEYS = tuple(Stage.model_fields)
 SINGLE_KEYS = tuple(key for key in STAGE_KEYS if key not in ("name", "output"))
 """Keys of a window that a job file with a single window has at the top."""
 
-SHARED_KEYS = ("at_end", "output_format", "plain")
+SHARED_KEYS = tuple(each.name for each in STAGE_OPTIONS if each.is_shared)
 """Keys of a window that are allowed beside ``stages``: the end of all stages, and the form of the last one's output."""
 
 
 @cache
 def defaults() -> dict[str, Any]:
     """Return the default of every option that has one."""
-    text = resources.files(__package__).joinpath("defaults.yaml").read_text(encoding="utf-8")
-    loaded: dict[str, Any] = yaml.safe_load(text)
-    return loaded
+    return {each.name: each.default for each in (*STAGE_OPTIONS, *JOB_OPTIONS) if each.has_default}
 
 
 @cache

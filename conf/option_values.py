@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import datetime as dt
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from fractions import Fraction
 from typing import Annotated, Any
 
@@ -17,6 +17,7 @@ from pydantic_core import PydanticCustomError
 
 from ..windowing.errors import ConfigError, SpecError, WincliError
 from ..windowing.language.parser import parse_aggregate, parse_duration, parse_window
+from ..windowing.support.option import Kind, Option
 from ..windowing.support.suggest import short
 
 _SIZES = {"": 1, "b": 1, "kib": 1 << 10, "mib": 1 << 20, "gib": 1 << 30, "k": 10**3, "m": 10**6, "g": 10**9}
@@ -134,3 +135,36 @@ Settings = Annotated[
     dict[str, str],
     WithJsonSchema({"type": "object", "additionalProperties": {"type": ["string", "number", "boolean"]}}),
 ]
+
+_MODEL_TYPES: Mapping[Kind, Any] = {
+    "calls": Calls,
+    "character": Annotated[str, Field(min_length=1, max_length=1)],
+    "duration": Seconds,
+    "names": Names,
+    "number": int,
+    "origin": Origin,
+    "path": str,
+    "settings": Settings,
+    "size": Size,
+    "stage_name": StageName,
+    "switch": bool,
+    "text": str,
+    "types": Types,
+    "window": Window,
+}
+
+
+def model_type(declared: Option) -> Any:
+    """Return the type of an option in the model of a job, which checks its value; texts of a window stay texts."""
+    return declared.annotation if declared.kind == "word" else _MODEL_TYPES[declared.kind]
+
+
+def window_value(declared: Option, text: Any) -> Any:
+    """Return what the window takes for the value that a job has: durations and times as seconds, all else as it is.
+
+    Raises `SpecError` or `ConfigError` where the value is none of its kind.
+    """
+    return _OF_WINDOW[declared.kind](text) if declared.kind in _OF_WINDOW else text
+
+
+_OF_WINDOW: Mapping[Kind, Callable[[str], Fraction]] = {"duration": parse_duration, "origin": origin_seconds}

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from fractions import Fraction
 from typing import Any, Protocol, TypeAlias
 
 import pyarrow as pa
 
 from .aggregates.folds.values import plain, plain_type
 from .errors import ConfigError
+from .language.options import WINDOW_OPTIONS, Options
 from .language.parser import parse_aggregate
 from .language.spec import AggregateCall, default_name
+from .support.option import Option
 
 
 class Stream(Protocol):
@@ -23,6 +26,7 @@ class Stream(Protocol):
 Rows: TypeAlias = pa.Table | pa.RecordBatch | pa.RecordBatchReader | Stream
 Names: TypeAlias = str | Sequence[str]
 Calls: TypeAlias = str | Sequence[str] | Mapping[str, str]
+Seconds: TypeAlias = int | float | str | Fraction
 
 
 def as_table(rows: Rows) -> pa.Table:
@@ -48,6 +52,21 @@ def as_calls(aggregates: Calls) -> list[AggregateCall]:
         return [parse_aggregate(text) for text in as_names(aggregates, "aggregates")]
     texts = as_names(list(aggregates.values()), "aggregates")
     return [_named(name, text) for name, text in zip(as_names(list(aggregates), "aggregates"), texts, strict=True)]
+
+
+def as_options(given: Mapping[str, Any]) -> Options:
+    """Return the options among the arguments of a call, by their names. Raises `ConfigError` for what is no name."""
+    values = {each.attribute: _value(each, given[each.attribute]) for each in WINDOW_OPTIONS}
+    return Options(**values, plain=given["plain"])
+
+
+def _value(declared: Option, given: Any) -> Any:
+    """Return an argument as a window takes it: names as a tuple, durations and times as exact seconds."""
+    if declared.kind == "names":
+        return as_names(given, declared.name)
+    if declared.kind == "origin":
+        return Fraction(given or 0)
+    return Fraction(given) if declared.kind == "duration" else given
 
 
 def _named(name: str, text: str) -> AggregateCall:

@@ -10,14 +10,14 @@ from typing import Literal
 import numpy as np
 import pyarrow as pa
 
-from .arguments import Calls, Names, Rows, as_calls, as_names, as_table
+from .arguments import Calls, Names, Rows, Seconds, as_calls, as_names, as_options, as_table
 from .clock.interval_grid import make_intervals
 from .clock.watermark import explicit
 from .columns.arrays import Ints, Mask, combined
 from .columns.numeric import scale_of
 from .errors import ConfigError, DataError
 from .kinds.signals import Signals, watermark_signals, window_marks
-from .language.options import AtEnd, Emit, Empty, Options
+from .language.options import AtEnd, Emit, Empty
 from .language.parser import parse_window
 from .language.spec import TimeInterval, WindowSpec
 from .planning.plan import Plan, make_plan
@@ -29,7 +29,6 @@ from .sequences.marks import NO_FILE, Marks, in_order, no_marks, with_place
 from .sequences.sequence import build, one_batch
 from .support.suggest import did_you_mean
 
-Seconds = int | float | str | Fraction
 Clock = int | float | Fraction | dt.datetime
 
 
@@ -78,21 +77,7 @@ def aggregate(
     """
     spec = parse_window(window) if isinstance(window, str) else window
     table = as_table(table)
-    options = Options(
-        at_end=at_end,
-        empty=empty,
-        origin=Fraction(origin or 0),
-        partial=partial,
-        group_by=as_names(group_by, "group_by"),
-        emit=emit,
-        sort_by=as_names(sort_by, "sort_by"),
-        event_time=event_time,
-        lag=Fraction(lag),
-        min_gap=Fraction(min_gap),
-        emit_evicted=emit_evicted,
-        operator=operator,
-        plain=plain,
-    )
+    options = as_options(locals())
     calls = None if aggregates is None else as_calls(aggregates)
     order = None if order_by is None else "arrival" if order_by == "arrival" else as_names(order_by, "order_by")
     plan = make_plan(spec, table.schema, as_names(key, "key"), order, calls, options)

@@ -11,6 +11,7 @@ from ...conf.job import Job, with_later_keys
 from ...readers.files.listing import NoFilesError, list_files
 from ...readers.files.walk import MANIFEST
 from ...windowing.errors import ConfigError, InputError
+from ...windowing.language.options import AtEnd
 from ...writers.folders.place import locate, restored
 from ...writers.output.output import manifest_in
 from ...writers.state.unit_record import UnitRecord, WrittenOutput
@@ -46,9 +47,9 @@ def with_same_end(request: JobRequest, record: UnitRecord) -> JobRequest:
     return request.with_stages([*changed, *request.stages[len(ends) :]])
 
 
-def _ending(one: StageRequest, end: str) -> StageRequest:
+def _ending(one: StageRequest, end: AtEnd) -> StageRequest:
     stage = one.stage.model_copy(update={"at_end": end})
-    return replace(one, stage=stage, options=replace(one.options, at_end=stage.at_end))
+    return replace(one, stage=stage, options=replace(one.options, at_end=end))
 
 
 def _check_output(record: UnitRecord, output: WrittenOutput) -> None:

@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from ...windowing.language.options import WINDOW_OPTIONS
 from ..console.counts import option_text
 from ..planning.stage_plans import StagePlan
 
-_OPTIONS = ("empty", "origin", "partial", "group_by", "emit", "event_time", "lag", "min_gap", "emit_evicted")
+_FIRST = ("empty", "origin", "partial")  # as they stand in the records of states that exist
+_DECIDING = tuple(each.name for each in WINDOW_OPTIONS if each.decides_windows)
+_OPTIONS = (*_FIRST, *(name for name in _DECIDING if name not in _FIRST))
 
 
 def state_identity(stage: StagePlan) -> dict[str, Any]:

@@ -9,7 +9,6 @@ from typing import Any
 import pyarrow as pa
 from pyarrow import parquet as pq
 
-from ...conf.job import Stage
 from ...readers.formats.parquet import file_schema
 from ...windowing.engine.tasks.task import FILES, NONE, STREAM
 from ...windowing.errors import ClockError, ConfigError
@@ -121,7 +120,7 @@ def _plan_stage(request: StageRequest, stage_input: _Input, is_last: bool) -> St
         raise ConfigError(error.what, stage_input.advise(error.column) or error.do) from error
     _check_levels(plan, stage_input.schema)
     return StagePlan(
-        request, stage_input.schema, plan, _result_schema(plan, stage.plain), _marks(stage, stage_input, plan)
+        request, stage_input.schema, plan, _result_schema(plan, stage.plain), _marks(request, stage_input, plan)
     )
 
 
@@ -144,9 +143,10 @@ def _result_schema(plan: Plan, plain: bool) -> pa.Schema:
     return pa.schema([field for field in plan.schema if field.name not in left_out])
 
 
-def _marks(stage: Stage, stage_input: _Input, plan: Plan) -> str:
+def _marks(request: StageRequest, stage_input: _Input, plan: Plan) -> str:
     """Return where window marks come from. Raises `ConfigError` where they cannot."""
-    if stage.empty == "mark" and plan.key:
+    stage = request.stage
+    if request.options.empty == "mark" and plan.key:
         raise ConfigError("--empty mark is for windows without a key", "say --empty row, or leave out --key")
     if stage.marks == "auto":
         return STREAM if stage_input.stream else FILES

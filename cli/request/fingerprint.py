@@ -10,12 +10,13 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from typing import Any, Protocol, TypeVar
 
 from ...conf.job import default_stage
+from ...conf.options import JOB_OPTIONS
 from ...windowing.errors import ConfigError, printable
 from ...windowing.ports import InputFile
 from ...windowing.support.redaction import redacted_path
 from ..console.counts import option_text
 
-_RESULT_DEFINING = ("input_format", "schema", "multiline", "delimiter", "file_order", "state")
+_RESULT_DEFINING = tuple(each.name for each in JOB_OPTIONS if each.decides_result)
 _LOCATION_KEY = "output"
 AT_END = "at_end"
 

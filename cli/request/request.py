@@ -9,13 +9,13 @@ from typing import Any
 from ...conf.job import PIPE, Job, Stage
 from ...conf.job_builder import make_job, pairs
 from ...conf.job_files.parser import read_job_file
-from ...conf.option_values import origin_seconds
+from ...conf.option_values import window_value
 from ...readers.options import ReadOptions, parse_schema
 from ...windowing.errors import ConfigError
 from ...windowing.language.aggregate_names import ALIASES
 from ...windowing.language.aggregates import alias_of
-from ...windowing.language.options import Options
-from ...windowing.language.parser import parse_aggregate, parse_duration, parse_window
+from ...windowing.language.options import WINDOW_OPTIONS, Options
+from ...windowing.language.parser import parse_aggregate, parse_window
 from ...windowing.language.spec import AggregateCall, WindowSpec
 
 
@@ -152,19 +152,5 @@ def _stage(stage: Stage, max_rows: int) -> StageRequest:
 
 def _window_options(stage: Stage, max_rows: int) -> Options:
     """Return the options of a stage's window."""
-    return Options(
-        at_end=stage.at_end,
-        empty=stage.empty,
-        origin=origin_seconds(stage.origin),
-        partial=stage.partial,
-        group_by=stage.group_by,
-        emit=stage.emit,
-        sort_by=stage.sort_by,
-        event_time=stage.event_time,
-        lag=parse_duration(stage.lag),
-        min_gap=parse_duration(stage.min_gap),
-        emit_evicted=stage.emit_evicted,
-        operator=stage.operator,
-        plain=stage.plain,
-        max_rows=max_rows,
-    )
+    values = {each.attribute: window_value(each, getattr(stage, each.attribute)) for each in WINDOW_OPTIONS}
+    return Options(**values, plain=stage.plain, max_rows=max_rows)

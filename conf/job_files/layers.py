@@ -1,4 +1,4 @@
-"""The layers of settings: a flag (or its environment variable) overrides the job file, and that ``defaults.yaml``.
+"""The layers of settings: a flag (or its environment variable) overrides the job file, and that the defaults.
 
 Only this module merges them. All values are plain values that are not checked yet.
 """

@@ -1,11 +1,16 @@
-"""The options of a window besides its spec, its key, its order and its aggregates."""
+"""The options of a window besides its spec, its key, its order and its aggregates.
 
-from __future__ import annotations
+Each is declared here, and only here: the flag and its help, the key of job files and its JSON Schema, the environment
+variable, and whether a state depends on it all follow from the declaration. Its annotations are read when the module is
+loaded, so they may not be put off as texts.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Literal
+
+from ..support.option import option, options_of
 
 AtEnd = Literal["flush", "drop", "hold"]
 Empty = Literal["skip", "mark", "row"]
@@ -36,33 +41,87 @@ def sort_key(text: str, columns: Sequence[str]) -> SortKey:
 class Options:
     """The options of a run that change its windows or their output; names as on the command line.
 
-    ``at_end``: what happens to open windows at the end of the data.
-    ``empty``: whether empty ``time`` and ``calendar`` windows are skipped, marked or written.
-    ``origin``: the origin of the grid of ticks, in seconds.
-    ``partial``: whether sliding windows emit panes before they are full.
-    ``group_by``: the group columns.
-    ``emit``: what a pane writes: aggregates, its rows, or the rows that entered or left.
-    ``sort_by``: columns that sort the rows of a pane, each optionally followed by `` asc`` or `` desc``.
-    ``event_time``: the column of event time; None: the only time column.
-    ``lag``: how far the watermark stays behind the largest event time, in seconds.
-    ``min_gap``: the least rise of the watermark that takes effect, in seconds.
-    ``emit_evicted``: whether the windows of evicted keys are emitted.
-    ``operator``: ``module:Class`` of a user operator, or None.
+    The declarations say what each option does. ``origin``, ``lag`` and ``min_gap`` are in seconds; an item of
+    ``sort_by`` is a column, optionally followed by `` asc`` or `` desc``; ``operator`` is ``module:Class``. Two fields
+    come from options of the job:
+
     ``plain``: whether stream columns and mark-only rows are left out.
     ``max_rows``: how many rows overlapping windows may write where they emit rows; None: any number.
     """
 
-    at_end: AtEnd = "flush"
-    empty: Empty = "skip"
-    origin: Fraction = Fraction(0)
-    partial: bool = False
-    group_by: tuple[str, ...] = ()
-    emit: Emit = "aggregates"
-    sort_by: tuple[str, ...] = ()
-    event_time: str | None = None
-    lag: Fraction = Fraction(0)
-    min_gap: Fraction = Fraction(0)
-    emit_evicted: bool = False
-    operator: str | None = None
+    group_by: tuple[str, ...] = option(
+        (), "One row for each group of these columns in a pane.", "Window", decides_windows=True
+    )
+    emit: Emit = option(
+        "aggregates",
+        "What a pane gives: its aggregates, its rows, or those that entered or left (sliding and batched windows).",
+        "Window",
+        key_help="What a pane gives: its aggregates, its rows, or the rows that entered or left.",
+        decides_windows=True,
+    )
+    sort_by: tuple[str, ...] = option(
+        (),
+        "Sort the rows of each pane, with --emit. Default: their order.",
+        "Window",
+        metavar="COL [desc],..",
+        key_help="Sort the rows of each pane, where panes give rows: columns, each with desc if need be.",
+    )
+    partial: bool = option(False, "Emit sliding windows before they are full, too.", "Window", decides_windows=True)
+    at_end: AtEnd = option(
+        "flush",
+        "What to do with windows that are open at the end; hold keeps them in the state. Default: flush, and hold "
+        "with --state.",
+        "Window",
+        metavar="flush|hold|drop",
+        key_help="What to do with windows that are open at the end; hold keeps them in the state. Default with a "
+        "state: hold.",
+        is_shared=True,
+    )
+    empty: Empty = option(
+        "skip",
+        "What a time window without rows gives.",
+        "Window",
+        key_help="What a time or calendar window without rows gives.",
+        decides_windows=True,
+    )
+    origin: Fraction = option(
+        Fraction(0),
+        "Where the grid of time windows begins. Default: 0, the epoch.",
+        "Window",
+        "origin",
+        key_help="Where the grid of time windows begins: a time, a duration or seconds.",
+        decides_windows=True,
+    )
+    event_time: str | None = option(
+        None,
+        "The time column of timeInterval. Default: the only one.",
+        "Window",
+        metavar="COL",
+        complete="columns",
+        decides_windows=True,
+    )
+    lag: Fraction = option(
+        Fraction(0),
+        "How far the watermark stays behind the latest event.",
+        "Window",
+        "duration",
+        decides_windows=True,
+    )
+    min_gap: Fraction = option(
+        Fraction(0), "The least rise of the watermark that takes effect.", "Window", "duration", decides_windows=True
+    )
+    emit_evicted: bool = option(False, "Emit windows of evicted keys, too (tumbling).", "Window", decides_windows=True)
+    operator: str | None = option(
+        None,
+        "An operator of your own, in place of aggregates.",
+        "Window",
+        metavar="MODULE:CLASS",
+        below="sort_by",
+        key_help="An operator of your own, module:Class, in place of aggregates.",
+    )
     plain: bool = False
     max_rows: int | None = None
+
+
+WINDOW_OPTIONS = options_of(Options)
+"""The declarations of the options of a window."""

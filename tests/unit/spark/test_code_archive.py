@@ -97,7 +97,7 @@ def test_the_archive_is_the_same_for_the_same_code(tmp_path: Path) -> None:
     first, second = ship(tmp_path / "a", packages=["wincli.conf"]), ship(tmp_path / "b", packages=["wincli.conf"])
     assert first.read_bytes() == second.read_bytes()
     names = zipfile.ZipFile(first).namelist()
-    assert {"wincli/__init__.py", "wincli/conf/spark.py", "wincli/conf/defaults.yaml"} <= set(names)
+    assert {"wincli/__init__.py", "wincli/conf/spark.py", "wincli/conf/examples/peaks.yaml"} <= set(names)
     assert not any("__pycache__" in name for name in names)
 
 

@@ -1,0 +1,194 @@
+"""The options of a job and of its stages, each declared once; those of a window stand in `windowing.language.options`.
+
+From these declarations come the flags of ``wincli run`` and their help (`cli.arguments.options`), their environment
+variables, the models of a job and of a stage (`conf.job`) and their defaults, and the JSON Schema of job files. Nothing
+heavy is imported for them. Annotations are read when the module is loaded, so they may not be put off as texts.
+"""
+
+from typing import Literal
+
+from ..windowing.language.options import WINDOW_OPTIONS
+from ..windowing.support.formats import Format
+from ..windowing.support.option import REQUIRED, Option, option, options_of
+
+
+class StageKeys:
+    """What a stage has besides the options of its window."""
+
+    name: str = option(
+        REQUIRED,
+        "How messages and the state call the stage. Default: stage-1, stage-2, ...",
+        "Window",
+        "stage_name",
+        has_flag=False,
+    )
+    window: str = option(
+        REQUIRED,
+        "The window, such as 'delta(ts, 60)'.",
+        "Window",
+        "window",
+        short="-w",
+        key_help="The window, such as delta(ts, 60).",
+    )
+    key: tuple[str, ...] = option((), "Columns of the partition key.", "Window", short="-k")
+    order_by: tuple[str, ...] | None = option(
+        None,
+        "Columns that order the rows, or 'arrival'. Ties: arrival.",
+        "Window",
+        metavar="COL,..|arrival",
+        key_help="Columns that order the rows, or arrival. Default: by the window.",
+    )
+    agg: tuple[str, ...] = option(
+        [],
+        "An aggregate (repeatable). Default: count().",
+        "Window",
+        "calls",
+        short="-a",
+        key_help="Aggregates, such as spent=sum(amount); as a mapping: name to call. Default: count().",
+    )
+    marks: str = option(
+        "auto",
+        "Window marks for punct(): of an earlier result else the end of each file (auto), the end of each file, "
+        "none, or after each true row of a boolean column.",
+        "Window",
+        metavar="auto|files|none|COLUMN",
+        complete="columns",
+        key_help="Where punct() gets its marks: auto, files, none, or a boolean column.",
+    )
+    output: str | None = option(
+        None,
+        "The folder where this stage is written, too. Not for the last stage.",
+        "Output",
+        "path",
+        has_flag=False,
+    )
+    output_format: Format = option("parquet", "", "Output", key_help="Format of the part files.", is_shared=True)
+    plain: bool = option(
+        False,
+        "Leave out stream columns (_at, _pos, _mark) and mark-only rows.",
+        "Output",
+        below="mode",
+        key_help="Leave out stream columns and mark-only rows.",
+        is_shared=True,
+    )
+
+
+class JobKeys:
+    """What a job has besides its input, its output and its stages."""
+
+    input_format: Literal["auto", Format] = option(
+        "auto",
+        "Default: by file name.",
+        "Input",
+        key_help="Format of the input; auto takes it from file names.",
+        decides_result=True,
+    )
+    column_types: str | None = option(
+        None,
+        "Types of text columns; others are inferred over all data.",
+        "Input",
+        "types",
+        name="schema",  # which a model of pydantic has a method for
+        key_help="Types of text columns; as a mapping: column to type.",
+        decides_result=True,
+    )
+    multiline: bool = option(
+        False, "CSV: quoted fields may hold line ends; a file is one split.", "Input", decides_result=True
+    )
+    delimiter: str = option(
+        ",",
+        "CSV: between fields. Default: a comma.",
+        "Input",
+        "character",
+        key_help="CSV: the character between fields.",
+        decides_result=True,
+    )
+    file_order: Literal["name", "mtime"] = option("name", "How arrival orders the files.", "Input", decides_result=True)
+    skip_unreadable: bool = option(
+        False,
+        "Pass over dead links, FIFOs, devices and what may not be read.",
+        "Input",
+        key_help="Pass over dead links, FIFOs, sockets, devices and what may not be read.",
+    )
+    mode: Literal["error", "overwrite"] = option(
+        "error", "What to do if OUT holds a result.", "Output", key_help="What to do if the output holds a result."
+    )
+    max_rejects: int | None = option(
+        None, "Fail if more rows than this are rejected. Default: no limit.", "Output", minimum=0
+    )
+    max_rows_out: int = option(
+        1_000_000_000,  # some 10 GB of Parquet
+        "Fail if windows that overlap would give more rows than this, with --emit rows.",
+        "Output",
+        minimum=1,
+        key_help="Fail if windows that overlap would give more rows than this, with emit: rows.",
+    )
+    state: str | None = option(
+        None, "The folder that keeps open windows from run to run.", "Incremental runs", "path", decides_result=True
+    )
+    keep: int = option(10, "How many versions of the state are kept.", "Incremental runs", minimum=1)
+    late: Literal["reject", "redo"] = option(
+        "reject",
+        "What to do with rows that belong before those of the run before: reject them, or run again from there.",
+        "Incremental runs",
+    )
+    start: str | None = option(
+        None,
+        "The first unit of a range of days.",
+        "Incremental runs",
+        metavar="DATE",
+        key_help="The first day (hour, week) of a range.",
+    )
+    end: str | None = option(
+        None,
+        "The unit after the last of the range.",
+        "Incremental runs",
+        metavar="DATE",
+        key_help="The day (hour, week) after the last of a range.",
+    )
+    unit: Literal["hour", "day", "week"] = option(
+        "day", "What a backfill runs and commits at once.", "Incremental runs"
+    )
+    redo: bool = option(
+        False,
+        "Run units of the range again that are done.",
+        "Incremental runs",
+        key_help="Run units again that are done.",
+    )
+    exit_code_noop: int = option(
+        0,
+        "The exit code where there was nothing to do.",
+        "Incremental runs",
+        minimum=0,
+        maximum=255,
+        key_help="The exit code of a run that had nothing to do.",
+    )
+    split_size: int = option(  # a task needs about four times as much memory
+        "96MiB", "How much a task reads at a time.", "Spark", "size"
+    )
+    slice_size: int = option("192MiB", "How much a task scans at a time.", "Spark", "size")
+    master: str = option("local[*]", "Spark master.", "Spark", metavar="URL", key_help="The Spark master.")
+    spark_conf: dict[str, str] = option(
+        {}, "A Spark setting (repeatable).", "Spark", "settings", key_help="Settings of Spark."
+    )
+    progress: Literal["auto", "plain", "none"] = option(
+        "auto",
+        "Default: auto (a bar on a terminal, else lines).",
+        "Messages",
+        key_help="auto is a bar on a terminal, else lines.",
+    )
+    log_format: Literal["text", "json"] = option("text", "Form of the messages on stderr.", "Messages")
+
+
+def _of_stage() -> tuple[Option, ...]:
+    """Return the options of a stage in the order of its keys: those of its window stand after its aggregates."""
+    own = options_of(StageKeys)
+    at = 1 + next(index for index, each in enumerate(own) if each.name == "agg")
+    return (*own[:at], *WINDOW_OPTIONS, *own[at:])
+
+
+STAGE_OPTIONS = _of_stage()
+"""The declarations of all keys of a stage, in their order."""
+
+JOB_OPTIONS = options_of(JobKeys)
+"""The declarations of the options of a whole job, in the order of its keys."""

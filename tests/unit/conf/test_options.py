@@ -1,0 +1,130 @@
+"""Options are declared once: what follows from a declaration, and that nothing else tells it anew."""
+
+import inspect
+from fractions import Fraction
+from itertools import pairwise
+from typing import Any, Literal
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from wincli import aggregate
+from wincli.cli.arguments.options import OPTIONS
+from wincli.cli.job.fingerprint import job_differences
+from wincli.cli.job.request import parse_request, request_of
+from wincli.cli.job.state_identity import _OPTIONS
+from wincli.conf.job import Job, Stage, default_stage, defaults
+from wincli.conf.options import JOB_OPTIONS, STAGE_OPTIONS
+from wincli.windowing.language.options import WINDOW_OPTIONS, Options
+from wincli.windowing.support.option import REQUIRED, Option, option, options_of
+
+
+class Made:
+    """One option of each type."""
+
+    pace: Literal["slow", "fast"] = option("slow", "How fast.", "Window")
+    loud: bool = option(False, "Whether aloud.", "Window")
+    most: int | None = option(None, "At most.", "Window", minimum=1)
+    label: str | None = option(None, "A text.", "Window", name="title")
+    names: tuple[str, ...] = option((), "Columns.", "Window")
+    delay: Fraction = option(Fraction(3, 2), "Seconds.", "Window", "duration", key_help="In a file.")
+    must: str = option(REQUIRED, "Needed.", "Window")
+    other = 3
+
+
+def test_type_gives_the_kind() -> None:
+    found = {each.attribute: each.kind for each in options_of(Made)}
+    assert found == {
+        "pace": "word", "loud": "switch", "most": "number", "label": "text", "names": "names", "delay": "duration",
+        "must": "text",
+    }  # fmt: skip
+
+
+def test_declaration_gives_name_flag_variable_words_and_texts() -> None:
+    pace, *_, label, _, delay, _ = options_of(Made)
+    assert (pace.words, label.words) == (("slow", "fast"), ())
+    assert (label.name, label.attribute, label.flag, label.variable) == ("title", "label", "--title", "WINCLI_TITLE")
+    assert (delay.default, delay.help, delay.key_help, pace.key_help) == ("3/2", "Seconds.", "In a file.", "How fast.")
+
+
+def test_nothing_empty_and_nothing_required_is_a_default() -> None:
+    assert [each.attribute for each in options_of(Made) if each.has_default] == ["pace", "loud", "delay"]
+
+
+def test_every_declaration_is_a_key_and_every_key_of_a_stage_is_declared() -> None:
+    assert list(Stage.model_fields) == [each.attribute for each in STAGE_OPTIONS]
+    assert list(Job.model_fields) == ["input", "output", "stages", *(each.attribute for each in JOB_OPTIONS)]
+    assert all(each.key_help.endswith(".") for each in (*STAGE_OPTIONS, *JOB_OPTIONS))
+
+
+def test_names_and_flags_are_told_once() -> None:
+    names = [each.name for each in OPTIONS]
+    shorts = [each.short for each in OPTIONS if each.short]
+    assert len(set(names)) == len(names)
+    assert len(set(shorts)) == len(shorts)
+
+
+def test_help_lists_groups_together_and_options_below_those_they_name() -> None:
+    groups = [each.group for each in OPTIONS]
+    assert sorted(groups, key=groups.index) == groups
+    for above, each in pairwise(OPTIONS):
+        assert each.below in (None, above.name)
+
+
+def job(**given: Any) -> dict[str, Any]:
+    return {"paths": ["in", "out"], "window": "count(1)", **given}
+
+
+def test_window_options_of_a_job_without_any_are_those_of_the_library() -> None:
+    (stage,) = parse_request(job()).stages
+    assert stage.options == Options(max_rows=defaults()["max_rows_out"])
+
+
+@pytest.mark.parametrize("declared", WINDOW_OPTIONS, ids=lambda each: each.name)
+def test_window_option_is_an_argument_of_the_library_with_the_same_default(declared: Option) -> None:
+    argument = inspect.signature(aggregate).parameters[declared.attribute]
+    assert argument.kind is inspect.Parameter.KEYWORD_ONLY
+    assert (argument.default or 0) == (getattr(Options(), declared.attribute) or 0)
+
+
+VALUES: dict[str, Any] = {
+    "names": st.lists(st.sampled_from("abc"), min_size=1, unique=True),
+    "switch": st.just(True),
+    "text": st.sampled_from(["x", "my:Class"]),
+    "duration": st.sampled_from(["1.5s", "90", "2h"]),
+    "origin": st.sampled_from(["-5m", "1970-01-01T00:00:07", "90"]),
+}
+SECONDS = {"1.5s": Fraction(3, 2), "90": Fraction(90), "2h": Fraction(7200), "-5m": Fraction(-300)}
+SECONDS["1970-01-01T00:00:07"] = Fraction(7)
+
+
+@given(st.data())
+def test_value_of_a_flag_reaches_the_window_and_no_other_option(data: st.DataObject) -> None:
+    declared = data.draw(st.sampled_from(WINDOW_OPTIONS))
+    words = [word for word in declared.words if word not in ("hold", declared.default)]
+    value = data.draw(st.sampled_from(words) if words else VALUES[declared.kind])
+    (stage,) = parse_request(job(**{declared.name: value})).stages
+    is_time = declared.kind in ("duration", "origin")
+    wanted = SECONDS[value] if is_time else tuple(value) if isinstance(value, list) else value
+    other = {each.attribute: getattr(Options(), each.attribute) for each in WINDOW_OPTIONS}
+    assert {name: getattr(stage.options, name) for name in other} == {**other, declared.attribute: wanted}
+
+
+def test_identity_of_a_state_keeps_the_order_that_records_have() -> None:
+    kept = ["empty", "origin", "partial", "group_by", "emit", "event_time", "lag", "min_gap", "emit_evicted"]
+    assert list(_OPTIONS)[: len(kept)] == kept
+    assert set(_OPTIONS) == {each.name for each in WINDOW_OPTIONS if each.decides_windows}
+
+
+@pytest.mark.parametrize("declared", JOB_OPTIONS, ids=lambda each: each.name)
+def test_another_value_is_another_job_where_the_declaration_says_so(declared: Option) -> None:
+    request = parse_request(job())
+    one = request.job.model_dump(mode="json", by_alias=True)
+    assert bool(job_differences(one, {**one, declared.name: "another"})) == declared.decides_result
+    assert request_of(request.job) == request_of(Job.model_validate(one))
+
+
+def test_defaults_of_a_stage_are_those_of_its_options() -> None:
+    of_stage = {each.name: each.default for each in STAGE_OPTIONS if each.has_default}
+    assert {name: default_stage()[name] for name in of_stage} == of_stage
