@@ -83,7 +83,7 @@ class Job:
         clock = self.clock
         if isinstance(clock, Decimal):
             clock = int(clock.scaleb(self.table["at"].type.scale))
-        return WindowContext(clock, origin=self.origin, partial=self.partial, emit_evicted=self.emit_evicted)
+        return WindowContext(clock=clock, origin=self.origin, partial=self.partial, emit_evicted=self.emit_evicted)
 
 
 def is_evicting(case: conformance.Case) -> bool:

@@ -3,23 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from fractions import Fraction
 
 from ..columns.arrays import ClockValue, Ints
+from ..language.options import Options
 from ..state.window_state import RestoredState
 
 
 @dataclass(frozen=True, slots=True)
-class WindowContext:
-    """Options and the clock, as the kinds of window see them.
+class WindowContext(Options):
+    """The options of a window and the clock, as the kinds of window see them: never a plan.
 
     ``clock``: the current time of the one clock, in measures of the clock column; None: the largest value here.
     ``since``: the time of the clock before the first row, so that ticks before that row count; None: no such ticks.
-    ``origin``: origin of the time grid, in seconds.
-    ``empty``: ``skip``, ``mark`` or ``row`` (section 2).
-    ``partial``: whether sliding windows emit panes before they are full (section 3).
-    ``event_time``: the column of event time that event-time panes use (section 5).
-    ``emit_evicted``: whether the windows of evicted keys are emitted (section 4).
     ``last_tick``: int64 (K,), the number of the last tick that may find each key, where partition eviction evicts some
         keys before the clock ends (section 4).
     ``hold``: whether the data continues after the last row.
@@ -32,11 +27,6 @@ class WindowContext:
 
     clock: ClockValue | None = None
     since: ClockValue | None = None
-    origin: Fraction = Fraction(0)
-    empty: str = "skip"
-    partial: bool = False
-    event_time: str | None = None
-    emit_evicted: bool = False
     last_tick: Ints | None = None
     hold: bool = False
     drop: bool = False

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from fractions import Fraction
 
 import pyarrow as pa
@@ -66,11 +66,7 @@ class Plan:
         """The context of the window, as its options say."""
         options = self.options
         return WindowContext(
-            origin=options.origin,
-            empty=options.empty,
-            partial=options.partial,
-            event_time=options.event_time,
-            emit_evicted=options.emit_evicted,
+            **{each.name: getattr(options, each.name) for each in fields(options)},
             hold=options.at_end == "hold",
             drop=options.at_end == "drop",
             sort=self.sort,

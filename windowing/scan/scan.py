@@ -207,7 +207,7 @@ def empty_mark_rows(plan: Plan, marks: Marks, by_mark: Ints) -> pa.Table:
 
 def empty_tick_rows(plan: Plan, sequences: Sequences, extent: RunExtent = WHOLE_INPUT) -> pa.Table:
     """Return mark-only rows for ticks that found no key with rows (``--empty mark``)."""
-    context = WindowContext(extent.clock, extent.since, origin=plan.options.origin)
+    context = replace(plan.context, clock=extent.clock, since=extent.since)
     return tick_rows(plan, plan.kind.empty_ticks(sequences, context))
 
 
