@@ -84,7 +84,7 @@ class Option:
     @property
     def words(self) -> tuple[str, ...]:
         """The words that its value is one of; none, where it may be any text."""
-        return get_args(self.annotation) if self.kind == "word" else ()
+        return get_args(_without_none(self.annotation)) if self.kind == "word" else ()
 
     @property
     def has_default(self) -> bool:
@@ -116,11 +116,10 @@ def option(
     ``name``: empty: that of the attribute. ``kind``: None: that of its type. ``key_help``: empty: ``text``. In a
     dataclass ``default`` is that of the field.
     """
-    written = str(default) if isinstance(default, Fraction) else default
 
     def declare(attribute: str, annotation: Any) -> Option:
         return Option(
-            name or attribute, attribute, annotation, kind or _kind_of(annotation), written, text, group,
+            name or attribute, attribute, annotation, kind or _kind_of(annotation), _written(default), text, group,
             key_help or text, has_flag, short, metavar, complete, below, minimum, maximum, is_shared, decides_windows,
             decides_result,
         )  # fmt: skip
@@ -133,10 +132,17 @@ def options_of(declared: type) -> tuple[Option, ...]:
     fields = getattr(declared, "__dataclass_fields__", None) or vars(declared)
     found = []
     for attribute, annotation in declared.__annotations__.items():
-        declare = getattr(fields[attribute], "metadata", {}).get(_METADATA)
+        declare = getattr(fields.get(attribute), "metadata", {}).get(_METADATA)
         if declare is not None:  # a field without it is no option of its own
             found.append(declare(attribute, annotation))
     return tuple(found)
+
+
+def _written(default: Any) -> Any:
+    """Return a default as a job file writes it: seconds are texts."""
+    if not isinstance(default, Fraction):
+        return default
+    return str(default) if default.denominator == 1 else str(float(default))
 
 
 def _kind_of(annotation: Any) -> Kind:

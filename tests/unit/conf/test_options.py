@@ -30,22 +30,24 @@ class Made:
     names: tuple[str, ...] = option((), "Columns.", "Window")
     delay: Fraction = option(Fraction(3, 2), "Seconds.", "Window", "duration", key_help="In a file.")
     must: str = option(REQUIRED, "Needed.", "Window")
+    rarely: Literal["yes", "no"] | None = option(None, "Perhaps.", "Window")
     other = 3
+    another: int
 
 
 def test_type_gives_the_kind() -> None:
     found = {each.attribute: each.kind for each in options_of(Made)}
     assert found == {
         "pace": "word", "loud": "switch", "most": "number", "label": "text", "names": "names", "delay": "duration",
-        "must": "text",
+        "must": "text", "rarely": "word",
     }  # fmt: skip
 
 
 def test_declaration_gives_name_flag_variable_words_and_texts() -> None:
-    pace, *_, label, _, delay, _ = options_of(Made)
-    assert (pace.words, label.words) == (("slow", "fast"), ())
+    pace, *_, label, _, delay, _, rarely = options_of(Made)
+    assert (pace.words, rarely.words, label.words) == (("slow", "fast"), ("yes", "no"), ())
     assert (label.name, label.attribute, label.flag, label.variable) == ("title", "label", "--title", "WINCLI_TITLE")
-    assert (delay.default, delay.help, delay.key_help, pace.key_help) == ("3/2", "Seconds.", "In a file.", "How fast.")
+    assert (delay.default, delay.help, delay.key_help, pace.key_help) == ("1.5", "Seconds.", "In a file.", "How fast.")
 
 
 def test_nothing_empty_and_nothing_required_is_a_default() -> None:
