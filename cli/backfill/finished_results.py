@@ -6,12 +6,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from pyarrow import fs
-
 from ...conf.units import Unit
 from ...windowing.ports import InputFile
-from ...writers.folders.place import SUCCESS, Place, locate
-from ...writers.output.output import manifest_in
+from ...writers.commit.tables import table_of
 from ..request.fingerprint import same_inputs, same_job
 
 
@@ -48,29 +45,9 @@ class ResultRecord:
 
 def read_result(output: str) -> dict[str, Any] | None:
     """Return the manifest of a result; None where there is none, or where a file that it names is missing."""
-    place = locate(output)
-    manifest = manifest_in(place, place.path)
-    return None if manifest is None or missing_parts(place, manifest) else manifest
-
-
-def missing_parts(place: Place, manifest: Mapping[str, Any]) -> str | None:
-    """Describe the first file of a result that is missing or has another size than its manifest says; None if none."""
-    try:
-        parts = [(str(part["name"]), int(part["bytes"])) for part in (*manifest["parts"], *manifest["rejects"])]
-    except (KeyError, TypeError, ValueError):
-        return "has a damaged manifest"
-    expected = [(SUCCESS, 0), *parts]
-    for (name, nbytes), found in zip(expected, _sizes(place, [name for name, _ in expected]), strict=True):
-        if found is None:
-            return f"lacks {name}"
-        if found != nbytes:
-            return f"has {found:,} bytes in {name}, not {nbytes:,}"
-    return None
-
-
-def _sizes(place: Place, names: Sequence[str]) -> list[int | None]:
-    infos = place.fs.get_file_info([f"{place.path}/{name}" for name in names])
-    return [info.size if info.type == fs.FileType.File else None for info in infos]
+    table = table_of(output)
+    manifest = table.manifest()
+    return None if manifest is None or table.missing(manifest) else manifest
 
 
 def is_done(outputs: Sequence[str], job: Mapping[str, Any], files: Iterable[InputFile]) -> bool:
@@ -84,8 +61,7 @@ def is_done(outputs: Sequence[str], job: Mapping[str, Any], files: Iterable[Inpu
 
 def may_replace(outputs: Sequence[str], job: Mapping[str, Any]) -> bool:
     """Whether all results in the outputs, complete or not, are of this very job, which then may replace them."""
-    places = [locate(output) for output in outputs]
-    manifests = [manifest for place in places if (manifest := manifest_in(place, place.path))]
+    manifests = [manifest for output in outputs if (manifest := table_of(output).manifest())]
     return bool(manifests) and all(same_job(manifest["job"], job) for manifest in manifests)
 
 

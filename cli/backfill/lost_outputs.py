@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
+import errno
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from pyarrow import fs
-
 from ...windowing.errors import DamagedError, WincliError
+from ...writers.commit.contract import Content, Table
+from ...writers.commit.tables import table_of
 from ...writers.folders.os_errors import reason
-from ...writers.folders.place import MANIFEST, Place, locate
-from ...writers.output.output import is_vacant, manifest_in
 from ...writers.state.unit_record import WrittenOutput
-from .finished_results import missing_parts
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,20 +47,23 @@ def missing_unit_error(label: str, previous: str) -> DamagedError:
 def _loss(output: WrittenOutput, run: str) -> RerunReason | None:
     its = f"its output {output.shown}"
     try:
-        return _loss_at(locate(output.path), its, run)
+        return _loss_at(table_of(output.path), its, run)
     except (OSError, WincliError) as error:
         why = reason(error) if isinstance(error, OSError) else error.what
         return RerunReason(f"{its} cannot be looked at ({why})", is_free=False)
 
 
-def _loss_at(place: Place, its: str, run: str) -> RerunReason | None:
-    if is_vacant(place):
+def _loss_at(table: Table, its: str, run: str) -> RerunReason | None:
+    content = table.content()
+    if content is Content.NO_FOLDER:
+        raise NotADirectoryError(errno.ENOTDIR, "a file")
+    if content is Content.VACANT:
         return RerunReason(f"{its} is gone", is_free=True)
-    manifest = manifest_in(place, place.path)
+    manifest = table.manifest()
     if manifest is None:
-        is_ours = place.fs.get_file_info(f"{place.path}/{MANIFEST}").type == fs.FileType.File
+        is_ours = content is Content.RESULT
         return RerunReason(f"{its} has {'a damaged' if is_ours else 'no'} manifest", is_free=is_ours)
     if manifest.get("run") != run:
         return RerunReason(f"{its} holds another result", is_free=False)
-    missing = missing_parts(place, manifest)
+    missing = table.missing(manifest)
     return RerunReason(f"{its} {missing}", is_free=True) if missing else None

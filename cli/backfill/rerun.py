@@ -12,8 +12,8 @@ from ...readers.files.listing import NoFilesError, list_files
 from ...readers.files.walk import MANIFEST
 from ...windowing.errors import ConfigError, InputError
 from ...windowing.language.options import AtEnd
-from ...writers.folders.place import locate, restored
-from ...writers.output.output import manifest_in
+from ...writers.commit.tables import table_of
+from ...writers.folders.place import restored
 from ...writers.state.unit_record import UnitRecord, WrittenOutput
 from ..request.fingerprint import absolute
 from ..request.request import JobRequest, StageRequest, request_of
@@ -53,8 +53,7 @@ def _ending(one: StageRequest, end: AtEnd) -> StageRequest:
 
 
 def _check_output(record: UnitRecord, output: WrittenOutput) -> None:
-    place = locate(output.path)
-    manifest = manifest_in(place, place.path)
+    manifest = table_of(output.path).manifest()
     if manifest is None or manifest.get("run") != record.run:
         what = f"{record.label} has to be run again, and {output.shown} no longer holds its result"
         raise ConfigError(what, "put that back, or reject late rows with --late reject")

@@ -12,11 +12,11 @@ from ...readers.files.listing import ListedFile, list_files
 from ...readers.files.result_folders import read_manifest
 from ...readers.files.walk import MANIFEST
 from ...windowing.errors import DamagedError, InputError
+from ...writers.commit.result_files import missing_file
 from ...writers.folders.lock import Owner, is_dead
 from ...writers.folders.place import Place
 from ...writers.state.state import StateView, is_state, read_state
 from ...writers.state.unit_record import OpenWindows
-from ..backfill.finished_results import missing_parts
 from ..backfill.lost_outputs import local_loss_of
 from ..console.row_accounts import RowAccount, account_of, sum_consecutive, sum_independent, sum_rejected
 
@@ -167,7 +167,7 @@ def _of_results(path: str) -> Status:
 def _damage_of(file: ListedFile, manifest: Mapping[str, Any]) -> str | None:
     shown = file.place.shown.removesuffix(MANIFEST).rstrip("/") or "."
     folder = Place(shown, file.place.fs, file.place.path.removesuffix(f"/{MANIFEST}"))
-    missing = missing_parts(folder, manifest)
+    missing = missing_file(folder, manifest)
     return f"{shown} {missing}; write the result again" if missing else None
 
 

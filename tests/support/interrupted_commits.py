@@ -32,7 +32,7 @@ def outs(folder: Path) -> list[Path]:
 
 def stop(monkeypatch: pytest.MonkeyPatch, folder: Path, swaps: int) -> None:
     """Run the unit again with the number 2, and stop after so many outputs were put in place, as a kill would."""
-    swap_one = output.Output.swap
+    swap_one = output.Output.publish
     done: list[object] = []
 
     def counted(self: output.Output) -> None:
@@ -42,7 +42,7 @@ def stop(monkeypatch: pytest.MonkeyPatch, folder: Path, swaps: int) -> None:
         swap_one(self)
 
     with monkeypatch.context() as patch:
-        patch.setattr(output.Output, "swap", counted)
+        patch.setattr(output.Output, "publish", counted)
         with pytest.raises(KeyboardInterrupt):
             put(folder / "state", 2, outs(folder))
 

@@ -1,8 +1,7 @@
-"""Replace an output by its finished staging folder on a local file system, atomically.
+"""Replace a folder by another on a local file system, atomically, and write to disk what was written.
 
-If the output is absent or empty, one rename does it; else one exchange of two names (Linux). Where the system cannot
-exchange names, the old result is renamed first, and `remove_leftovers` of the next run completes a swap that a kill
-interrupted.
+If the folder is absent or empty, one rename does it; else one exchange of two names (Linux). Where the system cannot
+exchange names, the old folder is renamed first, and the next run has to complete a swap that a kill interrupted.
 """
 
 from __future__ import annotations
@@ -10,23 +9,12 @@ from __future__ import annotations
 import ctypes
 import errno
 import os
-import shutil
 import sys
 from pathlib import Path
-
-from .place import SUCCESS, Place, new_token
 
 _AT_FDCWD = -100
 _RENAME_EXCHANGE = 2
 _UNSUPPORTED = {errno.ENOSYS, errno.EINVAL, errno.ENOTSUP}
-
-
-def swap_in(place: Place, token: str) -> None:
-    """Make the staging folder with id ``token`` the output; `remove_leftovers` deletes the old result later.
-
-    The staging folder must be complete and on disk. If this raises `OSError`, the old result is still in place.
-    """
-    replace(Path(place.path), Path(place.beside("new", token)), Path(place.beside("old", token)))
 
 
 def replace(out: Path, new: Path, old: Path) -> None:
@@ -71,35 +59,6 @@ def _swap_in_two_steps(new: Path, out: Path, old: Path) -> None:
     except OSError:
         old.rename(out)
         raise
-
-
-def remove_leftovers(place: Place) -> None:
-    """Complete an interrupted swap, and remove all folders that earlier runs left beside this output.
-
-    The caller must hold the lock of the output. An interrupted swap is completed if the new result is complete, else
-    undone. Raises `OSError` where something cannot be removed.
-    """
-    left = _leftovers(place)
-    for path, role, token in left:
-        if role == "old" and not Path(place.path).exists():
-            new = Path(place.beside("new", token))
-            (new if (new / SUCCESS).is_file() else path).rename(place.path)
-    for path, _, _ in left:
-        if path.exists():
-            _remove(place, path)
-
-
-def _leftovers(place: Place) -> list[tuple[Path, str, str]]:
-    with os.scandir(place.parent) as entries:
-        found = [(Path(entry.path), place.role_of(entry.name)) for entry in entries]
-    return [(path, *role) for path, role in found if role]
-
-
-def _remove(place: Place, folder: Path) -> None:
-    """Delete a folder; the rename before that stops tasks of a cancelled run that still write to it by its name."""
-    gone = Path(place.beside("gone", new_token()))
-    folder.rename(gone)
-    shutil.rmtree(gone)
 
 
 def sync(path: Path) -> None:

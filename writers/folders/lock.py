@@ -62,28 +62,23 @@ class Lock:
     instead: str
 
 
-def hold(place: Place, owner: Owner) -> AbstractContextManager[Owner | None]:
-    """Hold the lock of an output, as `hold_lock` does."""
-    return hold_lock(Lock(place.fs, place.lock, place.shown, "choose another output"), owner)
+def lock_of(place: Place) -> Lock:
+    """Return the lock of an output."""
+    return Lock(place.fs, place.lock, place.shown, "choose another output")
 
 
 def hold_lock(lock: Lock, owner: Owner) -> AbstractContextManager[Owner | None]:
-    """Return a context that holds a lock and removes it at its end.
+    """Return a context that holds a lock on a local file system and removes it at its end.
 
-    The context value is the owner of a lock that this run took over from a dead run, or None. On a local file system
-    the lock is a file held with ``flock``, so the death of a run frees it. In a store, and on a file system without
-    ``flock``, the lock is a marker file that is checked and then written: two runs that start at the same instant may
-    both get it. A run takes over the marker of a dead process of the same machine; the user must delete any other by
-    hand.
-    Raises `OutputError` naming the process, machine, start time and age of the run that holds the lock.
+    The context value is the owner of a lock that this run took over from a dead run, or None. The lock is a file held
+    with ``flock``, so the death of a run frees it; on a file system without ``flock`` it is a marker, as `hold_marker`
+    says. Raises `OutputError` naming the process, machine, start time and age of the run that holds the lock.
     """
-    if not isinstance(lock.fs, fs.LocalFileSystem):
-        return _hold_marker(lock, owner)
     with output_errors(lock.shown):
         fd = _acquire(lock.path)
     if fd is None:
         raise _busy(lock, owner, read_owner(lock.path))
-    return _flocked(lock, owner, fd) if fd >= 0 else _hold_marker(lock, owner)
+    return _flocked(lock, owner, fd) if fd >= 0 else hold_marker(lock, owner)
 
 
 def _acquire(path: str) -> int | None:
@@ -130,7 +125,13 @@ def _is_at(fd: int, path: str) -> bool:
 
 
 @contextmanager
-def _hold_marker(lock: Lock, owner: Owner) -> Iterator[Owner | None]:
+def hold_marker(lock: Lock, owner: Owner) -> Iterator[Owner | None]:
+    """Hold a lock on a file system without ``flock``, such as a store, in a context whose value is as in `hold_lock`.
+
+    The lock is a marker file that is checked and then written: two runs that start at the same instant may both get
+    it. A run takes over the marker of a dead process of the same machine; the user must delete any other by hand.
+    Raises `OutputError` as `hold_lock` does.
+    """
     with output_errors(lock.shown):
         former = _read_marker(lock)
         if former and not is_dead(former, owner.host):

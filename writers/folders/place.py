@@ -43,16 +43,6 @@ class Place:
     path: str
 
     @property
-    def local(self) -> bool:
-        """Whether the file system has locks, renames and fsync."""
-        return isinstance(self.fs, fs.LocalFileSystem)
-
-    @property
-    def address(self) -> str:
-        """The absolute path, or the URI in a store without its secrets."""
-        return self.path if self.local else self.shown
-
-    @property
     def parent(self) -> str:
         """The path of the parent folder."""
         return posixpath.dirname(self.path)
@@ -78,31 +68,36 @@ class Place:
         return name if len(raw) <= _LONGEST_NAME else hashlib.sha256(raw).hexdigest()
 
 
+def is_local(system: fs.FileSystem) -> bool:
+    """Whether a file system is that of this machine, with ``flock``, renames of folders and ``fsync``."""
+    return isinstance(system, fs.LocalFileSystem)
+
+
 def new_token() -> str:
     """Return a random id of 12 hex digits, unique to a run."""
     return secrets.token_hex(6)
 
 
-def locate(path: str) -> Place:
+def locate(path: str, shown: str | None = None) -> Place:
     """Return the place that a path or URI names, with symbolic links followed.
 
-    Raises `ConfigError` for an empty path, an unknown scheme, the root of a file system and a mount point (these cannot
-    be swapped), `OutputError` where the file system cannot be reached.
+    ``shown``: the path as the user wrote it, where ``path`` was recorded. Raises `ConfigError` for an empty path, an
+    unknown scheme, the root of a file system and a mount point (these cannot be swapped), `OutputError` where the file
+    system cannot be reached.
     """
     if not path:
         raise ConfigError("the output path is empty", "name a folder to write to")
     with output_errors(path):
         system, inner = resolve(path)
-        local = isinstance(system, fs.LocalFileSystem)
-        mounted = local and Path(inner).is_mount()
+        mounted = is_local(system) and Path(inner).is_mount()
     if inner != printable(inner):
         what = f"output {printable(path)} is in a folder whose name is no UTF-8: {printable(inner)}"
         raise ConfigError(what, "rename that folder, or name another output")
     if mounted:
         raise ConfigError(f"output {path} is a mount point, which cannot be replaced", "name a folder inside it")
-    if not local and "/" not in inner:
+    if not is_local(system) and "/" not in inner:
         raise ConfigError(f"output {path} is the root of a store", "name a folder inside it")
-    return Place(redacted_path(path), system, inner)
+    return Place(redacted_path(path) if shown is None else shown, system, inner)
 
 
 def resolve(path: str) -> tuple[fs.FileSystem, str]:
@@ -116,7 +111,7 @@ def resolve(path: str) -> tuple[fs.FileSystem, str]:
         system, inner = fs.FileSystem.from_uri(path)
     except pa.ArrowInvalid as error:
         raise ConfigError(f"cannot make sense of the path {path}", "write a local path or a URI as s3://..") from error
-    if isinstance(system, fs.LocalFileSystem):
+    if is_local(system):
         return system, os.path.realpath(inner)
     return system, inner.rstrip("/")
 

@@ -2,5 +2,5 @@
 
 The entry point is `output.open_output`; `sink` is shipped to the tasks.
 
-Imports `windowing`, `writers.folders`, `writers.formats`. Imported by `cli`, `writers.state`.
+Imports `windowing`, `writers.commit`, `writers.folders`, `writers.formats`. Imported by `cli`, `writers.state`.
 """

@@ -15,8 +15,9 @@ from pathlib import Path
 from pyarrow import fs
 
 from ...windowing.errors import ConfigError, InputError
+from ..commit.tables import table_of
 from ..folders.os_errors import reason
-from ..folders.place import Place, locate, resolve
+from ..folders.place import Place, is_local, resolve
 
 _REMEDY = "choose an output folder apart from the inputs"
 _REMEDY_EACH = "give each stage an output folder of its own"
@@ -35,7 +36,7 @@ def refuse_overlap(out: Place, inputs: Sequence[str]) -> None:
             system, path = _resolve_input(text)
         except OSError as error:
             raise InputError(f"cannot reach the input {text}: {reason(error)}") from error
-        if type(system) is not type(out.fs) or not system.equals(out.fs):
+        if not _is_same(system, out.fs):
             continue
         if path == out.path:
             raise ConfigError(f"output {out.shown} is the input {text} itself", _REMEDY)
@@ -47,13 +48,22 @@ def refuse_overlap(out: Place, inputs: Sequence[str]) -> None:
 
 def refuse_each_other(outputs: Sequence[str]) -> None:
     """Raise `ConfigError` naming two outputs of a job that are one folder, or of which one is inside the other."""
-    for one, other in permutations([locate(path) for path in outputs], 2):
-        if type(one.fs) is not type(other.fs) or not one.fs.equals(other.fs):
+    for one, other in permutations([table_of(path).place for path in outputs], 2):
+        if not _is_same(one.fs, other.fs):
             continue
         if one.path == other.path:
             raise ConfigError(f"{one.shown} and {other.shown} are the same output, of two stages", _REMEDY_EACH)
         if _within(one.path, other.path):
             raise ConfigError(f"output {one.shown} is inside output {other.shown}", _REMEDY_EACH)
+
+
+def are_nested(one: Place, other: Place) -> bool:
+    """Whether two places are one folder, or one is inside the other."""
+    return _is_same(one.fs, other.fs) and (_within(one.path, other.path) or _within(other.path, one.path))
+
+
+def _is_same(one: fs.FileSystem, other: fs.FileSystem) -> bool:
+    return type(one) is type(other) and bool(one.equals(other))
 
 
 def _resolve_input(text: str) -> tuple[fs.FileSystem, str]:
@@ -78,7 +88,7 @@ def _fixed(path: str) -> str:
 
 
 def _matches(out: Place, path: str) -> Iterator[str]:
-    return _globbed(path) if out.local and _is_glob(path) else iter(())
+    return _globbed(path) if is_local(out.fs) and _is_glob(path) else iter(())
 
 
 def _globbed(pattern: str) -> Iterator[str]:

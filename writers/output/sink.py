@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import IO
 
 import pyarrow as pa
@@ -13,7 +12,7 @@ from pyarrow import fs
 from ...windowing.errors import ConfigError
 from ...windowing.ports import Part
 from ...windowing.support.formats import INTERMEDIATE, Format
-from ..folders.atomic_file import attempt_at, writing
+from ..folders.files import map_file, write_file
 from ..folders.os_errors import output_errors
 from ..folders.place import REJECTED
 from ..formats import parquet, rejects
@@ -110,9 +109,7 @@ class FileSink:
         """Return the rows that `write_scratch` has written under a name."""
         path = f"{self.staging}/{SCRATCH}/{name}.arrow"
         with output_errors(f"{self.shown}/{SCRATCH}/{name}.arrow"):
-            local = isinstance(self.fs, fs.LocalFileSystem)
-            file = pa.memory_map(path) if local else self.fs.open_input_file(path)
-            return pa.ipc.open_file(file).get_batch(0)
+            return pa.ipc.open_file(map_file(self.fs, path)).get_batch(0)
 
     def drop_scratch(self) -> None:
         """Delete everything that `write_scratch` has written."""
@@ -133,18 +130,8 @@ class FileSink:
         path = f"{self.staging}/{name}"
         counted = _CountingTables(tables)
         with output_errors(f"{self.shown}/{name}"):
-            if isinstance(self.fs, fs.LocalFileSystem):
-                _write_local(Path(path), encode, counted, schema, is_kept)
-            else:  # an object becomes visible, complete, when it is closed
-                with self.fs.open_output_stream(path) as file:
-                    encode(counted, schema, file)
+            write_file(self.fs, path, lambda file: encode(counted, schema, file), is_kept)
             return Part(name, counted.rows, self.fs.get_file_info(path).size)
-
-
-def _write_local(path: Path, encode: Encode, tables: Iterable[pa.Table], schema: pa.Schema, is_kept: bool) -> None:
-    """Write a file, and to disk in the task: in parallel with others, and on the machine that has the pages."""
-    with writing(path, attempt_at(path), is_kept) as attempt, pa.OSFile(str(attempt), "wb") as file:
-        encode(tables, schema, file)
 
 
 class _CountingTables:

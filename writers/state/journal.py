@@ -11,12 +11,11 @@ from dataclasses import asdict, astuple, dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
-from pyarrow import fs
-
 from ...windowing.errors import DamagedError, OutputError
+from ..commit.contract import Progress, Table
+from ..commit.tables import table_of
 from ..folders.os_errors import output_errors, reason
-from ..folders.place import SUCCESS, Place, locate
-from ..output.output import Output, manifest_in
+from ..output.output import Output
 from .layout import (
     JOURNAL,
     LAST_ERROR,
@@ -52,9 +51,9 @@ class JournaledOutput:
     token: str
 
     @property
-    def place(self) -> Place:
-        """The location of the output. Raises `ConfigError` and `OutputError` as `locate` does."""
-        return replace(locate(self.path), shown=self.shown)
+    def table(self) -> Table:
+        """The output. Raises `ConfigError` and `OutputError` as `table_of` does."""
+        return table_of(self.path, self.shown)
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +87,7 @@ def commit_together(staging: StateStaging, record: UnitRecord, outputs: Prepared
     journaled = [output for output, _ in outputs]
     journal = Journal(record.label, staging.token, keep, tuple(map(_journaled, journaled)))
     _write(staging, journal, journaled)
-    _swap(staging, journaled)
+    _publish(staging, journaled)
     staging.records[record.label] = record
     try:
         complete(staging.root, journal, staging.records)
@@ -110,7 +109,7 @@ def commit_all(outputs: Prepared) -> None:
     for output, manifest in outputs:
         output.prepare(manifest)
     for output, _ in outputs:
-        output.swap()
+        output.publish()
 
 
 def read_journal(root: Path) -> Journal | None:
@@ -152,22 +151,8 @@ def discard_journal(root: Path) -> None:
     (root / JOURNAL).unlink(missing_ok=True)  # no sync: if a crash restores the journal, all it names is in place
 
 
-def is_whole(place: Place, folder: str, run: str) -> bool:
-    """Whether ``folder``, the output or a folder beside it, holds the complete result of the run ``run``."""
-    manifest = manifest_in(place, folder)
-    success = place.fs.get_file_info(f"{folder}/{SUCCESS}")
-    return manifest is not None and manifest.get("run") == run and success.type == fs.FileType.File
-
-
-def is_half_moved(place: Place, token: str, run: str) -> bool:
-    """Whether an output in a store has the manifest of a run, which is moved first, but not all of its files."""
-    manifest = None if place.local else manifest_in(place, place.path)
-    left = place.fs.get_file_info(f"{place.beside('new', token)}/{SUCCESS}").type == fs.FileType.File
-    return left and manifest is not None and manifest.get("run") == run
-
-
 def _journaled(output: Output) -> JournaledOutput:
-    return JournaledOutput(output.place.shown, output.place.address, output.token)
+    return JournaledOutput(output.shown, output.table.address, output.table_commit.token)
 
 
 def _write(staging: StateStaging, journal: Journal, outputs: Sequence[Output]) -> None:
@@ -188,23 +173,20 @@ def _take_back(staging: StateStaging, outputs: Sequence[Output]) -> None:
         output.journaled = False
 
 
-def _in_place(target: Output | StateStaging, staging: StateStaging) -> bool:
-    """Whether a failed swap has put its target in place; then only the sync to disk has failed."""
-    return (
-        is_whole(target.place, target.place.path, staging.token) if isinstance(target, Output) else staging.is_in_place
-    )
-
-
-def _swap(staging: StateStaging, outputs: Sequence[Output]) -> None:
+def _publish(staging: StateStaging, outputs: Sequence[Output]) -> None:
     targets: list[Output | StateStaging] = [*outputs, staging]
     for index, target in enumerate(targets):
         try:
-            target.swap()
+            target.publish()
         except OutputError as error:
-            if index == 0 and not _in_place(target, staging):
+            if index == 0 and not _is_published(target, staging.token):
                 _take_back(staging, outputs)
                 raise
             why = reason(error.__cause__) if isinstance(error.__cause__, OSError) else error.what
-            shown = target.place.shown if isinstance(target, Output) else target.shown
-            what = f"unit {staging.label} is computed, but cannot be put in place in {shown}: {why}"
+            what = f"unit {staging.label} is computed, but cannot be put in place in {target.shown}: {why}"
             raise OutputError(what, "fix that and run again: what is missing is put in place first") from error
+
+
+def _is_published(target: Output | StateStaging, run: str) -> bool:
+    """Whether a publication that failed is done all the same; then only the sync to disk has failed."""
+    return target.table_commit.progress(run) is Progress.PUBLISHED

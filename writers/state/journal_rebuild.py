@@ -5,11 +5,9 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from pyarrow import fs
-
 from ...windowing.errors import DamagedError
-from ..folders.place import Place, locate
-from .journal import GIVE_UP, Journal, JournaledOutput, is_half_moved, is_whole, read_journal
+from ..commit.tables import table_of
+from .journal import GIVE_UP, Journal, JournaledOutput, read_journal
 from .layout import JOURNAL, RECORD
 from .unit_record import UnitRecord, WrittenOutput
 
@@ -61,17 +59,4 @@ def _keep(record: UnitRecord) -> int:
 
 def _journaled(output: WrittenOutput, run: str) -> JournaledOutput:
     """Return an output with the id of its staging folder; the id is empty where the output is in place or lost."""
-    place = locate(output.path)
-    found = (role for info in _beside(place) if (role := place.role_of(info.base_name)) and role[0] == "new")
-    token = next((token for _, token in found if _is_of(place, token, run)), "")
-    return JournaledOutput(output.shown, output.path, token)
-
-
-def _beside(place: Place) -> list[fs.FileInfo]:
-    folder = fs.FileSelector(place.parent, allow_not_found=True)
-    return [info for info in place.fs.get_file_info(folder) if info.type == fs.FileType.Directory]
-
-
-def _is_of(place: Place, token: str, run: str) -> bool:
-    """Whether a run has written this staging folder; in a store its manifest may have moved to the output already."""
-    return is_whole(place, place.beside("new", token), run) or is_half_moved(place, token, run)
+    return JournaledOutput(output.shown, output.path, table_of(output.path).token_of(run))

@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from ...windowing.errors import ConfigError, DamagedError, OutputError, WincliError
-from ..folders import object_store
-from ..folders.lock import Owner, hold
+from ..commit.contract import Progress, Table, TableCommit
+from ..commit.tables import table_of
+from ..folders.lock import Owner
 from ..folders.os_errors import output_errors, reason
-from ..folders.place import SUCCESS, Place, locate, restored
-from ..output.output import put_in_place, remove_leftovers
-from .journal import Journal, JournaledOutput, complete, discard_journal, is_half_moved, is_whole, read_journal
+from ..folders.place import restored
+from .journal import Journal, complete, discard_journal, read_journal
 from .journal_rebuild import rebuild
-from .layout import RUNNING, former, read_records, read_running, remove, remove_state_leftovers, staged
-from .staging import is_unit_of, put_unit_in_place
+from .layout import RUNNING, read_records, read_running, remove, remove_state_leftovers, staged
 from .unit_record import WrittenOutput
+from .unit_swap import UnitSwap
+
+_JournaledCommit = tuple[Table, TableCommit[Mapping[str, Any]]]
 
 
 def recover(root: Path, shown: str, owner: Owner, named: Sequence[str] = ()) -> list[str]:
@@ -68,10 +71,10 @@ def _tidy(output: WrittenOutput, owner: Owner, named: Sequence[str]) -> str | No
     except ConfigError as error:
         return f"could not remove what a killed run left beside {output.shown}: {error.what}"
     try:
-        place = locate(path)
-        if _is_reachable(place):
-            with hold(place, owner):
-                remove_leftovers(place)
+        table = table_of(path)
+        if table.is_reachable():
+            with table.hold(owner):
+                table.remove_leftovers()
     except OSError as error:
         return f"could not remove what a killed run left beside {output.shown}: {reason(error)}"
     except WincliError:  # another run holds the output, or nobody can write to it
@@ -79,70 +82,45 @@ def _tidy(output: WrittenOutput, owner: Owner, named: Sequence[str]) -> str | No
     return None
 
 
-def _is_reachable(place: Place) -> bool:
-    """Whether the parent folder of an output exists; if not, nothing is beside the output, and no lock is needed."""
-    return not place.local or Path(place.parent).is_dir()
-
-
 def _complete(root: Path, shown: str, journal: Journal, owner: Owner) -> str:
     """Put in place the rest of what a journal names, or give the unit up where something of it is gone.
 
     Returns a note for the user.
     """
+    tables = [output.table for output in journal.outputs]
+    unit = UnitSwap(root, shown, journal.label, journal.run)
     with ExitStack() as locks:
-        outputs = [(output.place, output) for output in journal.outputs]
-        for place, _ in outputs:
-            if _is_reachable(place):
-                locks.enter_context(hold(place, owner))
-        if not _is_past_outputs(root, journal):
-            lost = [place.shown for place, output in outputs if not _is_somewhere(place, output, journal.run)]
-            lost += [] if is_unit_of(staged(root, journal.run), journal.run) else [f"the state {shown}"]
+        for table in tables:
+            if table.is_reachable():
+                locks.enter_context(table.hold(owner))
+        unit_progress = unit.progress(journal.run)
+        if unit_progress in (Progress.READY, Progress.GONE):  # else others may own the outputs, which come before it
+            outputs = [(table, table.commit(out.token)) for table, out in zip(tables, journal.outputs, strict=True)]
+            lost = [table.place.shown for table, out in outputs if out.progress(journal.run) is Progress.GONE]
+            lost += [f"the state {shown}"] if unit_progress is Progress.GONE else []
             if lost:
-                return _give_up(root, journal, [place for place, _ in outputs], lost)
-            for place, output in outputs:
-                with _completing(journal, place.shown):
-                    _put_in_place(place, output, journal.run)
+                return _give_up(root, journal, outputs, lost)
+            for table, output in outputs:
+                with _completing(journal, table.place.shown):
+                    output.recover(journal.run)
         with _completing(journal, shown):
-            if not is_unit_of(root / journal.label, journal.run):
-                put_unit_in_place(root, journal.label, journal.run)
-            _tidy_all([place for place, _ in outputs])
+            unit.recover(journal.run)
+            _tidy_all(tables)
             complete(root, journal, read_records(root))
     return f"unit {journal.label} was complete when its run was killed in {shown}, and has been put in place"
 
 
-def _is_past_outputs(root: Path, journal: Journal) -> bool:
-    """Whether the run has begun to swap the state, which follows the last output; others may own the outputs then."""
-    return is_unit_of(root / journal.label, journal.run) or former(root, journal.run).exists()
+def _tidy_all(tables: Iterable[Table]) -> None:
+    for table in tables:
+        if table.is_reachable():
+            table.remove_leftovers()
 
 
-def _is_somewhere(place: Place, output: JournaledOutput, run: str) -> bool:
-    folders = (place.path, place.beside("new", output.token))
-    return any(is_whole(place, folder, run) for folder in folders) or is_half_moved(place, output.token, run)
-
-
-def _put_in_place(place: Place, output: JournaledOutput, run: str) -> None:
-    if is_whole(place, place.path, run):
-        return
-    if is_whole(place, place.beside("new", output.token), run):
-        put_in_place(place, output.token)
-        return
-    staging = place.beside("new", output.token)
-    for path in sorted(object_store.files(place.fs, staging), key=lambda path: path.endswith(f"/{SUCCESS}")):
-        target = place.path + path.removeprefix(staging)
-        place.fs.create_dir(target.rpartition("/")[0], recursive=True)
-        place.fs.move(path, target)
-
-
-def _tidy_all(places: Sequence[Place]) -> None:
-    for place in filter(_is_reachable, places):
-        remove_leftovers(place)
-
-
-def _give_up(root: Path, journal: Journal, places: Sequence[Place], lost: Sequence[str]) -> str:
+def _give_up(root: Path, journal: Journal, outputs: Sequence[_JournaledCommit], lost: Sequence[str]) -> str:
     """Delete what is left of a unit; return a note for the user."""
-    new = [place.shown for place in places if is_whole(place, place.path, journal.run)]
+    new = [table.place.shown for table, out in outputs if out.progress(journal.run) is Progress.PUBLISHED]
     with _completing(journal, " and ".join(lost)):
-        _tidy_all(places)
+        _tidy_all(table for table, _ in outputs)
         remove(root, staged(root, journal.run))
         discard_journal(root)
     note = f"unit {journal.label} was killed while it was committed, and its part of {' and '.join(lost)} is gone"

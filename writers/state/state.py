@@ -11,10 +11,12 @@ from typing import TypeVar
 from pyarrow import fs
 
 from ...windowing.errors import ConfigError, DamagedError, OutputError, printable
+from ..commit.tables import table_of
 from ..folders.lock import Lock, Owner, hold_lock, read_owner
+from ..folders.make_folders import make_folders
 from ..folders.os_errors import output_errors
-from ..folders.place import Place, locate, new_token, resolve
-from ..output.output import make_folders
+from ..folders.place import Place, new_token, resolve
+from ..output.overlap import are_nested
 from .journal_rebuild import read_or_rebuild
 from .layout import (
     FORMAT,
@@ -90,17 +92,17 @@ class State:
         an earlier commit is not complete.
         """
         check_name(label, "the unit")
-        places = [locate(path) for path in outputs]
-        self._refuse_overlap(places)
+        tables = [table_of(path) for path in outputs]
+        self._refuse_overlap([table.place for table in tables])
         if (self.root / JOURNAL).exists():
             what = f"the state {self.shown} has a unit that is not in place yet; nothing was written"
             raise OutputError(what, "run again: that unit is completed first")
-        written = tuple(WrittenOutput(place.shown, place.address) for place in places)
+        written = tuple(WrittenOutput(table.place.shown, table.address) for table in tables)
         staging = StateStaging(self.root, self.shown, label, ordinal, new_token(), written, self._records)
         try:
             with output_errors(self.shown):
                 put_json(self.root / RUNNING, {"unit": label, "outputs": list(map(asdict, written))})
-                staging.folder.mkdir()
+                staging.table_commit.open()
             yield staging
         finally:
             if not (self.root / JOURNAL).exists():
@@ -114,9 +116,9 @@ class State:
             put_json(self.root / LAST_ERROR, {"when": when, "unit": unit, "message": message})
 
     def _refuse_overlap(self, places: Sequence[Place]) -> None:
+        own = Place(self.shown, fs.LocalFileSystem(), str(self.root))
         for place in places:
-            one, other = Path(place.path), self.root
-            if place.local and (one.is_relative_to(other) or other.is_relative_to(one)):
+            if are_nested(place, own):
                 what = f"output {place.shown} and the state {self.shown} are one folder, or one is inside the other"
                 raise ConfigError(what, "keep the state in a folder apart from all outputs")
 

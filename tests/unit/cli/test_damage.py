@@ -252,7 +252,7 @@ def test_a_journal_that_is_damaged_is_made_anew_by_the_next_run(
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr(StateStaging, "swap", stopped)
+        patch.setattr(StateStaging, "publish", stopped)
         log.run(*span(4, 4), code=130)
     path = log.state / ".journal.json"
     path.write_bytes(path.read_bytes()[:50] if content is None else content)

@@ -104,7 +104,7 @@ def test_no_secret_is_printed_or_stored_and_a_changed_secret_is_accepted(store: 
     assert found["run-000001"]["inputs"][0]["path"] == "s3://***@bucket/a1.csv"
     assert found["run-000001"]["job"]["spark_conf"] == {"spark.hadoop.fs.s3a.secret.key": "***"}
     with (
-        mock.patch.object(wincli.writers.state.journal, "_swap", side_effect=KilledError),
+        mock.patch.object(wincli.writers.state.journal, "_publish", side_effect=KilledError),
         pytest.raises(KilledError),
     ):
         run(store, 3)
@@ -131,7 +131,7 @@ def test_no_secret_is_printed_or_stored_and_a_changed_secret_is_accepted(store: 
 def test_killed_commit_is_completed_by_a_run_with_its_secret(store: Store) -> None:
     folder = store.folder.parent
     with (
-        mock.patch.object(wincli.writers.state.journal, "_swap", side_effect=KilledError),
+        mock.patch.object(wincli.writers.state.journal, "_publish", side_effect=KilledError),
         pytest.raises(KilledError),
     ):
         run(store, 1)

@@ -17,9 +17,10 @@ from support.folder_contents import names, tree
 from support.interrupted_commits import outs, put_in_store, settled, stop, stopping
 from support.numbered_units import ME, put, record_of, result, run_unit, state_value, value_of
 from wincli.windowing.errors import ConfigError, OutputError
-from wincli.writers.folders import atomic_swap, object_store
-from wincli.writers.folders import place as places
-from wincli.writers.folders.lock import Owner, hold
+from wincli.writers.commit import object_store
+from wincli.writers.commit.tables import table_of
+from wincli.writers.folders import atomic_swap
+from wincli.writers.folders.lock import Owner
 from wincli.writers.output.output import open_output
 from wincli.writers.state import journal
 from wincli.writers.state.journal import commit_all, commit_together
@@ -131,7 +132,7 @@ def test_a_completed_commit_prunes_and_forgets_the_error_of_its_unit(
         run_unit(state, 0, ordinal=0)
         state.fail("u1", "no space", "2026-11-08")
         with monkeypatch.context() as patch:
-            patch.setattr(journal, "_swap", stopping)
+            patch.setattr(journal, "_publish", stopping)
             with pytest.raises(KeyboardInterrupt):
                 run_unit(state, 1, ordinal=1, keep=1)
     with open_state(str(tmp_path / "state"), ME) as state:
@@ -201,7 +202,7 @@ def test_a_folder_above_an_output_that_is_gone(tmp_path: Path, monkeypatch: pyte
     put(tmp_path / "in/state", 1, outs(tmp_path / "in"))
     (tmp_path / "in/state").rename(tmp_path / "state")
     with monkeypatch.context() as patch:
-        patch.setattr(journal, "_swap", stopping)
+        patch.setattr(journal, "_publish", stopping)
         with pytest.raises(KeyboardInterrupt):
             put(tmp_path / "state", 2, [tmp_path / "in/a"])
     shutil.rmtree(tmp_path / "in")
@@ -228,8 +229,7 @@ def test_an_output_at_which_another_run_is_at_work_has_to_be_waited_for(
     stop(monkeypatch, tmp_path, 1)
     before = tree(tmp_path)
     with ExitStack() as stack:
-        place = places.locate(str(tmp_path / "b"))
-        stack.enter_context(hold(place, Owner(7, "there", "now")))
+        stack.enter_context(table_of(str(tmp_path / "b")).hold(Owner(7, "there", "now")))
         with pytest.raises(OutputError, match=r"another run is writing to .*/b \(process 7 on there"):
             open_state(str(tmp_path / "state"), ME).__enter__()
     assert tree(tmp_path) == before
@@ -248,7 +248,7 @@ def test_once_the_outputs_are_in_place_others_may_write_to_them(
 
     tokens: list[str] = []
     with monkeypatch.context() as patch, open_state(str(tmp_path / "state"), ME) as state:
-        patch.setattr("wincli.writers.state.staging.StateStaging.swap", between)
+        patch.setattr("wincli.writers.state.staging.StateStaging.publish", between)
         with pytest.raises(KeyboardInterrupt):
             run_noting(state, tokens, tmp_path)
     write(tmp_path / "b", 9)

@@ -15,7 +15,8 @@ from support.interrupted_commits import outs, put_in_store, settled, stop, stopp
 from support.numbered_units import ME, put, state_value, value_of
 from wincli.windowing.errors import ConfigError, DamagedError, OutputError
 from wincli.windowing.support.checksum import seal
-from wincli.writers.folders import atomic_swap, object_store, place
+from wincli.writers.commit import object_store
+from wincli.writers.folders import atomic_swap, place
 from wincli.writers.folders.lock import Lock, Owner, hold_lock, is_dead, read_owner
 from wincli.writers.output.output import open_output
 from wincli.writers.state import journal
@@ -53,7 +54,7 @@ def spoil(path: Path, how: str) -> None:
 def stop_before_state(monkeypatch: pytest.MonkeyPatch, folder: Path) -> None:
     """Run the unit again with the number 2, and stop when all outputs are in place, and the state is not."""
     with monkeypatch.context() as patch:
-        patch.setattr(StateStaging, "swap", stopping)
+        patch.setattr(StateStaging, "publish", stopping)
         with pytest.raises(KeyboardInterrupt):
             put(folder / "state", 2, outs(folder))
 

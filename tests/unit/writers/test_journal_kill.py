@@ -96,15 +96,15 @@ def killer(kill_at):
     trace_lines(lambda line: os.kill(os.getpid(), signal.SIGKILL) if line == kill_at else None)
 
 def interrupted_at_journal(folder):
-    journal._swap = lambda *_: os.kill(os.getpid(), signal.SIGKILL)
+    journal._publish = lambda *_: os.kill(os.getpid(), signal.SIGKILL)
     put(folder, 2)
 
 def interrupted_between_outputs(folder):
-    later = output.Output.swap
+    later = output.Output.publish
     def swap_once(self):
         later(self)
         os.kill(os.getpid(), signal.SIGKILL)
-    output.Output.swap = swap_once
+    output.Output.publish = swap_once
     put(folder, 2)
 
 def disturbed(folder, since, disturb):

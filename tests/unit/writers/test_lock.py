@@ -16,9 +16,9 @@ import pytest
 
 from support.places import ROOT
 from wincli.windowing.errors import OutputError
+from wincli.writers.commit.tables import table_of
 from wincli.writers.folders import lock
-from wincli.writers.folders.lock import Owner, hold
-from wincli.writers.folders.place import locate
+from wincli.writers.folders.lock import Owner
 from wincli.writers.output.output import open_output
 
 OWNER = Owner(4242, "box7", "2026-11-01T02:00:00Z")
@@ -78,8 +78,8 @@ def test_a_killed_run_frees_the_output_and_its_leftovers_go(tmp_path: Path) -> N
 
 def test_a_lock_file_unlinked_by_its_owner_counts_for_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Between our open and our flock the first run ends: we must not lock the file that it unlinked."""
-    place = locate(str(tmp_path / "out"))
-    first = hold(place, OWNER)
+    table = table_of(str(tmp_path / "out"))
+    first = table.hold(OWNER)
     first.__enter__()
     flock = fcntl.flock
     calls = []
@@ -91,23 +91,23 @@ def test_a_lock_file_unlinked_by_its_owner_counts_for_nothing(tmp_path: Path, mo
         flock(fd, operation)
 
     monkeypatch.setattr(fcntl, "flock", late)
-    with hold(place, Owner(1, "here", "now")):
+    with table.hold(Owner(1, "here", "now")):
         assert len(calls) == 2
-        assert json.loads(Path(place.lock).read_text())["pid"] == 1
+        assert json.loads(Path(table.place.lock).read_text())["pid"] == 1
         with pytest.raises(OutputError, match="another run"):
-            hold(place, OWNER)
+            table.hold(OWNER)
     assert list(tmp_path.iterdir()) == []
 
 
 def test_only_one_of_many_gets_in_at_a_time(tmp_path: Path) -> None:
-    place = locate(str(tmp_path / "out"))
+    table = table_of(str(tmp_path / "out"))
     inside, most, got = [0], [0], [0]
     guard = threading.Lock()
 
     def run() -> None:
         for _ in range(60):
             try:
-                with hold(place, OWNER):
+                with table.hold(OWNER):
                     with guard:
                         inside[0] += 1
                         got[0] += 1
@@ -128,10 +128,10 @@ def test_only_one_of_many_gets_in_at_a_time(tmp_path: Path) -> None:
 
 
 def test_a_lock_that_somebody_deleted_does_not_take_the_next_one_with_it(tmp_path: Path) -> None:
-    place = locate(str(tmp_path / "out"))
-    with hold(place, OWNER):
-        Path(place.lock).unlink()
-        with hold(place, Owner(2, "here", "later")):
+    table = table_of(str(tmp_path / "out"))
+    with table.hold(OWNER):
+        Path(table.place.lock).unlink()
+        with table.hold(Owner(2, "here", "later")):
             pass
     assert list(tmp_path.iterdir()) == []
 
@@ -147,37 +147,37 @@ class TestWithoutFlock:
         monkeypatch.setattr(fcntl, "flock", flock)
 
     def test_the_second_run_refuses_while_the_first_lives(self, tmp_path: Path) -> None:
-        place = locate(str(tmp_path / "out"))
+        table = table_of(str(tmp_path / "out"))
         with (
-            hold(place, Owner(os.getpid(), "here", "now")),
+            table.hold(Owner(os.getpid(), "here", "now")),
             pytest.raises(
                 OutputError, match=r"process \d+ on here, started now.*; delete .*\.out\.wincli-lock if that"
             ),
-            hold(place, Owner(os.getpid(), "here", "later")),
+            table.hold(Owner(os.getpid(), "here", "later")),
         ):
             pass
         assert list(tmp_path.iterdir()) == []
 
     def test_a_dead_process_of_this_machine_is_taken_over(self, tmp_path: Path) -> None:
-        place = locate(str(tmp_path / "out"))
+        table = table_of(str(tmp_path / "out"))
         dead = subprocess.Popen([sys.executable, "-c", ""])
         dead.wait()
-        Path(place.lock).write_bytes(Owner(dead.pid, "here", "before").to_json())
-        with hold(place, Owner(1, "here", "now")):
-            assert json.loads(Path(place.lock).read_text())["started"] == "now"
+        Path(table.place.lock).write_bytes(Owner(dead.pid, "here", "before").to_json())
+        with table.hold(Owner(1, "here", "now")):
+            assert json.loads(Path(table.place.lock).read_text())["started"] == "now"
         assert list(tmp_path.iterdir()) == []
 
     def test_a_process_of_another_machine_is_believed_alive(self, tmp_path: Path) -> None:
-        place = locate(str(tmp_path / "out"))
-        Path(place.lock).write_bytes(OWNER.to_json())
-        with pytest.raises(OutputError, match="4242 on box7"), hold(place, Owner(1, "here", "now")):
+        table = table_of(str(tmp_path / "out"))
+        Path(table.place.lock).write_bytes(OWNER.to_json())
+        with pytest.raises(OutputError, match="4242 on box7"), table.hold(Owner(1, "here", "now")):
             pass
-        assert Path(place.lock).exists()
+        assert Path(table.place.lock).exists()
 
     def test_who_loses_the_race_gives_way(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        place = locate(str(tmp_path / "out"))
+        table = table_of(str(tmp_path / "out"))
         other = Owner(9, "x", "y")
         answers = iter([None, other, other])
         monkeypatch.setattr(lock, "_read_marker", lambda place: next(answers))
-        with pytest.raises(OutputError, match="process 9 on x"), hold(place, OWNER):
+        with pytest.raises(OutputError, match="process 9 on x"), table.hold(OWNER):
             pass

@@ -13,7 +13,7 @@ import pytest
 from pyarrow import fs
 
 from wincli.windowing.errors import ConfigError, OutputError
-from wincli.writers.folders import object_store
+from wincli.writers.commit import object_store
 from wincli.writers.folders import place as places
 from wincli.writers.folders.lock import Owner
 from wincli.writers.folders.place import locate

@@ -22,6 +22,7 @@ from wincli.windowing.engine.tasks.rejects import reject_schema
 from wincli.windowing.errors import ConfigError, OutputError
 from wincli.windowing.ports import Part, Sink
 from wincli.windowing.support.formats import FORMATS
+from wincli.writers.commit import folder_swap
 from wincli.writers.folders import atomic_swap
 from wincli.writers.folders.lock import Owner
 from wincli.writers.formats import csv
@@ -199,7 +200,7 @@ def test_an_interrupt_is_not_hidden_by_a_failing_clean_up(tmp_path: Path, monkey
 
     def interrupted() -> None:
         with open_output(str(tmp_path / "out"), "error", [], OWNER):
-            monkeypatch.setattr(atomic_swap, "_remove", refuse)
+            monkeypatch.setattr(folder_swap, "_remove", refuse)
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt) as caught:

@@ -22,6 +22,7 @@ CHILD = '''
 import json, os, pathlib, shutil, signal, sys, tempfile
 import pyarrow as pa
 from support.forks import in_fork
+from wincli.writers.commit.folder_swap import FolderSwap
 from wincli.writers.folders import atomic_swap as swap
 from wincli.writers.folders.lock import Owner
 from wincli.writers.output.output import open_output
@@ -42,8 +43,8 @@ def put(out, value, parts, kill_at):
         if kill_at and since == "commit":
             sys.settrace(killer(kill_at))
         elif kill_at:
-            swap_in = swap.swap_in
-            swap.swap_in = lambda *a: (sys.settrace(killer(kill_at)), swap_in(*a))
+            publish = FolderSwap.publish
+            FolderSwap.publish = lambda one: (sys.settrace(killer(kill_at)), publish(one))
         output.commit({**told, "value": value})
 
 def killer(kill_at):
@@ -140,16 +141,16 @@ def test_killed_while_writing_the_first_result(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("complete", [True, False])
 def test_swap_killed_between_its_two_renames_is_completed_or_undone(tmp_path: Path, complete: bool) -> None:
-    from wincli.writers.folders.atomic_swap import remove_leftovers
-    from wincli.writers.folders.place import locate
+    from wincli.writers.commit.tables import table_of
 
-    place = locate(str(tmp_path / "out"))
+    table = table_of(str(tmp_path / "out"))
+    place = table.place
     old, new = Path(place.beside("old", "0" * 12)), Path(place.beside("new", "0" * 12))
     for folder, name in ((old, "1"), (new, "2")):
         folder.mkdir()
         (folder / name).write_text("")
     if complete:
         (new / "_SUCCESS").write_text("")
-    remove_leftovers(place)
+    table.remove_leftovers()
     assert [path.name for path in tmp_path.iterdir()] == ["out"]
     assert (tmp_path / "out" / ("2" if complete else "1")).exists()
