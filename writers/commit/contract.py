@@ -138,7 +138,7 @@ class Table(Protocol):
         """
 
     def commit(self, token: str) -> TableCommit[Mapping[str, Any]]:
-        """Return the commit whose staging has an id, new or of an earlier run."""
+        """Return the commit whose staging has an id: new, of an earlier run, or empty where that is not known."""
 
     def token_of(self, run: str) -> str:
         """Return the id of the staging that a run has prepared and not published yet, else an empty text."""
