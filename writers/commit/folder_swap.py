@@ -22,6 +22,8 @@ from ..folders.place import MANIFEST, REJECTED, SUCCESS, Place, locate, new_toke
 from .contract import Content, Progress
 from .result_files import check_parts, content_of, missing_file, progress_of, put_result_files, read_manifest, token_of
 
+_LOCAL = ("file://", "local://")  # the schemes that pyarrow takes for local files
+
 
 @dataclass(frozen=True, slots=True)
 class FolderSwap:
@@ -91,7 +93,7 @@ class FolderTable:
     @staticmethod
     def takes(path: str) -> bool:
         """Whether this is a path, or a URI of local files."""
-        return "://" not in path or path.startswith("file://")
+        return "://" not in path or path.startswith(_LOCAL)
 
     @classmethod
     def at(cls, path: str, shown: str | None = None) -> FolderTable:

@@ -29,6 +29,7 @@ from support.numbered_units import ME, SCHEMA, put, result, state_value
 from wincli.windowing.errors import OutputError
 from wincli.writers.commit import tables
 from wincli.writers.commit.contract import Progress, Table, TableCommit
+from wincli.writers.commit.folder_swap import FolderTable
 from wincli.writers.commit.tables import table_of
 from wincli.writers.folders import atomic_swap
 from wincli.writers.folders.place import new_token
@@ -354,6 +355,14 @@ def test_table_is_found_again_by_its_address(kind: Kind) -> None:
     assert (again.place.path, again.place.shown) == (table.place.path, "OUT")
     assert again.address in {table.address, "OUT"}
     assert read(table.address) == 1
+
+
+@pytest.mark.parametrize("scheme", ["", "file://", "local://"])
+def test_kind_of_a_table_is_that_of_its_file_system(tmp_path: Path, scheme: str) -> None:
+    table = table_of(f"{scheme}{tmp_path}/out")
+    assert isinstance(table, FolderTable)
+    assert isinstance(table.place.fs, fs.LocalFileSystem)
+    assert table.address == f"{tmp_path}/out"
 
 
 # Several writers
