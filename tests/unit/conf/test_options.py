@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 from wincli import aggregate
 from wincli.cli.arguments.options import OPTIONS
-from wincli.cli.job.fingerprint import job_differences
-from wincli.cli.job.request import parse_request, request_of
 from wincli.cli.job.state_identity import _OPTIONS
+from wincli.cli.request.fingerprint import job_differences
+from wincli.cli.request.request import parse_request, request_of
 from wincli.conf.job import Job, Stage, default_stage, defaults
 from wincli.conf.options import JOB_OPTIONS, STAGE_OPTIONS
 from wincli.windowing.language.options import WINDOW_OPTIONS, Options
