@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, Final
 
+from ..errors import Span
 from ..support.suggest import did_you_mean, nearest
 from .calls import Call, Form, Policy, Rule
 from .canonical import decimal_text, quoted
@@ -21,6 +22,9 @@ from .tokens import Cursor, Token
 UNITS: Final = ("day", "week", "month", "year")
 _WEEKDAYS: Final = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
 _CALENDAR: Final = Form('calendar(day, "Europe/Paris", 23:59)', 1, 3, "1 to 3 arguments", named=True, words=UNITS)
+_CRON: Final = Form('cron("59 23 * * 1-5", "Europe/Paris")', 1, 2, "1 or 2 arguments")
+_CRON_DO: Final = 'the fields are minute, hour, day of month, month and day of week, as in "59 23 * * 1-5"'
+_FIELDS: Final = ("minute", "hour", "day-of-month", "month", "day-of-week")  # as cronsim calls them
 _CLOCK: Final = re.compile("([01][0-9]|2[0-3]):[0-5][0-9](:[0-5][0-9])?")
 
 
@@ -75,6 +79,49 @@ def _calendar(cursor: Cursor, call: Call, _: int) -> Calendar:
     return Calendar(unit, tz, at, start)
 
 
+@dataclass(frozen=True, slots=True)
+class Cron(Policy):
+    """``cron(expression, tz)``: from one instant of a cron expression to the next (section 12).
+
+    ``expression``: five fields, with one space between two.
+    ``tz``: a zone name of the tz database.
+    """
+
+    expression: str
+    tz: str = "UTC"
+
+    def __str__(self) -> str:
+        words = [quoted(self.expression, '"')] + ([] if self.tz == "UTC" else [quoted(self.tz, '"')])
+        return f"cron({', '.join(words)})"
+
+
+def _cron(cursor: Cursor, call: Call, _: int) -> Cron:
+    expression = _expression(cursor, call.first, call.do)
+    return Cron(expression, _zone(cursor, call.second) if len(call.arguments) > 1 else "UTC")
+
+
+def _expression(cursor: Cursor, token: Token, do: str) -> str:
+    """Return a cron expression. Raises `SpecError` for one that cron would not take, or that names no instant."""
+    from cronsim import CronSim, CronSimError  # noqa: PLC0415 - few windows need it
+
+    if token.kind not in {"column", "text"}:
+        raise cursor.error(f"expected a cron expression in quotes, found {token}", token.span, do)
+    fields = [*re.finditer(r"\S+", token.text[1:-1])]
+    if len(fields) != len(_FIELDS):
+        raise cursor.error(f"a cron expression has 5 fields, found {len(fields)}", token.span, _CRON_DO)
+    expression = " ".join(token.value.split())
+    try:
+        next(CronSim(expression, dt.datetime(2000, 1, 1)))
+    except CronSimError as error:
+        name = str(error).removeprefix("Bad ")
+        at = fields[_FIELDS.index(name)]
+        span = Span(token.span.start + 1 + at.start(), token.span.start + 1 + at.end())
+        raise cursor.error(f"{at.group()!r} is no {name} of cron", span, _CRON_DO) from None
+    except StopIteration:
+        raise cursor.error("there is no such date", token.span, _CRON_DO) from None
+    return expression
+
+
 def _bind(cursor: Cursor, call: Call, names: tuple[str, ...]) -> dict[str, Token]:
     found: dict[str, Token] = {}
     for place, argument in enumerate(call.arguments):
@@ -120,5 +167,6 @@ def _clock(cursor: Cursor, token: Token) -> dt.time:
 CLOCK_POLICIES: Final[Mapping[str, Rule[Any]]] = {
     "time": Rule(Form("time(duration)"), _time),
     "calendar": Rule(_CALENDAR, _calendar, closed_by="time"),
+    "cron": Rule(_CRON, _cron),
 }
 """The policies of this module, by keyword in lower case."""

@@ -6,6 +6,7 @@ partitionCount(2), tumbling count(3)    a b a c: the third key makes one too man
 from __future__ import annotations
 
 import datetime as dt
+from dataclasses import replace
 from decimal import Decimal
 from fractions import Fraction
 from itertools import accumulate
@@ -24,6 +25,7 @@ from support.eviction_jobs import Job, Out, by_library, order_of, panes_of, unit
 from wincli.windowing.kinds.eviction.evictions import Evictions
 from wincli.windowing.kinds.registry import kind_of
 from wincli.windowing.language import spec
+from wincli.windowing.language.clock_policies import Cron
 from wincli.windowing.language.row_policies import Change
 from wincli.windowing.sequences.sequence import Sequences, build
 
@@ -71,6 +73,9 @@ def policy_of(job: Job, policy: spec.Policy) -> Any:  # noqa: PLR0911 - one for 
             return reference.Time(seconds, job.table[job.order[0]].type, job.origin)
         case spec.Calendar(unit, tz, at, start):
             return calendar_of(job.table[job.order[0]], unit, tz, at, start)
+        case Cron(_, tz):  # at half past two: the same instants as the days of a calendar that begin then
+            days = calendar_of(job.table[job.order[0]], "day", tz, dt.time(2, 30), "mon")
+            return replace(days, reason="cron")
         case spec.Punct(None):
             return reference.Punct()
         case spec.Punct(name):
@@ -128,8 +133,8 @@ def rises(draw: st.DrawFn, table: pa.Table) -> spec.Delta:
 
 
 @st.composite
-def policies(draw: st.DrawFn, table: pa.Table) -> spec.Policy:
-    kind = draw(st.sampled_from(["count", "delta", "gap", "change", "time", "calendar", "punct", "flag"]))
+def policies(draw: st.DrawFn, table: pa.Table) -> spec.Policy:  # noqa: PLR0911 - one for each
+    kind = draw(st.sampled_from(["count", "delta", "gap", "change", "time", "calendar", "cron", "punct", "flag"]))
     match kind:
         case "count":
             return spec.Count(draw(st.integers(1, 5)))
@@ -137,6 +142,8 @@ def policies(draw: st.DrawFn, table: pa.Table) -> spec.Policy:
             return draw(whens(table["at"].type))
         case "calendar":
             return spec.Calendar(draw(st.sampled_from(["day", "month"])), "Europe/Paris", dt.time(2, 30))
+        case "cron":
+            return Cron("30 2 * * *", "Europe/Paris")
         case "change":
             return Change(("flag",))
         case "punct" | "flag":

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from support.spec_texts import AGGREGATES, WINDOWS
 from wincli.windowing.errors import SpecError
+from wincli.windowing.language.clock_policies import Cron
 from wincli.windowing.language.parser import parse_aggregate, parse_duration, parse_window
 from wincli.windowing.language.row_policies import Change
 from wincli.windowing.language.spec import (
@@ -49,9 +50,12 @@ evictions = (
     | st.builds(PartitionEviction, st.just("partitionAge"), positive)
     | st.builds(PartitionEviction, st.sampled_from(["partitionCount", "tupleCount"]), st.builds(Fraction, counts))
 )
+crons = st.builds(Cron, st.sampled_from(["59 23 * * 1-5", "*/5 0,12 1 jan *", "0 0 * * MON#1"]), zones)
 changes = st.builds(Change, st.lists(columns, min_size=1, max_size=3, unique=True).map(tuple))
 triggers = st.builds(Count, counts) | deltas | times
-policies = triggers | st.builds(Punct, st.none() | columns) | st.builds(Gap, columns, decimals) | calendars | changes
+policies = (
+    triggers | st.builds(Punct, st.none() | columns) | st.builds(Gap, columns, decimals) | calendars | crons | changes
+)
 keys = st.lists(columns, max_size=3).map(tuple)
 batched = (
     st.builds(Batched, positive, st.none() | positive, st.none() | counts, st.just(False), st.none() | columns, keys)

@@ -23,6 +23,9 @@ CASES: list[WindowCase] = [
     ("change(u)", T, {}),
     ("change(x)", ARRIVAL, {}),
     ("change(flag, x)", T, {}),
+    ('cron("* * * * *")', T, {}),
+    ('cron("*/2 * * * *", "Asia/Kathmandu")', T, {"empty": "row"}),
+    ('cron("1 0 * * *"), partitioned, tupleCount(3)', T, {"emit_evicted": True}),
     ("change(flag), partitioned, tupleCount(3)", T, {"emit_evicted": True}),
 ]
 

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
+from ...language import clock_policies as clock
 from ...language import row_policies, spec
 from .clock_policy import ClockPolicy
 from .policies.calendar import CalendarPolicy
 from .policies.change import ChangePolicy
 from .policies.count import CountPolicy
+from .policies.cron import CronPolicy
 from .policies.delta import DeltaPolicy
 from .policies.gap import GapPolicy
 from .policies.punct import punct_policy
@@ -24,6 +26,7 @@ _POLICIES: Final[Mapping[type, Callable[[Any], TumblingPolicy]]] = {
     row_policies.Change: ChangePolicy,
     spec.Time: TimePolicy,
     spec.Calendar: CalendarPolicy,
+    clock.Cron: CronPolicy,
 }
 
 

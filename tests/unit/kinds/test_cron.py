@@ -1,0 +1,169 @@
+"""Windows between the instants of a cron expression: the library agrees with a look at every minute."""
+
+from __future__ import annotations
+
+import datetime as dt
+import subprocess
+import sys
+from fractions import Fraction
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import wincli
+from references import calendar as reference_calendar
+from references import cron as reference_cron
+from references import tumbling as reference
+from wincli.windowing.errors import DataError, SpecError
+from wincli.windowing.language.parser import parse_window
+
+DAY, HOUR = 86_400, 3_600
+CHANGES = {
+    "UTC": ["2026-03-29 01:00"],
+    "Europe/Paris": ["2026-03-29 01:00", "2026-10-25 01:00"],
+    "America/New_York": ["2026-03-08 07:00", "2026-11-01 06:00"],
+    "Asia/Kathmandu": ["2026-03-29 01:00"],
+}
+MINUTES = ["0", "30", "59", "15,45", "10-50/20", "*/20"]
+HOURS = ["0", "2", "23", "1-3", "0,12", "*/3", "*"]
+DATES = [("*", "*"), ("*", "1-5"), ("*", "0"), ("8,25,29", "*"), ("1", "7"), ("*/2", "6,0")]
+
+
+@st.composite
+def expressions(draw: st.DrawFn) -> str:
+    day, weekday = draw(st.sampled_from(DATES))
+    return f"{draw(st.sampled_from(MINUTES))} {draw(st.sampled_from(HOURS))} {day} * {weekday}"
+
+
+def seconds_of(text: str) -> int:
+    return (dt.datetime.fromisoformat(text) - dt.datetime(1970, 1, 1)) // dt.timedelta(seconds=1)
+
+
+@st.composite
+def clocks(draw: st.DrawFn, tz: str) -> list[int]:
+    """Seconds around a change of the zone."""
+    change = seconds_of(draw(st.sampled_from(CHANGES[tz])))
+    near = st.sampled_from([0, -1, 1, 1_800, HOUR, -HOUR, 2 * HOUR, DAY, -DAY])
+    return [change + n for n in draw(st.lists(near | st.integers(-2 * DAY, 2 * DAY), min_size=1, max_size=12))]
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.data(), expressions(), st.sampled_from(sorted(CHANGES)), st.sampled_from(["flush", "drop"]), st.booleans())
+def test_cron_agrees_with_a_look_at_every_minute(
+    data: st.DataObject, expression: str, tz: str, at_end: Any, keyed: bool
+) -> None:
+    seconds = data.draw(clocks(tz))
+    empty = data.draw(st.sampled_from(["skip", "row"]))
+    table = pa.table({
+        "id": pa.array(range(len(seconds)), pa.int64()),
+        "t": pa.array(seconds, pa.timestamp("s")),
+        "k": pa.array([n % 2 if keyed else 0 for n in range(len(seconds))], pa.int64()),
+    })  # fmt: skip
+    begun = reference_cron.beginnings(expression, tz, Fraction(min(seconds)), Fraction(max(seconds)), 33)
+    policy = reference_calendar.Calendar(
+        Fraction(1), pa.timestamp("s"), empty=empty, reason="cron", beginnings=tuple(begun)
+    )
+    wanted = reference.tumbling(reference.read(table), policy, key=["k"], order=["t"], at_end=at_end)
+    found = wincli.aggregate(
+        table,
+        f'cron("{expression}", "{tz}")',
+        key=["k"],
+        order_by=["t"],
+        aggregates=["ids=collect(id)"],
+        at_end=at_end,
+        empty=empty,
+    )
+    told = found.select(["k", "window", "closed_by", "window_start", "window_end", "ids"])
+    columns = [reference.ticks_of(column) for column in told.columns]
+    wanted = sorted((p for p in wanted if p.key is not None), key=lambda p: (p.key, p.number))
+    assert [*zip(*columns, strict=True)] == [
+        (*(p.key or ()), p.number, p.closed_by, p.start, p.end, list(p.rows) or None) for p in wanted
+    ]
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.data(), expressions(), st.sampled_from(sorted(CHANGES)))
+def test_the_window_of_a_row_depends_on_its_value_alone(data: st.DataObject, expression: str, tz: str) -> None:
+    seconds = data.draw(clocks(tz))
+    table = pa.table({"id": range(len(seconds)), "t": pa.array(seconds, pa.timestamp("s"))})
+    whole, single = {}, {}
+    for rows, into in [(table, whole), *((table.slice(i, 1), single) for i in range(len(seconds)))]:
+        panes = wincli.aggregate(rows, f'cron("{expression}", "{tz}")', aggregates=["ids=collect(id)"]).to_pylist()
+        into.update({row: (pane["window_start"], pane["window_end"]) for pane in panes for row in pane["ids"]})
+    assert single == whole
+
+
+def bounds(window: str, *texts: str) -> list[str]:
+    """Where the windows of some instants begin, and the last ends, in UTC."""
+    table = pa.table({"t": pa.array([dt.datetime.fromisoformat(text) for text in texts])})
+    result = wincli.aggregate(table, window).to_pylist()
+    instants = [*(pane["window_start"] for pane in result), result[-1]["window_end"]]
+    return [f"{instant:%Y-%m-%d %H:%M}" for instant in instants]
+
+
+def test_a_time_that_clocks_jump_over_and_one_they_show_twice() -> None:
+    half_past_two = 'cron("30 2 * * *", "Europe/Paris")'
+    assert bounds(half_past_two, "2024-03-31 00:59") == ["2024-03-30 01:30", "2024-03-31 01:00"]
+    assert bounds(half_past_two, "2024-03-31 01:00") == ["2024-03-31 01:00", "2024-04-01 00:30"]
+    assert bounds(half_past_two, "2024-10-27 00:30") == ["2024-10-27 00:30", "2024-10-28 01:30"]
+
+
+def test_jobs_of_every_hour_meet_both_hours_that_clocks_show_twice() -> None:
+    hourly = bounds('cron("0 * * * *", "Europe/Paris")', *(f"2024-10-27 0{hour}:30" for hour in range(3)))
+    assert hourly == ["2024-10-27 00:00", "2024-10-27 01:00", "2024-10-27 02:00", "2024-10-27 03:00"]
+
+
+def test_working_days_and_leap_days() -> None:
+    assert bounds('cron("59 23 * * 1-5", "UTC")', "2026-11-21 12:00") == ["2026-11-20 23:59", "2026-11-23 23:59"]
+    assert bounds('cron("0 0 29 2 *")', "2100-06-01") == ["2096-02-29 00:00", "2104-02-29 00:00"]
+
+
+def test_instants_beyond_the_calendar_are_errors() -> None:
+    table = pa.table({"t": pa.array([dt.datetime(1, 1, 1, 12)])})
+    with pytest.raises(DataError, match="years 1 to 9999"):
+        wincli.aggregate(table, 'cron("0 0 * * *", "Europe/Paris")')
+
+
+@pytest.mark.parametrize(
+    ("window", "what", "under"),
+    [
+        ('cron("61 * * * *")', "'61' is no minute of cron", "61"),
+        ('cron("0 0  32 * *", "UTC")', "'32' is no day-of-month of cron", "32"),
+        ('cron("0 0 31 2 *")', "'31' is no day-of-month of cron", "31"),
+        ('cron("0 0 * x *")', "'x' is no month of cron", "x"),
+        ('cron("0 0 * * 1-8")', "'1-8' is no day-of-week of cron", "1-8"),
+        ('cron("0 24 * * *")', "'24' is no hour of cron", "24"),
+        ('cron("* * * *")', "5 fields, found 4", '"* * * *"'),
+        ('cron("0 * * * * *")', "5 fields, found 6", '"0 * * * * *"'),
+        ('cron("")', "5 fields, found 0", '""'),
+        ("cron(5)", "expected a cron expression in quotes", "5"),
+        ('cron("0 0 * * *", "Europe/Pariss")', "unknown time zone", '"Europe/Pariss"'),
+        ("cron()", "cron takes 1 or 2 arguments", "cron()"),
+    ],
+)
+def test_mistakes_are_underlined(window: str, what: str, under: str) -> None:
+    with pytest.raises(SpecError, match=what) as error:
+        wincli.aggregate(pa.table({"t": [1]}), window)
+    span = error.value.span
+    assert window[span.start : span.stop] == under
+
+
+def test_the_canonical_text_has_single_spaces_and_no_utc() -> None:
+    text = "cron('0  12 * * mon', UTC)"
+    assert str(parse_window(text)) == 'tumbling, cron("0 12 * * mon")'
+    assert parse_window(str(parse_window(text))) == parse_window(text)
+
+
+def test_cronsim_is_loaded_only_where_it_is_used() -> None:
+    code = "import sys, wincli.windowing.kinds.registry, wincli.windowing.language.parser as p\np.parse_window('{}')\n"
+    for window, is_loaded in (("count(3)", False), ('cron("0 0 * * *")', True)):
+        done = subprocess.run(
+            [sys.executable, "-c", code.format(window) + "print('cronsim' in sys.modules)"],
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        assert done.stdout.strip() == str(is_loaded)
