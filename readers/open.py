@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import PurePosixPath
-from typing import Any, get_args
+from typing import get_args
 
 import pyarrow as pa
 
 from ..windowing.errors import ConfigError, DamagedError, InputError
-from ..windowing.ports import InputFile, Part, StreamInfo
+from ..windowing.local_executor import LocalExecutor
+from ..windowing.ports import Executor, InputFile, Part, StreamInfo
 from ..windowing.support.formats import SUFFIXES, Format
 from ..windowing.support.suggest import did_you_mean
 from .files.file import COMPRESSIONS, Located
@@ -26,19 +27,15 @@ from .schema.types import ColumnType, column_type
 from .schema.unify import unify
 from .source import FileSource
 
-Each = Callable[[Callable[[Any], Any], Sequence[Any]], list[Any]]
-
 _SCANNED_HERE = 4 << 20  # bytes: this process scans so little text faster than a task starts
 _TORN = ("a quoted field runs over the end of the line", "--multiline reads such files")
 _UNCLOSED = ("a quoted field begins here and never ends", "close the quote")
 
 
-def open_source(paths: Sequence[str], options: ReadOptions, each: Each) -> FileSource:
+def open_source(paths: Sequence[str], options: ReadOptions, executor: Executor) -> FileSource:
     """List the files of an input, find the types of its columns and divide it into splits.
 
-    ``each(function, items)`` maps a picklable function over picklable items, in any process, and returns the results
-    in order. Large text inputs are scanned with it once, to count rows and to infer types. Parquet and small inputs do
-    not need it.
+    ``executor`` scans large text inputs once, to count rows and to infer types. Parquet and small inputs do not use it.
     Raises `InputError` where an input is missing, cannot be read or has files that do not fit together, `ConfigError`
     where the options do not fit the input.
     """
@@ -51,7 +48,7 @@ def open_source(paths: Sequence[str], options: ReadOptions, each: Each) -> FileS
     form = _format(files.files, options)
     given = {name: ColumnType(kind) for name, kind in files.types.items()} if form != "parquet" else {}
     given |= {name: column_type(text) for name, text in options.schema}
-    reader, plan = _plan(form, files.files, options, given, each)
+    reader, plan = _plan(form, files.files, options, given, executor)
     if form == "parquet":
         _check_counts(files.files, plan.schemas, given)
     _check_rows(files, plan)
@@ -140,15 +137,23 @@ def _by_name(path: str) -> Format | None:
 
 
 def _plan(
-    form: Format, files: Sequence[ListedFile], options: ReadOptions, given: Mapping[str, ColumnType], each: Each
+    form: Format,
+    files: Sequence[ListedFile],
+    options: ReadOptions,
+    given: Mapping[str, ColumnType],
+    executor: Executor,
 ) -> tuple[FormatReader, TextPlan]:
     if form == "parquet":
         return ParquetReader(), plan_parquet(files, options.split_bytes)
-    return _plan_text(form, files, options, given, each)
+    return _plan_text(form, files, options, given, executor)
 
 
 def _plan_text(
-    form: Format, files: Sequence[ListedFile], options: ReadOptions, given: Mapping[str, ColumnType], each: Each
+    form: Format,
+    files: Sequence[ListedFile],
+    options: ReadOptions,
+    given: Mapping[str, ColumnType],
+    executor: Executor,
 ) -> tuple[FormatReader, TextPlan]:
     # numba loads only for text
     from .files.byte_ranges import cut_files  # noqa: PLC0415
@@ -165,7 +170,7 @@ def _plan_text(
         reader = CsvReader(options.delimiter, options.multiline, frozenset(given))
     ranges = cut_files(files, options.split_bytes, reader.as_stream)
     is_small = sum(file.size for file in files) <= _SCANNED_HERE
-    scanned = [reader.scan(byte_range) for byte_range in ranges] if is_small else each(reader.scan, ranges)
+    scanned = (LocalExecutor() if is_small else executor).map("read types", reader.scan, ranges)
     typed = {name: kind.type for name, kind in given.items()}
     return reader, plan_text(files, scanned, typed, _UNCLOSED if options.multiline else _TORN)
 

@@ -15,7 +15,7 @@ from ...windowing.engine.tasks.task import TaskContext
 from ...windowing.engine.warmup import warm
 from ...windowing.errors import DataError
 from ...windowing.ports import Counts, Part, Source, Split
-from ...windowing.spark.boot import SparkExecutor
+from ...windowing.spark.boot import PendingExecutor, SparkExecutor
 from ...writers.state.journal import commit_all
 from ..console.counts import count_of, reason_counts
 from .context import RunContext, owner
@@ -64,7 +64,7 @@ def run_job(request: JobRequest, context: RunContext, incremental: IncrementalRu
             if incremental is None:
                 commit_all(manifests)
             else:
-                incremental.commit(request, source.files, stage_runs, manifests, seconds, context.spark.session().map)
+                incremental.commit(request, source.files, stage_runs, manifests, seconds, context.spark.session())
         except BaseException:
             context.spark.close()
             raise
@@ -76,7 +76,7 @@ def open_input(request: JobRequest, context: RunContext, files: Sequence[str] | 
     return open_source(
         request.inputs if files is None else files,
         request.reading,
-        lambda f, items: context.spark.session().map("read types", f, items),
+        PendingExecutor(context.spark.session),
     )
 
 
@@ -102,10 +102,12 @@ def _run(
         started.on_progress = lambda seen: context.show(replace(seen, label=unit + which + seen.label, rows=rows))
         return started
 
-    def compute(stage: StagePlan, task: TaskContext) -> Outcome:
-        return run_window(task if incremental is None else incremental.restore(stage, task), session, sizes)
+    executor = PendingExecutor(session)
 
-    for each in run_stages(request, stages, stage_outputs, source, compute, lambda *call: session().map(*call)):
+    def compute(stage: StagePlan, task: TaskContext) -> Outcome:
+        return run_window(task if incremental is None else incremental.restore(stage, task), executor, sizes)
+
+    for each in run_stages(request, stages, stage_outputs, source, compute, executor):
         stage_runs.append(each)
         _check_rejects(request, stage_runs)
     return stage_runs

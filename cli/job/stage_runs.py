@@ -15,7 +15,7 @@ from ...readers.open import open_result
 from ...windowing.engine.run import Outcome
 from ...windowing.engine.tasks.task import TaskContext
 from ...windowing.planning.plan import stream_of
-from ...windowing.ports import Part, RunTasks, Source
+from ...windowing.ports import Executor, Part, Source
 from ...writers.output.convert_part import copy_part
 from .request import JobRequest
 from .stage_names import naming_stage
@@ -48,12 +48,11 @@ def run_stages(
     stage_outputs: Sequence[StageOutput],
     source: Source,
     compute: Compute,
-    each: RunTasks,
+    executor: Executor,
 ) -> Iterator[StageRun]:
     """Run the stages, the first over ``source``; yield each when it has run, before the next begins.
 
-    ``each``: runs a function over items in tasks. Nothing is committed. Raises what ``compute`` raises, with the name
-    of the stage.
+    Nothing is committed. Raises what ``compute`` raises, with the name of the stage.
     """
     before: StageRun | None = None
     for stage, stage_output in zip(stages, stage_outputs, strict=True):
@@ -62,7 +61,7 @@ def run_stages(
             outcome = compute(stage, TaskContext(stage.plan, stage_input, stage_output.sink, stage.marks))
             if before is not None:
                 before.stage_output.sink.delete_intermediate()
-            parts = _parts(stage_output, outcome, each)
+            parts = _parts(stage_output, outcome, executor)
         before = StageRun(stage, stage_output, outcome, parts)
         yield before
 
@@ -75,11 +74,11 @@ def _stream(before: StageRun, split_size: int) -> Source:
     return open_result(folder, before.outcome.parts, stream_of(before.stage.plan), split_size)
 
 
-def _parts(stage_output: StageOutput, outcome: Outcome, each: RunTasks) -> tuple[Part, ...]:
+def _parts(stage_output: StageOutput, outcome: Outcome, executor: Executor) -> tuple[Part, ...]:
     """Return the parts of a stage's own output, converted where it has another format than the next stage reads."""
     if not stage_output.is_own:
         return ()
     if stage_output.copy is None:
         return outcome.parts
-    copies = each(f"write {stage_output.copy.format}", partial(copy_part, stage_output.copy), outcome.parts)
+    copies = executor.map(f"write {stage_output.copy.format}", partial(copy_part, stage_output.copy), outcome.parts)
     return tuple(part for part in copies if part is not None) or (stage_output.copy.write_part(0, []),)

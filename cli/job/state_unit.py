@@ -15,7 +15,7 @@ from ...windowing.engine.tasks.snapshot import restore
 from ...windowing.engine.tasks.task import TaskContext
 from ...windowing.errors import ConfigError
 from ...windowing.language.spec import Sliding
-from ...windowing.ports import InputFile, RunTasks
+from ...windowing.ports import Executor, InputFile
 from ...writers.output.manifest import versions
 from ...writers.state.journal import Prepared, commit_together
 from ...writers.state.stage_files import ParquetStateFiles, same_tables
@@ -112,15 +112,15 @@ class IncrementalRun:
         stage_runs: Sequence[StageRun],
         outputs: Prepared,
         seconds: Mapping[str, float],
-        each: RunTasks,
+        executor: Executor,
     ) -> None:
-        """Commit outputs and state atomically. ``each`` runs a function over items in tasks."""
+        """Commit outputs and state atomically."""
         staging = self._staging
         assert staging is not None
         stages = tuple(map(_stage_record, stage_runs))
         former, before = self.state.record(self.unit.label), self._before
         state = staging.token
-        if former is not None and self._is_as_before(former, stages, each):
+        if former is not None and self._is_as_before(former, stages, executor):
             state = former.state
         record = UnitRecord(
             self.unit.label,
@@ -152,7 +152,7 @@ class IncrementalRun:
         assert self._staging is not None
         return self._staging.stage(name)
 
-    def _is_as_before(self, former: UnitRecord, stages: Sequence[StageRecord], each: RunTasks) -> bool:
+    def _is_as_before(self, former: UnitRecord, stages: Sequence[StageRecord], executor: Executor) -> bool:
         """Whether the unit leaves the same window state as when it was run before: then later units stay valid."""
         key_states = [(stage.name, stage.registers) for stage in stages]
         if key_states != [(stage.name, stage.registers) for stage in former.stages]:
@@ -163,7 +163,7 @@ class IncrementalRun:
             (self.state.stage(former.label, stage.name), replace(self._files(stage.name), recorded=stage.parts))
             for stage in stages
         ]
-        return all(each("compare states", partial(_same_pair), pairs))
+        return all(executor.map("compare states", partial(_same_pair), pairs))
 
 
 def _check_emit(stage: StagePlan) -> None:

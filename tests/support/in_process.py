@@ -1,4 +1,4 @@
-"""The command line in this process: all of it is real but Spark, in whose place a loop runs the tasks."""
+"""The command line in this process: all of it is real but Spark, in whose place `LocalExecutor` runs the tasks."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import contextlib
 import io
 import os
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 from unittest import mock
@@ -14,13 +14,20 @@ from unittest import mock
 import wincli.cli.commands.run
 from support.processes import Ran
 from wincli.cli.main import _main
+from wincli.windowing.local_executor import LocalExecutor
 
 
-class Here:
-    """Stands in for Spark that starts, and for its session."""
+class Session(LocalExecutor):
+    """A local executor with what the command line sees of a session of Spark besides."""
 
     on_progress: Any = None
     is_open = False
+    __setattr__ = object.__setattr__
+
+
+class Here:
+    """Stands in for Spark that starts."""
+
     notes: tuple[str, ...] = ()
 
     def __enter__(self) -> Here:
@@ -37,11 +44,8 @@ class Here:
 
     def close(self) -> None: ...
 
-    def session(self) -> Here:
-        return self
-
-    def map(self, _: str, function: Callable[[Any], Any], items: Iterable[Any]) -> list[Any]:
-        return [function(item) for item in items]
+    def session(self) -> Session:
+        return Session()
 
 
 def wincli_here(*args: str, cwd: Path) -> Ran:

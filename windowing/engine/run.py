@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pickle
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
@@ -58,10 +58,10 @@ class Outcome:
     snapshot: RunSnapshot | None = None
 
 
-def run_window(work: TaskContext, executor: Callable[[], Executor], sizes: Sizes) -> Outcome:
+def run_window(work: TaskContext, executor: Executor, sizes: Sizes) -> Outcome:
     """Compute one window over one source and write its parts into the sink.
 
-    ``executor`` waits until tasks can run; it is not called before they are needed. Raises what the tasks raise:
+    ``executor`` may wait until tasks can run; it is not used before they are needed. Raises what the tasks raise:
     `InputError`, `DataError`, `OutputError`, or `SparkError`.
     """
     width = row_width(work.source.schema, work.source.splits, work.columns)
@@ -72,35 +72,32 @@ def run_window(work: TaskContext, executor: Callable[[], Executor], sizes: Sizes
     chunks = pack(work.source.splits, width, sizes.chunk)
     stopwatch = _Stopwatch()
     if size <= sizes.small:
-        reports = executor().map("scan", partial(scan_directly, work), [tuple(chunks)])
-        return _outcome(work, reports, len(chunks), 1, stopwatch.lap("scan"))
+        reports = executor.map("scan", partial(scan_directly, work), [tuple(chunks)])
+        return outcome_of(work, reports, len(chunks), 1, stopwatch.lap("scan"))
     may_cut_keys = can_be_cut(work.plan) and work.restore_point is None and work.state_files is None
     samples = samples_of(work, executor, may_cut_keys)
     is_presorted = may_cut_keys and may_be_presorted(work, samples)
     reduction = 1.0 if is_presorted else reduction_factor(work, executor)
     stopwatch.lap("sample")
-    spark = executor()
+    parallelism = executor.parallelism
     stopwatch.lap("Spark")
     if is_presorted:
-        presorted_reports = _scan_presorted(work, chunks, spark)
+        presorted_reports = _scan_presorted(work, chunks, executor)
         if presorted_reports is not None:
-            return _outcome(work, presorted_reports, len(chunks), len(chunks), stopwatch.lap("scan"))
+            return outcome_of(work, presorted_reports, len(chunks), len(chunks), stopwatch.lap("scan"))
         reduction = reduction_factor(work, executor)
     samples = with_state_keys(work, samples, rows)
-    work, chunks_with_watermarks = run_global_pass(work, chunks, spark.map, spark.broadcast)
+    work, chunks_with_watermarks = run_global_pass(work, chunks, executor)
     if reduction >= _MIN_REDUCTION:
         work, size, rows = (
             replace(work, scan_plan=preaggregated_plan(work.plan)),
             int(size / reduction),
             int(rows / reduction),
         )
-    count = slice_count(size + result_size(work.plan, rows), sizes.slice, spark.parallelism)
+    count = slice_count(size + result_size(work.plan, rows), sizes.slice, parallelism)
     cuts = choose_bounds(samples, work.plan.key, count, may_cut_keys)
-    reports = _exchange(work, spark, chunks_with_watermarks, cuts)
-    if cuts is not None and any(report.segments for report in reports):
-        reports += scan_segments(work.for_scan, cuts, reports, spark.map)
-        work.sink.drop_scratch()
-    return _outcome(work, reports, len(chunks), slices_of(cuts), stopwatch.lap("scan"))
+    reports = exchange_and_scan(work, chunks_with_watermarks, cuts, executor)
+    return outcome_of(work, reports, len(chunks), slices_of(cuts), stopwatch.lap("scan"))
 
 
 class _Stopwatch:
@@ -120,15 +117,16 @@ class _Stopwatch:
 def _scan_presorted(work: TaskContext, chunks: Sequence[Chunk], executor: Executor) -> list[TaskReport] | None:
     with executor.shared_folders() as folders:
         if folders:
-            return scan_in_one_pass(work, chunks, executor.map, folders[0], executor.parallelism)
+            return scan_in_one_pass(work, chunks, executor, folders[0])
     if not work.source.columnar:  # a first pass over row formats would cost as much as the exchange that it saves
         return None
-    return scan_in_two_passes(work, chunks, executor.map)
+    return scan_in_two_passes(work, chunks, executor)
 
 
-def _exchange(
-    work: TaskContext, executor: Executor, chunks: Sequence[Chunk], cuts: SliceBounds | None
+def exchange_and_scan(
+    work: TaskContext, chunks: Sequence[Chunk], cuts: SliceBounds | None, executor: Executor
 ) -> list[TaskReport]:
+    """Send the rows of all chunks, and of the restored state, to their slices, and scan these."""
     slices = slices_of(cuts)
     items: list[Chunk | StatePart] = [*chunks, *(work.restore_point.parts if work.restore_point is not None else ())]
     with executor.shared_folders() as folders:
@@ -138,7 +136,11 @@ def _exchange(
             partial(_scan_partition, work.for_scan, cuts),
         )
         reports = executor.shuffle("exchange and scan", send, receive, items, slices)
-    return [pickle.loads(report) for report in reports]
+    found: list[TaskReport] = [pickle.loads(report) for report in reports]
+    if cuts is not None and any(report.segments for report in found):
+        found += scan_segments(work.for_scan, cuts, found, executor)
+        work.sink.drop_scratch()
+    return found
 
 
 def _blocks_of_all(work: TaskContext, cuts: SliceBounds | None, transport_way: Transport, items: Any) -> Any:
@@ -153,9 +155,10 @@ def _scan_partition(work: TaskContext, cuts: SliceBounds | None, index: int, pai
     release(refs)
 
 
-def _outcome(
+def outcome_of(
     work: TaskContext, reports: Sequence[TaskReport], chunks: int, slices: int, seconds: dict[str, float]
 ) -> Outcome:
+    """Sum up the reports of all tasks, and write what concerns all of them. Raises where rows are not accounted for."""
     parts = [report.part for report in reports if report.part is not None]
     parts.sort(key=lambda part: (len(part.name), part.name))
     if slices > 1 and work.plan.takes_marks and not work.plan.options.plain:

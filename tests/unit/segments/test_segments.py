@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 from unittest import mock
 
@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from support.event_logs import as_files, logs, sliced
-from support.in_memory_engine import MemorySink, MemorySource, in_one_pass, in_two_passes, run_in_memory
+from support.in_memory_engine import STRICT, MemorySink, MemorySource, in_one_pass, in_two_passes, run_in_memory
 from support.table_equality import difference, same
 from support.window_cases import AGGREGATES, MORE, WINDOWS, WindowCase, output_options
 from wincli.windowing.engine.tasks.sizing import Chunk
@@ -128,12 +128,8 @@ def test_a_chunk_of_a_task_that_was_tried_again_is_missed() -> None:
     work = TaskContext(plan, source := MemorySource([table], [[10, 20, 30]]), sink := MemorySink(), "none")
     chunks = [Chunk(i, split.base, (split,)) for i, split in enumerate(source.splits)]
 
-    def killed(_: str, do: Callable[[Any], Any], items: Sequence[Any]) -> list[Any]:
-        assert len(do(items[0])) == 1
-        assert sink.parts
-        return [do(item) for item in items]
-
-    assert in_one_pass(work, chunks, killed) is None
+    assert in_one_pass(work, chunks, replace(STRICT, lost=frozenset([0]))) is None
+    assert sink.discarded
     assert not sink.parts
     assert in_one_pass(work, chunks) is not None
 

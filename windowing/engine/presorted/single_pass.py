@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from ...errors import DataError
 from ...language.spec import Tumbling
-from ...ports import RunTasks
+from ...ports import Executor
 from ...segments.segment_scan import exit_through
 from ...segments.summary import SegmentSummary
 from ...segments.tumbling import WindowPosition, advance, entry_state, tumbling_outline
@@ -46,13 +46,15 @@ class _Handoff:
 
 
 def scan_in_one_pass(
-    work: TaskContext, chunks: Sequence[Chunk], run_tasks: RunTasks, folder: str, cores: int
+    work: TaskContext, chunks: Sequence[Chunk], executor: Executor, folder: str
 ) -> list[TaskReport] | None:
     """Scan presorted chunks, each from the entry state that the one before passes on; None where rows are not in order.
 
-    ``folder``: an empty folder that all tasks see and can lock files in. ``cores``: how many tasks run at a time.
+    ``folder``: an empty folder that all tasks see and can lock files in.
     """
-    batches = run_tasks("scan", partial(_scan_some, work, tuple(chunks), folder), batch_sizes(len(chunks), cores))
+    batches = executor.map(
+        "scan", partial(_scan_some, work, tuple(chunks), folder), batch_sizes(len(chunks), executor.parallelism)
+    )
     work.sink.drop_scratch()
     reports = [report for batch in batches for report in batch]
     if len(reports) == len(chunks):

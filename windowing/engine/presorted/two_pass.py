@@ -17,7 +17,7 @@ import pyarrow as pa
 
 from ...errors import InputError
 from ...planning.plan import panes_only
-from ...ports import RunTasks
+from ...ports import Executor
 from ...segments.delta_chains import Exit
 from ...segments.segment_scan import concatenate, exit_through, summarise
 from ...segments.summary import SegmentSummary
@@ -46,9 +46,9 @@ class ChunkSummary:
     summary: SegmentSummary | None = None
 
 
-def scan_in_two_passes(work: TaskContext, chunks: Sequence[Chunk], run_tasks: RunTasks) -> list[TaskReport] | None:
+def scan_in_two_passes(work: TaskContext, chunks: Sequence[Chunk], executor: Executor) -> list[TaskReport] | None:
     """Scan presorted chunks, each from its entry state; None where their rows are not in order."""
-    summaries: list[ChunkSummary] = run_tasks("look ahead", partial(summarise_chunk, work), chunks)
+    summaries: list[ChunkSummary] = executor.map("look ahead", partial(summarise_chunk, work), chunks)
     if not _are_in_order(summaries):
         return None
     segments = {
@@ -58,7 +58,7 @@ def scan_in_two_passes(work: TaskContext, chunks: Sequence[Chunk], run_tasks: Ru
     }
 
     def run_through_chunk(segment: Segment, value: Any) -> Exit:
-        (end,) = run_tasks("follow", partial(_run_through_chunk, work, value), [chunks[int(segment.name)]])
+        (end,) = executor.map("follow", partial(_run_through_chunk, work, value), [chunks[int(segment.name)]])
         return end
 
     tasks = {
@@ -73,7 +73,7 @@ def scan_in_two_passes(work: TaskContext, chunks: Sequence[Chunk], run_tasks: Ru
             (chunks[int(segment.name)], segments[segment.name][1].rows - first) for segment, first, _ in before
         )
         chunk_tasks.append(_ChunkTask(chunk, turn, earlier_chunks))
-    return run_tasks("scan", partial(_scan, work), chunk_tasks)
+    return executor.map("scan", partial(_scan, work), chunk_tasks)
 
 
 def summarise_chunk(work: TaskContext, chunk: Chunk) -> ChunkSummary:

@@ -11,7 +11,7 @@ import numpy as np
 
 from ...columns.arrays import combined
 from ...language.spec import Delta, Sliding, TimeInterval
-from ...ports import Counts, RunTasks
+from ...ports import Counts, Executor
 from ...scan.scan import RunExtent, falls_of
 from ...scan.signals import Signals
 from ...segments.delta_chains import Exit
@@ -35,26 +35,23 @@ from .slice_scan import TaskReport, mark_bits, write_part
 
 
 def scan_segments(
-    work: TaskContext, cuts: SliceBounds, reports: Sequence[TaskReport], run_tasks: RunTasks
+    work: TaskContext, cuts: SliceBounds, reports: Sequence[TaskReport], executor: Executor
 ) -> list[TaskReport]:
-    """Scan all segments that the slices have stored.
-
-    ``run_tasks`` runs a function over items, in tasks or in this process.
-    """
+    """Scan all segments that the slices have stored."""
     segments = [segment for report in reports for segment in report.segments]
     clock = max((report.clock for report in reports if report.clock is not None), default=None)
 
     def run_through_segment(segment: Segment, value: Any) -> Exit:
-        (found,) = run_tasks("follow", partial(_run_through_segment, work, value), [segment])
+        (found,) = executor.map("follow", partial(_run_through_segment, work, value), [segment])
         return found
 
     by_key = [
         plan_segments(work.plan, cuts, of_key, run_through_segment, clock) for of_key in segments_by_key(cuts, segments)
     ]
     if shows_earlier_segments(work.plan):
-        windows = iter(run_tasks("count", partial(_count, work), [task for tasks in by_key for task in tasks[:-1]]))
+        windows = iter(executor.map("count", partial(_count, work), [task for tasks in by_key for task in tasks[:-1]]))
         by_key = [with_window_numbers(tasks, [next(windows) for _ in tasks[:-1]]) for tasks in by_key]
-    return run_tasks("scan", partial(_scan, work), [task for tasks in by_key for task in tasks])
+    return executor.map("scan", partial(_scan, work), [task for tasks in by_key for task in tasks])
 
 
 def scan_rows(
