@@ -13,7 +13,7 @@ from ..clock.watermark import NO_LEVEL
 from ..columns.arrays import ClockValue, Ints, Mask
 from ..kinds.sliding.kernels import comparable, rises
 from ..kinds.sliding.panes import evicted_at
-from ..language.spec import Delta, Sliding, TimeInterval
+from ..language.spec import Batched, Delta, Sliding, TimeInterval, WindowSpec
 from ..planning.plan import Plan
 from ..scan.lateness import is_ordered_by_time
 from ..scan.retained_rows import retained_rows
@@ -29,7 +29,8 @@ from .summary import RETAINED, EntryState, RetentionSummary, RunThrough, Segment
 def lookback_summary(plan: Plan, segment: Sequences, signals: Signals) -> tuple[SegmentSummary, Ints]:
     """Summarise a segment; also return which of its rows it retains at its end, judged by itself: int64, ascending."""
     first, last = epochs(segment, signals.marks)[[0, -1]].tolist()
-    retained = np.flatnonzero(still_retained(plan, segment, None, last_closed_at(plan, signals, last)))
+    by_itself = replace(plan, spec=_for_any_lot(plan.spec))
+    retained = np.flatnonzero(still_retained(by_itself, segment, None, last_closed_at(plan, signals, last)))
     window = RetentionSummary(len(retained))
     if isinstance(plan.spec, Sliding):
         window = _sliding(plan, plan.spec, segment, window)
@@ -73,6 +74,18 @@ def last_closed_at(plan: Plan, signals: Signals, count: int) -> int:
     if is_ordered_by_time(plan):
         return level
     return max(NO_LEVEL, level - math.ceil(plan.spec.discard_age / plan.spec.period) - 1)
+
+
+def _for_any_lot(spec: WindowSpec) -> WindowSpec:
+    """Return a spec that retains rows enough, however many rows of a segment's first lot are in earlier segments.
+
+    By itself a segment counts lots (``retain N every M``) from its first row, so its last full lot may end up to
+    ``M - 1`` rows later than for the whole key, and what the lots before it show begins as much later. Rows that
+    it leaves out are whole lots, which do not change how the rest is counted.
+    """
+    if not isinstance(spec, Batched) or spec.within is not None or spec.every is None or spec.retain is None:
+        return spec
+    return replace(spec, retain=spec.retain + 2 * int(spec.every))
 
 
 def _holds(segment: SegmentSummary) -> bool:

@@ -16,6 +16,7 @@ from support.event_logs import as_files, logs, sliced
 from support.in_memory_engine import STRICT, MemorySink, MemorySource, in_one_pass, in_two_passes, run_in_memory
 from support.table_equality import difference, same
 from support.window_cases import AGGREGATES, MORE, WINDOWS, WindowCase, output_options
+from wincli.windowing.engine.exchange.range_cuts import PLACE, SliceBounds
 from wincli.windowing.engine.tasks.sizing import Chunk
 from wincli.windowing.engine.tasks.task import TaskContext
 from wincli.windowing.language.options import Options
@@ -86,6 +87,25 @@ def test_a_pane_that_was_none_before_drops_no_row() -> None:
     source = MemorySource([table], [[]])
     whole, cut = (run_in_memory(plan, source, [], cuts) for cuts in (None, sliced(plan, table, 3)))
     assert (whole.counts.windowed, whole.counts.dropped_at_end, whole.counts.filtered) == (2, 1, 7)
+    assert cut.counts == whole.counts
+
+
+@settings(max_examples=150)
+@given(
+    st.integers(1, 5), st.integers(1, 5), st.lists(st.integers(1, 9), min_size=2, max_size=7),
+    st.sampled_from(["", "partition by u "]), st.sampled_from(["", " with unique flag"]),
+)  # fmt: skip
+def test_lots_begin_anywhere_in_a_segment(retain: int, every: int, sizes: list[int], by: str, unique: str) -> None:
+    """A segment does not know how many rows of its first lot came before; it keeps enough rows for any number."""
+    edges = np.cumsum(sizes)
+    size = int(edges[-1]) + 2 * every
+    columns = {"id": range(size), "a": range(size), "x": np.arange(size) / 7}
+    table = pa.table({**columns, "u": [i % 2 for i in range(size)], "flag": [i % 3 == 0 for i in range(size)]})
+    plan = planned(table, f"{by}retain {retain} every {every}{unique}", [], ARRIVAL, {"at_end": "flush"})
+    cuts = SliceBounds(None, pa.table({PLACE: edges}), np.ones(len(edges), np.bool_))
+    source = MemorySource([table], [[]])
+    whole, cut = (run_in_memory(plan, source, [], given, "none") for given in (None, cuts))
+    assert same(cut.table, whole.table), difference(cut.table, whole.table)
     assert cut.counts == whole.counts
 
 
