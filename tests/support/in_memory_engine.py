@@ -18,8 +18,10 @@ from wincli.windowing.engine.exchange.global_pass import run_global_pass
 from wincli.windowing.engine.exchange.range_cuts import PLACE, SliceBounds, slices_of
 from wincli.windowing.engine.presorted.single_pass import scan_in_one_pass
 from wincli.windowing.engine.presorted.two_pass import scan_in_two_passes
-from wincli.windowing.engine.run import exchange_and_scan, outcome_of
+from wincli.windowing.engine.run import outcome_of
+from wincli.windowing.engine.run_strategy import StrategyRun, exchange_and_scan
 from wincli.windowing.engine.scan.slice_scan import TaskReport, scan_directly
+from wincli.windowing.engine.strategy import Direct
 from wincli.windowing.engine.tasks.rejects import reject_schema
 from wincli.windowing.engine.tasks.sizing import Chunk
 from wincli.windowing.engine.tasks.snapshot import RestorePoint, RunSnapshot
@@ -96,6 +98,14 @@ def _live(number: int) -> ByReference:
     return _LIVE[number]
 
 
+def written(table: pa.Table) -> pa.Table:
+    """A copy, as a file is one: blocks are freed when a task has written its part."""
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, table.schema) as writer:
+        writer.write_table(table)
+    return pa.ipc.open_stream(sink.getvalue()).read_all()
+
+
 @dataclass
 class MemorySink(ByReference):
     parts: dict[int, pa.Table] = field(default_factory=dict)
@@ -104,7 +114,7 @@ class MemorySink(ByReference):
     discarded: int = 0
 
     def write_part(self, index: int, tables: Iterable[pa.Table]) -> Part:
-        plain = [decoded(table) for table in tables]
+        plain = [written(decoded(table)) for table in tables]
         self.parts[index] = pa.concat_tables(plain) if plain else pa.table({})
         return Part(f"part-{index:05d}", self.parts[index].num_rows, 0)
 
@@ -113,11 +123,11 @@ class MemorySink(ByReference):
         self.parts.clear()
 
     def write_rejects(self, index: int, rows: pa.Table) -> Part:
-        self.rejects[index] = rows
+        self.rejects[index] = written(rows)
         return Part(f"_rejected/rejects-{index:05d}.ndjson", rows.num_rows, 0)
 
     def write_scratch(self, name: str, rows: pa.RecordBatch) -> None:
-        self.pieces[name] = rows
+        (self.pieces[name],) = written(pa.Table.from_batches([rows])).to_batches() or [rows]
 
     def read_scratch(self, name: str) -> pa.RecordBatch:
         return self.pieces[name]
@@ -148,7 +158,7 @@ class MemoryFiles(ByReference):
         return self.write_table(f"keys-{index:05d}", table)
 
     def write_table(self, name: str, table: pa.Table) -> Part:
-        self.tables[name] = table
+        self.tables[name] = written(table)
         return Part(name, table.num_rows, table.nbytes)
 
     def read_table(self, name: str) -> pa.Table | None:
@@ -225,8 +235,9 @@ def run_in_memory(
         cuts = cuts if isinstance(cuts, SliceBounds) else between_keys(cuts)
         slices = slices_of(cuts)
         work, chunks = run_global_pass(work, chunks, executor)
-        reports = exchange_and_scan(work, chunks, cuts, executor)
-    outcome = outcome_of(work, reports, len(chunks), slices, {})
+        with executor.shared_folders() as folders:
+            reports = exchange_and_scan(work, chunks, cuts, executor, folders)
+    outcome = outcome_of(StrategyRun(Direct("a test says so", tuple(chunks)), work, reports, slices), {})
     parts = [table.cast(plan.schema) for _, table in sorted(sink.parts.items()) if table.num_columns]
     empty = reject_schema(source.schema).empty_table()
     rejects = pa.concat_tables([empty, *(sink.rejects[i] for i in sorted(sink.rejects))])

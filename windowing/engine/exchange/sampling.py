@@ -12,7 +12,7 @@ import pyarrow as pa
 from ...ports import Executor
 from ...scan.preaggregate import can_preaggregate
 from ..tasks.task import TaskContext
-from .range_cuts import Samples
+from .range_cuts import Samples, no_samples
 from .read_chunk import rows_per_cell, sample_rows
 from .state_blocks import sampled_keys
 
@@ -28,7 +28,7 @@ def samples_of(work: TaskContext, executor: Executor, with_order: bool) -> Sampl
     """
     splits = [split for split in work.source.splits if split.rows]
     if not (work.plan.key or with_order) or not splits:
-        return Samples(pa.table({}), np.empty(0))
+        return no_samples()
     sample = partial(sample_rows, work, _SAMPLED_ROWS, with_order)
     picked = _spread(splits)
     per_split = [sample(split) for split in picked] if work.source.columnar else executor.map("sample", sample, picked)

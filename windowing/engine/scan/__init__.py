@@ -3,5 +3,5 @@
 Imports `windowing.clock`, `windowing.columns`, `windowing.engine.exchange`, `windowing.engine.tasks`,
 `windowing.language`, `windowing.local_executor`, `windowing.planning`, `windowing.ports`, `windowing.scan`,
 `windowing.segments`, `windowing.sequences`, `windowing.state`. Imported by `windowing.engine.presorted`,
-`windowing.engine.run`.
+`windowing.engine.run`, `windowing.engine.run_strategy`.
 """
