@@ -16,8 +16,8 @@ from .exchange.range_cuts import SliceBounds, slices_of
 from .exchange.state_blocks import state_blocks
 from .presorted.single_pass import scan_in_one_pass
 from .presorted.two_pass import scan_in_two_passes
-from .scan.segment_scan import scan_segments
 from .scan.slice_scan import TaskReport, scan_directly, scan_slice
+from .scan.staged_segments import scan_staged_segments
 from .strategy import Direct, Exchange, Presorted, Strategy
 from .tasks.sizing import Chunk
 from .tasks.snapshot import StatePart
@@ -88,7 +88,7 @@ def exchange_and_scan(
     pickled = executor.shuffle("exchange and scan", send, receive, items, slices_of(cuts))
     reports: list[TaskReport] = [pickle.loads(report) for report in pickled]
     if cuts is not None and any(report.segments for report in reports):
-        reports += scan_segments(work.for_scan, cuts, reports, executor)
+        reports += scan_staged_segments(work.for_scan, cuts, reports, executor)
         work.sink.drop_scratch()
     return reports
 

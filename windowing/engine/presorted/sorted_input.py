@@ -6,22 +6,14 @@ depends on (`two_pass`). This module has what both share.
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pyarrow as pa
 
 from ...columns.arrays import combined
 from ...columns.sort_keys import sorts_before
 from ...ports import Executor
-from ...segments.segment_scan import open_before
 from ...segments.summary import shows_earlier_segments
 from ...sequences.sequence import Sequences, one_batch, order_of
-from ..exchange.map_side import MappedChunk
 from ..exchange.range_cuts import PLACE, Samples
-from ..exchange.read_chunk import no_signals
-from ..scan.segment_plan import SegmentTask
-from ..scan.segment_scan import scan_rows
-from ..scan.slice_scan import TaskReport
 from ..tasks.task import TaskContext
 
 OUT_OF_ORDER = "the rows are not in order"
@@ -68,10 +60,3 @@ def first_and_last(work: TaskContext, rows: Sequences) -> pa.Table:
 def follows(after: pa.Table, before: pa.Table) -> bool:
     """Whether rows may come after others: both as `first_and_last` returns them."""
     return not sorts_before(one_batch(after.slice(0, 1)), before.slice(1, 1)).any()
-
-
-def scan_chunk(work: TaskContext, task: SegmentTask, open_rows: list[Sequences], read: MappedChunk) -> TaskReport:
-    """Scan a chunk that was read. ``open_rows``: rows of earlier chunks in the window that is open at its beginning."""
-    rows = read.sequences
-    scanned = scan_rows(work, task, open_before(open_rows, rows), rows, no_signals(work))
-    return replace(scanned, counts=scanned.counts + read.account.counts, rejects=read.account.rejects)
