@@ -246,7 +246,7 @@ def _handoff_after(
         ends = source.ends_after(before.ends)
         if ends is None:
             return None
-        through = partial(_exit, work, rows)
+        through = partial(_run_through_rows, work, rows)
         after = Handoff(advance(work.plan, before.position, index, summary, through), ends)
     if after.position.open_at is not None and not after.position.closed:
         segment, first = after.position.open_at
@@ -254,5 +254,5 @@ def _handoff_after(
     return after
 
 
-def _exit(work: TaskContext, rows: Sequences, _: int, value: Any) -> Exit:
+def _run_through_rows(work: TaskContext, rows: Sequences, _: int, value: Any) -> Exit:
     return exit_through(work.plan, rows, value)
