@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import PurePosixPath
-from typing import Any
 
 import pyarrow as pa
 
 from ..windowing.errors import ConfigError, DamagedError, InputError
-from ..windowing.ports import InputFile, Part, StreamInfo
+from ..windowing.local_executor import LocalExecutor
+from ..windowing.ports import Executor, InputFile, Part, StreamInfo
 from ..windowing.support.formats import FORMATS, INTERMEDIATE, SUFFIXES, Format, load
 from ..windowing.support.suggest import did_you_mean
 from .files.file import COMPRESSIONS, Located
@@ -18,7 +18,7 @@ from .files.folder_values import folder_values
 from .files.listing import ListedFile, list_files
 from .files.result_folders import STREAM_COLUMN, Files, order_files
 from .folder_columns import folder_columns
-from .formats.split_rows import Each, FormatReader, PlanInput, SplitPlan
+from .formats.split_rows import FormatReader, PlanInput, SplitPlan
 from .options import ReadOptions
 from .schema.types import ColumnType, column_type
 from .schema.unify import unify
@@ -27,12 +27,10 @@ from .source import FileSource
 _SCANNED_HERE = 4 << 20  # bytes: this process scans so little text faster than a task starts
 
 
-def open_source(paths: Sequence[str], options: ReadOptions, each: Each) -> FileSource:
+def open_source(paths: Sequence[str], options: ReadOptions, executor: Executor) -> FileSource:
     """List the files of an input, find the types of its columns and divide it into splits.
 
-    ``each(function, items)`` maps a picklable function over picklable items, in any process, and returns the results
-    in order. Large text inputs are scanned with it once, to count rows and to infer types. Parquet and small inputs do
-    not need it.
+    ``executor`` scans large text inputs once, to count rows and to infer types. Parquet and small inputs do not use it.
     Raises `InputError` where an input is missing, cannot be read or has files that do not fit together, `ConfigError`
     where the options do not fit the input.
     """
@@ -45,7 +43,7 @@ def open_source(paths: Sequence[str], options: ReadOptions, each: Each) -> FileS
     form = _format(files.files, options)
     given = {name: ColumnType(kind) for name, kind in files.types.items()} if not FORMATS[form].keeps_types else {}
     given |= {name: column_type(text) for name, text in options.schema}
-    reader, plan = _plan_input(form)(files.files, options, given, _mapper(files.files, each))
+    reader, plan = _plan_input(form)(files.files, options, given, _near_if_small(files.files, executor))
     if not FORMATS[form].is_text:
         _check_counts(files.files, plan.schemas, given)
     _check_rows(files, plan)
@@ -71,7 +69,7 @@ def open_result(folder: Located, parts: Sequence[Part], stream: StreamInfo, spli
         {file.place.path: part.rows for file, (part, _) in zip(found, names, strict=True)},
     )
     options = ReadOptions(split_bytes=split_bytes)
-    reader, plan = _plan_input(INTERMEDIATE)(found, options, {}, _here)
+    reader, plan = _plan_input(INTERMEDIATE)(found, options, {}, LocalExecutor())
     _check_rows(files, plan)
     return _source(files, reader, plan, {}, options)
 
@@ -144,13 +142,9 @@ def _plan_input(form: Format) -> PlanInput:
     return plan
 
 
-def _mapper(files: Sequence[ListedFile], each: Each) -> Each:
-    """Return how parts of an input are scanned: in this process if it is small."""
-    return _here if sum(file.size for file in files) <= _SCANNED_HERE else each
-
-
-def _here(function: Callable[[Any], Any], items: Sequence[Any]) -> list[Any]:
-    return [function(item) for item in items]
+def _near_if_small(files: Sequence[ListedFile], executor: Executor) -> Executor:
+    """Return the executor that scans an input: in this process if it is small."""
+    return LocalExecutor() if sum(file.size for file in files) <= _SCANNED_HERE else executor
 
 
 def _source(

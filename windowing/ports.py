@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
-from typing import Any, Literal, Protocol, TypeAlias, TypeVar
+from typing import Any, Literal, Protocol, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -270,14 +270,11 @@ class StreamInfo:
     own: tuple[str, ...] = OWN
 
 
-RunTasks: TypeAlias = Callable[[str, Callable[[Any], Any], Iterable[Any]], list[Any]]
-"""The signature of `Executor.map`: a label, a function, its items; returns the results in the order of the items."""
-
-
 class Executor(Protocol):
-    """What runs tasks: Spark (`windowing.spark.session`). Functions and items are pickled and sent to tasks.
+    """What runs tasks: Spark (`windowing.spark.session`) or this process (`windowing.local_executor`).
 
-    A `WincliError` that a task raises is raised on the driver with its type and message.
+    Functions and items are pickled and sent to tasks. A `WincliError` that a task raises is raised on the driver with
+    its type and message.
     """
 
     @property
@@ -319,10 +316,3 @@ class Broadcast(Protocol):
     def value(self) -> Any:
         """The value itself."""
         ...
-
-
-@dataclass(frozen=True, slots=True)
-class LocalBroadcast:
-    """A broadcast within one process: the value itself."""
-
-    value: Any

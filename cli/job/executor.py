@@ -5,33 +5,23 @@ The engine reads samples on the driver while Java starts, so nothing may wait fo
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager
-from dataclasses import dataclass, replace
-from typing import Any, Protocol, TypeVar
+from dataclasses import replace
+from typing import Protocol
 
-from ...windowing.ports import Broadcast, Executor
-from ...windowing.spark.boot import Progress, SparkExecutor
+from ...windowing.ports import Executor
+from ...windowing.spark.boot import PendingExecutor, Progress, SparkExecutor
 from .context import RunContext
-
-T = TypeVar("T")
-R = TypeVar("R")
 
 
 class StageExecutor(Executor, Protocol):
-    """An `Executor` that may not be up yet, and that can be given the name of what it runs."""
-
-    def wait(self) -> Executor:
-        """Wait until tasks can run; return the executor that runs them."""
-        ...
+    """An `Executor` that can be given the name of what it runs."""
 
     def named(self, label: str, rows: int) -> StageExecutor:
         """Return the executor of a stage; ``label`` begins its progress, ``rows`` is how many rows its tasks read."""
         ...
 
 
-@dataclass(frozen=True, slots=True)
-class SparkStageExecutor:
+class SparkStageExecutor(PendingExecutor):
     """A `StageExecutor` over the Spark of a command.
 
     ``context``: the context of the command.
@@ -39,51 +29,23 @@ class SparkStageExecutor:
     ``rows``: number of rows that all tasks read together; 0 while it is not known.
     """
 
-    context: RunContext
-    label: str = ""
-    rows: int = 0
+    def __init__(self, context: RunContext, label: str = "", rows: int = 0) -> None:
+        super().__init__(self._session)
+        self._context, self._label, self._rows = context, label, rows
 
     def named(self, label: str, rows: int) -> SparkStageExecutor:
         """Return the executor of a stage of this run."""
-        return replace(self, label=self.label + label, rows=rows)
+        return SparkStageExecutor(self._context, self._label + label, rows)
 
-    def wait(self) -> SparkExecutor:
+    def _session(self) -> SparkExecutor:
         """Wait for Spark; its progress is shown under the label from now on. Raises `SparkError`."""
-        session = self.context.spark.session()
-        _warn_if_open(session, self.context)
+        session = self._context.spark.session()
+        _warn_if_open(session, self._context)
         session.on_progress = self._show
         return session
 
-    @property
-    def parallelism(self) -> int:
-        """How many tasks run at the same time."""
-        return self.wait().parallelism
-
-    def map(self, label: str, function: Callable[[T], R], items: Iterable[T]) -> list[R]:
-        """Run a function over items, in tasks, as `Executor.map` does."""
-        return self.wait().map(label, function, items)
-
-    def shuffle(
-        self,
-        label: str,
-        send: Callable[[Iterator[T]], Iterator[tuple[int, Any]]],
-        receive: Callable[[int, Iterator[tuple[int, Any]]], Iterator[R]],
-        items: Sequence[T],
-        partitions: int,
-    ) -> list[R]:
-        """Exchange values between tasks, as `Executor.shuffle` does."""
-        return self.wait().shuffle(label, send, receive, items, partitions)
-
-    def broadcast(self, value: Any) -> Broadcast:
-        """Send a value to all tasks once."""
-        return self.wait().broadcast(value)
-
-    def shared_folders(self) -> AbstractContextManager[tuple[str, ...]]:
-        """Create folders that all tasks see, as `Executor.shared_folders` does."""
-        return self.wait().shared_folders()
-
     def _show(self, seen: Progress) -> None:
-        self.context.show(replace(seen, label=self.label + seen.label, rows=self.rows))
+        self._context.show(replace(seen, label=self._label + seen.label, rows=self._rows))
 
 
 def _warn_if_open(session: SparkExecutor, context: RunContext) -> None:

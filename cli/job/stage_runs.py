@@ -43,7 +43,7 @@ def run_stages(plan: JobPlan, run: OpenRun[Any], executor: StageExecutor) -> lis
             rows = sum(split.rows for split in stage_input.splits)
             own = executor.named(stage_prefix(plan.request, stage.name), rows)
             task = run.restore(stage, TaskContext(stage.plan, stage_input, stage_output.sink, stage.marks))
-            outcome = run_window(task, own.wait, _sizes(plan.request.job))
+            outcome = run_window(task, own, _sizes(plan.request.job))
             if stage_runs:
                 stage_runs[-1].stage_output.sink.delete_intermediate()
             stage_runs.append(StageRun(stage, stage_output, outcome, _parts(stage_output, outcome, own)))

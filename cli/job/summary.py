@@ -39,6 +39,8 @@ def report_outcome(request: JobRequest, runs: Sequence[StageRun], seconds: float
 
 def _report_findings(request: JobRequest, run: StageRun, messages: Messages) -> None:
     outcome, which = run.outcome, stage_prefix(request, run.stage.name)
+    strategy = outcome.strategy
+    messages.detail(f"{which}{strategy.name}: {strategy.reason}", strategy=strategy.name)
     phases = ", ".join(f"{phase} {spent:.1f} s" for phase, spent in outcome.seconds.items())
     messages.detail(f"{which}{outcome.chunks} chunks, {outcome.slices} slices; {phases}", phases=outcome.seconds)
     if outcome.falls:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from ...readers.open import open_source
 from ...readers.source import FileSource
-from ...windowing.spark.boot import SparkBoot
+from ...windowing.spark.boot import PendingExecutor, SparkBoot
 from ..request.request import JobRequest
 
 
@@ -18,5 +18,5 @@ def open_input(request: JobRequest, spark: SparkBoot, files: Sequence[str] | Non
     return open_source(
         request.inputs if files is None else files,
         request.reading,
-        lambda f, items: spark.session().map("read types", f, items),
+        PendingExecutor(spark.session),
     )

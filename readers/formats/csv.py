@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from ...windowing.errors import InputError
-from ...windowing.ports import Split
+from ...windowing.ports import Executor, Split
 from ..files.byte_ranges import WHOLE, Range, last_line_end, line_start, stream_buffers
 from ..files.file import Located, has_changed, input_errors
 from ..files.listing import ListedFile
@@ -24,7 +24,6 @@ from ..text.records import Records
 from .csv_header import Header, read_header
 from .csv_parse import infer_csv, read_typed
 from .split_rows import (
-    Each,
     ReadRequest,
     SplitPlan,
     SplitRows,
@@ -41,11 +40,11 @@ _NOTHING = Header((), 0, 0)
 
 
 def plan_input(
-    files: Sequence[ListedFile], options: ReadOptions, given: Mapping[str, ColumnType], each: Each
+    files: Sequence[ListedFile], options: ReadOptions, given: Mapping[str, ColumnType], executor: Executor
 ) -> tuple[CsvReader, SplitPlan]:
     """Scan the files once and divide them into splits of whole lines. Raises `InputError` naming a file."""
     reader = CsvReader(options.delimiter, options.multiline, frozenset(given))
-    return reader, plan_text_files(reader, files, options, given, each)
+    return reader, plan_text_files(reader, files, options, given, executor)
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from ...windowing.errors import InputError
-from ...windowing.ports import Split
+from ...windowing.ports import Executor, Split
 from ..files.byte_ranges import WHOLE, Range, last_line_end, line_start, stream_buffers, without_bom
 from ..files.file import BadContentError, Located, has_changed, input_errors
 from ..files.listing import ListedFile
@@ -23,7 +23,6 @@ from ..text.json_lines import JsonLines, good_lines
 from ..text.record_bounds import locate_lines
 from .json_parse import infer_lines, infer_quickly, read_typed
 from .split_rows import (
-    Each,
     ReadRequest,
     SplitPlan,
     SplitRows,
@@ -39,11 +38,11 @@ _ARRAY = re.compile(rb"\[\s*(\{|$)")
 
 
 def plan_input(
-    files: Sequence[ListedFile], options: ReadOptions, given: Mapping[str, ColumnType], each: Each
+    files: Sequence[ListedFile], options: ReadOptions, given: Mapping[str, ColumnType], executor: Executor
 ) -> tuple[JsonReader, SplitPlan]:
     """Scan the files once and divide them into splits of whole lines. Raises `InputError` naming a file."""
     reader = JsonReader()
-    return reader, plan_text_files(reader, files, options, given, each)
+    return reader, plan_text_files(reader, files, options, given, executor)
 
 
 @dataclass(frozen=True, slots=True)

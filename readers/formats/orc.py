@@ -18,13 +18,13 @@ import pyarrow as pa
 from pyarrow import orc
 
 from ...windowing.errors import InputError
-from ...windowing.ports import Split
+from ...windowing.ports import Executor, Split
 from ..files.file import BadContentError, Located, has_changed, input_errors
 from ..files.listing import ListedFile
 from ..options import ReadOptions
 from ..schema.types import ColumnType, Int64s
 from .columnar import Footer, check_names, divide, plain_schema, plan_footers, row_numbers, typed_rows
-from .split_rows import Each, ReadRequest, SplitPlan, SplitRows
+from .split_rows import ReadRequest, SplitPlan, SplitRows
 
 _Message: TypeAlias = "dict[int, list[int | bytes]]"
 """The fields of a message by number: integers, or the bytes of texts and of messages inside."""
@@ -45,7 +45,7 @@ def plan_input(
     files: Sequence[ListedFile],
     options: ReadOptions,
     given: Mapping[str, ColumnType],  # noqa: ARG001 - files hold their types
-    each: Each,  # noqa: ARG001 - footers are read here
+    executor: Executor,  # noqa: ARG001 - footers are read here
 ) -> tuple[OrcReader, SplitPlan]:
     """Read all footers and divide the files into splits.
 

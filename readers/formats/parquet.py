@@ -11,13 +11,13 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from ...windowing.ports import Split
+from ...windowing.ports import Executor, Split
 from ..files.file import Located, has_changed, input_errors
 from ..files.listing import ListedFile
 from ..options import ReadOptions
 from ..schema.types import ColumnType, Int64s
 from .columnar import Footer, check_names, divide, plain_schema, plan_footers, row_numbers, typed_rows
-from .split_rows import Each, ReadRequest, SplitPlan, SplitRows
+from .split_rows import ReadRequest, SplitPlan, SplitRows
 
 _SHORT = 1 << 16  # bytes: a column of so few is read as a dictionary, whatever it holds
 
@@ -26,7 +26,7 @@ def plan_input(
     files: Sequence[ListedFile],
     options: ReadOptions,
     given: Mapping[str, ColumnType],  # noqa: ARG001 - files hold their types
-    each: Each,  # noqa: ARG001 - footers are read here
+    executor: Executor,  # noqa: ARG001 - footers are read here
 ) -> tuple[ParquetReader, SplitPlan]:
     """Read all footers and divide the files into splits.
 

@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ...windowing.ports import REJECT_FIELDS, Split
+from ...windowing.ports import REJECT_FIELDS, Executor, Split
 from ..files.file import Located
 from ..files.listing import ListedFile
 from ..options import ReadOptions
 from ..schema.types import ColumnType, Int64s, Mask
 from ..text.records import Records
-
-Each = Callable[[Callable[[Any], Any], Sequence[Any]], list[Any]]
-"""Maps a picklable function over picklable items, in any process, and returns the results in order."""
 
 _LONGEST = 80
 
@@ -149,11 +146,11 @@ class PlanInput(Protocol):
     """The entry point of a file format: the function ``plan_input`` of its module."""
 
     def __call__(
-        self, files: Sequence[ListedFile], options: ReadOptions, given: Mapping[str, ColumnType], each: Each
+        self, files: Sequence[ListedFile], options: ReadOptions, given: Mapping[str, ColumnType], executor: Executor
     ) -> tuple[FormatReader, SplitPlan]:
         """Divide files into splits and find the types of their columns.
 
-        ``given``: the declared types by column. ``each``: maps over parts of a large input, perhaps in tasks.
+        ``given``: the declared types by column. ``executor``: scans parts of a large input, perhaps in tasks.
         Raises `InputError` naming a file that cannot be read.
         """
         ...

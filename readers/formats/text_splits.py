@@ -10,7 +10,7 @@ from typing import Protocol
 import pyarrow as pa
 
 from ...windowing.errors import InputError
-from ...windowing.ports import Split
+from ...windowing.ports import Executor, Split
 from ..files.byte_ranges import Range, cut_files
 from ..files.file import Located
 from ..files.listing import ListedFile
@@ -19,7 +19,7 @@ from ..schema.kinds import NOTHING, Kind, join, type_of
 from ..schema.types import ColumnType
 from ..text.record_bounds import warm
 from ..values import timestamps
-from .split_rows import Each, FormatReader, SplitPlan
+from .split_rows import FormatReader, SplitPlan
 
 _TORN = ("a quoted field runs over the end of the line", "--multiline reads such files")
 _UNCLOSED = ("a quoted field begins here and never ends", "close the quote")
@@ -72,7 +72,7 @@ def plan_text_files(
     files: Sequence[ListedFile],
     options: ReadOptions,
     given: Mapping[str, ColumnType],
-    each: Each,
+    executor: Executor,
 ) -> SplitPlan:
     """Scan text files once, to count their rows and infer the types of their columns, and divide them into splits.
 
@@ -81,7 +81,7 @@ def plan_text_files(
     warm()
     if any(kind.format and kind.unix_digits is None for kind in given.values()):
         timestamps.warm()
-    scanned = each(reader.scan, cut_files(files, options.split_bytes, reader.as_stream))
+    scanned = executor.map("read types", reader.scan, cut_files(files, options.split_bytes, reader.as_stream))
     typed = {name: kind.type for name, kind in given.items()}
     return plan_text(files, scanned, typed, _UNCLOSED if options.multiline else _TORN)
 

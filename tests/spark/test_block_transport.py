@@ -39,7 +39,7 @@ def run(log: pa.Table, session: SparkExecutor, tmp_path: Path) -> Callable[[str]
 
     def run(name: str) -> Outcome:
         (tmp_path / name).mkdir()
-        return run_window(_work(plan, log, tmp_path / name), lambda: session, SMALL)
+        return run_window(_work(plan, log, tmp_path / name), session, SMALL)
 
     return run
 

@@ -46,7 +46,7 @@ def run(request: pytest.FixtureRequest, session: SparkExecutor, tmp_path: Path) 
         plan = make_plan(parse_window(request.param), log.schema, [], ["t"], aggregates)
         source, out = MemorySource([log], [list(range(0, ROWS, 250))]), str(tmp_path / name)
         sink = FileSink(fs.LocalFileSystem(), out, out, "parquet", plan.schema, reject_schema(source.schema))
-        return run_window(TaskContext(plan, source, sink, NONE), lambda: session, sizes)
+        return run_window(TaskContext(plan, source, sink, NONE), session, sizes)
 
     return run
 

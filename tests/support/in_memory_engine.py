@@ -1,33 +1,34 @@
-"""A source and a sink in memory, and the pipeline of the engine without Spark."""
+"""A source, a sink and state files in memory, and the engine over a local executor, with cuts that tests choose."""
 
 from __future__ import annotations
 
 import tempfile
-from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from itertools import pairwise
 from typing import TypeAlias
+from weakref import WeakValueDictionary
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from wincli.windowing.engine.exchange.block_transport import BlockRef, open_blocks, through_shuffle
-from wincli.windowing.engine.exchange.global_pass import run_global_pass, run_locally
-from wincli.windowing.engine.exchange.map_side import blocks_of
+from wincli.windowing.engine.exchange.global_pass import run_global_pass
 from wincli.windowing.engine.exchange.range_cuts import PLACE, SliceBounds, slices_of
-from wincli.windowing.engine.exchange.state_blocks import state_blocks
 from wincli.windowing.engine.presorted.single_pass import scan_in_one_pass
 from wincli.windowing.engine.presorted.two_pass import scan_in_two_passes
-from wincli.windowing.engine.scan.segment_scan import scan_segments
-from wincli.windowing.engine.scan.slice_scan import TaskReport, empty_marks_of, scan_directly, scan_slice
+from wincli.windowing.engine.run import outcome_of
+from wincli.windowing.engine.run_strategy import StrategyRun, exchange_and_scan
+from wincli.windowing.engine.scan.slice_scan import TaskReport, scan_directly
+from wincli.windowing.engine.strategy import Direct
 from wincli.windowing.engine.tasks.rejects import reject_schema
 from wincli.windowing.engine.tasks.sizing import Chunk
-from wincli.windowing.engine.tasks.snapshot import RestorePoint, RunSnapshot, write_snapshot
+from wincli.windowing.engine.tasks.snapshot import RestorePoint, RunSnapshot
 from wincli.windowing.engine.tasks.task import FILES, TaskContext
+from wincli.windowing.local_executor import LocalExecutor
 from wincli.windowing.planning.plan import Plan
-from wincli.windowing.ports import Batch, Counts, InputFile, LocalBroadcast, Part, RunTasks, Split, StreamInfo
+from wincli.windowing.ports import Batch, Counts, InputFile, Part, Split, StreamInfo
 from wincli.windowing.scan.preaggregate import preaggregated_plan
 
 
@@ -82,26 +83,51 @@ def decoded(table: pa.Table) -> pa.Table:
     return table.cast(pa.schema([f.with_type(t) for f, t in zip(table.schema, types, strict=True)]))
 
 
+_LIVE: WeakValueDictionary[int, ByReference] = WeakValueDictionary()
+
+
+class ByReference:
+    """Pickles as a reference, so that what a task writes is there afterwards, as it is in a folder."""
+
+    def __reduce__(self) -> tuple[Callable[[int], ByReference], tuple[int]]:
+        _LIVE[id(self)] = self
+        return _live, (id(self),)
+
+
+def _live(number: int) -> ByReference:
+    return _LIVE[number]
+
+
+def written(table: pa.Table) -> pa.Table:
+    """A copy, as a file is one: blocks are freed when a task has written its part."""
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, table.schema) as writer:
+        writer.write_table(table)
+    return pa.ipc.open_stream(sink.getvalue()).read_all()
+
+
 @dataclass
-class MemorySink:
+class MemorySink(ByReference):
     parts: dict[int, pa.Table] = field(default_factory=dict)
     rejects: dict[int, pa.Table] = field(default_factory=dict)
     pieces: dict[str, pa.RecordBatch] = field(default_factory=dict)
+    discarded: int = 0
 
     def write_part(self, index: int, tables: Iterable[pa.Table]) -> Part:
-        plain = [decoded(table) for table in tables]
-        self.parts[index] = pa.concat_tables(plain)
+        plain = [written(decoded(table)) for table in tables]
+        self.parts[index] = pa.concat_tables(plain) if plain else pa.table({})
         return Part(f"part-{index:05d}", self.parts[index].num_rows, 0)
 
     def discard(self) -> None:
+        self.discarded += len(self.parts)
         self.parts.clear()
 
     def write_rejects(self, index: int, rows: pa.Table) -> Part:
-        self.rejects[index] = rows
+        self.rejects[index] = written(rows)
         return Part(f"_rejected/rejects-{index:05d}.ndjson", rows.num_rows, 0)
 
     def write_scratch(self, name: str, rows: pa.RecordBatch) -> None:
-        self.pieces[name] = rows
+        (self.pieces[name],) = written(pa.Table.from_batches([rows])).to_batches() or [rows]
 
     def read_scratch(self, name: str) -> pa.RecordBatch:
         return self.pieces[name]
@@ -120,7 +146,7 @@ class Result:
 
 
 @dataclass
-class MemoryFiles:
+class MemoryFiles(ByReference):
     """What a stage leaves for the next run, as `windowing.ports.StateFiles`."""
 
     tables: dict[str, pa.Table] = field(default_factory=dict)
@@ -132,7 +158,7 @@ class MemoryFiles:
         return self.write_table(f"keys-{index:05d}", table)
 
     def write_table(self, name: str, table: pa.Table) -> Part:
-        self.tables[name] = table
+        self.tables[name] = written(table)
         return Part(name, table.num_rows, table.nbytes)
 
     def read_table(self, name: str) -> pa.Table | None:
@@ -154,16 +180,23 @@ def between_keys(keys: pa.Table) -> SliceBounds | None:
 
 InOrder: TypeAlias = Callable[[TaskContext, Sequence[Chunk]], list[TaskReport] | None]
 
+STRICT = LocalExecutor(2, is_one_machine=False, pickles=True, seed=1)
+"""As strict as Spark: all that travels is pickled, and values arrive in any order."""
 
-def in_two_passes(work: TaskContext, chunks: Sequence[Chunk]) -> list[TaskReport] | None:
+
+def in_two_passes(
+    work: TaskContext, chunks: Sequence[Chunk], executor: LocalExecutor = STRICT
+) -> list[TaskReport] | None:
     """Scan chunks that stand in order in two passes."""
-    return scan_in_two_passes(work, chunks, run_locally)
+    return scan_in_two_passes(work, chunks, executor)
 
 
-def in_one_pass(work: TaskContext, chunks: Sequence[Chunk], each: RunTasks = run_locally) -> list[TaskReport] | None:
+def in_one_pass(
+    work: TaskContext, chunks: Sequence[Chunk], executor: LocalExecutor = STRICT
+) -> list[TaskReport] | None:
     """Scan chunks that stand in order in one pass, one after the other."""
     with tempfile.TemporaryDirectory() as folder:
-        return scan_in_one_pass(work, chunks, each, folder, 2)
+        return scan_in_one_pass(work, chunks, executor, folder)
 
 
 def run_in_memory(
@@ -176,8 +209,9 @@ def run_in_memory(
     carry: MemoryFiles | None = None,
     in_order: InOrder | None = None,
     combine: bool = False,
+    executor: LocalExecutor = STRICT,
 ) -> Result:
-    """Exchange and scan, task after task. ``chunk_bounds``: where a new chunk begins among the splits.
+    """Run the engine with a strategy, chunks and slices that are given. ``chunk_bounds``: splits that begin a chunk.
 
     ``cuts``: the first keys of the slices after the first, or as `windowing.engine.exchange.range_cuts.choose_bounds`
     gives them; None for the short way of a single task. ``start``, ``carry``: what to go on from, and where to leave
@@ -185,45 +219,27 @@ def run_in_memory(
     rows, for it.
     """
     sink = MemorySink()
-    work = TaskContext(
-        plan,
-        source,
-        sink,
-        marks,
-        restore_point=start,
-        state_files=carry,
-        scan_plan=preaggregated_plan(plan) if combine else None,
-    )
+    scan_plan = preaggregated_plan(plan) if combine else None
+    work = TaskContext(plan, source, sink, marks, None, start, carry, scan_plan=scan_plan)
     edges = sorted({0, len(source.splits), *(b for b in chunk_bounds if b < len(source.splits))})
     groups = [source.splits[low:high] for low, high in pairwise(edges)]
-    chunks = [Chunk(i, group[0].base, tuple(group)) for i, group in enumerate(groups)]
+    chunks: Sequence[Chunk] = [Chunk(i, group[0].base, tuple(group)) for i, group in enumerate(groups)]
+    slices = 1
     if in_order is not None:
         scanned = in_order(work, chunks)
         assert scanned is not None
         reports = scanned
     elif cuts is None:
-        reports = [scan_directly(work, chunks)]
+        reports = executor.map("scan", partial(scan_directly, work), [tuple(chunks)])
     else:
         cuts = cuts if isinstance(cuts, SliceBounds) else between_keys(cuts)
         slices = slices_of(cuts)
-        work, known = run_global_pass(work, chunks, run_locally, LocalBroadcast)
-        blobs: dict[int, list[BlockRef]] = defaultdict(list)
-        for chunk in reversed(known):  # blobs arrive in any order
-            for index, blob in through_shuffle(blocks_of(work, cuts, chunk)):
-                blobs[index].append(blob)
-        for part in start.parts if start is not None else ():
-            for index, blob in through_shuffle(state_blocks(work, cuts, part)):
-                blobs[index].append(blob)
-        reports = [scan_slice(work.for_scan, i, cuts, open_blocks(blobs[i])) for i in range(slices)]
-        if cuts is not None and any(report.segments for report in reports):
-            reports += scan_segments(work.for_scan, cuts, reports, run_locally)
-        if slices > 1 and plan.takes_marks:
-            sink.write_part(3 * slices, [empty_marks_of(work, reports)])
-    parts = [sink.parts[i].cast(plan.schema) for i in sorted(sink.parts)]
+        work, chunks = run_global_pass(work, chunks, executor)
+        with executor.shared_folders() as folders:
+            reports = exchange_and_scan(work, chunks, cuts, executor, folders)
+    outcome = outcome_of(StrategyRun(Direct("a test says so", tuple(chunks)), work, reports, slices), {})
+    parts = [table.cast(plan.schema) for _, table in sorted(sink.parts.items()) if table.num_columns]
     empty = reject_schema(source.schema).empty_table()
     rejects = pa.concat_tables([empty, *(sink.rejects[i] for i in sorted(sink.rejects))])
     table = pa.concat_tables([plan.schema.empty_table(), *parts])
-    stands = next((report.watermark for report in reports if report.watermark is not None), work.watermark)
-    standing = None if carry is None else write_snapshot(carry, start, [report.snapshot for report in reports], stands)
-    falls = sum(report.falls for report in reports)
-    return Result(table, rejects, sum((r.counts for r in reports), Counts()), standing, falls)
+    return Result(table, rejects, outcome.counts, outcome.snapshot, outcome.falls)

@@ -6,7 +6,6 @@ import contextlib
 import io
 import os
 import sys
-from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 from unittest import mock
@@ -15,19 +14,22 @@ import wincli.cli.commands.run
 from support.boot_stand_in import BootStandIn
 from support.processes import Ran
 from wincli.cli.main import _main
+from wincli.windowing.local_executor import LocalExecutor
 
 
-class Here(BootStandIn):
-    """Stands in for Spark that starts, and for its session."""
+class Session(LocalExecutor):
+    """A local executor with what the command line sees of a session of Spark besides."""
 
     on_progress: Any = None
     is_open = False
+    __setattr__ = object.__setattr__
 
-    def session(self) -> Here:
-        return self
 
-    def map(self, _: str, function: Callable[[Any], Any], items: Iterable[Any]) -> list[Any]:
-        return [function(item) for item in items]
+class Here(BootStandIn):
+    """Stands in for Spark that starts."""
+
+    def session(self) -> Session:
+        return Session()
 
 
 def wincli_here(*args: str, cwd: Path) -> Ran:

@@ -13,18 +13,15 @@ import numpy as np
 from wincli.readers.open import open_source
 from wincli.readers.options import ReadOptions, parse_schema
 from wincli.readers.source import FileSource
-
-
-def each(function: Any, items: Any) -> list[Any]:
-    """Run as a cluster would: function, items and results all travel."""
-    function = pickle.loads(pickle.dumps(function))
-    return [pickle.loads(pickle.dumps(function(pickle.loads(pickle.dumps(item))))) for item in items]
+from wincli.windowing.local_executor import LocalExecutor
 
 
 def source(*paths: Path | str, schema: str = "", **options: Any) -> FileSource:
     given = parse_schema(schema) if schema else ()
     with mock.patch("wincli.readers.open._SCANNED_HERE", -1):
-        opened = open_source([str(path) for path in paths], ReadOptions(schema=given, **options), each)
+        opened = open_source(
+            [str(path) for path in paths], ReadOptions(schema=given, **options), LocalExecutor(pickles=True)
+        )
     return pickle.loads(pickle.dumps(opened))
 
 

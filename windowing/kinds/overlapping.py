@@ -34,12 +34,17 @@ class OverlappingKind(WindowKind):
         """Return what later segments need of a segment, with what ``delta`` needs of it."""
         return window
 
+    @property
+    def for_any_start(self) -> WindowKind:
+        """The kind that retains rows enough wherever in the batches of its key a segment begins."""
+        return self
+
     def summarise(self, segment: Sequences, signals: Signals, context: WindowContext) -> tuple[SegmentSummary, Ints]:
         """Summarise a segment; also return which of its rows it retains at its end, judged by itself."""
         first, last = epochs(segment, signals.marks)[[0, -1]].tolist()
         held = replace(context, hold=True)
         retained = np.flatnonzero(
-            self.retained_rows(segment, held, None, None, self.last_closed(signals, last, context))
+            self.for_any_start.retained_rows(segment, held, None, None, self.last_closed(signals, last, context))
         )
         window = self.with_delta(segment, RetentionSummary(len(retained)))
         clock = clock_at_end(segment) if self.needs_clock else None

@@ -20,7 +20,7 @@ from .background import Background
 from .class_archive import archive_of, make_later
 from .java import CLASS_PATH, Gateway, find_java, launch
 from .open_files import allow_open_files
-from .session import Progress, SparkExecutor
+from .session import PendingExecutor, Progress, SparkExecutor
 from .setup import Setup, fork_server_socket, java_environment, make_setup, remove, worker_environment
 from .shutdown import reset_pyspark, why_ended
 from .task_errors import SparkTraceError, guarded, to_wincli_error
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from pyspark import SparkContext
 
 
-__all__ = ["Progress", "SparkBoot", "SparkExecutor", "boot", "guarded", "start"]
+__all__ = ["PendingExecutor", "Progress", "SparkBoot", "SparkExecutor", "boot", "guarded", "start"]
 
 _PATIENCE = 2.0
 

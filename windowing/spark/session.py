@@ -6,6 +6,7 @@ import contextlib
 import itertools
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
@@ -19,7 +20,7 @@ from .task_errors import SparkTraceError, guarded, to_wincli_error
 if TYPE_CHECKING:
     from pyspark import SparkContext
 
-    from ..ports import Broadcast  # loads pyarrow, before which the environment of workers must be set
+    from ..ports import Broadcast, Executor  # loads pyarrow, before which the environment of workers must be set
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -195,6 +196,44 @@ class SparkExecutor:
         if not isinstance(error, Exception):
             return error
         return why_ended(self._gateway, 0.2) or to_wincli_error(error, self._setup.settings)
+
+
+class PendingExecutor:
+    """An `Executor` over a Spark that may still be starting: each use waits until it is up, and raises why it is not.
+
+    ``wait``: returns the executor once tasks can run.
+    """
+
+    def __init__(self, wait: Callable[[], Executor]) -> None:
+        self._wait = wait
+
+    @property
+    def parallelism(self) -> int:
+        """How many tasks run at the same time."""
+        return self._wait().parallelism
+
+    def map(self, label: str, function: Callable[[T], R], items: Iterable[T]) -> list[R]:
+        """Run a function over items, in tasks; return the results in the order of the items."""
+        return self._wait().map(label, function, items)
+
+    def shuffle(
+        self,
+        label: str,
+        send: Callable[[Iterator[T]], Iterator[tuple[int, Any]]],
+        receive: Callable[[int, Iterator[tuple[int, Any]]], Iterator[R]],
+        items: Sequence[T],
+        partitions: int,
+    ) -> list[R]:
+        """Run ``send`` over the items, exchange its pairs, run ``receive`` over each partition."""
+        return self._wait().shuffle(label, send, receive, items, partitions)
+
+    def broadcast(self, value: Any) -> Broadcast:
+        """Send a value to all tasks once."""
+        return self._wait().broadcast(value)
+
+    def shared_folders(self) -> AbstractContextManager[tuple[str, ...]]:
+        """Create folders that all tasks see, to be removed at the end; none where tasks run on several machines."""
+        return self._wait().shared_folders()
 
 
 def _identity(index: int) -> int:

@@ -83,7 +83,7 @@ def test_progress_names_the_unit_and_the_stage_and_has_its_rows() -> None:
     first, second = executor.named("stage a: ", 10), executor.named("stage b: ", 4)
     first.map("scan", abs, [1])
     second.map("scan", abs, [1])
-    first.wait().map("write csv", abs, [1])
+    first.map("write csv", abs, [1])
     assert [(seen.label, seen.rows, seen.done, seen.total) for seen in shown] == [
         ("2026-11-02: stage a: scan", 10, 1, 2),
         ("2026-11-02: stage b: scan", 4, 1, 2),

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import json
 import tempfile
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -33,6 +32,7 @@ from wincli.readers.options import ReadOptions
 from wincli.windowing.errors import ConfigError, DataError, WincliError
 from wincli.windowing.language.options import Options
 from wincli.windowing.language.parser import parse_aggregate, parse_window
+from wincli.windowing.local_executor import LocalExecutor
 from wincli.windowing.planning.plan import make_plan
 from wincli.writers.folders.lock import Owner
 from wincli.writers.state.journal import commit_all
@@ -53,18 +53,11 @@ STAGE: tuple[str, ...] = (
 STAGE += ("output_format", "plain")
 
 
-@dataclass(frozen=True, slots=True)
-class Here:
-    """What a session is to a small input: a place to run tasks, this one. It is up, and shows no progress."""
+class Stages(LocalExecutor):
+    """A local executor that takes the names of stages, and shows no progress."""
 
-    def wait(self) -> Here:
+    def named(self, _label: str, _rows: int) -> Stages:
         return self
-
-    def named(self, _label: str, _rows: int) -> Here:
-        return self
-
-    def map(self, _: str, function: Callable[[Any], Any], items: Iterable[Any]) -> list[Any]:
-        return [function(item) for item in items]
 
 
 def asked(folder: Path, stages: Sequence[dict[str, Any]], source: str = "in", **job: Any) -> JobRequest:
@@ -88,15 +81,11 @@ def read(stage: Any) -> StageRequest:
     return StageRequest(stage, parse_window(stage.window), calls, options)
 
 
-def each(_: str, function: Callable[[Any], Any], items: Sequence[Any]) -> list[Any]:
-    return [function(item) for item in items]
-
-
 def run(job: JobRequest) -> list[StageRun]:
     with open_outputs(job, OWNER) as outputs:
-        source = open_source(job.job.input, job.reading, lambda f, items: each("", f, items))
+        source = open_source(job.job.input, job.reading, LocalExecutor())
         plan = plan_job(job, source, outputs)
-        ran = run_stages(plan, PlainRun(0.0), Here())  # type: ignore[arg-type]
+        ran = run_stages(plan, PlainRun(0.0), Stages())
         commit_all(manifests_of(plan, ran, {"total": 1.0}))
     return ran
 
@@ -249,10 +238,10 @@ def test_a_plan_made_beforehand_is_the_plan_made_of_the_result(
     first = {"window": window, "order_by": (order,), "key": key, "agg": calls}
     second = {"window": "count(2)", "agg": ["first(f)", "x=collect(t)"], "key": ("i",)}
     job = asked(tmp_path, [first, second])
-    source = open_source(job.job.input, job.reading, lambda f, items: each("", f, items))
+    source = open_source(job.job.input, job.reading, LocalExecutor())
     planned = plan_stages(job, source)[1]
     run(asked(tmp_path, [first], output="alone"))
-    found = open_source([str(tmp_path / "alone")], ReadOptions(), lambda f, items: each("", f, items))
+    found = open_source([str(tmp_path / "alone")], ReadOptions(), LocalExecutor())
     assert planned.schema == found.schema
     asked_second = job.stages[1]
     made = make_plan(
@@ -361,7 +350,7 @@ def test_stage_that_does_not_fit_its_input_is_an_error_before_anything_runs(
 ) -> None:
     put(tmp_path, log(5, 1))
     job = asked(tmp_path, [{"window": "count(2)", "agg": ["x=sum(x)"]}, {**last, "name": "bad"}])
-    source = open_source(job.job.input, job.reading, lambda f, items: each("", f, items))
+    source = open_source(job.job.input, job.reading, LocalExecutor())
     with pytest.raises(ConfigError) as error:
         plan_stages(job, source)
     assert str(error.value).startswith(f"stage bad: {text}")

@@ -5,17 +5,51 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
 
 from support.docs_pages import ROOT
 
 PAGE = ROOT / "docs" / "decisions" / "private-names.md"
 _PACKAGES = ("cli", "conf", "readers", "windowing", "writers")
+SPARK = "windowing/spark/"
+OUTSIDE = ("conf/spark.py", "windowing/support/user_modules.py")
+"""Files that name a setting or a module of pyspark as text, and touch nothing of it."""
+
+
+@dataclass(frozen=True)
+class Row:
+    """A row of the page: the name as the code has it, and the files that use it."""
+
+    name: str
+    files: set[str]
+
+
+def rows(table: int) -> list[Row]:
+    """The rows of one of the two tables of the page."""
+    tables = re.findall(r"\n\|---.*?\n((?:\|.*\n)+)", PAGE.read_text(encoding="utf-8"))
+    found: dict[str, set[str]] = {}
+    for line in tables[table].splitlines():
+        name, used, *_ = (cell.strip() for cell in line.strip("|").split(" | "))
+        pattern = r"`.*?(_[a-z]\w*)" if table == 0 else r"`(?:[\w.]*\.)?([\w-]+)"
+        files = {path if path.startswith(("conf/", "windowing/")) else SPARK + path for path in _paths(used)}
+        (called, *_) = re.findall(pattern, name)
+        found[called] = found.get(called, set()) | files
+    return [Row(*each) for each in found.items()]
+
+
+def _paths(cell: str) -> list[str]:
+    return re.findall(r"`([\w/]+\.py)`", cell)
+
+
+def modules() -> Iterator[Path]:
+    for package in _PACKAGES:
+        yield from (ROOT / package).rglob("*.py")
 
 
 def trees() -> Iterator[ast.Module]:
-    for package in _PACKAGES:
-        for path in (ROOT / package).rglob("*.py"):
-            yield ast.parse(path.read_text(encoding="utf-8"))
+    for path in modules():
+        yield ast.parse(path.read_text(encoding="utf-8"))
 
 
 def own_names(tree: ast.Module) -> set[str]:
@@ -44,6 +78,39 @@ def test_every_private_name_of_pyspark_and_py4j_is_on_the_page() -> None:
     listed = set(re.findall(r"`(?:[\w.]*[.(])?(_[a-z]\w*)", PAGE.read_text(encoding="utf-8")))
     assert "_accumulatorServer" in touched
     assert touched == listed
+
+
+def test_private_names_are_touched_only_in_the_package_of_spark_where_the_page_says() -> None:
+    named = {row.name: row.files for row in rows(0)}
+    found: dict[str, set[str]] = {name: set() for name in named}
+    for path in modules():
+        for name in set(private_names(ast.parse(path.read_text(encoding="utf-8")))) & set(named):
+            found[name].add(str(path.relative_to(ROOT)))
+    assert found == named
+    assert all(path.startswith(SPARK) for paths in found.values() for path in paths)
+
+
+def test_each_other_name_is_in_the_files_that_the_page_says() -> None:
+    for row in rows(1):
+        for path in row.files:
+            assert row.name in (ROOT / path).read_text(encoding="utf-8"), (row.name, path)
+            assert path.startswith(SPARK) or path in OUTSIDE, path
+
+
+def test_only_the_package_of_spark_imports_pyspark_or_names_its_modules() -> None:
+    listed = PAGE.read_text(encoding="utf-8")
+    for path in modules():
+        place = str(path.relative_to(ROOT))
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            imports = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
+            imports += [node.module or ""] if isinstance(node, ast.ImportFrom) and not node.level else []
+            for name in imports:
+                is_spark = name.partition(".")[0] in {"pyspark", "py4j"}
+                assert not is_spark or place.startswith(SPARK), (name, place)
+            text = node.value if isinstance(node, ast.Constant) and isinstance(node.value, str) else ""
+            if re.fullmatch(r"(pyspark|py4j)(\.\w+)+", text) and not place.startswith(SPARK):
+                assert place in OUTSIDE
+                assert text in listed
 
 
 def test_every_test_named_on_the_page_exists() -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -22,14 +22,12 @@ from wincli.readers.options import ReadOptions
 from wincli.readers.source import FileSource
 from wincli.windowing.engine.tasks.sizing import pack
 from wincli.windowing.errors import InputError
+from wincli.windowing.local_executor import LocalExecutor
 from wincli.writers.state.unit_record import BorrowedRows, UnitRecord
 
 
 def opened(*paths: Path, **options: Any) -> FileSource:
-    def here(function: Callable[[Any], Any], items: Sequence[Any]) -> list[Any]:
-        return [function(item) for item in items]
-
-    return open_source([str(path) for path in paths], ReadOptions(**options), here)
+    return open_source([str(path) for path in paths], ReadOptions(**options), LocalExecutor())
 
 
 def bound(*values: Any, names: Sequence[str] = ("t", "s")) -> pa.Table:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -10,18 +11,18 @@ from pyarrow import fs
 
 from wincli.readers.open import open_source
 from wincli.readers.options import ReadOptions
+from wincli.windowing.local_executor import LocalExecutor
 from wincli.writers.output.sink import SCRATCH, FileSink
 
-
-def here(function: object, items: object) -> object:
-    raise AssertionError("Parquet needs no task to be opened")
+NO_TASKS: Any = None
+"""An executor that fails where it is used: Parquet needs no task to be opened."""
 
 
 def test_a_split_is_read_row_group_by_row_group(tmp_path: Path) -> None:
     for i, rows in enumerate((10, 7)):
         table = pa.table({"x": range(100 * i, 100 * i + rows)})
         pq.write_table(table, tmp_path / f"{i}.parquet", row_group_size=4)
-    source = open_source([str(tmp_path)], ReadOptions(), here)  # type: ignore[arg-type]
+    source = open_source([str(tmp_path)], ReadOptions(), NO_TASKS)
     assert [(split.base, split.rows) for split in source.splits] == [(0, 10), (10, 7)]
     parts = [part for split in source.splits for part in source.parts_of(split)]
     assert [(part.base, part.rows, part.ends_file) for part in parts] == [
@@ -39,7 +40,7 @@ def test_a_split_is_read_row_group_by_row_group(tmp_path: Path) -> None:
 
 def test_a_split_of_text_is_one_part(tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_text("x\n1\n2\n")
-    source = open_source([str(tmp_path)], ReadOptions(), lambda f, items: [f(item) for item in items])
+    source = open_source([str(tmp_path)], ReadOptions(), LocalExecutor())
     assert source.parts_of(source.splits[0]) == [source.splits[0]]
 
 

@@ -25,13 +25,14 @@ from wincli.readers.schema.time_layouts import layouts_of
 from wincli.readers.source import FileSource
 from wincli.readers.time_hints import advise
 from wincli.windowing.errors import ConfigError
+from wincli.windowing.local_executor import LocalExecutor
 
 UTC = dt.UTC
 _FLAG = re.compile(r"""--schema ('(?:[^']|'"'"')*'|"[^"]*")""")
 
 
 def source(path: Path, schema: SchemaTypes = ()) -> FileSource:
-    return open_source([str(path)], ReadOptions(schema=schema), lambda function, items: [function(i) for i in items])
+    return open_source([str(path)], ReadOptions(schema=schema), LocalExecutor())
 
 
 def put(folder: Path, *values: Any, name: str = "Time") -> Path:
@@ -268,8 +269,9 @@ def test_nothing_is_looked_at_where_no_error_is_raised(tmp_path: Path) -> None:
         "import sys; from wincli.cli.request.request import parse_request\n"
         "from wincli.cli.planning.stage_plans import plan_stages\n"
         "from wincli.readers.open import open_source; from wincli.readers.options import ReadOptions\n"
+        "from wincli.windowing.local_executor import LocalExecutor\n"
         f"request = parse_request({{'window': 'time(60)', 'paths': [{str(path)!r}, 'out']}})\n"
-        "plan_stages(request, open_source(request.job.input, ReadOptions(), lambda f, items: [f(i) for i in items]))\n"
+        "plan_stages(request, open_source(request.job.input, ReadOptions(), LocalExecutor()))\n"
         "print('wincli.readers.time_hints' in sys.modules, 'wincli.readers.schema.time_layouts' in sys.modules)"
     )
     ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT)

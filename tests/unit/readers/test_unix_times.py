@@ -20,13 +20,14 @@ from wincli.readers.schema.types import column_type
 from wincli.readers.source import FileSource
 from wincli.readers.values.casts import convert
 from wincli.windowing.errors import ConfigError, SpecError
+from wincli.windowing.local_executor import LocalExecutor
 
 UTC_US, UTC_NS = pa.timestamp("us", "UTC"), pa.timestamp("ns", "UTC")
 
 
 def source(path: Path, schema: str) -> FileSource:
     options = ReadOptions(schema=parse_schema(schema))
-    return open_source([str(path)], options, lambda function, items: [function(item) for item in items])
+    return open_source([str(path)], options, LocalExecutor())
 
 
 def ticks(column: pa.Array, kind: str) -> list[Any]:

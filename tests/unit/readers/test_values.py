@@ -16,12 +16,11 @@ from wincli.readers.open import open_source
 from wincli.readers.options import ReadOptions, parse_schema
 from wincli.readers.schema.types import ColumnType
 from wincli.windowing.errors import SpecError
+from wincli.windowing.local_executor import LocalExecutor
 
 
 def read(path: Path, schema: str = "") -> tuple[list[object], pa.Table | None]:
-    source = open_source(
-        [str(path)], ReadOptions(schema=parse_schema(schema) if schema else ()), lambda f, xs: [*map(f, xs)]
-    )
+    source = open_source([str(path)], ReadOptions(schema=parse_schema(schema) if schema else ()), LocalExecutor())
     batch = source.read(source.splits[0], ["x"])
     return batch.rows["x"].to_pylist(), batch.rejects
 
@@ -70,8 +69,9 @@ class Block:
 sys.meta_path.insert(0, Block())
 from wincli.readers.open import open_source
 from wincli.readers.options import ReadOptions, parse_schema
+from wincli.windowing.local_executor import LocalExecutor
 
-source = open_source([sys.argv[1]], ReadOptions(schema=parse_schema("x:timestamp")), lambda f, xs: [*map(f, xs)])
+source = open_source([sys.argv[1]], ReadOptions(schema=parse_schema("x:timestamp")), LocalExecutor())
 print(source.read(source.splits[0], ["x"]).rejects["_detail"].to_pylist())
 assert "pandas" not in sys.modules
 """

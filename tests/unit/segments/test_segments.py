@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 from unittest import mock
 
@@ -13,9 +13,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from support.event_logs import as_files, logs, sliced
-from support.in_memory_engine import MemorySink, MemorySource, in_one_pass, in_two_passes, run_in_memory
+from support.in_memory_engine import STRICT, MemorySink, MemorySource, in_one_pass, in_two_passes, run_in_memory
 from support.table_equality import difference, same
 from support.window_cases import AGGREGATES, MORE, WINDOWS, WindowCase, output_options
+from wincli.windowing.engine.exchange.range_cuts import PLACE, SliceBounds
 from wincli.windowing.engine.tasks.sizing import Chunk
 from wincli.windowing.engine.tasks.task import TaskContext
 from wincli.windowing.kinds.delta.chains import delta_transitions, exit_for, run_through
@@ -91,6 +92,25 @@ def test_a_pane_that_was_none_before_drops_no_row() -> None:
     assert cut.counts == whole.counts
 
 
+@settings(max_examples=150)
+@given(
+    st.integers(1, 5), st.integers(1, 5), st.lists(st.integers(1, 9), min_size=2, max_size=7),
+    st.sampled_from(["", "partition by u "]), st.sampled_from(["", " with unique flag"]),
+)  # fmt: skip
+def test_lots_begin_anywhere_in_a_segment(retain: int, every: int, sizes: list[int], by: str, unique: str) -> None:
+    """A segment does not know how many rows of its first lot came before; it keeps enough rows for any number."""
+    edges = np.cumsum(sizes)
+    size = int(edges[-1]) + 2 * every
+    columns = {"id": range(size), "a": range(size), "x": np.arange(size) / 7}
+    table = pa.table({**columns, "u": [i % 2 for i in range(size)], "flag": [i % 3 == 0 for i in range(size)]})
+    plan = planned(table, f"{by}retain {retain} every {every}{unique}", [], ARRIVAL, {"at_end": "flush"})
+    cuts = SliceBounds(None, pa.table({PLACE: edges}), np.ones(len(edges), np.bool_))
+    source = MemorySource([table], [[]])
+    whole, cut = (run_in_memory(plan, source, [], given, "none") for given in (None, cuts))
+    assert same(cut.table, whole.table), difference(cut.table, whole.table)
+    assert cut.counts == whole.counts
+
+
 @settings(max_examples=200)
 @given(st.data(), logs(), st.sampled_from(TUMBLING[:-2]))
 def test_chunks_in_order_are_slices_as_they_are(data: st.DataObject, table: pa.Table, case: WindowCase) -> None:
@@ -130,12 +150,8 @@ def test_a_chunk_of_a_task_that_was_tried_again_is_missed() -> None:
     work = TaskContext(plan, source := MemorySource([table], [[10, 20, 30]]), sink := MemorySink(), "none")
     chunks = [Chunk(i, split.base, (split,)) for i, split in enumerate(source.splits)]
 
-    def killed(_: str, do: Callable[[Any], Any], items: Sequence[Any]) -> list[Any]:
-        assert len(do(items[0])) == 1
-        assert sink.parts
-        return [do(item) for item in items]
-
-    assert in_one_pass(work, chunks, killed) is None
+    assert in_one_pass(work, chunks, replace(STRICT, lost=frozenset([0]))) is None
+    assert sink.discarded
     assert not sink.parts
     assert in_one_pass(work, chunks) is not None
 

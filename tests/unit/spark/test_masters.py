@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 import wincli.cli.commands.run
-from support.in_process import Here, wincli_here
+from support.in_process import Session, wincli_here
 from wincli.windowing.errors import ConfigError, SparkError
 from wincli.windowing.spark.masters import closed_to_others, cluster_environment, is_small_cluster
 from wincli.windowing.spark.open_files import NEEDED, allow_open_files
@@ -127,5 +127,5 @@ def test_cluster_without_authentication_is_reported_once(tmp_path: Path, monkeyp
     told = "Spark takes messages from anyone who reaches its ports: this cluster has spark.authenticate off"
     args = ("run", "-w", "count(2)", "a.csv")
     assert told not in wincli_here(*args, "out", cwd=tmp_path).err
-    monkeypatch.setattr(Here, "is_open", True)
+    monkeypatch.setattr(Session, "is_open", True)
     assert wincli_here(*args, "open", cwd=tmp_path).err.count(f"wincli: note: {told}\n") == 1

@@ -4,5 +4,5 @@
 
 Imports `windowing.clock`, `windowing.columns`, `windowing.engine.tasks`, `windowing.kinds`, `windowing.planning`,
 `windowing.ports`, `windowing.scan`, `windowing.sequences`, `windowing.state`. Imported by `windowing.engine.presorted`,
-`windowing.engine.run`, `windowing.engine.scan`.
+`windowing.engine.run_strategy`, `windowing.engine.scan`, `windowing.engine.strategy`.
 """

@@ -5,11 +5,10 @@ Its decisions are broadcast to all tasks that read or scan, so that everything e
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import accumulate
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -19,7 +18,7 @@ from ...columns.arrays import ClockValue, Ints
 from ...kinds.eviction.evictions import Evictions
 from ...kinds.signals import window_marks
 from ...planning.plan import Plan, panes_only
-from ...ports import Broadcast, RunTasks
+from ...ports import Executor
 from ...scan.lateness import assess, is_ordered_by_time, is_read_in_order, no_watermarks
 from ...sequences.marks import all_in_order, no_marks
 from ...sequences.sequence import merge, one_batch, order_of
@@ -47,28 +46,20 @@ class GlobalDecisions:
 
 
 def run_global_pass(
-    work: TaskContext, chunks: Sequence[Chunk], run_tasks: RunTasks, broadcast: Callable[[GlobalDecisions], Broadcast]
+    work: TaskContext, chunks: Sequence[Chunk], executor: Executor
 ) -> tuple[TaskContext, Sequence[Chunk]]:
-    """Decide what couples keys; return the context and the chunks that carry the decisions.
-
-    ``run_tasks`` runs a function over items, in tasks or in this process; ``broadcast`` gives a value to all tasks.
-    """
+    """Decide what couples keys; return the context and the chunks that carry the decisions."""
     plan = work.plan
     if _needs_order(plan):
-        (decisions,) = run_tasks("ordered pass", partial(_decide, work), [chunks])
-        return replace(work, decisions=broadcast(decisions), watermark=decisions.watermark), chunks
+        (decisions,) = executor.map("ordered pass", partial(_decide, work), [chunks])
+        return replace(work, decisions=executor.broadcast(decisions), watermark=decisions.watermark), chunks
     if plan.kind.has_watermark and not is_ordered_by_time(plan):
         watermark = None if work.restore_point is None else work.restore_point.watermark
-        highest_readings = run_tasks("watermark", partial(chunk_reading, work), chunks)
+        highest_readings = executor.map("watermark", partial(chunk_reading, work), chunks)
         readings: list[ClockValue | None] = [*accumulate([watermark, *highest_readings], after)]
         with_watermarks = [replace(chunk, announced=reading) for chunk, reading in zip(chunks, readings, strict=False)]
         return replace(work, watermark=readings[-1]), with_watermarks
     return work, chunks
-
-
-def run_locally(_: str, function: Callable[[Any], Any], items: Iterable[Any]) -> list[Any]:
-    """Run a function over items in this process."""
-    return [function(item) for item in items]
 
 
 def _needs_order(plan: Plan) -> bool:

@@ -47,6 +47,11 @@ class SliceBounds:
         return len(self.inside)
 
 
+def no_samples() -> Samples:
+    """Return a sample without rows."""
+    return Samples(pa.table({}), np.empty(0))
+
+
 def choose_bounds(samples: Samples, key: Sequence[str], count: int, may_cut_keys: bool) -> SliceBounds | None:
     """Choose up to ``count - 1`` cuts that leave slices of about equal weight; None where there is nothing to cut.
 

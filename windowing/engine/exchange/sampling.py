@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import partial
 from typing import TypeVar
 
@@ -12,7 +12,7 @@ import pyarrow as pa
 from ...ports import Executor
 from ...scan.preaggregate import can_preaggregate
 from ..tasks.task import TaskContext
-from .range_cuts import Samples
+from .range_cuts import Samples, no_samples
 from .read_chunk import rows_per_cell, sample_rows
 from .state_blocks import sampled_keys
 
@@ -21,24 +21,22 @@ _SAMPLED_SPLITS = 16
 _SAMPLED_ROWS = 4000
 
 
-def samples_of(work: TaskContext, executor: Callable[[], Executor], with_order: bool) -> Samples:
+def samples_of(work: TaskContext, executor: Executor, with_order: bool) -> Samples:
     """Sample evenly spaced rows of evenly spaced splits; no rows where there is neither a key nor an order to cut.
 
     The driver reads them itself while Spark starts, where the format can read a few columns alone.
     """
     splits = [split for split in work.source.splits if split.rows]
     if not (work.plan.key or with_order) or not splits:
-        return Samples(pa.table({}), np.empty(0))
+        return no_samples()
     sample = partial(sample_rows, work, _SAMPLED_ROWS, with_order)
     picked = _spread(splits)
-    per_split = (
-        [sample(split) for split in picked] if work.source.columnar else executor().map("sample", sample, picked)
-    )
+    per_split = [sample(split) for split in picked] if work.source.columnar else executor.map("sample", sample, picked)
     rows = pa.concat_tables(per_split)
     return Samples(rows, np.ones(rows.num_rows))
 
 
-def reduction_factor(work: TaskContext, executor: Callable[[], Executor]) -> float:
+def reduction_factor(work: TaskContext, executor: Executor) -> float:
     """Estimate the rows per cell of partial aggregation, rather low than high; 1 where rows cannot be combined."""
     if (
         work.restore_point is not None
@@ -50,7 +48,7 @@ def reduction_factor(work: TaskContext, executor: Callable[[], Executor]) -> flo
     middle = splits[len(splits) // 2]
     if work.source.columnar:
         return rows_per_cell(work, middle)
-    (per_split,) = executor().map("sample", partial(rows_per_cell, work), [middle])
+    (per_split,) = executor.map("sample", partial(rows_per_cell, work), [middle])
     return per_split
 
 

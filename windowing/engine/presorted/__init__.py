@@ -2,5 +2,5 @@
 
 Imports `windowing.columns`, `windowing.engine.exchange`, `windowing.engine.scan`, `windowing.engine.tasks`,
 `windowing.errors`, `windowing.kinds`, `windowing.planning`, `windowing.ports`, `windowing.segments`,
-`windowing.sequences`. Imported by `windowing.engine.run`.
+`windowing.sequences`. Imported by `windowing.engine.run_strategy`, `windowing.engine.strategy`.
 """

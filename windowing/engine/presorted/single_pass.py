@@ -7,7 +7,6 @@ rows were in order; where they were not, the results are discarded.
 
 from __future__ import annotations
 
-import pickle
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -15,49 +14,72 @@ from functools import partial
 import pyarrow as pa
 
 from ...errors import DataError
-from ...kinds.segment_summary import SegmentSummary, WindowPosition
-from ...kinds.tumbling.segments import entry_state
-from ...ports import RunTasks
-from ...segments.segment_scan import exit_through
+from ...ports import Executor
 from ...sequences.sequence import Sequences
 from ..exchange.blocks import part_of
 from ..exchange.map_side import read_chunk
 from ..exchange.read_chunk import no_signals
-from ..scan.segment_plan import FIRST, Segment, SegmentTask
+from ..scan.prefix_scan import SegmentRows, relay_segment, scan_in_turn
+from ..scan.segment_plan import Segment, SegmentTask
 from ..scan.segment_store import read_rows, write_rows
 from ..scan.slice_scan import TaskReport
 from ..tasks.sizing import Chunk
 from ..tasks.task import TaskContext
-from .sorted_input import first_and_last, follows, scan_chunk
-from .task_relay import RelayTurn, batch_sizes, take_turn
-
-
-@dataclass(frozen=True, slots=True)
-class _Handoff:
-    """The position of the window after a chunk.
-
-    ``position``: the position.
-    ``ends``: `windowing.engine.presorted.sorted_input.first_and_last` of the last chunk with rows; None: no rows yet.
-    """
-
-    position: WindowPosition
-    ends: pa.Table | None = None
+from .sorted_input import first_and_last, follows
+from .task_relay import batch_sizes, take_turn
 
 
 def scan_in_one_pass(
-    work: TaskContext, chunks: Sequence[Chunk], run_tasks: RunTasks, folder: str, cores: int
+    work: TaskContext, chunks: Sequence[Chunk], executor: Executor, folder: str
 ) -> list[TaskReport] | None:
     """Scan presorted chunks, each from the entry state that the one before passes on; None where rows are not in order.
 
-    ``folder``: an empty folder that all tasks see and can lock files in. ``cores``: how many tasks run at a time.
+    ``folder``: an empty folder that all tasks see and can lock files in.
     """
-    batches = run_tasks("scan", partial(_scan_some, work, tuple(chunks), folder), batch_sizes(len(chunks), cores))
+    counts = batch_sizes(len(chunks), executor.parallelism)
+    batches = executor.map("scan", partial(_scan_some, work, tuple(chunks), folder), counts)
     work.sink.drop_scratch()
     reports = [report for batch in batches for report in batch]
     if len(reports) == len(chunks):
         return reports
     work.sink.discard()
     return None
+
+
+@dataclass(frozen=True, slots=True)
+class ChunkInHand:
+    """A chunk that its task has read, as a segment; rows of the open window of earlier chunks are in scratch files.
+
+    ``work``: the context of the tasks.
+    ``index``: the number of the chunk.
+    ``segment_rows``: its rows.
+    """
+
+    work: TaskContext
+    index: int
+    segment_rows: SegmentRows
+
+    def rows(self, _: SegmentTask) -> SegmentRows:
+        """Return the rows in hand."""
+        return self.segment_rows
+
+    def earlier_rows(self, segment: Segment, _: int) -> Sequences:
+        """Return what an earlier turn has stored: the rows of the window that was open at its end."""
+        return read_rows(self.work, segment.name)
+
+    def window_rows(self, _: Segment) -> Sequences:
+        """Return the rows in hand."""
+        return self.segment_rows.rows
+
+    def ends_after(self, before: pa.Table | None) -> pa.Table | None:
+        """Return the order values of the first row and the last; None where the first sorts before those ``before``."""
+        ends = first_and_last(self.work, self.segment_rows.rows)
+        return ends if before is None or follows(ends, before) else None
+
+    def keep_open(self, first: int) -> None:
+        """Store the rows from ``first`` on for later turns."""
+        rows = self.segment_rows.rows
+        write_rows(self.work, relay_segment(self.index).name, part_of(rows, first, len(rows)))
 
 
 def _scan_some(work: TaskContext, chunks: Sequence[Chunk], folder: str, count: int) -> list[TaskReport]:
@@ -75,62 +97,10 @@ def _scan_next(work: TaskContext, chunks: Sequence[Chunk], folder: str) -> TaskR
     """
     try:
         with take_turn(folder) as turn:
-            if turn is None or turn.index >= len(
-                chunks
-            ):  # Spark retries a task: the chunk of its first attempt is lost
+            if turn is None or turn.index >= len(chunks):  # the chunk of a task that runs again is lost
                 return None
-            return _scan_turn(work, chunks[turn.index], turn, turn.index == len(chunks) - 1)
+            read = read_chunk(work, chunks[turn.index])
+            rows = SegmentRows(read.sequences, no_signals(work), read.account)
+            return scan_in_turn(work, ChunkInHand(work, turn.index, rows), turn, turn.index == len(chunks) - 1)
     except DataError:
         return None
-
-
-def _scan_turn(work: TaskContext, chunk: Chunk, turn: RelayTurn, is_last: bool) -> TaskReport | None:
-    read = read_chunk(work, chunk)
-    rows = read.sequences
-    if not rows.arrived_in_order:
-        return None
-    summary = _outline(work, rows)
-    message = turn.receive()
-    if message is None:
-        return None
-    before: _Handoff = pickle.loads(message) if message else _Handoff(WindowPosition())
-    after = _handoff_after(work, turn.index, before, rows, summary)
-    if after is None:
-        return None
-    turn.pass_on(pickle.dumps(after))
-    entry = entry_state(before.position, turn.index, summary, after.position, is_last)
-    open_rows = [read_rows(work, _name(index)) for index, _ in entry.before]
-    segment = Segment(turn.index, FIRST, _name(turn.index), None)
-    return scan_chunk(work, SegmentTask(turn.index, segment, entry, is_last), open_rows, read)
-
-
-def _outline(work: TaskContext, rows: Sequences) -> SegmentSummary:
-    plan = work.plan
-    return plan.kind.outline(rows, no_signals(work).marks, plan.context) if len(rows) else SegmentSummary(0, None)
-
-
-def _handoff_after(
-    work: TaskContext, index: int, before: _Handoff, rows: Sequences, summary: SegmentSummary
-) -> _Handoff | None:
-    """Return the position after a chunk, and store its rows of the window that is open there.
-
-    None where the chunk's rows do not sort after those of the chunks before.
-    """
-    after = before
-    if len(rows):
-        ends = first_and_last(work, rows)
-        if before.ends is not None and not follows(ends, before.ends):
-            return None
-        plan = work.plan
-        position = plan.kind.advance(
-            before.position, index, summary, lambda _, value: exit_through(plan, rows, value), plan.context
-        )
-        after = _Handoff(position, ends)
-    if after.position.open_at is not None and not after.position.closed:
-        segment, first = after.position.open_at
-        write_rows(work, _name(index), part_of(rows, first if segment == index else 0, len(rows)))
-    return after
-
-
-def _name(index: int) -> str:
-    return f"open-{index:05d}"

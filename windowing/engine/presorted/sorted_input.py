@@ -6,30 +6,49 @@ depends on (`two_pass`). This module has what both share.
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pyarrow as pa
 
 from ...columns.arrays import combined
 from ...columns.sort_keys import sorts_before
-from ...segments.segment_scan import open_before
+from ...ports import Executor
 from ...sequences.sequence import Sequences, one_batch, order_of
-from ..exchange.map_side import MappedChunk
 from ..exchange.range_cuts import PLACE, Samples
-from ..exchange.read_chunk import no_signals
-from ..scan.segment_plan import SegmentTask
-from ..scan.segment_scan import scan_rows
-from ..scan.slice_scan import TaskReport
 from ..tasks.task import TaskContext
 
+OUT_OF_ORDER = "the rows are not in order"
+"""Why chunks cannot be scanned as they are, where the sample or a scan shows it."""
 
-def may_be_presorted(work: TaskContext, samples: Samples) -> bool:
-    """Whether to try it: no key, no marks, no window that shows rows twice, and a sample of rows that is in order."""
-    plan, rows = work.plan, samples.rows
-    if plan.key or plan.takes_marks or plan.kind.overlaps or not rows.num_rows:
+
+def obstacle_of(work: TaskContext, samples: Samples, executor: Executor, may_cut_keys: bool) -> str | None:
+    """Return why chunks cannot be scanned as they are, in words; None where the sampled rows are in order.
+
+    ``may_cut_keys``: whether the window can be scanned in segments.
+    """
+    plan = work.plan
+    if plan.key:
+        return "the rows have a key"
+    if not may_cut_keys:
+        return "the window cannot be scanned in segments"
+    if plan.takes_marks or plan.kind.overlaps:
+        return "windows end at marks" if plan.takes_marks else "windows may show rows of several chunks"
+    if not _is_ascending(work, samples):
+        return OUT_OF_ORDER
+    if not work.source.columnar and not _is_one_machine(executor):
+        return "a first pass over rows of this format would read all of it"
+    return None
+
+
+def _is_ascending(work: TaskContext, samples: Samples) -> bool:
+    rows = samples.rows
+    if not rows.num_rows:
         return False
-    ascending = order_of([combined(rows.column(name)) for name in (*plan.sort, PLACE)])
+    ascending = order_of([combined(rows.column(name)) for name in (*work.plan.sort, PLACE)])
     return bool((ascending[1:] > ascending[:-1]).all())
+
+
+def _is_one_machine(executor: Executor) -> bool:
+    with executor.shared_folders() as folders:
+        return bool(folders)
 
 
 def first_and_last(work: TaskContext, rows: Sequences) -> pa.Table:
@@ -40,10 +59,3 @@ def first_and_last(work: TaskContext, rows: Sequences) -> pa.Table:
 def follows(after: pa.Table, before: pa.Table) -> bool:
     """Whether rows may come after others: both as `first_and_last` returns them."""
     return not sorts_before(one_batch(after.slice(0, 1)), before.slice(1, 1)).any()
-
-
-def scan_chunk(work: TaskContext, task: SegmentTask, open_rows: list[Sequences], read: MappedChunk) -> TaskReport:
-    """Scan a chunk that was read. ``open_rows``: rows of earlier chunks in the window that is open at its beginning."""
-    rows = read.sequences
-    scanned = scan_rows(work, task, open_before(open_rows, rows), rows, no_signals(work))
-    return replace(scanned, counts=scanned.counts + read.account.counts, rejects=read.account.rejects)

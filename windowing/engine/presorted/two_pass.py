@@ -11,25 +11,24 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import pairwise
-from typing import Any
 
 import pyarrow as pa
 
 from ...errors import InputError
-from ...kinds.delta.chains import Exit
-from ...kinds.segment_summary import SegmentSummary
+from ...kinds.segment_summary import EntryState, SegmentSummary
 from ...planning.plan import panes_only
-from ...ports import RunTasks
-from ...segments.segment_scan import concatenate, exit_through, summarise
+from ...ports import Executor
+from ...segments.segment_scan import concatenate, summarise
 from ...sequences.sequence import Sequences
 from ..exchange.blocks import part_of
 from ..exchange.map_side import read_chunk
 from ..exchange.read_chunk import no_signals, read_sequences
-from ..scan.segment_plan import FIRST, Segment, SegmentTask, plan_segments
+from ..scan.prefix_scan import SegmentRows, scan_segments
+from ..scan.segment_plan import FIRST, Segment, SegmentTask
 from ..scan.slice_scan import TaskReport
 from ..tasks.sizing import Chunk
 from ..tasks.task import TaskContext
-from .sorted_input import first_and_last, follows, scan_chunk
+from .sorted_input import first_and_last, follows
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,34 +45,45 @@ class ChunkSummary:
     summary: SegmentSummary | None = None
 
 
-def scan_in_two_passes(work: TaskContext, chunks: Sequence[Chunk], run_tasks: RunTasks) -> list[TaskReport] | None:
+@dataclass(frozen=True, slots=True)
+class ChunksReadAgain:
+    """Chunks as segments, of which each task reads what it needs from the input.
+
+    ``work``: the context of the tasks.
+    ``chunks``: all chunks.
+    ``sizes``: number of rows of each that are not rejected.
+    """
+
+    work: TaskContext
+    chunks: tuple[Chunk, ...]
+    sizes: tuple[int, ...]
+
+    def rows(self, task: SegmentTask) -> SegmentRows:
+        """Read a chunk with all columns, and write its rejected rows."""
+        read = read_chunk(self.work, self.chunks[task.segment.index])
+        return SegmentRows(read.sequences, no_signals(self.work), read.account)
+
+    def earlier_rows(self, segment: Segment, first: int) -> Sequences:
+        """Read the rows of an earlier chunk from row ``first`` on, and as few others as possible."""
+        return _last_rows(self.work, self.chunks[segment.index], self.sizes[segment.index] - first)
+
+    def window_rows(self, segment: Segment) -> Sequences:
+        """Read the columns of a chunk that the window depends on."""
+        return read_sequences(replace(self.work, plan=panes_only(self.work.plan)), self.chunks[segment.index])
+
+
+def scan_in_two_passes(work: TaskContext, chunks: Sequence[Chunk], executor: Executor) -> list[TaskReport] | None:
     """Scan presorted chunks, each from its entry state; None where their rows are not in order."""
-    summaries: list[ChunkSummary] = run_tasks("look ahead", partial(summarise_chunk, work), chunks)
-    if not _are_in_order(summaries):
+    surveys = executor.map("look ahead", partial(summarise_chunk, work), chunks)
+    if not _are_in_order(surveys):
         return None
-    segments = {
-        str(i): (Segment(chunk.index, FIRST, str(i), None), found.summary)
-        for i, (chunk, found) in enumerate(zip(chunks, summaries, strict=True))
-        if found.summary is not None
-    }
-
-    def run_through_chunk(segment: Segment, value: Any) -> Exit:
-        (end,) = run_tasks("follow", partial(_run_through_chunk, work, value), [chunks[int(segment.name)]])
-        return end
-
-    tasks = {
-        turn.segment.name: turn
-        for turn in plan_segments(work.plan, None, list(segments.values()), run_through_chunk, None)
-    }
-    chunk_tasks = []
-    for i, chunk in enumerate(chunks):
-        turn = tasks.get(str(i))
-        before = () if turn is None else turn.before
-        earlier_chunks = tuple(
-            (chunks[int(segment.name)], segments[segment.name][1].rows - first) for segment, first, _ in before
-        )
-        chunk_tasks.append(_ChunkTask(chunk, turn, earlier_chunks))
-    return run_tasks("scan", partial(_scan, work), chunk_tasks)
+    segments = [Segment(i, FIRST, str(i), None) for i in range(len(chunks))]
+    found = [(segment, survey.summary) for segment, survey in zip(segments, surveys, strict=True)]
+    summarised = [(segment, summary) for segment, summary in found if summary is not None]
+    idle = [_idle(segment) for segment, summary in found if summary is None]
+    sizes = tuple(0 if summary is None else summary.rows for _, summary in found)
+    source = ChunksReadAgain(work, tuple(chunks), sizes)
+    return scan_segments(work, source, [summarised] if summarised else [], executor, idle=idle)
 
 
 def summarise_chunk(work: TaskContext, chunk: Chunk) -> ChunkSummary:
@@ -86,30 +96,14 @@ def summarise_chunk(work: TaskContext, chunk: Chunk) -> ChunkSummary:
     return ChunkSummary(rows.arrived_in_order, first_and_last(work, rows), summary)
 
 
-@dataclass(frozen=True, slots=True)
-class _ChunkTask:
-    """The input of a task of the second pass.
-
-    ``chunk``: the chunk.
-    ``turn``: how its segment is scanned; None where all its rows are rejected.
-    ``before``: earlier chunks, each with the number of rows at its end that the chunk's first window shows.
-    """
-
-    chunk: Chunk
-    turn: SegmentTask | None
-    before: tuple[tuple[Chunk, int], ...]
+def _idle(segment: Segment) -> SegmentTask:
+    """Return the task of a chunk of which all rows are rejected: it writes these and reports their account."""
+    return SegmentTask(segment.index, segment, EntryState(0, 0, emits=False), False)
 
 
-def _are_in_order(summaries: Sequence[ChunkSummary]) -> bool:
-    ends = [survey.ends for survey in summaries if survey.ends is not None]
-    return all(survey.in_order for survey in summaries) and all(follows(after, one) for one, after in pairwise(ends))
-
-
-def _scan(work: TaskContext, chunk_task: _ChunkTask) -> TaskReport:
-    read = read_chunk(work, chunk_task.chunk)
-    if chunk_task.turn is None:
-        return TaskReport(None, read.account.counts, read.account.rejects, 0, 0)
-    return scan_chunk(work, chunk_task.turn, [_last_rows(work, *segments) for segments in chunk_task.before], read)
+def _are_in_order(surveys: Sequence[ChunkSummary]) -> bool:
+    ends = [survey.ends for survey in surveys if survey.ends is not None]
+    return all(survey.in_order for survey in surveys) and all(follows(after, one) for one, after in pairwise(ends))
 
 
 def _last_rows(work: TaskContext, chunk: Chunk, rows: int) -> Sequences:
@@ -122,8 +116,3 @@ def _last_rows(work: TaskContext, chunk: Chunk, rows: int) -> Sequences:
             if rows <= 0:
                 return concatenate([part_of(found[0], -rows, len(found[0])), *found[1:]])
     raise InputError("the input has fewer rows than when the run began", "run it again when nothing writes to it")
-
-
-def _run_through_chunk(work: TaskContext, value: Any, chunk: Chunk) -> Exit:
-    work = replace(work, plan=panes_only(work.plan))
-    return exit_through(work.plan, read_sequences(work, chunk), value)

@@ -12,14 +12,15 @@ import pyarrow as pa
 from ...clock.watermark import NO_LEVEL, Watermarks
 from ...columns.arrays import ClockValue, Ints
 from ...kinds.signals import Signals, watermark_signals, window_marks
-from ...ports import ChunkAccount, Counts, LocalBroadcast, Part
+from ...local_executor import LocalExecutor
+from ...ports import ChunkAccount, Counts, Part
 from ...scan.lateness import is_ordered_by_time, lateness_of, merged_watermarks, no_watermarks
 from ...scan.scan import RunExtent, ScanResult, empty_mark_rows, empty_tick_rows, falls_of, scan
 from ...sequences.marks import Marks, all_in_order, no_marks
 from ...sequences.sequence import Sequences, merge
 from ...state.window_state import WindowState
 from ..exchange.blocks import ShuffleBlock, part_of, read
-from ..exchange.global_pass import run_global_pass, run_locally
+from ..exchange.global_pass import run_global_pass
 from ..exchange.map_side import MappedChunk, read_chunk
 from ..exchange.range_cuts import SliceBounds
 from ..exchange.read_chunk import no_rows, no_sequences
@@ -90,7 +91,7 @@ def scan_directly(work: TaskContext, chunks: Sequence[Chunk]) -> TaskReport:
     """Read, merge and scan a small input in one task."""
     state = load_window_state(work)
     if work.plan.kind.has_watermark:
-        work, chunks = run_global_pass(work, chunks, run_locally, LocalBroadcast)
+        work, chunks = run_global_pass(work, chunks, LocalExecutor())
     reads = [read_chunk(work, chunk) for chunk in chunks]
     clocks = [read.clock for read in reads if read.clock is not None]
     account = sum((read.account for read in reads), ChunkAccount())

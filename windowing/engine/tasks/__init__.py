@@ -2,5 +2,5 @@
 
 Imports `windowing.clock`, `windowing.columns`, `windowing.planning`, `windowing.ports`, `windowing.scan`,
 `windowing.sequences`. Imported by `cli`, `windowing.engine.exchange`, `windowing.engine.presorted`,
-`windowing.engine.run`, `windowing.engine.scan`.
+`windowing.engine.run`, `windowing.engine.run_strategy`, `windowing.engine.scan`, `windowing.engine.strategy`.
 """

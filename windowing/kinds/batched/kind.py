@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import ClassVar
 
@@ -124,6 +124,19 @@ class BatchedKind(OverlappingKind):
     def waits_at_ticks(self) -> bool:
         """Whether rows at the instant of a tick of ``every`` enter at that tick."""
         return self.spec.every is not None
+
+    @property
+    def for_any_start(self) -> BatchedKind:
+        """The kind that retains rows enough, however many rows of a segment's first batch are in earlier segments.
+
+        By itself a segment counts batches (``retain N every M``) from its first row, so its last full batch may end up
+        to ``M - 1`` rows later than for the whole key, and what the batches before it show begins as much later. Rows
+        that it leaves out are whole batches, which do not change how the rest is counted.
+        """
+        spec = self.spec
+        if spec.within is not None or spec.every is None or spec.retain is None:
+            return self
+        return replace(self, spec=replace(spec, retain=spec.retain + 2 * int(spec.every)))
 
     def retained_rows(
         self,

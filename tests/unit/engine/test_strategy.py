@@ -1,0 +1,166 @@
+"""Any strategy, over any number of tasks, chunks and slices, gives the bits of one scan in memory."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+from unittest import mock
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import wincli
+from support.event_logs import as_files, logs
+from support.in_memory_engine import STRICT, MemorySink, MemorySource
+from support.in_process import wincli_here
+from support.table_equality import difference, same
+from support.window_cases import AGGREGATES, MORE, WINDOWS, WindowCase, output_options
+from wincli.windowing.engine.run import Outcome, run_window
+from wincli.windowing.engine.strategy import Direct, Exchange, Presorted, Strategy, choose_strategy, take_sample
+from wincli.windowing.engine.tasks.sizing import Sizes
+from wincli.windowing.engine.tasks.task import TaskContext
+from wincli.windowing.language.options import Options
+from wincli.windowing.language.parser import parse_aggregate, parse_window
+from wincli.windowing.local_executor import LocalExecutor
+from wincli.windowing.planning.plan import make_plan
+
+EXECUTORS = st.builds(
+    LocalExecutor, st.integers(1, 4), is_one_machine=st.booleans(), pickles=st.just(True), seed=st.integers(0, 9)
+)
+BYTES = st.sampled_from([1, 100, 300, 1 << 20])
+TINY = Sizes(small=0, chunk=200, slice=200)
+SORTED: list[WindowCase] = [("count(7)", "arrival", {}), ("delta(t, 3)", ["t"], {}), ("time(4)", ["t"], {})]
+
+
+def work_of(
+    source: MemorySource, window: str, key: list[str], order_by: list[str] | str, options: dict[str, Any]
+) -> TaskContext:
+    calls = None
+    if options.get("emit", "aggregates") == "aggregates":
+        calls = [parse_aggregate(text) for text in AGGREGATES]
+    plan = make_plan(parse_window(window), source.schema, key, order_by, calls, Options(**options))
+    return TaskContext(plan, source, MemorySink(), "none")
+
+
+def result_of(work: TaskContext, outcome: Outcome) -> pa.Table:
+    assert isinstance(work.sink, MemorySink)
+    parts = [work.sink.parts[number] for number in sorted(work.sink.parts)]
+    assert sum(part.rows for part in outcome.parts) == sum(table.num_rows for table in parts)
+    filled = [table.cast(work.plan.schema) for table in parts if table.num_columns]
+    return pa.concat_tables([work.plan.schema.empty_table(), *filled])
+
+
+@settings(max_examples=100)
+@given(
+    st.data(), logs(), st.one_of(st.sampled_from([*WINDOWS, *MORE]), st.sampled_from(SORTED)), st.booleans(),
+    EXECUTORS, st.builds(Sizes, st.sampled_from([0, 0, 0, 500]), BYTES, BYTES), st.booleans(),
+)  # fmt: skip
+def test_any_strategy_gives_the_bits_of_one_scan_in_memory(
+    data: st.DataObject, table: pa.Table, case: WindowCase, keyed: bool,
+    executor: LocalExecutor, sizes: Sizes, columnar: bool,
+) -> None:  # fmt: skip
+    window, order_by, options = case
+    keyed = (keyed or "partitioned" in window) and options.get("empty") != "mark"
+    options = options | data.draw(st.composite(output_options)(window))
+    options["at_end"] = data.draw(st.sampled_from(["flush", "drop"]))
+    table = table.sort_by("t") if order_by == ["t"] and data.draw(st.booleans()) else table
+    key = ["k"] if keyed else []
+    calls = AGGREGATES if options.get("emit", "aggregates") == "aggregates" else None
+    whole = wincli.aggregate(
+        table, window, key=key, order_by=order_by, aggregates=calls, rejected="drop", **options
+    )  # fmt: skip
+    source, _ = as_files(data.draw, table, 6)
+    source.columnar = columnar
+    work = work_of(source, window, key, order_by, options)
+    outcome = run_window(work, executor, sizes)
+    found = result_of(work, outcome)
+    assert same(found, whole), difference(found, whole)
+    assert outcome.counts.rows_in == len(table)
+
+
+@pytest.mark.parametrize("is_one_machine", [True, False])
+def test_rows_out_of_order_are_exchanged_after_all(is_one_machine: bool) -> None:
+    """The sample sees one row of four thousand splits; the scan sees all, and nothing that it wrote stays."""
+    rows = np.arange(400)
+    rows[[301, 302]] = rows[[302, 301]]
+    table = pa.table({"t": rows, "a": rows, "x": rows / 7, "id": rows})
+    source = MemorySource([table], [list(range(20, 400, 20))])
+    whole = wincli.aggregate(table, "delta(t, 30)", order_by=["t"], aggregates=AGGREGATES)
+    work = work_of(source, "delta(t, 30)", [], ["t"], {})
+    executor = replace(STRICT, is_one_machine=is_one_machine)
+    with mock.patch("wincli.windowing.engine.exchange.sampling._SAMPLED_ROWS", 10):
+        outcome = run_window(work, executor, TINY)
+    assert outcome.strategy.reason == "the rows are not in order"
+    assert same(result_of(work, outcome).drop_columns("_pos"), whole.drop_columns("_pos"))
+
+
+def chosen(table: pa.Table, window: str, key: list[str], order_by: list[str] | str, **given: Any) -> Strategy:
+    source = MemorySource([table], [list(range(100, len(table), 100))], columnar=given.pop("columnar", True))
+    executor = LocalExecutor(is_one_machine=given.pop("is_one_machine", True))
+    work = work_of(source, window, key, order_by, {})
+    return choose_strategy(work, take_sample(work, executor, given.pop("sizes", TINY)))
+
+
+def test_a_strategy_is_chosen_with_a_reason() -> None:
+    rows = np.arange(1000)
+    log = pa.table({"t": rows, "a": rows, "x": rows / 7, "id": rows, "k": [str(row % 9) for row in rows]})
+    mixed = log.take(pa.array(np.random.default_rng(1).permutation(rows)))
+    small = chosen(log, "delta(t, 5)", [], ["t"], sizes=Sizes())
+    assert isinstance(small, Direct)
+    assert small.reason == "the columns it reads take about 0.0 MiB, no more than 16 MiB"
+    in_order = chosen(log, "delta(t, 5)", [], ["t"])
+    assert isinstance(in_order, Presorted)
+    assert in_order.reason == "there is no key, and the sampled rows are in order"
+    assert len(in_order.chunks) > 4
+    exchanged = {
+        "the rows have a key": chosen(log, "delta(t, 5)", ["k"], ["t"]),
+        "the rows are not in order": chosen(mixed, "delta(t, 5)", [], ["t"]),
+        "windows may show rows of several chunks": chosen(log, "sliding, count(3), count(2)", [], ["t"]),
+        "windows end at marks": chosen(log, "punct()", [], "arrival"),
+        "the window cannot be scanned in segments": chosen(log, "retain all", [], "arrival"),
+        "a first pass over rows of this format would read all of it": chosen(
+            log, "delta(t, 5)", [], ["t"], columnar=False, is_one_machine=False
+        ),
+    }
+    for reason, strategy in exchanged.items():
+        assert isinstance(strategy, Exchange), reason
+        assert (strategy.reason, strategy.scan_plan) == (reason, None)
+    assert isinstance(chosen(log, "delta(t, 5)", [], ["t"], columnar=False), Presorted)
+
+
+def test_partial_aggregation_is_part_of_the_strategy(monkeypatch: pytest.MonkeyPatch) -> None:
+    rows = np.arange(1000)
+    log = pa.table({"t": pa.array(rows, pa.timestamp("s")), "a": rows, "x": rows / 7, "id": rows, "k": ["a"] * 1000})
+    source = MemorySource([log], [list(range(100, 1000, 100))])
+    plan = make_plan(parse_window("time(50)"), log.schema, ["k"], ["t"], [parse_aggregate("sum(a)")])
+    work = TaskContext(plan, source, MemorySink(), "none")
+    monkeypatch.setattr(MemorySource, "parts_of", lambda _, split: [split])
+    strategy = choose_strategy(work, take_sample(work, LocalExecutor(), TINY))
+    assert isinstance(strategy, Exchange)
+    assert strategy.scan_plan is not None
+    assert strategy.reason.startswith("the rows have a key; map tasks aggregate about ")
+    assert strategy.rows < 1000 / 4
+
+
+@pytest.mark.parametrize(
+    ("window", "sizes", "words"),
+    [
+        (("-w", "count(3)"), (), "one task: the columns it reads take about 0."),
+        (("-w", "count(3)"), ("--slice-size", "4KiB", "--split-size", "2KiB"), "presorted: there is no key"),
+        (("-w", "count(3)", "-k", "k"), ("--slice-size", "4KiB", "--split-size", "2KiB"), "exchange: the rows have a"),
+    ],
+)
+def test_verbose_says_which_strategy_was_taken_and_why(
+    tmp_path: Path, window: tuple[str, ...], sizes: tuple[str, ...], words: str
+) -> None:
+    (tmp_path / "in.csv").write_text("k,x\n" + "".join(f"{i % 5},{i}\n" for i in range(2000)))
+    quiet = wincli_here("run", *window, *sizes, "in.csv", "quiet", cwd=tmp_path)
+    ran = wincli_here("run", "-v", *window, *sizes, "in.csv", "out", cwd=tmp_path)
+    assert (quiet.code, ran.code) == (0, 0), ran.err
+    (line,) = [line for line in ran.err.splitlines() if words in line]
+    assert line.startswith("wincli: ")
+    assert words not in quiet.err
