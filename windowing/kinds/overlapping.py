@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from ..columns.arrays import Ints
-from ..sequences.attribute_distance import rises
+from ..sequences.attribute_distance import have_risen
 from ..sequences.marks import epochs
 from ..sequences.sequence import Sequences
 from .context import WindowContext
@@ -69,7 +69,7 @@ class OverlappingKind(WindowKind):
                 segment_exit = exit_of(window.trigger, value, run_through, i)
                 value = segment_exit.value
                 baseline = (i, segment_exit.last) if segment_exit.last >= 0 else baseline
-            full |= window.evicts or (lowest is not None and bool(rises(window.high, lowest, window.amount)))
+            full |= window.evicts or (lowest is not None and bool(have_risen(window.high, lowest, window.amount)))
             lowest = window.low if lowest is None else min(lowest, window.low)
             rows, clock = rows + segment.rows, segment.clock
         return entries

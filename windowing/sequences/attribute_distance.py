@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ..columns.arrays import Measures, combined
+from ..columns.arrays import Mask, Measures, combined
 from ..columns.numeric import Scale, measures, scale_of
 from ..support.jit import kernel
 from .sequence import Sequences
@@ -31,7 +31,17 @@ def amount_in_measure(values: Measures, scale: Scale, amount: Fraction) -> Any:
 
 
 @kernel
-def rises(new: Any, old: Any, amount: Any) -> bool:
+def rises(new: Any, old: Any, amount: Any) -> Any:
     """Return whether ``new >= old and new - old > amount``; false where one of them is NaN."""
-    # the difference of two int64 wraps into the 64 unsigned bits of the amount exactly, since new >= old
-    return new >= old and type(amount)(new - old) > amount
+    # The difference of two int64 wraps into the 64 unsigned bits of the amount exactly, since new >= old. Both sides are
+    # computed, so that numpy can apply the rule to arrays, too (`have_risen`); compiled loops take no longer for it.
+    return (new >= old) & (type(amount)(new - old) > amount)
+
+
+def have_risen(new: Any, old: Any, amount: Any) -> Mask:
+    """Return which values rise above others, in their shape: numbers or arrays.
+
+    Numpy and not a kernel: the driver calls this while no task runs, and to load its first kernel would take 0.2 s.
+    """
+    with np.errstate(over="ignore", invalid="ignore"):  # a difference that wraps, or inf - inf: new >= old excludes it
+        return np.asarray(rises.py_func(new, old, amount))  # type: ignore[attr-defined]

@@ -14,8 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from ...columns.arrays import Ints, Mask, Measures
-from ...sequences.attribute_distance import measures_and_amount, rises
+from ...columns.arrays import Ints, Measures
+from ...sequences.attribute_distance import have_risen, measures_and_amount, rises
 from ...sequences.sequence import Sequences
 from ...support.jit import kernel
 from .kernels import comparable, evicted_by_delta
@@ -103,17 +103,6 @@ def exit_for(transitions: DeltaTransitions, value: Any) -> Exit | None:
         return Exit(0, -1, value) if transitions.is_complete else None
     transition = candidates[0]
     return Exit(int(transitions.starts[transition]), int(transitions.last[transition]), transitions.value[transition])
-
-
-def have_risen(new: Measures, old: Any, amount: Any) -> Mask:
-    """Return which values rise above an old one, as `rises` says, in their shape.
-
-    Numpy and not a kernel: the driver calls this while no task runs, and to load its first kernel would take 0.2 s.
-    """
-    with np.errstate(
-        over="ignore", invalid="ignore"
-    ):  # a difference that wraps, or inf - inf, is of a value that new >= old excludes
-        return np.asarray((new >= old) & (new - old > amount))
 
 
 def run_through(values: Measures, value: Any, amount: Any, sorted_by: bool) -> Exit:

@@ -24,7 +24,7 @@ from ...sequences.attribute_distance import amount_in_measure, measures_and_amou
 from ...sequences.sequence import Sequences
 from ...state.window_state import RestoredState
 from ..context import WindowContext
-from ..delta.kernels import comparable, evicted_by_delta, have_risen, oldest_retained
+from ..delta.kernels import comparable, evicted_by_delta, oldest_retained, risen_pairs
 from ..delta.starts import Baselines, delta_starts
 from .clock import SlidingClock, sliding_clock, sliding_clock_values
 
@@ -223,7 +223,7 @@ def _finding(spec: Sliding, clock: SlidingClock, cell: Ints, count: Ints) -> Int
             count = np.minimum(count, min(most, _MOST_TICKS + 1))
             values, age = comparable(clock.values), clock.age(seconds)
             # ``most`` is an upper bound; the loop removes the few ticks at which the row is already too old
-            while (too_late := have_risen(comparable(clock.ticks(cell + count)), values, age)).any():
+            while (too_late := risen_pairs(comparable(clock.ticks(cell + count)), values, age)).any():
                 count = count - too_late
     return count
 

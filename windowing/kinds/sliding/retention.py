@@ -10,7 +10,7 @@ from ...language.spec import Count, Delta, Sliding, Time
 from ...sequences.sequence import Sequences
 from ...state.window_state import RestoredState
 from ..context import WindowContext
-from ..delta.kernels import comparable, have_risen
+from ..delta.kernels import comparable, risen_pairs
 from .clock import sliding_clock
 from .panes import evicted_at, tripping
 
@@ -26,7 +26,7 @@ def rows_at_end(spec: Sliding, sequences: Sequences, context: WindowContext) -> 
         case Time(seconds):
             clock = sliding_clock(spec, sequences, context)
             at = np.full(len(sequences), clock.now, clock.values.dtype)
-            return ~have_risen(comparable(at), comparable(clock.values), clock.age(seconds))
+            return ~risen_pairs(comparable(at), comparable(clock.values), clock.age(seconds))
 
 
 def full_and_baseline(spec: Sliding, sequences: Sequences, restored: RestoredState) -> tuple[Mask, pa.Array]:

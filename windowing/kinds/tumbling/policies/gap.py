@@ -11,13 +11,12 @@ import pyarrow as pa
 from ....columns.arrays import Ints, Mask, Measures
 from ....language.spec import Gap
 from ....panes.panes import Panes
-from ....sequences.attribute_distance import measures_and_amount, rises
+from ....sequences.attribute_distance import have_risen, measures_and_amount, rises
 from ....sequences.marks import Marks
 from ....sequences.sequence import Sequences
 from ....support.jit import kernel
 from ...context import WindowContext
 from ...contract import Explain
-from ...delta.chains import have_risen
 from ...delta.kernels import comparable
 from ...measured import check_measured
 from ..boundaries import ended_by_next_row
