@@ -33,8 +33,8 @@ def amount_in_measure(values: Measures, scale: Scale, amount: Fraction) -> Any:
 @kernel
 def rises(new: Any, old: Any, amount: Any) -> Any:
     """Return whether ``new >= old and new - old > amount``; false where one of them is NaN."""
-    # The difference of two int64 wraps into the 64 unsigned bits of the amount exactly, since new >= old. Both sides are
-    # computed, so that numpy can apply the rule to arrays, too (`have_risen`); compiled loops take no longer for it.
+    # The difference of two int64 wraps into the 64 unsigned bits of the amount exactly, since new >= old. Both sides
+    # are computed, so that numpy can apply the rule to arrays, too (`have_risen`); compiled loops are as fast.
     return (new >= old) & (type(amount)(new - old) > amount)
 
 

@@ -54,7 +54,7 @@ class SegmentTask:
     ``entry``: its entry state.
     ``is_last``: whether it is the last segment of its key.
     ``before``: earlier segments whose rows it may show, each with the first of these rows, as in
-        `windowing.segments.summary.EntryState.before`, and with the number of rows of the key before that segment.
+        `windowing.kinds.segment_summary.EntryState.before`, and with the number of rows of the key before that segment.
     ``since_then``: all segments from the first of ``before`` up to this one, exclusive.
     ``baseline``: the segment and the row in it that a ``delta`` trigger compares with; None: no baseline yet.
     ``marks``: number of signals before the next segment; None: all signals.
