@@ -12,7 +12,6 @@ from ...clock.tick_grid import Grid
 from ...clock.values import clock_values, now, time_grid
 from ...columns.arrays import ClockValue, Ints, Measures, combined
 from ...columns.numeric import Scale, scale_of
-from ...language.spec import Sliding, Time
 from ...sequences.attribute_distance import amount_in_measure
 from ...sequences.sequence import Sequences
 from ..context import WindowContext
@@ -59,17 +58,15 @@ class SlidingClock:
         return self.grid.bounds(cells).to_numpy()
 
 
-def sliding_clock(spec: Sliding, sequences: Sequences, context: WindowContext) -> SlidingClock:
-    """Return the clock of a window that evicts or triggers by time."""
+def sliding_clock(period: Fraction | None, sequences: Sequences, context: WindowContext) -> SlidingClock:
+    """Return the clock of a window that evicts or triggers by time. ``period``: between two ticks; None: no ticks."""
     values, scale = sliding_clock_values(sequences)
     instant = now(values, context.clock)
     if instant is None:
         instant = context.since or 0  # no tick has come since
     dtype = sequences.rows.column(sequences.order[0]).type
-    match spec.trigger:
-        case Time(period):
-            return SlidingClock(values, instant, scale, time_grid(dtype, period, context.origin))
-    return SlidingClock(values, instant, scale, None)
+    grid = None if period is None else time_grid(dtype, period, context.origin)
+    return SlidingClock(values, instant, scale, grid)
 
 
 def sliding_clock_values(sequences: Sequences) -> tuple[Measures, Scale]:

@@ -28,10 +28,12 @@ from ..row_counts import rows_shown
 from ..row_steps import RowSteps, after_rows, steps_of_rows
 from ..segment_summary import RetentionSummary
 from ..signals import Signals
+from .evict import evict_of
 from .eviction import sliding_evictions
 from .panes import evicted_at, sliding_panes
-from .retention import full_and_baseline, rows_at_end
+from .retention import full_and_baseline
 from .segments import with_delta
+from .triggers import trigger_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,14 +58,14 @@ class SlidingKind(OverlappingKind):
     @property
     def options(self) -> frozenset[Option]:
         """Panes before they are full, rows that entered or left; a grid of ticks where time triggers."""
-        ticks: frozenset[Option] = frozenset({"origin"}) if isinstance(self.spec.trigger, Time) else frozenset()
+        ticks: frozenset[Option] = frozenset({"origin"}) if trigger_of(self.spec.trigger).needs_clock else frozenset()
         return ticks | {"partial", "changes", "left"}
 
     @property
     def attributes(self) -> tuple[str, ...]:
         """The attributes of ``delta``."""
-        policies = (self.spec.evict, self.spec.trigger)
-        return tuple(dict.fromkeys(policy.attribute for policy in policies if isinstance(policy, Delta)))
+        names = (evict_of(self.spec.evict).attribute, self.baseline_attribute)
+        return tuple(dict.fromkeys(name for name in names if name is not None))
 
     @property
     def measured(self) -> tuple[str, ...]:
@@ -74,7 +76,7 @@ class SlidingKind(OverlappingKind):
     def needs_clock(self) -> bool:
         """Whether time evicts or triggers, or keys are evicted by age."""
         ages = self.eviction is not None and self.eviction.kind == "partitionAge"
-        return ages or isinstance(self.spec.evict, Time) or isinstance(self.spec.trigger, Time)
+        return ages or evict_of(self.spec.evict).needs_clock or trigger_of(self.spec.trigger).needs_clock
 
     def check_attribute(self, name: str, dtype: pa.DataType, explain: Explain) -> None:
         """Raise `ConfigError` where an attribute has no values that can be subtracted."""
@@ -85,7 +87,7 @@ class SlidingKind(OverlappingKind):
     @property
     def causes(self) -> Causes:
         """The clock, where time triggers."""
-        return "ticks" if isinstance(self.spec.trigger, Time) else "rows"
+        return "ticks" if trigger_of(self.spec.trigger).needs_clock else "rows"
 
     @property
     def rows_out_per_row(self) -> Fraction:
@@ -107,18 +109,16 @@ class SlidingKind(OverlappingKind):
 
     def instants_type(self, clock: pa.DataType, origin: Fraction) -> pa.DataType | None:
         """Return the type of ticks."""
-        match self.spec.trigger:
-            case Time(period):
-                return time_grid(clock, period, origin).type
-        return None
+        period = trigger_of(self.spec.trigger).period
+        return None if period is None else time_grid(clock, period, origin).type
 
     def to_tick_type(self, column: pa.Array, name: str, origin: Fraction) -> pa.Array:
         """Return clock values in the type of ticks."""
-        match self.spec.trigger:
-            case Time(period):
-                grid = time_grid(column.type, period, origin)
-                return grid.to_arrow(grid.instants(clock_values(column, name)))
-        return column
+        period = trigger_of(self.spec.trigger).period
+        if period is None:
+            return column
+        grid = time_grid(column.type, period, origin)
+        return grid.to_arrow(grid.instants(clock_values(column, name)))
 
     def panes(self, sequences: Sequences, signals: Signals, context: WindowContext) -> tuple[Panes, Marks]:
         """Return the panes; with partition eviction one lifetime of a key at a time (semantics section 4)."""
@@ -129,7 +129,7 @@ class SlidingKind(OverlappingKind):
         restored = context.restored and parts.restored(context.restored)
         context = replace(context, last_tick=parts.last_tick, restored=restored)
         panes = sliding_panes(self.spec, replace(sequences, bounds=parts.bounds), context)
-        panes = merge_sliding(panes, parts, sequences, isinstance(self.spec.trigger, Count))
+        panes = merge_sliding(panes, parts, sequences, trigger_of(self.spec.trigger).comes_with_row)
         return panes, concatenate(signals.marks, parts.evictions.causes)
 
     def row_steps(
@@ -160,7 +160,7 @@ class SlidingKind(OverlappingKind):
     ) -> Mask:
         """Return the rows that the windows hold at the end of the run."""
         per_lifetime = sequences if key_lifetimes is None else replace(sequences, bounds=key_lifetimes.bounds)
-        is_retained = rows_at_end(self.spec, per_lifetime, context)
+        is_retained = evict_of(self.spec.evict).rows_at_end(per_lifetime, context)
         if context.partial and sequences.keys is None:
             is_retained[per_lifetime.newest] = True
         if key_lifetimes is not None:
@@ -170,7 +170,7 @@ class SlidingKind(OverlappingKind):
     @property
     def baseline_attribute(self) -> str | None:
         """The attribute of a ``delta`` trigger."""
-        return self.spec.trigger.attribute if isinstance(self.spec.trigger, Delta) else None
+        return trigger_of(self.spec.trigger).attribute
 
     def full_and_baseline(self, sequences: Sequences, restored: RestoredState) -> tuple[Mask, pa.Array]:
         """Return whether ``delta`` has evicted a row, and the baseline of a ``delta`` trigger."""

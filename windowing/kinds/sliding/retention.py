@@ -6,27 +6,11 @@ import numpy as np
 import pyarrow as pa
 
 from ...columns.arrays import Mask, combined
-from ...language.spec import Count, Delta, Sliding, Time
+from ...language.spec import Delta, Sliding
 from ...sequences.sequence import Sequences
 from ...state.window_state import RestoredState
-from ..context import WindowContext
-from ..delta.kernels import comparable, risen_pairs
-from .clock import sliding_clock
-from .panes import evicted_at, tripping
-
-
-def rows_at_end(spec: Sliding, sequences: Sequences, context: WindowContext) -> Mask:
-    """Return which rows the windows hold at the current time of the clock at the end, bool (n,)."""
-    match spec.evict:
-        case Count(n):
-            place, ends = np.arange(len(sequences)), np.repeat(sequences.bounds[1:], np.diff(sequences.bounds))
-            return place >= ends - n
-        case Delta():
-            return evicted_at(spec, sequences) == len(sequences)
-        case Time(seconds):
-            clock = sliding_clock(spec, sequences, context)
-            at = np.full(len(sequences), clock.now, clock.values.dtype)
-            return ~risen_pairs(comparable(at), comparable(clock.values), clock.age(seconds))
+from .panes import evicted_at
+from .triggers import tripping
 
 
 def full_and_baseline(spec: Sliding, sequences: Sequences, restored: RestoredState) -> tuple[Mask, pa.Array]:
