@@ -44,7 +44,7 @@ class ChangePolicy(TumblingPolicy):
         return ()
 
     def check_attribute(self, name: str, dtype: pa.DataType, explain: Explain) -> None:  # noqa: ARG002
-        """Raise `ConfigError` where values cannot be told apart."""
+        """Raise `ConfigError` where values cannot be compared."""
         if not is_sortable(dtype):
             raise ConfigError(f"column {name!r} is {dtype}, whose values cannot be compared", "name another column")
 
