@@ -81,7 +81,7 @@ class Options:
         "skip",
         "What a time window without rows gives.",
         "Window",
-        key_help="What a time or calendar window without rows gives.",
+        key_help="What a time, calendar or cron window without rows gives.",
         decides_windows=True,
     )
     origin: Fraction = option(
