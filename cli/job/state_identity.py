@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from ...windowing.language.options import WINDOW_OPTIONS
+from ...windowing.language.options import WINDOW_OPTIONS, Options
 from ..console.counts import option_text
 from ..planning.stage_plans import StagePlan
 
@@ -28,7 +28,10 @@ def state_identity(stage: StagePlan) -> dict[str, Any]:
 
 
 def identity_changes(was: Mapping[str, Mapping[str, Any]], now: Mapping[str, Mapping[str, Any]]) -> list[str]:
-    """Describe how the stages of two jobs differ, by name; return an empty list where they do not."""
+    """Describe how the stages of two jobs differ, by name; return an empty list where they do not.
+
+    Options that a state of an older version lacks had their defaults.
+    """
     if list(was) != list(now):
         return [f"its stages are {', '.join(was)}, not {', '.join(now)}"]
     which = {name: f"stage {name}: " if len(was) > 1 else "" for name in was}
@@ -39,8 +42,8 @@ def _different(was: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[str]:
     for key, value in now.items():
         if key == "columns":
             yield from _different_columns(was.get(key) or {}, value)
-        elif was.get(key) != value:
-            yield f"its {key} is {option_text(was.get(key))}, not {option_text(value)}"
+        elif (old := was.get(key, _DEFAULTS.get(key))) != value:
+            yield f"its {key} is {option_text(old)}, not {option_text(value)}"
 
 
 def _different_columns(was: Mapping[str, str], now: Mapping[str, str]) -> Iterator[str]:
@@ -56,3 +59,6 @@ def _plain(value: Any) -> Any:
     if isinstance(value, tuple):
         return [_plain(part) for part in value]
     return value if value is None or isinstance(value, bool | str) else str(value)
+
+
+_DEFAULTS = {name: _plain(getattr(Options(), name)) for name in _OPTIONS}
