@@ -254,7 +254,7 @@ def test_files_of_two_formats_or_none(fails: Fails, tmp_path: Path) -> None:
     write(tmp_path / "odd", a__log="ts\n1\n")
     text = "log/a.csv is csv and log/b.jsonl is jsonl; read one format at a time, or say which it is with "
     fails(3, text + "--input-format", *DELTA, "log", "out")
-    text = "the name of odd/a.log gives no format; say which with --input-format csv, jsonl or parquet"
+    text = "the name of odd/a.log gives no format; say which with --input-format csv, jsonl, orc or parquet"
     fails(3, text, *DELTA, "odd", "out")
 
 

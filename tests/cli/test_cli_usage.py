@@ -71,7 +71,7 @@ OPTIONS = {
     "a key named twice": (("-k", "user,user"), "a column is twice in the key user, user; name it once"),
     "empty panes of a window that has none": (
         ("--empty", "mark"),
-        "--empty mark is for time and calendar windows, and this one is tumbling, count(2); leave it out",
+        "--empty mark is for time, calendar and cron windows, and this one is tumbling, count(2); leave it out",
     ),
 }
 
@@ -190,7 +190,7 @@ WINDOWS: dict[str, tuple[tuple[str, ...], str]] = {
     ),
     "empty rows of a window without a grid": (
         ("-w", "retain 2", "--empty", "row"),
-        "--empty row is for time and calendar windows, and this one is retain 2; leave it out",
+        "--empty row is for time, calendar and cron windows, and this one is retain 2; leave it out",
     ),
     "an operator that sorts": (
         ("-w", "count(2)", "--operator", "json:JSONDecoder", "--sort-by", "amount"),
