@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
-
-import pyarrow as pa
+from typing import Any
 
 from ....columns.arrays import Ints
 from ....language.spec import Delta
@@ -14,40 +12,23 @@ from ....sequences.attribute_distance import measures_and_amount
 from ....sequences.marks import Marks
 from ....sequences.sequence import Sequences
 from ...context import WindowContext
-from ...contract import Explain
 from ...delta.chains import DeltaTransitions, Exit, exit_through, transitions_of
 from ...delta.kernels import comparable, evicted_by_delta
 from ...delta.starts import delta_starts
-from ...measured import check_measured
 from ...segment_summary import RunThrough, SegmentSummary, WindowPosition, exit_of
 from ..boundaries import ended_by_next_row
-from ..policy import Passage, TumblingPolicy
+from ..measured_policy import MeasuredPolicy
+from ..policy import Passage
 
 
 @dataclass(frozen=True, slots=True)
-class DeltaPolicy(TumblingPolicy):
+class DeltaPolicy(MeasuredPolicy):
     """``delta(attribute, amount)``.
 
     ``value``: as in the spec.
     """
 
     value: Delta
-
-    ends_before: ClassVar[bool] = True
-
-    @property
-    def attributes(self) -> tuple[str, ...]:
-        """The column that is compared."""
-        return (self.value.attribute,)
-
-    @property
-    def measured(self) -> tuple[str, ...]:
-        """The column that is compared."""
-        return (self.value.attribute,)
-
-    def check_attribute(self, name: str, dtype: pa.DataType, explain: Explain) -> None:
-        """Raise `ConfigError` where an attribute cannot have this type."""
-        check_measured(self.value, name, dtype, explain)
 
     def panes(self, sequences: Sequences, marks: Marks, context: WindowContext) -> Panes:  # noqa: ARG002
         """Return windows that end before a row that rises above their first row."""

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
-import pyarrow as pa
 
 from ....columns.arrays import Ints, Mask, Measures
 from ....language.spec import Gap
@@ -16,37 +15,19 @@ from ....sequences.marks import Marks
 from ....sequences.sequence import Sequences
 from ....support.jit import kernel
 from ...context import WindowContext
-from ...contract import Explain
 from ...delta.kernels import comparable
-from ...measured import check_measured
 from ..boundaries import ended_by_next_row
-from ..policy import TumblingPolicy
+from ..measured_policy import MeasuredPolicy
 
 
 @dataclass(frozen=True, slots=True)
-class GapPolicy(TumblingPolicy):
+class GapPolicy(MeasuredPolicy):
     """``gap(attribute, amount)``.
 
     ``value``: as in the spec.
     """
 
     value: Gap
-
-    ends_before: ClassVar[bool] = True
-
-    @property
-    def attributes(self) -> tuple[str, ...]:
-        """The column that is compared."""
-        return (self.value.attribute,)
-
-    @property
-    def measured(self) -> tuple[str, ...]:
-        """The column that is compared."""
-        return (self.value.attribute,)
-
-    def check_attribute(self, name: str, dtype: pa.DataType, explain: Explain) -> None:
-        """Raise `ConfigError` where an attribute cannot have this type."""
-        check_measured(self.value, name, dtype, explain)
 
     def panes(self, sequences: Sequences, marks: Marks, context: WindowContext) -> Panes:  # noqa: ARG002
         """Return windows that end before a row that rises above the row before it."""
