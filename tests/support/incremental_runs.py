@@ -5,13 +5,16 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from itertools import pairwise
 from typing import Any
 
 import pyarrow as pa
+from hypothesis import strategies as st
 
+from support.event_logs import cut_up
 from support.in_memory_engine import MemoryFiles, MemorySource, Result, run_in_memory
 from wincli.windowing.engine.tasks.snapshot import restore
-from wincli.windowing.planning.plan import Plan
+from wincli.windowing.planning.plan import Plan, stream_of
 from wincli.windowing.ports import StreamInfo
 
 APART = 10**12
@@ -67,3 +70,22 @@ class IncrementalRuns:
         nights = [None if p is None or p < 0 else divmod(p + 1, APART) for p in told]
         pos = [p if at is None else self.starts[at[0]] + at[1] - 1 for p, at in zip(told, nights, strict=True)]
         return table.set_column(table.column_names.index("_pos"), "_pos", pa.array(pos, pa.int64()))
+
+
+def run_parts_and_whole(
+    data: st.DataObject, plan: Plan, table: pa.Table, keyed: bool, end: str
+) -> tuple[IncrementalRuns, Result]:
+    """Run a log cut into parts anywhere, in incremental runs, and as a whole; ``end``: what the last run does."""
+    cuts = data.draw(st.lists(st.integers(0, len(table)), max_size=6).map(sorted))
+    parts = [table.slice(low, high - low) for low, high in pairwise([0, *cuts, len(table)])]
+    files, runs = [], IncrementalRuns(plan, "files")
+    for i, part in enumerate(parts):
+        source, chunks, slices = data.draw(cut_up(part, keyed))
+        files += source.tables
+        runs.run(source.tables, source.cuts, end if i == len(cuts) else "hold", chunks, slices)
+    return runs, run_in_memory(plan, MemorySource(files, [[] for _ in files]), [], None, "files")
+
+
+def in_emission_order(plan: Plan, table: pa.Table) -> pa.Table:
+    """Sort a result as a later stage reads it."""
+    return table.sort_by([(name, "ascending") for name in stream_of(plan).order]).combine_chunks()

@@ -8,9 +8,9 @@ import pyarrow as pa
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from support.event_logs import cut_up, logs
+from support.event_logs import logs
 from support.in_memory_engine import MemorySource, run_in_memory
-from support.incremental_runs import IncrementalRuns
+from support.incremental_runs import IncrementalRuns, in_emission_order, run_parts_and_whole
 from support.table_equality import difference, same
 from support.window_cases import AGGREGATES, MORE, WINDOWS, WindowCase, output_options
 from wincli.windowing.language.options import Options
@@ -38,16 +38,8 @@ def test_incremental_runs_give_the_result_of_one_run(
     end = data.draw(st.sampled_from(["flush", "drop"]))
     key = ["k"] if keyed else []
     plan = make_plan(parse_window(window), table.schema, key, order_by, parsed, Options(**options, at_end=end))
-    cuts = data.draw(st.lists(st.integers(0, len(table)), max_size=6).map(sorted))
-    nights = [table.slice(low, high - low) for low, high in pairwise([0, *cuts, len(table)])]
-    files, runs = [], IncrementalRuns(plan, "files")
-    for i, night in enumerate(nights):
-        source, chunks, slices = data.draw(cut_up(night, keyed))
-        files += source.tables
-        runs.run(source.tables, source.cuts, end if i == len(cuts) else "hold", chunks, slices)
-    whole = run_in_memory(plan, MemorySource(files, [[] for _ in files]), [], None, "files")
-    order = [(name, "ascending") for name in stream_of(plan).order]
-    one, some = (found.sort_by(order).combine_chunks() for found in (whole.table, runs.table))
+    runs, whole = run_parts_and_whole(data, plan, table, keyed, end)
+    one, some = in_emission_order(plan, whole.table), in_emission_order(plan, runs.table)
     assert same(some, one), difference(some, one)
     counts = sum((result.counts for result in runs.results[1:]), runs.results[0].counts)
     assert (counts.rows_in, counts.windowed) == (whole.counts.rows_in, whole.counts.windowed)

@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-from itertools import pairwise
 from typing import Any
 
 import pyarrow as pa
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from support.event_logs import as_files, cut_up, logs, sliced
-from support.in_memory_engine import MemorySource, run_in_memory
-from support.incremental_runs import IncrementalRuns
+from support.event_logs import as_files, logs, sliced
+from support.in_memory_engine import run_in_memory
+from support.incremental_runs import IncrementalRuns, in_emission_order, run_parts_and_whole
 from support.table_equality import difference, same
 from support.window_cases import AGGREGATES, WindowCase, output_options
 from wincli.windowing.language.options import Options
 from wincli.windowing.language.parser import parse_aggregate, parse_window
-from wincli.windowing.planning.plan import Plan, make_plan, stream_of
+from wincli.windowing.planning.plan import Plan, make_plan
 
 T, ARRIVAL = ["t"], "arrival"
 CASES: list[WindowCase] = [
@@ -65,16 +64,8 @@ def test_runs_over_any_parts_give_the_result_of_one_run(
     table = table.sort_by("t") if case[1] == T else table
     end = data.draw(st.sampled_from(["flush", "drop"]))
     plan = planned(data, table, case, keyed, end)
-    cuts = data.draw(st.lists(st.integers(0, len(table)), max_size=6).map(sorted))
-    parts = [table.slice(low, high - low) for low, high in pairwise([0, *cuts, len(table)])]
-    files, runs = [], IncrementalRuns(plan, "files")
-    for i, part in enumerate(parts):
-        source, chunks, slices = data.draw(cut_up(part, keyed))
-        files += source.tables
-        runs.run(source.tables, source.cuts, end if i == len(cuts) else "hold", chunks, slices)
-    whole = run_in_memory(plan, MemorySource(files, [[] for _ in files]), [], None, "files")
-    order = [(name, "ascending") for name in stream_of(plan).order]
-    one, some = (found.sort_by(order).combine_chunks() for found in (whole.table, runs.table))
+    runs, whole = run_parts_and_whole(data, plan, table, keyed, end)
+    one, some = in_emission_order(plan, whole.table), in_emission_order(plan, runs.table)
     assert same(some, one), difference(some, one)
 
 
