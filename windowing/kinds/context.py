@@ -18,7 +18,6 @@ class WindowContext(Options):
     ``last_tick``: int64 (K,), the number of the last tick that may find each key, where partition eviction evicts some
         keys before the clock ends (section 4).
     ``hold``: whether the data continues after the last row.
-    ``drop``: whether windows that are open at the end of the data are dropped; neither ``hold`` nor ``drop``: flushed.
     ``restored``: the state of an earlier run, and which rows it restored; None: no earlier run.
     ``sort``: the columns that sort rows; none: arrival order.
     ``in_event_order``: whether rows are ordered by event time, so that nothing is ever late.
@@ -29,8 +28,12 @@ class WindowContext(Options):
     since: ClockValue | None = None
     last_tick: Ints | None = None
     hold: bool = False
-    drop: bool = False
     restored: RestoredState | None = None
     sort: tuple[str, ...] = ()
     in_event_order: bool = False
     watched: str | None = None
+
+    @property
+    def drop(self) -> bool:
+        """Whether windows that are open at the end of the data are dropped; neither ``hold`` nor ``drop``: flushed."""
+        return self.at_end == "drop"

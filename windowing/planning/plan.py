@@ -68,7 +68,6 @@ class Plan:
         return WindowContext(
             **{each.name: getattr(options, each.name) for each in fields(options)},
             hold=options.at_end == "hold",
-            drop=options.at_end == "drop",
             sort=self.sort,
             in_event_order=bool(self.order.columns),
             watched=self.watches_falls,
