@@ -1,0 +1,6 @@
+"""Expressions over columns: a subset of SQL, bound to a schema and computed over whole Arrow columns (section 11).
+
+`syntax.parse_expression` reads a text, `binding.bind` finds its types, and the value that it returns computes it.
+
+Imports nothing. Imported by nothing.
+"""
