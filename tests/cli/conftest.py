@@ -2,12 +2,24 @@
 
 from __future__ import annotations
 
+import signal
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
 from support.processes import Ran, Warm, run_args, tree
+
+
+@pytest.fixture(scope="session", autouse=True)
+def default_signals() -> Iterator[None]:
+    """Give child processes the default signals, also where the tests themselves were started under nohup."""
+    ignored = [each for each in (signal.SIGHUP, signal.SIGQUIT) if signal.getsignal(each) == signal.SIG_IGN]
+    for each in ignored:
+        signal.signal(each, signal.SIG_DFL)
+    yield
+    for each in ignored:
+        signal.signal(each, signal.SIG_IGN)
 
 
 @pytest.fixture(scope="session")
