@@ -12,7 +12,7 @@ from typing import Any
 
 from typer import Context
 
-from ...windowing.language.aggregate_names import AGGREGATES
+from ...windowing.language.aggregates.names import AGGREGATES
 from ...windowing.language.calls import Rule
 from ...windowing.language.parser import SETTINGS
 from ...windowing.language.policies import EVICTIONS, POLICIES, SLIDING_POLICIES

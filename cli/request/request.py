@@ -12,8 +12,8 @@ from ...conf.job_files.parser import read_job_file
 from ...conf.option_values import window_value
 from ...readers.options import ReadOptions, parse_schema
 from ...windowing.errors import ConfigError
-from ...windowing.language.aggregate_names import ALIASES
-from ...windowing.language.aggregates import alias_of
+from ...windowing.language.aggregates.calls import alias_of
+from ...windowing.language.aggregates.names import ALIASES
 from ...windowing.language.options import WINDOW_OPTIONS, Options
 from ...windowing.language.parser import parse_aggregate, parse_window
 from ...windowing.language.spec import AggregateCall, WindowSpec

@@ -25,7 +25,7 @@ Keywords and the names of built-in functions ignore case, and a column may have 
 setting may occur once, in any order. Sections 2 to 6 of the semantics define the valid numbers.
 
 The rules of policies, the batched clause and aggregates are in `windowing.language.policies`,
-`windowing.language.batched` and `windowing.language.aggregates`.
+`windowing.language.batched` and `windowing.language.aggregates.calls`.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from typing import Final
 
 from ..errors import Span
 from . import spec
-from .aggregates import read_aggregate
+from .aggregates.calls import read_aggregate
 from .batched import read_batched, stray
 from .calls import Form, read_call
 from .policies import EVICTIONS, POLICIES, SLIDING_POLICIES, read_eviction, read_policy

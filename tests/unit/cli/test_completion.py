@@ -16,7 +16,7 @@ from support.places import TESTS
 from support.processes import WINCLI, environment
 from wincli.cli import main
 from wincli.windowing.aggregates.table import TABLE
-from wincli.windowing.language.aggregate_names import AGGREGATES, ALIASES
+from wincli.windowing.language.aggregates.names import AGGREGATES, ALIASES
 
 LOADED = """
 import sys

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Final
 
-from . import spec
-from .aggregate_names import ALIASES
-from .calls import Argument, read_arguments
-from .tokens import PLAIN, Cursor
+from .. import spec
+from ..calls import Argument, read_arguments
+from ..tokens import PLAIN, Cursor
+from .names import ALIASES
 
 _FORM: Final = "write it as [NAME=]FUNCTION(COLUMN, ..)"
 
