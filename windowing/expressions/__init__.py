@@ -2,5 +2,5 @@
 
 `syntax.parse_expression` reads a text, `binding.bind` finds its types, and the value that it returns computes it.
 
-Imports nothing. Imported by nothing.
+Imports `windowing.errors`, `windowing.support`. Imported by nothing.
 """

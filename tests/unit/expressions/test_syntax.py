@@ -1,0 +1,104 @@
+"""The form of expressions: canonical texts, places of errors, limits (section 11)."""
+
+from __future__ import annotations
+
+import pickle
+import subprocess
+import sys
+
+import pytest
+
+from wincli.windowing.errors import SpecError
+from wincli.windowing.expressions.syntax import Expression, parse_expression
+
+TEXTS = {
+    " a ": "a",
+    '"odd name"': '"odd name"',
+    "a+b*2>5m and not c in (1,2)": "a + b * 2 > INTERVAL '5' MINUTE AND c NOT IN (1, 2)",
+    "ctx.pid = 3 OR tags[1] is not null": "ctx.pid = 3 OR tags[1] IS NOT NULL",
+    "case when a>1 then 'x' else 'it''s' end": "CASE WHEN a > 1 THEN 'x' ELSE 'it''s' END",
+    "case a when 1 then 2 end": "CASE a WHEN 1 THEN 2 END",
+    "cast(a as decimal( 10,2))": "CAST(a AS DECIMAL( 10,2))",
+    "try_cast(a as timestamp  with time zone)": "TRY_CAST(a AS TIMESTAMP WITH TIME ZONE)",
+    "Extract(HOUR from ts)": "extract('hour', ts)",
+    "interval 5 days + 90 seconds + interval '3 hours'": "INTERVAL '5' DAY + INTERVAL '90' SECOND + INTERVAL '3' HOUR",
+    "5ns": "INTERVAL '5' NANOSECOND",
+    "1 year": "INTERVAL '1' YEAR",
+    "-a * - 5 - (-b) - (a - b)": "-a * -5 - -b - (a - b)",
+    "not (a = b) or not a is null": "NOT a = b OR a IS NOT NULL",
+    "lag(x, 2) is distinct from null": "lag(x, 2) IS DISTINCT FROM NULL",
+    "(a = b) = c": "(a = b) = c",
+    "x between 1 and 2 and y not like '%'": "x BETWEEN 1 AND 2 AND y NOT LIKE '%'",
+    "ts > timestamp '2026-01-01' and d < DATE '2026-02-02'": "ts > TIMESTAMP '2026-01-01' AND d < DATE '2026-02-02'",
+    "end": '"end"',
+    "(a.b).c[1].d": "a.b.c[1].d",
+}
+
+
+@pytest.mark.parametrize("text", TEXTS)
+def test_canonical_text_parses_to_an_equal_value(text: str) -> None:
+    expression = parse_expression(text)
+    assert str(expression) == TEXTS[text]
+    assert parse_expression(str(expression)) == expression
+    assert pickle.loads(pickle.dumps(expression)) == expression
+
+
+MISTAKES = {
+    "x +": ("an expression cannot end with '+' here", "+"),
+    "(x": ("this bracket is never closed", "("),
+    "x)": ("this bracket closes nothing", ")"),
+    "x is 3": ("this is no part of an expression", "x is 3"),
+    "x in (select 1)": ("'1' cannot stand here", "1"),
+    "x::int": ("an expression has no ':'", ":"),
+    "'abc": ("this quote is never closed", "'"),
+    "5q + 1": ("unknown unit 'q'", "5q"),
+    "interval '5' foo": ("this interval cannot be read", "interval '5' foo"),
+    "count(*)": ("this is no part of an expression", "count(*)"),
+    "end + 1": ("'end' is a word of the language", "end"),
+    "x, y": ("',' cannot stand here", ","),
+    "cast(x, int)": ("'int' cannot stand here", "int"),
+}
+
+
+@pytest.mark.parametrize("text", MISTAKES)
+def test_mistake_is_shown_at_its_place(text: str) -> None:
+    with pytest.raises(SpecError) as caught:
+        parse_expression(text)
+    what, part = MISTAKES[text]
+    span = caught.value.span
+    assert (caught.value.what, text[span.start : span.stop]) == (what, part)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "(" * 10_000 + "a" + ")" * 10_000, "not " * 10_000 + "a", "- " * 10_000 + "a", "a" + ".b" * 10_000,
+        "a" + "[1]" * 10_000, "a" + " is null" * 10_000, " = ".join(["a"] * 10_000), "case when a then " * 10_000,
+        "f(" * 10_000 + "a" + ")" * 10_000, " + ".join(["a"] * 30_000),
+    ],
+)  # fmt: skip
+def test_too_deep_or_too_long_is_one_clear_line(text: str) -> None:
+    with pytest.raises(
+        SpecError, match=r"an expression (is nested more than 100 levels deep|has 59,999 names)"
+    ) as caught:
+        parse_expression(text)
+    assert len(str(caught.value)) < 500
+
+
+@pytest.mark.parametrize(
+    "text", [" + ".join(["a"] * 10_000), " or ".join(["a"] * 10_000), "(" * 95 + "a + 1" + ")" * 95]
+)
+def test_ten_thousand_terms_are_one_level(text: str) -> None:
+    expression = parse_expression(text)
+    assert isinstance(pickle.loads(pickle.dumps(expression)), Expression)
+
+
+def test_names_of_columns_need_no_sql_parser() -> None:
+    code = "import sys; from wincli.windowing.expressions.syntax import parse_expression as p; p('a'); p('\"x y\"')"
+    subprocess.run([sys.executable, "-c", f"{code}; assert 'sqlglot' not in sys.modules"], check=True)
+
+
+def test_columns_are_named_once_and_of_nested_ones_the_outermost() -> None:
+    expression = parse_expression("ctx.pid + ctx.b + tags[i] + lag(a)")
+    assert expression.columns == ("ctx", "tags", "i", "a")
+    assert (expression.uses_lag, expression.name, parse_expression("a").name) == (True, None, "a")
