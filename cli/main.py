@@ -28,7 +28,7 @@ app = typer.Typer(
 )
 
 _LONGEST = 300  # characters of a message that repeats the command line
-_FILTERS = ("--where", "--filter", "--having")  # users of SQL look for these
+_FILTERS = ("--filter", "--select", "--query")  # what users of other tools look for
 
 _EXAMPLES = """
 \b
@@ -158,7 +158,7 @@ def _usage(error: Any, messages: Messages) -> int:
 def _hint(error: Any) -> str:
     name = getattr(error, "option_name", None)
     if name in _FILTERS:
-        return "no option leaves out rows: filter the input before, for example with DuckDB, and pipe it in: IN is -"
+        return "--where leaves out rows, --having result rows"
     near = nearest(name, [opt for p in app_options() for opt in p]) if name else None
     return f"did you mean {near}?" if near else "see wincli --help"
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import datetime as dt
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from typing import Annotated, Any
 
@@ -16,7 +16,8 @@ from pydantic import AfterValidator, BeforeValidator, Field, WithJsonSchema
 from pydantic_core import PydanticCustomError
 
 from ..windowing.errors import ConfigError, SpecError, WincliError
-from ..windowing.language.parser import parse_aggregate, parse_duration, parse_window
+from ..windowing.expressions.syntax import Expression, parse_expression
+from ..windowing.language.parser import parse_aggregate, parse_duration, parse_let, parse_window
 from ..windowing.support.option import Kind, Option
 from ..windowing.support.suggest import short
 
@@ -119,6 +120,9 @@ def _json_type(*types: str) -> WithJsonSchema:
     return WithJsonSchema({"type": types[0] if len(types) == 1 else list(types), **more})
 
 
+Condition = Annotated[str, AfterValidator(checked_by(parse_expression))]
+Let = Annotated[str, AfterValidator(checked_by(parse_let))]
+Lets = Annotated[tuple[Let, ...], BeforeValidator(_texts), _json_type("string", "array", "object")]
 Window = Annotated[str, AfterValidator(checked_by(parse_window))]
 Call = Annotated[str, AfterValidator(checked_by(parse_aggregate))]
 Calls = Annotated[tuple[Call, ...], BeforeValidator(_texts), _json_type("string", "array", "object")]
@@ -140,6 +144,8 @@ _MODEL_TYPES: Mapping[Kind, Any] = {
     "calls": Calls,
     "character": Annotated[str, Field(min_length=1, max_length=1)],
     "duration": Seconds,
+    "expression": Condition,
+    "lets": Lets,
     "names": Names,
     "number": int,
     "origin": Origin,
@@ -167,4 +173,17 @@ def window_value(declared: Option, text: Any) -> Any:
     return _OF_WINDOW[declared.kind](text) if declared.kind in _OF_WINDOW else text
 
 
-_OF_WINDOW: Mapping[Kind, Callable[[str], Fraction]] = {"duration": parse_duration, "origin": origin_seconds}
+def _lets(texts: Sequence[str]) -> tuple[tuple[str, Expression], ...]:
+    return tuple(parse_let(text) for text in texts)
+
+
+def _expression(text: str | None) -> Expression | None:
+    return None if text is None else parse_expression(text)
+
+
+_OF_WINDOW: Mapping[Kind, Callable[[Any], Any]] = {
+    "duration": parse_duration,
+    "expression": _expression,
+    "lets": _lets,
+    "origin": origin_seconds,
+}

@@ -16,7 +16,9 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from ..windowing.columns.sort_keys import sorts_before
-from ..windowing.ports import Batch, InputFile, Split
+from ..windowing.ports import Batch, Condition, InputFile, Source, Split
+from ..windowing.projection.projection import RowExpressions, make_projection
+from ..windowing.projection.source import ProjectionSource
 from ..windowing.sequences.sequence import one_batch
 from .schema.types import Mask
 from .schema.unify import unify
@@ -32,12 +34,18 @@ class SourceRange:
     ``after``: the inclusive lower bound, one row of order columns; None for no bound.
     ``before``: the exclusive upper bound, one row of order columns; None for no bound. Only a range without this bound
         holds the rows that have no place in the order, and the rejects.
+    ``expressions``: the expressions over rows of the job: order columns may be among their columns.
     """
 
     source: FileSource
     shift: int = 0
     after: pa.Table | None = None
     before: pa.Table | None = None
+    expressions: RowExpressions = RowExpressions()  # noqa: RUF009 - frozen
+
+    def read_order(self, split: Split, order: Sequence[str]) -> pa.Table:
+        """Read the order columns of a split, whether the files have them or expressions compute them."""
+        return with_expressions(self.source, self.expressions, order).read(split, order).rows
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,8 +81,11 @@ class MergedSource:
         if not bounds:
             return source_range.source.read(own, columns, dictionary)
         order = bounds[0].column_names
-        batch = source_range.source.read(own, list(dict.fromkeys([*columns, *order])), dictionary)
-        kept = _in_range(source_range, batch.rows.select(order))
+        is_stored = all(name in source_range.source.schema.names for name in order)
+        names = list(dict.fromkeys([*columns, *order])) if is_stored else columns
+        batch = source_range.source.read(own, names, dictionary)
+        places = batch.rows.select(order) if is_stored else source_range.read_order(own, order)
+        kept = _in_range(source_range, places)
         rows = batch.rows.select(list(columns)).filter(pa.array(kept))
         elsewhere = len(kept) - rows.num_rows
         if source_range.before is None or batch.rejects is None:
@@ -94,6 +105,15 @@ class MergedSource:
     def parts_of(self, split: Split) -> Sequence[Split]:
         """Return the smallest splits that a split can be read in."""
         return [split]
+
+    def parts_with(self, split: Split, condition: Condition) -> Sequence[Split]:  # noqa: ARG002
+        """Return the split: its rows are divided between units, and each must be counted."""
+        return [split]
+
+    def file_name(self, split: Split) -> str:
+        """Return the name of the file of a split relative to the path that the user gave."""
+        source_range, own = self._origin(split)
+        return source_range.source.file_name(own)
 
     def explain_type(self, column: str) -> str | None:
         """Say which value made the type of a column string; None where no value did."""
@@ -138,12 +158,18 @@ def merge(ranges: Sequence[SourceRange]) -> MergedSource:
     )
 
 
-def count_before(source: FileSource, bounds: Sequence[pa.Table], split: Split) -> list[int]:
-    """Count the rows of a split that sort before each bound.
+def with_expressions(source: FileSource, expressions: RowExpressions, names: Sequence[str]) -> ProjectionSource:
+    """Return a source that has the columns ``names``, which may be among those of expressions, and their condition."""
+    return ProjectionSource(source, make_projection(source.schema, expressions, names=names))
+
+
+def count_before(source: Source, bounds: Sequence[pa.Table], split: Split) -> list[int]:
+    """Count the rows of a split that sort before each bound; those that a condition leaves out do not count.
 
     ``bounds``: ascending, one row of order columns each.
     """
-    rows = one_batch(source.read(split, bounds[0].column_names).rows)
+    batch = source.read(split, bounds[0].column_names)
+    rows = one_batch(batch.rows if batch.kept is None else batch.rows.filter(pa.array(batch.kept)))
     counts = []
     # From the largest bound down: the rows before a bound contain the rows before each smaller one.
     for bound in reversed(bounds):

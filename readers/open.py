@@ -173,6 +173,7 @@ def _source(
         tuple({name: column[i].as_py() for name, column in constants.items()} for i in range(len(found))),
         {name: kind.format for name, kind in given.items() if kind.format is not None},
         {name: split for name, split in plan.text_at.items() if name not in constants},
+        tuple(file.below for file in found),
     )
 
 

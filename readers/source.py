@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ..windowing.errors import InputError
-from ..windowing.ports import Batch, InputFile, Split, StreamInfo
+from ..windowing.ports import Batch, Condition, InputFile, Split, StreamInfo
 from ..windowing.support.suggest import did_you_mean
 from .files.file import Located, check_all
 from .formats.split_rows import FormatReader, ReadRequest, SplitRows, rejects_table
@@ -38,6 +38,7 @@ class FileSource:
     ``constants``: the columns whose value comes from the folder of a file, by file index.
     ``formats``: the timestamp format of columns that are declared with one, by column.
     ``text_at``: the index of the split whose values made the type of a column string, by column.
+    ``names``: the name of each file relative to the path that the user gave, by file index.
     ``skipped``: the unreadable paths that were skipped, each with its reason.
     """
 
@@ -51,6 +52,7 @@ class FileSource:
     constants: tuple[dict[str, Any], ...]
     formats: Mapping[str, str | None]
     text_at: Mapping[str, int]
+    names: tuple[str, ...] = ()
     skipped: tuple[str, ...] = ()
 
     @property
@@ -92,6 +94,16 @@ class FileSource:
         offsets, back = np.unique(np.asarray(pos, np.int64) - split.base, return_inverse=True)
         lines = self.reader.lines(self.places[split.file], split, offsets)
         return lines[back]
+
+    def parts_with(self, split: Split, condition: Condition) -> Sequence[Split]:
+        """Return the parts of a split without those of which the file says that a condition is true for no row."""
+        fixed = self.constants[split.file]
+        types = {name: self.schema.field(name).type for name in condition.columns if name not in fixed}
+        return self.reader.parts_with(self.places[split.file], split, condition, types)
+
+    def file_name(self, split: Split) -> str:
+        """Return the name of the file of a split relative to the path that the user gave."""
+        return self.names[split.file]
 
     def explain_type(self, column: str) -> str | None:
         """Say which value made a column's type string, as ``in/x.csv has '-' at line 17``; None if no value did."""

@@ -10,10 +10,12 @@ from typing import Any, Protocol, TypeAlias
 import pyarrow as pa
 
 from .aggregates.folds.values import plain, plain_type
-from .errors import ConfigError
+from .errors import ConfigError, SpecError
+from .expressions.syntax import Expression, parse_expression
+from .language.canonical import column_text
 from .language.options import WINDOW_OPTIONS, Options
-from .language.parser import parse_aggregate
-from .language.spec import AggregateCall, default_name
+from .language.parser import parse_aggregate, parse_let
+from .language.spec import AggregateCall, AggregateExpression, default_name
 from .support.option import Option
 
 
@@ -46,7 +48,7 @@ def as_names(names: Names, option: str) -> tuple[str, ...]:
     return found
 
 
-def as_calls(aggregates: Calls) -> list[AggregateCall]:
+def as_calls(aggregates: Calls) -> list[AggregateCall | AggregateExpression]:
     """Parse aggregates: one text, several, or a mapping of column names to texts. Raises `SpecError`, `ConfigError`."""
     if not isinstance(aggregates, Mapping):
         return [parse_aggregate(text) for text in as_names(aggregates, "aggregates")]
@@ -66,11 +68,26 @@ def _value(declared: Option, given: Any) -> Any:
         return as_names(given, declared.name)
     if declared.kind == "origin":
         return Fraction(given or 0)
+    if declared.kind == "lets":
+        return _lets(given)
+    if declared.kind == "expression":
+        return None if given is None else parse_expression(given)
     return Fraction(given) if declared.kind == "duration" else given
 
 
-def _named(name: str, text: str) -> AggregateCall:
-    call = parse_aggregate(text)
+def _lets(given: Calls) -> tuple[tuple[str, Expression], ...]:
+    if isinstance(given, Mapping):
+        return tuple((name, parse_expression(text)) for name, text in given.items())
+    return tuple(parse_let(text) for text in as_names(given, "let"))
+
+
+def _named(name: str, text: str) -> AggregateCall | AggregateExpression:
+    try:
+        call = parse_aggregate(text)
+    except SpecError:
+        return parse_aggregate(f"{column_text(name)}={text}")  # arithmetic needs a name
+    if isinstance(call, AggregateExpression):
+        return replace(call, name=name)
     if call.name not in {name, default_name(call.function, call.arguments)}:
         raise ConfigError(f"aggregates: {name!r} is {text!r}, which says another name", f"leave {call.name}= out")
     return replace(call, name=name)

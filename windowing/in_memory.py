@@ -22,6 +22,7 @@ from .language.parser import parse_window
 from .language.spec import TimeInterval, WindowSpec
 from .planning.plan import Plan, make_plan
 from .planning.row_order import OrderBy
+from .projection.projection import ARRIVAL, project
 from .scan.lateness import assess, event_times, merged_watermarks
 from .scan.row_validation import add_late, split_by_reason, validate_rows
 from .scan.scan import RunExtent, empty_mark_rows, empty_tick_rows, scan
@@ -45,6 +46,9 @@ def aggregate(
     marks: str | Sequence[int] | None = None,
     clock: Clock | None = None,
     since: Clock | None = None,
+    let: Calls = (),
+    where: str | None = None,
+    having: str | None = None,
     partial: bool = False,
     group_by: Names = (),
     emit: Emit = "aggregates",
@@ -81,11 +85,15 @@ def aggregate(
     calls = None if aggregates is None else as_calls(aggregates)
     order = None if order_by is None else "arrival" if order_by == "arrival" else as_names(order_by, "order_by")
     plan = make_plan(spec, table.schema, as_names(key, "key"), order, calls, options)
-    rows = one_batch(table.select(list(plan.columns)))
-    signals, late = _signals(table, rows, plan, marks, watermarks)
-    rows, pos = _valid_rows(plan, rows, late, rejected)
+    table, picks = _projected(table, plan, marks if isinstance(marks, str) else None, rejected)
+    rows, pos = one_batch(table.select(list(plan.columns))), np.arange(table.num_rows)
+    marks_of_rows = _marks(table, rows, plan, marks)
+    if picks is not None:
+        rows, pos = rows.take(pa.array(picks)) if rows.num_columns else rows, picks
+    signals, late = _signals(rows, pos, plan, marks_of_rows, watermarks)
+    rows, pos = _valid_rows(plan, rows, pos, late, rejected)
     sequences = build(rows, pos, plan.key, plan.sort, plan.values)
-    now, then = (_clock_measure(plan, table.schema, instant) for instant in (clock, since))
+    now, then = (_clock_measure(plan, plan.projection.schema, instant) for instant in (clock, since))
     bounds = RunExtent(now, then)
     scanned = scan(plan, sequences, signals, bounds)
     tables = list(scanned.tables)
@@ -96,38 +104,56 @@ def aggregate(
     return pa.concat_tables([plan.schema.empty_table(), *(part.cast(plan.schema) for part in tables)])
 
 
+def _projected(table: pa.Table, plan: Plan, mark: str | None, rejected: str) -> tuple[pa.Table, Ints | None]:
+    """Return all rows with the columns of the plan and of marks, and which rows there are, int64; None: all.
+
+    Raises `DataError` where an expression fails for a row, unless such rows are dropped.
+    """
+    if plan.projection.is_trivial:
+        return table, None
+    extra = [mark] if mark is not None and mark in plan.projection.schema.names else []
+    names = list(dict.fromkeys([*plan.columns, *extra]))
+    if ARRIVAL in plan.projection.virtual:
+        table = table.append_column(ARRIVAL, pa.array(np.arange(table.num_rows)))
+    found = project(plan.projection, table.select(list(plan.projection.needs(names))), names)
+    if found.failures is not None and rejected == "error":
+        row, detail = found.failures.row[0], found.failures.detail[0].as_py()
+        raise DataError(f"an expression fails for {len(found.failures.row)} rows: row {row}: {detail}", "mend them")
+    return found.rows, None if found.kept is None else np.flatnonzero(found.kept)
+
+
 def _signals(
-    table: pa.Table,
     rows: pa.RecordBatch,
+    pos: Ints,
     plan: Plan,
-    marks: str | Sequence[int] | None,
+    marks: Marks,
     watermarks: Sequence[tuple[int, Seconds]] | None,
 ) -> tuple[Signals, Mask]:
     """Return the marks or watermarks of the rows, and which rows are late beyond repair, bool (n,)."""
     if not plan.kind.has_watermark:
-        return window_marks(in_order(_marks(table, rows, plan, marks))), np.zeros(len(table), np.bool_)
-    pos = np.arange(table.num_rows)
+        return window_marks(in_order(marks)), np.zeros(len(pos), np.bool_)
     if watermarks is None:
         assessed = assess(plan, None, rows, pos)
         return watermark_signals(merged_watermarks(plan, [assessed.watermarks])), assessed.late
     values, places = event_times(plan, rows)
     assert isinstance(plan.spec, TimeInterval)
-    intervals = make_intervals(table.schema.field(plan.clock).type, plan.spec)
+    intervals = make_intervals(rows.schema.field(plan.clock).type, plan.spec)
     events = [(position, Fraction(seconds)) for position, seconds in watermarks]
-    found, behind = explicit(events, intervals, plan.spec.discard_age, values, places)
-    late = np.zeros(len(table), np.bool_)
+    found, behind = explicit(events, intervals, plan.spec.discard_age, values, pos[places])
+    late = np.zeros(len(pos), np.bool_)
     late[places] = behind
     return watermark_signals(found), late
 
 
-def _valid_rows(plan: Plan, rows: pa.RecordBatch, late: Mask, rejected: str) -> tuple[pa.RecordBatch, Ints]:
+def _valid_rows(plan: Plan, rows: pa.RecordBatch, pos: Ints, late: Mask, rejected: str) -> tuple[pa.RecordBatch, Ints]:
     reasons = add_late(validate_rows(plan, rows), late)
     if reasons is None:
-        return rows, np.arange(len(late))
+        return rows, pos
     kept, bad = split_by_reason(reasons)
     if rejected == "error":
-        raise DataError(f"{len(bad)} rows have no place in the window: row {bad[0]} is {reasons[bad[0]]}", "mend them")
-    return rows.take(pa.array(kept)), kept
+        what = f"{len(bad)} rows have no place in the window: row {pos[bad[0]]} is {reasons[bad[0]]}"
+        raise DataError(what, "mend them")
+    return rows.take(pa.array(kept)), pos[kept]
 
 
 def _marks(table: pa.Table, rows: pa.RecordBatch, plan: Plan, marks: str | Sequence[int] | None) -> Marks:

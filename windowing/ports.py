@@ -5,7 +5,7 @@ Only plain values cross a port, all of them pickled: readers know nothing of win
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol, TypeVar
@@ -62,12 +62,30 @@ class Batch:
     ``pos``: int64 (n,), the arrival position of each row, ascending.
     ``rejects``: the rows that could not be read, as a table of `REJECT_FIELDS`, or None.
     ``elsewhere``: how many of the split's positions belong to the input of another run.
+    ``kept``: bool (n,), for which rows the condition of the run is true; None: for all. Marks of the others count.
+    ``failures``: the rows for which an expression failed, none of them kept; None: no row.
+    ``skipped``: how many rows were not read, because statistics say that the condition is true for none of them.
     """
 
     rows: pa.Table
     pos: npt.NDArray[np.int64]
     rejects: pa.Table | None = None
     elsewhere: int = 0
+    kept: npt.NDArray[np.bool_] | None = None
+    failures: Failures | None = None
+    skipped: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Failures:
+    """Rows for which an expression failed.
+
+    ``row``: int64 (k,), their indices, ascending and without repeats.
+    ``detail``: string (k,), for each of them the expression that failed first, and why.
+    """
+
+    row: npt.NDArray[np.int64]
+    detail: pa.Array
 
 
 REJECT_FIELDS: tuple[pa.Field, ...] = (
@@ -78,6 +96,35 @@ REJECT_FIELDS: tuple[pa.Field, ...] = (
     pa.field("_text", pa.string()),  # the raw line where a line could not be read, else null
 )
 """The columns of a rejected row besides the columns of the input (semantics section 8)."""
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnRange:
+    """What a file says of the values of a column in a part of it; the values are of the column's Arrow type.
+
+    ``low``: no value is below it; None: unknown.
+    ``high``: no value is above it; None: unknown.
+    ``nulls``: the number of nulls; None: unknown.
+    ``rows``: the number of rows.
+    """
+
+    low: Any
+    high: Any
+    nulls: int | None
+    rows: int
+
+
+class Condition(Protocol):
+    """A condition of rows, for readers that can leave out parts of files."""
+
+    @property
+    def columns(self) -> Sequence[str]:
+        """The columns of the input that it depends on."""
+        ...
+
+    def is_never_true(self, ranges: Mapping[str, ColumnRange]) -> bool:
+        """Return whether it is true for no row with such values; False where that is unknown."""
+        ...
 
 
 class Source(Protocol):
@@ -117,6 +164,17 @@ class Source(Protocol):
 
     def parts_of(self, split: Split) -> Sequence[Split]:
         """Return the smallest splits into which a split can be divided, in order."""
+        ...
+
+    def parts_with(self, split: Split, condition: Condition) -> Sequence[Split]:
+        """Return the parts of a split, in order, without those that a condition is true for no row of.
+
+        What cannot be decided without reading rows is returned. All of it: the split itself.
+        """
+        ...
+
+    def file_name(self, split: Split) -> str:
+        """Return the name of the file of a split relative to the path that the user gave, with ``/``."""
         ...
 
     def explain_type(self, column: str) -> str | None:
@@ -211,6 +269,7 @@ class Counts:
     ``held``: rows in the state that no pane has shown yet.
     ``rejected``: rejected rows by reason.
     ``carried``: rows taken over from the run before, which is ``held`` of that run.
+    ``panes_hidden``: panes that came out and have no row in the result, because of ``--having``; not part of the sum.
     """
 
     rows_in: int = 0
@@ -220,6 +279,7 @@ class Counts:
     held: int = 0
     rejected: dict[str, int] = field(default_factory=dict)
     carried: int = 0
+    panes_hidden: int = 0
 
     def __add__(self, other: Counts) -> Counts:
         reasons = sorted({*self.rejected, *other.rejected})
@@ -231,6 +291,7 @@ class Counts:
             self.held + other.held,
             {r: self.rejected.get(r, 0) + other.rejected.get(r, 0) for r in reasons},
             self.carried + other.carried,
+            self.panes_hidden + other.panes_hidden,
         )
 
     @property

@@ -34,12 +34,14 @@ Verbose = Annotated[
     ),
 ]
 
-_LISTS: tuple[Kind, ...] = ("calls", "names", "settings")
+_LISTS: tuple[Kind, ...] = ("calls", "lets", "names", "settings")
 _TYPES: Mapping[Kind, Any] = {"number": int, "switch": bool, **dict.fromkeys(_LISTS, list[str])}
 _METAVARS: Mapping[Kind, str] = {
     "calls": "[NAME=]FUNC(ARGS)",
     "character": "CHAR",
     "duration": "DURATION",
+    "expression": "EXPR",
+    "lets": "NAME=EXPR",
     "names": "COL,..",
     "number": "N",
     "origin": "TIME|SECONDS",

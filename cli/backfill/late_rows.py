@@ -18,10 +18,11 @@ from itertools import pairwise
 import pyarrow as pa
 
 from ...conf.units import Unit
-from ...readers.merged_source import SourceRange, count_before, merge
+from ...readers.merged_source import SourceRange, count_before, merge, with_expressions
 from ...readers.source import FileSource
 from ...windowing.engine.tasks.task import FILES
 from ...windowing.errors import ConfigError
+from ...windowing.projection.projection import RowExpressions
 from ...writers.state.state import State
 from ...writers.state.unit_record import BorrowedRows, UnitRecord
 from ..console.counts import count_of
@@ -55,11 +56,13 @@ class LateRows:
     """The late rows of a unit, before it runs.
 
     ``unit``: the unit.
+    ``request``: its job.
     ``source``: its input; None where the job rejects late rows.
     ``rows``: label to number of rows that belong to the unit of that label, oldest first.
     """
 
     unit: Unit
+    request: JobRequest
     source: FileSource | None
     rows: Mapping[str, int]
 
@@ -71,9 +74,9 @@ def find_late_rows(late: LateBackfill, request: JobRequest, unit: Unit) -> LateR
     reprocessed, or where the window cannot read a part of the input.
     """
     if request.job.late != "redo":
-        return LateRows(unit, None, {})
+        return LateRows(unit, request, None, {})
     source = open_input(request, late.context.spark)
-    return LateRows(unit, source, _late_rows(late, request, unit, source, _earlier(late.state, unit)))
+    return LateRows(unit, request, source, _late_rows(late, request, unit, source, _earlier(late.state, unit)))
 
 
 def reprocess_for_late_rows(late: LateBackfill, found: LateRows) -> Iterator[CommittedJob[UnitRecord]]:
@@ -104,7 +107,8 @@ def rows_on_time(state: State, found: LateRows) -> UnitInputRows | None:
     if found.source is None:
         return None
     after = _position(state, state.newest_before(found.unit.ordinal)) if found.rows else None
-    read = merge([SourceRange(found.source, after=after)]) if found.rows else found.source
+    expressions = row_expressions(found.request)
+    read = merge([SourceRange(found.source, after=after, expressions=expressions)]) if found.rows else found.source
     return UnitInputRows(read, from_root(found.source.files), tuple(found.rows))
 
 
@@ -131,7 +135,9 @@ def _late_rows(
     known = [(record, bound) for record, bound in bounds if bound is not None]
     if not known or not source.splits:
         return {}
-    count = partial(count_before, source, [bound for _, bound in known])
+    positions = [bound for _, bound in known]
+    read = with_expressions(source, row_expressions(request), positions[0].column_names)
+    count = partial(count_before, read, positions)
     counts_of_splits = late.context.spark.session().map("late rows", count, source.splits)
     before = [0, *(sum(counts) for counts in zip(*counts_of_splits, strict=True))]
     each = zip(known, pairwise(before), strict=True)
@@ -197,13 +203,14 @@ def _rerun(
         raise ConfigError(what, "a higher --keep keeps more states")
     request, files = late.job_of(record)
     own = open_input(request, late.context.spark, files)
-    rows = _unit_input_rows(late, own, record, prior, wanted, sources)
+    rows = _unit_input_rows(late, row_expressions(request), own, record, prior, wanted, sources)
     incremental = IncrementalRun(late.state, unit_of(record), prior.label if prior else None, late.keep, rows)
     return run_job(request, incremental, late.context)
 
 
 def _unit_input_rows(
     late: LateBackfill,
+    expressions: RowExpressions,
     own: FileSource,
     record: UnitRecord,
     prior: UnitRecord | None,
@@ -213,10 +220,10 @@ def _unit_input_rows(
     if not wanted and not record.lent:
         return UnitInputRows(own, from_root(own.files))
     after, before = _position(late.state, prior), _position(late.state, record)
-    ranges, borrowed = [SourceRange(own, after=after if record.lent else None)], []
+    ranges, borrowed = [SourceRange(own, 0, after if record.lent else None, None, expressions)], []
     for rows in wanted:
         ordinal, source = sources.get(rows.label) or _open_unit_input(late, rows.label)
-        ranges.append(SourceRange(source, (ordinal - record.ordinal) * UNIT_DISTANCE, after, before))
+        ranges.append(SourceRange(source, (ordinal - record.ordinal) * UNIT_DISTANCE, after, before, expressions))
         borrowed.append(BorrowedRows(rows.label, from_root(source.files)))
     return UnitInputRows(merge(ranges), from_root(own.files), record.lent, tuple(borrowed))
 
@@ -232,6 +239,12 @@ def _open_unit_input(late: LateBackfill, label: str) -> tuple[int, FileSource]:
 def _position(state: State, record: UnitRecord | None) -> pa.Table | None:
     """Return the largest order values up to the end of a unit, of its first stage: one row; None where it has none."""
     return None if record is None else state.stage(record.label, record.stages[0].name).read_table("position")
+
+
+def row_expressions(request: JobRequest) -> RowExpressions:
+    """Return the expressions over the rows of a job's input."""
+    options = request.stages[0].options
+    return RowExpressions(options.let, options.where)
 
 
 def unit_of(record: UnitRecord) -> Unit:

@@ -64,7 +64,8 @@ def _report_stage(request: JobRequest, run: StageRun, messages: Messages) -> Non
 def _account(rows: int, windows: int, counts: Counts, see: str) -> list[str]:
     """Return the words for row counts; ``rows`` came in, ``windows`` came out, ``see`` says where the rejects are."""
     rejected = sum(counts.rejected.values())
-    words = [f"{count_of(rows, 'row')} in", f"{count_of(windows, 'window')} out"]
+    words = [f"{count_of(rows, 'row')} in", f"{count_of(windows - counts.panes_hidden, 'window')} out"]
+    words += [f"{counts.panes_hidden:,} hidden"] if counts.panes_hidden else []
     words += [f"{rejected:,} rejected" + (f" ({reason_counts(counts.rejected)})" if rejected else "")]
     words += [see] if rejected and see else []
     words += [f"{counts.filtered:,} in no window"] if counts.filtered else []
@@ -81,4 +82,5 @@ def _fields(rows: int, windows: int, counts: Counts) -> dict[str, Any]:
         "filtered": counts.filtered,
         "dropped_at_end": counts.dropped_at_end,
         "held": counts.held,
+        "panes_hidden": counts.panes_hidden,
     }

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import pyarrow as pa
+
 from ...windowing.engine.tasks.rejects import reject_schema
 from ...windowing.support.formats import INTERMEDIATE
 from ...writers.output.output import Output
@@ -45,7 +47,8 @@ def plan_outputs(
 
 
 def _plan_output(stage: StagePlan, own: Output | None, job_output: Output, is_last: bool) -> StageOutput:
-    rejects = reject_schema(stage.schema)
+    hidden = stage.plan.projection.hidden
+    rejects = reject_schema(pa.schema([field for field in stage.schema if field.name not in hidden]))
     if own is None:
         sink = job_output.sink(INTERMEDIATE, stage.plan.schema, rejects).without_output(stage.name)
         return StageOutput(job_output, is_own=False, sink=sink, copy=None)

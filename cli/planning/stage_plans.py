@@ -30,7 +30,7 @@ class StagePlan:
     """A stage bound to its input.
 
     ``request``: the parsed request for the stage.
-    ``schema``: the columns of the input.
+    ``schema``: the columns of the input, and those that expressions add.
     ``plan``: the plan of its window; its result has stream columns wherever another stage reads it.
     ``result``: the columns that are written: without stream columns where the stage is plain.
     ``marks``: where window marks come from (see `TaskContext`).
@@ -118,10 +118,9 @@ def _plan_stage(request: StageRequest, stage_input: _Input, is_last: bool) -> St
         )
     except ClockError as error:
         raise ConfigError(error.what, stage_input.advise(error.column) or error.do) from error
-    _check_levels(plan, stage_input.schema)
-    return StagePlan(
-        request, stage_input.schema, plan, _result_schema(plan, stage.plain), _marks(request, stage_input, plan)
-    )
+    schema = plan.projection.schema
+    _check_levels(plan, schema)
+    return StagePlan(request, schema, plan, _result_schema(plan, stage.plain), _marks(request, stage_input, plan))
 
 
 def _check_levels(plan: Plan, schema: pa.Schema) -> None:
@@ -154,11 +153,10 @@ def _marks(request: StageRequest, stage_input: _Input, plan: Plan) -> str:
         raise ConfigError("--marks files: what a stage before gives is no files", "leave it out, or name a column")
     if stage.marks in (FILES, NONE):
         return stage.marks
-    if stage.marks not in stage_input.schema.names:
-        raise ConfigError(
-            f"--marks: there is no column {stage.marks!r}", did_you_mean(stage.marks, stage_input.schema.names)
-        )
-    found = stage_input.schema.field(stage.marks).type
+    names = plan.projection.schema.names
+    if stage.marks not in names:
+        raise ConfigError(f"--marks: there is no column {stage.marks!r}", did_you_mean(stage.marks, names))
+    found = plan.projection.schema.field(stage.marks).type
     if not pa.types.is_boolean(found):
         raise ConfigError(f"--marks needs a boolean column, and {stage.marks!r} is {found}", "name another column")
     return f"column:{stage.marks}"

@@ -16,7 +16,7 @@ from ...windowing.language.aggregates.calls import alias_of
 from ...windowing.language.aggregates.names import ALIASES
 from ...windowing.language.options import WINDOW_OPTIONS, Options
 from ...windowing.language.parser import parse_aggregate, parse_window
-from ...windowing.language.spec import AggregateCall, WindowSpec
+from ...windowing.language.spec import AggregateCall, AggregateExpression, WindowSpec
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +31,7 @@ class StageRequest:
 
     stage: Stage
     spec: WindowSpec
-    calls: tuple[AggregateCall, ...] | None
+    calls: tuple[AggregateCall | AggregateExpression, ...] | None
     options: Options
 
 
@@ -71,7 +71,7 @@ class JobRequest:
     @property
     def runs_user_code(self) -> bool:
         """Whether the job calls functions or operators of the user."""
-        calls = [call for stage in self.stages for call in stage.calls or ()]
+        calls = [call for stage in self.stages for item in stage.calls or () for call in item.calls]
         return any(stage.options.operator for stage in self.stages) or any(":" in call.function for call in calls)
 
     def with_stages(self, stages: Sequence[StageRequest]) -> JobRequest:

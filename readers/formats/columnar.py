@@ -103,6 +103,24 @@ def divide(split: Split, counts: Sequence[int]) -> list[Split]:
     ] or [split]
 
 
+def runs_of(parts: Sequence[Split]) -> list[Split]:
+    """Join splits of single row groups, in order, to one split for each run of neighbours."""
+    runs: list[Split] = []
+    for part in parts:
+        if runs and runs[-1].place[-1] + 1 == part.place[1]:
+            last = runs[-1]
+            runs[-1] = replace(
+                last,
+                rows=last.rows + part.rows,
+                nbytes=last.nbytes + part.nbytes,
+                ends_file=part.ends_file,
+                place=(*last.place, part.place[1]),
+            )
+        else:
+            runs.append(part)
+    return runs
+
+
 def typed_rows(raw: pa.Table, split: Split, request: ReadRequest, texts: Sequence[str]) -> SplitRows:
     """Return the rows of a split in the wanted types; a row with a value that does not convert becomes a reject.
 

@@ -27,6 +27,7 @@ from .split_rows import (
     ReadRequest,
     SplitPlan,
     SplitRows,
+    WholeSplits,
     concatenate_buffers,
     drop_type_errors,
     first_detail,
@@ -48,7 +49,7 @@ def plan_input(
 
 
 @dataclass(frozen=True, slots=True)
-class CsvReader:
+class CsvReader(WholeSplits):
     """The `FormatReader` of CSV.
 
     ``delimiter``: one ASCII character.

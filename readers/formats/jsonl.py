@@ -26,6 +26,7 @@ from .split_rows import (
     ReadRequest,
     SplitPlan,
     SplitRows,
+    WholeSplits,
     concatenate_buffers,
     lines_of_rows,
     text_rejects,
@@ -46,7 +47,7 @@ def plan_input(
 
 
 @dataclass(frozen=True, slots=True)
-class JsonReader:
+class JsonReader(WholeSplits):
     """The `FormatReader` of JSON Lines."""
 
     columnar: ClassVar[bool] = False

@@ -24,7 +24,7 @@ from ..files.listing import ListedFile
 from ..options import ReadOptions
 from ..schema.types import ColumnType, Int64s
 from .columnar import Footer, check_names, divide, plain_schema, plan_footers, row_numbers, typed_rows
-from .split_rows import ReadRequest, SplitPlan, SplitRows
+from .split_rows import ReadRequest, SplitPlan, SplitRows, WholeSplits
 
 _Message: TypeAlias = "dict[int, list[int | bytes]]"
 """The fields of a message by number: integers, or the bytes of texts and of messages inside."""
@@ -60,7 +60,7 @@ def column_names(file: IO[bytes]) -> list[str]:
 
 
 @dataclass(frozen=True, slots=True)
-class OrcReader:
+class OrcReader(WholeSplits):
     """The `FormatReader` of ORC; ``place`` of a split is its first row in the file, then its stripes."""
 
     columnar: ClassVar[bool] = True

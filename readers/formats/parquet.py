@@ -11,12 +11,12 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from ...windowing.ports import Executor, Split
+from ...windowing.ports import ColumnRange, Condition, Executor, Split
 from ..files.file import Located, has_changed, input_errors
 from ..files.listing import ListedFile
 from ..options import ReadOptions
 from ..schema.types import ColumnType, Int64s
-from .columnar import Footer, check_names, divide, plain_schema, plan_footers, row_numbers, typed_rows
+from .columnar import Footer, check_names, divide, plain_schema, plan_footers, row_numbers, runs_of, typed_rows
 from .split_rows import ReadRequest, SplitPlan, SplitRows
 
 _SHORT = 1 << 16  # bytes: a column of so few is read as a dictionary, whatever it holds
@@ -106,9 +106,34 @@ class ParquetReader:
             counts = [file.metadata.row_group(group).num_rows for group in split.place[1:]]
         return divide(split, counts)
 
+    def parts_with(
+        self, place: Located, split: Split, condition: Condition, types: Mapping[str, pa.DataType]
+    ) -> Sequence[Split]:
+        """Return runs of adjacent row groups, without those of whose statistics a condition is never true."""
+        with input_errors(place.shown, " as Parquet"), _open(place) as file:
+            schema = file_schema(file)
+            known = [name for name, kind in types.items() if name in schema.names and schema.field(name).type == kind]
+            groups = [file.metadata.row_group(group) for group in split.place[1:]]
+            wanted = [not condition.is_never_true(_ranges(group, known)) for group in groups]
+        parts = divide(split, [group.num_rows for group in groups])
+        return runs_of([part for part, is_wanted in zip(parts, wanted, strict=False) if is_wanted])
+
     def lines(self, place: Located, split: Split, offsets: Int64s) -> Int64s:  # noqa: ARG002
         """Return the 1-based rows in the file of rows of a split; ``offsets``: of the rows in the split, int64."""
         return row_numbers(split, offsets)
+
+
+def _ranges(group: pq.RowGroupMetaData, names: Sequence[str]) -> dict[str, ColumnRange]:
+    """Return what the statistics of a row group say of columns that are not nested."""
+    found = {}
+    for at in range(group.num_columns):
+        chunk = group.column(at)
+        if chunk.path_in_schema in names and chunk.is_stats_set:
+            stats = chunk.statistics
+            low, high = (stats.min, stats.max) if stats.has_min_max else (None, None)
+            nulls = stats.null_count if stats.has_null_count else None
+            found[chunk.path_in_schema] = ColumnRange(low, high, nulls, group.num_rows)
+    return found
 
 
 @contextmanager

@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ...windowing.ports import REJECT_FIELDS, Executor, Split
+from ...windowing.ports import REJECT_FIELDS, Condition, Executor, Split
 from ..files.file import Located
 from ..files.listing import ListedFile
 from ..options import ReadOptions
@@ -126,6 +126,31 @@ class FormatReader(Protocol):
     def parts_of(self, place: Located, split: Split) -> Sequence[Split]:
         """Return the smallest splits that a split can be read in, in order; at least one."""
         ...
+
+    def parts_with(
+        self, place: Located, split: Split, condition: Condition, types: Mapping[str, pa.DataType]
+    ) -> Sequence[Split]:
+        """Return the parts of a split without those of which the file says that a condition is true for no row.
+
+        ``types``: the types in which the columns of the condition are read.
+        """
+        ...
+
+
+class WholeSplits:
+    """The part of a `FormatReader` for files that do not say what values they hold."""
+
+    __slots__ = ()
+
+    def parts_with(
+        self,
+        place: Located,  # noqa: ARG002
+        split: Split,
+        condition: Condition,  # noqa: ARG002
+        types: Mapping[str, pa.DataType],  # noqa: ARG002
+    ) -> Sequence[Split]:
+        """Return the split itself."""
+        return [split]
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,7 +28,7 @@ from wincli.windowing.engine.tasks.snapshot import RestorePoint, RunSnapshot
 from wincli.windowing.engine.tasks.task import FILES, TaskContext
 from wincli.windowing.local_executor import LocalExecutor
 from wincli.windowing.planning.plan import Plan
-from wincli.windowing.ports import Batch, Counts, InputFile, Part, Split, StreamInfo
+from wincli.windowing.ports import Batch, Condition, Counts, InputFile, Part, Split, StreamInfo
 from wincli.windowing.scan.preaggregate import preaggregated_plan
 
 
@@ -69,6 +69,12 @@ class MemorySource:
             )
             for i in range(low, high)
         ] or [split]
+
+    def parts_with(self, split: Split, condition: Condition) -> list[Split]:
+        return [split]
+
+    def file_name(self, split: Split) -> str:
+        return self.files[split.file].path
 
     def explain_type(self, column: str) -> str | None:
         return None

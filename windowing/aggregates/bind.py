@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow as pa
 
 from ..errors import ConfigError
-from ..language.canonical import column_text, decimal_text
+from ..language.canonical import decimal_text
 from ..language.spec import AggregateCall, Column
 from ..support.suggest import did_you_mean
 from . import user
@@ -25,6 +25,7 @@ class Bound:
     ``type``: type of the result column.
     ``columns``: names of the columns that the call reads, each once.
     ``call``: the call as parsed.
+    ``filter``: the boolean column of the rows that a user function looks at; None: all rows of the pane.
     ``is_second_step``: whether the columns hold what the first phase of a partial aggregation left (`two_phase`).
     """
 
@@ -33,6 +34,7 @@ class Bound:
     columns: tuple[str, ...]
     call: AggregateCall
     is_second_step: bool = False
+    filter: str | None = None
 
     @property
     def text(self) -> str:
@@ -42,7 +44,7 @@ class Bound:
 
 def call_text(call: AggregateCall) -> str:
     """Return ``function(arguments)``."""
-    return str(call).removeprefix(f"{column_text(call.name)}=")
+    return call.text
 
 
 def columns_of(call: AggregateCall) -> tuple[str, ...]:

@@ -9,9 +9,9 @@ from typing import Any, TypeAlias
 import numpy as np
 import pyarrow as pa
 
-from ..columns.arrays import Ints
+from ..columns.arrays import Ints, Mask
 from ..language.spec import Column
-from ..panes.membership import Membership, Memberships, Ranges, as_simplest
+from ..panes.membership import Membership, Memberships, Ranges, as_simplest, with_filter
 from . import user
 from .bind import Bound
 from .folds.inputs import Inputs, Ranked, entries_of
@@ -49,7 +49,10 @@ def compute(
     Nulls are skipped; a pane without values is null, counts are 0. Raises `PaneOverflow` where an integer or decimal
     does not fit, and `PaneFailed` (a `DataError`) for a user function.
     """
-    return _computer(bound)(_inputs(bound, rows, as_simplest(membership), rank, {} if cached is None else cached))
+    membership = as_simplest(membership)
+    if bound.filter is not None:
+        membership, rank = with_filter(membership, _is_true(rows.column(bound.filter))), None
+    return _computer(bound)(_inputs(bound, rows, membership, rank, {} if cached is None else cached))
 
 
 def split(bound: Bound, rows: pa.RecordBatch, panes: Ranges) -> list[pa.Array]:
@@ -71,6 +74,10 @@ def warm(bounds: Sequence[Bound], schema: pa.Schema, overlapping: bool = True) -
     for bound, form in product(bounds, _FORMS if overlapping else _FORMS[:1]):
         if ":" not in bound.call.function:
             compute(bound, rows, form, _RANKS)
+
+
+def _is_true(column: pa.Array) -> Mask:
+    return np.asarray(column.fill_null(False).to_numpy(zero_copy_only=False), np.bool_)
 
 
 def _inputs(bound: Bound, rows: pa.RecordBatch, membership: Membership, rank: Ints | None, cached: Results) -> Inputs:

@@ -2,5 +2,5 @@
 
 Imports `windowing.errors`, `windowing.support`. Imported by `readers`, `windowing.aggregates`, `windowing.clock`,
 `windowing.emit`, `windowing.engine`, `windowing.in_memory`, `windowing.kinds`, `windowing.panes`, `windowing.planning`,
-`windowing.scan`, `windowing.segments`, `windowing.sequences`, `windowing.state`.
+`windowing.projection`, `windowing.scan`, `windowing.segments`, `windowing.sequences`, `windowing.state`.
 """

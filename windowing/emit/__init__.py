@@ -3,6 +3,6 @@
 The way in is `result_tables`; `scan.scan` calls it.
 
 Imports `windowing.aggregates`, `windowing.columns`, `windowing.errors`, `windowing.language`, `windowing.operator`,
-`windowing.panes`, `windowing.planning`, `windowing.sequences`, `windowing.support`. Imported by `cli`,
-`windowing.engine`, `windowing.scan`.
+`windowing.panes`, `windowing.planning`, `windowing.projection`, `windowing.sequences`, `windowing.support`. Imported by
+`cli`, `windowing.engine`, `windowing.scan`, `windowing.segments`.
 """

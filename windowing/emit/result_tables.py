@@ -18,6 +18,7 @@ from ..sequences.sequence import Sequences
 from .aggregate_rows import aggregate_rows
 from .operator_calls import operator_batches
 from .pane_rows import row_batches
+from .result_values import HiddenPanes, with_result_values
 from .row_counts import check_panes
 from .stream_columns import constant, mark_columns, stream_columns
 
@@ -27,12 +28,15 @@ _CLOSED_BY = pa.array(CLOSED_BY, pa.string())
 _TIMING = pa.array(TIMING, pa.string())
 
 
-def result_tables(plan: Plan, sequences: Sequences, marks: Marks, panes: Panes) -> Iterator[pa.Table]:
+def result_tables(
+    plan: Plan, sequences: Sequences, marks: Marks, panes: Panes, hidden: HiddenPanes
+) -> Iterator[pa.Table]:
     """Yield the result in the plan's columns, a bounded number of rows at a time; texts may be dictionary arrays.
 
-    ``panes``: as `emitted_panes` returns them. The result is sorted by key, then window number, then group; mark-only
-    rows come last. Raises `DataError` where an exact aggregate overflows, with key and window, and, before any row is
-    computed, where there would be more than ``max_rows`` rows.
+    ``panes``: as `emitted_panes` returns them. ``hidden``: counts the panes that the condition of the result hides.
+    The result is sorted by key, then window number, then group; mark-only rows come last. Raises `DataError` where an
+    exact aggregate overflows, with key and window, and, before any row is computed, where there would be more than
+    ``max_rows`` rows.
     """
     check_panes(plan, panes)
     columns = _head(sequences, panes)
@@ -43,8 +47,11 @@ def result_tables(plan: Plan, sequences: Sequences, marks: Marks, panes: Panes) 
         parts = operator_batches(plan, sequences, marks, panes, head)
     else:
         parts = (row_batches if plan.emits_rows else aggregate_rows)(plan, sequences, panes, head)
-    for part in parts:
-        yield part.select(plan.schema.names)
+    if plan.results or plan.having is not None:
+        yield from with_result_values(plan, parts, hidden)
+    else:
+        for part in parts:
+            yield part.select(plan.schema.names)
     if not plan.options.plain:
         yield from _mark_only_rows(plan, sequences, marks, panes)
 

@@ -14,7 +14,7 @@ from .scan.slice_scan import TaskReport, empty_marks_of
 from .strategy import Direct, Sample, Strategy, choose_strategy, take_sample, without_order
 from .tasks.sizing import Sizes
 from .tasks.snapshot import RunSnapshot, write_snapshot
-from .tasks.task import TaskContext
+from .tasks.task import TaskContext, with_projection
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +55,7 @@ def run_window(work: TaskContext, executor: Executor, sizes: Sizes) -> Outcome:
     `InputError`, `DataError`, `OutputError`, or `SparkError`.
     """
     stopwatch = _Stopwatch()
+    work = with_projection(work)
     if work.source.stream is None:  # a stream counts mark-only rows among its rows, too
         check_rows(work.plan, sum(split.rows for split in work.source.splits))
     sample = take_sample(work, executor, sizes)

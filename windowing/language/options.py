@@ -10,10 +10,13 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Literal
 
+from ..expressions.syntax import Expression
 from ..support.option import option, options_of
 
 AtEnd = Literal["flush", "drop", "hold"]
 Empty = Literal["skip", "mark", "row"]
+Lets = tuple[tuple[str, Expression], ...]
+"""Names and expressions of new columns, in order."""
 Emit = Literal["aggregates", "rows", "entered", "left"]
 
 
@@ -49,6 +52,20 @@ class Options:
     ``max_rows``: how many rows overlapping windows may write where they emit rows; None: any number.
     """
 
+    let: Lets = option(
+        (),
+        "A new column (repeatable); later ones may use it.",
+        "Window",
+        "lets",
+        key_help="New columns, NAME=EXPRESSION; as a mapping: name to expression. Later ones may use earlier ones.",
+        decides_windows=True,
+    )
+    where: Expression | None = option(
+        None, "Only rows for which this is true; others are left out.", "Window", "expression", decides_windows=True
+    )
+    having: Expression | None = option(
+        None, "Write only result rows for which this is true.", "Window", "expression", below="agg"
+    )
     group_by: tuple[str, ...] = option(
         (), "One row for each group of these columns in a pane.", "Window", decides_windows=True
     )

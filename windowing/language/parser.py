@@ -34,9 +34,10 @@ from collections.abc import Callable, Mapping
 from fractions import Fraction
 from typing import Final
 
-from ..errors import Span
+from ..errors import Span, SpecError
+from ..expressions.syntax import Expression, parse_expression
 from . import spec
-from .aggregates.calls import read_aggregate
+from .aggregates.expressions import read_item
 from .batched import read_batched, stray
 from .calls import Form, read_call
 from .policies import EVICTIONS, POLICIES, SLIDING_POLICIES, read_eviction, read_policy
@@ -71,18 +72,31 @@ def parse_window(text: str) -> spec.WindowSpec:
     return window
 
 
-def parse_aggregate(text: str) -> spec.AggregateCall:
+def parse_aggregate(text: str) -> spec.AggregateCall | spec.AggregateExpression:
     """Parse an aggregate, such as ``p95=quantile(latency, 0.95)`` or ``stats.mine:trimmed(x)`` (section 9).
 
-    Only the form is checked: neither the function nor the columns need to exist. An aggregate without a name gets that
-    of `windowing.language.spec.default_name`. Raises `SpecError` with the span at fault.
+    Also with expressions (section 11): ``sum(price * items) where ok``, ``rise=last(temp) - first(temp)``. Only the
+    form is checked: neither the function nor the columns need to exist. An aggregate without a name gets that of
+    `windowing.language.spec.default_name`. Raises `SpecError` with the span at fault.
     """
     cursor = Cursor(text)
     if cursor.peek().kind == "end":
         raise cursor.error("the aggregate is empty", cursor.peek().span, "write for example sum(amount)")
-    call = read_aggregate(cursor)
-    _only(cursor, "give one aggregate at a time")
-    return call
+    return read_item(text)
+
+
+def parse_let(text: str) -> tuple[str, Expression]:
+    """Parse a new column, ``NAME=EXPRESSION`` (section 11). Raises `SpecError` with the span at fault."""
+    cursor = Cursor(text)
+    name = cursor.take()
+    if name.kind not in ("word", "column") or not cursor.skip("=") or cursor.at("="):
+        raise cursor.error("a new column needs a name", name.span, "write it as NAME=EXPRESSION")
+    begin = cursor.last.span.stop
+    try:
+        return name.value, parse_expression(text[begin:])
+    except SpecError as error:
+        span = Span(error.span.start + begin, error.span.stop + begin)
+        raise SpecError(error.what, cursor.source, span, error.do) from None
 
 
 def parse_duration(text: str) -> Fraction:

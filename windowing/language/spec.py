@@ -10,11 +10,13 @@ that is a timestamp).
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Literal, TypeAlias
 
+from ..expressions.syntax import Expression
 from .calls import Policy
 from .canonical import column_text, decimal_text, quoted
 from .clock_policies import Calendar, Time
@@ -22,6 +24,7 @@ from .row_policies import Count, Delta, Gap, Punct
 
 __all__ = [  # the values of policies are part of the values of a spec
     "AggregateCall",
+    "AggregateExpression",
     "Argument",
     "Batched",
     "Calendar",
@@ -170,7 +173,7 @@ class Column:
         return column_text(self.name)
 
 
-Argument: TypeAlias = Column | Fraction | str
+Argument: TypeAlias = Column | Expression | Fraction | str
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,35 +182,83 @@ class AggregateCall:
 
     ``name``: the output column.
     ``function``: a lower-case name, or ``module:name`` in its own case; it need not exist.
-    ``arguments``: columns, numbers (Fraction) and texts (str).
+    ``arguments``: columns, expressions, numbers (Fraction) and texts (str).
+    ``where``: the condition of the rows that it looks at (section 11); None: all rows of the pane.
     """
 
     name: str
     function: str
     arguments: tuple[Argument, ...] = ()
+    where: Expression | None = None
+
+    @property
+    def calls(self) -> tuple[AggregateCall, ...]:
+        """The call itself, as `AggregateExpression` has its calls."""
+        return (self,)
+
+    @property
+    def text(self) -> str:
+        """The call without its name."""
+        where = "" if self.where is None else f" where {self.where}"
+        return f"{self.function}({', '.join(map(_argument_text, self.arguments))}){where}"
 
     def __str__(self) -> str:
-        return f"{column_text(self.name)}={self.function}({', '.join(map(_argument_text, self.arguments))})"
+        return f"{column_text(self.name)}={self.text}"
+
+
+@dataclass(frozen=True, slots=True)
+class AggregateExpression:
+    """``NAME=EXPRESSION`` over aggregates (section 11).
+
+    ``name``: the output column.
+    ``calls``: the aggregates, each once, under names that begin with ``=``.
+    ``expression``: the expression, in which columns of these names stand for them.
+    """
+
+    name: str
+    calls: tuple[AggregateCall, ...]
+    expression: Expression
+
+
+HIDDEN = "="
+"""What the names of columns begin with that nobody has named, and no result shows."""
+
+
+def hidden_call(call: AggregateCall) -> AggregateCall:
+    """Return a call under the name of a column that no result shows."""
+    return replace(call, name=HIDDEN + call.text)
 
 
 def default_name(function: str, arguments: Iterable[Argument]) -> str:
     """Return the output column of an aggregate without a name.
 
     The function (without its module), columns, numbers and texts, joined by ``_``: ``count``, ``sum_amount``,
-    ``quantile_latency_0.95``.
+    ``quantile_latency_0.95``. Of an expression its words and numbers: ``sum_price_items``.
     """
-    words = [a.name if isinstance(a, Column) else decimal_text(a) if isinstance(a, Fraction) else a for a in arguments]
+    words = [_word(argument) for argument in arguments]
     return "_".join([function.rpartition(":")[2], *words])
+
+
+def _word(argument: Argument) -> str:
+    match argument:
+        case Column():
+            return argument.name
+        case Fraction():
+            return decimal_text(argument)
+        case str():
+            return argument
+        case _:
+            return "_".join(re.findall(r"\w+", str(argument)))
 
 
 def _argument_text(argument: Argument) -> str:
     match argument:
-        case Column():
-            return str(argument)
         case Fraction():
             return decimal_text(argument)
         case str():
             return quoted(argument, "'")
+        case _:
+            return str(argument)
 
 
 def _options(partitioned: bool, eviction: PartitionEviction | None) -> list[str]:

@@ -100,6 +100,11 @@ class Cursor:
             if token.kind == "symbol" and token.text in "\"'":
                 raise self.error("this quote is never closed", token.span, "a quote inside quotes is written twice")
 
+    @property
+    def tokens(self) -> list[Token]:
+        """All tokens; the last one is of kind ``end``."""
+        return self._tokens
+
     def peek(self, ahead: int = 0) -> Token:
         """Return the token ``ahead`` of the cursor; the last one is of kind ``end``."""
         return self._tokens[min(self._index + ahead, len(self._tokens) - 1)]

@@ -176,6 +176,18 @@ def left_rows(membership: Membership) -> Ranges:
     return _grouped_by_pane(memberships, memberships.leave, memberships.leave < ends)
 
 
+def with_filter(membership: Membership, chosen: Mask) -> Ranges:
+    """Return the panes with only some of their rows, as ranges; ``chosen``: bool (n,), for all rows.
+
+    Of memberships all rows of all panes are copied: keep them few.
+    """
+    ranges = membership if isinstance(membership, Ranges) else part(membership, 0, len(membership))
+    row = np.arange(len(chosen)) if ranges.row is None else ranges.row
+    before = np.concatenate([[0], np.cumsum(chosen[row])]).astype(np.int64)
+    lo, hi, base = (before[edges] for edges in (ranges.lo, ranges.hi, ranges.base))
+    return Ranges(lo, hi, base, ranges.disjoint, row[chosen[row]])
+
+
 def part(membership: Membership, first: int, stop: int) -> Ranges:
     """Return the panes ``[first, stop)`` as ranges. Of memberships all rows of all panes are copied: keep them few."""
     if isinstance(membership, Ranges):

@@ -2,7 +2,7 @@
 
 The entry point is `plan.make_plan`; the scan, the engine and the tasks get a `plan.Plan`.
 
-Imports `windowing.aggregates`, `windowing.columns`, `windowing.errors`, `windowing.kinds`, `windowing.language`,
-`windowing.operator`, `windowing.ports`, `windowing.support`. Imported by `cli`, `windowing.emit`, `windowing.engine`,
-`windowing.in_memory`, `windowing.scan`, `windowing.segments`, `writers`.
+Imports `windowing.aggregates`, `windowing.columns`, `windowing.errors`, `windowing.expressions`, `windowing.kinds`,
+`windowing.language`, `windowing.operator`, `windowing.ports`, `windowing.projection`, `windowing.support`. Imported by
+`cli`, `windowing.emit`, `windowing.engine`, `windowing.in_memory`, `windowing.scan`, `windowing.segments`, `writers`.
 """

@@ -13,10 +13,13 @@ from ..kinds.context import WindowContext
 from ..kinds.contract import Causes, Explain, WindowKind
 from ..kinds.registry import kind_of
 from ..language.options import Options, SortKey, sort_key
-from ..language.spec import AggregateCall, WindowSpec
+from ..language.spec import AggregateCall, AggregateExpression, WindowSpec
 from ..operator import load, output_fields
 from ..ports import StreamInfo
+from ..projection.projection import ComputedColumn, Projection, RowExpressions, make_projection
+from .lowering import LoweredAggregates, lower
 from .result_schema import FIXED, MARK, OUTPUTS, POS, ROW, STEP, TURN, head_fields, numbered, result_schema
+from .result_values import condition_of, result_columns, value_fields
 from .row_order import Order, OrderBy, choose_event_time, choose_order
 from .validation import check_options, check_window, field_of
 
@@ -40,6 +43,9 @@ class Plan:
     ``options``: the other options of the window.
     ``schema``: the schema of the result, including stream columns unless ``plain``.
     ``weight``: the column that says how many rows of the input a row represents; None: one each.
+    ``projection``: the columns and rows of the input that the window sees.
+    ``results``: the result columns that expressions compute of others.
+    ``having``: which rows of the result are written; None: all.
     """
 
     spec: WindowSpec
@@ -55,6 +61,9 @@ class Plan:
     options: Options
     schema: pa.Schema
     weight: str | None = None
+    projection: Projection = Projection(pa.schema([]))  # noqa: RUF009 - frozen
+    results: tuple[ComputedColumn, ...] = ()
+    having: ComputedColumn | None = None
 
     @property
     def kind(self) -> WindowKind:
@@ -84,6 +93,7 @@ class Plan:
         event_time = [self.options.event_time] if self.options.event_time else []
         used = [*self.sort, *self.kind.attributes, *event_time, *self.options.group_by, *self.rows]
         used += [key.name for key in self.sort_rows] + ([self.weight] if self.weight else [])
+        used += [b.filter for b in self.aggregates if b.filter is not None]
         return tuple(dict.fromkeys([*used, *(c for b in self.aggregates for c in b.columns)]))
 
     @property
@@ -149,7 +159,7 @@ def make_plan(
     schema: pa.Schema,
     key: Sequence[str] = (),
     order_by: OrderBy = None,
-    calls: Sequence[AggregateCall] | None = None,
+    calls: Sequence[AggregateCall | AggregateExpression] | None = None,
     options: Options = Options(),  # noqa: B008 - frozen
     stream: StreamInfo | None = None,
     explain: Explain = _no_reason,
@@ -162,13 +172,16 @@ def make_plan(
     Raises `ConfigError` for columns that are missing or have the wrong type, options that cannot be combined, and
     output names that clash.
     """
+    items = (AggregateCall("count", "count"),) if calls is None else calls
+    lowered = lower(items, (*schema.names, *(name for name, _ in options.let)))
+    projection = _projection(spec, schema, key, order_by, lowered, options)
+    schema = projection.schema
     check_window(spec, schema, key, explain)
     options = _with_event_time(spec, schema, options)
     order = choose_order(spec, schema, order_by)
     check_options(spec, schema, key, order, options, len(calls or ()))
-    rows = _rows(schema, key, options, stream)
-    requested = () if rows else (AggregateCall("count", "count"),) if calls is None else calls
-    aggregates = tuple(bind(call, _known_columns(call, schema)) for call in requested)
+    rows = _rows([name for name in schema.names if name not in projection.hidden], key, options, stream)
+    aggregates = () if rows else tuple(_bound(call, schema, lowered) for call in lowered.calls)
     emission = stream.order if stream else ()
     sort = tuple(dict.fromkeys([*order.columns, *emission]))
     at = tuple(dict.fromkeys([*order.columns, *(stream.at if stream else ())]))
@@ -177,7 +190,10 @@ def make_plan(
     ties = () if by_clock else tuple(name for name in sort if name not in (*at, pos))
     sort_rows = tuple(sort_key(text, schema.names) for text in options.sort_by)
     plan = Plan(spec, tuple(key), order, sort, at, pos, ties, aggregates, rows, sort_rows, options, schema)
-    return replace(plan, schema=_result_schema(plan, schema))
+    plan = replace(plan, projection=projection, results=() if rows else result_columns(lowered, aggregates))
+    values = () if rows else value_fields(lowered, aggregates, plan.results)
+    plan = replace(plan, schema=_result_schema(plan, schema, values))
+    return replace(plan, having=condition_of(options.having, plan.schema))
 
 
 def stream_of(plan: Plan) -> StreamInfo:
@@ -199,7 +215,8 @@ def panes_only(plan: Plan) -> Plan:
     options = replace(plan.options, emit="aggregates", group_by=(), sort_by=(), operator=None)
     kept = {*plan.key, *FIXED, *(OUTPUTS if options.event_time else ()), *plan.stream_names, MARK}
     head = [field for field in plan.schema if field.name in kept]
-    return replace(plan, aggregates=(), rows=(), sort_rows=(), options=options, schema=pa.schema(head))
+    kept_rows = replace(plan, aggregates=(), rows=(), sort_rows=(), results=(), having=None)
+    return replace(kept_rows, options=options, schema=pa.schema(head))
 
 
 def _with_event_time(spec: WindowSpec, schema: pa.Schema, options: Options) -> Options:
@@ -208,30 +225,44 @@ def _with_event_time(spec: WindowSpec, schema: pa.Schema, options: Options) -> O
     return replace(options, event_time=choose_event_time(spec, schema, options.event_time))
 
 
-def _rows(schema: pa.Schema, key: Sequence[str], options: Options, stream: StreamInfo | None) -> tuple[str, ...]:
+def _rows(names: Sequence[str], key: Sequence[str], options: Options, stream: StreamInfo | None) -> tuple[str, ...]:
     """Return the columns of rows that are written, or that an operator receives.
 
-    These are all columns but keys and, where the input is a result, the columns that its stage added.
+    ``names``: the columns of the input. These are all of them but keys and, where the input is a result, the columns
+    that its stage added.
     """
     if options.emit == "aggregates" and options.operator is None:
         return ()
     left_out = {*key, *(stream.own if stream else ())}
-    return tuple(name for name in schema.names if name not in left_out)
+    return tuple(name for name in names if name not in left_out)
 
 
-def _known_columns(call: AggregateCall, schema: pa.Schema) -> pa.Schema:
+def _projection(
+    spec: WindowSpec,
+    schema: pa.Schema,
+    key: Sequence[str],
+    order_by: OrderBy,
+    lowered: LoweredAggregates,
+    options: Options,
+) -> Projection:
+    """Bind the expressions over rows; any name in the window, its key, order or options may be a virtual column."""
+    named = [*key, *(order_by or ()), *kind_of(spec).attributes, *options.group_by, *options.sort_by]
+    named += [options.event_time or "", *(name for call in lowered.calls for name in columns_of(call))]
+    return make_projection(schema, RowExpressions(options.let, options.where), lowered.columns, named)
+
+
+def _bound(call: AggregateCall, schema: pa.Schema, lowered: LoweredAggregates) -> Bound:
     for name in columns_of(call):
         field_of(schema, name, str(call))
-    return schema
+    return replace(bind(call, schema), filter=lowered.filters.get(call.name))
 
 
-def _result_schema(plan: Plan, schema: pa.Schema) -> pa.Schema:
+def _result_schema(plan: Plan, schema: pa.Schema, values: Sequence[pa.Field]) -> pa.Schema:
     origin = plan.options.origin
     first = schema.field(plan.at[0]).type if plan.at else pa.int64()
     clock = schema.field(plan.clock).type if plan.clock else first
     bounds = plan.kind.bounds_type(clock, origin) or first
     head = [schema.field(name) for name in (*plan.key, *plan.options.group_by)]
-    values = [pa.field(b.name, b.type) for b in plan.aggregates]
     if plan.options.operator is not None:
         values = output_fields(load(plan.options.operator))
     elif plan.rows:

@@ -13,6 +13,7 @@ from ..clock.watermark import NO_LEVEL
 from ..columns.arrays import ClockValue, Ints, Mask, combined
 from ..columns.numeric import measures
 from ..emit.result_tables import emitted_panes, mark_rows, result_tables, tick_rows
+from ..emit.result_values import HiddenPanes
 from ..kinds.context import WindowContext
 from ..kinds.signals import Signals
 from ..panes.membership import Membership, shown, take
@@ -32,6 +33,7 @@ class ScanResult:
 
     ``tables``: the tables of the result, an iterator that can be read once.
     ``windows``: number of panes that came out.
+    ``hidden``: how many of them have no row in the result, known when the tables have been read.
     ``open``: number of windows that the end of the data would bring out, and the end of this run does not.
     ``windowed``: rows that a pane shows, and that no pane of an earlier run showed.
     ``dropped``: rows that only panes at the end would have shown, under ``--at-end drop``.
@@ -43,6 +45,7 @@ class ScanResult:
 
     tables: Iterator[pa.Table]
     windows: int
+    hidden: HiddenPanes
     open: int
     windowed: int
     dropped: int
@@ -113,13 +116,14 @@ def scan(
         marks_only=_emitted_marks(plan, sequences, panes.marks_only, restored),
     )
     windows = len(panes) if restored is None else int(np.count_nonzero(panes.number >= 0))
-    tables = result_tables(plan, sequences, marks, panes)
+    hidden = HiddenPanes()
+    tables = result_tables(plan, sequences, marks, panes, hidden)
     if windows < len(panes):
         tables = _without_previous_pane(tables)
     by_mark = panes.cause[panes.cause >= rows] - rows
     by_mark = by_mark[by_mark < len(signals)]
     still_open = int(np.count_nonzero(is_end)) if options.at_end == "hold" else 0
-    return ScanResult(tables, windows, still_open, *row_account, by_mark, state)
+    return ScanResult(tables, windows, hidden, still_open, *row_account, by_mark, state)
 
 
 def _with_evictions(plan: Plan, sequences: Sequences, signals: Signals, context: WindowContext) -> Signals:

@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from ..columns.arrays import Ints, Mask
+from ..emit.result_values import HiddenPanes
 from ..kinds.delta.chains import Exit
 from ..kinds.segment_summary import EntryState, RunThrough, SegmentSummary
 from ..kinds.signals import Signals
@@ -79,7 +80,7 @@ def scan_segment(
     counted there: this segment's row accounting leaves them out, unless it is the last.
     """
     if not entry.emits:
-        return ScanResult(iter(()), 0, 0, 0, 0, 0, 0, np.empty(0, np.int64), None)
+        return ScanResult(iter(()), 0, HiddenPanes(), 0, 0, 0, 0, 0, np.empty(0, np.int64), None)
     rows, restored = _restore(plan, entry, before, segment)
     if not is_last:
         plan = replace(plan, options=replace(plan.options, at_end="hold"))

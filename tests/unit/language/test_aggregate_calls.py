@@ -49,14 +49,6 @@ expected a function of 'mod', found '5'; write it as module:name
   count(*)
         ^
 
-expected ',' or ')', found '*'; write it as [NAME=]FUNCTION(COLUMN, ..), and put a name with other characters in double quotes
-  sum(a*b)
-       ^
-
-expected ',' or ')', found '('; write it as [NAME=]FUNCTION(COLUMN, ..), and put a name with other characters in double quotes
-  sum(abs(x))
-         ^
-
 there is no argument called 'q'; write it as [NAME=]FUNCTION(COLUMN, ..)
   quantile(x, q=0.5)
               ^
@@ -81,10 +73,6 @@ this quote is never closed; a quote inside quotes is written twice
   string_join(x, ',)
                  ^
 
-expected '(', found '='; write it as [NAME=]FUNCTION(COLUMN, ..)
-  x=y=sum(a)
-     ^
-
 a column name is empty
   f("")
     ^^
@@ -100,10 +88,6 @@ this parenthesis is never closed; write it as [NAME=]FUNCTION(COLUMN, ..)
 expected '(', found '-'; write it as [NAME=]FUNCTION(COLUMN, ..)
   user-id=sum(a)
       ^
-
-expected ',' or ')', found '-'; write it as [NAME=]FUNCTION(COLUMN, ..), and put a name with other characters in double quotes
-  sum(user-id)
-          ^
 
 expected '(', found ':'; write it as [NAME=]FUNCTION(COLUMN, ..)
   a:b:c(x)

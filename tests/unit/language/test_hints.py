@@ -101,11 +101,9 @@ def test_an_alias_works_and_is_noted_once(tmp_path: Path) -> None:
 
 
 def test_filter_option_gets_a_hint(tmp_path: Path) -> None:
-    ran = wincli_here("run", "x.csv", "out", "-w", "count(2)", "--where", "amount > 1", cwd=tmp_path)
+    ran = wincli_here("run", "x.csv", "out", "-w", "count(2)", "--filter", "amount > 1", cwd=tmp_path)
     assert ran.code == 2
-    assert ran.err.startswith(
-        "wincli: error: no such option: --where; no option leaves out rows: filter the input before"
-    )
+    assert ran.err == "wincli: error: no such option: --filter; --where leaves out rows, --having result rows\n"
 
 
 # Job files

@@ -72,9 +72,9 @@ def read_chunk(work: TaskContext, chunk: Chunk) -> MappedChunk:
         lateness = _assess_lateness(work, chunk, read.rows, read.pos)
         reasons = add_late(reasons, lateness.late)
         marks, level = lateness.watermarks.marks, lateness.watermarks.level
-    mark_only = sum(len(batch.pos) for batch in read.batches) - len(read.pos)
-    rows_in = chunk.rows - mark_only - sum(batch.elsewhere for batch in read.batches)
-    account = reject(work, chunk, read.batches, read.pos, reasons) + ChunkAccount(Counts(rows_in=rows_in))
+    rows_in = chunk.rows - read.mark_only - sum(batch.elsewhere for batch in read.batches)
+    counts = Counts(rows_in=rows_in, filtered=read.filtered)
+    account = reject(work, chunk, read.batches, read.pos, reasons) + ChunkAccount(counts)
     sequences = sequences_of(work, read.rows, read.pos, reasons)
     return MappedChunk(sequences, marks, level, _clock(work.plan, sequences), account)
 

@@ -22,17 +22,20 @@ from ..tasks.sizing import Chunk
 from ..tasks.task import TaskContext
 from .input_marks import input_marks
 from .range_cuts import PLACE
+from .row_selection import select_rows
 
 
 @dataclass(frozen=True, slots=True)
 class ChunkRows:
-    """The rows of a chunk in arrival order, without mark-only rows.
+    """The rows of a chunk in arrival order, without mark-only rows and those that the condition of the run leaves out.
 
     ``rows``: the columns that the plan needs.
     ``pos``: int64 (n,), arrival positions.
     ``reasons``: reject reasons (n,); None where no row is rejected.
     ``marks``: window marks of the chunk.
     ``batches``: the splits as they were read.
+    ``mark_only``: how many mark-only rows the chunk has.
+    ``filtered``: how many rows the condition of the run leaves out.
     """
 
     rows: pa.RecordBatch
@@ -40,6 +43,8 @@ class ChunkRows:
     reasons: Reasons | None
     marks: Marks
     batches: Sequence[Batch]
+    mark_only: int = 0
+    filtered: int = 0
 
 
 def read_rows(work: TaskContext, chunk: Chunk) -> ChunkRows:
@@ -50,9 +55,11 @@ def read_rows(work: TaskContext, chunk: Chunk) -> ChunkRows:
     marks = input_marks(work, chunk, batches, rows, pos)
     if work.restore_point is not None and work.restore_point.position is not None:  # marks of late rows are late, too
         marks = marks.take(np.flatnonzero(~late_for_restore_point(work, marks.rows)))
-    rows, pos = _without_mark_rows(work, rows, pos)
+    selection = select_rows(work, batches, rows)
+    rows, pos = selection.take(rows, pos)
     reasons = add_late(validate_rows(work.plan, rows), late_for_restore_point(work, rows))
-    return ChunkRows(rows, pos, reasons, marks, batches)
+    reasons = selection.add_failures(reasons)
+    return ChunkRows(rows, pos, reasons, marks, batches, selection.mark_only, selection.filtered)
 
 
 def read_sequences(work: TaskContext, chunk: Chunk) -> Sequences:
@@ -93,12 +100,13 @@ def no_sequences(work: TaskContext) -> Sequences:
 
 
 def read_columns(work: TaskContext, chunk: Chunk, columns: Sequence[str]) -> tuple[pa.RecordBatch, Ints]:
-    """Read only some columns of a chunk, without mark-only rows; also return arrival positions, int64 (n,)."""
+    """Read only some columns of the rows of a chunk that no expression fails for; also return arrival positions."""
     stream = [MARK] if work.source.stream else []
     wanted = list(dict.fromkeys([*columns, *stream]))
     batches = [work.source.read(split, wanted) for split in chunk.splits]
     rows = one_batch(pa.concat_tables([batch.rows for batch in batches]))
-    return _without_mark_rows(work, rows, np.concatenate([batch.pos for batch in batches]))
+    selection = select_rows(work, batches, rows).without_failures()
+    return selection.take(rows, np.concatenate([batch.pos for batch in batches]))
 
 
 def sample_rows(work: TaskContext, most: int, with_order: bool, split: Split) -> pa.Table:
@@ -113,7 +121,8 @@ def sample_rows(work: TaskContext, most: int, with_order: bool, split: Split) ->
     if not names:
         return pa.table({PLACE: split.base + np.arange(0, split.rows, max(1, -(-split.rows // most)))})
     batch = work.source.read(split, names, work.encoded)
-    picks = np.arange(0, len(batch.pos), max(1, -(-len(batch.pos) // most)))
+    picks = np.arange(len(batch.pos)) if batch.kept is None else np.flatnonzero(batch.kept)
+    picks = picks[:: max(1, -(-len(picks) // most))]
     rows = batch.rows.take(pa.array(picks)).cast(pa.schema([work.source.schema.field(name) for name in names]))
     if with_order:
         rows = rows.append_column(PLACE, pa.array(batch.pos[picks]))
@@ -128,12 +137,3 @@ def rows_per_cell(work: TaskContext, split: Split) -> float:
     work = replace(work, plan=panes_only(work.plan))
     sequences = read_sequences(work, Chunk(0, split.base, (parts[len(parts) // 2],)))
     return len(sequences) / max(1, len(cell_boundaries(work.plan, sequences)))
-
-
-def _without_mark_rows(work: TaskContext, rows: pa.RecordBatch, pos: Ints) -> tuple[pa.RecordBatch, Ints]:
-    """Leave out mark-only rows."""
-    if work.source.stream is None:
-        return rows, pos
-    only = np.asarray(rows.column(MARK).to_numpy(zero_copy_only=False) == "only", np.bool_)
-    kept = np.flatnonzero(~only)
-    return (rows, pos) if len(kept) == len(pos) else (rows.take(pa.array(kept)), pos[kept])

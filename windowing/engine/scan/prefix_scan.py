@@ -182,7 +182,8 @@ def scan_from_entry(work: TaskContext, source: SegmentSource, task: SegmentTask)
     extent = RunExtent(task.clock)
     scanned = scan_segment(work.plan, task.entry, before, found.rows, found.signals, extent, task.is_last)
     part = write_part(work, task.part, scanned.tables)
-    counts = Counts(0, scanned.windowed, scanned.filtered, scanned.dropped, scanned.held) + found.account.counts
+    counts = Counts(0, scanned.windowed, scanned.filtered, scanned.dropped, scanned.held)
+    counts = replace(counts, panes_hidden=scanned.hidden.count) + found.account.counts
     occupied = mark_bits(scanned.by_mark, len(found.signals)) if work.plan.takes_marks else b""
     falls = falls_of(work.plan, found.rows) + task.entry.falls
     return TaskReport(part, counts, found.account.rejects, scanned.windows, falls, occupied)

@@ -146,6 +146,7 @@ def _finish(work: TaskContext, index: int, number: int, is_only_slice: bool, sca
         0 if restored is None else int((restored.restored_rows.sum()) - np.count_nonzero(restored.row_state.shown))
     )
     scan_counts = Counts(0, scanned.windowed, scanned.filtered, scanned.dropped, scanned.held, carried=carried)
+    scan_counts = replace(scan_counts, panes_hidden=scanned.hidden.count)
     shared = plan.takes_marks and not is_only_slice
     occupied = mark_bits(scanned.by_mark, len(marks)) if shared else b""
     reported_marks = marks if shared and index == 0 else None

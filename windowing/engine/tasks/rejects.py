@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from ...columns.arrays import Ints
+from ...columns.arrays import Ints, combined
 from ...ports import REJECT_FIELDS, Batch, ChunkAccount, Counts, Split
 from ...scan.row_validation import Reasons, split_by_reason
 from .sizing import Chunk
@@ -25,7 +25,7 @@ def reject(
     tables = [_unread(work, batch.rejects) for batch in batches if batch.rejects is not None]
     if reasons is not None:
         _, rejected = split_by_reason(reasons)
-        tables += _invalid_rows(work, chunk, pos[rejected], reasons[rejected])
+        tables += _invalid_rows(work, chunk, pos[rejected], reasons[rejected], _details(batches, pos[rejected]))
     if not tables:
         return ChunkAccount()
     rejects = pa.concat_tables(tables)
@@ -46,27 +46,49 @@ def reject_schema(schema: pa.Schema) -> pa.Schema:
 
 def _unread(work: TaskContext, rejects: pa.Table) -> pa.Table:
     """Return the rejects that readers could not parse: they have a text, and a null instead of a row."""
-    schema = reject_schema(work.source.schema)
+    schema = reject_schema(_row_schema(work))
     nulls = pa.nulls(rejects.num_rows, schema.field(_ROW).type)
     return pa.Table.from_arrays([*rejects.columns, nulls], schema=schema)
 
 
-def _invalid_rows(work: TaskContext, chunk: Chunk, pos: Ints, reasons: Reasons) -> Iterator[pa.Table]:
+def _details(batches: Sequence[Batch], pos: Ints) -> pa.Array:
+    """Return why expressions failed for the rows at positions ``pos``, string (k,); null where none did."""
+    failures = [(batch.pos, batch.failures) for batch in batches if batch.failures is not None]
+    if not failures:
+        return pa.nulls(len(pos), pa.string())
+    places = np.concatenate([own[each.row] for own, each in failures])
+    at = np.searchsorted(places, pos)
+    found = (at < len(places)) & (places[np.minimum(at, len(places) - 1)] == pos)
+    return combined(pa.chunked_array([each.detail for _, each in failures])).take(pa.array(at, mask=~found))
+
+
+def _invalid_rows(
+    work: TaskContext, chunk: Chunk, pos: Ints, reasons: Reasons, details: pa.Array
+) -> Iterator[pa.Table]:
     """Read the rows at positions ``pos`` once more with all their columns, and yield them split by split."""
     for split in chunk.splits:
         in_split = (pos >= split.base) & (pos < split.base + split.rows)
         if in_split.any():
-            batch = work.source.read(split, work.source.schema.names)
+            batch = work.source.read(split, _row_schema(work).names)
             split_rows = batch.rows.take(pa.array(np.searchsorted(batch.pos, pos[in_split])))
-            yield _with_reasons(work, split, split_rows, pos[in_split], reasons[in_split])
+            yield _with_reasons(
+                work, split, split_rows, pos[in_split], reasons[in_split], details.filter(pa.array(in_split))
+            )
 
 
-def _with_reasons(work: TaskContext, split: Split, split_rows: pa.Table, pos: Ints, reasons: Reasons) -> pa.Table:
+def _with_reasons(
+    work: TaskContext, split: Split, split_rows: pa.Table, pos: Ints, reasons: Reasons, details: pa.Array
+) -> pa.Table:
     count = len(pos)
     lines = pa.array(work.source.line_numbers(split, pos))
     files = pa.array([work.source.files[split.file].path] * count)
     nulls = pa.nulls(count, pa.string())
-    reason_columns: list[Any] = [pa.array(list(reasons), pa.string()), files, lines, nulls, nulls]
+    reason_columns: list[Any] = [pa.array(list(reasons), pa.string()), files, lines, details, nulls]
     return pa.Table.from_arrays(
-        [*reason_columns, split_rows.to_struct_array()], schema=reject_schema(work.source.schema)
+        [*reason_columns, split_rows.to_struct_array()], schema=reject_schema(_row_schema(work))
     )
+
+
+def _row_schema(work: TaskContext) -> pa.Schema:
+    """Return the columns of the row in a reject: all columns of the input that are not hidden."""
+    return pa.schema([field for field in work.source.schema if field.name not in work.plan.projection.hidden])

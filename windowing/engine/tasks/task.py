@@ -10,6 +10,7 @@ from ...columns.arrays import ClockValue
 from ...planning.plan import Plan
 from ...planning.result_schema import MARK
 from ...ports import Broadcast, Sink, Source, StateFiles
+from ...projection.source import ProjectionSource
 from .snapshot import RestorePoint
 
 FILES = "files"
@@ -67,3 +68,14 @@ class TaskContext:
         """Text columns that are keys and nothing else: read as dictionaries, so that each text is handled once."""
         keys = [name for name in self.plan.key if name not in self.plan.values]
         return [name for name in keys if pa.types.is_string(self.source.schema.field(name).type)]
+
+
+def with_projection(work: TaskContext) -> TaskContext:
+    """Return a context whose source has the columns and rows that the window sees of its input."""
+    projection = work.plan.projection
+    if projection.is_trivial:
+        return work
+    computed = {each.name for each in projection.computed}
+    wanted = [*work.plan.columns, *([work.mark_column] if work.mark_column else [])]
+    used = tuple(name for name in wanted if name in computed)
+    return replace(work, source=ProjectionSource(work.source, projection, used))

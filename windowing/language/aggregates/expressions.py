@@ -1,0 +1,222 @@
+"""Aggregates with expressions: ``sum(price * items)``, ``count() where ok``, ``rise=last(t) - first(t)`` (section 11).
+
+An item of ``--agg`` is either one call, whose arguments may be expressions, or arithmetic over calls. Calls are found
+by their names in the tokens of the text; the texts between are read by `windowing.expressions.syntax`. The filter of a
+call reaches to the parenthesis that the call stands in, or to the end.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Final
+
+from ...errors import Span, SpecError
+from ...expressions.syntax import Expression, parse_expression
+from .. import spec
+from ..canonical import quoted
+from ..tokens import PLAIN, Cursor, Token
+from .calls import read_aggregate
+from .names import AGGREGATES, ALIASES
+
+_WORDS: Final = frozenset(
+    {"where", "case", "not", "is", "in", "like", "ilike", "between", "interval", "timestamp", "date"}
+)
+_SYMBOLS: Final = frozenset("+-*/%<>|!=[")
+_NAMES: Final = frozenset((*AGGREGATES, *ALIASES))
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """A call in a text: its tokens are ``[first, stop)``, its arguments between ``open`` and ``close``."""
+
+    first: int
+    open: int
+    close: int
+    stop: int
+    call: spec.AggregateCall
+
+
+def read_item(text: str) -> spec.AggregateCall | spec.AggregateExpression:
+    """Read an item of ``--agg``. Raises `SpecError` with the span at fault.
+
+    A call without a name gets that of `spec.default_name`; arithmetic needs one.
+    """
+    cursor = Cursor(text)
+    tokens = cursor.tokens
+    name, begin = _name(tokens)
+    if not _has_expression(tokens[begin:]) or (name is None and _has_equals(tokens)):
+        return _plain(cursor)
+    found = list(_calls(cursor, begin))
+    if len(found) == 1 and found[0].first == begin and tokens[found[0].stop].kind == "end":
+        call = found[0].call
+        return call if name is None else spec.AggregateCall(name, call.function, call.arguments, call.where)
+    if not found:
+        return _plain(cursor)
+    if name is None:
+        raise cursor.error("arithmetic over aggregates needs a name", _span(tokens[begin:-1]), "write NAME=EXPRESSION")
+    return _expression(cursor, name, begin, found)
+
+
+def _plain(cursor: Cursor) -> spec.AggregateCall:
+    call = read_aggregate(cursor)
+    rest = cursor.peek()
+    if rest.kind != "end":
+        raise cursor.error(f"expected the end, found {rest}", rest.span, "give one aggregate at a time")
+    return call
+
+
+def _name(tokens: Sequence[Token]) -> tuple[str | None, int]:
+    """Return the name before ``=``, and the index of the token after it."""
+    if len(tokens) > 2 and tokens[0].kind in ("word", "column") and _is(tokens[1], "=") and not _is(tokens[2], "="):
+        return tokens[0].value, 2
+    return None, 0
+
+
+def _has_equals(tokens: Sequence[Token]) -> bool:
+    """Whether there is an ``=`` before any parenthesis: what is before it should have been a name."""
+    return next((_is(token, "=") for token in tokens if _is(token, "=") or _is(token, "(")), False)
+
+
+def _has_expression(tokens: Sequence[Token]) -> bool:
+    """Whether a text holds more than a call with plain arguments: an operator, a word of SQL, or a call in a call."""
+    depth = 0
+    if [token.text for token in tokens[1:4]] == ["(", "*", ")"]:
+        return False  # SQL's count(*), which has an answer of its own
+    for before, token in pairwise([tokens[0], *tokens]):
+        if (
+            token.kind == "symbol"
+            and token.text in _SYMBOLS
+            and not (token.text == "=" and depth and before.kind == "word")
+        ):
+            return True
+        if token.kind == "word" and token.text.lower() in _WORDS and before is not token:
+            return True
+        depth += _is(token, "(") - _is(token, ")")
+        if depth > 1 or (_is(token, "(") and before is token):
+            return True
+    return False
+
+
+def _calls(cursor: Cursor, begin: int) -> Iterator[_Found]:
+    tokens, at = cursor.tokens, begin
+    while at < len(tokens):
+        opens = _opens(tokens, at)
+        if opens is None:
+            at += 1
+            continue
+        found = _call(cursor, at, opens)
+        yield found
+        at = found.stop
+
+
+def _opens(tokens: Sequence[Token], at: int) -> int | None:
+    """Return the index of the parenthesis that opens the arguments of a call at a token; None: there is no call."""
+    if tokens[at].kind != "word":
+        return None
+    if tokens[at].text.lower() in _NAMES and _is(tokens[at + 1], "("):
+        return at + 1
+    is_user = at + 3 < len(tokens) and _is(tokens[at + 1], ":") and tokens[at + 2].kind == "word"
+    return at + 3 if is_user and _is(tokens[at + 3], "(") else None
+
+
+def _call(cursor: Cursor, first: int, opens: int) -> _Found:
+    tokens = cursor.tokens
+    close = _end(tokens, opens + 1)
+    if tokens[close].kind == "end":
+        raise cursor.error("this parenthesis is never closed", tokens[opens].span, "close it with )")
+    commas = [at for at in range(opens + 1, close) if _is(tokens[at], ",") and _depth(tokens, opens + 1, at) == 0]
+    edges = [opens, *commas, close]
+    arguments = tuple(_argument(cursor, low + 1, high) for low, high in pairwise(edges)) if close > opens + 1 else ()
+    stop, where = close + 1, None
+    if tokens[stop].kind == "word" and tokens[stop].text.lower() == "where":
+        stop = _end(tokens, close + 2)
+        where = _parse(cursor, close + 2, stop)
+    words = [token.text for token in tokens[first:opens]]
+    function = "".join(words) if ":" in words else ALIASES.get(words[0].lower(), words[0].lower())
+    name = spec.default_name(function, arguments)
+    return _Found(first, opens, close, stop, spec.AggregateCall(name, function, arguments, where))
+
+
+def _argument(cursor: Cursor, low: int, high: int) -> spec.Argument:
+    """Read the argument of tokens ``[low, high)``: a column, a number, a text, or an expression."""
+    tokens = cursor.tokens
+    if high - low == 1:
+        token = tokens[low]
+        if token.kind == "number":
+            return cursor.number(token, PLAIN, "write a plain number")
+        if token.kind == "text":
+            return token.value
+        if token.kind in ("word", "column"):
+            return spec.Column(token.value)
+    return _parse(cursor, low, high)
+
+
+def _parse(cursor: Cursor, low: int, high: int) -> Expression:
+    """Read the expression of tokens ``[low, high)``."""
+    tokens = cursor.tokens
+    if low >= high:
+        raise cursor.error(
+            f"expected an expression, found {tokens[low]}", tokens[low].span, "write for example price > 3"
+        )
+    for at in range(low, high):
+        if _opens(tokens[:high], at) is not None and tokens[at].text.lower() in _NAMES:
+            do = "put a filter that ends earlier into parentheses: (sum(x) where ok) / 2"
+            raise cursor.error("an aggregate is no part of this expression", tokens[at].span, do)
+    span = _span(tokens[low:high])
+    try:
+        return parse_expression(cursor.source[span.start : span.stop])
+    except SpecError as error:
+        found = Span(error.span.start + span.start, error.span.stop + span.start)
+        raise SpecError(error.what, cursor.source, found, error.do) from None
+
+
+def _expression(cursor: Cursor, name: str, begin: int, found: Sequence[_Found]) -> spec.AggregateExpression:
+    """Read arithmetic over calls: the expression has a column in the place of each call."""
+    tokens = cursor.tokens
+    calls: dict[str, spec.AggregateCall] = {}
+    at, text = tokens[begin].span.start, ""
+    places: list[tuple[int, int]] = [(0, at)]  # where a place of the new text is in the old one
+    for each in found:
+        hidden = spec.hidden_call(each.call)
+        calls[hidden.name] = hidden
+        text += cursor.source[at : tokens[each.first].span.start]
+        places.append((len(text), tokens[each.first].span.start))
+        text += quoted(hidden.name, '"')
+        at = tokens[each.stop - 1].span.stop
+        places.append((len(text), at))
+    text += cursor.source[at:]
+    try:
+        expression = parse_expression(text)
+    except SpecError as error:
+        start, stop = (_place(places, edge) for edge in (error.span.start, error.span.stop))
+        raise SpecError(error.what, cursor.source, Span(start, max(stop, start + 1)), error.do) from None
+    return spec.AggregateExpression(name, tuple(calls.values()), expression)
+
+
+def _place(places: Sequence[tuple[int, int]], at: int) -> int:
+    new, old = max(place for place in places if place[0] <= at)
+    return old + at - new
+
+
+def _end(tokens: Sequence[Token], low: int) -> int:
+    """Return the index of the parenthesis that closes what a token stands in, or of the end."""
+    depth = 0
+    for at in range(low, len(tokens)):
+        if tokens[at].kind == "end" or (depth == 0 and _is(tokens[at], ")")):
+            return at
+        depth += _is(tokens[at], "(") - _is(tokens[at], ")")
+    return len(tokens) - 1
+
+
+def _depth(tokens: Sequence[Token], low: int, high: int) -> int:
+    return sum(_is(token, "(") - _is(token, ")") for token in tokens[low:high])
+
+
+def _is(token: Token, symbol: str) -> bool:
+    return token.kind == "symbol" and token.text == symbol
+
+
+def _span(tokens: Sequence[Token]) -> Span:
+    return Span(tokens[0].span.start, tokens[-1].span.stop)

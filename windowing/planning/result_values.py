@@ -1,0 +1,44 @@
+"""The values of a result that expressions compute: arithmetic over aggregates, and the condition of ``--having``."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pyarrow as pa
+
+from ..aggregates import Bound
+from ..errors import ConfigError
+from ..expressions.binding import bind, bind_condition
+from ..expressions.syntax import Expression
+from ..projection.projection import ComputedColumn
+from .lowering import LoweredAggregates
+
+
+def result_columns(lowered: LoweredAggregates, aggregates: Sequence[Bound]) -> tuple[ComputedColumn, ...]:
+    """Bind the expressions over aggregates. Raises `ConfigError` or `SpecError` where types do not fit."""
+    schema = pa.schema([(bound.name, bound.type) for bound in aggregates])
+    computed = [(name, each) for name, each in lowered.results if each is not None]
+    for name, each in computed:
+        _check_lag(each, f"--agg {name}")
+    return tuple(ComputedColumn(name, bind(each, schema), f"--agg {name}") for name, each in computed)
+
+
+def value_fields(
+    lowered: LoweredAggregates, aggregates: Sequence[Bound], computed: Sequence[ComputedColumn]
+) -> tuple[pa.Field, ...]:
+    """Return the value columns of the result, in the order in which they were requested."""
+    types = {bound.name: bound.type for bound in aggregates} | {each.name: each.value.type for each in computed}
+    return tuple(pa.field(name, types[name]) for name, _ in lowered.results)
+
+
+def condition_of(condition: Expression | None, schema: pa.Schema) -> ComputedColumn | None:
+    """Bind ``--having`` to the columns of a result. Raises `ConfigError` or `SpecError` where it does not fit them."""
+    if condition is None:
+        return None
+    _check_lag(condition, "--having")
+    return ComputedColumn("--having", bind_condition(condition, schema), "--having")
+
+
+def _check_lag(expression: Expression, label: str) -> None:
+    if expression.uses_lag:
+        raise ConfigError(f"{label}: lag() is about rows, and this is about results", "leave it out")

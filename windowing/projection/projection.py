@@ -1,0 +1,210 @@
+"""A projection: the columns that expressions add to those of an input, and the condition that filters its rows.
+
+Semantics section 11. The columns of ``--let`` come first, then the columns that hold what a window or an aggregate
+computes of each row; these are hidden: no result shows them unless it is asked for them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from ..columns.arrays import Ints, Mask, combined
+from ..errors import ConfigError
+from ..expressions.binding import BoundExpression, Evaluation, bind, bind_condition
+from ..expressions.syntax import Expression
+from ..ports import Failures
+
+FILE = "_file"
+ARRIVAL = "_arrival"
+VIRTUAL: Mapping[str, pa.DataType] = {FILE: pa.string(), ARRIVAL: pa.int64()}
+"""The columns that every input has besides its own: the name of the file of a row, and its arrival position."""
+
+
+@dataclass(frozen=True, slots=True)
+class RowExpressions:
+    """The expressions of a stage over the rows of its input, as they are written.
+
+    ``let``: name and expression of each column, in order; each may use those before it.
+    ``where``: the condition of the rows that there are; None: all rows.
+    """
+
+    let: tuple[tuple[str, Expression], ...] = ()
+    where: Expression | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ComputedColumn:
+    """A column that an expression computes of each row.
+
+    ``name``: its name.
+    ``value``: the expression.
+    ``label``: what messages and rejects call it.
+    """
+
+    name: str
+    value: BoundExpression
+    label: str
+
+
+@dataclass(frozen=True, slots=True)
+class Projection:
+    """The columns and rows that a stage sees of its input.
+
+    ``schema``: all columns: those of the input, those of ``virtual``, and the computed ones.
+    ``computed``: the computed columns, each after those that it uses.
+    ``where``: the condition of the rows that there are; None: all rows.
+    ``virtual``: the names of `VIRTUAL` that the stage uses and its input does not have.
+    ``hidden``: the columns that a result does not show where it shows all columns.
+    """
+
+    schema: pa.Schema
+    computed: tuple[ComputedColumn, ...] = ()
+    where: ComputedColumn | None = None
+    virtual: tuple[str, ...] = ()
+    hidden: frozenset[str] = frozenset()
+
+    @property
+    def is_trivial(self) -> bool:
+        """Whether the stage sees its input as it is."""
+        return not (self.computed or self.where or self.virtual)
+
+    def closure(self, names: Iterable[str]) -> frozenset[str]:
+        """Return columns and all columns that they, or the condition, are computed from."""
+        wanted = set(names) | set(self.where.value.columns if self.where else ())
+        for column in reversed(self.computed):
+            if column.name in wanted:
+                wanted |= set(column.value.columns)
+        return frozenset(wanted)
+
+    def needs(self, names: Iterable[str]) -> tuple[str, ...]:
+        """Return the columns of the input, and virtual ones, that columns and the condition need, in their order."""
+        own = {column.name for column in self.computed}
+        wanted = self.closure(names)
+        return tuple(name for name in self.schema.names if name in wanted and name not in own)
+
+
+def make_projection(
+    schema: pa.Schema,
+    expressions: RowExpressions,
+    derived: Mapping[str, Expression] | None = None,
+    names: Iterable[str] = (),
+) -> Projection:
+    """Bind the expressions of a stage to the columns of its input.
+
+    ``derived``: hidden columns, by name. ``names``: the columns that the stage names elsewhere, for `VIRTUAL`.
+    Raises `ConfigError` or `SpecError` for a name that is a column already, unknown columns, types that do not fit, and
+    ``lag`` where rows have no order yet.
+    """
+    derived = derived or {}
+    where = expressions.where
+    used = {*names, *(where.columns if where else ())}
+    used |= {name for _, each in expressions.let for name in each.columns}
+    used |= {name for each in derived.values() for name in each.columns}
+    virtual = tuple(name for name in VIRTUAL if name in used and name not in schema.names)
+    for name in virtual:
+        schema = schema.append(pa.field(name, VIRTUAL[name]))
+    computed: list[ComputedColumn] = []
+    for name, expression in (*expressions.let, *derived.items()):
+        _check_name(name, schema)
+        _check_lag(expression, name)
+        value = bind(expression, schema)
+        computed.append(ComputedColumn(name, value, name if name not in derived else str(expression)))
+        schema = schema.append(pa.field(name, value.type))
+    condition = None
+    if where is not None:
+        _check_lag(where, "--where")
+        value = bind_condition(where, schema)
+        condition = ComputedColumn("--where", value, f"--where {where}")
+    return Projection(schema, tuple(computed), condition, virtual, frozenset([*virtual, *derived]))
+
+
+@dataclass(frozen=True, slots=True)
+class ProjectionResult:
+    """What a projection makes of n rows.
+
+    ``rows``: the columns that were asked for, (n,).
+    ``kept``: bool (n,), for which rows the condition is true; None: for all. A row that has failed is not among them.
+    ``failures``: the rows that have failed; None: no row.
+    """
+
+    rows: pa.Table
+    kept: Mask | None
+    failures: Failures | None
+
+
+def project(projection: Projection, rows: pa.Table, names: Sequence[str]) -> ProjectionResult:
+    """Compute the columns ``names`` and the condition of rows, which have the columns that `Projection.needs` names.
+
+    A row has failed where the condition has, or a column that the condition needs; and where another of the columns
+    has, if the condition is true.
+    """
+    decisive = projection.closure(()) if projection.where else frozenset()
+    wanted = projection.closure(names)
+    first: list[tuple[str, Evaluation]] = []
+    second: list[tuple[str, Evaluation]] = []
+    for column in projection.computed:
+        if column.name in wanted:
+            found = column.value.evaluate(rows)
+            rows = rows.append_column(pa.field(column.name, column.value.type), found.values)
+            if found.failures is not None:
+                (first if column.name in decisive else second).append((column.label, found))
+    kept: Mask | None = None
+    if projection.where is not None:
+        found = projection.where.value.evaluate(rows)
+        if found.failures is not None:
+            first.append((projection.where.label, found))
+        kept = is_true(found.values)
+        kept = None if kept.all() else kept
+    failures = _merge(first, second, kept)
+    if failures is not None:
+        kept = np.ones(rows.num_rows, np.bool_) if kept is None else kept
+        kept[failures.row] = False
+    return ProjectionResult(rows.select(list(names)), kept, failures)
+
+
+def is_true(values: pa.Array) -> Mask:
+    """Return where a condition is true, bool (n,): null is not true."""
+    if pa.types.is_null(values.type):
+        return np.zeros(len(values), np.bool_)
+    values = values.fill_null(False) if values.null_count else values
+    return np.array(values.to_numpy(zero_copy_only=False), np.bool_)
+
+
+def _merge(
+    first: Sequence[tuple[str, Evaluation]], second: Sequence[tuple[str, Evaluation]], kept: Mask | None
+) -> Failures | None:
+    """Merge failures: those of ``first`` count for all rows, those of ``second`` where the condition is true."""
+    found = [_labelled(*each, None) for each in first] + [_labelled(*each, kept) for each in second]
+    rows = np.concatenate([np.empty(0, np.int64), *(row for row, _ in found)])
+    if not len(rows):
+        return None
+    details = combined(pa.chunked_array([detail for _, detail in found], pa.string()))
+    row, at = np.unique(rows, return_index=True)  # the first of each row
+    return Failures(row, details.take(pa.array(at)))
+
+
+def _labelled(label: str, evaluation: Evaluation, kept: Mask | None) -> tuple[Ints, pa.Array]:
+    """Return the rows that have failed, int64 (k,), and why: the name of the expression, and what it says."""
+    assert evaluation.failures is not None
+    row = np.flatnonzero(evaluation.failures)
+    details = pc.binary_join_element_wise(f"{label}: ", evaluation.details, "")
+    if kept is not None:
+        among = np.flatnonzero(kept[row])
+        row, details = row[among], details.take(pa.array(among))
+    return row, details
+
+
+def _check_name(name: str, schema: pa.Schema) -> None:
+    if name in schema.names:
+        raise ConfigError(f"--let {name}: there is a column {name!r} already", "choose another name")
+
+
+def _check_lag(expression: Expression, label: str) -> None:
+    if expression.uses_lag:
+        what = f"{label}: lag() needs rows in order, and here they have none yet"
+        raise ConfigError(what, "use it in conditions and amounts of a window, or in aggregates")
