@@ -122,7 +122,7 @@ def common_type(left: pa.DataType, right: pa.DataType) -> pa.DataType | None:
         return common_number(left, right)
     if is_time(left) and is_time(right):
         return _common_time(left, right)
-    return INTERVAL if t.is_duration(left) and t.is_duration(right) else None
+    return pa.duration(unit_of(left, right)) if t.is_duration(left) and t.is_duration(right) else None
 
 
 def common_number(left: pa.DataType, right: pa.DataType) -> pa.DataType:

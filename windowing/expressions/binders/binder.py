@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from decimal import Decimal
 from typing import Final
 
 import pyarrow as pa
+import pyarrow.types as t
 
+from ...support.suggest import did_you_mean
 from ..nodes import Node
-from ..operations import logic
-from ..types import BOOL, DOUBLE, HUGE, TEXT
-from . import operators
+from ..operations import logic, texts
+from ..operations.casts import cast, is_castable
+from ..operations.times import shift
+from ..printing import canonical
+from ..types import BOOL, DOUBLE, HUGE, TEXT, TYPE_NAMES, is_text, plain_type, type_named, type_text
+from . import branches, functions, operators, times
 from .scope import Scope, Value
 
 
@@ -54,8 +60,95 @@ def _constant(scope: Scope, node: Node) -> Value:
 def _chain(scope: Scope, node: Node) -> Value:
     found = bind_node(scope, node.operands[0])
     for sign, operand in zip(node.value, node.operands[1:], strict=True):
-        found = operators.arithmetic_of(scope, node, sign, found, bind_node(scope, operand))
+        right = bind_node(scope, operand)
+        moved = times.arithmetic_of(scope, node, sign, found, right)
+        found = operators.arithmetic_of(scope, node, sign, found, right) if moved is None else moved
     return found
+
+
+def _negative(scope: Scope, node: Node) -> Value:
+    value = bind_node(scope, node.operands[0])
+    if t.is_duration(value.type):
+        zero = scope.constant(pa.scalar(0, pa.int64()).cast(value.type), value.type, node)
+        return scope.emit(node, value.type, shift, [zero, value], ("-", value.type), "each")
+    return operators.negative(scope, node, value)
+
+
+def _concat(scope: Scope, node: Node) -> Value:
+    values = _all(scope, node)
+    for value in values:
+        if not is_castable(value.type, TEXT):
+            raise scope.error(f"{value.shown} cannot become a text", value.node)
+    found = [scope.cast(value, TEXT) for value in values]
+    if any(each.is_null for each in found):
+        return scope.constant(None, TEXT, node)
+    return scope.emit(node, TEXT, texts.join, found)
+
+
+def _like(scope: Scope, node: Node) -> Value:
+    value, pattern = _all(scope, node)
+    for each in (value, pattern):
+        if not is_text(each.type) and not t.is_null(each.type):
+            raise scope.error(
+                f"LIKE takes texts, and this is {each.shown}", each.node, "convert it with CAST(.. AS VARCHAR)"
+            )
+    if pattern.is_null or value.is_null:
+        return scope.constant(None, BOOL, node)
+    if pattern.constant is None:
+        raise scope.error("the pattern of LIKE is the same for all rows", pattern.node, "write it as a text in quotes")
+    options = (pattern.constant.as_py(), node.value[0] == "ilike", bool(node.value[1]))
+    return scope.emit(node, BOOL, texts.like, [value], options, "each")
+
+
+def _cast(scope: Scope, node: Node) -> Value:
+    value, wanted = bind_node(scope, node.operands[0]), type_named(node.value[1])
+    if wanted is None:
+        do = did_you_mean(node.value[1], TYPE_NAMES)
+        raise scope.error(f"unknown type {node.value[1]!r}", node, do)
+    if not is_castable(value.type, wanted):
+        raise scope.error(f"{value.shown} cannot become {type_text(wanted)}", node)
+    if value.type == wanted:
+        return replace(value, is_literal=False)
+    if value.is_null:
+        return scope.constant(None, wanted, node)
+    return scope.emit(node, wanted, cast, [value], (wanted, node.value[0] == "try_cast"), "each")
+
+
+def _field(scope: Scope, node: Node) -> Value:
+    of = _of_struct(scope, node)
+    return _member(scope, node, of, node.value[0])
+
+
+def _of_struct(scope: Scope, node: Node) -> Value:
+    """The value before a dot. A column that is not there may be one whose own name has the dot."""
+    inner = node.operands[0]
+    dotted = canonical(node)
+    if inner.kind == "column" and inner.value[0] not in scope.schema.names and dotted in scope.schema.names:
+        raise scope.error(f"the column {inner.value[0]!r} is not there", inner, f'the column with a dot is "{dotted}"')
+    return bind_node(scope, inner)
+
+
+def _member(scope: Scope, node: Node, of: Value, name: str) -> Value:
+    if not t.is_struct(of.type):
+        raise scope.error(f"{of.shown} has no fields", of.node)
+    names = [field.name for field in of.type]
+    if name not in names:
+        raise scope.error(f"there is no field {name!r}", node, did_you_mean(name, names))
+    kind = plain_type(of.type.field(name).type)
+    return scope.emit(node, kind, texts.member, [of], (name, kind))
+
+
+def _item(scope: Scope, node: Node) -> Value:
+    of, index = _all(scope, node)
+    if t.is_struct(of.type) and is_text(index.type) and index.constant is not None:
+        return _member(scope, node, of, str(index.constant.as_py()))
+    if not (t.is_list(of.type) or t.is_large_list(of.type)):
+        do = "use substr for the characters of a text" if is_text(of.type) else None
+        raise scope.error(f"{of.shown} has no items", of.node, do)
+    if not t.is_integer(index.type):
+        raise scope.error(f"the place of an item is a whole number, and this is {index.shown}", index.node)
+    kind = plain_type(of.type.value_type)
+    return scope.emit(node, kind, texts.list_items, [of, index], (kind,))
 
 
 def _compare(scope: Scope, node: Node) -> Value:
@@ -77,10 +170,6 @@ def _is_null(scope: Scope, node: Node) -> Value:
     return scope.emit(node, BOOL, logic.is_null, _all(scope, node), (bool(node.value[0]),))
 
 
-def _unknown(scope: Scope, node: Node) -> Value:
-    raise scope.error(f"{node.kind} is not known", node)
-
-
 _BINDERS: Final[dict[str, Callable[[Scope, Node], Value]]] = {
     "column": lambda scope, node: scope.column(node),
     "number": _number,
@@ -88,7 +177,19 @@ _BINDERS: Final[dict[str, Callable[[Scope, Node], Value]]] = {
     "constant": _constant,
     "sum": _chain,
     "product": _chain,
-    "negate": lambda scope, node: operators.negative(scope, node, bind_node(scope, node.operands[0])),
+    "negate": _negative,
+    "concat": _concat,
+    "like": _like,
+    "cast": _cast,
+    "field": _field,
+    "item": _item,
+    "timestamp": times.literal,
+    "date": times.literal,
+    "interval": times.interval,
+    "in": lambda scope, node: branches.is_in(scope, node, _all(scope, node)),
+    "between": lambda scope, node: branches.between(scope, node, *_all(scope, node)),
+    "case": lambda scope, node: branches.case(scope, node, bind_node),
+    "call": lambda scope, node: functions.call(scope, node, bind_node),
     "compare": _compare,
     "and": _conditions,
     "or": _conditions,

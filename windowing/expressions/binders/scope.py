@@ -12,7 +12,7 @@ import pyarrow.types as t
 from ...errors import SpecError
 from ...support.suggest import did_you_mean
 from ..nodes import Node
-from ..operations.casts import cast
+from ..operations.casts import cast, is_castable
 from ..steps import CONSTANT, Failures, Program, Step, as_array, program_of
 from ..syntax import Expression
 from ..types import is_text, plain_type, type_text
@@ -108,6 +108,8 @@ class Scope:
             return value
         if value.is_null or t.is_null(value.type):
             return self.constant(None, kind, value.node)
+        if not is_castable(value.type, kind):
+            raise self.error(f"{value.shown} cannot become {type_text(kind)}", value.node)
         found = self.emit(value.node, kind, cast, [value], (kind, False), "each")
         if value.is_literal and is_text(value.type) and found.constant is None:
             raise self.error(f"{value.node.value[0]!r} is no {type_text(kind)}", value.node)

@@ -30,8 +30,7 @@ def integers(failures: Failures, left: Any, right: Any, sign: str, kind: pa.Data
         return _CHECKED[sign](left, right)
     except pa.ArrowInvalid:
         exact = _PLAIN[sign](*_wide(left, right, sign, 0))
-        low, high = (pa.scalar(Decimal(each), exact.type) for each in _range(kind))
-        bad = as_mask(pc.or_(pc.less(exact, low), pc.greater(exact, high)))
+        bad = as_mask(outside(exact, kind))
         failures.add(bad, _detail(failures, left, sign, right, kind))
         return _CHECKED[sign](blank(as_array(left, failures.n), bad), right)
 
@@ -110,15 +109,22 @@ def number_text(values: Any, n: int) -> pa.Array:
     return as_array(values, n).cast(TEXT)
 
 
+def outside(exact: pa.Array, kind: pa.DataType) -> pa.Array:
+    """Return which wide decimals are not in the range of an integer type: bool (n,)."""
+    low, high = (pa.scalar(Decimal(each), exact.type) for each in integer_range(kind))
+    return pc.or_(pc.less(exact, low), pc.greater(exact, high))
+
+
+def integer_range(kind: pa.DataType) -> tuple[int, int]:
+    """Return the least and the largest value of an integer type."""
+    bits = kind.bit_width
+    return (-(2 ** (bits - 1)), 2 ** (bits - 1) - 1) if t.is_signed_integer(kind) else (0, 2**bits - 1)
+
+
 def _wide(left: Any, right: Any, sign: str, scale: int) -> tuple[Any, Any]:
     if sign == "*":
         return as_wide(left, 0, 38), as_wide(right, 0, 37)
     return as_wide(left, scale), as_wide(right, scale)
-
-
-def _range(kind: pa.DataType) -> tuple[int, int]:
-    bits = kind.bit_width
-    return (-(2 ** (bits - 1)), 2 ** (bits - 1) - 1) if t.is_signed_integer(kind) else (0, 2**bits - 1)
 
 
 def _detail(failures: Failures, left: Any, sign: str, right: Any, kind: pa.DataType) -> pa.Array:

@@ -63,6 +63,11 @@ def is_in(_failures: Failures, values: pa.Array, known: pa.Array, has_null: bool
     )
 
 
+def null_where(_failures: Failures, values: Any, rows: Any) -> pa.Array:
+    """Return values with null where ``rows`` is true."""
+    return pc.if_else(pc.fill_null(rows, False), pa.scalar(None, values.type), values)
+
+
 def case(
     frame: Frame, conditions: tuple[Program, ...], values: tuple[Program, ...], default: Program | None
 ) -> pa.Array:

@@ -1,0 +1,130 @@
+"""Functions over texts, whole columns at a time."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from ..steps import Failures, as_array
+
+_GROUP: Final = "taken"
+
+
+def lower(_failures: Failures, values: pa.Array) -> pa.Array:
+    """Return texts in lower case, by Unicode."""
+    return pc.utf8_lower(values)
+
+
+def upper(_failures: Failures, values: pa.Array) -> pa.Array:
+    """Return texts in upper case, by Unicode."""
+    return pc.utf8_upper(values)
+
+
+def trim(_failures: Failures, values: pa.Array, characters: str, sides: str) -> pa.Array:
+    """Return texts without these characters at ``both`` sides, the ``left`` or the ``right``."""
+    functions = {"both": pc.utf8_trim, "left": pc.utf8_ltrim, "right": pc.utf8_rtrim}
+    return functions[sides](values, characters=characters) if characters else values
+
+
+def length(_failures: Failures, values: pa.Array) -> pa.Array:
+    """Return the number of characters (code points): int64 (n,)."""
+    return pc.utf8_length(values).cast(pa.int64())
+
+
+def substring(_failures: Failures, values: pa.Array, start: int, stop: int | None) -> pa.Array:
+    """Return the characters ``[start, stop)``; a number below 0 counts from the end, as in Python."""
+    return pc.utf8_slice_codeunits(values, start, stop)
+
+
+def replace(_failures: Failures, values: pa.Array, old: str, new: str) -> pa.Array:
+    """Return texts with each occurrence of ``old`` replaced; nothing is replaced where it is empty."""
+    return pc.replace_substring(values, pattern=old, replacement=new) if old else values
+
+
+def split_part(_failures: Failures, values: pa.Array, separator: str, index: int) -> pa.Array:
+    """Return the part at ``index``, from 1, or below 0 from the last; an empty text where there is none."""
+    parts = pc.split_pattern(values, pattern=separator)
+    found = items(_failures, parts, pa.scalar(index, pa.int64()))
+    return pc.if_else(pc.and_(pc.is_null(found), pc.is_valid(values)), "", found)
+
+
+def concat(_failures: Failures, *values: Any) -> pa.Array:
+    """Return texts one behind the other, nulls left out."""
+    return pc.binary_join_element_wise(*values, "", null_handling="skip")
+
+
+def join(_failures: Failures, *values: Any) -> pa.Array:
+    """Return texts one behind the other; null where one is null."""
+    return pc.binary_join_element_wise(*values, "")
+
+
+def like(_failures: Failures, values: pa.Array, pattern: str, ignore_case: bool, negated: bool) -> pa.Array:
+    """Return whether texts match: ``%`` stands for any characters, ``_`` for one; there is no escape."""
+    found = pc.match_like(values, pattern=pattern.replace("\\", "\\\\"), ignore_case=ignore_case)
+    return pc.invert(found) if negated else found
+
+
+def regexp_matches(_failures: Failures, values: pa.Array, pattern: str, ignore_case: bool) -> pa.Array:
+    """Return whether a regular expression (RE2) is found anywhere in texts."""
+    return pc.match_substring_regex(values, pattern=pattern, ignore_case=ignore_case)
+
+
+def regexp_extract(_failures: Failures, values: pa.Array, pattern: str) -> pa.Array:
+    """Return what the one group of a pattern of `one_group` took; an empty text where nothing is found."""
+    found = pc.struct_field(pc.extract_regex(values, pattern=pattern), _GROUP)
+    return pc.if_else(pc.is_valid(values), found.fill_null(""), pa.scalar(None, pa.string()))
+
+
+def one_group(pattern: str, index: int) -> str | None:
+    """Return a regular expression whose only group is the one at ``index``, 0 for all; None without such a group."""
+    out, groups, at, in_class = "", 0, 0, False
+    while at < len(pattern):
+        char = pattern[at]
+        if char == "\\":
+            out, at = out + pattern[at : at + 2], at + 2
+            continue
+        if char == "(" and not in_class:
+            opener = _opener(pattern, at)
+            if opener:
+                groups += 1
+                out += f"(?P<{_GROUP}>" if groups == index else "(?:"
+                at += len(opener)
+                continue
+        in_class = char == "[" or (in_class and char != "]")
+        out, at = out + char, at + 1
+    return f"(?P<{_GROUP}>{out})" if index == 0 else out if groups >= index else None
+
+
+def items(_failures: Failures, lists: pa.Array, index: Any) -> pa.Array:
+    """Return the items of lists at ``index``, from 1, or below 0 from the last; null where there is none."""
+    n = len(lists)
+    sizes = pc.list_value_length(lists).cast(pa.int64()).fill_null(0).to_numpy(zero_copy_only=False)
+    wanted = as_array(index, n).cast(pa.int64()).fill_null(0).to_numpy(zero_copy_only=False)
+    place = np.where(wanted > 0, wanted - 1, sizes + wanted)
+    exists = (wanted != 0) & (place >= 0) & (place < sizes)
+    ends = np.cumsum(sizes)  # in the items of all lists one behind the other, those of null lists left out
+    return pc.list_flatten(lists).take(pa.array(np.where(exists, ends - sizes + place, 0), mask=~exists))
+
+
+def list_items(failures: Failures, lists: pa.Array, index: Any, kind: pa.DataType) -> pa.Array:
+    """Return the items of lists as `items` does, as values of a type."""
+    lists = as_array(lists, failures.n)
+    return as_array(items(failures, lists, index), failures.n).cast(kind)
+
+
+def member(_failures: Failures, values: pa.Array, name: str, kind: pa.DataType) -> pa.Array:
+    """Return a field of structs, as values of a type; null where the struct is."""
+    return as_array(pc.struct_field(values, name), len(values)).cast(kind)
+
+
+def _opener(pattern: str, at: int) -> str:
+    """The characters that open a capturing group; empty where the group captures nothing."""
+    if not pattern.startswith("(?", at):
+        return "("
+    for mark in ("(?P<", "(?<"):
+        if pattern.startswith(mark, at):
+            return pattern[at : pattern.find(">", at) + 1]
+    return ""
