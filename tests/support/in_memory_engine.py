@@ -25,7 +25,7 @@ from wincli.windowing.engine.strategy import Direct
 from wincli.windowing.engine.tasks.rejects import reject_schema
 from wincli.windowing.engine.tasks.sizing import Chunk
 from wincli.windowing.engine.tasks.snapshot import RestorePoint, RunSnapshot
-from wincli.windowing.engine.tasks.task import FILES, TaskContext
+from wincli.windowing.engine.tasks.task import FILES, TaskContext, with_projection
 from wincli.windowing.local_executor import LocalExecutor
 from wincli.windowing.planning.plan import Plan
 from wincli.windowing.ports import Batch, Condition, Counts, InputFile, Part, Split, StreamInfo
@@ -226,7 +226,7 @@ def run_in_memory(
     """
     sink = MemorySink()
     scan_plan = preaggregated_plan(plan) if combine else None
-    work = TaskContext(plan, source, sink, marks, None, start, carry, scan_plan=scan_plan)
+    work = with_projection(TaskContext(plan, source, sink, marks, None, start, carry, scan_plan=scan_plan))
     edges = sorted({0, len(source.splits), *(b for b in chunk_bounds if b < len(source.splits))})
     groups = [source.splits[low:high] for low, high in pairwise(edges)]
     chunks: Sequence[Chunk] = [Chunk(i, group[0].base, tuple(group)) for i, group in enumerate(groups)]
@@ -245,7 +245,8 @@ def run_in_memory(
             reports = exchange_and_scan(work, chunks, cuts, executor, folders)
     outcome = outcome_of(StrategyRun(Direct("a test says so", tuple(chunks)), work, reports, slices), {})
     parts = [table.cast(plan.schema) for _, table in sorted(sink.parts.items()) if table.num_columns]
-    empty = reject_schema(source.schema).empty_table()
+    visible = pa.schema([field for field in work.source.schema if field.name not in plan.projection.hidden])
+    empty = reject_schema(visible).empty_table()
     rejects = pa.concat_tables([empty, *(sink.rejects[i] for i in sorted(sink.rejects))])
     table = pa.concat_tables([plan.schema.empty_table(), *parts])
     return Result(table, rejects, outcome.counts, outcome.snapshot, outcome.falls)

@@ -13,11 +13,17 @@ from support.in_memory_engine import MemorySource, run_in_memory
 from support.incremental_runs import IncrementalRuns, in_emission_order, run_parts_and_whole
 from support.table_equality import difference, same
 from support.window_cases import AGGREGATES, MORE, WINDOWS, WindowCase, output_options
+from wincli.windowing.expressions.syntax import parse_expression
 from wincli.windowing.language.options import Options
-from wincli.windowing.language.parser import parse_aggregate, parse_window
+from wincli.windowing.language.parser import parse_aggregate, parse_let, parse_window
 from wincli.windowing.planning.plan import make_plan, stream_of
 
 T, ARRIVAL = ["t"], "arrival"
+EXPRESSIONS = {
+    "let": (parse_let("twice=CASE WHEN a % 2 = 0 THEN id * 2 END"),),
+    "where": parse_expression("id % 5 <> 3 OR a IS NULL"),
+    "having": parse_expression("window % 3 <> 1"),
+}
 
 
 @settings(max_examples=250)
@@ -36,6 +42,10 @@ def test_incremental_runs_give_the_result_of_one_run(
         calls = AGGREGATES[:4] if options.get("group_by") else AGGREGATES
     parsed = None if calls is None else [parse_aggregate(text) for text in calls]
     end = data.draw(st.sampled_from(["flush", "drop"]))
+    if data.draw(st.booleans()):
+        options |= {name: EXPRESSIONS[name] for name in data.draw(st.sets(st.sampled_from(sorted(EXPRESSIONS))))}
+        if parsed is not None and "let" in options:
+            parsed.append(parse_aggregate("two=sum(twice + 1)"))
     key = ["k"] if keyed else []
     plan = make_plan(parse_window(window), table.schema, key, order_by, parsed, Options(**options, at_end=end))
     runs, whole = run_parts_and_whole(data, plan, table, keyed, end)
