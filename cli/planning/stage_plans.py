@@ -97,7 +97,7 @@ def schema_after_parquet(schema: pa.Schema) -> pa.Schema:
     """
     check_types("parquet", schema)
     written = pa.BufferOutputStream()
-    parquet.encode([], schema, written)
+    parquet.ENCODER.encode([], schema, written)
     return file_schema(pq.ParquetFile(pa.BufferReader(written.getvalue())))
 
 

@@ -9,15 +9,15 @@ hexadecimal, durations are counts of their unit.
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterable, Sequence
-from itertools import chain
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import IO
 
 import pyarrow as pa
 from pyarrow import csv
 
-from .encoder import Encoder, concatenate
+from .encoder import Encoder, Write, concatenate
 from .json_text import json_text
 from .text import batches, check_years, hexadecimal, in_utc, is_binary
 from .types import plain
@@ -25,14 +25,19 @@ from .types import plain
 _HEADER = 1 << 24  # bytes: more than any header has
 
 
-def encode(tables: Iterable[pa.Table], schema: pa.Schema, file: IO[bytes] | pa.NativeFile) -> None:
-    """Write ``tables`` to ``file``. Raises `DataError` for a date or timestamp outside the years 1 to 9999."""
+@contextmanager
+def begin(schema: pa.Schema, file: IO[bytes] | pa.NativeFile) -> Iterator[Write]:
+    """Write the header to ``file``, then rows. Raises `DataError` for a time outside the years 1 to 9999."""
     target = plain(schema)
     cells = pa.schema([pa.field(field.name, _cells(pa.array([], field.type), field.name).type) for field in target])
     with csv.CSVWriter(file, cells) as writer:
-        for batch in chain.from_iterable(map(batches, tables)):
-            columns = list(map(_cells, batch.cast(target).columns, target.names))
-            writer.write_batch(pa.record_batch(columns, schema=cells))
+
+        def write(table: pa.Table) -> None:
+            for batch in batches(table):
+                columns = list(map(_cells, batch.cast(target).columns, target.names))
+                writer.write_batch(pa.record_batch(columns, schema=cells))
+
+        yield write
 
 
 def _cells(array: pa.Array, name: str) -> pa.Array:
@@ -62,4 +67,4 @@ def _header_end(data: bytes) -> int:
     return at + 1
 
 
-ENCODER = Encoder(encode, _join)
+ENCODER = Encoder(begin, _join)

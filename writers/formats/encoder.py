@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
@@ -14,6 +15,12 @@ from ...windowing.support.formats import FORMATS, Format, load
 
 Encode = Callable[[Iterable[pa.Table], pa.Schema, "IO[bytes] | pa.NativeFile"], None]
 """Writes tables with the columns of a schema, in its order, some dictionary encoded, to an open file."""
+
+Write = Callable[[pa.Table], None]
+"""Writes the next rows to a file that is open."""
+
+Open = Callable[[pa.Schema, "IO[bytes] | pa.NativeFile"], AbstractContextManager[Write]]
+"""Begins a file with the columns of a schema; its context takes tables as `Encode` does, and ends the file."""
 
 _STEP = 1 << 20
 
@@ -33,15 +40,21 @@ def check_nothing(written: pa.Buffer) -> None:
 class Encoder:
     """The encoder of one output format.
 
-    ``encode``: writes tables as one part file. Raises `DataError` for a value that has no form in the format, and an
-        error of Arrow for a type that has none.
+    ``open``: begins a part file that takes tables as they come. Raises `DataError` for a value that has no form in the
+        format, and an error of Arrow for a type that has none.
     ``join``: writes part files, in their order, as one stream. Raises `OSError`.
     ``check``: raises an error of Arrow where a written file cannot be read.
     """
 
-    encode: Encode
+    open: Open
     join: Callable[[Sequence[Path], IO[bytes]], None] = concatenate
     check: Callable[[pa.Buffer], None] = check_nothing
+
+    def encode(self, tables: Iterable[pa.Table], schema: pa.Schema, file: IO[bytes] | pa.NativeFile) -> None:
+        """Write tables as one part file. Raises as ``open`` does."""
+        with self.open(schema, file) as write:
+            for table in tables:
+                write(table)
 
 
 def encoder_of(format: Format) -> Encoder:
@@ -50,8 +63,8 @@ def encoder_of(format: Format) -> Encoder:
     return encoder
 
 
-def join_tables(encode: Encode, read: Callable[[Path], tuple[pa.Schema, Iterable[pa.Table]]]) -> Callable[..., None]:
-    """Return a `join` for formats with a footer: it reads the parts with ``read`` and encodes them as one file.
+def join_tables(open: Open, read: Callable[[Path], tuple[pa.Schema, Iterable[pa.Table]]]) -> Callable[..., None]:
+    """Return a `join` for formats with a footer: it reads the parts with ``read`` and writes them as one file.
 
     Concatenation would not do, because the footer holds offsets in the file.
     """
@@ -61,8 +74,10 @@ def join_tables(encode: Encode, read: Callable[[Path], tuple[pa.Schema, Iterable
             concatenate(parts, file)
             return
         whole = parts[0].parent / f"_whole{parts[0].suffix}"
-        with pa.OSFile(str(whole), "wb") as target:
-            encode((table for part in parts for table in read(part)[1]), read(parts[0])[0], target)
+        with pa.OSFile(str(whole), "wb") as target, open(read(parts[0])[0], target) as write:
+            for part in parts:
+                for table in read(part)[1]:
+                    write(table)
         concatenate([whole], file)
 
     return join

@@ -8,22 +8,23 @@ of their unit.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from itertools import chain
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import IO
 
 import pyarrow as pa
 
-from .encoder import Encoder
+from .encoder import Encoder, Write
 from .json_text import write_lines
 from .text import batches
 from .types import plain
 
 
-def encode(tables: Iterable[pa.Table], schema: pa.Schema, file: IO[bytes] | pa.NativeFile) -> None:
-    """Write ``tables`` to ``file``. Raises `DataError` for a date or timestamp outside the years 1 to 9999."""
+@contextmanager
+def begin(schema: pa.Schema, file: IO[bytes] | pa.NativeFile) -> Iterator[Write]:
+    """Write rows to ``file``. Raises `DataError` for a date or timestamp outside the years 1 to 9999."""
     target = plain(schema)
-    write_lines(target.names, (batch.cast(target) for batch in chain.from_iterable(map(batches, tables))), file)
+    yield lambda table: write_lines(target.names, (batch.cast(target) for batch in batches(table)), file)
 
 
-ENCODER = Encoder(encode)
+ENCODER = Encoder(begin)

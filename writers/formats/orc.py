@@ -16,7 +16,8 @@ day, durations or decimals of more than 38 digits.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import IO
 
@@ -25,7 +26,7 @@ import pyarrow.compute as pc
 from pyarrow import orc
 
 from ...windowing.errors import DataError
-from .encoder import Encoder, join_tables
+from .encoder import Encoder, Write, join_tables
 from .types import plain
 
 _STRIPE = 64 << 20  # bytes in memory: the smallest split that the next stage can read
@@ -35,8 +36,9 @@ _PER_SECOND = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
 _INSTEAD = "write Parquet with --output-format parquet"
 
 
-def encode(tables: Iterable[pa.Table], schema: pa.Schema, file: IO[bytes] | pa.NativeFile) -> None:
-    """Write ``tables`` to ``file`` in order; readers see the plain form of ``schema``, with times in nanoseconds.
+@contextmanager
+def begin(schema: pa.Schema, file: IO[bytes] | pa.NativeFile) -> Iterator[Write]:
+    """Write tables to ``file`` in order; readers see the plain form of ``schema``, with times in nanoseconds.
 
     Raises `DataError` for a timestamp that readers would not read as that time.
     """
@@ -45,11 +47,14 @@ def encode(tables: Iterable[pa.Table], schema: pa.Schema, file: IO[bytes] | pa.N
         file, compression=_COMPRESSION, stripe_size=_STRIPE, dictionary_key_size_threshold=_DICTIONARY
     ) as writer:
         writer.write(target.empty_table())  # a file without rows has columns, too
-        for table in tables:
+
+        def write(table: pa.Table) -> None:
             stored = table.cast(target)
             for name, column in zip(target.names, stored.columns, strict=True):
                 _check_times(column, name)
             writer.write(stored)
+
+        yield write
 
 
 def _stored(kind: pa.DataType) -> pa.DataType:
@@ -96,4 +101,4 @@ def _read(part: Path) -> tuple[pa.Schema, Iterator[pa.Table]]:
     return file.schema, (pa.Table.from_batches([file.read_stripe(at)]) for at in range(file.nstripes))
 
 
-ENCODER = Encoder(encode, join_tables(encode, _read))
+ENCODER = Encoder(begin, join_tables(begin, _read))

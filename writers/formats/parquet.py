@@ -27,7 +27,9 @@ Floats, a million on one core: prices with two decimals (30,000 distinct values)
 from __future__ import annotations
 
 import base64
+import dataclasses
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import IO
 
@@ -35,7 +37,7 @@ import numpy as np
 import pyarrow as pa
 from pyarrow import parquet
 
-from .encoder import Encoder, join_tables
+from .encoder import Encoder, Write, join_tables
 from .types import is_bytes, is_integral, plain
 
 ROW_GROUP = 1 << 20  # rows: the smallest split that the next stage can read
@@ -45,54 +47,80 @@ _SAMPLED = (
 )
 
 
-def encode(tables: Iterable[pa.Table], schema: pa.Schema, file: IO[bytes] | pa.NativeFile) -> None:
-    """Write ``tables`` to ``file`` in order; readers see the plain form of ``schema``.
+@contextmanager
+def begin(schema: pa.Schema, file: IO[bytes] | pa.NativeFile) -> Iterator[Write]:
+    """Write tables to ``file`` in order; readers see the plain form of ``schema``.
 
     Timestamps keep unit and zone, except that seconds become milliseconds: Parquet has no seconds.
     """
-    _encode(tables, schema, file, _COMPRESSION, _repeats)
+    with _File(plain(schema), file, _COMPRESSION, _repeats).writing() as write:
+        yield write
 
 
 def encode_intermediate(tables: Iterable[pa.Table], schema: pa.Schema, file: IO[bytes] | pa.NativeFile) -> None:
-    """Write ``tables`` as `encode` does, but uncompressed and with plain floats.
+    """Write ``tables`` as `begin` does, but uncompressed and with plain floats.
 
     The file is read once, soon, and then deleted.
     """
-    _encode(tables, schema, file, "none", lambda column: is_bytes(column.type) and _repeats(column))
+    intermediate = _File(plain(schema), file, "none", lambda column: is_bytes(column.type) and _repeats(column))
+    with intermediate.writing() as write:
+        for table in tables:
+            write(table)
 
 
-def _encode(
-    tables: Iterable[pa.Table],
-    schema: pa.Schema,
-    file: IO[bytes] | pa.NativeFile,
-    compression: str,
-    may_be_codes: Callable[[pa.ChunkedArray], bool],
-) -> None:
-    """Write ``tables``; ``may_be_codes`` decides from the first table whether a text or float column gets a dictionary.
+@dataclasses.dataclass(slots=True)
+class _File:
+    """A Parquet file, whose form its first table decides.
 
-    Text columns that are dictionaries in the first table are always written with one.
+    ``target``: the columns that readers see.
+    ``file``: where it is written.
+    ``compression``: of its pages.
+    ``may_be_codes``: decides from the first table whether a text or float column gets a dictionary. Text columns that
+        are dictionaries in the first table are always written with one.
+    ``writer``: the writer of Arrow, once there is a table.
     """
-    target = plain(schema)
-    rest = iter(tables)
-    first = _conform(next(rest, target.empty_table()).unify_dictionaries(), target)
-    with parquet.ParquetWriter(
-        file,
-        first.schema,
-        compression=compression,
-        use_dictionary=[
-            field.name
-            for field in first.schema
-            if pa.types.is_dictionary(field.type)
-            or ((is_bytes(field.type) or pa.types.is_floating(field.type)) and may_be_codes(first.column(field.name)))
-        ],
-        column_encoding={field.name: "DELTA_BINARY_PACKED" for field in target if is_integral(field.type)},
-        store_schema=False,
-    ) as writer:
+
+    target: pa.Schema
+    file: IO[bytes] | pa.NativeFile
+    compression: str
+    may_be_codes: Callable[[pa.ChunkedArray], bool]
+    writer: parquet.ParquetWriter | None = dataclasses.field(default=None, init=False)
+
+    @contextmanager
+    def writing(self) -> Iterator[Write]:
+        """Take tables until the context ends."""
+        with ExitStack() as stack:
+
+            def write(table: pa.Table) -> None:
+                conform = _conform(table.unify_dictionaries(), self.target)
+                if self.writer is None:
+                    self.writer = stack.enter_context(self._open(conform))
+                else:
+                    conform = _like(conform, self.writer.schema)
+                _write(self.writer, conform)
+
+            yield write
+            if self.writer is None:
+                write(self.target.empty_table())
+
+    def _open(self, first: pa.Table) -> parquet.ParquetWriter:
+        writer = parquet.ParquetWriter(
+            self.file,
+            first.schema,
+            compression=self.compression,
+            use_dictionary=[field.name for field in first.schema if self._has_dictionary(first, field)],
+            column_encoding={field.name: "DELTA_BINARY_PACKED" for field in self.target if is_integral(field.type)},
+            store_schema=False,
+        )
         # By default the writer stores the schema with dictionaries, and readers would return dictionary columns.
-        writer.add_key_value_metadata({"ARROW:schema": base64.b64encode(target.serialize())})
-        _write(writer, first)
-        for table in rest:
-            _write(writer, _like(_conform(table.unify_dictionaries(), target), first.schema))
+        writer.add_key_value_metadata({"ARROW:schema": base64.b64encode(self.target.serialize())})
+        return writer
+
+    def _has_dictionary(self, first: pa.Table, field: pa.Field) -> bool:
+        if pa.types.is_dictionary(field.type):
+            return True
+        may_have = is_bytes(field.type) or pa.types.is_floating(field.type)
+        return may_have and self.may_be_codes(first.column(field.name))
 
 
 def _repeats(column: pa.ChunkedArray) -> bool:
@@ -164,4 +192,4 @@ def _check(written: pa.Buffer) -> None:
     parquet.read_schema(pa.BufferReader(written))  # Arrow writes deeper nesting than it can read
 
 
-ENCODER = Encoder(encode, join_tables(encode, _read), _check)
+ENCODER = Encoder(begin, join_tables(begin, _read), _check)

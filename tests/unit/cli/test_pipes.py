@@ -251,9 +251,9 @@ def test_parts_follow_each_other_with_one_header(tmp_path: Path) -> None:
     schema = pa.schema({'a "line"\nend': pa.int64(), "b": pa.string()})
     for number, values in {0: [1, 2], 10: [3], 100000: [4], 2: []}.items():
         table = pa.table([pa.array(values, pa.int64()), pa.array(["x\ny"] * len(values), pa.string())], schema=schema)
-        for form, encoder in (("csv", csv_parts.encode), ("parquet", parquet_parts.encode), ("orc", orc_parts.encode)):
+        for form, module in (("csv", csv_parts), ("parquet", parquet_parts), ("orc", orc_parts)):
             with pa.OSFile(str(tmp_path / form) + f"-{number}", "wb") as file:
-                encoder([table], schema, file)
+                module.ENCODER.encode([table], schema, file)
     for form in ("csv", "parquet", "orc"):
         (tmp_path / f"as_{form}").mkdir()
         for number in (0, 10, 100000, 2):

@@ -198,7 +198,7 @@ def test_a_result_comes_back_as_it_was_written(tmp_path: Path, form: str) -> Non
     (out / "_wincli").mkdir(parents=True)
     path = out / f"part-00000.{form}"
     with path.open("wb") as file:
-        import_module(f"wincli.writers.formats.{form}").encode([table], table.schema, file)
+        import_module(f"wincli.writers.formats.{form}").ENCODER.encode([table], table.schema, file)
     schema = [{"name": field.name, "type": str(field.type)} for field in table.schema]
     manifest = {"stream": STREAM, "parts": [part(path, 3)], "schema": schema}
     (out / "_wincli/manifest.json").write_text(json.dumps(manifest))

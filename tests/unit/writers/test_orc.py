@@ -17,13 +17,13 @@ from hypothesis import strategies as st
 from pyarrow import orc
 
 from wincli.windowing.errors import ConfigError, DataError
-from wincli.writers.formats.orc import ENCODER, encode
+from wincli.writers.formats.orc import ENCODER
 from wincli.writers.output.sink import check_types
 
 
 def encoded(*tables: pa.Table, schema: pa.Schema | None = None) -> bytes:
     sink = pa.BufferOutputStream()
-    encode(tables, schema or tables[0].schema, sink)
+    ENCODER.encode(tables, schema or tables[0].schema, sink)
     return bytes(sink.getvalue().to_pybytes())
 
 

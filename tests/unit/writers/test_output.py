@@ -9,7 +9,8 @@ import pickle
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +27,7 @@ from wincli.writers.commit import folder_swap
 from wincli.writers.folders import atomic_swap
 from wincli.writers.folders.lock import Owner
 from wincli.writers.formats import csv
-from wincli.writers.formats.encoder import Encoder
+from wincli.writers.formats.encoder import Encoder, Open, Write
 from wincli.writers.output.output import Output, open_output
 
 OWNER = Owner(os.getpid(), "here", "2026-11-01T00:00:00Z")
@@ -404,12 +405,14 @@ def test_a_relative_path_and_a_file_uri(tmp_path: Path, monkeypatch: pytest.Monk
 # Disks that refuse
 
 
-def failing(code: int) -> Callable[..., None]:
-    def encode(tables: Any, schema: pa.Schema, file: Any) -> None:
+def failing(code: int) -> Open:
+    @contextmanager
+    def begin(schema: pa.Schema, file: Any) -> Iterator[Write]:
         file.write(b"half")
+        yield lambda table: None
         raise OSError(code, os.strerror(code))
 
-    return encode
+    return begin
 
 
 @pytest.mark.parametrize(

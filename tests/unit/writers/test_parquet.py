@@ -19,7 +19,7 @@ from wincli.writers.formats.types import plain
 
 def written(path: Path, table: pa.Table, schema: pa.Schema | None = None) -> pa.Table:
     with pa.OSFile(str(path / "x.parquet"), "wb") as file:
-        parquet.encode([table], schema or table.schema, file)
+        parquet.ENCODER.encode([table], schema or table.schema, file)
     return pq.read_table(path / "x.parquet", partitioning=None)
 
 
@@ -131,7 +131,7 @@ def test_keys_survive_any_chunking(chunks: list[list[str | None]], group: int) -
     sink = pa.BufferOutputStream()
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(parquet, "ROW_GROUP", group)
-        parquet.encode([table], table.schema, sink)
+        parquet.ENCODER.encode([table], table.schema, sink)
     back = pq.read_table(pa.BufferReader(sink.getvalue()))
     assert back.schema == plain(table.schema)
     assert back["key"].to_pylist() == [value for chunk in chunks for value in chunk]

@@ -22,13 +22,13 @@ from wincli.writers.formats import csv, jsonl, text
 
 def as_csv(table: pa.Table) -> str:
     sink = pa.BufferOutputStream()
-    csv.encode([table], table.schema, sink)
+    csv.ENCODER.encode([table], table.schema, sink)
     return str(sink.getvalue().to_pybytes(), "utf8")
 
 
 def as_jsonl(table: pa.Table) -> str:
     sink = pa.BufferOutputStream()
-    jsonl.encode([table], table.schema, sink)
+    jsonl.ENCODER.encode([table], table.schema, sink)
     return str(sink.getvalue().to_pybytes(), "utf8")
 
 
