@@ -25,6 +25,9 @@ def check_together(job: Values, in_file: Sequence[Values]) -> Iterator[Problem]:
     yield from _outputs(in_file)
     yield from _range(job)
     yield from _paths(job, in_file)
+    if job.get("output") == PIPE and job["stages"] and job["stages"][-1].get("partition_by"):
+        at = (*(("stages", len(job["stages"]) - 1)), "partition_by")
+        yield _problem(at, "writes folders, and stdout is one stream", "name a folder as OUT, or leave it out")
     if job.get("late") == "redo" and not job.get("state"):
         yield _problem(("late",), "redo runs again from a state, and there is none", "name a state, or say reject")
 
@@ -57,7 +60,7 @@ def _outputs(in_file: Sequence[Values]) -> Iterator[Problem]:
         if is_last and "output" in stage:
             what = "is that of the last stage, which is written to the output of the job"
             yield _problem((*at, "output"), what, "say it beside stages, or as OUT")
-        for key in ("output_format", "plain"):
+        for key in ("output_format", "partition_by", "plain"):
             if key in stage and "output" not in stage and not is_last:
                 yield _problem((*at, key), "is of no use, for the stage is not written", "say its output, too")
 

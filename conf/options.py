@@ -63,6 +63,14 @@ class StageKeys:
         has_flag=False,
     )
     output_format: Format = option("parquet", "", "Output", key_help="Format of the part files.", is_shared=True)
+    partition_by: tuple[str, ...] = option(
+        (),
+        "Write the rows of each value of these columns of the result to a folder of their own, as COL=VALUE/.",
+        "Output",
+        below="output_format",
+        key_help="Columns of the result whose values divide it into folders, as COL=VALUE/.",
+        is_shared=True,
+    )
     plain: bool = option(
         False,
         "Leave out stream columns (_at, _pos, _mark) and mark-only rows.",
@@ -112,6 +120,13 @@ class JobKeys:
     )
     mode: Literal["error", "overwrite"] = option(
         "error", "What to do if OUT holds a result.", "Output", key_help="What to do if the output holds a result."
+    )
+    max_open_files: int = option(
+        100,
+        "How many files of --partition-by a task holds open; it sorts rows of more values first.",
+        "Output",
+        minimum=1,
+        key_help="How many files of partition_by a task holds open; it sorts rows of more values first.",
     )
     max_rejects: int | None = option(
         None, "Fail if more rows than this are rejected. Default: no limit.", "Output", minimum=0

@@ -28,7 +28,8 @@ def folder_columns(
 
 def _typed(name: str, files: Sequence[tuple[str, Mapping[str, str | None]]], given: ColumnType | None) -> pa.Array:
     texts = pa.array([values.get(name) for _, values in files], pa.string())
-    column, bad = convert(pa.chunked_array([texts]), given or ColumnType(_inferred(texts)))
+    kind = given or ColumnType(_inferred(texts))
+    column, bad = convert(pa.chunked_array([_with_zone(texts, kind)]), kind)
     if bad is not None:
         at = int(np.flatnonzero(bad)[0])
         words = given.words if given else "of one type"
@@ -36,6 +37,14 @@ def _typed(name: str, files: Sequence[tuple[str, Mapping[str, str | None]]], giv
             f"{files[at][0]}: folder {name}={texts[at].as_py()} is not {words}", f"check {name} in --schema"
         )
     return column.combine_chunks()
+
+
+def _with_zone(texts: pa.Array, kind: ColumnType) -> pa.Array:
+    """Return texts of instants with a zone: Hive and Spark write none in names of folders, and wincli writes UTC."""
+    if not pa.types.is_timestamp(kind.type) or kind.type.tz is None or kind.format is not None:
+        return texts
+    lacks_zone = pc.match_substring_regex(texts, r"\d\d:\d\d:\d\d(\.\d+)?$")
+    return pc.if_else(lacks_zone, pc.binary_join_element_wise(texts, "Z", ""), texts)
 
 
 def _inferred(texts: pa.Array) -> pa.DataType:

@@ -41,7 +41,7 @@ def open_source(paths: Sequence[str], options: ReadOptions, executor: Executor) 
         raise InputError(f"{paths[0]} is a result without part files", "write the result again")
     files = _with_stdin(files, options.stdin)
     form = _format(files.files, options)
-    given = {name: ColumnType(kind) for name, kind in files.types.items()} if not FORMATS[form].keeps_types else {}
+    given = {name: ColumnType(kind) for name, kind in _recorded_types(files, form).items()}
     given |= {name: column_type(text) for name, text in options.schema}
     reader, plan = _plan_input(form)(files.files, options, given, _near_if_small(files.files, executor))
     if not FORMATS[form].is_text:
@@ -72,6 +72,14 @@ def open_result(folder: Located, parts: Sequence[Part], stream: StreamInfo, spli
     reader, plan = _plan_input(INTERMEDIATE)(found, options, {}, LocalExecutor())
     _check_rows(files, plan)
     return _source(files, reader, plan, {}, options)
+
+
+def _recorded_types(files: Files, form: Format) -> Mapping[str, pa.DataType]:
+    """Return the types from manifests that files do not have themselves: in a format without types, or of folders."""
+    if not FORMATS[form].keeps_types:
+        return files.types
+    folders = {name for file in files.files for name in folder_values(file.below)}
+    return {name: kind for name, kind in files.types.items() if name in folders}
 
 
 def _check_rows(files: Files, plan: SplitPlan) -> None:

@@ -201,12 +201,21 @@ class Part:
     nbytes: int
     checksum: str | None = None
 
+    @property
+    def rank(self) -> tuple[int, str, str]:
+        """The place of a part of a result among the others: by its number, then by its folder."""
+        file = self.name.rpartition("/")[2]
+        return len(file), file, self.name
+
 
 class Sink(Protocol):
     """Where tasks write parts: a staging folder that no reader sees before the commit. Implementations must pickle."""
 
-    def write_part(self, index: int, tables: Iterable[pa.Table]) -> Part:
-        """Write part ``index`` of the result table by table. A second call replaces the part (a retried task)."""
+    def write_parts(self, index: int, tables: Iterable[pa.Table]) -> tuple[Part, ...]:
+        """Write part ``index`` of the result table by table: one file, or one in each folder that its rows belong to.
+
+        A second call with the same rows replaces the files (a retried task).
+        """
         ...
 
     def discard(self) -> None:

@@ -70,7 +70,8 @@ def _parts(stage_output: StageOutput, outcome: Outcome, executor: Executor) -> t
     if stage_output.copy is None:
         return outcome.parts
     copies = executor.map(f"write {stage_output.copy.format}", partial(copy_part, stage_output.copy), outcome.parts)
-    return tuple(part for part in copies if part is not None) or (stage_output.copy.write_part(0, []),)
+    parts = sorted((part for files in copies for part in files), key=lambda part: part.rank)
+    return tuple(parts) or stage_output.copy.write_parts(0, [])
 
 
 def _check_rejects(request: JobRequest, stage_runs: Sequence[StageRun]) -> None:

@@ -10,6 +10,7 @@ import pyarrow as pa
 from ...windowing.engine.tasks.rejects import reject_schema
 from ...windowing.support.formats import INTERMEDIATE
 from ...writers.output.output import Output
+from ...writers.output.partitioning import bind_partitions
 from ...writers.output.sink import FileSink
 from ..request.request import JobRequest
 from ..request.stage_names import naming_stage
@@ -42,19 +43,20 @@ def plan_outputs(
     stage_outputs = []
     for stage, own in zip(stages, outputs, strict=True):
         with naming_stage(request, stage.name):
-            stage_outputs.append(_plan_output(stage, own, job_output, is_last=own is job_output))
+            stage_outputs.append(_plan_output(stage, own, job_output, request.job.max_open_files))
     return tuple(stage_outputs)
 
 
-def _plan_output(stage: StagePlan, own: Output | None, job_output: Output, is_last: bool) -> StageOutput:
+def _plan_output(stage: StagePlan, own: Output | None, job_output: Output, most_open: int) -> StageOutput:
     hidden = stage.plan.projection.hidden
     rejects = reject_schema(pa.schema([field for field in stage.schema if field.name not in hidden]))
     if own is None:
         sink = job_output.sink(INTERMEDIATE, stage.plan.schema, rejects).without_output(stage.name)
         return StageOutput(job_output, is_own=False, sink=sink, copy=None)
     options = stage.request.stage
-    sink = own.sink(options.output_format, stage.result, rejects)
-    if is_last or (options.output_format == INTERMEDIATE and not options.plain):
+    partitioning = bind_partitions(options.partition_by, stage.result, most_open)
+    sink = own.sink(options.output_format, stage.result, rejects, partitioning)
+    if own is job_output or (options.output_format == INTERMEDIATE and not options.plain and partitioning is None):
         return StageOutput(own, is_own=True, sink=sink, copy=None)
     between = own.sink(INTERMEDIATE, stage.plan.schema, rejects).for_next_stage(stage.name)
     return StageOutput(own, is_own=True, sink=between, copy=sink)

@@ -33,7 +33,7 @@ _TYPE_NAMES = {
 _PATHS = ("input", "output", "state")
 _SYNONYMS = {  # keys of other tools, and keys that people try first
     "aggregate": "agg", "aggregates": "agg", "aggregations": "agg", "columns": "schema", "types": "schema",
-    "keys": "key", "partition_by": "key", "order": "order_by", "sort": "sort_by", "group": "group_by",
+    "keys": "key", "order": "order_by", "sort": "sort_by", "group": "group_by",
     "in": "input", "inputs": "input", "source": "input", "out": "output", "outputs": "output", "spec": "window",
     "windows": "stages", "steps": "stages", "from": "start", "to": "end", "until": "end", "spark": "spark_conf",
 }  # fmt: skip

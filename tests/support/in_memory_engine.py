@@ -119,10 +119,10 @@ class MemorySink(ByReference):
     pieces: dict[str, pa.RecordBatch] = field(default_factory=dict)
     discarded: int = 0
 
-    def write_part(self, index: int, tables: Iterable[pa.Table]) -> Part:
+    def write_parts(self, index: int, tables: Iterable[pa.Table]) -> tuple[Part, ...]:
         plain = [written(decoded(table)) for table in tables]
         self.parts[index] = pa.concat_tables(plain) if plain else pa.table({})
-        return Part(f"part-{index:05d}", self.parts[index].num_rows, 0)
+        return (Part(f"part-{index:05d}", self.parts[index].num_rows, 0),)
 
     def discard(self) -> None:
         self.discarded += len(self.parts)

@@ -98,13 +98,12 @@ def _run_in_tasks(
 def outcome_of(run: StrategyRun, seconds: dict[str, float]) -> Outcome:
     """Sum up the reports of all tasks, and write what concerns all of them. Raises where rows are not accounted for."""
     work, reports, slices = run.work, run.reports, run.slices
-    parts = [report.part for report in reports if report.part is not None]
-    parts.sort(key=lambda part: (len(part.name), part.name))
+    parts = sorted((part for report in reports for part in report.parts), key=lambda part: part.rank)
     if slices > 1 and work.plan.takes_marks and not work.plan.options.plain:
         rows = empty_marks_of(work, reports)
-        parts += [work.sink.write_part(3 * slices, [rows])] if rows.num_rows else []
+        parts += work.sink.write_parts(3 * slices, [rows]) if rows.num_rows else ()
     if not parts:
-        parts = [work.sink.write_part(0, [])]
+        parts += work.sink.write_parts(0, [])
     check_written(work.plan, sum(part.rows for part in parts))
     counts = sum((report.counts for report in reports), Counts())
     if not counts.balanced:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, TypeAlias
 
@@ -27,19 +28,20 @@ def is_file(system: fs.FileSystem, path: str) -> bool:
     return system.get_file_info(path).type == fs.FileType.File
 
 
-def write_file(system: fs.FileSystem, path: str, write: Callable[[Writable], None], is_kept: bool = True) -> None:
-    """Write a file with ``write``; a file that is killed half way is never at ``path``. Raises `OSError`.
+@contextmanager
+def open_file(system: fs.FileSystem, path: str, is_kept: bool = True) -> Iterator[Writable]:
+    """Open a file for writing; a file that is killed half way is never at ``path``. Raises `OSError`.
 
     ``is_kept``: whether the file is written to disk, where there is one, before this returns. Tasks call this: so they
     sync in parallel, and on the machine that has the pages.
     """
     if not is_local(system):
         with system.open_output_stream(path) as file:  # an object becomes visible, complete, when it is closed
-            write(file)
+            yield file
         return
     target = Path(path)
     with writing(target, attempt_at(target), is_kept) as attempt, pa.OSFile(str(attempt), "wb") as file:
-        write(file)
+        yield file
 
 
 def put_file(system: fs.FileSystem, path: str, content: bytes) -> None:

@@ -17,15 +17,15 @@ from .sink import FileSink
 _ROWS = 1 << 16  # rows that a task holds at a time: a part may not fit in memory
 
 
-def copy_part(sink: FileSink, part: Part) -> Part | None:
-    """Write a Parquet part of the staging folder again with ``sink``; return None where there is no row to write.
+def copy_part(sink: FileSink, part: Part) -> tuple[Part, ...]:
+    """Write a Parquet part of the staging folder again with ``sink``; write no file where there is no row to write.
 
     The copy leaves out what a plain result does not have: columns that the sink lacks, and mark-only rows.
     """
     filled = (table for table in _tables(sink, part) if table.num_rows)
     first = next(filled, None)
     index = int(part.name.rpartition("-")[2].removesuffix(".parquet"))
-    return None if first is None else sink.write_part(index, chain([first], filled))
+    return () if first is None else sink.write_parts(index, chain([first], filled))
 
 
 def _tables(sink: FileSink, part: Part) -> Iterator[pa.Table]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 import pyarrow as pa
@@ -18,6 +18,7 @@ from ..folders.make_folders import remove_empty
 from ..folders.os_errors import output_errors, reason
 from ..folders.place import Place, new_token
 from .overlap import refuse_overlap
+from .partitioning import Partitioning
 from .sink import FileSink, check_types
 
 Mode = Literal["error", "overwrite"]
@@ -56,14 +57,22 @@ class Output:
         """The path of the staging folder."""
         return self.table_commit.staging
 
-    def sink(self, format: Format, schema: pa.Schema, reject_schema: pa.Schema) -> FileSink:
-        """Return the sink with which tasks write part files of ``schema`` in ``format``; rejects are always JSON Lines.
+    def sink(
+        self,
+        format: Format,
+        schema: pa.Schema,
+        reject_schema: pa.Schema,
+        partitioning: Partitioning | None = None,
+    ) -> FileSink:
+        """Return the sink with which tasks write rows of ``schema`` in ``format``; rejects are always JSON Lines.
 
-        Dictionary columns are written with their plain value type. Raises `ConfigError` naming the column where the
-        format cannot hold its type, or where two columns have one name.
+        Dictionary columns are written with their plain value type. ``partitioning``: how rows are divided into folders.
+        Raises `ConfigError` naming the column where the format cannot hold its type, or where two have one name.
         """
-        check_types(format, schema)
-        return FileSink(self.place.fs, self.staging, self.shown, format, schema, reject_schema)
+        check_types(format, schema if partitioning is None else partitioning.files)
+        place = self.place
+        sink = FileSink(place.fs, self.staging, self.shown, format, schema, reject_schema)
+        return replace(sink, partitioning=partitioning)
 
     def commit(self, manifest: Mapping[str, Any]) -> None:
         """Commit the output: `prepare` it, then `publish` it. Raises as these do."""

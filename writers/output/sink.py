@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import tempfile
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import IO
 
 import pyarrow as pa
@@ -12,11 +15,15 @@ from pyarrow import fs
 from ...windowing.errors import ConfigError
 from ...windowing.ports import Part
 from ...windowing.support.formats import INTERMEDIATE, Format
-from ..folders.files import map_file, write_file
+from ..folders import atomic_swap
+from ..folders.files import map_file, open_file
 from ..folders.os_errors import output_errors
-from ..folders.place import REJECTED
+from ..folders.place import REJECTED, is_local
 from ..formats import parquet, rejects
-from ..formats.encoder import Encode, encoder_of
+from ..formats.encoder import Encode, Write, encoder_of
+from .partition_files import write_folders
+from .partition_folders import folders_of
+from .partitioning import Partitioning
 
 REJECTED_BEFORE = "_rejected_before"
 SCRATCH = "_pieces"
@@ -35,11 +42,12 @@ class FileSink:
     ``staging``: the path of the staging folder in it.
     ``shown``: the output as the user wrote it, for messages.
     ``format``: the format of the parts.
-    ``schema``: the columns of the parts.
+    ``schema``: the columns of the rows.
     ``reject_schema``: the columns of the rejects.
     ``parts_in``: the folder below ``staging`` for parts that the run itself reads and then deletes; empty for parts of
         the result, which are in ``staging`` itself.
     ``rejects_in``: the folder below ``staging`` for the rejects, which always stay.
+    ``partitioning``: how the rows are divided into folders; None: each part is one file with all columns.
     """
 
     fs: fs.FileSystem
@@ -50,6 +58,7 @@ class FileSink:
     reject_schema: pa.Schema
     parts_in: str = ""
     rejects_in: str = REJECTED
+    partitioning: Partitioning | None = None
 
     def for_next_stage(self, stage: str) -> FileSink:
         """Return the sink of a stage whose parts only the next stage reads: Parquet, in a folder of their own."""
@@ -64,10 +73,33 @@ class FileSink:
         """
         return replace(self.for_next_stage(stage), rejects_in=f"{REJECTED_BEFORE}/stage={stage}")
 
+    def write_parts(self, index: int, tables: Iterable[pa.Table]) -> tuple[Part, ...]:
+        """Write part ``index`` table by table: a file, or one in each folder of its rows, in the order of the folders.
+
+        Without any row there is still one file, which gives the result its columns.
+        """
+        partitioning = self.partitioning
+        if partitioning is None:
+            return (self.write_part(index, tables),)
+        name = self._file_name(index)
+        with output_errors(self.shown):
+            rows = write_folders(
+                (table.select(self.schema.names) for table in tables),
+                partitioning.folders,
+                partitioning.files,
+                lambda folder: self._open_in_folder(folder, name, partitioning.files),
+                self._open_spill,
+                partitioning.most_open,
+            )
+            if not rows:
+                rows = self._write_nothing(partitioning, name)
+            self._sync_folders(rows)
+            return tuple(self._part_in_folder(folder, name, rows[folder]) for folder in sorted(rows))
+
     def write_part(self, index: int, tables: Iterable[pa.Table]) -> Part:
         """Write ``part-<index>`` table by table; without any table the part has no rows."""
         chosen = (table.select(self.schema.names) for table in tables)
-        name = f"{PART}{index:05d}.{self.format}"
+        name = self._file_name(index)
         if not self.parts_in:
             return self._write(name, encoder_of(self.format).encode, chosen, self.schema)
         self._make_folder(self.parts_in)
@@ -77,9 +109,11 @@ class FileSink:
         """Delete all parts, also those of attempts that no task has reported."""
         folder = fs.FileSelector(f"{self.staging}/{self.parts_in}", allow_not_found=True)
         with output_errors(self.shown):
-            for file in self.fs.get_file_info(folder):
-                if file.base_name.startswith(PART):
-                    self.fs.delete_file(file.path)
+            for found in self.fs.get_file_info(folder):
+                if found.type == fs.FileType.Directory and self.partitioning and not found.base_name.startswith("_"):
+                    self.fs.delete_dir(found.path)
+                elif found.base_name.startswith(PART):
+                    self.fs.delete_file(found.path)
 
     def write_rejects(self, index: int, rows: pa.Table) -> Part:
         """Write the rejected rows of task ``index`` as JSON Lines; columns that ``rows`` lacks are null."""
@@ -117,6 +151,39 @@ class FileSink:
             if self.fs.get_file_info(f"{self.staging}/{SCRATCH}").type != fs.FileType.NotFound:
                 self.fs.delete_dir(f"{self.staging}/{SCRATCH}")
 
+    def _file_name(self, index: int) -> str:
+        return f"{PART}{index:05d}.{self.format}"
+
+    @contextmanager
+    def _open_in_folder(self, folder: str, name: str, schema: pa.Schema) -> Iterator[Write]:
+        """Open the file of a folder, and make the folder."""
+        self._make_folder(folder)
+        path = f"{self.staging}/{folder}/{name}"
+        with open_file(self.fs, path) as file, encoder_of(self.format).open(schema, file) as write:
+            yield write
+
+    def _write_nothing(self, partitioning: Partitioning, name: str) -> dict[str, int]:
+        """Write a file without rows to the folder of nulls; return its folder, with its rows."""
+        columns = partitioning.columns
+        _, (folder,) = folders_of(columns.names, [pa.chunked_array([pa.nulls(1, kind)]) for kind in columns.types])
+        with self._open_in_folder(folder, name, partitioning.files):
+            return {folder: 0}
+
+    def _open_spill(self) -> IO[bytes]:
+        """Open a temporary file without a name, on the disk that the rows will need anyway."""
+        return tempfile.TemporaryFile(dir=self.staging if is_local(self.fs) else None)
+
+    def _sync_folders(self, folders: Iterable[str]) -> None:
+        """Write the entries of folders to disk, and those of the folders above them but staging itself."""
+        if is_local(self.fs):
+            above = {folder.rsplit("/", up)[0] for folder in folders for up in range(folder.count("/") + 1)}
+            for folder in sorted(above):
+                atomic_swap.sync(Path(self.staging, folder))
+
+    def _part_in_folder(self, folder: str, name: str, rows: int) -> Part:
+        below = f"{folder}/{name}"
+        return Part(below, rows, self.fs.get_file_info(f"{self.staging}/{below}").size)
+
     def _make_folder(self, name: str) -> None:
         """Make a folder below staging, but never staging itself: if that is gone, the run has been cancelled."""
         names = name.split("/")
@@ -130,7 +197,8 @@ class FileSink:
         path = f"{self.staging}/{name}"
         counted = _CountingTables(tables)
         with output_errors(f"{self.shown}/{name}"):
-            write_file(self.fs, path, lambda file: encode(counted, schema, file), is_kept)
+            with open_file(self.fs, path, is_kept) as file:
+                encode(counted, schema, file)
             return Part(name, counted.rows, self.fs.get_file_info(path).size)
 
 

@@ -166,7 +166,7 @@ STAGES = HEAD + "stages:\n  - window: count(2)\n"
 MISTAKES = {
     "an unknown key": (ONE + "agregates: [count()]", "j.yaml:4: unknown key 'agregates'; did you mean 'agg'?"),
     "a flag's name": (ONE + "order-by: ts", "j.yaml:4: unknown key 'order-by'; did you mean 'order_by'?"),
-    "a word of another tool": (ONE + "partition_by: a", "j.yaml:4: unknown key 'partition_by'; did you mean 'key'?"),
+    "a word of another tool": (ONE + "sort: a", "j.yaml:4: unknown key 'sort'; did you mean 'sort_by'?"),
     "a key like no other": (ONE + "xyzzy: 1", "j.yaml:4: unknown key 'xyzzy'; wincli schema prints all keys"),
     "an unknown key in a stage": (
         STAGES + "    widnow: x",

@@ -38,7 +38,7 @@ from ..exchange.read_chunk import no_signals
 from ..tasks.task import TaskContext
 from .segment_plan import FIRST, Segment, SegmentTask, SummarisedSegment, plan_segments, with_window_numbers
 from .segment_store import read_numbers, write_numbers
-from .slice_scan import TaskReport, mark_bits, write_part
+from .slice_scan import TaskReport, mark_bits, write_parts
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,12 +181,12 @@ def scan_from_entry(work: TaskContext, source: SegmentSource, task: SegmentTask)
         before = replace(before, row_state=np.isin(before.rows.pos, np.concatenate(shown)))
     extent = RunExtent(task.clock)
     scanned = scan_segment(work.plan, task.entry, before, found.rows, found.signals, extent, task.is_last)
-    part = write_part(work, task.part, scanned.tables)
+    parts = write_parts(work, task.part, scanned.tables)
     counts = Counts(0, scanned.windowed, scanned.filtered, scanned.dropped, scanned.held)
     counts = replace(counts, panes_hidden=scanned.hidden.count) + found.account.counts
     occupied = mark_bits(scanned.by_mark, len(found.signals)) if work.plan.takes_marks else b""
     falls = falls_of(work.plan, found.rows) + task.entry.falls
-    return TaskReport(part, counts, found.account.rejects, scanned.windows, falls, occupied)
+    return TaskReport(parts, counts, found.account.rejects, scanned.windows, falls, occupied)
 
 
 def _count(work: TaskContext, source: SegmentSource, task: SegmentTask) -> int:

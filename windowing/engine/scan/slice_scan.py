@@ -36,7 +36,7 @@ from .segment_store import write_segment, write_signals
 class TaskReport:
     """What a scan task reports to the driver; its size does not grow with the rows, only with the marks.
 
-    ``part``: the file written, or None where nothing came out.
+    ``parts``: the files written; none where nothing came out.
     ``counts``: row accounting of what it scanned and of the chunks that it accounts for.
     ``rejects``: files of rejected rows of these chunks.
     ``windows``: number of panes that came out.
@@ -49,7 +49,7 @@ class TaskReport:
     ``clock``: the largest clock value of the chunks it saw, or None.
     """
 
-    part: Part | None
+    parts: tuple[Part, ...]
     counts: Counts
     rejects: tuple[Part, ...]
     windows: int
@@ -70,7 +70,7 @@ def scan_slice(work: TaskContext, index: int, cuts: SliceBounds | None, blocks: 
     state = decode_state(work, [data for data in blocks if is_state(data)])
     row_blocks = sorted((read(data) for data in blocks if not is_state(data)), key=lambda block: block.chunk)
     if not row_blocks and state is None:
-        return TaskReport(None, Counts(), (), 0, 0)
+        return TaskReport((), Counts(), (), 0, 0)
     account = sum((block.account for block in row_blocks if block.account), ChunkAccount())
     clocks = [block.clock for block in row_blocks if block.clock is not None]
     sequences = merge([block.sequences for block in row_blocks]) if row_blocks else no_sequences(work)
@@ -141,7 +141,7 @@ def _finish(work: TaskContext, index: int, number: int, is_only_slice: bool, sca
     scanned = scan(plan, sequences, signals, extent, restored)
     snapshot = snapshot_slice(work, index, sequences, scanned, idle, signals, extent)
     tables = chain(scanned.tables, _mark_rows(work, scanned, sequences, marks, extent) if is_only_slice else ())
-    part = write_part(work, number, tables)
+    parts = write_parts(work, number, tables)
     carried = (
         0 if restored is None else int((restored.restored_rows.sum()) - np.count_nonzero(restored.row_state.shown))
     )
@@ -152,7 +152,7 @@ def _finish(work: TaskContext, index: int, number: int, is_only_slice: bool, sca
     reported_marks = marks if shared and index == 0 else None
     counts, rejects = scan_input.account.counts + scan_counts, scan_input.account.rejects
     return TaskReport(
-        part,
+        parts,
         counts,
         rejects,
         scanned.windows,
@@ -173,11 +173,11 @@ def _last_closed(work: TaskContext, sequences: Sequences, signals: Signals) -> i
     return NO_LEVEL if work.watermark is None else lateness_of(work.plan, sequences.rows).last_closed(work.watermark)
 
 
-def write_part(work: TaskContext, index: int, tables: Iterable[pa.Table]) -> Part | None:
+def write_parts(work: TaskContext, index: int, tables: Iterable[pa.Table]) -> tuple[Part, ...]:
     """Write a part from its tables as they come; write no file where there is no row."""
     filled = (table for table in tables if table.num_rows)
     first = next(filled, None)
-    return None if first is None else work.sink.write_part(index, chain([first], filled))
+    return () if first is None else work.sink.write_parts(index, chain([first], filled))
 
 
 def _mark_rows(

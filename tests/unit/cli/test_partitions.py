@@ -1,0 +1,191 @@
+"""``--partition-by`` from the command line: the same rows as without it, in every mode of a run."""
+
+from __future__ import annotations
+
+import datetime as dt
+import json
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+import yaml
+from pyarrow import dataset as ds
+
+from support.in_process import wincli_here
+from support.processes import Ran
+
+HOURS = 96
+WINDOW = ("--window", "count(5)", "--key", "user", "--group-by", "day", "--agg", "total=sum(x)", "--agg", "n=count()")
+
+
+def log(hours: range = range(HOURS)) -> pa.Table:
+    first = dt.datetime(2026, 11, 1)
+    times = [first + dt.timedelta(hours=hour) for hour in hours]
+    users = ["007", "b/c", "é", ".."]
+    return pa.table({
+        "ts": pa.array(times, pa.timestamp("us", "UTC")),
+        "day": [time.date() for time in times],
+        "user": [users[hour % 4] if hour % 13 else None for hour in hours],
+        "x": [float(hour) for hour in hours],
+    })  # fmt: skip
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Path:
+    (tmp_path / "in").mkdir()
+    pq.write_table(log(), tmp_path / "in" / "a.parquet", row_group_size=10)
+    return tmp_path
+
+
+def run(place: Path, *args: str) -> Ran:
+    return wincli_here("run", *args, cwd=place)
+
+
+def done(place: Path, *args: str) -> Ran:
+    ran = run(place, *args)
+    assert ran.code == 0, ran.err
+    return ran
+
+
+def rows(folder: Path, **kinds: pa.DataType) -> list[str]:
+    """Return the rows of a result as texts, in one order, its columns by name."""
+    hive = ds.partitioning(pa.schema(list(kinds.items())), flavor="hive") if kinds else None
+    table = ds.dataset(folder, partitioning=hive, exclude_invalid_files=False).to_table()
+    return sorted(json.dumps(row, default=str, sort_keys=True) for row in table.to_pylist())
+
+
+def files(folder: Path) -> list[str]:
+    return sorted(str(path.relative_to(folder)) for path in folder.rglob("part-*"))
+
+
+def test_the_rows_are_those_of_a_result_without_partitions(place: Path) -> None:
+    done(place, *WINDOW, "in", "whole")
+    ran = done(place, *WINDOW, "--partition-by", "day,user", "in", "out")
+    assert rows(place / "out", day=pa.date32(), user=pa.string()) == rows(place / "whole")
+    assert "day=2026-11-02/user=b%2Fc/part-00000.parquet" in files(place / "out")
+    manifest = json.loads((place / "out/_wincli/manifest.json").read_text())
+    assert sorted(part["name"] for part in manifest["parts"]) == files(place / "out")
+    assert {"user", "day"} <= {column["name"] for column in manifest["schema"]}
+    assert manifest["job"]["stages"][0]["partition_by"] == ["day", "user"]
+    assert "8 rejected (null_key 8)" in ran.err
+
+
+@pytest.mark.parametrize("form", ["parquet", "csv", "jsonl", "orc"])
+def test_a_next_run_reads_the_same_stream_with_the_same_types(place: Path, form: str) -> None:
+    """The key ``007`` stays a text, and rows come in emission order, whatever folders they lie in."""
+    more = ("--output-format", form)
+    second = (
+        "--window",
+        "count(3)",
+        "--agg",
+        "users=collect(user)",
+        "--agg",
+        "days=collect(day)",
+        "--agg",
+        "t=sum(total)",
+    )
+    done(place, *WINDOW, *more, "in", "whole")
+    done(place, *WINDOW, *more, "--partition-by", "user,day", "in", "out")
+    for name in ("whole", "out"):
+        done(place, *second, name, f"of-{name}")
+    assert rows(place / "of-out") == rows(place / "of-whole")
+    assert len(rows(place / "of-out")) > 9
+
+
+def test_types_that_only_a_manifest_knows_come_back(place: Path) -> None:
+    by = "first_at,mean,user,bits"
+    aggregates = ("--agg", "first_at=first(ts)", "--agg", "mean=mean(x)", "--agg", "bits=sum(x)", "--agg", "n=count()")
+    done(place, "--window", "count(5)", "--key", "user", *aggregates, "--partition-by", by, "in", "out")
+    done(place, "--window", "count(1)", "--emit", "rows", "out", "again")
+    done(place, "--window", "count(5)", "--key", "user", *aggregates, "in", "whole")
+    done(place, "--window", "count(1)", "--emit", "rows", "whole", "once")
+    found, expected = (pq.read_table(place / name, partitioning=None) for name in ("again", "once"))
+    for name in by.split(","):
+        assert found[name].combine_chunks().equals(expected[name].combine_chunks()), name
+
+
+def test_stages_of_a_job_have_partitions_of_their_own(place: Path) -> None:
+    first = {"window": "count(5)", "key": "user", "group_by": "day", "agg": "total=sum(x)", "output": "mid"}
+    last = {"window": "count(3)", "agg": ["total=sum(total)", "who=first(user)"]}
+    for name, stages in {
+        "plain": [{**first, "output": "mid0"}, last],
+        "cut": [{**first, "partition_by": "day"}, {**last, "partition_by": ["who"], "output_format": "csv"}],
+    }.items():
+        job = {"input": "in", "output": f"out-{name}", "stages": stages}
+        (place / f"{name}.yaml").write_text(yaml.safe_dump(job))
+        done(place, f"{name}.yaml")
+    assert rows(place / "mid", day=pa.date32()) == rows(place / "mid0")
+    assert all(name.startswith("day=2026-11-0") for name in files(place / "mid"))
+    assert {name.partition("/")[0] for name in files(place / "out-cut")} == {
+        f"who={who}" for who in ("007", "b%2Fc", "é", "..")
+    }
+
+
+def test_mark_only_rows_stand_with_null_and_mark_the_next_stage(place: Path) -> None:
+    window = ("--window", "punct()", "--key", "user", "--agg", "n=count()")
+    pq.write_table(log(range(0)), place / "in" / "b.parquet")
+    second = ("--window", "punct()", "--agg", "n=sum(n)", "--agg", "users=collect(user)")
+    done(place, *window, "in", "whole")
+    done(place, *window, "--partition-by", "user", "in", "out")
+    assert "user=__HIVE_DEFAULT_PARTITION__/part-00000.parquet" in files(place / "out")
+    for name in ("whole", "out"):
+        done(place, *second, name, f"of-{name}")
+    assert rows(place / "of-out") == rows(place / "of-whole")
+    done(place, *window, "--partition-by", "user", "--plain", "in", "plain")
+    assert not any("__HIVE" in name for name in files(place / "plain"))
+
+
+def test_units_of_a_state_have_folders_and_a_lost_file_is_written_again(place: Path) -> None:
+    for day in (1, 2, 3):
+        folder = place / "log" / f"dt=2026-11-0{day}"
+        folder.mkdir(parents=True)
+        pq.write_table(log(range(24 * day - 24, 24 * day)), folder / "a.parquet")
+    job = ("--window", "gap(ts, 7h)", "--key", "user", "--agg", "n=count()", "--agg", "closed=last(day)")
+    span = ("--start", "2026-11-01", "--end", "2026-11-04")
+    done(place, *job, *span, "--state", "st0", "log/dt={date}", "whole/{date}")
+    command = (*job, *span, "--state", "st", "--partition-by", "closed,user", "log/dt={date}", "out/{date}")
+    done(place, *command)
+    kinds = {"closed": pa.date32(), "user": pa.string()}
+    for day in (1, 2, 3):
+        unit = f"2026-11-0{day}"
+        expected = rows(place / "whole" / unit)
+        assert rows(place / "out" / unit, **kinds) == expected
+    lost = next((place / "out" / "2026-11-02").rglob("part-*"))
+    lost.unlink()
+    status = wincli_here("status", "st", cwd=place)
+    assert lost.name in status.out + status.err
+    done(place, *command, "--redo")
+    assert lost.exists()
+    assert rows(place / "out" / "2026-11-02", **kinds) == rows(place / "whole" / "2026-11-02")
+
+
+def test_few_open_files_and_another_way_of_cutting_give_the_same_rows(place: Path) -> None:
+    done(place, *WINDOW, "in", "whole")
+    small = ("--slice-size", "1KiB", "--split-size", "1KiB", "--max-open-files", "1")
+    done(place, *WINDOW, *small, "--partition-by", "day,user", "in", "out")
+    assert rows(place / "out", day=pa.date32(), user=pa.string()) == rows(place / "whole")
+
+
+@pytest.mark.parametrize(
+    ("args", "message"),
+    [
+        (("--partition-by", "usr", "in", "out"), "--partition-by names 'usr', which the result does not have"),
+        (("--partition-by", "_mark", "in", "out"), "readers pass over folders whose name begins with _"),
+        (("--partition-by", "user", "in", "-"), "--partition-by writes folders, and stdout is one stream"),
+        (("--partition-by", "user", "--max-open-files", "0", "in", "out"), "--max-open-files"),
+    ],
+)
+def test_mistakes_are_one_line_and_nothing_is_written(place: Path, args: tuple[str, ...], message: str) -> None:
+    ran = run(place, *WINDOW, *args)
+    assert ran.code == 2
+    assert message in ran.err
+    assert "Traceback" not in ran.err
+    assert not (place / "out").exists()
+
+
+def test_a_result_without_rows_is_read_as_one(place: Path) -> None:
+    never = ("--window", "count(1000)", "--key", "user", "--agg", "n=count()", "--at-end", "drop")
+    done(place, *never, "--partition-by", "user", "in", "out")
+    assert files(place / "out") == ["user=__HIVE_DEFAULT_PARTITION__/part-00000.parquet"]
+    assert "0 rows in" in done(place, "--window", "count(2)", "--key", "user", "out", "next").err
