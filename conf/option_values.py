@@ -20,6 +20,7 @@ from ..windowing.expressions.syntax import Expression, parse_expression
 from ..windowing.language.parser import parse_aggregate, parse_duration, parse_let, parse_window
 from ..windowing.support.option import Kind, Option
 from ..windowing.support.suggest import short
+from .partition_columns import entries
 
 _SIZES = {"": 1, "b": 1, "kib": 1 << 10, "mib": 1 << 20, "gib": 1 << 30, "k": 10**3, "m": 10**6, "g": 10**9}
 _SIZES |= {"kb": 10**3, "mb": 10**6, "gb": 10**9}
@@ -128,6 +129,7 @@ Call = Annotated[str, AfterValidator(checked_by(parse_aggregate))]
 Calls = Annotated[tuple[Call, ...], BeforeValidator(_texts), _json_type("string", "array", "object")]
 Texts = Annotated[tuple[str, ...], BeforeValidator(_texts), _json_type("string", "array"), Field(min_length=1)]
 Names = Annotated[tuple[str, ...], BeforeValidator(converted_by(names)), _json_type("string", "array")]
+Partitions = Annotated[tuple[str, ...], BeforeValidator(converted_by(entries)), _json_type("string", "array")]
 Origin = Annotated[str, AfterValidator(checked_by(origin_seconds)), _json_type("string", "number")]
 Seconds = Annotated[str, AfterValidator(checked_by(_duration)), _json_type("string", "number")]
 Size = Annotated[int, BeforeValidator(converted_by(size)), _json_type("string", "integer")]
@@ -149,6 +151,7 @@ _MODEL_TYPES: Mapping[Kind, Any] = {
     "names": Names,
     "number": int,
     "origin": Origin,
+    "partitions": Partitions,
     "path": str,
     "settings": Settings,
     "size": Size,

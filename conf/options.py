@@ -65,10 +65,14 @@ class StageKeys:
     output_format: Format = option("parquet", "", "Output", key_help="Format of the part files.", is_shared=True)
     partition_by: tuple[str, ...] = option(
         (),
-        "Write the rows of each value of these columns of the result to a folder of their own, as COL=VALUE/.",
+        "Write the rows of each value of these columns of the result, or of expressions over them, to a folder of "
+        "their own, as COL=VALUE/.",
         "Output",
+        "partitions",
+        metavar="COL,..|NAME=EXPR",
+        complete="columns",
         below="output_format",
-        key_help="Columns of the result whose values divide it into folders, as COL=VALUE/.",
+        key_help="Columns of the result, or NAME=EXPR over them, whose values divide it into folders, as COL=VALUE/.",
         is_shared=True,
     )
     plain: bool = option(

@@ -34,7 +34,7 @@ Verbose = Annotated[
     ),
 ]
 
-_LISTS: tuple[Kind, ...] = ("calls", "lets", "names", "settings")
+_LISTS: tuple[Kind, ...] = ("calls", "lets", "names", "partitions", "settings")
 _TYPES: Mapping[Kind, Any] = {"number": int, "switch": bool, **dict.fromkeys(_LISTS, list[str])}
 _METAVARS: Mapping[Kind, str] = {
     "calls": "[NAME=]FUNC(ARGS)",

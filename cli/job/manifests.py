@@ -33,7 +33,7 @@ def _manifest(plan: JobPlan, stage_runs: Sequence[StageRun], seconds: Mapping[st
     return build_manifest(
         job=recorded(plan.request.job),
         spec=str(stage.plan.spec),
-        schema=stage.result,
+        schema=(last.stage_output.copy or last.stage_output.sink).result,
         order=stage.plan.order.columns,
         order_why=stage.plan.order.why,
         inputs=plan.source.files,

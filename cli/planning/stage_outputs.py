@@ -7,10 +7,11 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
+from ...conf.partition_columns import partition_column
 from ...windowing.engine.tasks.rejects import reject_schema
 from ...windowing.support.formats import INTERMEDIATE
 from ...writers.output.output import Output
-from ...writers.output.partitioning import bind_partitions
+from ...writers.output.partitioning import Partitioning, bind_partitions
 from ...writers.output.sink import FileSink
 from ..request.request import JobRequest
 from ..request.stage_names import naming_stage
@@ -54,9 +55,14 @@ def _plan_output(stage: StagePlan, own: Output | None, job_output: Output, most_
         sink = job_output.sink(INTERMEDIATE, stage.plan.schema, rejects).without_output(stage.name)
         return StageOutput(job_output, is_own=False, sink=sink, copy=None)
     options = stage.request.stage
-    partitioning = bind_partitions(options.partition_by, stage.result, most_open)
+    partitioning = _partitioning(options.partition_by, stage.result, most_open)
     sink = own.sink(options.output_format, stage.result, rejects, partitioning)
     if own is job_output or (options.output_format == INTERMEDIATE and not options.plain and partitioning is None):
         return StageOutput(own, is_own=True, sink=sink, copy=None)
     between = own.sink(INTERMEDIATE, stage.plan.schema, rejects).for_next_stage(stage.name)
     return StageOutput(own, is_own=True, sink=between, copy=sink)
+
+
+def _partitioning(entries: Sequence[str], result: pa.Schema, most_open: int) -> Partitioning | None:
+    columns = [partition_column(entry) for entry in entries]
+    return bind_partitions([(column.name, column.expression) for column in columns], result, most_open)

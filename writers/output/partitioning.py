@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from ...windowing.errors import ConfigError
+from ...windowing.errors import ConfigError, DataError
+from ...windowing.expressions.binding import BoundExpression, bind
+from ...windowing.expressions.syntax import Expression
 from ...windowing.support.suggest import did_you_mean
+from ..formats.types import plain
 from .partition_folders import LONGEST, can_name, escape, folders_of
 
 _FLAG = "--partition-by"
@@ -21,51 +24,88 @@ class Partitioning:
     """The partition columns of a result; `bind_partitions` makes it.
 
     ``columns``: the partition columns, the outermost first, with their types.
+    ``expressions``: what gives the value of each of them; None where it is a column of the result.
     ``files``: the columns of the files: those of the result without the partition columns.
+    ``result``: the columns that a reader of the folders finds.
     ``most_open``: how many files a task may hold open.
     """
 
     columns: pa.Schema
+    expressions: tuple[BoundExpression | None, ...]
     files: pa.Schema
+    result: pa.Schema
     most_open: int
 
     def folders(self, rows: pa.Table) -> tuple[npt.NDArray[np.int64], list[str]]:
         """Return the folder of each row of the result: int64 (n,) indices into a list of folders.
 
-        Raises `DataError` for a value that cannot name a folder.
+        Raises `DataError` for a value that cannot name a folder, and for a row for which an expression fails.
         """
-        return folders_of(self.columns.names, [rows[name] for name in self.columns.names])
+        return folders_of(self.columns.names, list(self._values(rows)))
+
+    def _values(self, rows: pa.Table) -> Iterator[pa.ChunkedArray]:
+        for name, expression in zip(self.columns.names, self.expressions, strict=True):
+            yield rows[name] if expression is None else _evaluate(name, expression, rows)
 
 
-def bind_partitions(names: Sequence[str], schema: pa.Schema, most_open: int) -> Partitioning | None:
-    """Return how a result of ``schema`` is divided by the columns ``names``; None for no name.
+def bind_partitions(
+    columns: Sequence[tuple[str, Expression | None]], schema: pa.Schema, most_open: int
+) -> Partitioning | None:
+    """Return how a result of ``schema`` is divided; None without columns.
 
+    ``columns``: name and expression of each, the outermost first; None for the column of that name.
     Raises `ConfigError` for a column that the result lacks, that is named twice, whose values cannot name folders, or
-    whose name hides a folder from readers; and where no column would be left.
+    whose name hides a folder from readers; and where no column would be left. Raises `SpecError` for an expression that
+    does not fit the result.
     """
-    if not names:
+    if not columns:
         return None
-    for at, name in enumerate(names):
-        _check(name, schema)
+    names = [name for name, _ in columns]
+    fields, bound = [], []
+    for at, (name, expression) in enumerate(columns):
         if name in names[:at]:
             raise ConfigError(f"{_FLAG} names {name!r} twice", "name it once")
+        bound.append(_bind(name, expression, schema))
+        fields.append(schema.field(name) if bound[-1] is None else pa.field(name, bound[-1].type))
+        _check(fields[-1])
     files = pa.schema([field for field in schema if field.name not in names])
     if not files.names:
         raise ConfigError(f"{_FLAG} leaves no column in the files", "leave one of them out")
-    return Partitioning(pa.schema([schema.field(name) for name in names]), files, most_open)
+    added = [field for field in fields if field.name not in schema.names]
+    return Partitioning(pa.schema(fields), tuple(bound), files, pa.schema([*schema, *added]), most_open)
 
 
-def _check(name: str, schema: pa.Schema) -> None:
-    if name not in schema.names:
-        what = f"{_FLAG} names {name!r}, which the result does not have"
-        raise ConfigError(what, did_you_mean(name, schema.names))
+def _bind(name: str, expression: Expression | None, schema: pa.Schema) -> BoundExpression | None:
+    if expression is None:
+        if name not in schema.names:
+            what = f"{_FLAG} names {name!r}, which the result does not have"
+            raise ConfigError(what, did_you_mean(name, schema.names))
+        return None
+    if name in schema.names:
+        raise ConfigError(f"{_FLAG} {name}={expression}: the result has a column {name!r}", "give it another name")
+    if expression.uses_lag:
+        raise ConfigError(f"{_FLAG} {name}={expression}: a result has no rows before", "leave lag out")
+    return bind(expression, plain(schema))
+
+
+def _evaluate(name: str, expression: BoundExpression, rows: pa.Table) -> pa.ChunkedArray:
+    needed = rows.select(expression.columns) if expression.columns else rows
+    found = expression.evaluate(needed.cast(plain(needed.schema)))
+    if found.failures is not None and found.failures.any():
+        what = f"{_FLAG} {name}={expression.text} fails for a row of the result: {found.details[0]}"
+        raise DataError(what, "use TRY_CAST for null instead, or another expression")
+    return pa.chunked_array([found.values])
+
+
+def _check(field: pa.Field) -> None:
+    name = field.name
     if name.startswith(("_", ".")):
         raise ConfigError(
             f"{_FLAG} names {name!r}, and readers pass over folders whose name begins with {name[0]}",
-            "name another column",
+            f"give it another name, as in NAME={name}" if name.startswith("_") else "name another column",
         )
-    if not can_name(kind := schema.field(name).type):
-        what = f"{_FLAG} names {name!r}, and values of type {kind} cannot name a folder"
+    if not can_name(field.type):
+        what = f"{_FLAG} names {name!r}, and values of type {field.type} cannot name a folder"
         raise ConfigError(what, "name a column of texts, numbers, dates or times")
     if len(escape(name).encode()) > LONGEST // 2:
         raise ConfigError(f"{_FLAG} names {name[:40]!r}.., which is too long for a folder", "give it a shorter name")

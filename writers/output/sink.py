@@ -60,6 +60,11 @@ class FileSink:
     rejects_in: str = REJECTED
     partitioning: Partitioning | None = None
 
+    @property
+    def result(self) -> pa.Schema:
+        """The columns of the result as readers find them, those of its folders among them."""
+        return self.schema if self.partitioning is None else self.partitioning.result
+
     def for_next_stage(self, stage: str) -> FileSink:
         """Return the sink of a stage whose parts only the next stage reads: Parquet, in a folder of their own."""
         return replace(self, format=INTERMEDIATE, parts_in=f"_between-{stage}")

@@ -105,6 +105,21 @@ def test_types_that_only_a_manifest_knows_come_back(place: Path) -> None:
         assert found[name].combine_chunks().equals(expected[name].combine_chunks()), name
 
 
+def test_expressions_over_the_result_name_folders(place: Path) -> None:
+    """Their values are columns for the next run, and what they read stays in the files."""
+    by = "double=total + (total), is_high=(total > 300),user"
+    made = ("--window", "count(5)", "--key", "user", "--agg", "at=first(ts)", "--agg", "total=sum(x)")
+    done(place, *made, "--partition-by", by, "in", "out")
+    names = {name.rpartition("/")[0] for name in files(place / "out")}
+    assert "double=106.0/is_high=false/user=b%2Fc" in names
+    done(place, "--window", "count(1)", "--emit", "rows", "out", "next")
+    found = pq.read_table(place / "next")
+    assert found.num_rows == len(rows(place / "out"))
+    totals = found["total"].to_pylist()
+    assert found["double"].to_pylist() == [2 * total for total in totals]
+    assert found["is_high"].to_pylist() == [total > 300 for total in totals]
+
+
 def test_stages_of_a_job_have_partitions_of_their_own(place: Path) -> None:
     first = {"window": "count(5)", "key": "user", "group_by": "day", "agg": "total=sum(x)", "output": "mid"}
     last = {"window": "count(3)", "agg": ["total=sum(total)", "who=first(user)"]}
@@ -171,6 +186,11 @@ def test_few_open_files_and_another_way_of_cutting_give_the_same_rows(place: Pat
     ("args", "message"),
     [
         (("--partition-by", "usr", "in", "out"), "--partition-by names 'usr', which the result does not have"),
+        (("--partition-by", "d=totl + 1", "in", "out"), "totl"),
+        (("--partition-by", "day=total", "in", "out"), "the result has a column 'day'"),
+        (("--partition-by", "d=lag(total)", "in", "out"), "a result has no rows before"),
+        (("--partition-by", "d=total +", "in", "out"), "an expression cannot end with '+' here"),
+        (("--partition-by", "'day", "in", "out"), "has a quote that is not closed"),
         (("--partition-by", "_mark", "in", "out"), "readers pass over folders whose name begins with _"),
         (("--partition-by", "user", "in", "-"), "--partition-by writes folders, and stdout is one stream"),
         (("--partition-by", "user", "--max-open-files", "0", "in", "out"), "--max-open-files"),

@@ -40,7 +40,7 @@ ROWS = pa.table(
 
 
 def sink_of(output: Output, *by: str, format: Any = "parquet", most_open: int = 4) -> FileSink:
-    sink = output.sink(format, SCHEMA, REJECTS, bind_partitions(by, SCHEMA, most_open))
+    sink = output.sink(format, SCHEMA, REJECTS, bind_partitions([(name, None) for name in by], SCHEMA, most_open))
     return pickle.loads(pickle.dumps(sink))
 
 
@@ -69,13 +69,13 @@ def files(out: Path) -> list[str]:
 def test_a_column_that_cannot_divide_a_result_is_an_error(names: list[str], message: str) -> None:
     schema = pa.schema([*SCHEMA, ("tags", pa.list_(pa.string())), ("x" * 200, pa.int64())])
     with pytest.raises(ConfigError) as error:
-        bind_partitions(names, schema, 1)
+        bind_partitions([(name, None) for name in names], schema, 1)
     assert message in str(error.value).replace("\n", "; ").replace("wincli: ", "")
 
 
 def test_a_column_is_left_for_the_files() -> None:
     with pytest.raises(ConfigError, match="leaves no column in the files"):
-        bind_partitions(["user"], pa.schema([("user", pa.string())]), 1)
+        bind_partitions([("user", None)], pa.schema([("user", pa.string())]), 1)
     assert bind_partitions([], SCHEMA, 1) is None
 
 
