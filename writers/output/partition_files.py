@@ -85,7 +85,7 @@ def _by_folder(rows: pa.Table, folders: Folders, schema: pa.Schema) -> dict[str,
     rows = rows.select(schema.names).unify_dictionaries().combine_chunks()
     if len(names) == 1:
         return {names[0]: rows}
-    order = np.argsort(codes, kind="stable")
+    order = np.argsort(codes.astype(np.min_scalar_type(len(names))), kind="stable")  # 16 bits are sorted by radix
     bounds = np.searchsorted(codes[order], np.arange(len(names) + 1))
     ordered = _small_dictionaries(rows, len(names)).take(pa.array(order))
     return {name: ordered.slice(low, high - low) for name, (low, high) in zip(names, pairwise(bounds), strict=True)}

@@ -45,9 +45,18 @@ def folders_of(names: Sequence[str], columns: Sequence[pa.ChunkedArray]) -> tupl
     folders = [""]
     for name, column in zip(names, columns, strict=True):
         own, found = _name_of_each(name, column)
-        pairs, codes = np.unique(codes * len(found) + own, return_inverse=True)
+        pairs, codes = _in_use(codes * len(found) + own, len(folders) * len(found))
         folders = [f"{folders[pair // len(found)]}/{found[pair % len(found)]}" for pair in pairs.tolist()]
     return codes, [folder[1:] for folder in folders]
+
+
+def _in_use(codes: npt.NDArray[np.int64], size: int) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    """Return the codes below ``size`` that occur, ascending, and of each code the index among them."""
+    if size > 4 * len(codes) + 1024:
+        return np.unique(codes, return_inverse=True)
+    is_used = np.zeros(size, np.bool_)
+    is_used[codes] = True
+    return np.flatnonzero(is_used), (np.cumsum(is_used) - 1)[codes]
 
 
 def _name_of_each(name: str, column: pa.ChunkedArray) -> tuple[npt.NDArray[np.int64], list[str]]:
