@@ -17,6 +17,7 @@ from pydantic_core import PydanticCustomError
 
 from ..windowing.errors import ConfigError, SpecError, WincliError
 from ..windowing.expressions.syntax import Expression, parse_expression
+from ..windowing.language.enrichment import parse_enrichment
 from ..windowing.language.parser import parse_aggregate, parse_duration, parse_let, parse_window
 from ..windowing.support.option import Kind, Option
 from ..windowing.support.suggest import short
@@ -127,6 +128,11 @@ Lets = Annotated[tuple[Let, ...], BeforeValidator(_texts), _json_type("string", 
 Window = Annotated[str, AfterValidator(checked_by(parse_window))]
 Call = Annotated[str, AfterValidator(checked_by(parse_aggregate))]
 Calls = Annotated[tuple[Call, ...], BeforeValidator(_texts), _json_type("string", "array", "object")]
+Enrichments = Annotated[
+    tuple[Annotated[str, AfterValidator(checked_by(parse_enrichment))], ...],
+    BeforeValidator(_texts),
+    _json_type("string", "array", "object"),
+]
 Texts = Annotated[tuple[str, ...], BeforeValidator(_texts), _json_type("string", "array"), Field(min_length=1)]
 Names = Annotated[tuple[str, ...], BeforeValidator(converted_by(names)), _json_type("string", "array")]
 Partitions = Annotated[tuple[str, ...], BeforeValidator(converted_by(entries)), _json_type("string", "array")]
@@ -146,6 +152,7 @@ _MODEL_TYPES: Mapping[Kind, Any] = {
     "calls": Calls,
     "character": Annotated[str, Field(min_length=1, max_length=1)],
     "duration": Seconds,
+    "enrichments": Enrichments,
     "expression": Condition,
     "lets": Lets,
     "names": Names,

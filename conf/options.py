@@ -116,6 +116,14 @@ class JobKeys:
         decides_result=True,
     )
     file_order: Literal["name", "mtime"] = option("name", "How arrival orders the files.", "Input", decides_result=True)
+    enrich: tuple[str, ...] = option(
+        (),
+        "Columns of another log or table (repeatable): a lookup by key, or with asof the newest row at or before.",
+        "Input",
+        "enrichments",
+        key_help="Columns of other tables, such as price=prices/ on symbol asof ts; as a mapping: name to rest.",
+        decides_result=True,
+    )
     skip_unreadable: bool = option(
         False,
         "Pass over dead links, FIFOs, devices and what may not be read.",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..windowing.language.enrichment import parse_enrichment, with_path
 from ..windowing.support.redaction import redacted, redacted_path, redacted_settings, secret_values
 from .job import Job
 
@@ -16,6 +17,7 @@ def recorded(job: Job) -> dict[str, Any]:
         **values,
         "input": [redacted_path(path) for path in values["input"]],
         "output": redacted_path(values["output"]),
+        "enrich": [str(with_path(each, redacted_path(each.path))) for each in map(parse_enrichment, job.enrich)],
         "stages": stages,
         "state": _path(values["state"]),
         "master": redacted(values["master"]),
@@ -25,7 +27,8 @@ def recorded(job: Job) -> dict[str, Any]:
 
 def paths_of(job: Job) -> tuple[str, ...]:
     """Return all paths and URIs that a job names."""
-    named = (*job.input, job.output, *(stage.output for stage in job.stages), job.state)
+    tables = (parse_enrichment(text).path for text in job.enrich)
+    named = (*job.input, job.output, *(stage.output for stage in job.stages), job.state, *tables)
     return tuple(path for path in named if path)
 
 

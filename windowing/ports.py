@@ -258,6 +258,10 @@ class StateFiles(Protocol):
         """Return the table that `write_table` wrote, None where there is none."""
         ...
 
+    def tables(self, beginning: str) -> Sequence[Part]:
+        """Return the tables whose names begin so, by name."""
+        ...
+
     def parts(self, kind: Literal["rows", "keys"]) -> Sequence[Part]:
         """Return the parts of rows or of keys, by task."""
         ...

@@ -34,12 +34,13 @@ Verbose = Annotated[
     ),
 ]
 
-_LISTS: tuple[Kind, ...] = ("calls", "lets", "names", "partitions", "settings")
+_LISTS: tuple[Kind, ...] = ("calls", "enrichments", "lets", "names", "partitions", "settings")
 _TYPES: Mapping[Kind, Any] = {"number": int, "switch": bool, **dict.fromkeys(_LISTS, list[str])}
 _METAVARS: Mapping[Kind, str] = {
     "calls": "[NAME=]FUNC(ARGS)",
     "character": "CHAR",
     "duration": "DURATION",
+    "enrichments": "NAME=PATH on KEY..",
     "expression": "EXPR",
     "lets": "NAME=EXPR",
     "names": "COL,..",

@@ -11,6 +11,7 @@ from ...readers.files.listing import ListedFile, NoFilesError, list_files, list_
 from ...readers.files.result_folders import order_files
 from ...readers.options import ReadOptions
 from ...windowing.errors import ConfigError, InputError, printable
+from ...windowing.language.enrichment import with_path
 from ...windowing.ports import InputFile
 from ..request.fingerprint import absolute
 from ..request.request import JobRequest
@@ -134,4 +135,5 @@ def unit_job(request: JobRequest, input_paths: InputPaths, unit: Unit, found: Un
     *own, output = outputs_of(request, input_paths, unit)
     request = request.with_stage_outputs(own)
     job = request.job.model_copy(update={"input": found.paths, "output": output})
-    return replace(request, job=job, reading=replace(request.reading, bases=found.bases))
+    tables = tuple(with_path(each, fill(each.path, unit)) for each in request.enrichments)
+    return replace(request, job=job, reading=replace(request.reading, bases=found.bases), enrichments=tables)

@@ -11,6 +11,7 @@ from ...conf.recorded_job import recorded
 from ...conf.units import Unit
 from ...readers.merged_source import MergedSource
 from ...readers.source import FileSource
+from ...windowing.engine.enrich import TableState
 from ...windowing.engine.tasks.snapshot import restore
 from ...windowing.engine.tasks.task import TaskContext
 from ...windowing.errors import ConfigError
@@ -121,6 +122,12 @@ class UnitRun:
         """Raise `ConfigError`, with the differences, where the state is of other windows than ``stages``."""
         self.mode.check(stages)
 
+    def tables(self, stage: StagePlan) -> TableState:
+        """Return where the last rows of enrich tables are: in the unit before, and in this one."""
+        before = self.mode.before
+        files = self.mode.state.stage(before.label, stage.name) if before is not None else None
+        return TableState(files, self.staging.stage(stage.name))
+
     def restore(self, stage: StagePlan, task: TaskContext) -> TaskContext:
         """Return the task context with the window state of the unit before, and with files for the next snapshot."""
         base = self.mode.unit.ordinal * UNIT_DISTANCE
@@ -135,7 +142,8 @@ class UnitRun:
 
     def commit(self, job: StagedJob, executor: Executor) -> UnitRecord:
         """Commit outputs and state atomically; return the record of the unit."""
-        stages = tuple(map(_stage_record, job.stage_runs))
+        first, *others = map(_stage_record, job.stage_runs)
+        stages = (replace(first, parts=(*first.parts, *job.plan.table_parts)), *others)
         former = self.mode.state.record(self.mode.unit.label)
         is_as_before = former is not None and self._is_as_before(former, stages, executor)
         state = former.state if former is not None and is_as_before else self.staging.token
@@ -144,14 +152,14 @@ class UnitRun:
     def _record(self, job: StagedJob, stages: tuple[StageRecord, ...], state: str) -> UnitRecord:
         """Return the record of the unit. ``state``: the id of the window state that it leaves."""
         unit, before = self.mode.unit, self.mode.before
-        rows = self.mode.input_rows or UnitInputRows(job.plan.source, from_root(job.plan.source.files))
+        rows = self.mode.input_rows
         return UnitRecord(
             unit.label,
             unit.ordinal,
             unit.start.isoformat() if unit.start else None,
             unit.end.isoformat() if unit.end else None,
             self.mode.previous,
-            rows.files,
+            rows.files if rows is not None else from_root(job.plan.source.files),
             self.staging.outputs,
             stages,
             self.staging.token,
@@ -162,8 +170,8 @@ class UnitRun:
             state,
             before.state if before is not None else None,
             recorded(job.plan.request.job),
-            rows.lent,
-            rows.borrowed,
+            rows.lent if rows is not None else (),
+            rows.borrowed if rows is not None else (),
         )
 
     def _is_as_before(self, former: UnitRecord, stages: Sequence[StageRecord], executor: Executor) -> bool:

@@ -8,7 +8,7 @@ from typing import Any
 from ...conf.recorded_job import recorded
 from ...writers.output.manifest import build_manifest, stage_entry
 from ...writers.output.output import Output
-from ..planning.job_plan import JobPlan
+from ..planning.job_plan import JobPlan, table_files
 from .staged_job import StageRun
 
 
@@ -38,6 +38,7 @@ def _manifest(plan: JobPlan, stage_runs: Sequence[StageRun], seconds: Mapping[st
         order_why=stage.plan.order.why,
         inputs=plan.source.files,
         skipped=len(plan.source.skipped),
+        tables=table_files(plan),
         counts=outcome.counts,
         parts=last.parts,
         rejects=[

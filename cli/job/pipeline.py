@@ -9,11 +9,14 @@ from dataclasses import dataclass
 from typing import Generic, TypeVar
 
 from ...windowing.engine.warmup import warm
+from ...windowing.spark.boot import PendingExecutor
+from ..planning.enriched_input import enriched_input
 from ..planning.job_plan import plan_job
 from ..planning.open_outputs import open_outputs
 from ..request.request import JobRequest
 from .choices import announce
 from .context import RunContext, owner
+from .enrich_tables import loaded_tables
 from .executor import SparkStageExecutor
 from .manifests import manifests_of
 from .run_mode import RunMode
@@ -41,12 +44,15 @@ def run_job(request: JobRequest, mode: RunMode[R], context: RunContext) -> Commi
     If the run fails, Spark is stopped before the outputs are released, so that no task writes into them any more.
     """
     with mode.begin(request) as run, open_outputs(request, owner()) as outputs, _closing_spark(context):
-        plan = plan_job(request, run.source(request, context), outputs)
+        source = enriched_input(request, run.source(request, context), PendingExecutor(context.spark.session))
+        plan = plan_job(request, source, outputs)
         run.check(plan.stages)
         announce(plan, context.is_first("choices"), context.messages)
         for stage in plan.stages:  # while Java starts
             context.spark.warm(warm, stage.plan, stage.schema)
-        stage_runs = run_stages(plan, run, SparkStageExecutor(context, run.label))
+        executor = SparkStageExecutor(context, run.label)
+        with loaded_tables(plan, run, executor) as plan:
+            stage_runs = run_stages(plan, run, executor)
         plan.source.check_unchanged()
         seconds = {"total": time.perf_counter() - run.began}
         job = StagedJob(plan, stage_runs, manifests_of(plan, stage_runs, seconds), seconds)

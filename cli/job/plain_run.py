@@ -39,6 +39,9 @@ class PlainRun:
     def check(self, stages: Sequence[StagePlan]) -> None:
         """Accept all stages."""
 
+    def tables(self, stage: StagePlan) -> None:
+        """Return None: no run comes after this one."""
+
     def restore(self, stage: StagePlan, task: TaskContext) -> TaskContext:  # noqa: ARG002 - as `OpenRun` has it
         """Return the task context as it is: every window begins with the input."""
         return task

@@ -8,6 +8,7 @@ from typing import Protocol, TypeVar
 
 from ...readers.merged_source import MergedSource
 from ...readers.source import FileSource
+from ...windowing.engine.enrich import TableState
 from ...windowing.engine.tasks.task import TaskContext
 from ...windowing.ports import Executor
 from ..planning.stage_plans import StagePlan
@@ -38,6 +39,10 @@ class OpenRun(Protocol[R_co]):
 
     def check(self, stages: Sequence[StagePlan]) -> None:
         """Raise `ConfigError` where the stages cannot be run in this mode."""
+        ...
+
+    def tables(self, stage: StagePlan) -> TableState | None:
+        """Return where the last rows of enrich tables are kept, beside the state of the first ``stage``."""
         ...
 
     def restore(self, stage: StagePlan, task: TaskContext) -> TaskContext:

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ...readers.merged_source import MergedSource
-from ...readers.source import FileSource
+from ...windowing.enrichment.source import EnrichedSource
+from ...windowing.ports import InputFile, Part
 from ...writers.output.output import Output
 from ..request.request import JobRequest
+from .enriched_input import AnySource
 from .stage_outputs import StageOutput, plan_outputs
 from .stage_plans import StagePlan, plan_stages
 
@@ -21,15 +22,26 @@ class JobPlan:
     ``source``: the input of its first stage.
     ``stages``: the plans of its stages, in order.
     ``stage_outputs``: for each stage, where its rows are written.
+    ``table_parts``: what the enrich tables have left in the state; they belong to its first stage.
     """
 
     request: JobRequest
-    source: FileSource | MergedSource
+    source: AnySource
     stages: tuple[StagePlan, ...]
     stage_outputs: tuple[StageOutput, ...]
+    table_parts: tuple[Part, ...] = ()
 
 
-def plan_job(request: JobRequest, source: FileSource | MergedSource, outputs: Sequence[Output | None]) -> JobPlan:
+def table_files(plan: JobPlan) -> dict[str, tuple[InputFile, ...]]:
+    """Return the files of each enrich table, by the name of the enrichment."""
+    source = plan.source
+    if not isinstance(source, EnrichedSource):
+        return {}
+    pairs = zip(plan.request.enrichments, source.tables, strict=True)
+    return {each.name: tuple(table.files) for each, table in pairs}
+
+
+def plan_job(request: JobRequest, source: AnySource, outputs: Sequence[Output | None]) -> JobPlan:
     """Plan all stages of a job over ``source`` and choose their outputs among ``outputs``, which are open.
 
     Raises `ConfigError` as `plan_stages` and `plan_outputs` do.

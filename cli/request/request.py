@@ -14,6 +14,7 @@ from ...readers.options import ReadOptions, parse_schema
 from ...windowing.errors import ConfigError
 from ...windowing.language.aggregates.calls import alias_of
 from ...windowing.language.aggregates.names import ALIASES
+from ...windowing.language.enrichment import Enrichment, parse_enrichment
 from ...windowing.language.options import WINDOW_OPTIONS, Options
 from ...windowing.language.parser import parse_aggregate, parse_window
 from ...windowing.language.spec import AggregateCall, AggregateExpression, WindowSpec
@@ -42,6 +43,7 @@ class JobRequest:
     ``job``: the job.
     ``stages``: the requests for its stages, in the order of the job.
     ``reading``: the options of the readers.
+    ``enrichments``: the tables that the rows of the input get columns of; in a range those of the unit.
     ``notes``: notes to the user on how options were understood.
     ``stdout``: the folder that holds the result before it is sent to stdout; None where OUT is a folder.
     """
@@ -49,6 +51,7 @@ class JobRequest:
     job: Job
     stages: tuple[StageRequest, ...]
     reading: ReadOptions
+    enrichments: tuple[Enrichment, ...] = ()
     notes: tuple[str, ...] = ()
     stdout: str | None = None
 
@@ -123,7 +126,8 @@ def request_of(job: Job) -> JobRequest:
         job.split_size,
         skip_unreadable=job.skip_unreadable,
     )
-    return JobRequest(job, tuple(_stage(stage, job.max_rows_out) for stage in job.stages), reading)
+    stages = tuple(_stage(stage, job.max_rows_out) for stage in job.stages)
+    return JobRequest(job, stages, reading, tuple(map(parse_enrichment, job.enrich)))
 
 
 def _arguments(paths: Sequence[str]) -> tuple[str | None, dict[str, Any]]:

@@ -200,7 +200,7 @@ def _mapping(at: Location, node: yaml.MappingNode, types: tuple[str, ...], file:
     """Return aggregates, new columns and types in the form of flags, and settings of Spark as a mapping of texts."""
     known = {str(key.value): None for key, _ in node.value}
     items = list(_keys(node, at, known, file))
-    if at[-1] in ("agg", "let"):
+    if at[-1] in ("agg", "enrich", "let"):
         texts = ((name, _item((*at, index), each, types, file)) for index, (name, each) in enumerate(items))
         return [f"{column_text(name)}={text}" if text else "" for name, text in texts]
     values = {name: _item((*at, name), each, types, file) for name, each in items}

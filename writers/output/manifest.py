@@ -33,14 +33,15 @@ def build_manifest(
     stream: StreamInfo | None,
     stages: Sequence[Mapping[str, Any]] = (),
     skipped: int = 0,
+    tables: Mapping[str, Sequence[InputFile]] | None = None,
 ) -> dict[str, Any]:
     """Return the manifest as a value for `json.dumps`, its keys always in the same order.
 
     ``job``: the job as run, of plain JSON values. ``spec``: the canonical text of the window. ``order``: the order
     columns, empty for arrival order; ``order_why``: why these. ``counts``: the row accounting of the stage.
     ``seconds``: by phase. ``stream``: None for a result without stream columns. ``inputs``: the files of the job;
-    ``skipped``: how many unreadable paths were skipped. ``stages``: the stages between the inputs and this result, as
-    `stage_entry` returns them.
+    ``skipped``: how many unreadable paths were skipped. ``tables``: the files of each enrich table. ``stages``: the
+    stages between the inputs and this result, as `stage_entry` returns them.
     """
     return {
         "format": FORMAT,
@@ -51,6 +52,7 @@ def build_manifest(
         "stream": _stream(stream),
         "inputs": [asdict(file) for file in inputs],
         "inputs_skipped": skipped,
+        "enrich": {name: [asdict(file) for file in files] for name, files in (tables or {}).items()},
         "stages": [dict(stage) for stage in stages],
         "counts": asdict(counts),
         "rows_out": sum(part.rows for part in parts),

@@ -27,6 +27,7 @@ from .partitioning import Partitioning
 
 REJECTED_BEFORE = "_rejected_before"
 SCRATCH = "_pieces"
+TABLES = "_tables"
 PART = "part-"
 _LONGEST_TYPE = 60
 
@@ -48,6 +49,7 @@ class FileSink:
         the result, which are in ``staging`` itself.
     ``rejects_in``: the folder below ``staging`` for the rejects, which always stay.
     ``partitioning``: how the rows are divided into folders; None: each part is one file with all columns.
+    ``scratch_in``: the folder below ``staging`` for rows that tasks store for other tasks.
     """
 
     fs: fs.FileSystem
@@ -59,6 +61,7 @@ class FileSink:
     parts_in: str = ""
     rejects_in: str = REJECTED
     partitioning: Partitioning | None = None
+    scratch_in: str = SCRATCH
 
     @property
     def result(self) -> pa.Schema:
@@ -101,6 +104,10 @@ class FileSink:
             self._sync_folders(rows)
             return tuple(self._part_in_folder(folder, name, rows[folder]) for folder in sorted(rows))
 
+    def for_tables(self) -> FileSink:
+        """Return a sink for the scratch rows of enrich tables, which stay while windows drop theirs."""
+        return replace(self, scratch_in=TABLES)
+
     def write_part(self, index: int, tables: Iterable[pa.Table]) -> Part:
         """Write ``part-<index>`` table by table; without any table the part has no rows."""
         chosen = (table.select(self.schema.names) for table in tables)
@@ -139,22 +146,26 @@ class FileSink:
 
     def write_scratch(self, name: str, rows: pa.RecordBatch) -> None:
         """Write rows for other tasks of the run, as an Arrow file that can be mapped into memory."""
-        self._make_folder(SCRATCH)
+        self._make_folder(self.scratch_in)
         self._write(
-            f"{SCRATCH}/{name}.arrow", _encode_arrow, [pa.Table.from_batches([rows])], rows.schema, is_kept=False
+            f"{self.scratch_in}/{name}.arrow",
+            _encode_arrow,
+            [pa.Table.from_batches([rows])],
+            rows.schema,
+            is_kept=False,
         )
 
     def read_scratch(self, name: str) -> pa.RecordBatch:
         """Return the rows that `write_scratch` has written under a name."""
-        path = f"{self.staging}/{SCRATCH}/{name}.arrow"
-        with output_errors(f"{self.shown}/{SCRATCH}/{name}.arrow"):
+        path = f"{self.staging}/{self.scratch_in}/{name}.arrow"
+        with output_errors(f"{self.shown}/{self.scratch_in}/{name}.arrow"):
             return pa.ipc.open_file(map_file(self.fs, path)).get_batch(0)
 
     def drop_scratch(self) -> None:
         """Delete everything that `write_scratch` has written."""
         with output_errors(self.shown):
-            if self.fs.get_file_info(f"{self.staging}/{SCRATCH}").type != fs.FileType.NotFound:
-                self.fs.delete_dir(f"{self.staging}/{SCRATCH}")
+            if self.fs.get_file_info(f"{self.staging}/{self.scratch_in}").type != fs.FileType.NotFound:
+                self.fs.delete_dir(f"{self.staging}/{self.scratch_in}")
 
     def _file_name(self, index: int) -> str:
         return f"{PART}{index:05d}.{self.format}"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,6 +22,7 @@ from ..folders.atomic_file import attempt_at, writing
 from ..folders.os_errors import output_errors, reason
 from ..formats.types import is_bytes
 
+_ENRICH = "table-"
 _COMPRESSION = "zstd"  # small files: they stay for many units and are read once
 _RESTORE = (
     "restore it; a unit of a range may be run again with --redo, "
@@ -62,6 +63,11 @@ class ParquetStateFiles:
         """Return the table that `write_table` has written, None where there is none."""
         part = next((part for part in self._files() if part.name == f"{name}.parquet"), None)
         return None if part is None else self.read_part(part)
+
+    def tables(self, beginning: str) -> tuple[Part, ...]:
+        """Return the parts of the tables whose names begin so, by name."""
+        found = (part for part in self._files() if not is_part(part.name) and part.name.startswith(beginning))
+        return tuple(sorted(found, key=lambda part: part.name))
 
     def parts(self, kind: Literal["rows", "keys"]) -> tuple[Part, ...]:
         """Return the parts of rows or of keys, in order of their task index."""
@@ -137,6 +143,7 @@ def same_tables(former: ParquetStateFiles, now: ParquetStateFiles) -> bool:
         and _same(one.keys, other.keys)
         and _same(*map(_without_pos, (one.rows, other.rows)))
         and _same(*map(_without_pos, (one.advances, other.advances)))
+        and _same_named(one.enrich, other.enrich)
         and _ranks(one.rows, one.advances) == _ranks(other.rows, other.advances)
     )
 
@@ -156,17 +163,20 @@ class _StageTables:
     ``keys``: the keys and their key state.
     ``position``: the table ``position``.
     ``advances``: the advances of the watermark.
+    ``enrich``: the last rows of enrich tables, by name.
     """
 
     rows: pa.Table | None
     keys: pa.Table | None
     position: pa.Table | None
     advances: pa.Table | None
+    enrich: tuple[tuple[str, pa.Table], ...]
 
     @classmethod
     def of(cls, files: ParquetStateFiles) -> _StageTables:
-        tables = (files.read_table(name) for name in ("position", "advances"))
-        return cls(_read_all(files, "rows"), _read_all(files, "keys"), *tables)
+        tables = [files.read_table(name) for name in ("position", "advances")]
+        enrich = tuple((part.name, files.read_part(part)) for part in files.tables(_ENRICH))
+        return cls(_read_all(files, "rows"), _read_all(files, "keys"), tables[0], tables[1], enrich)
 
 
 def _read_all(files: ParquetStateFiles, kind: Literal["rows", "keys"]) -> pa.Table | None:
@@ -183,6 +193,12 @@ def _same(one: pa.Table | None, other: pa.Table | None) -> bool:
     return all(
         a.equals(b) or repr(a.to_pylist()) == repr(b.to_pylist()) for a, b in pairs
     )  # NaN is not equal to itself
+
+
+def _same_named(one: Sequence[tuple[str, pa.Table]], other: Sequence[tuple[str, pa.Table]]) -> bool:
+    if [name for name, _ in one] != [name for name, _ in other]:
+        return False
+    return all(_same(a, b) for (_, a), (_, b) in zip(one, other, strict=True))
 
 
 def _without_pos(table: pa.Table | None) -> pa.Table | None:

@@ -44,6 +44,7 @@ def test_manifest_has_the_request_inputs_and_outputs() -> None:
             {"path": "s3://b/c", "size": 9, "mtime": None},
         ],
         "inputs_skipped": 0,
+        "enrich": {},
         "stages": [],
         "counts": {
             "rows_in": 10,

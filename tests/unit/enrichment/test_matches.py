@@ -1,0 +1,228 @@
+"""Which row of a table a row of the input gets: against a reference, DuckDB and Polars, however the input is cut."""
+
+from __future__ import annotations
+
+import datetime as dt
+import math
+from dataclasses import replace
+from decimal import Decimal
+from typing import Any
+
+import duckdb
+import polars as pl
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from references.enrichment import matches
+from support.enriching import broadcast, enriched, read_all
+from wincli.windowing.errors import DataError
+
+EPOCH = dt.datetime(2026, 11, 1)
+DAYS = [EPOCH, EPOCH.replace(day=2), EPOCH.replace(day=3)]
+
+KEYS: dict[str, tuple[pa.DataType, list[Any]]] = {
+    "int": (pa.int32(), [0, 1, -5, None]),
+    "wide": (pa.int64(), [0, 1, -5, 2**62, None]),
+    "unsigned": (pa.uint64(), [0, 2**64 - 1, 1, None]),
+    "float": (pa.float64(), [0.0, -0.0, 1.0, math.nan, None]),
+    "text": (pa.string(), ["", "a", "b", "ab", None]),
+    "large": (pa.large_string(), ["", "a", "c", None]),
+    "bool": (pa.bool_(), [True, False, None]),
+    "day": (pa.date32(), [dt.date(2026, 11, 1), dt.date(1970, 1, 1), None]),
+    "decimal": (pa.decimal128(30, 2), [Decimal("1.00"), Decimal("-2.50"), None]),
+    "bytes": (pa.binary(), [b"", b"a", b"\xff", None]),
+}
+ORDERS: dict[str, tuple[pa.DataType, list[Any], str, Any]] = {
+    "int": (pa.int64(), [0, 1, 2, 5, -(2**62), 2**62, None], "2", 2),
+    "float": (pa.float64(), [0.0, -0.0, 0.5, 2.0, math.inf, -math.inf, math.nan, None], "1.5", 1.5),
+    "us": (pa.timestamp("us"), [EPOCH + dt.timedelta(seconds=i / 2) for i in range(7)] + [None], "1.5s", 1.5),
+    "s": (pa.timestamp("s"), [EPOCH + dt.timedelta(seconds=i) for i in range(4)] + [None], "1s", 1),
+    "day": (pa.date32(), [dt.date(2026, 11, 1 + i) for i in range(4)] + [None], "1d", 86400),
+}
+
+
+@st.composite
+def tables(draw: st.DrawFn, key: str, order: str, is_unique: bool = False) -> pa.Table:
+    kind, keys = KEYS[key]
+    order_kind, orders, *_ = ORDERS[order]
+    size = draw(st.integers(0, 12))
+    chosen = [draw(st.sampled_from(keys)) for _ in range(size)]
+    if is_unique:
+        chosen = list({(0.0 if each == 0 and key == "float" else each): each for each in chosen}.values())
+    ats = [draw(st.sampled_from(orders)) for _ in chosen]
+    return pa.table(
+        {
+            "k": pa.array(chosen, kind),
+            "j": pa.array([draw(st.sampled_from([1, 2])) if not is_unique else 1 for _ in chosen], pa.int64()),
+            "t": pa.array(ats, order_kind),
+            "v": pa.array(range(len(chosen)), pa.int64()),
+            "w": pa.array([f"w{i % 3}" for i in range(len(chosen))]),
+        }
+    )
+
+
+def seconds(amount: Any, order: str) -> Any:
+    return dt.timedelta(seconds=amount) if order in {"us", "s", "day"} else amount
+
+
+@given(st.data(), st.sampled_from(sorted(KEYS)), st.sampled_from(sorted(ORDERS)))
+def test_as_of_gives_the_newest_row_at_or_before(data: st.DataObject, key: str, order: str) -> None:
+    left, right = data.draw(tables(key, order)), data.draw(tables(key, order))
+    strict, bounded, both = data.draw(st.booleans()), data.draw(st.booleans()), data.draw(st.booleans())
+    _, _, within, amount = ORDERS[order]
+    text = f"p=x on {'k, j' if both else 'k'} asof t{f' within {within}' if bounded else ''}{' strict' * strict}"
+    cuts, is_large = data.draw(st.lists(st.integers(0, 12), max_size=3)), data.draw(st.booleans())
+    seed = data.draw(st.none() | st.integers(0, 9))
+    source = enriched([text], left, [right], cuts, cuts, is_large=is_large, seed=seed)
+    dictionary = ["p_w"] if data.draw(st.booleans()) else []
+    found = read_all(source, dictionary=dictionary)
+    expected = matches(
+        left.to_pylist(),
+        right.to_pylist(),
+        [("k", "k"), ("j", "j")] if both else [("k", "k")],
+        ("t", "t"),
+        seconds(amount, order) if bounded else None,
+        strict,
+    )
+    assert found["p_v"].to_pylist() == expected
+    assert found["p_w"].to_pylist() == [None if place is None else f"w{place % 3}" for place in expected]
+    assert found.select(left.column_names).equals(left) or key == "float" or order == "float"
+
+
+@given(st.data(), st.sampled_from(sorted(KEYS)))
+def test_lookup_gives_the_row_of_the_key(data: st.DataObject, key: str) -> None:
+    left, right = data.draw(tables(key, "int")), data.draw(tables(key, "int", is_unique=True))
+    source = enriched(["p=x on k take v, w as word"], left, [right], is_large=data.draw(st.booleans()))
+    found = read_all(source, ["p_v", "word"], ["word"])
+    assert found["p_v"].to_pylist() == matches(left.to_pylist(), right.to_pylist(), [("k", "k")])
+
+
+@given(st.data(), st.sampled_from(["int", "text", "wide", "large", "day"]), st.sampled_from(["int", "us", "s"]))
+def test_as_of_is_the_join_of_duckdb(data: st.DataObject, key: str, order: str) -> None:
+    """DuckDB does not say which of several rows of one instant it takes, so these differ in their order."""
+    left, right = data.draw(tables(key, order)), data.draw(tables(key, order))
+    strict = data.draw(st.booleans())
+    right = pa.Table.from_pylist(
+        list({(row["k"], row["t"]): row for row in right.to_pylist()}.values()), schema=right.schema
+    )
+    found = read_all(broadcast(f"p=x on k asof t{' strict' * strict}", left, right))
+    with duckdb.connect() as db:
+        db.register("l", left)
+        db.register("r", right)
+        sign = ">" if strict else ">="
+        query = f"select l.v, r.v from l asof left join r on l.k = r.k and l.t {sign} r.t order by l.v"
+        assert list(zip(found["v"].to_pylist(), found["p_v"].to_pylist(), strict=True)) == db.execute(query).fetchall()
+
+
+@given(st.data(), st.sampled_from(sorted(KEYS.keys() - {"float", "bytes"})))
+def test_lookup_is_the_left_join_of_duckdb(data: st.DataObject, key: str) -> None:
+    left, right = data.draw(tables(key, "int")), data.draw(tables(key, "int", is_unique=True))
+    found = read_all(broadcast("p=x on k", left, right))
+    with duckdb.connect() as db:
+        db.register("l", left)
+        db.register("r", right)
+        query = "select l.v, r.v from l left join r on l.k = r.k order by l.v"
+        assert list(zip(found["v"].to_pylist(), found["p_v"].to_pylist(), strict=True)) == db.execute(query).fetchall()
+
+
+@given(st.data(), st.sampled_from(["int", "us"]), st.booleans())
+def test_as_of_within_a_tolerance_is_the_join_of_polars(data: st.DataObject, order: str, strict: bool) -> None:
+    left, right = (data.draw(tables("text", order)).drop_columns(["j", "w"]) for _ in range(2))
+    left, right = (table.filter(table["t"].is_valid()).sort_by("t") for table in (left, right))
+    right = right.filter(right["k"].is_valid())
+    _, _, within, amount = ORDERS[order]
+    found = read_all(broadcast(f"p=x on k asof t within {within}{' strict' * strict}", left, right))
+    joined = pl.DataFrame(pl.from_arrow(left)).join_asof(
+        pl.DataFrame(pl.from_arrow(right)),
+        on="t",
+        by="k",
+        strategy="backward",
+        tolerance=seconds(amount, order),
+        allow_exact_matches=not strict,
+        check_sortedness=False,
+    )
+    assert found["p_v"].to_pylist() == joined["v_right"].to_list()
+
+
+@pytest.mark.parametrize(
+    ("left", "right"),
+    [
+        (pa.array([1, 2], pa.int8()), pa.array([2, 3], pa.uint32())),
+        (pa.array([1, 2], pa.int64()), pa.array([2, 3], pa.uint64())),
+        (pa.array([1, 2], pa.int64()), pa.array([2.0, 2.5])),
+        (pa.array([Decimal("1.5"), Decimal(2)]), pa.array([2, 3])),
+        (pa.array(["a", "b"]), pa.array(["b", "c"], pa.large_string())),
+        (pa.array(["a", "b"]).dictionary_encode(), pa.array(["b", "c"])),
+        (pa.array([b"a", b"b"]), pa.array([b"b", b"c"], pa.binary(1))),
+        (pa.array(DAYS[:2], pa.timestamp("s")), pa.array(DAYS[1:], pa.timestamp("ns"))),
+        (pa.array(DAYS[:2], pa.timestamp("ms")), pa.array([day.date() for day in DAYS[1:]])),
+    ],
+    ids=str,
+)  # fmt: skip
+def test_types_that_differ_are_compared_by_value(left: pa.Array, right: pa.Array) -> None:
+    if pa.types.is_dictionary(left.type):
+        left = left.dictionary_decode()
+    found = read_all(broadcast("p=x on k", pa.table({"k": left}), pa.table({"k": right, "v": [7, 8]})))
+    assert found["p_v"].to_pylist() == [None, 7]
+
+
+def test_of_several_rows_of_one_instant_the_last_in_arrival_counts() -> None:
+    right = pa.table({"k": ["a"] * 4, "t": [5, 1, 5, 1], "v": [0, 1, 2, 3]})
+    found = read_all(broadcast("p=x on k asof t", pa.table({"k": ["a"] * 3, "t": [1, 4, 5]}), right, right_cuts=[1, 3]))
+    assert found["p_v"].to_pylist() == [3, 3, 2]
+
+
+def test_far_distances_do_not_wrap() -> None:
+    far = pa.table({"k": ["a"], "t": [2**63 - 1]})
+    right = pa.table({"k": ["a"], "t": [-(2**63)], "v": [1]})
+    assert read_all(broadcast("p=x on k asof t within 9223372036854775807", far, right))["p_v"].to_pylist() == [None]
+    assert read_all(broadcast("p=x on k asof t", far, right))["p_v"].to_pylist() == [1]
+
+
+def test_a_long_log_in_any_order_of_time_finds_its_rows() -> None:
+    size = 3_000
+    right = pa.table({"k": ["a"] * size, "t": range(0, 2 * size, 2), "v": range(size)})
+    times = [*range(2 * size), *range(2 * size, 0, -7), 5, 2 * size, 0, -1]
+    found = read_all(broadcast("p=x on k asof t take v", pa.table({"k": ["a"] * len(times), "t": times}), right))
+    assert found["p_v"].to_pylist() == [min(at // 2, size - 1) if at >= 0 else None for at in times]
+
+
+@pytest.mark.parametrize("is_large", [False, True])
+def test_a_duplicate_key_is_an_error_with_both_places(is_large: bool) -> None:
+    right = pa.table({"k": ["b", "a", "c", "a", "b", None, None], "v": range(7)})
+    what = r"--enrich p: key 'a' is there twice: in file-0 \(row 2\) and in file-0 \(row 4\); keep one row for each key"
+    with pytest.raises(DataError, match=what):
+        enriched(["p=x on k"], pa.table({"k": ["a"]}), [right], right_cuts=[2, 3], is_large=is_large)
+
+
+@pytest.mark.parametrize("is_large", [False, True])
+def test_a_later_enrichment_may_use_columns_of_an_earlier_one(is_large: bool) -> None:
+    left = pa.table({"user": ["u", "v", "w"], "t": [5, 6, 7]})
+    teams = pa.table({"user": ["u", "v"], "team": ["red", "blue"]})
+    ranks = pa.table({"team": ["red", "blue", "red"], "t": [1, 7, 6], "rank": [10, 20, 30]})
+    texts = ["home=x on user take team", "r=y on home_team=team asof t take rank as rank"]
+    found = read_all(enriched(texts, left, [teams, ranks], [1], is_large=is_large))
+    assert found["home_team"].to_pylist() == ["red", "blue", None]
+    assert found["rank"].to_pylist() == [10, None, None]
+
+
+@pytest.mark.parametrize("is_large", [False, True])
+def test_positions_may_be_moved_and_splits_divided_after_tables_are_read(is_large: bool) -> None:
+    left = pa.table({"k": ["a", "b", "c", "a"], "t": [1, 2, 3, 4]})
+    right = pa.table({"k": ["a", "c", "a"], "t": [0, 0, 4], "v": ["x", "y", "z"]})
+    source = enriched(["p=x on k asof t"], left, [right], [2], is_large=is_large)
+    moved = replace(source, splits=tuple(replace(split, base=split.base + 1000) for split in source.splits))
+    parts = [part for split in moved.splits for part in moved.parts_of(split)]
+    batches = [moved.read(part, ["p_v", "t"]) for part in parts]
+    assert [batch.pos.tolist() for batch in batches] == [[1000], [1001], [1002], [1003]]
+    assert [batch.rows["p_v"].to_pylist() for batch in batches] == [["x"], [None], ["y"], ["z"]]
+
+
+@pytest.mark.parametrize("is_large", [False, True])
+def test_a_column_without_any_match_is_null(is_large: bool) -> None:
+    left, empty = pa.table({"k": ["a", None]}), pa.table({"k": pa.array([], pa.string()), "v": pa.array([], pa.int8())})
+    found = read_all(enriched(["p=x on k"], left, [empty], is_large=is_large))
+    assert found["p_v"].to_pylist() == [None, None]
+    assert read_all(enriched(["p=x on k"], left.slice(0, 0), [empty], is_large=is_large)).num_rows == 0

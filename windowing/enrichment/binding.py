@@ -1,0 +1,144 @@
+"""An enrichment bound to the columns of the input and of its table: types, tolerance and names, all checked."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+import pyarrow as pa
+
+from ..columns.numeric import INT64_DIGITS, is_measurable, scale_of
+from ..columns.sort_keys import is_sortable
+from ..errors import ConfigError
+from ..language.enrichment import Enrichment, Pair
+from ..support.suggest import did_you_mean
+from .common_types import common_type
+
+
+@dataclass(frozen=True, slots=True)
+class ComparedPair:
+    """A column of each side, and the type in which they are compared.
+
+    ``left``, ``right``: the names. ``type``: the common type.
+    """
+
+    left: str
+    right: str
+    type: pa.DataType
+
+
+@dataclass(frozen=True, slots=True)
+class BoundAsOf:
+    """The order of a bound as-of enrichment.
+
+    ``order``: the order columns.
+    ``within``: the largest distance of a match, inclusive, in ticks of the type (int) or as a float; None: any.
+    ``strict``: whether a match is before the row.
+    """
+
+    order: ComparedPair
+    within: int | float | None
+    strict: bool
+
+
+@dataclass(frozen=True, slots=True)
+class BoundEnrichment:
+    """An enrichment that fits its two sides. It pickles.
+
+    ``enrichment``: the request.
+    ``keys``: the columns that must be equal.
+    ``asof``: the order; None for a plain lookup.
+    ``taken``: the columns to take, by their names on the right.
+    ``fields``: the columns as the rows get them, in the same order.
+    """
+
+    enrichment: Enrichment
+    keys: tuple[ComparedPair, ...]
+    asof: BoundAsOf | None
+    taken: tuple[str, ...]
+    fields: tuple[pa.Field, ...]
+
+    @property
+    def compared(self) -> tuple[ComparedPair, ...]:
+        """All pairs of columns that are compared, the order last."""
+        return (*self.keys, *([self.asof.order] if self.asof is not None else []))
+
+    @property
+    def left(self) -> tuple[str, ...]:
+        """The columns of the input that are needed."""
+        return tuple(dict.fromkeys(pair.left for pair in self.compared))
+
+    @property
+    def right(self) -> tuple[str, ...]:
+        """The columns of the enrich table that are needed."""
+        return tuple(dict.fromkeys([*(pair.right for pair in self.compared), *self.taken]))
+
+
+def bind_enrichment(
+    enrichment: Enrichment, left: pa.Schema, right: pa.Schema, own: Sequence[str] = ()
+) -> BoundEnrichment:
+    """Bind an enrichment to the columns of both sides.
+
+    ``own``: columns that the table has as a stream of wincli, which are taken only by name. Raises `ConfigError` for a
+    column that is missing, types that cannot be compared, and a name that the rows have already.
+    """
+    who = f"--enrich {enrichment.name}"
+    keys = tuple(_compared(who, pair, left, right) for pair in enrichment.keys)
+    for pair in keys:
+        if not is_sortable(pair.type):
+            raise ConfigError(f"{who}: key {pair.left!r} is {pair.type}", "a key is a number, a text or a time")
+    asof = _as_of(who, enrichment, left, right)
+    taken, fields = _taken(who, enrichment, left, right, own)
+    return BoundEnrichment(enrichment, keys, asof, taken, fields)
+
+
+def _compared(who: str, pair: Pair, left: pa.Schema, right: pa.Schema) -> ComparedPair:
+    kinds = []
+    for name, schema, side in ((pair.left, left, "the input"), (pair.right, right, "its table")):
+        if name not in schema.names:
+            raise ConfigError(f"{who}: {side} has no column {name!r}", did_you_mean(name, schema.names))
+        kinds.append(schema.field(name).type)
+    kind = common_type(*kinds)
+    if kind is None:
+        what = f"{who}: {pair.left!r} is {kinds[0]} and {pair.right!r} of its table is {kinds[1]}: these do not compare"
+        raise ConfigError(what, "give both columns one type before, in the files or with --schema")
+    return ComparedPair(pair.left, pair.right, kind)
+
+
+def _as_of(who: str, enrichment: Enrichment, left: pa.Schema, right: pa.Schema) -> BoundAsOf | None:
+    if enrichment.asof is None:
+        return None
+    order = _compared(who, enrichment.asof.order, left, right)
+    if not is_measurable(order.type) or (pa.types.is_decimal(order.type) and order.type.precision > INT64_DIGITS):
+        what = f"{who}: the order {order.left!r} is compared as {order.type}"
+        raise ConfigError(what, "an as-of order is a time or a number of 64 bits; give its type with --schema")
+    return BoundAsOf(order, _ticks(order.type, enrichment.asof.within), enrichment.asof.strict)
+
+
+def _ticks(kind: pa.DataType, within: Fraction | None) -> int | float | None:
+    if within is None:
+        return None
+    scale = scale_of(kind)
+    return float(within) if scale.per_second is None else min(scale.floor(within), 2**63 - 1)
+
+
+def _taken(
+    who: str, enrichment: Enrichment, left: pa.Schema, right: pa.Schema, own: Sequence[str]
+) -> tuple[tuple[str, ...], tuple[pa.Field, ...]]:
+    keys = {pair.right for pair in enrichment.keys}
+    given = [(taken.column, taken.name) for taken in enrichment.take or ()]
+    if enrichment.take is None:
+        given = [(name, None) for name in right.names if name not in keys and name not in own]
+    if not given:
+        raise ConfigError(f"{who}: its table has no column besides its key", "name one behind take")
+    fields: list[pa.Field] = []
+    for column, name in given:
+        if column not in right.names:
+            raise ConfigError(f"{who}: its table has no column {column!r}", did_you_mean(column, right.names))
+        field = pa.field(name or f"{enrichment.name}_{column}", right.field(column).type)
+        if field.name in left.names or field.name in (each.name for each in fields):
+            what = f"{who}: the rows have a column {field.name!r} already"
+            raise ConfigError(what, f"take it under another name: take {column} as NAME")
+        fields.append(field)
+    return tuple(column for column, _ in given), tuple(fields)

@@ -1,0 +1,170 @@
+"""Keys as codes: a table of the distinct keys of one side, in which those of the other side are looked up."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from ..columns.arrays import Ints, Mask
+from ..columns.numeric import INT64_DIGITS, is_measurable
+from ..columns.sort_keys import as_values, sort_keys
+from .kernels import Slots, hash_slots, places_of
+
+
+@dataclass(frozen=True, slots=True)
+class Words:
+    """Distinct 64 bit words in a hash table.
+
+    ``words``: int64 (n,). ``slots``, ``shift``: as `hash_slots` has them.
+    """
+
+    words: Ints
+    slots: Slots
+    shift: int
+
+    @classmethod
+    def of(cls, words: Ints) -> Words:
+        """Hash distinct words."""
+        shift = 64 - max(3, int(2 * len(words) + 1).bit_length())
+        words.flags.writeable = False
+        slots = hash_slots(words, shift)
+        slots.flags.writeable = False
+        return cls(words, slots, shift)
+
+    def places(self, wanted: Ints) -> Ints:
+        """Return the place of each wanted word, -1 if it is none: int64 (n,)."""
+        wanted.flags.writeable = False
+        return places_of(wanted, self.words, self.slots, self.shift)
+
+
+@dataclass(frozen=True, slots=True)
+class KeyIndex:
+    """The distinct keys of a table, each with a code in ``[0, size)``.
+
+    ``columns``: the distinct values of each key column: words, or an Arrow array where values are no words.
+    ``tuples``: the words of the distinct tuples of values, by code; None for a single column.
+    """
+
+    columns: tuple[Words | pa.Array, ...]
+    tuples: Words | None
+
+    @property
+    def size(self) -> int:
+        """Number of distinct keys."""
+        return len(self.tuples.words) if self.tuples is not None else _length(self.columns[0])
+
+    def codes(self, keys: Sequence[pa.Array]) -> Ints:
+        """Return the code of each key, -1 if it is none or has a null or NaN: int64 (n,).
+
+        ``keys``: a column for each part of the key, in the types of the index; text may be dictionary encoded.
+        """
+        codes = _places(self.columns[0], keys[0])
+        if self.tuples is None:
+            return codes
+        missing = codes < 0
+        for known, column in zip(self.columns[1:], keys[1:], strict=True):
+            more = _places(known, column)
+            missing |= more < 0
+            codes = codes * _length(known) + more
+        found = self.tuples.places(codes)
+        found[missing] = -1
+        return found
+
+
+def index_keys(keys: Sequence[pa.Array]) -> tuple[KeyIndex, Ints]:
+    """Return the index of a table's keys, and the code of each row, int64 (n,): equal keys have equal codes.
+
+    ``keys``: a column for each part of the key, without nulls and NaN (see `is_key`).
+    """
+    columns = [_distinct(column) for column in keys]
+    codes = columns[0][1]
+    if len(columns) == 1:
+        return KeyIndex((columns[0][0],), None), codes
+    for known, more in columns[1:]:
+        codes = codes * _length(known) + more
+    tuples, codes = np.unique(codes, return_inverse=True)
+    return KeyIndex(tuple(known for known, _ in columns), Words.of(tuples)), codes.astype(np.int64)
+
+
+def is_key(column: pa.Array) -> Mask:
+    """Return which rows of a column have a value that equals itself, bool (n,): neither null nor NaN."""
+    valid = column.is_valid()
+    if pa.types.is_floating(column.type):
+        valid = pc.and_(valid, pc.invert(pc.fill_null(pc.is_nan(column), False)))
+    return np.asarray(valid.to_numpy(zero_copy_only=False), np.bool_)
+
+
+def _distinct(column: pa.Array) -> tuple[Words | pa.Array, Ints]:
+    """Return the distinct values of a column without nulls, and the place of each row's value, int64 (n,)."""
+    if has_words(column.type):
+        words, places = np.unique(words_of(column), return_inverse=True)
+        return Words.of(words), places.astype(np.int64)
+    encoded = as_dictionary(column)
+    values = encoded.dictionary.unique()
+    return values, _mapped(encoded, pc.index_in(encoded.dictionary, values).to_numpy().astype(np.int64))
+
+
+def _places(known: Words | pa.Array, column: pa.Array) -> Ints:
+    """Return the place of each value of a column among known ones, -1 if it is none: int64 (n,)."""
+    if isinstance(known, Words):
+        out = known.places(words_of(column))
+        if column.null_count or pa.types.is_floating(column.type):
+            out[~is_key(column)] = -1
+        return out
+    encoded = as_dictionary(column)
+    return _mapped(encoded, _places_of_values(encoded.dictionary, known))
+
+
+def _mapped(encoded: pa.DictionaryArray, places: Ints) -> Ints:
+    indices = encoded.indices
+    if indices.null_count:
+        indices = indices.fill_null(len(places))
+        places = np.append(places, -1)
+    taken: Ints = places[indices.to_numpy()]
+    return taken
+
+
+def _places_of_values(values: pa.Array, known: pa.Array) -> Ints:
+    """Return the place of each value among known ones, -1 if it is none. The smaller side is hashed."""
+    if values.type != known.type:
+        values = values.cast(known.type)
+    if len(values) > len(known) or len(values.unique()) < len(values):
+        found = pc.index_in(values, known).fill_null(-1)
+        return np.where(is_key(values), found.to_numpy(), -1).astype(np.int64)
+    out = np.full(len(values), -1, np.int64)
+    found = pc.index_in(known, values)
+    there = np.flatnonzero(found.is_valid().to_numpy(zero_copy_only=False))
+    out[found.drop_null().to_numpy()] = there
+    return out
+
+
+def has_words(kind: pa.DataType) -> bool:
+    """Whether values of a type have 64 bit words that are equal where the values are."""
+    if pa.types.is_decimal(kind):
+        return bool(kind.precision <= INT64_DIGITS)
+    return bool(pa.types.is_boolean(kind) or is_measurable(kind))
+
+
+def words_of(column: pa.Array) -> Ints:
+    """Return words that are equal where values are; those of nulls are arbitrary."""
+    if not column.null_count:
+        return np.array(sort_keys(as_values(column)), np.int64)
+    words = np.zeros(len(column), np.int64)
+    if column.null_count < len(column):
+        words[column.is_valid().to_numpy(zero_copy_only=False)] = sort_keys(as_values(column.drop_null()))
+    return words
+
+
+def as_dictionary(column: pa.Array) -> pa.DictionaryArray:
+    """Return a column without words as a dictionary array, wide decimals as text."""
+    if pa.types.is_dictionary(column.type):
+        return column
+    return (column.cast(pa.string()) if pa.types.is_decimal(column.type) else column).dictionary_encode()
+
+
+def _length(known: Words | pa.Array) -> int:
+    return len(known.words) if isinstance(known, Words) else len(known)

@@ -1,0 +1,149 @@
+"""A source whose rows have columns of other tables, too; files, splits, positions and rejects are the input's."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from ..ports import Batch, Condition, InputFile, Split, StreamInfo
+from .binding import BoundEnrichment
+
+
+class Matches(Protocol):
+    """What finds the values of taken columns for the rows of a split. Implementations pickle."""
+
+    @property
+    def needs(self) -> tuple[str, ...]:
+        """The columns of the input that `values` looks at."""
+        ...
+
+    def values(
+        self, split: Split, rows: pa.Table, pos: npt.NDArray[np.int64], columns: Sequence[str], encoded: Sequence[str]
+    ) -> list[pa.Array]:
+        """Return the values of taken columns, by their names on the right, null where a row has no match: (n,).
+
+        ``rows``: the columns ``needs``; text may be dictionary encoded. ``pos``: arrival positions in the input, (n,).
+        ``encoded``: those of ``columns`` that shall be dictionary arrays.
+        """
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Enriched:
+    """A bound enrichment, and what finds its values; None while nothing but the schema is known."""
+
+    bound: BoundEnrichment
+    matches: Matches | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class EnrichedSource:
+    """A `windowing.ports.Source` over another one, with the columns of one enrichment after another behind its own.
+
+    ``base``: the input.
+    ``enriched``: the enrichments; the keys of a later one may be columns of an earlier one.
+    ``tables``: the sources of their tables, for the record of a run.
+    ``splits``: the splits of the input.
+    """
+
+    base: Any  # a Source whose files can be checked, see `check_unchanged`
+    enriched: tuple[Enriched, ...]
+    tables: tuple[Any, ...]
+    splits: tuple[Split, ...]
+
+    @property
+    def schema(self) -> pa.Schema:
+        """The columns of the input, then those of each enrichment."""
+        return pa.schema([*self.base.schema, *(field for each in self.enriched for field in each.bound.fields)])
+
+    @property
+    def files(self) -> tuple[InputFile, ...]:
+        """The files of the input."""
+        return tuple(self.base.files)
+
+    @property
+    def columnar(self) -> bool:
+        """Whether a few columns of a split can be read without reading all of its bytes."""
+        return bool(self.base.columnar)
+
+    @property
+    def stream(self) -> StreamInfo | None:
+        """How the input is read as a stream."""
+        found: StreamInfo | None = self.base.stream
+        return found
+
+    @property
+    def skipped(self) -> tuple[str, ...]:
+        """The unreadable paths of the input that were skipped."""
+        return tuple(self.base.skipped)
+
+    def check_unchanged(self) -> None:
+        """Raise `InputError` naming a file, of the input or of a table, that has changed since it was listed."""
+        for source in (self.base, *self.tables):
+            source.check_unchanged()
+
+    def read(self, split: Split, columns: Sequence[str], dictionary: Sequence[str] = ()) -> Batch:
+        """Read ``columns`` of one split; those of an enrichment are looked up, in the order of the enrichments."""
+        if not self.enriched:
+            return self.base.read(split, columns, dictionary)
+        *before, last = self.enriched
+        source = replace(self, enriched=tuple(before))
+        wanted = {
+            field.name: column
+            for field, column in zip(last.bound.fields, last.bound.taken, strict=True)
+            if field.name in columns
+        }
+        if not wanted:
+            return source.read(split, columns, dictionary)
+        assert last.matches is not None, "the values of an enrichment are read before its table is"
+        own = [name for name in columns if name not in wanted]
+        needs = last.matches.needs
+        keys = [name for name in needs if pa.types.is_string(source.schema.field(name).type)]
+        read = list(dict.fromkeys([*own, *needs]))
+        batch = source.read(split, read, [name for name in read if name in dictionary or name in keys])
+        encoded = [column for name, column in wanted.items() if name in dictionary]
+        pos = batch.pos - self._shift
+        found = last.matches.values(split, batch.rows.select(needs), pos, list(wanted.values()), encoded)
+        values: dict[str, Any] = dict(zip(wanted, found, strict=True))
+        for name in own:
+            values[name] = batch.rows.column(name) if name in dictionary else _plain(batch.rows.column(name))
+        rows = pa.table([values[name] for name in columns], names=list(columns))
+        return replace(batch, rows=rows)
+
+    @property
+    def _shift(self) -> int:
+        """The number that the positions of a unit have been moved by since the tables were read."""
+        return self.splits[0].base - int(self.base.splits[0].base) if self.splits else 0
+
+    def parts_of(self, split: Split) -> Sequence[Split]:
+        """Return the smallest splits into which a split can be divided, in order."""
+        return self.base.parts_of(split)
+
+    def parts_with(self, split: Split, condition: Condition) -> Sequence[Split]:
+        """Return the parts of a split without those that a condition is true for no row of.
+
+        Of enriched columns nothing is known before they are read.
+        """
+        is_known = all(name in self.base.schema.names for name in condition.columns)
+        return self.base.parts_with(split, condition) if is_known else [split]
+
+    def file_name(self, split: Split) -> str:
+        """Return the name of the file of a split relative to the path that the user gave."""
+        return self.base.file_name(split)
+
+    def explain_type(self, column: str) -> str | None:
+        """Return which value made a column of the input text, or None."""
+        return self.base.explain_type(column) if column in self.base.schema.names else None
+
+    def line_numbers(self, split: Split, pos: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+        """Return the 1-based line or row in the file for arrival positions of a split."""
+        return self.base.line_numbers(split, pos)
+
+
+def _plain(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    return column.cast(column.type.value_type) if pa.types.is_dictionary(column.type) else column

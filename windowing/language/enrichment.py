@@ -1,0 +1,169 @@
+"""The enrich rule of the language: columns of another log or table for the rows of the input."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Final, TypeVar
+
+from ..errors import Span, SpecError
+from .canonical import column_text, decimal_text, quoted
+from .tokens import Cursor
+
+_T = TypeVar("_T")
+
+FORM: Final = "write it as NAME=PATH on KEY[=KEY2],.. [asof ORDER[=ORDER2] [within D] [strict]] [take COL [as NAME],..]"
+
+_HEAD = re.compile(
+    r"""\s*(?P<name>[^\W\d]\w*)?\s*(?P<sign>=)?\s*
+    (?P<path>'(?:[^']|'')*'|"(?:[^"]|"")*"|.*?)(?=\s+on\b|\s*\Z)""",
+    re.VERBOSE | re.DOTALL | re.IGNORECASE,
+)
+_BARE_PATH = re.compile(r"(?!['\"])(?!.*\s+on\b).*\S", re.DOTALL | re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """Two columns that are compared: ``left`` of the input, ``right`` of the enrich table."""
+
+    left: str
+    right: str
+
+    def __str__(self) -> str:
+        left = column_text(self.left)
+        return left if self.left == self.right else f"{left}={column_text(self.right)}"
+
+
+@dataclass(frozen=True, slots=True)
+class AsOf:
+    """The order of an as-of enrich.
+
+    ``order``: the order columns.
+    ``within``: the largest distance of a match, inclusive, in seconds or units of a number; None: any.
+    ``strict``: whether a match is before the row, and not at the same order value.
+    """
+
+    order: Pair
+    within: Fraction | None = None
+    strict: bool = False
+
+    def __str__(self) -> str:
+        within = "" if self.within is None else f" within {decimal_text(self.within)}"
+        return f"asof {self.order}{within}{' strict' if self.strict else ''}"
+
+
+@dataclass(frozen=True, slots=True)
+class Taken:
+    """A column that is taken from the enrich table.
+
+    ``column``: its name there.
+    ``name``: its name in the rows; None: ``NAME_column``.
+    """
+
+    column: str
+    name: str | None = None
+
+    def __str__(self) -> str:
+        return column_text(self.column) + (f" as {column_text(self.name)}" if self.name is not None else "")
+
+
+@dataclass(frozen=True, slots=True)
+class Enrichment:
+    """A request to enrich rows. Its ``str`` is its canonical text.
+
+    ``name``: its name, with which the names of its columns begin.
+    ``path``: where the enrich table is.
+    ``keys``: the columns that must be equal, at least one pair.
+    ``asof``: its order; None for a plain lookup.
+    ``take``: the columns to take; None: all but keys.
+    """
+
+    name: str
+    path: str
+    keys: tuple[Pair, ...]
+    asof: AsOf | None = None
+    take: tuple[Taken, ...] | None = None
+
+    @property
+    def clauses(self) -> str:
+        """The text behind the path, which decides what matches and what is taken."""
+        asof = f" {self.asof}" if self.asof is not None else ""
+        take = f" take {', '.join(map(str, self.take))}" if self.take is not None else ""
+        return f"on {', '.join(map(str, self.keys))}{asof}{take}"
+
+    def __str__(self) -> str:
+        path = self.path if _BARE_PATH.fullmatch(self.path) else quoted(self.path, "'")
+        return f"{self.name}={path} {self.clauses}"
+
+
+def with_path(enrichment: Enrichment, path: str) -> Enrichment:
+    """Return the enrichment with another path."""
+    return replace(enrichment, path=path)
+
+
+def parse_enrichment(text: str) -> Enrichment:
+    """Parse ``NAME=PATH on KEY[=KEY2],.. [asof ORDER[=ORDER2] [within D] [strict]] [take COL [as NAME],..]``.
+
+    A path that holds the word ``on`` is written in quotes. Raises `SpecError` with the span at fault.
+    """
+    name, path, start = _head(text)
+    cursor = Cursor(" " * start + text[start:])
+    cursor.source = "".join(c if c.isprintable() else " " for c in text)
+    if not cursor.skip("on"):
+        raise cursor.error("expected 'on' and keys behind the path", Span(start, start + 1), FORM)
+    keys = _listed(cursor, _pair)
+    asof = _as_of(cursor) if cursor.skip("asof") else None
+    take = _listed(cursor, _taken) if cursor.skip("take") else None
+    if cursor.peek().kind != "end":
+        raise cursor.error(f"expected the end, found {cursor.peek()}", cursor.peek().span, FORM)
+    _check_repeats(cursor, keys, take)
+    return Enrichment(name, path, keys, asof, take)
+
+
+def _head(text: str) -> tuple[str, str, int]:
+    """Return the name, the path, and where the rest begins."""
+    found = _HEAD.match(text)
+    assert found is not None
+    for group, what in (("name", "a name"), ("sign", "'='"), ("path", "a path")):
+        if not found[group]:
+            at = found.end() if found.start(group) < 0 else found.start(group)
+            at = min(at, len(text)) if group == "path" else len(text) - len(text.lstrip()) + len(found["name"] or "")
+            raise SpecError(f"an enrichment begins with NAME=PATH; expected {what}", text, Span(at, at + 1), FORM)
+    path = found["path"]
+    if path[0] in "'\"":
+        path = path[1:-1].replace(path[0] * 2, path[0]) if len(path) > 1 and path[-1] == path[0] else path
+    return found["name"], path, found.end()
+
+
+def _listed(cursor: Cursor, read: Callable[[Cursor], _T]) -> tuple[_T, ...]:
+    found = [read(cursor)]
+    while cursor.skip(","):
+        found.append(read(cursor))
+    return tuple(found)
+
+
+def _pair(cursor: Cursor) -> Pair:
+    left = cursor.column(cursor.take(), FORM)
+    return Pair(left, cursor.column(cursor.take(), FORM) if cursor.skip("=") else left)
+
+
+def _as_of(cursor: Cursor) -> AsOf:
+    order = _pair(cursor)
+    within = cursor.duration(cursor.take(), "write it as within 5m", zero=True) if cursor.skip("within") else None
+    return AsOf(order, within, cursor.skip("strict"))
+
+
+def _taken(cursor: Cursor) -> Taken:
+    column = cursor.column(cursor.take(), FORM)
+    return Taken(column, cursor.column(cursor.take(), FORM) if cursor.skip("as") else None)
+
+
+def _check_repeats(cursor: Cursor, keys: tuple[Pair, ...], take: tuple[Taken, ...] | None) -> None:
+    names = [taken.name or taken.column for taken in take or ()]
+    for each, what in (([pair.right for pair in keys], "key"), (names, "taken")):
+        twice = next((name for name in each if each.count(name) > 1), None)
+        if twice is not None:
+            at = cursor.source.rindex(twice)
+            raise cursor.error(f"column {twice!r} is {what} twice", Span(at, at + len(twice)), "name it once")
