@@ -234,8 +234,10 @@ class WindowKind(ABC):
     ) -> list[EntryState]:
         """Compose the summaries of the segments of one key, in order, into the entry state of each."""
 
-    def exit_through(self, segment: Sequences, value: Any) -> Exit:
-        """Run the delta transition of a start value through a segment; None: a window starts at its first row."""
+    def exit_through(self, segment: Sequences, value: Any, context: WindowContext) -> Exit:
+        """Run a segment through from the start value of a ``delta`` (None: a window starts at its first row), or from
+        the window that several rules left open.
+        """
         raise NotImplementedError
 
     def outline(self, segment: Sequences, marks: Marks, context: WindowContext) -> SegmentSummary:

@@ -84,7 +84,7 @@ class EntryState:
     ``before``: earlier segments, each with its first row that windows may show here, or `RETAINED`: the rows that were
         retained at its end. Empty where nothing comes out.
     ``falls``: whether the watched attribute falls between the segment before and this one.
-    ``emits``: whether any pane comes out in the segment.
+    ``emits``: whether any pane comes out in the segment, or rows of it are in no window.
     ``full``: whether a ``delta`` eviction has evicted a row.
     ``baseline``: the segment and the row in it that a ``delta`` trigger compares with; None: no baseline yet.
     ``clock``: the clock, in measures; None: no row yet.
@@ -109,9 +109,10 @@ class WindowPosition:
     ``rows``: number of rows before.
     ``starts``: number of windows that have started.
     ``open_at``: the segment and the row in it where the last window started; None: none has.
-    ``closed``: whether the last row before has closed that window.
-    ``value``: the start value of a ``delta``; None for other policies.
+    ``closed``: whether a row before has closed that window.
+    ``value``: the start value of a ``delta``, or the window that several rules leave; None for other policies.
     ``last``: the summary of the segment before, without delta transitions; None: there is none.
+    ``skips``: whether rows of that segment are in no window.
     """
 
     rows: int = 0
@@ -120,6 +121,7 @@ class WindowPosition:
     closed: bool = False
     value: Any = None
     last: SegmentSummary | None = None
+    skips: bool = False
 
     @property
     def windows(self) -> int:

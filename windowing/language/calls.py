@@ -10,6 +10,7 @@ from ..errors import Span, SpecError
 from .tokens import Cursor, Token
 
 _T = TypeVar("_T")
+_OPENING, _CLOSING, _SIGNS = frozenset("([{"), frozenset(")]}"), frozenset("(+-")
 
 
 class Form(NamedTuple):
@@ -22,6 +23,8 @@ class Form(NamedTuple):
     ``named``: whether arguments may be given by name.
     ``column``: whether the first argument is a column.
     ``words``: what the first argument can be, where it is one of a few words.
+    ``expressions``: the first argument from which on arguments may be expressions, of more than one token; None: none.
+    ``names``: the names of arguments that may be expressions, in which ``a = 5`` is no name.
     """
 
     text: str
@@ -31,6 +34,8 @@ class Form(NamedTuple):
     named: bool = False
     column: bool = False
     words: tuple[str, ...] = ()
+    expressions: int | None = None
+    names: tuple[str, ...] = ()
 
     @property
     def name(self) -> str:
@@ -106,39 +111,71 @@ def read_call(cursor: Cursor, form: Form) -> Call:
     """
     start = cursor.take().span.start
     do = f"write it as {form.text}"
-    arguments = read_arguments(cursor, do)
+    arguments = read_arguments(cursor, do, form)
     if not form.least <= len(arguments) <= form.most:
         what = f"{form.name} takes {form.takes}, found {len(arguments)}"
         raise cursor.error(what, Span(start, cursor.last.span.stop), do)
     named = [argument.name for argument in arguments if argument.name is not None]
-    if named and not form.named:
+    if named and not form.named and not form.names:
         raise cursor.error(f"there is no argument called {named[0]}", named[0].span, do)
     return Call(arguments, do)
 
 
-def read_arguments(cursor: Cursor, do: str) -> tuple[Argument, ...]:
-    """Parse any number of arguments in parentheses; ``do``: the advice of a `SpecError`."""
+def read_arguments(cursor: Cursor, do: str, form: Form | None = None) -> tuple[Argument, ...]:
+    """Parse any number of arguments in parentheses; ``do``: the advice of a `SpecError`.
+
+    ``form``: says which arguments may be expressions; None: each is one token.
+    """
     opening = cursor.peek()
     if not cursor.skip("("):
         raise cursor.error(f"expected '(', found {opening}", opening.span, do)
     if cursor.skip(")"):
         return ()
-    found = [_argument(cursor, opening, do)]
-    while cursor.skip(","):
-        found.append(_argument(cursor, opening, do))
+    found: list[Argument] = []
+    while not found or cursor.skip(","):
+        takes_more = form is not None and form.expressions is not None and len(found) >= form.expressions
+        found.append(_operand(cursor, opening, do, form) if form and takes_more else _argument(cursor, opening, do))
     if not cursor.skip(")"):
         raise _broken(cursor, opening, "expected ',' or ')'", do)
     return tuple(found)
 
 
 def _argument(cursor: Cursor, opening: Token, do: str) -> Argument:
-    name = None
-    if cursor.keyword() and cursor.at("=", 1):
-        name = cursor.take()
-        cursor.take()
+    name = _name(cursor) if cursor.keyword() else None
     if cursor.peek().kind in {"symbol", "end"}:
         raise _broken(cursor, opening, "expected an argument", do)
     return Argument(name, cursor.take())
+
+
+def _operand(cursor: Cursor, opening: Token, do: str, form: Form) -> Argument:
+    """Parse an argument that may be an expression: ``a = 5`` has no name unless the form has one like that."""
+    name = _name(cursor) if cursor.keyword() in form.names else None
+    return Argument(name, _expression(cursor, opening, do))
+
+
+def _name(cursor: Cursor) -> Token | None:
+    if not cursor.at("=", 1):
+        return None
+    name = cursor.take()
+    cursor.take()
+    return name
+
+
+def _expression(cursor: Cursor, opening: Token, do: str) -> Token:
+    """Parse all tokens up to the comma or parenthesis behind an argument, as one token."""
+    first, depth, count = cursor.peek(), 0, 0
+    if first.kind == "symbol" and first.text not in _SIGNS:
+        raise _broken(cursor, opening, "expected an argument", do)
+    while cursor.peek().kind != "end" and (depth or not (cursor.at(",") or cursor.at(")"))):
+        text = cursor.take().text
+        depth += (text in _OPENING) - (text in _CLOSING)
+        count += 1
+    if not count or cursor.peek().kind == "end":
+        raise _broken(cursor, opening, "expected an argument", do)
+    if count == 1:
+        return first
+    span = Span(first.span.start, cursor.last.span.stop)
+    return Token("expression", cursor.source[span.start : span.stop], span)
 
 
 def _broken(cursor: Cursor, opening: Token, expected: str, do: str) -> SpecError:

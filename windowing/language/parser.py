@@ -1,7 +1,7 @@
 """The parser of the window language, by recursive descent: one function for each rule.
 
     window     = tumbling | sliding | interval | batched
-    tumbling   = [ "tumbling" "," ] policy { "," option }
+    tumbling   = [ "tumbling" "," ] policy { "or" policy } { "," option }
     sliding    = "sliding" "," policy [ "," policy ] { "," option }
     interval   = "timeInterval" { "," setting }
     batched    = "retain" "all" | [ "partition" "by" column { "," column } ] ( within | retain ) [ unique ]
@@ -14,12 +14,13 @@
                | intervalOffset(duration)
     aggregate  = [ column "=" ] word [ ":" word ] arguments
     arguments  = "(" [ argument { "," argument } ] ")"
-    argument   = [ word "=" ] ( column | number | text | clock | weekday )
+    argument   = [ word "=" ] ( column | number | text | clock | weekday | expression )
 
     column     = word | '"' any characters, '""' for one '"', '"'
     text       = "'" any characters, "''" for one "'", "'"
     number     = decimal, 1e3 too, with a unit where it is a duration or an amount: 1.5s 250ms 5m 2h 1w "5 minutes"
     clock      = hh:mm | hh:mm:ss
+    expression = all tokens up to the comma or parenthesis behind them, as `windowing.expressions` reads them
 
 Keywords and the names of built-in functions ignore case, and a column may have the name of a keyword. Each option and
 setting may occur once, in any order. Sections 2 to 6 of the semantics define the valid numbers.
@@ -40,7 +41,15 @@ from . import spec
 from .aggregates.expressions import read_item
 from .batched import read_batched, stray
 from .calls import Form, read_call
-from .policies import EVICTIONS, POLICIES, SLIDING_POLICIES, read_eviction, read_policy
+from .policies import (
+    EVICTIONS,
+    POLICIES,
+    SLIDING_POLICIES,
+    TRIGGER_POLICIES,
+    read_eviction,
+    read_policy,
+    read_tumbling_policy,
+)
 from .tokens import Cursor
 
 _WINDOWS: Final = ("tumbling", "sliding", "timeInterval", "within", "retain", "partition by")
@@ -122,7 +131,7 @@ def _window(cursor: Cursor) -> spec.WindowSpec:
 def _tumbling(cursor: Cursor) -> spec.Tumbling:
     if cursor.skip("tumbling"):
         _comma(cursor, "write for example tumbling, count(100)")
-    policy = read_policy(cursor, "tumbling", POLICIES)
+    policy = read_tumbling_policy(cursor)
     return spec.Tumbling(policy, *_options(cursor, "a tumbling window takes one policy"))
 
 
@@ -130,10 +139,10 @@ def _sliding(cursor: Cursor) -> spec.Sliding:
     cursor.take()
     _comma(cursor, "write for example sliding, count(100), count(10)")
     evict = read_policy(cursor, "sliding", SLIDING_POLICIES, least=0)
-    trigger: spec.SlidingPolicy = spec.Count(1)
+    trigger: spec.TriggerPolicy = spec.Count(1)
     if cursor.at(",") and cursor.keyword(1) in POLICIES:
         cursor.take()
-        trigger = read_policy(cursor, "sliding", SLIDING_POLICIES)
+        trigger = read_policy(cursor, "sliding", TRIGGER_POLICIES)
     return spec.Sliding(evict, trigger, *_options(cursor, "a sliding window takes an eviction and a trigger"))
 
 

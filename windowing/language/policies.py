@@ -7,12 +7,14 @@ from fractions import Fraction
 from typing import Any, Final, TypeVar
 
 from . import spec
-from .calls import Call, Form, Rule, read_call
+from .calls import Call, Form, Policy, Rule, read_call
 from .clock_policies import CLOCK_POLICIES
+from .conditions.policies import CONDITION_POLICIES, MOST_POLICIES, OPENERS, AnyOf
 from .row_policies import ROW_POLICIES
 from .tokens import Cursor
 
 _T = TypeVar("_T")
+_ONE_OPENER: Final = "give one of when, while and from"
 
 
 def read_policy(cursor: Cursor, kind: str, rules: Mapping[str, Rule[_T]], least: int = 1) -> _T:
@@ -28,6 +30,22 @@ def read_policy(cursor: Cursor, kind: str, rules: Mapping[str, Rule[_T]], least:
         do = f"use one of {', '.join(rules)}, or a tumbling window"
         raise cursor.error(f"a {kind} window cannot use {token}", token.span, do)
     raise cursor.unknown("policy", rules)
+
+
+def read_tumbling_policy(cursor: Cursor) -> Policy:
+    """Parse the policy of a tumbling window: one, or several between ``or`` (section 12). Raises `SpecError`."""
+    found: list[Policy] = []
+    while not found or cursor.skip("or"):
+        token = cursor.peek()
+        policy = read_policy(cursor, "tumbling", POLICIES)
+        if policy in found:
+            raise cursor.error(f"the policy {policy} is given twice", token.span, "leave this one out")
+        if isinstance(policy, OPENERS) and any(isinstance(other, OPENERS) for other in found):
+            raise cursor.error(f"{token} is the second policy that opens windows", token.span, _ONE_OPENER)
+        found.append(policy)
+        if len(found) > MOST_POLICIES:
+            raise cursor.error(f"a window takes at most {MOST_POLICIES} policies", token.span, "leave some out")
+    return found[0] if len(found) == 1 else AnyOf(tuple(found))
 
 
 def read_eviction(cursor: Cursor) -> spec.PartitionEviction:
@@ -53,9 +71,20 @@ SLIDING_POLICIES: Final[Mapping[str, Rule[spec.SlidingPolicy]]] = {
     "delta": ROW_POLICIES["delta"],
     "time": CLOCK_POLICIES["time"],
 }
-"""The policies of a sliding window, by keyword in lower case."""
+"""The policies that evict rows of a sliding window, by keyword in lower case."""
 
-POLICIES: Final[Mapping[str, Rule[Any]]] = {**SLIDING_POLICIES, **ROW_POLICIES, **CLOCK_POLICIES}
+TRIGGER_POLICIES: Final[Mapping[str, Rule[Any]]] = {
+    **SLIDING_POLICIES,
+    "when": CONDITION_POLICIES["when"],
+}
+"""The policies that trigger a sliding window, by keyword in lower case."""
+
+POLICIES: Final[Mapping[str, Rule[Any]]] = {
+    **SLIDING_POLICIES,
+    **ROW_POLICIES,
+    **CLOCK_POLICIES,
+    **CONDITION_POLICIES,
+}
 """The policies of a tumbling window, which are all policies, by keyword in lower case."""
 
 EVICTIONS: Final[Mapping[str, Rule[spec.PartitionEviction]]] = {

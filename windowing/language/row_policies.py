@@ -12,6 +12,7 @@ from typing import Any, Final
 
 from .calls import Call, Form, Policy, Rule
 from .canonical import column_text, decimal_text
+from .conditions.operands import Operand, operand_text, read_operand
 from .tokens import Cursor
 
 
@@ -72,51 +73,54 @@ def _gap(cursor: Cursor, call: Call, _: int) -> Gap:
 
 @dataclass(frozen=True, slots=True)
 class Punct(Policy):
-    """``punct()``: until a window mark; ``punct(column)``: until a row whose boolean column is true (section 2).
+    """``punct()``: until a window mark; ``punct(E)``: until a row for which a condition is true (sections 2 and 12).
 
-    ``column``: the boolean column; None for marks.
+    ``column``: a boolean column or expression, in which null is not true; None for marks.
     """
 
-    column: str | None = None
+    column: Operand | None = None
 
     def __str__(self) -> str:
-        return f"punct({column_text(self.column) if self.column is not None else ''})"
+        return f"punct({operand_text(self.column) if self.column is not None else ''})"
 
 
 def _punct(cursor: Cursor, call: Call, _: int) -> Punct:
-    return Punct(cursor.column(call.first, call.do) if call.arguments else None)
+    return Punct(read_operand(cursor, call.first, call.do) if call.arguments else None)
 
 
 @dataclass(frozen=True, slots=True)
 class Change(Policy):
-    """``change(column, ..)``: until a row that is distinct from the row before it (section 12).
+    """``change(E, ..)``: until a row that is distinct from the row before it (section 12).
 
-    ``columns``: the columns that are compared, at least one, without repeats.
+    ``columns``: the columns or expressions that are compared, at least one, without repeats.
     """
 
-    columns: tuple[str, ...]
+    columns: tuple[Operand, ...]
 
     def __str__(self) -> str:
-        return f"change({', '.join(map(column_text, self.columns))})"
+        return f"change({', '.join(map(operand_text, self.columns))})"
 
 
 def _change(cursor: Cursor, call: Call, _: int) -> Change:
-    columns: list[str] = []
+    columns: list[Operand] = []
     for argument in call.arguments:
-        name = cursor.column(argument.value, call.do)
+        name = read_operand(cursor, argument.value, call.do)
         if name in columns:
-            raise cursor.error(f"the column {name!r} is given twice", argument.value.span, "name it once")
+            thing = f"column {name!r}" if isinstance(name, str) else f"expression {name}"
+            raise cursor.error(f"the {thing} is given twice", argument.value.span, "name it once")
         columns.append(name)
     return Change(tuple(columns))
 
 
 _MOST_COLUMNS: Final = 1_000  # of a change: more than any table has, but calls are bounded
 
+_CHANGE: Final = Form("change(column, ..)", 1, _MOST_COLUMNS, "at least 1 argument", column=True, expressions=0)
+
 ROW_POLICIES: Final[Mapping[str, Rule[Any]]] = {
     "count": Rule(Form("count(n)"), _count),
     "delta": Rule(Form("delta(attribute, amount)", 2, 2, "2 arguments", column=True), _delta),
-    "punct": Rule(Form("punct() or punct(column)", 0, 1, "at most 1 argument", column=True), _punct),
+    "punct": Rule(Form("punct() or punct(column)", 0, 1, "at most 1 argument", column=True, expressions=0), _punct),
     "gap": Rule(Form("gap(attribute, amount)", 2, 2, "2 arguments", column=True), _gap),
-    "change": Rule(Form("change(column, ..)", 1, _MOST_COLUMNS, "at least 1 argument", column=True), _change),
+    "change": Rule(_CHANGE, _change),
 }
 """The policies of this module, by keyword in lower case."""

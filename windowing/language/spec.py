@@ -20,32 +20,40 @@ from ..expressions.syntax import Expression
 from .calls import Policy
 from .canonical import column_text, decimal_text, quoted
 from .clock_policies import Calendar, Time
+from .conditions.policies import AnyOf, From, Reaches, When, While
 from .row_policies import Count, Delta, Gap, Punct
 
 __all__ = [  # the values of policies are part of the values of a spec
     "AggregateCall",
     "AggregateExpression",
+    "AnyOf",
     "Argument",
     "Batched",
     "Calendar",
     "Column",
     "Count",
     "Delta",
+    "From",
     "Gap",
     "PartitionEviction",
     "Policy",
     "Punct",
+    "Reaches",
     "Sliding",
     "SlidingPolicy",
     "Time",
     "TimeInterval",
+    "TriggerPolicy",
     "Tumbling",
+    "When",
+    "While",
     "WindowSpec",
     "default_name",
 ]
 
 
 SlidingPolicy: TypeAlias = Count | Delta | Time
+TriggerPolicy: TypeAlias = SlidingPolicy | When
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +99,7 @@ class Sliding:
     """
 
     evict: SlidingPolicy
-    trigger: SlidingPolicy = Count(1)  # noqa: RUF009 - frozen
+    trigger: TriggerPolicy = Count(1)  # noqa: RUF009 - frozen
     partitioned: bool = False
     eviction: PartitionEviction | None = None
 

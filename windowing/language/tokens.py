@@ -58,7 +58,7 @@ _SCALE = 10**_DIGITS
 class Token:
     """One token.
 
-    ``kind``: a group of the token pattern, or ``end``.
+    ``kind``: a group of the token pattern, ``end``, or ``expression``: several tokens that are one argument.
     ``text``: the characters as written.
     ``span``: where they are in the source.
     """
@@ -129,6 +129,15 @@ class Cursor:
         """Return whether the token ``ahead`` is this symbol."""
         token = self.peek(ahead)
         return token.kind == "symbol" and token.text == symbol
+
+    def part(self, start: int, stop: int) -> Token:
+        """Return the tokens between two characters as one, of kind ``expression`` unless it is a single token."""
+        inside = [token for token in self._tokens[:-1] if start <= token.span.start and token.span.stop <= stop]
+        if not inside:
+            return Token("end", "", Span(stop, stop))
+        first, last = inside[0], inside[-1]
+        span = Span(first.span.start, last.span.stop)
+        return first if first is last else Token("expression", self.source[span.start : span.stop], span)
 
     def skip(self, text: str) -> bool:
         """Step over a symbol or a keyword (given in lower case) if it is there."""

@@ -46,7 +46,7 @@ def entry_states(plan: Plan, segments: Sequence[SegmentSummary], run_through_seg
 
 def exit_through(plan: Plan, segment: Sequences, value: Any) -> Exit:
     """Run the delta transition of a start value through a segment; None: a window starts at its first row."""
-    return plan.kind.exit_through(segment, value)
+    return plan.kind.exit_through(segment, value, plan.context)
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,7 +20,8 @@ from ..kernels.loops import LIMB, Floats, sum_and_error
 from .values import frozen
 
 _PADDING = 2  # limbs of zeros below all others, so that rounding can always read 64 bits below the highest limb
-_LIMBS = _PADDING + 69  # 2**-1074 .. 2**1024, and 2**31 of these
+LIMBS = _PADDING + 69  # 2**-1074 .. 2**1024, and 2**31 of these
+"""The number of limbs of a sum."""
 _OFTEN = 2**28 - 1  # rows between two carries: each row adds less than 2**34 to a limb
 _SPECIAL = 0x7FF  # the exponent field of infinities and NaN
 _TINY = 2.0**-51  # of the rest: more than its own rounding
@@ -36,7 +37,7 @@ def nearest_sums(values: Floats, lo: Ints, hi: Ints) -> tuple[Floats, Floats]:
     """
     out = np.empty(lo.size, np.float64)
     residuals = np.empty(lo.size, np.float64)
-    limbs = np.zeros(_LIMBS, np.int64)
+    limbs = np.zeros(LIMBS, np.int64)
     for p in range(lo.size):
         # The fast way first: limbs are needed for few panes, and cost far more than the rows of a short one.
         total, rest, lost = _with_errors(values, lo[p], hi[p])
@@ -50,7 +51,7 @@ def nearest_sums(values: Floats, lo: Ints, hi: Ints) -> tuple[Floats, Floats]:
 def whole_sums(values: Floats, lo: Ints, hi: Ints) -> Floats:
     """Return the float nearest to the true sum of each pane, computed in limbs from the start."""
     out = np.empty(lo.size, np.float64)
-    limbs = np.zeros(_LIMBS, np.int64)
+    limbs = np.zeros(LIMBS, np.int64)
     for p in range(lo.size):
         out[p] = _nearest_whole(values, lo[p], hi[p], limbs)
     return out
@@ -119,7 +120,7 @@ def _with_errors(values: Floats, begin: int, end: int) -> tuple[float, float, fl
 def _parts(values: Floats, lo: Ints, hi: Ints) -> tuple[Ints, Floats]:
     bounds = np.zeros(lo.size + 1, np.int64)
     parts = np.empty((hi - lo).sum(), np.float64)
-    limbs = np.zeros(_LIMBS, np.int64)
+    limbs = np.zeros(LIMBS, np.int64)
     count = 0
     for p in range(lo.size):
         total, rest, lost = _with_errors(values, lo[p], hi[p])
@@ -142,13 +143,14 @@ def _parts_in_limbs(values: Floats, begin: int, end: int, limbs: Ints, parts: Fl
 
     The values themselves are written where they are fewer, or where a limb exceeds the largest float.
     """
-    special = _fill(values, begin, end, limbs)
+    limbs[:] = 0
+    special = add_to_limbs(values, begin, end, limbs)
     if special != 0.0:
         parts[count] = special
         return count + 1
     sign = _settled(limbs)
     first = count
-    for i in range(_PADDING, _LIMBS):
+    for i in range(_PADDING, LIMBS):
         if limbs[i]:
             part = math.ldexp(sign * limbs[i], 32 * (i - _PADDING) + _SMALLEST)
             if count - first == end - begin or not np.isfinite(part):
@@ -165,11 +167,20 @@ def _parts_in_limbs(values: Floats, begin: int, end: int, limbs: Ints, parts: Fl
 @kernel
 def _nearest_whole(values: Floats, begin: int, end: int, limbs: Ints) -> float:
     """The float nearest to the sum of some values, ties to even, computed in limbs."""
-    special = _fill(values, begin, end, limbs)
+    limbs[:] = 0
+    return nearest_in_limbs(limbs, add_to_limbs(values, begin, end, limbs))
+
+
+@kernel
+def nearest_in_limbs(limbs: Ints, special: float) -> float:
+    """Return the float nearest to a sum in limbs, which are overwritten, ties to even.
+
+    ``special``: the sum of the infinities and NaNs among its values, 0.0 if there are none.
+    """
     if special != 0.0:
         return special
     sign = _settled(limbs)
-    top = _LIMBS - 1
+    top = LIMBS - 1
     while top > _PADDING and limbs[top] == 0:
         top -= 1
     if limbs[top] == 0:
@@ -194,9 +205,9 @@ def _nearest_whole(values: Floats, begin: int, end: int, limbs: Ints) -> float:
 
 
 @kernel
-def _fill(values: Floats, begin: int, end: int, limbs: Ints) -> float:
-    """Add values up in limbs. Return the sum of the infinities and NaNs among them, 0.0 if there are none."""
-    limbs[:] = 0
+def add_to_limbs(values: Floats, begin: int, end: int, limbs: Ints) -> float:
+    """Add values to a sum in limbs. Return the sum of the infinities and NaNs among them, 0.0 if there are none."""
+    _propagate(limbs)
     special = 0.0
     bits = values.view(np.int64)
     for i in range(begin, end):

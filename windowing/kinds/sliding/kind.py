@@ -11,12 +11,14 @@ import pyarrow as pa
 
 from ...clock.values import clock_values, time_grid
 from ...columns.arrays import Mask
-from ...language.spec import Count, Delta, PartitionEviction, Sliding, Time
+from ...language.conditions.operands import operand_column
+from ...language.spec import Count, Delta, PartitionEviction, Sliding, Time, When
 from ...panes.membership import Memberships
 from ...panes.panes import Panes
 from ...sequences.marks import Marks, concatenate
 from ...sequences.sequence import Sequences
 from ...state.window_state import RestoredState
+from ..conditions import check_condition
 from ..context import WindowContext
 from ..contract import Causes, Explain, Option
 from ..delta.chains import Exit, exit_through
@@ -63,14 +65,20 @@ class SlidingKind(OverlappingKind):
 
     @property
     def attributes(self) -> tuple[str, ...]:
-        """The attributes of ``delta``."""
-        names = (evict_of(self.spec.evict).attribute, self.baseline_attribute)
-        return tuple(dict.fromkeys(name for name in names if name is not None))
+        """The attributes of ``delta``, and the condition of a trigger."""
+        condition = trigger_of(self.spec.trigger).condition
+        return tuple(dict.fromkeys([*self.measured, *([] if condition is None else [operand_column(condition)])]))
+
+    @property
+    def required(self) -> tuple[str, ...]:
+        """The attributes of ``delta``: in a condition null is not true."""
+        return self.measured
 
     @property
     def measured(self) -> tuple[str, ...]:
         """The attributes of ``delta``."""
-        return self.attributes
+        names = (evict_of(self.spec.evict).attribute, self.baseline_attribute)
+        return tuple(dict.fromkeys(name for name in names if name is not None))
 
     @property
     def needs_clock(self) -> bool:
@@ -79,7 +87,10 @@ class SlidingKind(OverlappingKind):
         return ages or evict_of(self.spec.evict).needs_clock or trigger_of(self.spec.trigger).needs_clock
 
     def check_attribute(self, name: str, dtype: pa.DataType, explain: Explain) -> None:
-        """Raise `ConfigError` where an attribute has no values that can be subtracted."""
+        """Raise `ConfigError` where an attribute has no values that can be subtracted, or a condition is no boolean."""
+        condition = trigger_of(self.spec.trigger).condition
+        if condition is not None and operand_column(condition) == name:
+            check_condition("when", condition, dtype)
         for policy in (self.spec.evict, self.spec.trigger):
             if isinstance(policy, Delta) and policy.attribute == name:
                 check_measured(policy, name, dtype, explain)
@@ -95,7 +106,7 @@ class SlidingKind(OverlappingKind):
         match self.spec:
             case Sliding(Time(age), Time(period)):
                 return max(Fraction(1), age / period)
-            case Sliding(_, Count(1) | Delta()):
+            case Sliding(_, Count(1) | Delta() | When()):
                 return Fraction(1)
         return Fraction(0)
 
@@ -184,7 +195,7 @@ class SlidingKind(OverlappingKind):
         """Return what later segments need of a segment, with what ``delta`` needs of it."""
         return with_delta(self.spec, segment, window)
 
-    def exit_through(self, segment: Sequences, value: Any) -> Exit:
+    def exit_through(self, segment: Sequences, value: Any, context: WindowContext) -> Exit:  # noqa: ARG002
         """Run the delta transition of a start value of the trigger through a segment."""
         assert isinstance(self.spec.trigger, Delta)
         return exit_through(segment, self.spec.trigger.attribute, self.spec.trigger.amount, value)

@@ -11,9 +11,12 @@ from typing import ClassVar
 import numpy as np
 
 from ...columns.arrays import Ints, Mask
+from ...columns.conditions import truth
 from ...columns.numeric import measures
 from ...errors import DataError
-from ...language.spec import Count, Delta, SlidingPolicy, Time
+from ...language.conditions.operands import Operand, operand_column
+from ...language.spec import Count, Delta, Time, When
+from ...language.spec import TriggerPolicy as TriggerValue
 from ...panes.panes import AT_END, BY_TICK
 from ...sequences.attribute_distance import measures_and_amount
 from ...sequences.sequence import Sequences
@@ -100,6 +103,11 @@ class TriggerPolicy(ABC):
         """The distance between two ticks in seconds."""
         return None
 
+    @property
+    def condition(self) -> Operand | None:
+        """The condition that rows meet which trigger."""
+        return None
+
     @abstractmethod
     def triggers(self, given: TriggerInput) -> Triggers:
         """Return all triggers, those at the end of the data included."""
@@ -163,7 +171,28 @@ class TimeTrigger(TriggerPolicy):
         return _tick_triggers(self.value, given)
 
 
-def trigger_of(value: SlidingPolicy) -> TriggerPolicy:
+@dataclass(frozen=True, slots=True)
+class WhenTrigger(TriggerPolicy):
+    """``when(E)``.
+
+    ``value``: as in the spec.
+    """
+
+    value: When
+
+    comes_with_row: ClassVar[bool] = True
+
+    @property
+    def condition(self) -> Operand:
+        """The condition."""
+        return self.value.condition
+
+    def triggers(self, given: TriggerInput) -> Triggers:
+        """Return a trigger after each row that meets the condition."""
+        return _when_triggers(given.sequences, truth(given.sequences.rows, operand_column(self.condition)))
+
+
+def trigger_of(value: TriggerValue) -> TriggerPolicy:
     """Return what triggers panes, with its value."""
     match value:
         case Count():
@@ -172,6 +201,8 @@ def trigger_of(value: SlidingPolicy) -> TriggerPolicy:
             return DeltaTrigger(value)
         case Time():
             return TimeTrigger(value)
+        case When():
+            return WhenTrigger(value)
 
 
 def tripping(trigger: Delta, sequences: Sequences, restored: RestoredState | None) -> Ints:
@@ -192,6 +223,16 @@ def _count_triggers(bounds: Ints, n: int, restored: RestoredState | None) -> Tri
     key, step = spread(reached // n - ahead // n)
     place = (bounds[:-1] - ahead + ahead // n * n)[key] + (step + 1) * n
     return Triggers(key, place, place - 1).with_ends(reached % n > 0, bounds)
+
+
+def _when_triggers(sequences: Sequences, met: Mask) -> Triggers:
+    """Return a trigger after each row of ``met``; at the end of the data too, if rows have come since."""
+    bounds, rows = sequences.bounds, np.flatnonzero(met)
+    key = np.searchsorted(bounds, rows, side="right") - 1
+    has_new_rows = np.zeros(len(bounds) - 1, np.bool_)
+    newest = sequences.newest
+    has_new_rows[np.searchsorted(bounds, newest, side="right") - 1] = ~met[newest]
+    return Triggers(key, rows + 1, rows).with_ends(has_new_rows, bounds)
 
 
 def _delta_triggers(bounds: Ints, starts: Ints, restored: RestoredState | None) -> Triggers:

@@ -36,7 +36,6 @@ class ClockPolicy(TumblingPolicy):
     needs_clock: ClassVar[bool] = True
     options: ClassVar[frozenset[Option]] = frozenset({"empty"})
     why: ClassVar[str] = "time"
-    """The close reason."""
 
     @abstractmethod
     def grid(self, dtype: pa.DataType, values: Measures, context: WindowContext) -> AnyGrid:
@@ -48,7 +47,7 @@ class ClockPolicy(TumblingPolicy):
 
     def panes(self, sequences: Sequences, marks: Marks, context: WindowContext) -> Panes:  # noqa: ARG002
         """Return the cells that hold rows, with ``--empty row`` also those between them (semantics section 2)."""
-        values, grid = self._values_and_grid(sequences, context)
+        values, grid = self.values_and_grid(sequences, context)
         cells = grid.cells(values)
         key, number, lo, hi, _ = panes_at(sequences, change_starts(sequences.bounds, cells))
         cell = cells[lo]
@@ -64,7 +63,7 @@ class ClockPolicy(TumblingPolicy):
 
         With ``context.since`` the ticks between that instant and the first row count, too.
         """
-        values, grid = self._values_and_grid(sequences, context)
+        values, grid = self.values_and_grid(sequences, context)
         if not len(values):
             return grid.bounds(np.empty(0, np.int64))
         cells = np.unique(grid.cells(values))
@@ -76,7 +75,7 @@ class ClockPolicy(TumblingPolicy):
 
     def cells(self, sequences: Sequences, context: WindowContext) -> Ints:
         """Return the cell of each row, int64 (n,)."""
-        values, grid = self._values_and_grid(sequences, context)
+        values, grid = self.values_and_grid(sequences, context)
         return grid.cells(values)
 
     def window_ends(self, sequences: Sequences, context: WindowContext) -> Ints:  # noqa: ARG002
@@ -85,7 +84,7 @@ class ClockPolicy(TumblingPolicy):
 
     def events(self, sequences: Sequences, marks: Marks, context: WindowContext) -> Events | None:  # noqa: ARG002
         """Return the ticks."""
-        return tick_events(*self._values_and_grid(sequences, context), sequences, context.clock)
+        return tick_events(*self.values_and_grid(sequences, context), sequences, context.clock)
 
     def edge_labels(self, segment: Sequences, marks: Marks, panes: Panes) -> tuple[object, object]:  # noqa: ARG002
         """Return the beginnings of the first and the last window."""
@@ -93,7 +92,7 @@ class ClockPolicy(TumblingPolicy):
         first, last = measures(panes.start.take(pa.array([0, len(panes) - 1])))
         return first, last
 
-    def _values_and_grid(self, sequences: Sequences, context: WindowContext) -> tuple[Measures, AnyGrid]:
+    def values_and_grid(self, sequences: Sequences, context: WindowContext) -> tuple[Measures, AnyGrid]:
         """Return the clock column's values, and the grid over all of them and the clock."""
         name = sequences.order[0]
         column = combined(sequences.rows.column(name))

@@ -101,15 +101,15 @@ class TumblingKind(WindowKind):
         """The clock, where it ends windows; partition eviction is caused by rows as well."""
         if not self.policy.needs_clock:
             return "rows"
-        return "ticks" if self.eviction is None else "both"
+        return "ticks" if self.eviction is None and self.policy.has_cells else "both"
 
     def bounds_type(self, clock: pa.DataType, origin: Fraction) -> pa.DataType | None:
         """Return the type of bounds on the clock."""
         return self.policy.bounds_type(clock, origin)
 
     def instants_type(self, clock: pa.DataType, origin: Fraction) -> pa.DataType | None:
-        """Return the type of bounds: they are ticks."""
-        return self.policy.bounds_type(clock, origin)
+        """Return the type of ticks."""
+        return self.policy.instants_type(clock, origin)
 
     def to_tick_type(self, column: pa.Array, name: str, origin: Fraction) -> pa.Array:
         """Return clock values in the type of bounds."""
@@ -129,13 +129,16 @@ class TumblingKind(WindowKind):
     def row_steps(
         self,
         sequences: Sequences,
-        marks: Marks,  # noqa: ARG002
+        marks: Marks,
         panes: Panes,
         lives: Memberships,
-        context: WindowContext,  # noqa: ARG002
+        context: WindowContext,
     ) -> RowSteps:
-        """Rows enter one by one and leave after their pane, unless the end of the data emits it."""
+        """Rows of windows enter one by one and leave after their pane, unless the end of the data emits it."""
         steps = steps_of_rows(after_rows(panes), len(sequences))
+        if self.policy.skips_rows:
+            every = self.policy.panes(sequences, marks, context)  # also those that the end of the data does not emit
+            steps = replace(steps, stepping=shown(every.membership, len(sequences)))
         leaving = np.full(len(sequences), NEVER)
         leaving[lives.row] = np.where(panes.cause[lives.enter] == AT_END, NEVER, lives.enter)
         return replace(steps, leaving=leaving)
@@ -157,7 +160,7 @@ class TumblingKind(WindowKind):
 
     def has_cells(self, context: WindowContext) -> bool:  # noqa: ARG002
         """Whether the clock ends windows, and nothing else does."""
-        return self.policy.needs_clock and self.eviction is None
+        return self.policy.has_cells and self.eviction is None
 
     def cells(self, sequences: Sequences, context: WindowContext) -> Ints:
         """Return the number of each row's window on the clock."""
@@ -183,8 +186,8 @@ class TumblingKind(WindowKind):
         return is_retained
 
     def can_cut(self, has_key: bool, context: WindowContext) -> bool:  # noqa: ARG002
-        """Whether nothing is evicted."""
-        return self.eviction is None
+        """Whether nothing is evicted, and the policy allows it."""
+        return self.eviction is None and self.policy.may_cut
 
     def summarise(self, segment: Sequences, signals: Signals, context: WindowContext) -> tuple[SegmentSummary, Ints]:
         """Summarise a segment; its entry state names the rows of earlier segments that it shows."""
@@ -196,9 +199,9 @@ class TumblingKind(WindowKind):
         """Compose the summaries of the segments of one key."""
         return tumbling_entries(self.policy, segments, run_through, context)
 
-    def exit_through(self, segment: Sequences, value: Any) -> Exit:
-        """Run the delta transition of a start value through a segment."""
-        return self.policy.run_through(segment, value)
+    def exit_through(self, segment: Sequences, value: Any, context: WindowContext) -> Exit:
+        """Run a segment through from a start value."""
+        return self.policy.run_through(segment, value, context)
 
     def outline(self, segment: Sequences, marks: Marks, context: WindowContext) -> SegmentSummary:
         """Summarise a segment without delta transitions."""

@@ -23,6 +23,7 @@ from ..contract import Explain, Option
 from ..delta.chains import DeltaTransitions, Exit
 from ..eviction.events import Events
 from ..segment_summary import BoundarySummary, RunThrough, SegmentSummary, WindowPosition
+from .rules.gather import Gathered
 
 
 class Passage(NamedTuple):
@@ -30,12 +31,14 @@ class Passage(NamedTuple):
 
     ``exit``: the windows that start in it.
     ``closed``: whether its last row itself ends its window.
-    ``value``: the start value of a ``delta`` at its end; None for other policies.
+    ``value``: the start value of a ``delta`` at its end, or the window that several rules leave; else None.
+    ``skips``: whether some of its rows are in no window.
     """
 
     exit: Exit
     closed: bool = False
     value: Any = None
+    skips: bool = False
 
 
 class TumblingPolicy(ABC):
@@ -43,6 +46,8 @@ class TumblingPolicy(ABC):
 
     __slots__ = ()
 
+    why: ClassVar[str]
+    """The close reason."""
     needs_clock: ClassVar[bool] = False
     """Whether the order column must be read in seconds; then the clock ends windows."""
     ends_before: ClassVar[bool] = False
@@ -80,7 +85,33 @@ class TumblingPolicy(ABC):
         ``marks`` must be in total order; only a policy that takes marks reads them.
         """
 
+    def tell(self, rule: int, rules: Gathered, sequences: Sequences) -> None:
+        """Say to the rules of an ``or`` which rows end windows; ``rule``: the place of this policy among them.
+
+        Policies that the clock or marks decide are asked for their ticks and marks instead (`rules.events`).
+        """
+        raise NotImplementedError
+
     # --- windows that the clock ends
+
+    def instants_type(self, clock: pa.DataType, origin: Fraction) -> pa.DataType | None:
+        """Return the type of the instants at which the clock ends windows; None where it ends none."""
+        return self.bounds_type(clock, origin)
+
+    @property
+    def skips_rows(self) -> bool:
+        """Whether a row may be in no window."""
+        return False
+
+    @property
+    def has_cells(self) -> bool:
+        """Whether the clock alone ends windows: rows of one cell of its grid are in one window."""
+        return self.needs_clock
+
+    @property
+    def may_cut(self) -> bool:
+        """Whether keys may be cut into segments."""
+        return True
 
     def bounds_type(self, clock: pa.DataType, origin: Fraction) -> pa.DataType | None:  # noqa: ARG002
         """Return the type of interval bounds on a clock column; None where the bounds are values of rows."""
@@ -161,8 +192,8 @@ class TumblingPolicy(ABC):
         found = self._boundary_exit(segment.window, before if isinstance(before, BoundarySummary) else None, context)
         return Passage(found, segment.window.closed)
 
-    def run_through(self, segment: Sequences, value: Any) -> Exit:
-        """Return the exit of a segment for a start value of a ``delta``."""
+    def run_through(self, segment: Sequences, value: Any, context: WindowContext) -> Exit:
+        """Return the exit of a segment for a start value: of a ``delta``, or the window that several rules leave."""
         raise NotImplementedError
 
     def _boundary_exit(self, window: BoundarySummary, before: BoundarySummary | None, context: WindowContext) -> Exit:

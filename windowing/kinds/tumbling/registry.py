@@ -7,16 +7,21 @@ from typing import Any, Final
 
 from ...language import clock_policies as clock
 from ...language import row_policies, spec
+from ...language.calls import Policy
+from .any_of import AnyOfPolicy
 from .clock_policy import ClockPolicy
 from .policies.calendar import CalendarPolicy
 from .policies.change import ChangePolicy
+from .policies.conditions import FromPolicy, WhenPolicy, WhilePolicy
 from .policies.count import CountPolicy
 from .policies.cron import CronPolicy
 from .policies.delta import DeltaPolicy
 from .policies.gap import GapPolicy
 from .policies.punct import punct_policy
+from .policies.reaches import ReachesPolicy
 from .policies.time import TimePolicy
 from .policy import TumblingPolicy
+from .rule_policy import RulePolicy
 
 _POLICIES: Final[Mapping[type, Callable[[Any], TumblingPolicy]]] = {
     spec.Count: CountPolicy,
@@ -27,12 +32,19 @@ _POLICIES: Final[Mapping[type, Callable[[Any], TumblingPolicy]]] = {
     spec.Time: TimePolicy,
     spec.Calendar: CalendarPolicy,
     clock.Cron: CronPolicy,
+    spec.When: WhenPolicy,
+    spec.While: WhilePolicy,
+    spec.From: FromPolicy,
+    spec.Reaches: ReachesPolicy,
 }
 
 
-def policy_of(value: spec.Policy) -> TumblingPolicy:
+def policy_of(value: Policy) -> TumblingPolicy:
     """Return a tumbling policy, with its value."""
-    return _POLICIES[type(value)](value)
+    if isinstance(value, spec.AnyOf):
+        return AnyOfPolicy(tuple(_POLICIES[type(each)](each) for each in value.policies))
+    policy = _POLICIES[type(value)](value)
+    return AnyOfPolicy((policy,)) if isinstance(policy, RulePolicy) else policy
 
 
 def clock_policies() -> list[str]:

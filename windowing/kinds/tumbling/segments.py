@@ -74,7 +74,8 @@ def advance(
     open_at = (index, passage.exit.last) if passage.exit.last >= 0 else position.open_at
     last = replace(segment, window=segment.window if isinstance(segment.window, BoundarySummary) else None)
     starts = position.starts + passage.exit.starts
-    return WindowPosition(position.rows + segment.rows, starts, open_at, passage.closed, passage.value, last)
+    rows = position.rows + segment.rows
+    return WindowPosition(rows, starts, open_at, passage.closed, passage.value, last, passage.skips)
 
 
 def entry_state(
@@ -88,7 +89,7 @@ def entry_state(
     last = position.last
     is_closed = position.closed or (last is not None and _has_mark_between(last, segment))
     windows = position.starts if is_closed else position.windows
-    emits = is_end or after.windows > windows
+    emits = is_end or after.windows > windows or after.skips
     open_at = position.open_at if emits and not is_closed else None
     before = () if open_at is None else (open_at, *((j, 0) for j in range(open_at[0] + 1, index)))
     falls = last is not None and _falls(last, segment)

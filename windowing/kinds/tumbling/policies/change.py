@@ -12,6 +12,7 @@ import pyarrow.compute as pc
 from ....columns.arrays import Mask, combined
 from ....columns.sort_keys import as_values, is_sortable
 from ....errors import ConfigError
+from ....language.conditions.operands import operand_column
 from ....language.row_policies import Change
 from ....panes.panes import Panes
 from ....sequences.marks import Marks
@@ -20,6 +21,7 @@ from ...context import WindowContext
 from ...contract import Explain
 from ..boundaries import ended_by_next_row
 from ..policy import TumblingPolicy
+from ..rules.gather import Gathered
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,12 +33,13 @@ class ChangePolicy(TumblingPolicy):
 
     value: Change
 
+    why: ClassVar[str] = "change"
     ends_before: ClassVar[bool] = True
 
     @property
     def attributes(self) -> tuple[str, ...]:
         """The columns that are compared."""
-        return self.value.columns
+        return tuple(map(operand_column, self.value.columns))
 
     @property
     def required(self) -> tuple[str, ...]:
@@ -50,11 +53,14 @@ class ChangePolicy(TumblingPolicy):
 
     def panes(self, sequences: Sequences, marks: Marks, context: WindowContext) -> Panes:  # noqa: ARG002
         """Return windows that end before a row that is distinct from the row before it."""
-        flags = np.zeros(len(sequences), np.bool_)
-        flags[1:] = self._distinct_from_row_before(sequences.rows)
+        flags = self._changes(sequences)
         begins = sequences.bounds[:-1]
         flags[begins[begins < sequences.bounds[1:]]] = True
         return ended_by_next_row(sequences, np.flatnonzero(flags), "change")
+
+    def tell(self, rule: int, rules: Gathered, sequences: Sequences) -> None:
+        """Say which rows are distinct from the row before them."""
+        rules.ends_before(rule, self._changes(sequences))
 
     def edge_labels(
         self,
@@ -63,16 +69,22 @@ class ChangePolicy(TumblingPolicy):
         panes: Panes,  # noqa: ARG002
     ) -> tuple[pa.RecordBatch, pa.RecordBatch]:
         """Return the values of the two rows, a batch of one row each."""
-        ends = segment.rows.select(list(self.value.columns)).take(pa.array([0, len(segment) - 1]))
+        ends = segment.rows.select(list(self.attributes)).take(pa.array([0, len(segment) - 1]))
         return ends.slice(0, 1), ends.slice(1, 1)
 
     def splits(self, before: pa.RecordBatch, after: pa.RecordBatch) -> bool:
         """Return whether the values of two neighbouring rows are distinct."""
         return bool(self._distinct_from_row_before(one_batch(pa.Table.from_batches([before, after])))[0])
 
+    def _changes(self, sequences: Sequences) -> Mask:
+        """Return which rows are distinct from the row before them, of whatever key, bool (n,)."""
+        flags = np.zeros(len(sequences), np.bool_)
+        flags[1:] = self._distinct_from_row_before(sequences.rows)
+        return flags
+
     def _distinct_from_row_before(self, rows: pa.RecordBatch) -> Mask:
         """Return for each row but the first whether it is distinct from the one before it, bool (n - 1,)."""
-        columns = [_distinct(combined(rows.column(name))) for name in self.value.columns]
+        columns = [_distinct(combined(rows.column(name))) for name in self.attributes]
         return np.logical_or.reduce(columns) if rows.num_rows else np.empty(0, np.bool_)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
@@ -17,6 +18,7 @@ from ...delta.chains import Exit
 from ...segment_summary import RunThrough, SegmentSummary, WindowPosition
 from ..boundaries import closed_by, panes_at, ranges
 from ..policy import Passage, TumblingPolicy
+from ..rules.gather import Gathered
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,11 +30,17 @@ class CountPolicy(TumblingPolicy):
 
     value: Count
 
+    why: ClassVar[str] = "count"
+
     def panes(self, sequences: Sequences, marks: Marks, context: WindowContext) -> Panes:  # noqa: ARG002
         """Return windows that their n-th row ends."""
         n = self.value.n
         key, number, lo, hi, _ = panes_at(sequences, count_starts(sequences.bounds, n))
         return Panes(key, number, ranges(lo, hi), *closed_by(hi - lo == n, hi - 1, "count"))
+
+    def tell(self, rule: int, rules: Gathered, sequences: Sequences) -> None:  # noqa: ARG002
+        """Say how many rows a window holds."""
+        rules.counts.append((rule, self.value.n))
 
     def window_ends(self, sequences: Sequences, context: WindowContext) -> Ints:  # noqa: ARG002
         """Return the n-th row after each."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 from ....columns.arrays import Ints
 from ....language.spec import Delta
@@ -19,6 +19,7 @@ from ...segment_summary import RunThrough, SegmentSummary, WindowPosition, exit_
 from ..boundaries import ended_by_next_row
 from ..measured_policy import MeasuredPolicy
 from ..policy import Passage
+from ..rules.gather import Gathered, delta_rule
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,10 +31,17 @@ class DeltaPolicy(MeasuredPolicy):
 
     value: Delta
 
+    why: ClassVar[str] = "delta"
+
     def panes(self, sequences: Sequences, marks: Marks, context: WindowContext) -> Panes:  # noqa: ARG002
         """Return windows that end before a row that rises above their first row."""
         values, amount = measures_and_amount(sequences, self.value.attribute, self.value.amount)
         return ended_by_next_row(sequences, delta_starts(sequences.bounds, values, amount), "delta")
+
+    def tell(self, rule: int, rules: Gathered, sequences: Sequences) -> None:
+        """Say what the rows are compared by, and the amount."""
+        values, amount = measures_and_amount(sequences, self.value.attribute, self.value.amount)
+        rules.deltas.append(delta_rule(rule, values, amount))
 
     def window_ends(self, sequences: Sequences, context: WindowContext) -> Ints:  # noqa: ARG002
         """Return the row that would evict each from a sliding window: it ends a window that begins there."""
@@ -60,6 +68,6 @@ class DeltaPolicy(MeasuredPolicy):
         found = exit_of(segment.window, position.value, run_through, index)
         return Passage(found, value=found.value)
 
-    def run_through(self, segment: Sequences, value: Any) -> Exit:
+    def run_through(self, segment: Sequences, value: Any, context: WindowContext) -> Exit:  # noqa: ARG002
         """Return the exit of a segment for a start value."""
         return exit_through(segment, self.value.attribute, self.value.amount, value)

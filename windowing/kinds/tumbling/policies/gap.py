@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -18,6 +18,7 @@ from ...context import WindowContext
 from ...delta.kernels import comparable
 from ..boundaries import ended_by_next_row
 from ..measured_policy import MeasuredPolicy
+from ..rules.gather import Gathered
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,10 +30,17 @@ class GapPolicy(MeasuredPolicy):
 
     value: Gap
 
+    why: ClassVar[str] = "gap"
+
     def panes(self, sequences: Sequences, marks: Marks, context: WindowContext) -> Panes:  # noqa: ARG002
         """Return windows that end before a row that rises above the row before it."""
         values, amount = measures_and_amount(sequences, self.value.attribute, self.value.amount)
         return ended_by_next_row(sequences, gap_starts(sequences.bounds, values, amount), "gap")
+
+    def tell(self, rule: int, rules: Gathered, sequences: Sequences) -> None:
+        """Say which rows rise above the row before them."""
+        values, amount = measures_and_amount(sequences, self.value.attribute, self.value.amount)
+        rules.ends_before(rule, _gap_flags(sequences.bounds, values, amount))
 
     def edge_labels(self, segment: Sequences, marks: Marks, panes: Panes) -> tuple[Any, Any]:  # noqa: ARG002
         """Return the values of the two rows, each with the amount in their measure."""

@@ -1,34 +1,38 @@
-"""``punct()``: until a window mark; ``punct(column)``: until a row whose boolean column is true."""
+"""``punct()``: until a window mark; ``punct(E)``: until a row for which a condition is true."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
-import pyarrow as pa
 
-from ....columns.arrays import Ints, combined
-from ....errors import ConfigError
+from ....columns.arrays import Ints
+from ....columns.conditions import truth
+from ....language.conditions.operands import Operand, operand_column
 from ....language.spec import Punct
 from ....panes.panes import AT_END, Panes
 from ....sequences.marks import Marks, epochs
 from ....sequences.sequence import Sequences
 from ...context import WindowContext
-from ...contract import Explain
 from ...eviction.events import Events, mark_events
 from ...eviction.evictions import NO_PLACES
 from ..boundaries import change_starts, closed_by, panes_at, ranges
+from ..condition_policy import ConditionPolicy
 from ..policy import TumblingPolicy
+from ..rules.gather import Gathered
 
 
 def punct_policy(value: Punct) -> TumblingPolicy:
-    """Return the policy of ``punct()`` or of ``punct(column)``."""
+    """Return the policy of ``punct()`` or of ``punct(E)``."""
     return MarkPolicy() if value.column is None else PunctPolicy(value.column)
 
 
 @dataclass(frozen=True, slots=True)
 class MarkPolicy(TumblingPolicy):
     """``punct()``."""
+
+    why: ClassVar[str] = "punct"
 
     @property
     def takes_marks(self) -> bool:
@@ -61,35 +65,36 @@ class MarkPolicy(TumblingPolicy):
 
 
 @dataclass(frozen=True, slots=True)
-class PunctPolicy(TumblingPolicy):
-    """``punct(column)``.
+class PunctPolicy(ConditionPolicy):
+    """``punct(E)``.
 
-    ``column``: a boolean column; a row whose value is true ends the window that contains it.
+    ``condition``: a row for which it is true ends the window that contains it.
     """
 
-    column: str
+    condition: Operand
+
+    why: ClassVar[str] = "punct"
 
     @property
-    def attributes(self) -> tuple[str, ...]:
-        """The boolean column."""
-        return (self.column,)
-
-    def check_attribute(self, name: str, dtype: pa.DataType, explain: Explain) -> None:  # noqa: ARG002
-        """Raise `ConfigError` for a column that is not boolean."""
-        if not pa.types.is_boolean(dtype):
-            raise ConfigError(f"punct({name}) needs a boolean column, and {name!r} is {dtype}", "use another column")
+    def operands(self) -> tuple[Operand, ...]:
+        """The condition."""
+        return (self.condition,)
 
     def panes(self, sequences: Sequences, marks: Marks, context: WindowContext) -> Panes:  # noqa: ARG002
-        """Return windows that a row whose value is true ends."""
-        ends = combined(sequences.rows.column(self.column)).to_numpy(zero_copy_only=False).astype(np.bool_)
+        """Return windows that a row for which the condition is true ends."""
+        ends = truth(sequences.rows, operand_column(self.condition))
         starts = change_starts(sequences.bounds, np.cumsum(ends) - ends)
         key, number, lo, hi, _ = panes_at(sequences, starts)
         return Panes(key, number, ranges(lo, hi), *closed_by(ends[hi - 1], hi - 1, "punct"))
+
+    def tell(self, rule: int, rules: Gathered, sequences: Sequences) -> None:
+        """Say which rows end the window that contains them."""
+        rules.ends_with(rule, truth(sequences.rows, operand_column(self.condition)))
 
     def edge_labels(self, segment: Sequences, marks: Marks, panes: Panes) -> tuple[int, int]:  # noqa: ARG002
         """Return equal labels: only the row before ends a window."""
         return 0, 0
 
     def last_row_closes(self, panes: Panes) -> bool:
-        """Return whether the last row's value is true."""
+        """Return whether the condition is true for the last row."""
         return bool(panes.cause[-1] != AT_END)

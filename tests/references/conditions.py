@@ -1,0 +1,215 @@
+"""Windows that follow conditions one event at a time (section 12), as plain as the rule reads.
+
+    if a window is open and a before rule fires: close it    (the first rule of the spec that fires)
+    if no window is open: open one, if the opener holds for the row; else the row is in no window
+    if a window is open: put the row in; if an after rule fires: close it
+
+Ticks and marks are events of their own, each before the rows that follow it: what comes first ends the window.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Any, Literal
+
+import pyarrow as pa
+
+from references.tumbling import (
+    Event,
+    Key,
+    Pane,
+    Row,
+    Time,
+    Value,
+    is_distinct,
+    rises_by_more,
+    seconds_per_unit,
+    stream,
+)
+
+Condition = Callable[[Row], bool]
+Before = Callable[[Sequence[Row], Row], bool]
+After = Callable[[Sequence[Row]], bool]
+
+
+@dataclass(frozen=True)
+class Rule:
+    """One policy: when it ends a window, and at which rows one may begin."""
+
+    reason: str
+    before: Before | None = None
+    after: After | None = None
+    opens: Condition | None = None
+    grid: Time | None = None
+    on_mark: bool = False
+
+
+def count(n: int) -> Rule:
+    return Rule("count", after=lambda rows: len(rows) >= n)
+
+
+def delta(column: str, amount: Fraction, kind: pa.DataType) -> Rule:
+    return Rule("delta", before=lambda rows, row: rises_by_more(row[column], rows[0][column], amount, kind))
+
+
+def gap(column: str, amount: Fraction, kind: pa.DataType) -> Rule:
+    return Rule("gap", before=lambda rows, row: rises_by_more(row[column], rows[-1][column], amount, kind))
+
+
+def change(*columns: str) -> Rule:
+    return Rule("change", before=lambda rows, row: any(is_distinct(row[c], rows[-1][c]) for c in columns))
+
+
+def when(condition: Condition) -> Rule:
+    return Rule("when", before=lambda _, row: condition(row), opens=condition)
+
+
+def while_(condition: Condition) -> Rule:
+    return Rule("while", before=lambda _, row: not condition(row), opens=condition)
+
+
+def from_(condition: Condition, until: Condition) -> Rule:
+    return Rule("until", after=lambda rows: until(rows[-1]), opens=condition)
+
+
+def punct(condition: Condition) -> Rule:
+    return Rule("punct", after=lambda rows: condition(rows[-1]))
+
+
+def marks() -> Rule:
+    return Rule("punct", on_mark=True)
+
+
+def time(grid: Time) -> Rule:
+    return Rule(grid.reason, grid=grid)
+
+
+def reaches(function: str, column: str | None, amount: Fraction, kind: pa.DataType | None = None) -> Rule:
+    """``amount`` in seconds where the column is a time, of which only the range is asked."""
+
+    def enough(rows: Sequence[Row]) -> bool:
+        values = [1 if column is None else row[column] for row in rows]
+        return is_enough(function, [value for value in values if value is not None], amount, kind)
+
+    return Rule("reaches", after=enough)
+
+
+def is_enough(function: str, values: Sequence[Value], amount: Fraction, kind: pa.DataType | None) -> bool:
+    if function == "count":
+        return len(values) >= amount
+    if not values:
+        return False
+    if any(isinstance(value, float) for value in values):
+        return float_of(function, values) >= float(amount)
+    per_unit = seconds_per_unit(kind) if kind is not None and pa.types.is_temporal(kind) else Fraction(1)
+    found = {"sum": sum(values), "min": min(values), "max": max(values), "range": max(values) - min(values)}[function]
+    return Fraction(found) * per_unit >= amount
+
+
+def float_of(function: str, values: Sequence[float]) -> float:
+    """The float nearest to the true sum; extremes skip NaN, a sum does not."""
+    numbers = [value for value in values if value == value]  # noqa: PLR0124 - only NaN is not itself
+    if function == "sum":
+        return float(sum(map(Fraction, values))) if len(numbers) == len(values) else float("nan")
+    if not numbers:
+        return float("nan")
+    return {"min": min(numbers), "max": max(numbers), "range": max(numbers) - min(numbers)}[function]
+
+
+@dataclass(slots=True)
+class AnyOf:
+    """The windows of all keys under some rules. ``panes``: what has come out; ``skipped``: rows in no window."""
+
+    rows: Mapping[int, Row]
+    rules: Sequence[Rule]
+    key: Sequence[str]
+    order: Sequence[str]
+    open_rows: dict[Key, list[int]] = field(default_factory=dict)
+    numbers: Counter[Key] = field(default_factory=Counter)
+    panes: list[Pane] = field(default_factory=list)
+    skipped: list[int] = field(default_factory=list)
+
+    def on_row(self, pos: int) -> None:
+        row = self.rows[pos]
+        key = tuple(row[name] for name in self.key)
+        at = tuple(row[name] for name in self.order) or None
+        if key in self.open_rows:
+            fired = [rule for rule in self.rules if rule.before and rule.before(self.rows_of(key), row)]
+            self.flush_if(fired, key, at, pos)
+        if key not in self.open_rows:
+            if not all(rule.opens(row) for rule in self.rules if rule.opens):
+                self.skipped.append(pos)
+                return
+            self.open_rows[key] = []
+        self.open_rows[key].append(pos)
+        self.flush_if([rule for rule in self.rules if rule.after and rule.after(self.rows_of(key))], key, at, pos)
+
+    def on_event(self, rule: Rule, at: Any, pos: int) -> None:
+        """A tick or a mark of a rule: it ends the windows of all keys."""
+        for key in sorted(self.open_rows):
+            self.flush_if([rule], key, at, pos)
+
+    def flush_if(self, fired: Sequence[Rule], key: Key, at: Any, pos: int | None) -> None:
+        if fired:
+            self.flush(key, fired[0].reason, at, pos)
+
+    def flush(self, key: Key, reason: str, at: Any, pos: int | None) -> None:
+        rows = tuple(self.open_rows.pop(key))
+        ends = [self.rows[pos][self.order[0]] if self.order else None for pos in (rows[0], rows[-1])]
+        self.panes.append(Pane(key, self.numbers[key], rows, reason, at, pos, *ends))
+        self.numbers[key] += 1
+
+    def rows_of(self, key: Key) -> list[Row]:
+        return [self.rows[pos] for pos in self.open_rows[key]]
+
+
+def any_of(
+    rows: Mapping[int, Row],
+    rules: Sequence[Rule],
+    *,
+    key: Sequence[str] = (),
+    order: Sequence[str] = (),
+    marks: Iterable[int] = (),
+    at_end: Literal["flush", "drop"] = "flush",
+) -> AnyOf:
+    """Return the windows of ``rows`` (by arrival position) under rules, after all of them."""
+    window = AnyOf(rows, rules, key, order)
+    ticks = all_ticks(rows, rules, order)
+    for event in stream(rows, order, marks):
+        while event.what == "row" and ticks and ticks[0][0] <= ticks[0][1].clock(rows[event.pos][order[0]]):
+            instant, _, rule = ticks.pop(0)
+            window.on_event(rule, instant, -1)
+        see(window, event)
+    for instant, _, rule in ticks:
+        window.on_event(rule, instant, -1)
+    if at_end == "flush":
+        for open_key in sorted(window.open_rows):
+            window.flush(open_key, "end", None, None)
+    return window
+
+
+def see(window: AnyOf, event: Event) -> None:
+    if event.what == "row":
+        window.on_row(event.pos)
+        return
+    at = tuple(window.rows[event.pos][name] for name in window.order) or None if event.pos >= 0 else None
+    for rule in window.rules:
+        if rule.on_mark:
+            window.on_event(rule, at, event.pos)
+
+
+def all_ticks(
+    rows: Mapping[int, Row], rules: Sequence[Rule], order: Sequence[str]
+) -> list[tuple[Fraction, Time, Rule]]:
+    """The ticks of all rules up to the largest value of the clock, in order; equal ones in the order of the spec."""
+    found: list[tuple[Fraction, int, Time, Rule]] = []
+    for place, rule in enumerate(rules):
+        if rule.grid is not None and rows:
+            values = sorted(row[order[0]] for row in rows.values())
+            ticks = rule.grid.ticks(values, values[-1])
+            found += [(rule.grid.tick(k), place, rule.grid, rule) for k in ticks]
+    found.sort(key=lambda tick: tick[:2])
+    return [(instant, grid, rule) for instant, _, grid, rule in found]

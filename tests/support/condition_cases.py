@@ -1,0 +1,116 @@
+"""Random windows that follow conditions: the text of a spec, and its rules as the reference has them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import pyarrow as pa
+from hypothesis import strategies as st
+
+from references import conditions as reference
+from references.tumbling import Time
+from support.event_logs import logs
+
+SECONDS, INTEGERS, FLOATS = pa.timestamp("s"), pa.int32(), pa.float64()
+
+
+@dataclass(frozen=True, slots=True)
+class ConditionCase:
+    """A spec, its rules, and the columns that order its rows."""
+
+    window: str
+    rules: tuple[reference.Rule, ...]
+    order: tuple[str, ...]
+
+
+@st.composite
+def condition_logs(draw: st.DrawFn) -> pa.Table:
+    """Random logs with three conditions, of which two may be null."""
+    table = draw(logs())
+    size = len(table)
+    for name, values in (("f", [True, False, None]), ("g", [True, False, None]), ("h", [True, False])):
+        column = draw(st.lists(st.sampled_from(values), min_size=size, max_size=size))
+        table = table.append_column(name, pa.array(column, pa.bool_()))
+    return table
+
+
+def is_true(name: str) -> Callable[[reference.Row], bool]:
+    return lambda row: row[name] is True
+
+
+def _amount(draw: st.DrawFn) -> int:
+    return draw(st.integers(0, 5))
+
+
+def _delta(draw: st.DrawFn) -> tuple[str, reference.Rule]:
+    name, kind = draw(st.sampled_from([("a", INTEGERS), ("t", SECONDS)]))
+    amount = _amount(draw)
+    return f"delta({name}, {amount})", reference.delta(name, Fraction(amount), kind)
+
+
+def _gap(draw: st.DrawFn) -> tuple[str, reference.Rule]:
+    name, kind = draw(st.sampled_from([("a", INTEGERS), ("t", SECONDS)]))
+    amount = _amount(draw)
+    return f"gap({name}, {amount})", reference.gap(name, Fraction(amount), kind)
+
+
+def _count(draw: st.DrawFn) -> tuple[str, reference.Rule]:
+    n = draw(st.integers(1, 6))
+    return f"count({n})", reference.count(n)
+
+
+def _change(draw: st.DrawFn) -> tuple[str, reference.Rule]:
+    names = draw(st.sampled_from([("u",), ("x",), ("f", "u"), ("flag",)]))
+    return f"change({', '.join(names)})", reference.change(*names)
+
+
+def _punct(draw: st.DrawFn) -> tuple[str, reference.Rule]:
+    name = draw(st.sampled_from("fgh"))
+    return f"punct({name})", reference.punct(is_true(name))
+
+
+def _reaches(draw: st.DrawFn) -> tuple[str, reference.Rule]:
+    function = draw(st.sampled_from(["count", "sum", "min", "max", "range"]))
+    name, kind = draw(st.sampled_from([("a", INTEGERS), ("x", FLOATS)]))
+    if function == "count":
+        amount = draw(st.sampled_from(["0", "1", "2.5", "4"]))
+    else:
+        amount = draw(st.sampled_from(["-3", "0", "0.7", "0.8", "3", "100", "205", "300", "1e16", "2e16"]))
+    return f"reaches({function}({name}), {amount})", reference.reaches(function, name, Fraction(amount), kind)
+
+
+def _time(draw: st.DrawFn) -> tuple[str, reference.Rule]:
+    length = draw(st.sampled_from(["3", "4", "7"]))
+    return f"time({length})", reference.time(Time(Fraction(length), SECONDS))
+
+
+def _opener(draw: st.DrawFn) -> tuple[str, reference.Rule]:
+    name, other, word = draw(st.sampled_from("fgh")), draw(st.sampled_from("fgh")), draw(st.sampled_from("123"))
+    if word == "1":
+        return f"when({name})", reference.when(is_true(name))
+    if word == "2":
+        return f"while({name})", reference.while_(is_true(name))
+    return f"from({name}, until={other})", reference.from_(is_true(name), is_true(other))
+
+
+def _marks(_: st.DrawFn) -> tuple[str, reference.Rule]:
+    return "punct()", reference.marks()
+
+
+BY_ROWS = [_delta, _gap, _count, _change, _punct, _reaches]
+
+
+@st.composite
+def condition_cases(draw: st.DrawFn, with_marks: bool = False) -> ConditionCase:
+    """One to four policies in any order, at most one of which opens windows."""
+    kinds: list[Any] = draw(st.lists(st.sampled_from([*BY_ROWS, _time, *([_marks] if with_marks else [])]), max_size=3))
+    if not kinds or draw(st.booleans()):
+        kinds.insert(draw(st.integers(0, len(kinds))), _opener)
+    found = dict(kind(draw) for kind in kinds)
+    order: tuple[str, ...] = draw(st.sampled_from([("t",), ()]))
+    if any(rule.grid is not None for rule in found.values()):
+        order = ("t",)
+    return ConditionCase(" or ".join(found), tuple(found.values()), order)

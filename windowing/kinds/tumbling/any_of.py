@@ -1,0 +1,214 @@
+"""``P or Q or ..``: windows that end where the first of several policies says so (semantics section 12)."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Any, cast
+
+import numpy as np
+import pyarrow as pa
+
+from ...columns.arrays import Ints
+from ...panes.panes import AT_END, Panes, reason
+from ...sequences.marks import Marks, no_marks
+from ...sequences.sequence import Sequences, one_batch, take_rows
+from ..context import WindowContext
+from ..contract import Explain, Option
+from ..delta.chains import Exit
+from ..segment_summary import RunThrough, SegmentSummary, WindowPosition
+from .boundaries import ranges
+from .clock_policy import ClockPolicy
+from .policy import Passage, TumblingPolicy
+from .rules.events import Events, Ticks, instants_type, no_events, with_marks, with_ticks
+from .rules.gather import Gathered
+from .rules.reach import SUM, no_sums
+from .rules.walk import AFTER, EVENT, NEVER, Window, Windows, no_window, walk
+
+
+@dataclass(frozen=True, slots=True)
+class OpenWindow:
+    """What a segment leaves to the next: the window that is open behind it.
+
+    ``before``: the last row of the segment, as a sequence.
+    ``window``: what the loop keeps of the window; None: no window is open.
+    """
+
+    before: Sequences
+    window: Window | None
+
+
+@dataclass(frozen=True, slots=True)
+class AnyOfPolicy(TumblingPolicy):
+    """``P or Q or ..``, and single policies that are only rules.
+
+    ``policies``: those of the spec, in its order.
+    """
+
+    policies: tuple[TumblingPolicy, ...]
+
+    @property
+    def needs_clock(self) -> bool:  # type: ignore[override]
+        """Whether ticks end windows."""
+        return any(policy.needs_clock for policy in self.policies)
+
+    @property
+    def options(self) -> frozenset[Option]:  # type: ignore[override]
+        """A grid of ticks where time is one of the policies; windows without rows have no bounds."""
+        return frozenset().union(*(policy.options for policy in self.policies)) - {"empty"}
+
+    @property
+    def takes_marks(self) -> bool:
+        """Whether window marks end windows."""
+        return any(policy.takes_marks for policy in self.policies)
+
+    @property
+    def skips_rows(self) -> bool:
+        """Whether a row may be in no window."""
+        return any(getattr(policy, "opens", False) for policy in self.policies)
+
+    @property
+    def attributes(self) -> tuple[str, ...]:
+        """The columns that the policies name."""
+        return _distinct(policy.attributes for policy in self.policies)
+
+    @property
+    def required(self) -> tuple[str, ...]:
+        """The attributes that must hold a value for one of the policies."""
+        return _distinct(policy.required for policy in self.policies)
+
+    @property
+    def measured(self) -> tuple[str, ...]:
+        """The attributes that are compared by an amount."""
+        return _distinct(policy.measured for policy in self.policies)
+
+    def check_attribute(self, name: str, dtype: pa.DataType, explain: Explain) -> None:
+        """Raise `ConfigError` where an attribute cannot have this type."""
+        for policy in self.policies:
+            if name in policy.attributes:
+                policy.check_attribute(name, dtype, explain)
+
+    @property
+    def has_cells(self) -> bool:
+        """No: rows of one tick may be in several windows."""
+        return False
+
+    @property
+    def may_cut(self) -> bool:
+        """Whether no marks end windows: a segment is run through without them."""
+        return not self.takes_marks
+
+    def instants_type(self, clock: pa.DataType, origin: Fraction) -> pa.DataType | None:
+        """Return the type of ticks; bounds are values of rows."""
+        types = [found for policy in self.policies if (found := policy.instants_type(clock, origin)) is not None]
+        return instants_type(types) if types else None
+
+    def to_tick_type(self, column: pa.Array, name: str, origin: Fraction) -> pa.Array:  # noqa: ARG002
+        """Return clock values in the type of ticks."""
+        return column.cast(self.instants_type(column.type, origin) or column.type, safe=False)
+
+    # --- panes
+
+    def panes(self, sequences: Sequences, marks: Marks, context: WindowContext) -> Panes:
+        """Return the panes, including those that only the end of the data closes."""
+        events = self._events(sequences, marks, context)
+        found, _ = self._walk(sequences, events, sequences.bounds[:-1], None)
+        return self._as_panes(sequences, events, found)
+
+    def _as_panes(self, sequences: Sequences, events: Events, found: Windows) -> Panes:
+        key = np.searchsorted(sequences.bounds, found.lo, side="right") - 1
+        number = np.arange(len(key)) - np.searchsorted(key, key)
+        last = found.hi - 1
+        cause = np.select(
+            [found.how == NEVER, found.how == EVENT, found.how == AFTER],
+            [np.full(len(last), AT_END), events.cause[last], last],
+            found.hi,
+        )
+        reasons = np.array([*(reason(policy.why) for policy in self.policies), reason("end")], np.int8)
+        at = None if events.at is None else events.at.take(pa.array(last))
+        return Panes(key, number, ranges(found.lo, found.hi), cause, reasons[found.rule], at=at)
+
+    def _events(self, sequences: Sequences, marks: Marks, context: WindowContext) -> Events:
+        events = no_events(len(sequences))
+        ticking = [(rule, each) for rule, each in enumerate(self.policies) if isinstance(each, ClockPolicy)]
+        if ticking:
+            clock = sequences.rows.schema.field(sequences.order[0]).type
+            dtype = cast(pa.DataType, self.instants_type(clock, context.origin))
+            for rule, policy in ticking:
+                values, grid = policy.values_and_grid(sequences, context)
+                events = with_ticks(events, rule, sequences.bounds, Ticks(values, grid, context.clock, dtype))
+        for rule, other in enumerate(self.policies):
+            if other.takes_marks:
+                events = with_marks(events, rule, sequences, marks)
+        return events
+
+    def _walk(self, sequences: Sequences, events: Events, begin: Ints, window: Window | None) -> tuple[Windows, Window]:
+        """Return the windows, and the one that the last row leaves open; ``window`` as in `walk`, None: none is."""
+        rules = Gathered(len(sequences))
+        for rule, policy in enumerate(self.policies):
+            if not isinstance(policy, ClockPolicy) and not policy.takes_marks:
+                policy.tell(rule, rules, sequences)
+        deltas, counts, reaches = rules.delta_rules(), rules.count_rules(), rules.reach_rules()
+        if window is None:
+            sums_floats = bool((reaches.floating & (reaches.function == SUM)).any())
+            window = no_window(deltas, counts, no_sums(len(reaches.rule), sums_floats))
+        flags = rules.flags(events.rule)
+        return walk(sequences.bounds, np.ascontiguousarray(begin), flags, deltas, counts, reaches, window), window
+
+    # --- segments
+
+    def outline(self, segment: Sequences, marks: Marks, context: WindowContext) -> None:
+        """Return nothing: the window that is open before a segment decides what is in it."""
+
+    def pass_through(
+        self,
+        position: WindowPosition,
+        index: int,
+        segment: SegmentSummary,  # noqa: ARG002
+        run_through: RunThrough,
+        context: WindowContext,  # noqa: ARG002
+    ) -> Passage:
+        """Return the windows that begin in a segment that is entered with a window."""
+        found = run_through(index, position.value)
+        left, skips = found.value
+        return Passage(Exit(found.starts, found.last, None), left.window is None, left, skips)
+
+    def run_through(self, segment: Sequences, value: Any, context: WindowContext) -> Exit:
+        """Return the exit of a segment; its value is the `OpenWindow` behind it, and whether rows are in no window."""
+        before: OpenWindow | None = value
+        rows, begin, window = segment, 0, None
+        if before is not None:
+            rows, begin, window = _behind(before.before, segment), 1, _copy(before.window)
+        resumed = window is not None
+        events = self._events(rows, no_marks(rows.rows, rows.order), context)
+        found, left = self._walk(rows, events, np.array([begin]), window)
+        last = int(found.lo[-1]) - begin if len(found.lo) > resumed else -1
+        row = replace(
+            segment,
+            bounds=np.array([0, 1]),
+            rows=take_rows(segment.rows, np.array([len(segment) - 1])),
+            pos=segment.pos[-1:],
+            rank=None,
+        )
+        open_window = OpenWindow(row, left if left.held[0] else None)
+        return Exit(len(found.lo) - resumed, last, (open_window, found.skipped > 0))
+
+
+def _behind(before: Sequences, segment: Sequences) -> Sequences:
+    """Return a segment behind the last row of the one before."""
+    rows = one_batch(pa.Table.from_batches([before.rows, segment.rows.select(before.rows.schema.names)]))
+    pos = np.concatenate([before.pos, segment.pos])
+    return replace(segment, bounds=np.array([0, len(pos)]), rows=rows, pos=pos, rank=None)
+
+
+def _copy(window: Window | None) -> Window | None:
+    """Return a window that the loop may write to: a value that comes from another segment may be read once more."""
+    if window is None:
+        return None
+    return copy.deepcopy(window)
+
+
+def _distinct(parts: Iterable[tuple[str, ...]]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(name for part in parts for name in part))

@@ -1,0 +1,168 @@
+"""What each policy of a spec says of the rows, gathered for the loop (semantics section 12)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from ....columns.arrays import Ints, Mask, combined
+from ....columns.numeric import measures, scale_of
+from ....language.conditions.operands import Operand, operand_column
+from ....sequences.sequence import Sequences
+from ...delta.kernels import comparable
+from .reach import FUNCTIONS, Reaches
+from .walk import Counts, Deltas, Flags, Rules
+
+_FAR = Fraction(2**94)  # more than any sum of integers
+_LARGEST = Fraction(np.finfo(np.float64).max)
+
+
+@dataclass(slots=True)
+class Gathered:
+    """What rules say of n rows, rule after rule, in the order of the spec.
+
+    ``rows``: n.
+    ``before``, ``after``: int16 (n,), as in `Flags`; None where no rule said anything yet.
+    ``opens``: bool (n,), as in `Flags`; None where windows may begin at any row.
+    ``deltas``: rule, bits of floats or 0, values and amounts of each.
+    ``counts``: rule and most rows of each.
+    ``sums``: the columns of `Reaches` for each.
+    """
+
+    rows: int
+    before: Rules | None = None
+    after: Rules | None = None
+    opens: Mask | None = None
+    deltas: list[tuple[int, int, Any, Any]] = field(default_factory=list)
+    counts: list[tuple[int, Any]] = field(default_factory=list)
+    sums: list[_Reach] = field(default_factory=list)
+
+    def ends_before(self, rule: int, fires: Mask) -> None:
+        """Note the rows before which a rule ends a window, bool (n,)."""
+        self.before = _first(self.before, rule, fires)
+
+    def ends_with(self, rule: int, fires: Mask) -> None:
+        """Note the rows with which a rule ends a window, bool (n,)."""
+        self.after = _first(self.after, rule, fires)
+
+    def flags(self, event: Rules) -> Flags:
+        """Return what rules say of single rows."""
+        never = np.full(self.rows, -1, np.int16)
+        opens = np.zeros(0, np.bool_) if self.opens is None else self.opens
+        return Flags(
+            opens, never if self.before is None else self.before, never if self.after is None else self.after, event
+        )
+
+    def delta_rules(self) -> Deltas:
+        """Return the rules that compare a row with the first of its window."""
+        integers = [each for each in self.deltas if not each[1]]
+        floats = [each for each in self.deltas if each[1]]
+        row, seen = [], [0, 0]
+        for _, bits, _, _ in self.deltas:
+            row.append(seen[bool(bits)])
+            seen[bool(bits)] += 1
+        return Deltas(
+            _ints(rule for rule, *_ in self.deltas),
+            _ints(bits for _, bits, _, _ in self.deltas),
+            _ints(row),
+            _stacked([values for *_, values, _ in integers], np.uint64, self.rows),
+            _stacked([amount for *_, amount in integers], np.uint64, 1),
+            _stacked([values for *_, values, _ in floats], np.float64, self.rows),
+            _stacked([amount for *_, amount in floats], np.float64, 1),
+        )
+
+    def count_rules(self) -> Counts:
+        """Return the rules that end a window that is full."""
+        return Counts(_ints(rule for rule, _ in self.counts), _stacked([most for _, most in self.counts], np.int64, 1))
+
+    def reach_rules(self) -> Reaches:
+        """Return the rules that fire where an aggregate is large enough."""
+        each = self.sums
+        ticks = [reach.values for reach in each if not reach.floating]
+        floats = [reach.values for reach in each if reach.floating]
+        row, seen = [], [0, 0]
+        for reach in each:
+            row.append(seen[reach.floating])
+            seen[reach.floating] += 1
+        return Reaches(
+            _ints(reach.rule for reach in each),
+            _ints(reach.function for reach in each),
+            np.array([reach.floating for reach in each], np.bool_),
+            _ints(row),
+            _ints(reach.least.__ceil__() >> 32 for reach in each),
+            _ints(reach.least.__ceil__() & 0xFFFFFFFF for reach in each),
+            np.array([float(_within(reach.least, _LARGEST)) for reach in each], np.float64),
+            _stacked(ticks, np.int64, self.rows),
+            _ints(reach.offset for reach in each),
+            _stacked(floats, np.float64, self.rows),
+            _stacked([reach.valid for reach in each], np.bool_, self.rows),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class _Reach:
+    """One rule of `Reaches`: ``least`` is the least that is enough, exact, in the unit of ``values``."""
+
+    rule: int
+    function: int
+    floating: bool
+    values: Any
+    valid: Mask
+    least: Fraction
+    offset: int
+
+
+def delta_rule(rule: int, values: Any, amount: Any) -> tuple[int, int, Any, Any]:
+    """Return a rule of `Gathered.deltas`, of values as `measures` gives them."""
+    bits = 0 if values.dtype.kind in "iu" else 8 * values.dtype.itemsize
+    return rule, bits, comparable(values), amount
+
+
+def reach_rule(rule: int, function: str, argument: Operand | None, amount: Fraction, sequences: Sequences) -> Any:
+    """Return a rule of `Gathered.sums`."""
+    rows, least = len(sequences), _within(amount, _FAR)
+    if argument is None:
+        return _Reach(rule, FUNCTIONS["count"], False, np.zeros(rows, np.int64), np.ones(rows, np.bool_), least, 0)
+    column = combined(sequences.rows.column(operand_column(argument)))
+    valid = column.is_valid().to_numpy(zero_copy_only=False)
+    if function == "count" or pa.types.is_null(column.type):
+        return _Reach(rule, FUNCTIONS[function], False, np.zeros(rows, np.int64), valid, least, 0)
+    values = measures(column)
+    if values.dtype.kind == "f":
+        zeros = np.where(valid, values, 0.0).astype(np.float64)
+        return _Reach(rule, FUNCTIONS[function], True, zeros, valid, _within(amount, _LARGEST), 0)
+    per_second = scale_of(column.type).per_second or Fraction(1)
+    offset = 2**31 if pa.types.is_uint64(column.type) else 0
+    return _Reach(rule, FUNCTIONS[function], False, values, valid, _within(amount * per_second, _FAR), offset)
+
+
+def _within(amount: Fraction, most: Fraction) -> Fraction:
+    return min(max(amount, -most), most)
+
+
+def _first(rules: Rules | None, rule: int, fires: Mask) -> Rules:
+    """Return the first rule that fires at each row, where ``rule`` comes after those so far."""
+    if rules is None:
+        return np.where(fires, np.int16(rule), np.int16(-1))
+    rules[fires & (rules < 0)] = rule
+    return rules
+
+
+def _ints(numbers: Any) -> Ints:
+    return np.array([*numbers], np.int64)
+
+
+def _stacked(arrays: Sequence[Any], dtype: Any, width: int) -> Any:
+    """Return arrays as the rows of one; those of one value are as wide as the widest."""
+    if not arrays:
+        return np.zeros((0, width), dtype)
+    arrays = [np.atleast_1d(np.asarray(each)) for each in arrays]
+    if len(arrays) == 1:
+        only = np.ascontiguousarray(arrays[0].astype(dtype, copy=False)).reshape(1, -1)
+        return only if only.flags.writeable else only.copy()  # else the loop is compiled once more
+    return np.stack(np.broadcast_arrays(*arrays)).astype(dtype, copy=False)

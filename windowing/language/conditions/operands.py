@@ -1,0 +1,43 @@
+"""Operands of policies: a column, or an expression over columns (sections 11 and 12).
+
+A plain column stays its name, so that a spec without expressions has the text that it always had. Whatever computes
+expressions gives each a column of its own, whose name is `operand_column`; kinds of window know columns alone.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, TypeAlias
+
+from ...errors import Span, SpecError
+from ..canonical import column_text
+from ..tokens import Cursor, Token
+
+if TYPE_CHECKING:
+    from ...expressions.syntax import Expression
+
+Operand: TypeAlias = "str | Expression"
+"""A column by its name, or an expression."""
+
+
+def operand_text(operand: Operand) -> str:
+    """Return an operand as it is written in a spec."""
+    return column_text(operand) if isinstance(operand, str) else str(operand)
+
+
+def operand_column(operand: Operand) -> str:
+    """Return the name of the column that holds an operand's values; for an expression no column of an input has it."""
+    return operand if isinstance(operand, str) else f"= {operand}"
+
+
+def read_operand(cursor: Cursor, token: Token, do: str) -> Operand:
+    """Return the operand of a token. Raises `SpecError` with the place in the whole text."""
+    if token.kind != "expression":
+        return cursor.column(token, do)
+    from ...expressions.syntax import parse_expression  # noqa: PLC0415 - few specs have expressions
+
+    try:
+        return parse_expression(token.text)
+    except SpecError as error:
+        start = token.span.start
+        span = Span(start + error.span.start, start + error.span.stop)
+        raise cursor.error(error.what, span, error.do) from None
