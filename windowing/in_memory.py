@@ -17,7 +17,7 @@ from .columns.arrays import Ints, Mask, combined
 from .columns.numeric import scale_of
 from .errors import ConfigError, DataError
 from .kinds.signals import Signals, watermark_signals, window_marks
-from .language.options import AtEnd, Emit, Empty
+from .language.options import AtEnd, Closed, Emit, Empty
 from .language.parser import parse_window
 from .language.spec import TimeInterval, WindowSpec
 from .planning.plan import Plan, make_plan
@@ -42,6 +42,7 @@ def aggregate(
     aggregates: Calls | None = None,
     at_end: AtEnd = "flush",
     empty: Empty = "skip",
+    closed: Closed = "left",
     origin: Seconds | None = None,
     marks: str | Sequence[int] | None = None,
     clock: Clock | None = None,

@@ -80,12 +80,13 @@ def first_day(unit: str, date: dt.date, start: str) -> dt.date:
     """The first date of the day, week, month or year that holds a date."""
     if unit == "week":
         return date - dt.timedelta(days=(date.weekday() - WEEKDAYS.index(start)) % 7)
-    return {"day": date, "month": date.replace(day=1), "year": date.replace(month=1, day=1)}[unit]
+    quarter = date.replace(month=1 + 3 * ((date.month - 1) // 3), day=1)
+    return {"day": date, "month": date.replace(day=1), "quarter": quarter, "year": date.replace(month=1, day=1)}[unit]
 
 
 def units_from(unit: str, date: dt.date, start: str) -> Iterator[dt.date]:
     """The first dates of units, from the one that holds a date on."""
-    longest = {"day": 1, "week": 7, "month": 31, "year": 366}[unit]
+    longest = {"day": 1, "week": 7, "month": 31, "quarter": 92, "year": 366}[unit]
     first = first_day(unit, date, start)
     while True:
         yield first
@@ -94,7 +95,9 @@ def units_from(unit: str, date: dt.date, start: str) -> Iterator[dt.date]:
 
 def starts(unit: str, tz: str, at: dt.time, start: str, low: Fraction, high: Fraction) -> list[int]:
     """Where units begin, from the last beginning at or before ``low`` to the first after ``high``, each once."""
-    early = {"day": 3, "week": 9, "month": 33, "year": 368}[unit]  # a unit and two days: `at` and a date left out
+    early = {"day": 3, "week": 9, "month": 33, "quarter": 94, "year": 368}[
+        unit
+    ]  # a unit and two days: `at` and a date left out
     found: list[int] = []
     for date in units_from(unit, local_date(tz, math.floor(low)) - dt.timedelta(days=early), start):
         instant = begins(tz, date, at)

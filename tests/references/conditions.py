@@ -35,6 +35,14 @@ Before = Callable[[Sequence[Row], Row], bool]
 After = Callable[[Sequence[Row]], bool]
 
 
+class RightClosed(Time):
+    """Windows ``(tick(k - 1), tick(k)]``: a tick comes behind the rows of its instant."""
+
+    def window_of(self, value: Value) -> int:
+        k = super().window_of(value)
+        return k - 1 if self.tick(k - 1) == self.clock(value) else k
+
+
 @dataclass(frozen=True)
 class Rule:
     """One policy: when it ends a window, and at which rows one may begin."""
@@ -179,7 +187,7 @@ def any_of(
     window = AnyOf(rows, rules, key, order)
     ticks = all_ticks(rows, rules, order)
     for event in stream(rows, order, marks):
-        while event.what == "row" and ticks and ticks[0][0] <= ticks[0][1].clock(rows[event.pos][order[0]]):
+        while event.what == "row" and ticks and has_come(ticks[0][1], ticks[0][0], rows[event.pos][order[0]]):
             instant, _, rule = ticks.pop(0)
             window.on_event(rule, instant, -1)
         see(window, event)
@@ -189,6 +197,10 @@ def any_of(
         for open_key in sorted(window.open_rows):
             window.flush(open_key, "end", None, None)
     return window
+
+
+def has_come(grid: Time, instant: Fraction, now: Value) -> bool:
+    return instant < grid.clock(now) or (instant == grid.clock(now) and not isinstance(grid, RightClosed))
 
 
 def see(window: AnyOf, event: Event) -> None:
@@ -209,7 +221,7 @@ def all_ticks(
     for place, rule in enumerate(rules):
         if rule.grid is not None and rows:
             values = sorted(row[order[0]] for row in rows.values())
-            ticks = rule.grid.ticks(values, values[-1])
-            found += [(rule.grid.tick(k), place, rule.grid, rule) for k in ticks]
+            ticks = [rule.grid.tick(k) for k in sorted({rule.grid.window_of(value) for value in values})]
+            found += [(tick, place, rule.grid, rule) for tick in ticks if has_come(rule.grid, tick, values[-1])]
     found.sort(key=lambda tick: tick[:2])
     return [(instant, grid, rule) for instant, _, grid, rule in found]

@@ -1,4 +1,5 @@
-"""Sliding windows once more, one event at a time (section 3): evict and trigger are each count, delta or time.
+"""Sliding windows once more, one event at a time (section 3): evict and trigger are each count, delta or time, or a
+condition triggers (section 12).
 
 delta(a, 2), count(1)     a   0 1 2 3 9 1 4
                               [ 1 2 3 ]         at 3, the first eviction: full
@@ -19,9 +20,10 @@ from typing import Literal, TypeAlias
 import pyarrow as pa
 
 from references.eviction import Eviction, Partitions
-from references.tumbling import Count, Delta, Key, Pane, Row, Time, Value, in_order, rises_by_more
+from references.tumbling import Count, Delta, Key, Pane, PunctColumn, Row, Time, Value, in_order, rises_by_more
 
 SlidingPolicy: TypeAlias = Count | Delta | Time
+TriggerPolicy: TypeAlias = SlidingPolicy | PunctColumn
 
 
 @dataclass(slots=True)
@@ -42,7 +44,7 @@ class Sliding:
 
     rows: Mapping[int, Row]
     evict: SlidingPolicy
-    trigger: SlidingPolicy
+    trigger: TriggerPolicy
     key: Sequence[str]
     order: Sequence[str]
     partial: bool
@@ -67,6 +69,8 @@ class Sliding:
         self.partitions.insert(key, now)
         self.forget(self.partitions.excess({key: window.open_rows for key, window in self.windows.items()}))
         if isinstance(self.trigger, Count) and key in self.windows and window.inserted == self.trigger.n:
+            self.fire(key, "trigger", at, pos)
+        if isinstance(self.trigger, PunctColumn) and key in self.windows and row[self.trigger.column]:
             self.fire(key, "trigger", at, pos)
 
     def grow_old(self, now: Fraction) -> None:
@@ -182,7 +186,7 @@ class Sliding:
 def sliding(
     rows: Mapping[int, Row],
     evict: SlidingPolicy,
-    trigger: SlidingPolicy,
+    trigger: TriggerPolicy,
     *,
     key: Sequence[str] = (),
     order: Sequence[str] = (),

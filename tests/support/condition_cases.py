@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Any
+from typing import Any, Literal
 
 import pyarrow as pa
 from hypothesis import strategies as st
@@ -24,6 +24,7 @@ class ConditionCase:
     window: str
     rules: tuple[reference.Rule, ...]
     order: tuple[str, ...]
+    closed: Literal["left", "right"] = "left"
 
 
 @st.composite
@@ -87,6 +88,10 @@ def _time(draw: st.DrawFn) -> tuple[str, reference.Rule]:
     return f"time({length})", reference.time(Time(Fraction(length), SECONDS))
 
 
+def _right(rule: reference.Rule) -> reference.Rule:
+    return rule if rule.grid is None else replace(rule, grid=reference.RightClosed(rule.grid.length, rule.grid.kind))
+
+
 def _opener(draw: st.DrawFn) -> tuple[str, reference.Rule]:
     name, other, word = draw(st.sampled_from("fgh")), draw(st.sampled_from("fgh")), draw(st.sampled_from("123"))
     if word == "1":
@@ -113,4 +118,7 @@ def condition_cases(draw: st.DrawFn, with_marks: bool = False) -> ConditionCase:
     order: tuple[str, ...] = draw(st.sampled_from([("t",), ()]))
     if any(rule.grid is not None for rule in found.values()):
         order = ("t",)
-    return ConditionCase(" or ".join(found), tuple(found.values()), order)
+    rules, closed = tuple(found.values()), "left"
+    if any(rule.grid is not None for rule in rules) and draw(st.booleans()):
+        rules, closed = tuple(map(_right, rules)), "right"
+    return ConditionCase(" or ".join(found), rules, order, closed)  # type: ignore[arg-type]

@@ -1,4 +1,4 @@
-"""The grid of local days, weeks, months and years on the clock (semantics section 2, ``calendar``).
+"""The grid of local days, weeks, months, quarters and years on the clock (semantics section 2, ``calendar``).
 
 A unit begins at the first instant at which the clocks of its zone show ``at`` or later on its first date. Where the
 clocks jump over ``at``, this is the instant of the jump; where they show it twice, it is the first time. A date that a
@@ -32,6 +32,7 @@ _WEEKDAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
 _DAY, _SECOND = dt.timedelta(days=1), dt.timedelta(seconds=1)
 _EPOCH = dt.datetime(1970, 1, 1)
 _FIRST, _LAST = -62_135_596_800, 253_402_300_799  # the first and the last second of the years 1 to 9999 in UTC
+_NO_BEGINNINGS = (np.empty(0, np.int64), np.empty(0, np.bool_))
 _BEYOND = ("a calendar window reaches beyond the years 1 to 9999", "leave such rows out")
 
 
@@ -44,15 +45,17 @@ class CalendarGrid:
     ``starts``: int64 or float64 (U+1,), the smallest measure of the clock column at or after the beginning of each
         unit from ``first`` on, including the unit after the last.
     ``begins``: int64 (U+1,), these beginnings in seconds.
+    ``exact``: bool (U+1,), which beginnings are measures of the clock column.
 
     A cell is the number of a unit: days as `datetime.date.toordinal` counts them, weeks since the first week of the
-    year 1, months and years since the year 0.
+    year 1, months, quarters and years since the year 0.
     """
 
     type: pa.DataType
     first: int
     starts: Measures
     begins: Ints
+    exact: npt.NDArray[np.bool_]
 
     def cells(self, values: Measures) -> Ints:
         """Return for each value the cell of its unit, int64 of shape (n,).
@@ -69,6 +72,11 @@ class CalendarGrid:
         per_second = scale_of(self.type).per_second
         assert per_second is not None
         return ticks_array(seconds * np.int64(int(per_second)), self.type)
+
+    def on_bound(self, values: Measures, cells: Ints) -> npt.NDArray[np.bool_]:
+        """Return which values are the beginnings of their units, bool (n,)."""
+        places = cells - self.first
+        return np.asarray((values == self.starts[places]) & self.exact[places])
 
     def first_cells(self, seconds: Ints) -> Ints:
         """Return for each second the first cell that begins at or after it, at most the one after the last."""
@@ -101,13 +109,13 @@ def make_calendar_grid(
     bound_type = calendar_type(dtype)
     exact = not pa.types.is_floating(dtype)
     if low is None or high is None:
-        return CalendarGrid(bound_type, 0, np.empty(0, np.int64 if exact else np.float64), np.empty(0, np.int64))
+        return CalendarGrid(bound_type, 0, np.empty(0, np.int64 if exact else np.float64), *_NO_BEGINNINGS)
     try:
         first, begins = beginnings(_seconds(dtype, low), _seconds(dtype, high))
     except (OverflowError, ValueError):  # of datetime
         raise DataError(*_BEYOND) from None
     starts = _ticks(dtype, begins) if exact else np.array(begins, np.float64)
-    return CalendarGrid(bound_type, first, starts, np.array(begins, np.int64))
+    return CalendarGrid(bound_type, first, starts, np.array(begins, np.int64), _are_ticks(dtype, begins))
 
 
 def calendar_type(dtype: pa.DataType) -> pa.DataType:
@@ -154,6 +162,14 @@ def _ticks(dtype: pa.DataType, seconds: list[int]) -> Ints:
     return np.array(ticks, np.int64)
 
 
+def _are_ticks(dtype: pa.DataType, seconds: list[int]) -> npt.NDArray[np.bool_]:
+    """Return which seconds are ticks of a column."""
+    per_second = scale_of(dtype).per_second
+    if per_second is None:
+        return np.ones(len(seconds), np.bool_)
+    return np.array([(second * per_second).denominator == 1 for second in seconds], np.bool_)
+
+
 # --- where units begin ----------------------------------------------------------------------------------------------
 
 
@@ -177,6 +193,8 @@ def _unit(spec: Calendar, date: dt.date) -> int:
             return (date.toordinal() - 1 - _WEEKDAYS.index(spec.start)) // 7  # day 1 is a Monday
         case "month":
             return date.year * 12 + date.month - 1
+        case "quarter":
+            return date.year * 4 + (date.month - 1) // 3
     return date.year
 
 
@@ -189,6 +207,8 @@ def _first_reading(spec: Calendar, unit: int) -> dt.datetime:
             date = dt.date.fromordinal(unit * 7 + 1 + _WEEKDAYS.index(spec.start))
         case "month":
             date = dt.date(unit // 12, unit % 12 + 1, 1)
+        case "quarter":
+            date = dt.date(unit // 4, unit % 4 * 3 + 1, 1)
         case _:
             date = dt.date(unit, 1, 1)
     return dt.datetime.combine(date, spec.at)

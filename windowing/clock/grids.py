@@ -6,10 +6,11 @@ from typing import TypeAlias
 
 from ..columns.arrays import ClockValue, Measures
 from .calendar_grid import CalendarGrid
+from .right_closed import RightClosed
 from .tick_grid import Grid
 from .values import now_as_measure
 
-AnyGrid: TypeAlias = Grid | CalendarGrid
+AnyGrid: TypeAlias = Grid | CalendarGrid | RightClosed
 
 
 def clock_cell(grid: AnyGrid, values: Measures, clock: ClockValue | None) -> int:

@@ -65,6 +65,14 @@ class Grid:
         self._check_reach(values)
         return values * np.int64(self.refine)
 
+    def on_bound(self, values: Measures, cells: Ints) -> npt.NDArray[np.bool_]:
+        """Return which values are the lower bounds of their cells, bool (n,)."""
+        return np.asarray(self._ticks(cells) == self.instants(values))
+
+    def lasting(self, cells: Ints) -> npt.NDArray[np.bool_]:
+        """Return that all cells hold an instant."""
+        return np.ones(len(cells), np.bool_)
+
     def first_ticks(self, instants: Measures) -> Ints:
         """Return for each instant the k of the first tick at or after it, int64 of shape (n,)."""
         cells = self._cells(instants)

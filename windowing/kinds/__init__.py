@@ -3,7 +3,7 @@
 `contract.WindowKind` is what the program asks of a kind; `registry.kind_of` maps a spec to its kind, and nothing else
 asks for the type of a spec. Kinds see `context.WindowContext`, never the plan.
 
-Imports `windowing.clock`, `windowing.columns`, `windowing.errors`, `windowing.language`, `windowing.panes`,
-`windowing.sequences`, `windowing.state`, `windowing.support`. Imported by `windowing.engine`, `windowing.in_memory`,
-`windowing.planning`, `windowing.scan`, `windowing.segments`.
+Imports `windowing.aggregates`, `windowing.clock`, `windowing.columns`, `windowing.errors`, `windowing.language`,
+`windowing.panes`, `windowing.sequences`, `windowing.state`, `windowing.support`. Imported by `windowing.engine`,
+`windowing.in_memory`, `windowing.planning`, `windowing.scan`, `windowing.segments`.
 """

@@ -32,9 +32,9 @@ from .signals import Signals
 Causes = Literal["rows", "ticks", "both"]
 """What triggers panes, apart from the end of the data: rows (and marks), the clock, or both."""
 
-Option = Literal["empty", "origin", "partial", "event time", "emit evicted", "changes", "left"]
-"""What only some windows take: empty windows, a grid of ticks, panes before they are full, a watermark, the windows of
-evicted keys, rows that entered or left, and rows that left."""
+Option = Literal["empty", "origin", "closed", "partial", "event time", "emit evicted", "changes", "left"]
+"""What only some windows take: empty windows, a grid of ticks, the side on which windows are closed, panes before they
+are full, a watermark, the windows of evicted keys, rows that entered or left, and rows that left."""
 
 Explain = Callable[[str], str | None]
 """Returns which value made a column text, or None, for messages."""
@@ -178,8 +178,7 @@ class WindowKind(ABC):
         """Return which panes an earlier run emitted, bool (P,); ``caused``: those whose cause was in that run."""
         return caused
 
-    @property
-    def waits_at_ticks(self) -> bool:
+    def waits_at_ticks(self, context: WindowContext) -> bool:  # noqa: ARG002
         """Whether rows at the instant of a tick enter at that tick, so that it comes when the clock has passed it."""
         return False
 

@@ -19,7 +19,7 @@ from .calls import Call, Form, Policy, Rule
 from .canonical import decimal_text, quoted
 from .tokens import Cursor, Token
 
-UNITS: Final = ("day", "week", "month", "year")
+UNITS: Final = ("day", "week", "month", "quarter", "year")
 _WEEKDAYS: Final = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
 _CALENDAR: Final = Form('calendar(day, "Europe/Paris", 23:59)', 1, 3, "1 to 3 arguments", named=True, words=UNITS)
 _CRON: Final = Form('cron("59 23 * * 1-5", "Europe/Paris")', 1, 2, "1 or 2 arguments")
@@ -47,9 +47,9 @@ def _time(cursor: Cursor, call: Call, _: int) -> Time:
 
 @dataclass(frozen=True, slots=True)
 class Calendar(Policy):
-    """``calendar(unit, tz, at)``: local days, weeks, months or years that begin at a time of day (section 2).
+    """``calendar(unit, tz, at)``: local days, weeks, months, quarters or years that begin at a time of day (section 2).
 
-    ``unit``: day, week, month or year.
+    ``unit``: day, week, month, quarter or year.
     ``tz``: a zone name of the tz database.
     ``at``: time of day in whole seconds, without a zone.
     ``start``: mon .. sun, the first day of a week; without meaning for other units.

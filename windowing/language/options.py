@@ -15,6 +15,7 @@ from ..support.option import option, options_of
 
 AtEnd = Literal["flush", "drop", "hold"]
 Empty = Literal["skip", "mark", "row"]
+Closed = Literal["left", "right"]
 Lets = tuple[tuple[str, Expression], ...]
 """Names and expressions of new columns, in order."""
 Emit = Literal["aggregates", "rows", "entered", "left"]
@@ -99,6 +100,14 @@ class Options:
         "What a time window without rows gives.",
         "Window",
         key_help="What a time, calendar or cron window without rows gives.",
+        decides_windows=True,
+    )
+    closed: Closed = option(
+        "left",
+        "On which side time, calendar and cron windows are closed; a row on a bound is in the window closed there.",
+        "Window",
+        key_help="On which side time, calendar and cron windows are closed: with right a row on a bound is the last of "
+        "the window that ends there.",
         decides_windows=True,
     )
     origin: Fraction = option(

@@ -44,6 +44,7 @@ from .calls import Form, read_call
 from .policies import (
     EVICTIONS,
     POLICIES,
+    RULES,
     SLIDING_POLICIES,
     TRIGGER_POLICIES,
     read_eviction,
@@ -131,8 +132,13 @@ def _window(cursor: Cursor) -> spec.WindowSpec:
 def _tumbling(cursor: Cursor) -> spec.Tumbling:
     if cursor.skip("tumbling"):
         _comma(cursor, "write for example tumbling, count(100)")
-    policy = read_tumbling_policy(cursor)
-    return spec.Tumbling(policy, *_options(cursor, "a tumbling window takes one policy"))
+    start, policy = cursor.peek().span.start, read_tumbling_policy(cursor)
+    stop = cursor.last.span.stop
+    partitioned, eviction = _options(cursor, "a tumbling window takes one policy, or several with 'or' between them")
+    if eviction is not None and isinstance(policy, RULES):
+        what = f"{eviction} does not go with conditions, nor with several policies"
+        raise cursor.error(what, Span(start, stop), "leave one of them out")
+    return spec.Tumbling(policy, partitioned, eviction)
 
 
 def _sliding(cursor: Cursor) -> spec.Sliding:

@@ -9,12 +9,16 @@ from typing import Any, Final, TypeVar
 from . import spec
 from .calls import Call, Form, Policy, Rule, read_call
 from .clock_policies import CLOCK_POLICIES
-from .conditions.policies import CONDITION_POLICIES, MOST_POLICIES, OPENERS, AnyOf
+from .conditions.policies import CONDITION_POLICIES, MOST_POLICIES, OPENERS, AnyOf, Reaches
 from .row_policies import ROW_POLICIES
 from .tokens import Cursor
 
 _T = TypeVar("_T")
 _ONE_OPENER: Final = "give one of when, while and from"
+
+
+RULES: Final = (*OPENERS, AnyOf, Reaches)
+"""The policies of a tumbling window without partition eviction."""
 
 
 def read_policy(cursor: Cursor, kind: str, rules: Mapping[str, Rule[_T]], least: int = 1) -> _T:

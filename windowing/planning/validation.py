@@ -38,6 +38,8 @@ def check_options(
             raise ConfigError(f"{option} is for {windows}, and this one is {spec}", "leave it out")
     if options.operator and kind_of(spec).eviction is not None:
         raise ConfigError(f"--operator does not go with {kind_of(spec).eviction}", "leave one of them out")
+    if options.closed == "right" and kind_of(spec).eviction is not None:
+        raise ConfigError(f"--closed right does not go with {kind_of(spec).eviction}", "leave one of them out")
     _check_groups(schema, key, options)
     _check_sort(schema, options)
     _check_rows(options, calls)
@@ -57,6 +59,8 @@ def _fitting(spec: WindowSpec, options: Options) -> Iterator[tuple[str, bool, st
     takes = kind_of(spec).options
     if options.empty != "skip":
         yield f"--empty {options.empty}", "empty" in takes, f"{_either(clock_policies())} windows"
+    if options.closed != "left":
+        yield f"--closed {options.closed}", "closed" in takes, f"{_either(clock_policies())} windows"
     if options.origin:
         yield "--origin", "origin" in takes, "windows on a grid of ticks"
     if options.partial:

@@ -14,27 +14,25 @@ import pyarrow.compute as pc
 
 from ..clock.values import instants_at
 from ..columns.arrays import Ints, Mask
+from ..kinds.context import WindowContext
 from ..kinds.contract import WindowKind
 from ..panes.membership import Memberships, memberships_of
 from ..panes.panes import BY_TICK, MarkOnly, Panes
 from ..sequences.sequence import Sequences
-from ..state.window_state import RestoredState
 
 
-def already_emitted(kind: WindowKind, panes: Panes, restored: RestoredState, sequences: Sequences) -> Mask:
+def already_emitted(kind: WindowKind, panes: Panes, context: WindowContext, sequences: Sequences) -> Mask:
     """Return which panes an earlier run emitted, bool (P,).
 
     Those are panes caused by restored rows, by earlier signals, or by ticks up to the clock of that run. Empty tumbling
     windows come out with the next row of their key, so they are new.
     """
-    return kind.already_emitted(panes, _caused_before(kind, panes.cause, panes.at, restored, sequences))
+    return kind.already_emitted(panes, _caused_before(kind, panes.cause, panes.at, context, sequences))
 
 
-def marks_already_emitted(
-    kind: WindowKind, marks_only: MarkOnly, restored: RestoredState, sequences: Sequences
-) -> Mask:
+def marks_already_emitted(kind: WindowKind, marks_only: MarkOnly, context: WindowContext, sequences: Sequences) -> Mask:
     """Return which mark-only entries an earlier run emitted, bool, in the shape of ``marks_only.cause``."""
-    return _caused_before(kind, marks_only.cause, marks_only.at, restored, sequences)
+    return _caused_before(kind, marks_only.cause, marks_only.at, context, sequences)
 
 
 def renumbered(panes: Panes, first: Ints) -> Panes:
@@ -107,8 +105,10 @@ def _with_rows(
 
 
 def _caused_before(
-    kind: WindowKind, cause: Ints, at: pa.Array | None, restored: RestoredState, sequences: Sequences
+    kind: WindowKind, cause: Ints, at: pa.Array | None, context: WindowContext, sequences: Sequences
 ) -> Mask:
+    restored = context.restored
+    assert restored is not None
     rows = len(sequences)
     is_restored = np.append(~restored.is_new(sequences.bounds), False)
     out = is_restored[np.where((cause >= 0) & (cause < rows), cause, rows)]
@@ -118,5 +118,5 @@ def _caused_before(
     by_tick = cause == BY_TICK
     clock_before = instants_at(restored.since, sequences, at.type)
     # more rows may have come at the instant of an ``every`` tick, so the earlier run did not emit that tick
-    compare = pc.less if kind.waits_at_ticks else pc.less_equal
+    compare = pc.less if kind.waits_at_ticks(context) else pc.less_equal
     return out | (by_tick & compare(at, clock_before).fill_null(False).to_numpy(zero_copy_only=False))

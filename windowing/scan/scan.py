@@ -93,7 +93,7 @@ def scan(
     panes, marks = plan.kind.panes(sequences, signals, context)
     rows = len(sequences)
     is_new = (
-        np.ones(len(panes), np.bool_) if restored is None else ~already_emitted(plan.kind, panes, restored, sequences)
+        np.ones(len(panes), np.bool_) if restored is None else ~already_emitted(plan.kind, panes, context, sequences)
     )
     is_end = panes.closed_by == reason("end")
     emitted = np.flatnonzero(is_new if options.at_end == "flush" else is_new & ~is_end)
@@ -113,7 +113,7 @@ def scan(
     row_account = _row_account(plan, sequences, panes.membership, is_new, emitted_membership, restored, state)
     panes = replace(
         _emitted(plan, sequences, panes, emitted, restored),
-        marks_only=_emitted_marks(plan, sequences, panes.marks_only, restored),
+        marks_only=_emitted_marks(plan, sequences, panes.marks_only, context),
     )
     windows = len(panes) if restored is None else int(np.count_nonzero(panes.number >= 0))
     hidden = HiddenPanes()
@@ -161,14 +161,14 @@ def _without_previous_pane(tables: Iterator[pa.Table]) -> Iterator[pa.Table]:
 
 
 def _emitted_marks(
-    plan: Plan, sequences: Sequences, marks_only: MarkOnly | None, restored: RestoredState | None
+    plan: Plan, sequences: Sequences, marks_only: MarkOnly | None, context: WindowContext
 ) -> MarkOnly | None:
     """Return the mark-only entries that come out."""
     if marks_only is None:
         return None
     emitted = np.ones(len(marks_only.cause), np.bool_)
-    if restored is not None:
-        emitted &= ~marks_already_emitted(plan.kind, marks_only, restored, sequences)
+    if context.restored is not None:
+        emitted &= ~marks_already_emitted(plan.kind, marks_only, context, sequences)
     if plan.options.at_end != "flush":
         emitted &= marks_only.cause != AT_END
     picks = np.flatnonzero(emitted)

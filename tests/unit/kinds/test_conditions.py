@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import pyarrow as pa
@@ -10,7 +11,7 @@ from hypothesis import strategies as st
 
 import wincli
 from references import conditions as reference
-from references.tumbling import read, ticks_of
+from references.tumbling import Pane, read, ticks_of
 from support.condition_cases import ConditionCase, condition_cases, condition_logs
 from support.event_logs import as_files, cut_up, sliced
 from support.in_memory_engine import MemorySource, in_one_pass, in_two_passes, run_in_memory
@@ -26,7 +27,7 @@ CALLS = ["n=count()", "ids=collect(id)", "sum(x)"]
 def by_library(table: pa.Table, case: ConditionCase, key: list[str], **options: Any) -> list[tuple[Any, ...]]:
     result = wincli.aggregate(
         table, case.window, key=key, order_by=list(case.order) or "arrival", aggregates=CALLS, rejected="error",
-        **options,
+        closed=case.closed, **options,
     )  # fmt: skip
     result = result.filter(pa.compute.equal(result["_mark"], "window"))
     names = [*key, "window", "ids", "closed_by", "window_start", "window_end", "_at", "_pos"]
@@ -40,9 +41,19 @@ def by_reference(table: pa.Table, case: ConditionCase, key: list[str], **options
     for pane in found.panes:
         at = pane.at[0] if isinstance(pane.at, tuple) else pane.at
         ids = [rows[pos]["id"] for pos in pane.rows]
-        cells = [*(pane.key or ()), pane.number, ids, pane.closed_by, pane.start, pane.end, at, pane.pos]
+        start, end = bounds(case.rules, pane)
+        cells = [*(pane.key or ()), pane.number, ids, pane.closed_by, start, end, at, pane.pos]
         panes.append(tuple(map(str, cells)))
     return sorted(panes)
+
+
+def bounds(rules: Sequence[reference.Rule], pane: Pane) -> tuple[Any, Any]:
+    """Of windows that are ``time`` and nothing else those of the grid; else the order values of the two ends."""
+    grid = rules[0].grid
+    if len(rules) > 1 or grid is None:
+        return pane.start, pane.end
+    k = grid.window_of(pane.start)
+    return grid.result_value(k - 1), grid.result_value(k)
 
 
 @settings(max_examples=200)
@@ -58,7 +69,7 @@ def test_the_library_is_the_reference(
 
 def plan_of(table: pa.Table, case: ConditionCase, key: list[str], at_end: Any, emit: Any = "aggregates") -> Plan:
     calls = [parse_aggregate(text) for text in CALLS] if emit == "aggregates" else None
-    options = Options(at_end=at_end, emit=emit)
+    options = Options(at_end=at_end, emit=emit, closed=case.closed)
     return make_plan(parse_window(case.window), table.schema, key, list(case.order) or "arrival", calls, options)
 
 

@@ -32,7 +32,7 @@ from wincli.windowing.language import spec
 from wincli.windowing.sequences.sequence import Sequences
 
 POLICIES = ["count", "delta", "time"]
-PAIRS = [(evict, trigger) for evict in POLICIES for trigger in POLICIES]
+PAIRS = [(evict, trigger) for evict in POLICIES for trigger in [*POLICIES, "when"]]
 TIMED = [pair for pair in PAIRS if "time" in pair]
 
 
@@ -54,7 +54,7 @@ def by_reference(stream: my.Stream, window: spec.Sliding, setting: WindowContext
     return full + [p for p in told if p.key is None]
 
 
-def policy(stream: my.Stream, policy: spec.SlidingPolicy, setting: WindowContext) -> reference_sliding.SlidingPolicy:
+def policy(stream: my.Stream, policy: spec.TriggerPolicy, setting: WindowContext) -> Any:
     match policy:
         case spec.Count(n):
             return reference.Count(n)
@@ -62,6 +62,8 @@ def policy(stream: my.Stream, policy: spec.SlidingPolicy, setting: WindowContext
             return reference.Delta(name, amount, stream.kind(name))
         case spec.Time(seconds):
             return reference.Time(seconds, stream.kind(stream.order[0]), setting.origin)
+        case spec.When(name):
+            return reference.PunctColumn(str(name))
 
 
 # --- streams ------------------------------------------------------------------------------------------------------
@@ -81,12 +83,12 @@ def clocked(draw: st.DrawFn, kinds: Sequence[pa.DataType] = my.MEASURES) -> my.S
 
 
 @st.composite
-def policies(draw: st.DrawFn, stream: my.Stream, word: str, period: Fraction) -> spec.SlidingPolicy:
+def policies(draw: st.DrawFn, stream: my.Stream, word: str, period: Fraction) -> Any:
     if word == "delta":
         return spec.Delta("a", draw(my.amounts(stream.kind("a"))))
     if word == "count":
         return spec.Count(draw(st.sampled_from([1, 1, 2, 3, 5, 2**63 - 1])))
-    return spec.Time(period)
+    return spec.When("flag") if word == "when" else spec.Time(period)
 
 
 @st.composite

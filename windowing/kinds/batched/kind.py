@@ -120,8 +120,7 @@ class BatchedKind(OverlappingKind):
         entering[lives.row] = lives.enter
         return RowSteps(sequences.bounds[panes.key], np.zeros(rows, np.bool_), never, entering, never, True)
 
-    @property
-    def waits_at_ticks(self) -> bool:
+    def waits_at_ticks(self, context: WindowContext) -> bool:  # noqa: ARG002
         """Whether rows at the instant of a tick of ``every`` enter at that tick."""
         return self.spec.every is not None
 

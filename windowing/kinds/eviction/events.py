@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from ...clock.calendar_grid import CalendarGrid
 from ...clock.grids import AnyGrid, clock_cell
+from ...clock.right_closed import RightClosed
 from ...clock.tick_grid import Grid
 from ...clock.values import clock_values, now_as_measure
 from ...columns.arrays import ClockValue, Ints, Measures, combined
@@ -62,6 +63,7 @@ def tick_events(values: Measures, grid: AnyGrid, sequences: Sequences, clock: Cl
     """
     if not len(values):
         return None
+    assert not isinstance(grid, RightClosed)  # a plan refuses such windows with partition eviction
     cells, last = grid.cells(values), clock_cell(grid, values, clock)
     if isinstance(grid, CalendarGrid):
         return Events(cells, last, grid.first_cells)

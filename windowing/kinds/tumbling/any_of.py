@@ -141,7 +141,7 @@ class AnyOfPolicy(TumblingPolicy):
                 events = with_ticks(events, rule, sequences.bounds, Ticks(values, grid, context.clock, dtype))
         for rule, other in enumerate(self.policies):
             if other.takes_marks:
-                events = with_marks(events, rule, sequences, marks)
+                events = with_marks(events, rule, sequences, marks, context.closed == "right")
         return events
 
     def _walk(self, sequences: Sequences, events: Events, begin: Ints, window: Window | None) -> tuple[Windows, Window]:

@@ -11,8 +11,10 @@ import pyarrow as pa
 
 from ...clock.calendar_grid import Beginnings, CalendarGrid, calendar_type, make_calendar_grid
 from ...clock.grids import AnyGrid, clock_cell
+from ...clock.right_closed import RightClosed
+from ...clock.tick_grid import Grid
 from ...clock.values import clock_values, now
-from ...columns.arrays import Ints, Mask, Measures, combined
+from ...columns.arrays import Ints, Measures, combined
 from ...columns.numeric import measures
 from ...errors import DataError
 from ...panes.panes import BY_TICK, Panes
@@ -34,11 +36,11 @@ class ClockPolicy(TumblingPolicy):
     __slots__ = ()
 
     needs_clock: ClassVar[bool] = True
-    options: ClassVar[frozenset[Option]] = frozenset({"empty"})
+    options: ClassVar[frozenset[Option]] = frozenset({"empty", "closed"})
     why: ClassVar[str] = "time"
 
     @abstractmethod
-    def grid(self, dtype: pa.DataType, values: Measures, context: WindowContext) -> AnyGrid:
+    def grid(self, dtype: pa.DataType, values: Measures, context: WindowContext) -> Grid | CalendarGrid:
         """Return the grid over the values of a clock column, the clock, and ``context.since``."""
 
     @abstractmethod
@@ -71,7 +73,7 @@ class ClockPolicy(TumblingPolicy):
         stop = max(clock_cell(grid, values, context.clock), first)
         _check_empty(stop - first)
         empty = np.setdiff1d(np.arange(first, stop), cells, assume_unique=True)
-        return grid.bounds(empty[_lasting(grid, empty)] + 1)
+        return grid.bounds(empty[grid.lasting(empty)] + 1)
 
     def cells(self, sequences: Sequences, context: WindowContext) -> Ints:
         """Return the cell of each row, int64 (n,)."""
@@ -97,7 +99,8 @@ class ClockPolicy(TumblingPolicy):
         name = sequences.order[0]
         column = combined(sequences.rows.column(name))
         values = clock_values(column, name)
-        return values, self.grid(column.type, values, context)
+        grid = self.grid(column.type, values, context)
+        return values, RightClosed(grid) if context.closed == "right" else grid
 
 
 class DatedPolicy(ClockPolicy):
@@ -115,16 +118,13 @@ class DatedPolicy(ClockPolicy):
         if not len(values):
             return make_calendar_grid(dtype, self.beginnings(), None, None)
         begins = min([values.min().item(), *([] if context.since is None else [context.since])])
+        if context.closed == "right":  # a value on a bound is in the unit before
+            begins = begins - 1 if isinstance(begins, int) else float(np.nextafter(begins, -np.inf))
         return make_calendar_grid(dtype, self.beginnings(), begins, now(values, context.clock))
 
     def bounds_type(self, clock: pa.DataType, origin: Fraction) -> pa.DataType:  # noqa: ARG002
         """Return the type of beginnings."""
         return calendar_type(pa.int64() if pa.types.is_null(clock) else clock)
-
-
-def _lasting(grid: AnyGrid, cells: Ints) -> Mask:
-    """Return which cells hold an instant at all: a date that a time zone left out holds none."""
-    return grid.lasting(cells) if isinstance(grid, CalendarGrid) else np.ones(len(cells), np.bool_)
 
 
 def _with_empty(key: Ints, lo: Ints, hi: Ints, cell: Ints, grid: AnyGrid) -> tuple[Ints, Ints, Ints, Ints, Ints]:
@@ -137,7 +137,7 @@ def _with_empty(key: Ints, lo: Ints, hi: Ints, cell: Ints, grid: AnyGrid) -> tup
     step = np.arange(len(source)) - np.repeat(np.cumsum(repeats) - repeats, repeats)
     key, cell = key[source], cell[source] + step
     lo, hi = np.where(step == 0, lo[source], hi[source]), hi[source]
-    kept = _lasting(grid, cell)
+    kept = grid.lasting(cell)
     key, lo, hi, cell = key[kept], lo[kept], hi[kept], cell[kept]
     first = np.searchsorted(key, key)
     return key, np.arange(len(key)) - first, lo, hi, cell

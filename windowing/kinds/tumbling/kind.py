@@ -170,6 +170,10 @@ class TumblingKind(WindowKind):
         """Leave out empty windows: they come out with the next row of their key, so they are new."""
         return caused & (sizes(panes.membership) > 0)
 
+    def waits_at_ticks(self, context: WindowContext) -> bool:
+        """Whether windows are closed on the right: rows at the instant of a tick are in the window that it ends."""
+        return context.closed == "right"
+
     def retained_rows(
         self,
         sequences: Sequences,

@@ -26,7 +26,7 @@ class TimePolicy(ClockPolicy):
 
     value: Time
 
-    options: ClassVar[frozenset[Option]] = frozenset({"empty", "origin"})
+    options: ClassVar[frozenset[Option]] = frozenset({"empty", "origin", "closed"})
 
     def grid(self, dtype: pa.DataType, values: Measures, context: WindowContext) -> Grid:  # noqa: ARG002
         """Return the grid, which needs no values."""

@@ -4,5 +4,6 @@
 sums of `reach`; `events` are the marks and ticks between rows. They know rows and rules, and no policy.
 
 Imports `windowing.aggregates`, `windowing.clock`, `windowing.columns`, `windowing.kinds.delta`, `windowing.language`,
-`windowing.panes`, `windowing.sequences`, `windowing.support`. Imported by `windowing.kinds.tumbling`.
+`windowing.panes`, `windowing.sequences`, `windowing.support`. Imported by `windowing.kinds.tumbling.any_of`,
+`windowing.kinds.tumbling.policies`, `windowing.kinds.tumbling.policy`.
 """

@@ -77,8 +77,11 @@ def with_ticks(events: Events, rule: int, bounds: Ints, ticks: Ticks) -> Events:
     return Events(np.where(comes, np.int16(rule), events.rule).astype(np.int16), events.cause, tick)
 
 
-def with_marks(events: Events, rule: int, sequences: Sequences, marks: Marks) -> Events:
-    """Add the window marks, which must be in order: a tick comes before the rows and marks of its instant."""
+def with_marks(events: Events, rule: int, sequences: Sequences, marks: Marks, waits: bool) -> Events:
+    """Add the window marks, which must be in order.
+
+    ``waits``: whether a tick comes behind the rows and marks of its instant; else it comes before them.
+    """
     if not len(marks) or not len(sequences):
         return events
     epoch = epochs(sequences, marks)
@@ -86,7 +89,9 @@ def with_marks(events: Events, rule: int, sequences: Sequences, marks: Marks) ->
     mark = np.minimum(epoch, len(marks) - 1)
     if events.at is not None:
         column = _as_type(marks.rows.column(0), events.at.type).take(pa.array(mark))
-        before_tick = pc.less(column, events.at).fill_null(True).to_numpy(zero_copy_only=False)
+        before_tick = (
+            (pc.less_equal if waits else pc.less)(column, events.at).fill_null(True).to_numpy(zero_copy_only=False)
+        )
         comes &= before_tick | (events.rule < 0)
     return Events(
         np.where(comes, np.int16(rule), events.rule).astype(np.int16),

@@ -1,8 +1,8 @@
 """What ``reaches`` has added up of the rows of a window so far: exact, as the sums of aggregates are (section 12).
 
 Integers, decimals and times are ticks, which are summed in two words; of floats the sum that counts is the float
-nearest to the true sum. A running sum and its errors decide nearly every row. Where they do not, all rows that came since are
-added to a sum in limbs, so each row of a window is added to limbs at most once.
+nearest to the true sum. A running sum and its errors decide nearly every row. Where they do not, all rows that came
+since are added to a sum in limbs, so each row of a window is added to limbs at most once.
 """
 
 from __future__ import annotations
