@@ -20,6 +20,7 @@ _COMPARISONS: Final = {
     "EQ": "=", "NEQ": "<>", "LT": "<", "LTE": "<=", "GT": ">", "GTE": ">=",
     "NullSafeEQ": "is not distinct from", "NullSafeNEQ": "is distinct from",
 }  # fmt: skip
+_FAMILY: Final = frozenset({*_COMPARISONS, "In", "Between", "Like", "ILike", "Is"})
 _LITERALS: Final = frozenset({"number", "text", "timestamp", "timestamptz", "date", "interval", "constant"})
 _MOST_LEVELS: Final = 220  # of the tree: postfix operators add to those of the brackets
 
@@ -72,6 +73,12 @@ def _shown(words: Words, token: Any) -> str:
     return repr(words.source[token.span.start : token.span.stop])
 
 
+def _is_comparison(found: Any) -> bool:
+    """Whether a node is a comparison without brackets of its own."""
+    inner = found.this if type(found).__name__ == "Not" else found
+    return type(inner).__name__ in _FAMILY
+
+
 class _Reader:
     """Reads nodes of sqlglot; the method of a node has the name of its class in lower case."""
 
@@ -84,6 +91,8 @@ class _Reader:
             raise self.words.error("an expression is nested too deeply", self._span(found))
         if name in _CHAINS:
             return self._chain(found, level)
+        if name in _FAMILY and any(map(_is_comparison, found.iter_expressions())):
+            raise self._refuse(found, "put one of the two comparisons in brackets")
         if name in _COMPARISONS:
             return self._node("compare", (_COMPARISONS[name],), self._two(found, level))
         method = getattr(self, f"_read_{name.lower()}", None)

@@ -15,6 +15,8 @@ from .tokens import KEYWORDS, MOST_LEVELS, TOKEN_AMOUNT, UNITS, Token, interval_
 
 _PREFIXES = frozenset({"not", "-", "+"})
 _POSTFIXES = frozenset({".", "[", "is", "in", "like", "ilike", "between", "=", "==", "<>", "!=", "<", "<=", ">", ">="})
+_COMPARISONS = _POSTFIXES - {".", "["}
+_BREAKS = frozenset({",", "and", "or", "when", "then", "else"})
 _FRESH = frozenset({"(", ",", "+", "-", "*", "/", "%", "||", "and", "or", "when", "then", "else", "case"})
 
 
@@ -163,7 +165,7 @@ def _closers(source: str, tokens: list[Token]) -> dict[int, int]:
     """Pair the brackets, and check the number of levels."""
     closers: dict[int, int] = {}
     open_ones: list[int] = []
-    levels = _Levels()
+    levels, comparisons = _Levels(), _Comparisons()
     for index, token in enumerate(tokens):
         if token.kind == "symbol" and token.value in "([":
             open_ones.append(index)
@@ -172,6 +174,9 @@ def _closers(source: str, tokens: list[Token]) -> dict[int, int]:
         if len(open_ones) + levels.step(token) > MOST_LEVELS:
             do = "give a part of it a name of its own"
             raise mistake(f"an expression is nested more than {MOST_LEVELS} levels deep", source, token.span, do)
+        if not comparisons.step(token):
+            do = "put one of the two comparisons in brackets"
+            raise mistake("a second comparison follows a first one", source, token.span, do)
     if open_ones:
         raise mistake("this bracket is never closed", source, tokens[open_ones[-1]].span)
     return closers
@@ -189,6 +194,26 @@ class _Levels:
         self._prefixes = self._prefixes + 1 if word in _PREFIXES else 0
         self._postfixes = 0 if word in _FRESH else self._postfixes + (word in _POSTFIXES)
         return self._cases + self._prefixes + self._postfixes
+
+
+class _Comparisons:
+    """Tells whether a comparison is an operand of another one without brackets, where SQL dialects disagree."""
+
+    def __init__(self) -> None:
+        self._seen = [False]  # for each open bracket or CASE, whether there is a comparison since the last break
+
+    def step(self, token: Token) -> bool:
+        word = token.value if token.kind in {"keyword", "symbol"} else ""
+        if word in {"(", "[", "case"}:
+            self._seen.append(False)
+        elif word in {")", "]", "end"} and len(self._seen) > 1:
+            self._seen.pop()
+        elif word in _BREAKS:
+            self._seen[-1] = False
+        elif word in _COMPARISONS:
+            was, self._seen[-1] = self._seen[-1], True
+            return not was
+        return True
 
 
 def _opener(source: str, tokens: list[Token], open_ones: list[int], closer: Token) -> int:

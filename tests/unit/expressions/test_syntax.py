@@ -55,6 +55,9 @@ MISTAKES = {
     "interval '5' foo": ("this interval cannot be read", "interval '5' foo"),
     "count(*)": ("this is no part of an expression", "count(*)"),
     "end + 1": ("'end' is a word of the language", "end"),
+    "a = b = c": ("a second comparison follows a first one", "="),
+    "a = b is null": ("a second comparison follows a first one", "is"),
+    "a between 1 and 2 = c": ("this is no part of an expression", "a between 1 and 2 = c"),
     "x, y": ("',' cannot stand here", ","),
     "cast(x, int)": ("'int' cannot stand here", "int"),
 }

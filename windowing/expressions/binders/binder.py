@@ -81,7 +81,7 @@ def _concat(scope: Scope, node: Node) -> Value:
             raise scope.error(f"{value.shown} cannot become a text", value.node)
     found = [scope.cast(value, TEXT) for value in values]
     if any(each.is_null for each in found):
-        return scope.constant(None, TEXT, node)
+        return scope.nothing(node, TEXT, found)
     return scope.emit(node, TEXT, texts.join, found)
 
 
@@ -93,7 +93,7 @@ def _like(scope: Scope, node: Node) -> Value:
                 f"LIKE takes texts, and this is {each.shown}", each.node, "convert it with CAST(.. AS VARCHAR)"
             )
     if pattern.is_null or value.is_null:
-        return scope.constant(None, BOOL, node)
+        return scope.nothing(node, BOOL, [value, pattern])
     if pattern.constant is None:
         raise scope.error("the pattern of LIKE is the same for all rows", pattern.node, "write it as a text in quotes")
     options = (pattern.constant.as_py(), node.value[0] == "ilike", bool(node.value[1]))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.types as t
@@ -10,8 +11,8 @@ import pyarrow.types as t
 from ..nodes import Node
 from ..operations import logic
 from ..steps import Program
-from ..types import BOOL, is_text, type_text
-from .operators import compare, condition, meeting_type
+from ..types import BOOL, type_text
+from .operators import compare, condition, meeting_type, mixes_text
 from .scope import Scope, Value
 
 Bind = Callable[[Scope, Node], Value]
@@ -23,18 +24,19 @@ def case(scope: Scope, node: Node, bind: Bind) -> Value:
     first = rest.pop(0) if node.value[0] else None
     default = rest.pop() if node.value[1] else None
     conditions = [_when(scope.branch(), each, first, bind) for each in rest[::2]]
-    nodes = [*rest[1::2], *([] if default is None else [default])]
+    nodes = [*([] if default is None else [default]), *rest[1::2]]  # as in DuckDB, types meet from ELSE on
     values = same_type(scope, nodes, bind, "the branches of CASE")
     programs = tuple(program for _, program in values)
-    last = None if default is None else programs[-1]
-    options = (tuple(conditions), programs[: len(conditions)], last)
-    return scope.emit(node, values[0][0], logic.case, [], options, "lazy")
+    last = None if default is None else programs[0]
+    options = (tuple(conditions), programs[-len(conditions) :], last)
+    return _of_branches(scope, node, values[0][0], logic.case, options)
 
 
 def coalesce(scope: Scope, node: Node, bind: Bind) -> Value:
     """Bind COALESCE."""
     values = same_type(scope, list(node.operands), bind, "the values of COALESCE")
-    return scope.emit(node, values[0][0], logic.coalesce, [], (tuple(program for _, program in values),), "lazy")
+    options = (tuple(program for _, program in values),)
+    return _of_branches(scope, node, values[0][0], logic.coalesce, options)
 
 
 def nullif(scope: Scope, node: Node, left: Value, right: Value) -> Value:
@@ -79,7 +81,14 @@ def same_type(scope: Scope, nodes: Sequence[Node], bind: Bind, what: str) -> lis
     scopes = [scope.branch() for _ in nodes]
     values = [bind(each, node) for each, node in zip(scopes, nodes, strict=True)]
     kind = _branch_type(scope, values, what)
-    return [(kind, each.program(each.cast(value, kind))) for each, value in zip(scopes, values, strict=True)]
+    stored = pa.int32() if t.is_null(kind) else kind
+    return [(kind, each.program(each.cast(value, stored))) for each, value in zip(scopes, values, strict=True)]
+
+
+def _of_branches(scope: Scope, node: Node, kind: pa.DataType, compute: Callable[..., Any], options: Any) -> Value:
+    """The value of programs that run for some rows; where all are null it has the type of null, as in DuckDB."""
+    found = scope.emit(node, pa.int32() if t.is_null(kind) else kind, compute, [], options, "lazy")
+    return scope.nothing(node, kind, [found]) if t.is_null(kind) else found
 
 
 def _branch_type(scope: Scope, values: Sequence[Value], what: str) -> pa.DataType:
@@ -87,7 +96,7 @@ def _branch_type(scope: Scope, values: Sequence[Value], what: str) -> pa.DataTyp
     kind = kept.type
     for value in values[1:]:
         found = meeting_type(kept, value)
-        if found is None or _mixes_text(kept, value):
+        if found is None or mixes_text(kept, value):
             what = f"{what} are {type_text(kind)} and {value.shown}"
             raise scope.error(what, value.node, "convert one of them with CAST")
         literal = kept.is_literal and value.is_literal
@@ -98,15 +107,7 @@ def _branch_type(scope: Scope, values: Sequence[Value], what: str) -> pa.DataTyp
             else Value(0, found, kept.node, kept.constant, literal and found == kind)
         )
         kind = found
-    return pa.int32() if t.is_null(kind) else kind
-
-
-def _mixes_text(left: Value, right: Value) -> bool:
-    """Whether one is a text and no literal, and the other is none: branches are not converted silently."""
-    for one, other in ((left, right), (right, left)):
-        if is_text(one.type) and not is_text(other.type) and not t.is_null(other.type):
-            return not one.is_literal
-    return False
+    return kind
 
 
 def _when(scope: Scope, node: Node, first: Node | None, bind: Bind) -> Program:

@@ -183,7 +183,7 @@ def _double(name: str) -> Callable[[Scope, Node, Sequence[Value]], Value]:
 def _power(scope: Scope, node: Node, values: Sequence[Value]) -> Value:
     both = [scope.cast(_number(scope, node, each), DOUBLE) for each in values]
     if any(each.is_null for each in both):
-        return scope.constant(None, DOUBLE, node)
+        return scope.nothing(node, DOUBLE, both)
     return scope.emit(node, DOUBLE, numbers.power, both, (), "each")
 
 

@@ -10,6 +10,7 @@ from ..operations import arithmetic, logic
 from ..types import BOOL, DOUBLE, HUGE, common_number, common_type, decimal_of, is_number, is_text, type_text
 from .scope import Scope, Value
 
+_ORDERS = frozenset({"<", "<=", ">", ">="})
 _WORDS = {"+": "added", "-": "subtracted", "*": "multiplied", "/": "divided", "%": "divided"}
 
 
@@ -31,15 +32,23 @@ def fits(literal: Value, kind: pa.DataType) -> bool:
 def compare(scope: Scope, node: Node, sign: str, left: Value, right: Value) -> Value:
     """Bind ``left sign right``, with one of the signs of a comparison."""
     kind = meeting_type(left, right)
-    if kind is None or t.is_nested(kind):
+    if kind is None or t.is_nested(kind) or (sign in _ORDERS and mixes_text(left, right)):
         do = "convert one of them with CAST"
         raise scope.error(f"{left.shown} and {right.shown} cannot be compared", node, do)
     operands = [scope.cast(left, kind), scope.cast(right, kind)]
     if sign.endswith("from"):
         return scope.emit(node, BOOL, logic.is_distinct, operands, (" not " in sign,))
     if any(each.is_null for each in operands):
-        return scope.constant(None, BOOL, node)
+        return scope.nothing(node, BOOL, operands)
     return scope.emit(node, BOOL, logic.compare, operands, (sign,), "each")
+
+
+def mixes_text(left: Value, right: Value) -> bool:
+    """Return whether one is a text and no literal, and the other is none: only = and <> convert such a text."""
+    for one, other in ((left, right), (right, left)):
+        if is_text(one.type) and not is_text(other.type) and not t.is_null(other.type):
+            return not one.is_literal
+    return False
 
 
 def condition(scope: Scope, value: Value) -> Value:
@@ -57,11 +66,12 @@ def arithmetic_of(scope: Scope, node: Node, sign: str, left: Value, right: Value
             raise scope.error(f"{left.shown} and {right.shown} cannot be {_WORDS[sign]}", node, do)
     kind = _number_type(scope, node, sign, left, right)
     if left.is_null or right.is_null:
-        return scope.constant(None, kind, node)
+        return scope.nothing(node, kind, [left, right])
     if t.is_floating(kind):
         return scope.emit(node, kind, arithmetic.floats, [left, right], (sign, kind), "each")
     if sign == "%":
-        return scope.emit(node, kind, arithmetic.remainders, [left, right], (kind,), "each")
+        rest = arithmetic.decimal_remainders if t.is_decimal(kind) else arithmetic.remainders
+        return scope.emit(node, kind, rest, [left, right], (kind,), "each")
     compute = arithmetic.decimals if t.is_decimal(kind) else arithmetic.integers
     return scope.emit(node, kind, compute, [left, right], (sign, kind), "each")
 
@@ -122,8 +132,6 @@ def _decimal_type(scope: Scope, node: Node, sign: str, one: pa.DataType, other: 
             f"{type_text(one)} times {type_text(other)} has more than 38 digits behind the point", node, do
         )
     if sign == "%":
-        if digits > 18:
-            raise scope.error("% takes decimals of at most 18 digits", node, "convert one side to DOUBLE")
-        return pa.decimal128(digits, scale)
+        return pa.decimal128(min(digits, 37), scale)
     most = 18 if widest <= 18 and scale < 18 else 38
     return pa.decimal128(min(digits, most), scale)

@@ -13,6 +13,7 @@ from ...errors import SpecError
 from ...support.suggest import did_you_mean
 from ..nodes import Node
 from ..operations.casts import cast, is_castable
+from ..operations.logic import nulls
 from ..steps import CONSTANT, Failures, Program, Step, as_array, program_of
 from ..syntax import Expression
 from ..types import is_text, plain_type, type_text
@@ -101,6 +102,10 @@ class Scope:
             if failures.mask is None:
                 return self.constant(found[0], kind, node)
         return Value(self._add(Step(kind, compute, tuple(each.place for each in operands), options, form)), kind, node)
+
+    def nothing(self, node: Node, kind: pa.DataType, values: Sequence[Value]) -> Value:
+        """Return a value that is null in all rows, where rows may fail by others."""
+        return self.emit(node, kind, nulls, values, (kind,))
 
     def cast(self, value: Value, kind: pa.DataType) -> Value:
         """Return a value in another type, where a type rule asks for it. Raises `SpecError` for a text that is none."""

@@ -54,21 +54,36 @@ def decimals(failures: Failures, left: Any, right: Any, sign: str, kind: pa.Data
 
 
 def remainders(failures: Failures, left: Any, right: Any, kind: pa.DataType) -> pa.Array:
-    """Compute ``left % right``, with the sign of ``left``, over integers, or decimals of at most 18 digits as ``kind``.
+    """Compute ``left % right`` over integers of a type, with the sign of ``left``. A row with 0 on the right fails."""
+    over, by = as_array(left.cast(kind), failures.n), as_array(right.cast(kind), failures.n)
+    by = _without_zeros(failures, over, by)
+    if t.is_signed_integer(kind):  # the least integer by -1 would overflow; what is left is 0
+        by = pc.if_else(pc.equal(by, pa.scalar(-1, kind)), pa.scalar(1, kind), by)
+    return pc.subtract(over, pc.multiply(pc.divide(over, by), by)).cast(kind)
 
-    A row with 0 on the right fails.
-    """
-    over, by = (as_array(_unscaled(each, kind), failures.n) for each in (left, right))
-    zero = as_mask(pc.and_(pc.equal(by, pa.scalar(0, by.type)), over.is_valid()))
-    failures.add(zero, "a division by zero")
-    by = blank(by, as_mask(pc.equal(by, pa.scalar(0, by.type))))
-    if t.is_signed_integer(by.type):  # the least integer by -1 would overflow; what is left is 0
-        by = pc.if_else(pc.equal(by, pa.scalar(-1, by.type)), pa.scalar(1, by.type), by)
-    rest = pc.subtract(over, pc.multiply(pc.divide(over, by), by))
-    if not t.is_decimal(kind):
-        return rest.cast(kind)
-    whole = rest.cast(pa.decimal128(19, 0))
-    return pc.multiply(whole, pa.scalar(Decimal(1).scaleb(-kind.scale), pa.decimal128(18, kind.scale))).cast(kind)
+
+def decimal_remainders(failures: Failures, left: Any, right: Any, kind: pa.DataType) -> pa.Array:
+    """Compute ``left % right`` as decimals of a type of at most 37 digits. A row with 0 on the right fails."""
+    size = pa.scalar(Decimal(10) ** kind.scale, pa.decimal256(37, 0))
+    whole = pa.decimal256(37, 0)
+    over, by = (
+        as_array(pc.multiply(as_wide(each, kind.scale, 38), size), failures.n).cast(whole) for each in (left, right)
+    )
+    by = _without_zeros(failures, over, by)
+    times = pc.trunc(pc.divide(over, by)).cast(pa.decimal256(38, 0))
+    rest = pc.subtract(over.cast(pa.decimal256(75, 0)), pc.multiply(times, by).cast(pa.decimal256(75, 0))).cast(whole)
+    unit = pa.scalar(Decimal(1).scaleb(-kind.scale), pa.decimal256(38, kind.scale))
+    return pc.multiply(rest, unit).cast(kind)
+
+
+def _without_zeros(failures: Failures, over: pa.Array, by: pa.Array) -> pa.Array:
+    zero = as_mask(pc.equal(by, _zero(by.type)))
+    failures.add(zero & as_mask(over.is_valid()), "a division by zero")
+    return blank(by, zero)
+
+
+def _zero(kind: pa.DataType) -> pa.Scalar:
+    return pa.scalar(Decimal(0) if t.is_decimal(kind) else 0, kind)
 
 
 def negative(failures: Failures, values: pa.Array, kind: pa.DataType) -> pa.Array:
@@ -130,14 +145,6 @@ def _wide(left: Any, right: Any, sign: str, scale: int) -> tuple[Any, Any]:
 def _detail(failures: Failures, left: Any, sign: str, right: Any, kind: pa.DataType) -> pa.Array:
     one, other = number_text(left, failures.n), number_text(right, failures.n)
     return pc.binary_join_element_wise(one, sign, other, f"is no {type_text(kind)}", " ")
-
-
-def _unscaled(values: Any, kind: pa.DataType) -> Any:
-    """Integers, or decimals as a number of the units of their last digit."""
-    if not t.is_decimal(kind):
-        return values.cast(kind)
-    exact = as_wide(values, kind.scale, 38)
-    return pc.multiply(exact, pa.scalar(Decimal(10) ** kind.scale, pa.decimal256(19, 0))).cast(pa.int64())
 
 
 def _float(value: pa.Scalar) -> float | None:

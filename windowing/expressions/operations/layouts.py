@@ -75,7 +75,7 @@ def strptime(failures: Failures, values: pa.Array, layout: Layout, kind: pa.Data
     """
     bad = _fail(failures, values, pc.invert(pc.match_substring_regex(values, layout.pattern)), layout)
     found = pc.extract_regex(blank(values, bad), layout.pattern) if layout.parts else None
-    parts = {name: found.field(name) for name in layout.parts} if found is not None else {}
+    parts = {name: pc.struct_field(found, name) for name in layout.parts} if found is not None else {}
     kept = pc.is_valid(blank(values, bad))
     numbers = _numbers(parts, kept)
     days, is_day = days_of(numbers)

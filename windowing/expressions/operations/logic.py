@@ -63,6 +63,11 @@ def is_in(_failures: Failures, values: pa.Array, known: pa.Array, has_null: bool
     )
 
 
+def nulls(failures: Failures, *values: Any) -> pa.Array:
+    """Return nulls of the type that is the last of ``values``, the others of which are computed for their failures."""
+    return pa.nulls(failures.n, values[-1])
+
+
 def null_where(_failures: Failures, values: Any, rows: Any) -> pa.Array:
     """Return values with null where ``rows`` is true."""
     return pc.if_else(pc.fill_null(rows, False), pa.scalar(None, values.type), values)

@@ -77,7 +77,7 @@ def _number_parts(failures: Failures, values: pa.Array, kind: pa.DataType) -> di
     is_number = pc.and_(pc.match_substring_regex(trimmed, _NUMBER), pc.match_substring_regex(trimmed, _DIGIT))
     bad = fail_texts(failures, values, pc.invert(is_number), kind)
     parts = pc.extract_regex(blank(trimmed, bad), _NUMBER)
-    return {name: parts.field(name) for name in ("sign", "whole", "part", "power")}
+    return {name: pc.struct_field(parts, name) for name in ("sign", "whole", "part", "power")}
 
 
 def _exact(failures: Failures, values: pa.Array, kind: pa.DataType, scale: int) -> pa.Array:
@@ -140,7 +140,10 @@ def _time(failures: Failures, values: pa.Array, kind: pa.DataType) -> pa.Array:
     trimmed = pc.ascii_trim(values, characters=_BLANKS)
     bad = fail_texts(failures, values, pc.invert(pc.match_substring_regex(trimmed, _TIME)), kind)
     parts = pc.extract_regex(blank(trimmed, bad), _TIME)
-    numbers = {name: whole_numbers(parts.field(name)) for name in ("year", "month", "day", "hour", "minute", "second")}
+    numbers = {
+        name: whole_numbers(pc.struct_field(parts, name))
+        for name in ("year", "month", "day", "hour", "minute", "second")
+    }
     days, is_day = days_of(numbers)
     clock = pc.and_(
         pc.less(numbers["hour"], 24), pc.and_(pc.less(numbers["minute"], 60), pc.less(numbers["second"], 60))
@@ -150,11 +153,13 @@ def _time(failures: Failures, values: pa.Array, kind: pa.DataType) -> pa.Array:
         return blank(days, bad).cast(pa.int32()).cast(kind)
     seconds = pc.add(pc.multiply(numbers["hour"], 3600), pc.add(pc.multiply(numbers["minute"], 60), numbers["second"]))
     seconds = pc.subtract(
-        pc.add(pc.multiply(days, 86400), seconds), zone_seconds(parts.field("zone")) if kind.tz else 0
+        pc.add(pc.multiply(days, 86400), seconds), zone_seconds(pc.struct_field(parts, "zone")) if kind.tz else 0
     )
     scale = {"s": 0, "ms": 3, "us": 6, "ns": 9}[kind.unit]
     fraction = (
-        whole_numbers(pc.utf8_slice_codeunits(pc.utf8_rpad(parts.field("part"), 9, "0"), 0, scale)) if scale else 0
+        whole_numbers(pc.utf8_slice_codeunits(pc.utf8_rpad(pc.struct_field(parts, "part"), 9, "0"), 0, scale))
+        if scale
+        else 0
     )
     return blank(pc.add(pc.multiply(seconds, 10**scale), fraction), bad).cast(kind)
 
