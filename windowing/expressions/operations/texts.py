@@ -53,7 +53,7 @@ def split_part(_failures: Failures, values: pa.Array, separator: str, index: int
 
 def concat(_failures: Failures, *values: Any) -> pa.Array:
     """Return texts one behind the other, nulls left out."""
-    return pc.binary_join_element_wise(*values, "", null_handling="skip")
+    return pc.binary_join_element_wise(*(pc.fill_null(each, "") for each in values), "")
 
 
 def join(_failures: Failures, *values: Any) -> pa.Array:

@@ -1,0 +1,86 @@
+"""Every example of the page of expressions, computed; every function and word stands there."""
+
+from __future__ import annotations
+
+import re
+from datetime import date, datetime
+from decimal import Decimal
+
+import duckdb
+import pyarrow as pa
+import pytest
+
+from support.docs_pages import DOCS, fences, text_of
+from wincli.windowing.errors import SpecError
+from wincli.windowing.expressions.binders.functions import FUNCTIONS
+from wincli.windowing.expressions.binding import bind
+from wincli.windowing.expressions.syntax import parse_expression
+from wincli.windowing.expressions.tokens import KEYWORDS, MOST_LEVELS, MOST_TOKENS
+
+ROW = pa.table(
+    {
+        "price": pa.array([Decimal("12.50")], pa.decimal128(10, 2)),
+        "items": [3], "temp": [20.5], "state": ["error"], "line": ["GET /index.html 404"], "code": ["n/a"],
+        "ok": [True],
+        "ts": [datetime(2026, 3, 5, 14, 30, 15, 250000)], "day": [date(2026, 3, 5)],
+        "missing": pa.array([None], pa.int64()),
+        "ctx": [{"pid": 7, "host": "web1"}], "tags": [["a", "b", "c"]], "odd name": [5],
+    }
+)  # fmt: skip
+LINE = re.compile(r"^\| `(.+?)` \| (`.+?`|fails) \|", re.MULTILINE)
+EXAMPLES = [
+    (expression.replace("\\|", "|"), gives.strip("`"))
+    for table in re.findall(r"^\| expression \|.*\n(?:\|.*\n)+", text_of("expressions"), re.MULTILINE)
+    for expression, gives in LINE.findall(table)
+]
+
+
+def shown(value: object) -> str:
+    """A value as the page writes it."""
+    if value is None or isinstance(value, bool):
+        return "NULL" if value is None else str(value).lower()
+    return str(value)
+
+
+@pytest.mark.parametrize(("expression", "gives"), EXAMPLES, ids=[example for example, _ in EXAMPLES])
+def test_example_gives_what_the_page_says(expression: str, gives: str) -> None:
+    found = bind(parse_expression(expression), ROW.schema).evaluate(ROW)
+    assert ("fails" if found.failures is not None else shown(found.values[0].as_py())) == gives
+
+
+@pytest.mark.parametrize(("expression", "gives"), EXAMPLES, ids=[example for example, _ in EXAMPLES])
+def test_example_gives_the_same_in_duckdb(expression: str, gives: str) -> None:
+    sql = str(parse_expression(expression))
+    sql = re.sub(r"extract\('(\w+)', ", r"extract(\1 from ", sql)
+    connection = duckdb.connect()
+    connection.register("row_in", ROW)
+    try:
+        found = shown(connection.execute(f"SELECT {sql} FROM row_in").fetchall()[0][0])
+    except duckdb.Error:
+        found = "fails"
+    assert found == gives
+
+
+def test_examples_are_many() -> None:
+    assert len(EXAMPLES) > 80
+
+
+@pytest.mark.parametrize("name", [*FUNCTIONS, "lag"])
+def test_function_stands_on_the_page(name: str) -> None:
+    assert f"{name}(" in text_of("expressions").lower()
+
+
+def test_words_and_limits_stand_on_the_page() -> None:
+    text = text_of("expressions")
+    words = re.search(r"words of the language: `([^`]*)`", text)
+    assert words is not None
+    assert set(words[1].split()) == KEYWORDS
+    assert f"{MOST_TOKENS:,} names" in text
+    assert f"{MOST_LEVELS} levels" in text
+
+
+@pytest.mark.parametrize("lines", [lines for _, lines in fences(DOCS["expressions"], "text")])
+def test_mistake_is_shown_as_on_the_page(lines: list[str]) -> None:
+    with pytest.raises(SpecError) as caught:
+        bind(parse_expression(lines[1].strip()), ROW.schema)
+    assert str(caught.value).splitlines() == lines
