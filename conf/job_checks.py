@@ -41,9 +41,6 @@ def _stage(at: Location, stage: Values, job: Values) -> Iterator[Problem]:
     if stage.get("at_end") == "hold" and not state:
         what = "hold keeps open windows in a state, and there is none"
         yield _problem((*at, "at_end"), what, "name a state, or say flush or drop")
-    if stage.get("operator") and state:
-        what = "keeps what only it knows, so it does not go with a state"
-        yield _problem((*at, "operator"), what, "leave one of them out")
 
 
 def _names(names: Sequence[Any]) -> Iterator[Problem]:

@@ -98,6 +98,7 @@ def aggregate(
     bounds = RunExtent(now, then)
     scanned = scan(plan, sequences, signals, bounds)
     tables = list(scanned.tables)
+    scanned = scanned.settled()
     if plan.takes_marks and not plain:
         tables.append(empty_mark_rows(plan, signals.marks, scanned.by_mark))
     if plan.options.empty == "mark" and not plain:

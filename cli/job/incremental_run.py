@@ -15,6 +15,7 @@ from ...windowing.engine.enrich import TableState
 from ...windowing.engine.tasks.snapshot import restore
 from ...windowing.engine.tasks.task import TaskContext
 from ...windowing.errors import ConfigError
+from ...windowing.operator import check_saves, load
 from ...windowing.ports import Executor, InputFile
 from ...writers.output.manifest import versions
 from ...writers.state.journal import commit_together
@@ -82,6 +83,7 @@ class IncrementalRun:
         """Raise `ConfigError`, with the differences, where the state is of other windows than ``stages``."""
         for stage in stages:
             _check_emit(stage)
+            _check_operator(stage)
         before = self.before
         if before is None:
             return
@@ -196,6 +198,12 @@ def _check_emit(stage: StagePlan) -> None:
             f"--emit {plan.options.emit} of a window that evicts partitions does not go with a state",
             "say --emit rows, or leave the state out",
         )
+
+
+def _check_operator(stage: StagePlan) -> None:
+    options = stage.plan.options
+    if options.operator is not None and options.at_end == "hold":
+        check_saves(load(options.operator))
 
 
 def from_root(files: Iterable[InputFile]) -> tuple[InputFile, ...]:

@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import math
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from fractions import Fraction
 from typing import Any
 
+import pyarrow as pa
+
 from references import batched as reference_batched
+from references import event_time as reference_intervals
 from references import sliding as reference_sliding
 from references import tumbling as reference
 from references.eviction import Partitions
+from references.tumbling import Key
 from support.operator_calls import Call
 from support.operator_logs import Log
 from wincli.windowing.language.spec import Batched
@@ -134,26 +140,60 @@ def by_batched(log: Log, spec: Batched, at_end: Any) -> dict[Any, list[Call]]:
     return dict(recorded.calls)
 
 
-def by_intervals(log: Log, panes: Sequence[reference.Pane], unheld: set[int], at_end: str) -> dict[Any, list[Call]]:
-    """Rows in their order, each pane right behind the row that advanced the watermark."""
+@dataclass(slots=True)
+class IntervalCalls(reference_intervals.Intervals):
+    """A row goes when no row can come any more into the last interval that holds it: the discard age, rounded up to
+    whole periods, behind its end. It goes after the pane that this watermark triggers, or with the key's next step."""
+
+    recorded: Calls = field(default_factory=Calls)
+    gone: dict[Key, list[int]] = field(default_factory=lambda: defaultdict(list))
+
+    def on_row(self, pos: int) -> None:
+        turned_away = len(self.late) + len(self.filtered)
+        reference_intervals.Intervals.on_row(self, pos)
+        if len(self.late) + len(self.filtered) == turned_away:
+            key = tuple(self.rows[pos][name] for name in self.key)
+            self.forget(key, pos)
+            self.recorded.insert(key, pos, pos)
+
+    def on_watermark(self, seconds: Fraction, stamp: reference_intervals.Stamp) -> None:
+        before = len(self.panes)
+        reference_intervals.Intervals.on_watermark(self, seconds, stamp)
+        come_out = self.panes[before:]
+        closed = {row for rows in self.recorded.here.values() for row in rows if self.end_of(row) <= seconds}
+        for number, pane in enumerate(come_out):
+            self.forget(pane.key, pane.pos)
+            self.recorded.trigger(pane)
+            later = {row for other in come_out[number + 1 :] if other.key == pane.key for row in other.rows}
+            leaving = [row for row in pane.rows if row in closed and row not in later]
+            self.recorded.leave(pane.key, leaving, pane.pos)
+        for key, rows in self.recorded.here.items():
+            self.gone[key] = [row for row in rows if row in closed]
+
+    def end_of(self, pos: int) -> Fraction:
+        last = max(self.grid.panes_of(self.clock(self.rows[pos])))
+        rounded = math.ceil(self.age / self.grid.period)
+        return self.grid.end(
+            last if self.order else last + rounded + (rounded and pa.types.is_floating(self.grid.kind))
+        )
+
+    def forget(self, key: Key, pos: int | None) -> None:
+        self.recorded.leave(key, self.gone.pop(key, []), pos)
+
+
+def by_intervals(
+    log: Log, duration: Fraction, period: Fraction, age: Fraction, lag: Fraction, at_end: str
+) -> tuple[dict[Any, list[Call]], list[int]]:
+    """The calls, and the rows that are late beyond repair."""
+    kind = log.kind("clock")
+    grid = reference_intervals.Grid(duration, period, Fraction(0), kind)
     rows = reference.read(log.table)
-    recorded = Calls()
-    last = {(pane.key, row): number for number, pane in enumerate(panes) for row in pane.rows}
-    waiting = list(enumerate(panes))
-
-    def come_out(pos: int | None) -> None:
-        while waiting and waiting[0][1].pos == pos:
-            number, pane = waiting.pop(0)
-            if pane.closed_by == "end" and at_end == "drop":
-                continue
-            recorded.trigger(pane)
-            if pane.closed_by != "end":
-                staying = [row for row in recorded.here[pane.key] if last[pane.key, row] != number]
-                recorded.keep(pane.key, staying, pos)
-
+    window = IntervalCalls(rows, grid, age, "clock", log.key, log.order, lag, Fraction(0))
     for pos in reference.in_order(rows, log.order):
-        if pos not in unheld:
-            recorded.insert(tuple(rows[pos][name] for name in log.key), pos, pos)
-        come_out(pos)
-    come_out(None)
-    return dict(recorded.calls)
+        window.on_row(pos)
+        window.follow(pos)
+    before = len(window.panes)
+    window.on_end()
+    for pane in window.panes[before:] if at_end == "flush" else []:
+        window.recorded.trigger(pane)
+    return dict(window.recorded.calls), window.late

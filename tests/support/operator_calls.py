@@ -4,18 +4,19 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
 import pyarrow as pa
 
 from support.operator_logs import Log
-from wincli.windowing.emit.operator_calls import operator_batches
+from wincli.windowing.emit.operators.calls import OperatorRun, no_outcome, operator_batches
 from wincli.windowing.emit.stream_columns import stream_columns
 from wincli.windowing.kinds.context import WindowContext
 from wincli.windowing.kinds.registry import kind_of
-from wincli.windowing.kinds.signals import window_marks
+from wincli.windowing.kinds.signals import Signals, window_marks
 from wincli.windowing.language.options import Options
 from wincli.windowing.language.parser import parse_window
 from wincli.windowing.language.spec import WindowSpec
@@ -75,13 +76,26 @@ class Recorder(Operator):
 RECORDER = f"{__name__}:Recorder"
 
 
-def replayed(log: Log, plan: Plan, sequences: Sequences, marks: Marks, panes: Panes) -> pa.Table:
+def replayed(
+    log: Log,
+    plan: Plan,
+    sequences: Sequences,
+    marks: Marks,
+    panes: Panes,
+    signals: Signals,
+    context: WindowContext,
+) -> pa.Table:
     if plan.options.at_end == "drop":
         panes = panes.take(np.flatnonzero(panes.closed_by != reason("end")))
     called = pane_columns(plan, sequences, marks, panes)
-    tables = list(operator_batches(plan, sequences, marks, panes, called))
+    run = OperatorRun(signals, context, partial(_described, plan), False, no_outcome(sequences))
+    tables = list(operator_batches(plan, sequences, marks, panes, called, run))
     assert all(len(table) <= 100_000 for table in tables)
     return pa.concat_tables(tables) if tables else pa.table({})
+
+
+def _described(plan: Plan, sequences: Sequences, marks: Marks, panes: Panes) -> tuple[Panes, pa.Table]:
+    return panes, pane_columns(plan, sequences, marks, panes)
 
 
 def pane_columns(plan: Plan, sequences: Sequences, marks: Marks, panes: Panes) -> pa.Table:
@@ -123,7 +137,8 @@ def given_by(
     rows = one_batch(log.table).select(list(plan.sort))
     at = rows.take(pa.array(after, mask=after < 0)) if plan.sort else rows
     signals = window_marks(in_order(Marks(at, after, np.full(len(after), NO_FILE))))
-    return replayed(log, plan, sequences, *reversed(kind_of(plan.spec).panes(sequences, signals, setting)))
+    found, behind = kind_of(plan.spec).panes(sequences, signals, setting)
+    return replayed(log, plan, sequences, behind, found, signals, replace(setting, at_end=plan.options.at_end))
 
 
 def calls_in(table: pa.Table, key: Sequence[str]) -> dict[tuple[Any, ...], list[Call]]:

@@ -15,8 +15,9 @@ from ..planning.plan import Plan
 from ..planning.result_schema import FIXED, MARK, OUTPUTS, POS, TURN
 from ..sequences.marks import Marks
 from ..sequences.sequence import Sequences
+from ..state.window_state import WindowState
 from .aggregate_rows import aggregate_rows
-from .operator_calls import operator_batches
+from .operators.calls import OperatorRun, finishing_batches, operator_batches
 from .pane_rows import row_batches
 from .result_values import HiddenPanes, with_result_values
 from .row_counts import check_panes
@@ -29,31 +30,47 @@ _TIMING = pa.array(TIMING, pa.string())
 
 
 def result_tables(
-    plan: Plan, sequences: Sequences, marks: Marks, panes: Panes, hidden: HiddenPanes
+    plan: Plan, sequences: Sequences, marks: Marks, panes: Panes, hidden: HiddenPanes, run: OperatorRun | None = None
 ) -> Iterator[pa.Table]:
     """Yield the result in the plan's columns, a bounded number of rows at a time; texts may be dictionary arrays.
 
     ``panes``: as `emitted_panes` returns them. ``hidden``: counts the panes that the condition of the result hides.
-    The result is sorted by key, then window number, then group; mark-only rows come last. Raises `DataError` where an
-    exact aggregate overflows, with key and window, and, before any row is computed, where there would be more than
-    ``max_rows`` rows.
+    ``run``: what calls of an operator need. The result is sorted by key, then window number, then group; mark-only rows
+    come last. Raises `DataError` where an exact aggregate overflows, with key and window, and, before any row is
+    computed, where there would be more than ``max_rows`` rows.
     """
     check_panes(plan, panes)
-    columns = _head(sequences, panes)
-    if not plan.options.plain:
-        columns += stream_columns(plan, sequences, marks, panes.cause, panes.at)
-    head = pa.Table.from_arrays(columns, names=_head_names(plan))
-    if plan.options.operator is not None:
-        parts = operator_batches(plan, sequences, marks, panes, head)
+    head = pane_columns(plan, sequences, marks, panes)
+    if run is not None:
+        parts = operator_batches(plan, sequences, marks, panes, head, run)
     else:
         parts = (row_batches if plan.emits_rows else aggregate_rows)(plan, sequences, panes, head)
+    yield from _result_rows(plan, parts, hidden)
+    if not plan.options.plain:
+        yield from _mark_only_rows(plan, sequences, marks, panes)
+
+
+def finishing_tables(plan: Plan, idle: WindowState, hidden: HiddenPanes) -> Iterator[pa.Table]:
+    """Yield what operators return at the end of the data whose keys have no rows any more, in the plan's columns.
+
+    ``idle``: the state of these keys. Raises what calls of operators raise.
+    """
+    yield from _result_rows(plan, finishing_batches(plan, idle), hidden)
+
+
+def _result_rows(plan: Plan, parts: Iterator[pa.Table], hidden: HiddenPanes) -> Iterator[pa.Table]:
     if plan.results or plan.having is not None:
         yield from with_result_values(plan, parts, hidden)
     else:
-        for part in parts:
-            yield part.select(plan.schema.names)
+        yield from (part.select(plan.schema.names) for part in parts)
+
+
+def pane_columns(plan: Plan, sequences: Sequences, marks: Marks, panes: Panes) -> pa.Table:
+    """Return the columns that identify each pane, and its stream columns, of panes as `emitted_panes` returns them."""
+    columns = _head(sequences, panes)
     if not plan.options.plain:
-        yield from _mark_only_rows(plan, sequences, marks, panes)
+        columns += stream_columns(plan, sequences, marks, panes.cause, panes.at)
+    return pa.Table.from_arrays(columns, names=_head_names(plan))
 
 
 def emitted_panes(plan: Plan, sequences: Sequences, panes: Panes) -> Panes:

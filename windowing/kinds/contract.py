@@ -36,6 +36,9 @@ Option = Literal["empty", "origin", "closed", "partial", "event time", "emit evi
 """What only some windows take: empty windows, a grid of ticks, the side on which windows are closed, panes before they
 are full, a watermark, the windows of evicted keys, rows that entered or left, and rows that left."""
 
+Step = Literal["evicts", "comes in", "is in"]
+"""The steps of a row at which a sliding window can become full: it has evicted rows, it comes in next, it is in."""
+
 Explain = Callable[[str], str | None]
 """Returns which value made a column text, or None, for messages."""
 
@@ -143,12 +146,29 @@ class WindowKind(ABC):
 
     @abstractmethod
     def row_steps(
-        self, sequences: Sequences, marks: Marks, panes: Panes, lives: Memberships, context: WindowContext
+        self, sequences: Sequences, signals: Signals, panes: Panes, lives: Memberships, context: WindowContext
     ) -> RowSteps:
         """Return when rows enter and leave.
 
-        Causes of panes from n on refer to ``marks``; ``lives`` are the memberships of ``panes``.
+        ``panes``: those that are emitted, in this run; ``lives`` are their memberships.
         """
+
+    def fills(self, step: Step, held: int) -> bool:  # noqa: ARG002
+        """Whether a window that was never full is full at this step of a row; ``held``: rows that it holds by then."""
+        return False
+
+    def eviction_instants(
+        self,
+        sequences: Sequences,  # noqa: ARG002
+        marks: Marks,  # noqa: ARG002
+        parts: Lifetimes,  # noqa: ARG002
+        context: WindowContext,  # noqa: ARG002
+    ) -> pa.Array | None:
+        """Return the instant of each eviction that a tick causes, one for each of ``parts.evictions``, else any value.
+
+        None where no tick causes any.
+        """
+        return None
 
     def evictions(self, sequences: Sequences, marks: Marks, context: WindowContext) -> Evictions:
         """Return all partition evictions; ``sequences`` hold all rows of all keys (section 4)."""

@@ -1,4 +1,7 @@
-"""When rows enter and leave a window, as each kind says; `windowing.emit.row_lifetimes` lists them for operators."""
+"""When rows enter and leave a window, as each kind says.
+
+`windowing.emit.operators.row_lifetimes` lists them for operators.
+"""
 
 from __future__ import annotations
 
@@ -25,6 +28,7 @@ class RowSteps:
     ``entering``: int64 (n,), the pane at which each enters; `NEVER` where none does.
     ``leaving``: int64 (n,), the pane after which each leaves; `NEVER` where none does.
     ``drops_unseen``: whether rows that a pane no longer shows have left by then.
+    ``outdated``: int64 (n,), the pane before which each leaves; `NEVER` where none does; None: no row does.
     """
 
     place: Ints
@@ -33,6 +37,7 @@ class RowSteps:
     entering: Ints
     leaving: Ints
     drops_unseen: bool = False
+    outdated: Ints | None = None
 
 
 def steps_of_rows(place: Ints, rows: int) -> RowSteps:

@@ -36,8 +36,6 @@ def check_options(
     for option, fits, windows in _fitting(spec, options):
         if not fits:
             raise ConfigError(f"{option} is for {windows}, and this one is {spec}", "leave it out")
-    if options.operator and kind_of(spec).eviction is not None:
-        raise ConfigError(f"--operator does not go with {kind_of(spec).eviction}", "leave one of them out")
     if options.closed == "right" and kind_of(spec).eviction is not None:
         raise ConfigError(f"--closed right does not go with {kind_of(spec).eviction}", "leave one of them out")
     _check_groups(schema, key, options)

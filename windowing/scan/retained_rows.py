@@ -7,7 +7,7 @@ and only their numbers go on.
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pyarrow as pa
@@ -32,42 +32,65 @@ from ..state.window_state import (
 )
 
 
+@dataclass(frozen=True, slots=True)
+class Emission:
+    """What came out of a run over n rows of K keys, as far as the next run depends on it.
+
+    ``shown``: bool (n,), the rows that a pane has shown.
+    ``last``: bool (n,), the rows that the next run must know one by one, as `RowState.last` says.
+    ``windows``: int64 (K,), how many panes came out.
+    ``operator``: array (K,), as in `KeyState`.
+    """
+
+    shown: Mask
+    last: Mask
+    windows: Ints
+    operator: pa.Array
+
+
+def emission_of(looks_back: bool, sequences: Sequences, context: WindowContext, panes: Panes, picks: Ints) -> Emission:
+    """Return what came out where there is no operator.
+
+    ``looks_back``: whether the next pane of a key depends on what its last pane showed. ``panes``: all panes.
+    ``picks``: int64, ascending, which of them came out.
+    """
+    keys = len(sequences.bounds) - 1
+    last = _last_shown(panes, picks, context.restored, sequences) if looks_back else np.zeros(len(sequences), np.bool_)
+    windows = np.bincount(panes.key[picks], minlength=keys)
+    return Emission(shown(panes.take(picks).membership, len(sequences)), last, windows, pa.nulls(keys))
+
+
 def snapshot(
     kind: WindowKind,
-    looks_back: bool,
     sequences: Sequences,
     signals: Signals,
     context: WindowContext,
     panes: Panes,
-    emitted: Ints,
+    emission: Emission,
     last_closed: int,
 ) -> WindowState:
     """Return the window state for the next run.
 
-    ``looks_back``: whether the next pane of a key depends on what its last pane showed. ``panes``: all panes.
-    ``emitted``: int64, ascending, which of them came out. ``last_closed``: the last event-time pane that no row can
-    enter any more.
+    ``panes``: all panes. ``last_closed``: the last event-time pane that no row can enter any more.
     """
-    restored = context.restored or RestoredState(
-        np.zeros(len(sequences.bounds) - 1, np.int64),
-        fresh(kind.baseline_attribute, sequences.rows, len(sequences.bounds) - 1),
-        no_row_state(len(sequences)),
-    )
+    restored = context.restored or nothing_restored(kind, sequences)
     key_lifetimes = None if signals.evictions is None else lifetimes(signals.evictions, sequences)
-    last = _last_shown(panes, emitted, restored, sequences) if looks_back else restored.row_state.last
     is_retained = np.zeros(len(sequences), np.bool_)
     if context.hold:
-        is_retained = kind.retained_rows(sequences, context, panes, key_lifetimes, last_closed) | last
-    has_been_shown = restored.row_state.shown | shown(panes.take(emitted).membership, len(sequences))
+        is_retained = kind.retained_rows(sequences, context, panes, key_lifetimes, last_closed) | emission.last
     key_state = _key_state(kind, sequences, context, restored, key_lifetimes)
-    key_state = replace(
-        key_state, windows=restored.key_state.windows + np.bincount(panes.key[emitted], minlength=len(key_state.rows))
-    )
-    state = take_state_rows(
-        WindowState(sequences, key_state, RowState(has_been_shown, last)), np.flatnonzero(is_retained)
-    )
+    key_state = replace(key_state, windows=restored.key_state.windows + emission.windows, operator=emission.operator)
+    row_state = RowState(restored.row_state.shown | emission.shown, emission.last)
+    state = take_state_rows(WindowState(sequences, key_state, row_state), np.flatnonzero(is_retained))
     # A tumbling window never looks back beyond its first row: equal windows give equal states, whatever came before.
     return state if kind.overlaps else with_row_counts(state)
+
+
+def nothing_restored(kind: WindowKind, sequences: Sequences) -> RestoredState:
+    """Return the restored state of a first run."""
+    keys = len(sequences.bounds) - 1
+    key_state = fresh(kind.baseline_attribute, sequences.rows, keys)
+    return RestoredState(np.zeros(keys, np.int64), key_state, no_row_state(len(sequences)))
 
 
 def _key_state(
@@ -95,15 +118,14 @@ def _key_state(
         begin = np.where(is_cut, rows - size, begin)
     full, baseline = kind.full_and_baseline(per_lifetime, restored)
     full, baseline = np.append(full, False), pa.concat_arrays([baseline, pa.nulls(1, baseline.type)])
-    return KeyState(
-        rows, begin, new.windows, full[lifetime_of_key], baseline.take(pa.array(lifetime_of_key % len(full)))
-    )
+    picked = baseline.take(pa.array(lifetime_of_key % len(full)))
+    return KeyState(rows, begin, new.windows, full[lifetime_of_key], picked, new.operator)
 
 
-def _last_shown(panes: Panes, emitted: Ints, restored: RestoredState, sequences: Sequences) -> Mask:
+def _last_shown(panes: Panes, emitted: Ints, restored: RestoredState | None, sequences: Sequences) -> Mask:
     """Return which rows the last pane of each key showed, of panes that came out in this run or before."""
     newest = emitted[np.append(panes.key[emitted][1:] != panes.key[emitted][:-1], True)[: len(emitted)]]
-    out = restored.row_state.last.copy()
+    out = np.zeros(len(sequences), np.bool_) if restored is None else restored.row_state.last.copy()
     has_emitted = np.zeros(len(sequences.bounds) - 1, np.bool_)
     has_emitted[panes.key[newest]] = True
     out &= ~np.repeat(has_emitted, np.diff(sequences.bounds))

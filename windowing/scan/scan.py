@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, fields, replace
+from functools import cache, partial
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ..clock.watermark import NO_LEVEL
+from ..clock.values import clock_values
+from ..clock.watermark import NO_LEVEL, highest
 from ..columns.arrays import ClockValue, Ints, Mask, combined
 from ..columns.numeric import measures
-from ..emit.result_tables import emitted_panes, mark_rows, result_tables, tick_rows
+from ..emit.operators.calls import OperatorRun, no_outcome
+from ..emit.result_tables import emitted_panes, mark_rows, pane_columns, result_tables, tick_rows
 from ..emit.result_values import HiddenPanes
 from ..kinds.context import WindowContext
 from ..kinds.signals import Signals
@@ -23,7 +26,8 @@ from ..sequences.marks import Marks, unoccupied
 from ..sequences.sequence import Sequences
 from ..state.window_state import RestoredState, WindowState
 from .emitted_panes import already_emitted, marks_already_emitted, renumbered, with_previous_pane
-from .retained_rows import snapshot
+from .operator_scan import OperatorScan, Settled, settle
+from .retained_rows import emission_of, snapshot
 from .row_weights import row_weights
 
 
@@ -41,6 +45,7 @@ class ScanResult:
     ``held``: rows in the state that no pane has shown yet.
     ``by_mark``: int64, for each pane that a mark brought out, the number of that mark.
     ``state``: the window state for the next run; None where there is none.
+    ``settle``: returns all of these but ``tables`` once the tables have been read, where an operator decides them.
     """
 
     tables: Iterator[pa.Table]
@@ -53,6 +58,14 @@ class ScanResult:
     held: int
     by_mark: Ints
     state: WindowState | None
+    settle: Callable[[], Settled] | None = None
+
+    def settled(self) -> ScanResult:
+        """Return the result with what its operators have decided: only after ``tables`` have been read."""
+        if self.settle is None:
+            return self
+        decided = self.settle()
+        return replace(self, settle=None, **{each.name: getattr(decided, each.name) for each in fields(decided)})
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,26 +110,29 @@ def scan(
     )
     is_end = panes.closed_by == reason("end")
     emitted = np.flatnonzero(is_new if options.at_end == "flush" else is_new & ~is_end)
-    state = None
-    if extent.is_continued:
-        state = snapshot(
-            plan.kind,
-            compares_with_previous_pane(plan),
-            sequences,
-            signals,
-            context,
-            panes,
-            emitted,
-            extent.last_closed,
-        )
-    emitted_membership = panes.membership if len(emitted) == len(panes) else take(panes.membership, emitted)
-    row_account = _row_account(plan, sequences, panes.membership, is_new, emitted_membership, restored, state)
-    panes = replace(
+    hidden = HiddenPanes()
+    emitted_here = replace(
         _emitted(plan, sequences, panes, emitted, restored),
         marks_only=_emitted_marks(plan, sequences, panes.marks_only, context),
     )
+    if options.operator:
+        context = replace(context, clock=_clock(plan, sequences, context))
+        outcome = no_outcome(sequences)
+        done = OperatorScan(plan, sequences, signals, context, panes, extent.last_closed, extent.is_continued, outcome)
+        columns = partial(_described, plan)
+        run = OperatorRun(signals, context, columns, extent.is_continued and context.hold, outcome)
+        tables = result_tables(plan, sequences, marks, emitted_here, hidden, run)
+        nothing = np.empty(0, np.int64)
+        return ScanResult(tables, 0, hidden, 0, 0, 0, 0, 0, nothing, None, cache(partial(settle, done)))
+    state = None
+    if extent.is_continued:
+        looks_back = compares_with_previous_pane(plan)
+        emission = emission_of(looks_back, sequences, context, panes, emitted)
+        state = snapshot(plan.kind, sequences, signals, context, panes, emission, extent.last_closed)
+    emitted_membership = panes.membership if len(emitted) == len(panes) else take(panes.membership, emitted)
+    row_account = _row_account(plan, sequences, panes.membership, is_new, emitted_membership, restored, state)
+    panes = emitted_here
     windows = len(panes) if restored is None else int(np.count_nonzero(panes.number >= 0))
-    hidden = HiddenPanes()
     tables = result_tables(plan, sequences, marks, panes, hidden)
     if windows < len(panes):
         tables = _without_previous_pane(tables)
@@ -124,6 +140,22 @@ def scan(
     by_mark = by_mark[by_mark < len(signals)]
     still_open = int(np.count_nonzero(is_end)) if options.at_end == "hold" else 0
     return ScanResult(tables, windows, hidden, still_open, *row_account, by_mark, state)
+
+
+def _clock(plan: Plan, sequences: Sequences, context: WindowContext) -> ClockValue | None:
+    """Return the time of the clock at the end, which windows that begin anew have in common with all others."""
+    if context.clock is not None or not plan.kind.needs_clock or not len(sequences):
+        return context.clock
+    values = clock_values(combined(sequences.rows.column(plan.sort[0])), plan.sort[0])
+    return highest(values)
+
+
+def _described(plan: Plan, sequences: Sequences, marks: Marks, panes: Panes) -> tuple[Panes, pa.Table]:
+    """Return those of all panes of new windows that come out, and the columns that describe them."""
+    if plan.options.at_end != "flush":
+        panes = panes.take(np.flatnonzero(panes.closed_by != reason("end")))
+    panes = emitted_panes(plan, sequences, panes)
+    return panes, pane_columns(plan, sequences, marks, panes)
 
 
 def _with_evictions(plan: Plan, sequences: Sequences, signals: Signals, context: WindowContext) -> Signals:

@@ -2,6 +2,6 @@
 
 `writers.state` writes these tables into the folder of a state.
 
-Imports `windowing.columns`, `windowing.sequences`. Imported by `windowing.engine`, `windowing.kinds`, `windowing.scan`,
-`windowing.segments`, `writers`.
+Imports `windowing.columns`, `windowing.sequences`. Imported by `windowing.emit`, `windowing.engine`, `windowing.kinds`,
+`windowing.scan`, `windowing.segments`, `writers`.
 """

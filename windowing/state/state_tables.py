@@ -16,6 +16,8 @@ POS, RANK, SHOWN, LAST = "__pos", "__rank", "__shown", "__last"
 """Columns of the row table, after those of the input."""
 ROWS, BEGIN, WINDOWS, FULL, BASELINE = "__rows", "__begin", "__windows", "__full", "__baseline"
 """Columns of the key table, after those of the key."""
+OPERATOR = "__operator"
+"""One more column of the key table, where the window has an operator."""
 
 
 def key_table(state: WindowState) -> pa.Table:
@@ -24,7 +26,10 @@ def key_table(state: WindowState) -> pa.Table:
     columns = [key_state.rows, key_state.begin, key_state.windows, key_state.full, key_state.baseline]
     keys = state.sequences.keys
     own = {} if keys is None else dict(zip(keys.column_names, keys.columns, strict=True))
-    return _table(own, dict(zip((ROWS, BEGIN, WINDOWS, FULL, BASELINE), columns, strict=True)))
+    names = [ROWS, BEGIN, WINDOWS, FULL, BASELINE]
+    if not pa.types.is_null(key_state.operator.type):
+        columns, names = [*columns, key_state.operator], [*names, OPERATOR]
+    return _table(own, dict(zip(names, columns, strict=True)))
 
 
 def row_table(state: WindowState) -> pa.Table:
@@ -51,7 +56,8 @@ def read_state(
 ) -> WindowState:
     """Return the window state that `key_table` and `row_table` describe; names as in `sequences.sequence.build`."""
     known: list[Any] = [_numpy(keys, name) for name in (ROWS, BEGIN, WINDOWS, FULL)]
-    key_state = KeyState(*[*known, combined(keys.column(BASELINE))])
+    saved = combined(keys.column(OPERATOR)) if OPERATOR in keys.column_names else pa.nulls(keys.num_rows)
+    key_state = KeyState(*[*known, combined(keys.column(BASELINE)), saved])
     row_state = RowState(*(_numpy(rows, name) for name in (SHOWN, LAST)))
     distinct = keys.select(list(key)) if key else None
     counts = np.array([rows.num_rows])

@@ -29,6 +29,8 @@ class KeyState:
     ``full``: bool (K,), whether a sliding window that evicts by ``delta`` has evicted anything.
     ``baseline``: array (K,), the value that a ``delta`` trigger compares with, null where no row has set it; of type
         null if no trigger is a ``delta``.
+    ``operator``: string array (K,), what the operator of the key has saved, null where the key has none; of type null
+        if the window has no operator.
     """
 
     rows: Ints
@@ -36,11 +38,12 @@ class KeyState:
     windows: Ints
     full: Mask
     baseline: pa.Array
+    operator: pa.Array
 
     def take(self, picks: Ints) -> KeyState:
         """Return the state of the keys at ``picks``."""
-        baseline = self.baseline.take(pa.array(picks))
-        return KeyState(self.rows[picks], self.begin[picks], self.windows[picks], self.full[picks], baseline)
+        baseline, operator = (column.take(pa.array(picks)) for column in (self.baseline, self.operator))
+        return KeyState(self.rows[picks], self.begin[picks], self.windows[picks], self.full[picks], baseline, operator)
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +51,8 @@ class RowState:
     """The state of n rows.
 
     ``shown``: bool (n,), whether a pane showed the row.
-    ``last``: bool (n,), whether the last pane of its key showed the row (for ``--emit entered`` and ``left``).
+    ``last``: bool (n,), whether the last pane of its key showed the row (for ``--emit entered`` and ``left``), or the
+        operator of its key holds the row.
     """
 
     shown: Mask
@@ -107,7 +111,7 @@ def fresh(baseline: str | None, rows: pa.RecordBatch, keys: int) -> KeyState:
     """Return the key state of new keys. ``baseline``: the attribute whose values it holds; ``rows`` give its type."""
     nothing = np.zeros(keys, np.int64)
     dtype = pa.null() if baseline is None else rows.schema.field(baseline).type
-    return KeyState(nothing, nothing, nothing, np.zeros(keys, np.bool_), pa.nulls(keys, dtype))
+    return KeyState(nothing, nothing, nothing, np.zeros(keys, np.bool_), pa.nulls(keys, dtype), pa.nulls(keys))
 
 
 def no_row_state(rows: int) -> RowState:
@@ -159,17 +163,13 @@ def concatenate(states: Sequence[WindowState]) -> WindowState:
     bounds = np.concatenate([[0], *(part.bounds[1:] + start for part, start in zip(parts, starts, strict=False))])
     rows = one_batch(pa.Table.from_batches([part.rows for part in parts]))
     pos, rank = (np.concatenate([getattr(part, name) for part in parts]) for name in ("pos", "rank"))
-    per_key_columns: list[Any] = [
-        np.concatenate([getattr(c.key_state, f.name) for c in states]) for f in fields(KeyState)[:-1]
-    ]
-    baseline = pa.concat_arrays([state.key_state.baseline for state in states])
     row_state: list[Any] = [
         np.concatenate([getattr(state.row_state, f.name) for state in states]) for f in fields(RowState)
     ]
     distinct = pa.concat_tables(keys) if keys else None
     return WindowState(
         Sequences(distinct, bounds, rows, pos, parts[0].order, rank),
-        KeyState(*[*per_key_columns, baseline]),
+        _joined([state.key_state for state in states]),
         RowState(*row_state),
     )
 
@@ -237,11 +237,22 @@ def _places_in(keys: pa.Table | None, sequences: Sequences) -> Ints:
 
 def _with_fresh(key_state: KeyState, new: KeyState) -> KeyState:
     """A key state of K keys followed by that of one new key, at index K."""
-    per_key_columns: list[Any] = [
-        np.append(getattr(key_state, f.name), getattr(new, f.name)) for f in fields(KeyState)[:-1]
-    ]
-    baseline = pa.concat_arrays([key_state.baseline.cast(new.baseline.type), new.baseline])
-    return KeyState(*[*per_key_columns, baseline])
+    return _joined([replace(key_state, baseline=key_state.baseline.cast(new.baseline.type)), new])
+
+
+def _joined(states: Sequence[KeyState]) -> KeyState:
+    """Key states of different keys as one."""
+    numbers = [np.concatenate([getattr(one, f.name) for one in states]) for f in fields(KeyState)[:-2]]
+    texts = [pa.concat_arrays([one.baseline for one in states]), _one_type([one.operator for one in states])]
+    columns: list[Any] = [*numbers, *texts]
+    return KeyState(*columns)
+
+
+def _one_type(texts: Sequence[pa.Array]) -> pa.Array:
+    """Arrays of saved texts as one; those of keys that have no operator yet are of type null."""
+    if all(pa.types.is_null(part.type) for part in texts):
+        return pa.nulls(sum(map(len, texts)))
+    return pa.concat_arrays([part.cast(pa.string()) for part in texts])
 
 
 def _idle(state: WindowState, known: Ints) -> WindowState:

@@ -301,10 +301,6 @@ MISTAKES = {
         ONE + "at_end: hold",
         "j.yaml:4: at_end hold keeps open windows in a state, and there is none; name a state, or say flush or drop",
     ),
-    "an operator with a state": (
-        ONE + "state: s\noperator: a:B",
-        "j.yaml:5: operator keeps what only it knows, so it does not go with a state; leave one of them out",
-    ),
     "a start without an end": (
         ONE + "start: 2026-11-01",
         "j.yaml:4: start needs an end; a range is half open: start is the first of it, end the first after it",

@@ -13,6 +13,7 @@ import pytest
 from support.operator_calls import given_by
 from support.operator_logs import log_of
 from wincli.windowing.errors import ConfigError, DataError
+from wincli.windowing.in_memory import aggregate
 from wincli.windowing.operator import Operator, PaneInfo, load, output_fields
 
 
@@ -130,9 +131,20 @@ def test_operators_are_made_without_arguments() -> None:
         given_by(log_of(a=[1]), "count(1)", operator=f"{__name__}:Needy")
 
 
-def test_not_with_partition_eviction() -> None:
-    with pytest.raises(ConfigError, match=r"--operator does not go with partitionCount\(1\)"):
-        given_by(log_of(a=[1], k=["x"], key=("k",)), "tumbling, count(2), partitioned, partitionCount(1)")
+class Parting(Odd):
+    def insert(self, row: Mapping[str, Any]) -> Any:
+        return None
+
+    def partition_evicted(self, rows: Sequence[Mapping[str, Any]]) -> Any:
+        return self.does()
+
+
+def test_an_evicted_key_is_named() -> None:
+    log = pa.table({"k": ["x", "y"], "a": [1, 2]})
+    Parting.does = staticmethod(raising)
+    with pytest.raises(DataError) as caught:
+        aggregate(log, "count(2), partitioned, partitionCount(1)", key="k", operator=f"{__name__}:Parting")
+    assert str(caught.value) == "Parting.partition_evicted failed at the eviction of key k='x': ValueError: no"
 
 
 def test_types_of_output() -> None:

@@ -46,7 +46,8 @@ def test_a_key_that_is_no_column_of_the_rows_is_in_them() -> None:
     plan = plan_of(log, parse_window("count(1)"), f"{__name__}:Kinds")
     sequences = build(one_batch(log.table), np.arange(1), ("k",), plan.sort, ["a", "clock"])
     signals = window_marks(no_marks(sequences.rows, plan.sort))
-    got = replayed(log, plan, sequences, *reversed(kind_of(plan.spec).panes(sequences, signals, PLAIN)))
+    panes, marks = kind_of(plan.spec).panes(sequences, signals, PLAIN)
+    got = replayed(log, plan, sequences, marks, panes, signals, PLAIN)
     assert got["seen"].to_pylist() == ["[('k', 'x'), ('a', 1), ('clock', 10), ('k', 'x'), 10, 10, None, None]"]
 
 

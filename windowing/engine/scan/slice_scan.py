@@ -11,8 +11,11 @@ import pyarrow as pa
 
 from ...clock.watermark import NO_LEVEL, Watermarks
 from ...columns.arrays import ClockValue, Ints
+from ...emit.result_tables import finishing_tables
+from ...emit.result_values import HiddenPanes
 from ...kinds.signals import Signals, watermark_signals, window_marks
 from ...local_executor import LocalExecutor
+from ...planning.plan import Plan
 from ...ports import ChunkAccount, Counts, Part
 from ...scan.lateness import is_ordered_by_time, lateness_of, merged_watermarks, no_watermarks
 from ...scan.scan import RunExtent, ScanResult, empty_mark_rows, empty_tick_rows, falls_of, scan
@@ -139,9 +142,11 @@ def _finish(work: TaskContext, index: int, number: int, is_only_slice: bool, sca
     last_closed = _last_closed(work, sequences, signals)
     extent = RunExtent(clock, since, last_closed, work.state_files is not None)
     scanned = scan(plan, sequences, signals, extent, restored)
+    finishing, idle = _finish_operators(plan, idle, scanned.hidden)
+    mark_rows = _mark_rows(work, scanned, sequences, marks, extent) if is_only_slice else ()
+    parts = write_parts(work, number, chain(scanned.tables, finishing, mark_rows))
+    scanned = scanned.settled()
     snapshot = snapshot_slice(work, index, sequences, scanned, idle, signals, extent)
-    tables = chain(scanned.tables, _mark_rows(work, scanned, sequences, marks, extent) if is_only_slice else ())
-    parts = write_parts(work, number, tables)
     carried = (
         0 if restored is None else int((restored.restored_rows.sum()) - np.count_nonzero(restored.row_state.shown))
     )
@@ -173,6 +178,17 @@ def _last_closed(work: TaskContext, sequences: Sequences, signals: Signals) -> i
     return NO_LEVEL if work.watermark is None else lateness_of(work.plan, sequences.rows).last_closed(work.watermark)
 
 
+def _finish_operators(
+    plan: Plan, idle: WindowState | None, hidden: HiddenPanes
+) -> tuple[Iterable[pa.Table], WindowState | None]:
+    """Where windows do not go on, return the last rows of operators whose keys have no rows, and these keys without."""
+    if idle is None or plan.options.operator is None or plan.options.at_end == "hold":
+        return (), idle
+    nothing = pa.nulls(len(idle.key_state.rows), pa.string())
+    rest = replace(idle, key_state=replace(idle.key_state, operator=nothing))
+    return (finishing_tables(plan, idle, hidden) if plan.options.at_end == "flush" else ()), rest
+
+
 def write_parts(work: TaskContext, index: int, tables: Iterable[pa.Table]) -> tuple[Part, ...]:
     """Write a part from its tables as they come; write no file where there is no row."""
     filled = (table for table in tables if table.num_rows)
@@ -187,7 +203,7 @@ def _mark_rows(
     if work.plan.options.plain:
         return
     if work.plan.takes_marks:
-        yield empty_mark_rows(work.plan, marks, scanned.by_mark)
+        yield empty_mark_rows(work.plan, marks, scanned.settled().by_mark)
     elif work.plan.options.empty == "mark":
         yield empty_tick_rows(work.plan, sequences, extent)
 

@@ -109,7 +109,7 @@ class BatchedKind(OverlappingKind):
     def row_steps(
         self,
         sequences: Sequences,
-        marks: Marks,  # noqa: ARG002
+        signals: Signals,  # noqa: ARG002
         panes: Panes,
         lives: Memberships,
         context: WindowContext,  # noqa: ARG002

@@ -83,10 +83,10 @@ class EventTimeKind(OverlappingKind):
         return interval_panes(self.spec, sequences, signals.watermarks, context.event_time), signals.marks
 
     def row_steps(
-        self, sequences: Sequences, marks: Marks, panes: Panes, lives: Memberships, context: WindowContext
+        self, sequences: Sequences, signals: Signals, panes: Panes, lives: Memberships, context: WindowContext
     ) -> RowSteps:
         """Return when rows enter and leave."""
-        return interval_steps(self.spec, sequences, marks, panes, lives, context)
+        return interval_steps(self.spec, sequences, signals, panes, lives, context)
 
     def lateness(self, dtype: pa.DataType, lag: Fraction, min_gap: Fraction) -> Lateness:
         """Return the rule of late rows."""

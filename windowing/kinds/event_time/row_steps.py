@@ -1,41 +1,73 @@
-"""When rows enter and leave event-time panes."""
+"""When rows enter and leave event-time panes.
+
+A row leaves when the last of its intervals is closed: no further row can enter it, so no pane will show the row again.
+It leaves after the pane that this advance of the watermark triggers; where there is none, with the next step of its
+key. Neither depends on rows to come, so incremental runs give the same steps as one run.
+"""
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 
 import numpy as np
-import pyarrow.compute as pc
 
-from ...clock.interval_grid import Intervals, make_intervals
+from ...clock.interval_grid import make_intervals
 from ...clock.values import clock_values
-from ...columns.arrays import Ints, combined
+from ...clock.watermark import NO_LEVEL
+from ...columns.arrays import Ints, Mask, combined
 from ...language.spec import TimeInterval
 from ...panes.membership import Memberships
 from ...panes.panes import AT_END, Panes
-from ...sequences.marks import Marks, epochs
+from ...sequences.marks import epochs
 from ...sequences.sequence import Sequences
 from ..context import WindowContext
 from ..row_steps import NEVER, RowSteps, steps_of_rows
+from ..signals import Signals
 
 
 def interval_steps(
-    spec: TimeInterval, sequences: Sequences, marks: Marks, panes: Panes, lives: Memberships, context: WindowContext
+    spec: TimeInterval,
+    sequences: Sequences,
+    signals: Signals,
+    panes: Panes,
+    lives: Memberships,
+    context: WindowContext,
 ) -> RowSteps:
-    """Return when rows enter and leave: a row enters by itself, and leaves after the last pane that shows it."""
+    """Return when rows enter and leave: a row enters by itself, and leaves when its last interval is closed."""
     assert context.event_time is not None
+    column = combined(sequences.rows.column(context.event_time))
+    intervals = make_intervals(column.type, spec)
+    first, last = intervals.holding(clock_values(column, context.event_time))
+    epoch = epochs(sequences, signals.marks)
     order = np.lexsort([panes.number, panes.key])
-    place = _after_marks(sequences, marks, panes)
-    leaving = _after_last(panes, order, lives, len(sequences))
-    intervals, first, last = _interval_bounds(context.event_time, spec, sequences)
-    if context.drop:
-        leaving[_not_yet_emitted(intervals, first, last, sequences, panes, place)] = NEVER
-    return replace(steps_of_rows(place, len(sequences)), stepping=first <= last, leaving=leaving)
+    place = _after_marks(sequences, epoch, panes)
+    closing = np.searchsorted(_closed(spec, signals, intervals.scale.per_second is None, context), last)
+    closing[(closing == len(signals)) | (first > last)] = NEVER
+    leaving = _after_last(panes, order, lives, closing, len(sequences))
+    is_new = first <= last
+    if context.restored is not None:
+        is_new &= context.restored.is_new(sequences.bounds)
+    rest = np.flatnonzero((closing != NEVER) & (leaving == NEVER))
+    outdated, driven = np.full(len(sequences), NEVER), np.full(len(sequences), NEVER)
+    outdated[rest], driven[rest] = _next_steps(sequences, epoch, panes, order, place, is_new, rest, closing[rest])
+    steps = steps_of_rows(place, len(sequences))
+    return replace(steps, stepping=first <= last, driven=driven, leaving=leaving, outdated=outdated)
 
 
-def _after_marks(sequences: Sequences, marks: Marks, panes: Panes) -> Ints:
+def _closed(spec: TimeInterval, signals: Signals, is_float: bool, context: WindowContext) -> Ints:
+    """Return the last interval that is closed after each advance: the discard age in whole periods before the level."""
+    assert signals.watermarks is not None
+    level = signals.watermarks.level
+    if context.in_event_order or not spec.discard_age:
+        return level
+    # the bounds of a float clock are rounded, and so is what is late
+    behind = math.ceil(spec.discard_age / spec.period) + is_float
+    return np.where(level < NO_LEVEL + behind, NO_LEVEL, level - min(behind, 2**62))
+
+
+def _after_marks(sequences: Sequences, epoch: Ints, panes: Panes) -> Ints:
     """Return the places of the marks, or the end of the key, that triggered panes."""
-    epoch = epochs(sequences, marks)
     first = np.searchsorted(panes.key, np.arange(len(sequences.bounds)))
     place = sequences.bounds[panes.key + 1]
     for key in np.flatnonzero(np.diff(first)):
@@ -46,38 +78,35 @@ def _after_marks(sequences: Sequences, marks: Marks, panes: Panes) -> Ints:
     return place
 
 
-def _after_last(panes: Panes, order: Ints, lives: Memberships, rows: int) -> Ints:
-    """Return for each row the last emitted pane that shows it; `NEVER` if none, or if the end triggered that pane."""
-    rank = np.empty(len(order) + 1, np.int64)
-    rank[order], rank[-1] = np.arange(len(order)), NEVER
+def _after_last(panes: Panes, order: Ints, lives: Memberships, closing: Ints, rows: int) -> Ints:
+    """Return for each row the last pane that shows it and is caused by the advance that closes its last interval."""
+    rank = np.empty(len(order), np.int64)
+    rank[order] = np.arange(len(order))
+    counts = lives.leave - lives.enter
+    row = np.repeat(lives.row, counts)
+    pane = np.repeat(lives.enter - (np.cumsum(counts) - counts), counts) + np.arange(counts.sum())
+    at_closing = panes.cause[pane] - rows == closing[row]
     latest = np.full(rows, NEVER)
-    if len(lives.row):
-        runs = np.stack([lives.enter, lives.leave], axis=1).ravel()
-        np.maximum.at(latest, lives.row, np.maximum.reduceat(rank, runs)[::2])
-    pane = np.append(order, NEVER)[latest]
-    return np.where(np.append(panes.cause, AT_END)[pane] == AT_END, NEVER, pane)
+    np.maximum.at(latest, row[at_closing], rank[pane[at_closing]])
+    return np.append(order, NEVER)[latest]
 
 
-def _interval_bounds(name: str, spec: TimeInterval, sequences: Sequences) -> tuple[Intervals, Ints, Ints]:
-    """Return the intervals, and the first and last that hold each row; where none does, the first is the greater."""
-    column = combined(sequences.rows.column(name))
-    intervals = make_intervals(column.type, spec)
-    return intervals, *intervals.holding(clock_values(column, name))
+def _next_steps(
+    sequences: Sequences, epoch: Ints, panes: Panes, order: Ints, place: Ints, steps: Mask, rest: Ints, closing: Ints
+) -> tuple[Ints, Ints]:
+    """Return the next pane, or the next row with a step, after the advance ``closing``; one of them is `NEVER`.
 
-
-def _not_yet_emitted(
-    intervals: Intervals, first: Ints, last: Ints, sequences: Sequences, panes: Panes, place: Ints
-) -> list[int]:
-    """Return the rows of intervals with new rows since their last output, which the dropped end would have shown."""
-    key = np.repeat(np.arange(len(sequences.bounds) - 1), np.diff(sequences.bounds)).tolist()
-    held = [
-        [(k, interval) for interval in range(low, high + 1)]
-        for k, low, high in zip(key, first.tolist(), last.tolist(), strict=True)
-    ]
-    newest = {one: row for row, mine in enumerate(held) for one in mine}
-    known = np.array(sorted({interval for _, interval in newest}), np.int64)
-    interval = known[pc.index_in(panes.start, value_set=intervals.bounds(known)[0]).to_numpy()]
-    outputs = zip(panes.key.tolist(), interval.tolist(), strict=True)
-    shown = dict(zip(outputs, place.tolist(), strict=True))  # the last output of an interval wins
-    fresh = {one for one, row in newest.items() if row >= shown.get(one, 0)}
-    return [row for row, mine in enumerate(held) if not fresh.isdisjoint(mine)]
+    ``rest``: int64 (R,), the rows that look for one. ``steps``: bool (n,), rows with a step in this run.
+    """
+    n, key_of_row = len(sequences), np.repeat(np.arange(len(sequences.bounds) - 1), np.diff(sequences.bounds))
+    size = 2 + max(int(numbers.max(initial=0)) for numbers in (epoch, panes.cause - n, closing))
+    wanted = key_of_row[rest] * size + closing + 1
+    at_signal = order[panes.cause[order] != AT_END]
+    pane = np.searchsorted(panes.key[at_signal] * size + panes.cause[at_signal] - n, wanted)
+    stepping = np.flatnonzero(steps)
+    row = np.searchsorted(key_of_row[stepping] * size + epoch[stepping], wanted)
+    pane, row = np.append(at_signal, NEVER)[pane], np.append(stepping, NEVER)[row]
+    pane[np.append(panes.key, -1)[pane] != key_of_row[rest]] = NEVER
+    row[np.append(key_of_row, -1)[row] != key_of_row[rest]] = NEVER
+    is_pane = (pane != NEVER) & ((row == NEVER) | (np.append(place, n)[pane] <= row))
+    return np.where(is_pane, pane, NEVER), np.where(is_pane, NEVER, row)

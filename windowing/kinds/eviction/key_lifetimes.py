@@ -58,7 +58,7 @@ class Lifetimes:
         known, key_state = self.is_first, restored.key_state.take(self.key)
         baseline = pc.if_else(pa.array(known), key_state.baseline, pa.scalar(None, key_state.baseline.type))
         rows, begin, windows = (np.where(known, n, 0) for n in (key_state.rows, key_state.begin, key_state.windows))
-        key_state = KeyState(rows, begin, windows, key_state.full & known, baseline)
+        key_state = KeyState(rows, begin, windows, key_state.full & known, baseline, key_state.operator)
         return replace(
             restored, restored_rows=np.where(known, restored.restored_rows[self.key], 0), key_state=key_state
         )

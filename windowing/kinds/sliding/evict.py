@@ -16,6 +16,7 @@ from ...sequences.attribute_distance import amount_in_measure, measures_and_amou
 from ...sequences.sequence import Sequences
 from ...state.window_state import RestoredState
 from ..context import WindowContext
+from ..contract import Step
 from ..delta.kernels import comparable, evicted_by_delta, oldest_retained, risen_pairs
 from .clock import SlidingClock, sliding_clock, sliding_clock_values
 from .triggers import MOST_TICKS, Finding, TriggerPolicy, Triggers
@@ -50,6 +51,10 @@ class EvictPolicy(ABC):
         """
         return bounds[:-1]
 
+    def fills(self, step: Step, held: int) -> bool:  # noqa: ARG002
+        """Whether a window that was never full is full at this step of a row (section 3)."""
+        return step == "comes in"
+
     def oldest(self, begin: Ints, triggers: Triggers, clock: SlidingClock | None) -> Ints:  # noqa: ARG002
         """Return the oldest row that each trigger finds (may find), its place if none, int64 (L,)."""
         return begin
@@ -81,6 +86,10 @@ class CountEvict(EvictPolicy):
     def full(self, bounds: Ints, evicted: Ints | None, restored: RestoredState | None) -> Ints:  # noqa: ARG002
         """Return the place after the first n rows of each key."""
         return bounds[:-1] + min(self.value.n, _MOST_ROWS) - (0 if restored is None else restored.ahead)
+
+    def fills(self, step: Step, held: int) -> bool:
+        """Whether n rows are in."""
+        return step == "is in" and held == self.value.n
 
     def oldest(self, begin: Ints, triggers: Triggers, clock: SlidingClock | None) -> Ints:  # noqa: ARG002
         """Return the n-th row before each trigger."""
@@ -125,6 +134,10 @@ class DeltaEvict(EvictPolicy):
         some = begin < bounds[1:]
         first_evicted[some] = np.minimum.reduceat(evicted, begin[some])
         return first_evicted + 1 if restored is None else np.where(restored.key_state.full, begin, first_evicted + 1)
+
+    def fills(self, step: Step, held: int) -> bool:  # noqa: ARG002
+        """Whether a row has been evicted."""
+        return step == "evicts"
 
     def rows_at_end(self, sequences: Sequences, context: WindowContext) -> Mask:  # noqa: ARG002
         """Return the rows that no row evicts."""

@@ -20,7 +20,7 @@ from ...sequences.sequence import Sequences
 from ...state.window_state import RestoredState
 from ..conditions import check_condition
 from ..context import WindowContext
-from ..contract import Causes, Explain, Option
+from ..contract import Causes, Explain, Option, Step
 from ..delta.chains import Exit, exit_through
 from ..eviction.evictions import Evictions
 from ..eviction.key_lifetimes import Lifetimes, lifetimes, merge_sliding
@@ -146,7 +146,7 @@ class SlidingKind(OverlappingKind):
     def row_steps(
         self,
         sequences: Sequences,
-        marks: Marks,  # noqa: ARG002
+        signals: Signals,  # noqa: ARG002
         panes: Panes,
         lives: Memberships,  # noqa: ARG002
         context: WindowContext,  # noqa: ARG002
@@ -156,6 +156,24 @@ class SlidingKind(OverlappingKind):
         driven = evicted_at(self.spec, sequences)
         steps = steps_of_rows(after_rows(panes), rows)
         return replace(steps, stepping=driven != np.arange(rows), driven=driven, drops_unseen=True)
+
+    def fills(self, step: Step, held: int) -> bool:
+        """Whether a window that was never full is full at this step of a row, as what evicts says."""
+        return evict_of(self.spec.evict).fills(step, held)
+
+    def eviction_instants(
+        self,
+        sequences: Sequences,
+        marks: Marks,  # noqa: ARG002
+        parts: Lifetimes,
+        context: WindowContext,
+    ) -> pa.Array | None:
+        """Return the tick of each eviction, where time triggers."""
+        period = trigger_of(self.spec.trigger).period
+        if period is None:
+            return None
+        grid = time_grid(sequences.rows.column(sequences.order[0]).type, period, context.origin)
+        return grid.bounds(np.where(parts.evictions.by_tick, parts.evictions.tick, 0))
 
     def evictions(self, sequences: Sequences, marks: Marks, context: WindowContext) -> Evictions:
         """Return all partition evictions."""

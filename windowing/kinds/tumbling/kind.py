@@ -129,7 +129,7 @@ class TumblingKind(WindowKind):
     def row_steps(
         self,
         sequences: Sequences,
-        marks: Marks,
+        signals: Signals,
         panes: Panes,
         lives: Memberships,
         context: WindowContext,
@@ -137,11 +137,23 @@ class TumblingKind(WindowKind):
         """Rows of windows enter one by one and leave after their pane, unless the end of the data emits it."""
         steps = steps_of_rows(after_rows(panes), len(sequences))
         if self.policy.skips_rows:
-            every = self.policy.panes(sequences, marks, context)  # also those that the end of the data does not emit
+            every = self.policy.panes(
+                sequences, signals.marks, context
+            )  # also those that the end of the data does not emit
             steps = replace(steps, stepping=shown(every.membership, len(sequences)))
         leaving = np.full(len(sequences), NEVER)
         leaving[lives.row] = np.where(panes.cause[lives.enter] == AT_END, NEVER, lives.enter)
         return replace(steps, leaving=leaving)
+
+    def eviction_instants(
+        self, sequences: Sequences, marks: Marks, parts: Lifetimes, context: WindowContext
+    ) -> pa.Array | None:
+        """Return the end of the window that was open at each eviction: its tick evicts the key and would end it."""
+        panes = self.policy.panes(replace(sequences, bounds=parts.bounds), marks, context)
+        if panes.at is None:
+            return None
+        last = np.searchsorted(panes.key, np.flatnonzero(parts.eviction >= 0), side="right") - 1
+        return panes.at.take(pa.array(last))
 
     def evictions(self, sequences: Sequences, marks: Marks, context: WindowContext) -> Evictions:
         """Return all partition evictions."""

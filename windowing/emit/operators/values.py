@@ -11,14 +11,15 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ..columns.arrays import Ints, combined
-from ..errors import DataError
-from ..operator import Given, Operator, PaneInfo, Row, output_fields, reason_of
-from ..planning.plan import Plan
-from ..planning.result_schema import FIXED, MARK, OUTPUTS, ROW, STEP
-from ..sequences.marks import NO_FILE, Marks
-from ..sequences.sequence import Sequences
-from .stream_columns import mark_columns
+from ...columns.arrays import Ints, combined
+from ...errors import DataError
+from ...operator import Given, Operator, PaneInfo, Row, output_fields, reason_of
+from ...planning.plan import Plan
+from ...planning.result_schema import FIXED, MARK, OUTPUTS, ROW, STEP
+from ...sequences.marks import NO_FILE, Marks
+from ...sequences.sequence import Sequences
+from ..stream_columns import mark_columns
+from .scenes import Described
 
 MOST_ROWS = 100_000
 _BLOCK = 4096  # rows that are converted to Python values at a time
@@ -74,7 +75,24 @@ def _pane_columns(plan: Plan) -> list[int]:
     return list(range(len(plan.key), len(plan.key) + count))
 
 
+def of_key(sequences: Sequences, key: int) -> str:
+    """Return `` of key NAME=VALUE, ..``, for messages; empty where there is no key."""
+    words = ", ".join(f"{name}={_text(value)}" for name, value in key_of(sequences, key).items())
+    return f" of key {words}" if words else ""
+
+
 # --- Python to Arrow --------------------------------------------------------------------------------------------------
+
+
+class Moment(NamedTuple):
+    """When a call is made: at a pane, at a row, at an eviction, or, where all are -1, at the end of the data.
+
+    ``pane``, ``row``, ``eviction``: its number; -1 for the others.
+    """
+
+    pane: int = -1
+    row: int = -1
+    eviction: int = -1
 
 
 class _Line(NamedTuple):
@@ -82,8 +100,7 @@ class _Line(NamedTuple):
 
     ``key``: its key, -1 for null.
     ``pane``: its pane, -1 for null.
-    ``at_pane``: the pane whose stream columns it has; -1: those of a row.
-    ``at_row``: the row whose stream columns it has, where ``at_pane`` is -1.
+    ``at``: what it takes its stream columns from.
     ``step``: its ``_step``.
     ``place``: its ``_row``, or None.
     ``mark``: its ``_mark``, or None.
@@ -91,29 +108,27 @@ class _Line(NamedTuple):
 
     key: int
     pane: int
-    at_pane: int
-    at_row: int
+    at: Moment
     step: int
     place: int | None
     mark: str | None
+
+
+_END = Moment()
 
 
 @dataclass(slots=True)
 class OperatorRows:
     """The rows that operators have returned and that are not in a table yet.
 
-    ``plan``: the plan of the window.
     ``operator``: the class of the operators.
-    ``sequences``: the rows of all keys.
-    ``emitted``: the columns of all panes as the result has them.
+    ``scene``: what the panes, rows and evictions are numbered in.
     ``lines``: the rows to write, without the columns of the operator.
     ``cells``: the values of the operator's columns, by column, one for each of ``lines``.
     """
 
-    plan: Plan
     operator: type[Operator]
-    sequences: Sequences
-    emitted: pa.Table
+    scene: Described
     lines: list[_Line] = field(init=False, default_factory=list)
     cells: dict[str, list[Any]] = field(init=False)
 
@@ -128,24 +143,23 @@ class OperatorRows:
 
         ``step``: the number among the steps of the key with the same stream columns; odd for panes.
         """
-        rows = self._called("trigger", key, pane, -1, call)
+        at = Moment(pane=pane)
+        rows = self._called("trigger", key, at, call)
         for place in range(len(rows)):
             mark = "window" if place == len(rows) - 1 else None
-            self.lines.append(_Line(key, pane, pane, -1, step, place, mark))
-        if not rows and not self.plan.options.plain:
-            self.lines.append(_Line(-1, -1, pane, -1, step, None, "only"))
+            self.lines.append(_Line(key, pane, at, step, place, mark))
+        if not rows and not self.scene.plan.options.plain:
+            self.lines.append(_Line(-1, -1, at, step, None, "only"))
             rows = [{}]
         self._write(rows)
 
-    def of_step(
-        self, method: str, key: int, pane: int, row: int, step: int, place: int, call: Callable[[], Given]
-    ) -> int:
-        """Write what another method returns at the step of ``row``, or, where that is -1, at a pane.
+    def of_step(self, method: str, key: int, at: Moment, step: int, place: int, call: Callable[[], Given]) -> int:
+        """Write what another method returns.
 
         ``step``: as for panes, but even. The rows are numbered from ``place``. Returns the number of the next row.
         """
-        rows = self._called(method, key, pane, row, call)
-        self.lines += [_Line(key, -1, pane, row, step, place + i, None) for i in range(len(rows))]
+        rows = self._called(method, key, at, call)
+        self.lines += [_Line(key, -1, at, step, place + i, None) for i in range(len(rows))]
         self._write(rows)
         return place + len(rows)
 
@@ -159,25 +173,27 @@ class OperatorRows:
         for values in self.cells.values():
             values.clear()
 
-    def where(self, key: int, pane: int, row: int) -> str:
-        """Return which pane or row of which key it is, for messages."""
-        spot = (
-            f"in window {self.emitted.column(len(self.plan.key))[pane]}"
-            if row < 0
-            else f"at row {self.sequences.pos[row]}"
-        )
-        words = ", ".join(f"{name}={_text(value)}" for name, value in key_of(self.sequences, key).items())
-        return f"{spot} of key {words}" if words else spot
+    def where(self, key: int, at: Moment) -> str:
+        """Return which pane, row or eviction of which key it is, for messages."""
+        return f"{self._spot(at)}{of_key(self.scene.sequences, key)}"
 
-    def _called(self, method: str, key: int, pane: int, row: int, call: Callable[[], Given]) -> list[Row]:
+    def _spot(self, at: Moment) -> str:
+        if at.pane >= 0:
+            return f"in window {self.scene.emitted.column(len(self.scene.plan.key))[at.pane]}"
+        if at.row >= 0:
+            return f"at row {self.scene.sequences.pos[at.row]}"
+        return "at the end of the data" if at == _END else "at the eviction"
+
+    def _called(self, method: str, key: int, at: Moment, call: Callable[[], Given]) -> list[Row]:
+        """Return the rows that a method returns or yields."""
         name = f"{self.operator.__name__}.{method}"
         try:
             given = call()
             rows = [] if given is None else list(given)
         except Exception as error:  # a user's class can raise anything
-            raise DataError(f"{name} failed {self.where(key, pane, row)}: {reason_of(error)}") from error
+            raise DataError(f"{name} failed {self.where(key, at)}: {reason_of(error)}") from error
         for one in rows:
-            self._check(name, one, lambda: self.where(key, pane, row))
+            self._check(name, one, lambda: self.where(key, at))
         return rows
 
     def _check(self, name: str, row: Any, where: Callable[[], str]) -> None:
@@ -194,36 +210,41 @@ class OperatorRows:
             values += [row.get(name) for row in rows]
 
     def _table(self) -> pa.Table:
-        key, pane, at_pane, at_row, step, place, mark = zip(*self.lines, strict=True)
-        columns: dict[str, Any] = {}
-        for name in self.plan.key:
-            assert self.sequences.keys is not None
-            columns[name] = _take_or_null(self.sequences.keys.column(name), key)
-        for i in _pane_columns(self.plan):
-            columns[self.emitted.column_names[i]] = _take_or_null(self.emitted.column(i), pane)
-        if not self.plan.options.plain:
-            columns |= self._stamps(np.array(at_pane), np.array(at_row))
+        key, pane, at, step, place, mark = zip(*self.lines, strict=True)
+        scene, columns = self.scene, dict[str, Any]()
+        for name in scene.plan.key:
+            assert scene.sequences.keys is not None
+            columns[name] = _take_or_null(scene.sequences.keys.column(name), key)
+        for i in _pane_columns(scene.plan):
+            columns[scene.emitted.column_names[i]] = _take_or_null(scene.emitted.column(i), pane)
+        at_end = pa.array([one == _END for one in at])
+        columns["closed_by"] = pc.if_else(at_end, "end", columns["closed_by"].cast(pa.string()))
+        if not scene.plan.options.plain:
+            columns |= self._stamps(*(np.array(numbers) for numbers in zip(*at, strict=True)))
         for column in output_fields(self.operator):
             columns[column.name] = self._values(column)
-        if not self.plan.options.plain:
+        if not scene.plan.options.plain:
             columns |= {STEP: pa.array(step, pa.int64()), ROW: pa.array(place, pa.int64())}
             columns[MARK] = pa.array(mark, pa.string())
         return pa.table(columns)
 
-    def _stamps(self, at_pane: Ints, at_row: Ints) -> dict[str, pa.Array]:
+    def _stamps(self, at_pane: Ints, at_row: Ints, at_eviction: Ints) -> dict[str, pa.Array]:
         """Return the stream columns. Those of a row are the same as those of a mark right after it."""
-        of_row = at_row >= 0
+        of_row, scene = at_row >= 0, self.scene
         picks = at_row[of_row]
-        rows = self.sequences.rows.select(list(self.plan.sort))
+        rows = scene.sequences.rows.select(list(scene.plan.sort))
         rows = rows.take(pa.array(picks)) if rows.num_columns else rows
-        behind = Marks(rows, self.sequences.pos[picks], np.full(len(picks), NO_FILE))
-        stamps = zip(self.plan.stream_names, mark_columns(self.plan, behind), strict=True)
+        behind = Marks(rows, scene.sequences.pos[picks], np.full(len(picks), NO_FILE))
+        stamps = zip(scene.plan.stream_names, mark_columns(scene.plan, behind), scene.evicted_at, strict=True)
         own = np.where(of_row, np.cumsum(of_row) - 1, -1)
         out = {}
-        for name, column in stamps:
-            by_pane = _take_or_null(self.emitted.column(name), at_pane)
+        for name, column, evicted_at in stamps:
+            by_pane = _take_or_null(scene.emitted.column(name), at_pane)
             by_row = _take_or_null(column.cast(by_pane.type, safe=False), own)
-            out[name] = pc.if_else(pa.array(of_row), by_row, by_pane)
+            by_eviction = _take_or_null(evicted_at.cast(by_pane.type, safe=False), at_eviction)
+            out[name] = pc.if_else(
+                pa.array(of_row), by_row, pc.if_else(pa.array(at_eviction >= 0), by_eviction, by_pane)
+            )
         return out
 
     def _values(self, column: pa.Field) -> pa.Array:
@@ -235,7 +256,7 @@ class OperatorRows:
         if bad is None:
             return pa.array(values, column.type)
         line = self.lines[bad]
-        where = self.where(line.key, line.at_pane, line.at_row)
+        where = self.where(line.key, line.at)
         raise DataError(f"{self.operator.__name__} gave {column.name}={values[bad]!r:.60} {where}, not {column.type}")
 
 

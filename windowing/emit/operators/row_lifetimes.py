@@ -9,12 +9,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..columns.arrays import Ints, Mask
-from ..panes.membership import Memberships, memberships_of
-from ..panes.panes import Panes
-from ..planning.plan import Plan
-from ..sequences.marks import Marks
-from ..sequences.sequence import Sequences
+from ...columns.arrays import Ints, Mask
+from ...kinds.context import WindowContext
+from ...kinds.row_steps import NEVER
+from ...kinds.signals import Signals
+from ...panes.membership import Memberships, memberships_of
+from ...panes.panes import Panes
+from ...planning.plan import Plan
+from ...sequences.sequence import Sequences
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +44,7 @@ class RowLifetimes:
     ``stepping``: bool (n,), the rows with a step of their own, at which they enter.
     ``driven``: by row, the rows that leave at its step.
     ``entering``: by pane, the rows that enter at it.
+    ``outdated``: by pane, the rows that leave before it.
     ``leaving``: by pane, the rows that leave after it.
     ``drops_unseen``: whether rows that a pane no longer shows have left by then.
     ``memberships``: which panes show the rows.
@@ -53,25 +56,37 @@ class RowLifetimes:
     stepping: Mask
     driven: Lists
     entering: Lists
+    outdated: Lists
     leaving: Lists
     drops_unseen: bool
     memberships: Memberships
     entries: Lists
 
 
-def row_lifetimes(plan: Plan, sequences: Sequences, marks: Marks, panes: Panes) -> RowLifetimes:
-    """Return when the rows of a window enter and leave; causes of panes from n on refer to ``marks``."""
+def row_lifetimes(
+    plan: Plan, sequences: Sequences, signals: Signals, panes: Panes, context: WindowContext
+) -> RowLifetimes:
+    """Return when the rows of a window enter and leave, in this run: restored rows that are in entered before it.
+
+    ``panes``: those that are emitted, with causes as the kind of the window returned them. ``context``: of that window.
+    """
     n = len(sequences)
     lives = memberships_of(panes.membership)
     order = np.lexsort([panes.number, panes.key])
-    steps = plan.kind.row_steps(sequences, marks, panes, lives, plan.context)
+    steps = plan.kind.row_steps(sequences, signals, panes, lives, context)
+    stepping, entering = steps.stepping, steps.entering
+    if context.restored is not None:
+        stepping = stepping & context.restored.is_new(sequences.bounds)
+        entering = np.where(context.restored.row_state.last, NEVER, entering)
+    outdated = np.full(n, NEVER) if steps.outdated is None else steps.outdated
     lists = (
         _lists_by_number(steps.driven, n),
-        _lists_by_number(steps.entering, len(panes)),
+        _lists_by_number(entering, len(panes)),
+        _lists_by_number(outdated, len(panes)),
         _lists_by_number(steps.leaving, len(panes)),
     )
     by_row = _lists_by_number(lives.row, n)
-    return RowLifetimes(order, steps.place, steps.stepping, *lists, steps.drops_unseen, lives, by_row)
+    return RowLifetimes(order, steps.place, stepping, *lists, steps.drops_unseen, lives, by_row)
 
 
 def _lists_by_number(numbers: Ints, count: int) -> Lists:

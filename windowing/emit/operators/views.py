@@ -1,0 +1,133 @@
+"""How a window is looked at while its operator is called: views of scenes, held rows, and lines over several scenes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Literal
+
+import numpy as np
+import pyarrow as pa
+
+from ...columns.arrays import Ints
+from ...operator import Operator, Row
+from .scenes import Described, Scene
+from .values import MOST_ROWS, OperatorRows
+
+Event = tuple[Literal["row", "pane", "eviction"], int]
+
+
+class Lines:
+    """The rows that operators have returned, over several scenes."""
+
+    def __init__(self, operator: type[Operator], scene: Described) -> None:
+        self.operator = operator
+        self.now = OperatorRows(operator, scene)
+        self.before: list[pa.Table] = []
+        self.count = 0
+
+    def turn_to(self, scene: Described) -> None:
+        """Number panes, rows and evictions as in another scene from here on."""
+        if scene is not self.now.scene:
+            self.before += self.now.tables()
+            self.count = sum(map(len, self.before))
+            self.now = OperatorRows(self.operator, scene)
+
+    def full_tables(self) -> Iterator[pa.Table]:
+        """Yield all rows where they are many."""
+        if self.count + len(self.now) >= MOST_ROWS:
+            yield from self.tables()
+
+    def tables(self) -> Iterator[pa.Table]:
+        """Yield the rows so far."""
+        parts, self.before, self.count = [*self.before, *self.now.tables()], [], 0
+        if parts:
+            table = pa.concat_tables(parts).combine_chunks()
+            for first in range(0, len(table), MOST_ROWS):
+                yield table.slice(first, MOST_ROWS)
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """The part of a scene that is one key, from the row on where its steps begin.
+
+    ``scene``: the scene.
+    ``key``: the key in the scene.
+    ``offset``: the row of the whole sequences that is row 0 of the scene.
+    ``panes``: int64 (2,), the bounds of the key's panes among those of the scene, by key and number.
+    ``since``: the place up to which steps were made before.
+    ``stop``: the place from which on the scene does not tell what happens; None: it tells all.
+    """
+
+    scene: Scene
+    key: int
+    offset: int
+    panes: Ints
+    since: int
+    stop: int | None
+
+    @property
+    def order(self) -> Ints:
+        """The panes that are to come, by number."""
+        order = self.scene.lifetimes.order[slice(*self.panes)]
+        place = self.scene.lifetimes.place[order]
+        low = place >= self.since if self.since else np.ones(len(order), np.bool_)
+        return order[low if self.stop is None else low & (place < self.stop)]
+
+    @property
+    def stepping(self) -> Ints:
+        """The rows that are to come, ascending."""
+        begin, end = self.scene.sequences.bounds[self.key : self.key + 2]
+        begin = max(int(begin), self.since)
+        return np.flatnonzero(self.scene.lifetimes.stepping[begin:end]) + begin
+
+    def events(self) -> Iterator[Event]:
+        """Yield panes, rows and evictions: each row after the panes and the eviction that come before it."""
+        order, ahead = self.order, 0
+        place = self.scene.lifetimes.place[order]
+        cuts = list(self.scene.evictions.get(self.key, ()))
+        rows: list[int | None] = [*self.stepping.tolist(), None]
+        for row in rows:
+            while cuts and (row is None or cuts[0][0] <= row):
+                cut, eviction = cuts.pop(0)
+                behind = int(np.searchsorted(place, cut, side="right"))
+                yield from (("pane", pane) for pane in order[ahead:behind].tolist())
+                ahead = max(ahead, behind)
+                yield "eviction", eviction
+            behind = len(order) if row is None else int(np.searchsorted(place, row, side="right"))
+            yield from (("pane", pane) for pane in order[ahead:behind].tolist())
+            ahead = max(ahead, behind)
+            if row is not None:
+                yield "row", row
+
+
+@dataclass(slots=True)
+class Held:
+    """The rows in the window of a key, by their number in the whole sequences, and the runs of panes that show them."""
+
+    rows: dict[int, Row] = field(default_factory=dict)
+    runs: dict[int, list[tuple[int, int]]] = field(default_factory=dict)
+
+    def put(self, row: int, value: Row, view: View) -> None:
+        """Add a row."""
+        self.rows[row] = value
+        self.runs[row] = _runs(view, row - view.offset)
+
+    def turn_to(self, view: View) -> None:
+        """Ask another view for the panes that show the rows."""
+        self.runs = {row: _runs(view, row - view.offset) for row in self.rows}
+
+    def is_in(self, row: int, pane: int) -> bool:
+        """Whether a pane of the view shows a row."""
+        return any(enter <= pane < leave for enter, leave in self.runs[row])
+
+    def take(self, rows: list[int]) -> tuple[Row, ...]:
+        """Remove rows, and return them."""
+        for row in rows:
+            del self.runs[row]
+        return tuple(self.rows.pop(row) for row in rows)
+
+
+def _runs(view: View, row: int) -> list[tuple[int, int]]:
+    lives = view.scene.lifetimes
+    return [(int(lives.memberships.enter[i]), int(lives.memberships.leave[i])) for i in lives.entries.at(row)]
