@@ -1,0 +1,96 @@
+"""Operators on a state, as commands: late rows, changed versions, and what a state cannot hold."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.dataset as ds
+import pyarrow.parquet as pq
+
+from support.day_results import day
+from support.processes import Ran, wincli
+
+HOUR = 3_600_000_000
+OPERATOR = """
+from wincli import Operator
+
+
+class Seen(Operator):
+    output = {"what": str, "ids": str, "turn": int}
+
+    def __init__(self):
+        self.turn, self.ids = 0, []
+
+    def insert(self, row):
+        self.ids.append(row["id"])
+        return self.told("insert")
+
+    def evict(self, rows):
+        self.ids = [n for n in self.ids if n not in {row["id"] for row in rows}]
+        return self.told("evict")
+
+    def trigger(self, rows, pane):
+        return self.told("trigger")
+
+    def initial_full(self):
+        return self.told("full")
+
+    def finish(self):
+        return self.told("finish")
+
+    def told(self, what):
+        self.turn += 1
+        return [{"what": what, "ids": " ".join(map(str, self.ids)), "turn": self.turn}]
+"""
+
+
+def run(folder: Path, *arguments: str) -> Ran:
+    return wincli("run", "--master", "local[2]", "-k", "user", "--order-by", "ts", *arguments, cwd=folder)
+
+
+def write_log(folder: Path) -> None:
+    """Three nights of two users; the last night has a row of the first one."""
+    for night in range(3):
+        hours = [*range(night * 24, night * 24 + 24, 3), *([7] if night == 2 else [])]
+        path = folder / f"dt={day(night + 1)}"
+        path.mkdir(parents=True)
+        columns: dict[str, Any] = {
+            "ts": pa.array([hour * HOUR for hour in hours], pa.timestamp("us")),
+            "user": ["ab"[n % 2] for n in range(len(hours))],
+            "id": [night * 100 + n for n in range(len(hours))],
+        }
+        pq.write_table(pa.table(columns), path / "a.parquet")
+
+
+def told(folder: Path) -> list[str]:
+    read = ds.dataset([str(path) for path in folder.rglob("part-*")], format="parquet").to_table()
+    return sorted(map(repr, read.select(["user", "window", "closed_by", "what", "ids", "turn", "_at"]).to_pylist()))
+
+
+def test_nights_with_late_rows_and_a_new_version(tmp_path: Path) -> None:
+    write_log(tmp_path / "log")
+    module = tmp_path / "seen.py"
+    module.write_text(OPERATOR)
+    asked = ("-w", "sliding, count(3), count(2)", "--operator", "seen:Seen")
+    state = ("--state", "st", "--late", "redo")
+    for night in (1, 2, 3):
+        end = ("--at-end", "flush") if night == 3 else ()
+        ran = run(tmp_path, *asked, *state, *end, f"log/dt={day(night)}", f"out/{night}")
+        assert ran.code == 0, ran.err
+    assert run(tmp_path, *asked, "log", "whole").code == 0
+    assert told(tmp_path / "out") == told(tmp_path / "whole")
+    assert sum("'finish'" in row for row in told(tmp_path / "whole")) == 2
+
+    assert run(tmp_path, *asked, "--state", "new", f"log/dt={day(1)}", "first").code == 0
+    module.write_text(OPERATOR.replace("    output", "    version = 2\n    output"))
+    ran = run(tmp_path, *asked, "--state", "new", f"log/dt={day(2)}", "second")
+    assert ran.code == 2, ran.err
+    assert "version 1 of operator Seen saved the state of key user='a', and it is version 2 now" in ran.err
+    assert not (tmp_path / "second").exists()
+
+    module.write_text(OPERATOR.replace("self.turn, self.ids = 0, []", "self.turn, self.ids, self.lock = 0, [], {1}"))
+    ran = run(tmp_path, *asked, "--state", "other", f"log/dt={day(1)}", "third")
+    assert ran.code == 2, ran.err
+    assert "operator Seen keeps lock, a set, which a state cannot hold; define checkpoint and restore" in ran.err
