@@ -10,6 +10,7 @@ from ...columns.arrays import ClockValue
 from ...planning.plan import Plan
 from ...planning.result_schema import MARK
 from ...ports import Broadcast, Sink, Source, StateFiles
+from ...projection.skipping import stored_condition
 from ...projection.source import ProjectionSource
 from .snapshot import RestorePoint
 
@@ -78,4 +79,6 @@ def with_projection(work: TaskContext) -> TaskContext:
     computed = {each.name for each in projection.computed}
     wanted = [*work.plan.columns, *([work.mark_column] if work.mark_column else [])]
     used = tuple(name for name in wanted if name in computed)
-    return replace(work, source=ProjectionSource(work.source, projection, used))
+    needs_all_rows = work.plan.takes_marks and work.marks != NONE  # a row that is left out may have a mark
+    condition = None if needs_all_rows else stored_condition(projection)
+    return replace(work, source=ProjectionSource(work.source, projection, used, condition))
