@@ -49,7 +49,10 @@ def floats(_failures: Failures, left: Any, right: Any, sign: str, kind: pa.DataT
 
 def decimals(failures: Failures, left: Any, right: Any, sign: str, kind: pa.DataType) -> pa.Array:
     """Compute ``left sign right`` over decimals and integers as decimals of a type. A row out of its range fails."""
-    exact = _PLAIN[sign](*_wide(left, right, sign, kind.scale))
+    try:
+        return _PLAIN[sign](*_narrow(left, right, sign, kind.scale)).cast(kind)
+    except pa.ArrowInvalid:  # more than 38 digits on the way, or a result that does not fit
+        exact = _PLAIN[sign](*_wide(left, right, sign, kind.scale))
     return fit(failures, exact, kind, lambda: _detail(failures, left, sign, right, kind))
 
 
@@ -134,6 +137,15 @@ def integer_range(kind: pa.DataType) -> tuple[int, int]:
     """Return the least and the largest value of an integer type."""
     bits = kind.bit_width
     return (-(2 ** (bits - 1)), 2 ** (bits - 1) - 1) if t.is_signed_integer(kind) else (0, 2**bits - 1)
+
+
+def _narrow(left: Any, right: Any, sign: str, scale: int) -> tuple[Any, Any]:
+    """Both sides as decimals of 128 bits, which are several times as fast as those of 256. Raises `ArrowInvalid`."""
+    one, other = (each if t.is_decimal(each.type) else each.cast(decimal_of(each.type)) for each in (left, right))
+    if sign == "*":
+        return one, other
+    kind = pa.decimal128(37, scale)
+    return one.cast(kind), other.cast(kind)
 
 
 def _wide(left: Any, right: Any, sign: str, scale: int) -> tuple[Any, Any]:

@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 import pyarrow.types as t
 
 from ..steps import Failures, as_mask, blank
-from ..types import is_number, is_text, is_time, type_text
+from ..types import decimal_of, is_number, is_text, is_time, type_text
 from .arithmetic import as_float, as_wide, fit, integer_range, outside
 from .text_casts import from_text, to_text
 
@@ -114,6 +114,10 @@ def _floats(failures: Failures, values: pa.Array, kind: pa.DataType) -> pa.Array
 
 
 def _to_decimal(failures: Failures, values: pa.Array, kind: pa.DataType) -> pa.Array:
+    try:
+        return values.cast(decimal_of(values.type)).cast(kind)
+    except pa.ArrowInvalid:  # digits to round, or one that does not fit
+        pass
     exact = as_wide(values, kind.scale if t.is_integer(values.type) or values.type.scale < kind.scale else 0)
     return fit(failures, exact, kind, lambda: _no(values, kind))
 

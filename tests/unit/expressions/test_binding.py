@@ -1,0 +1,195 @@
+"""What a bound expression says of its rows: values, failures, mistakes with their places (section 11)."""
+
+from __future__ import annotations
+
+import pickle
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from wincli.windowing.errors import SpecError
+from wincli.windowing.expressions.binding import Evaluation, bind, bind_condition
+from wincli.windowing.expressions.lags import split_lags
+from wincli.windowing.expressions.syntax import parse_expression
+
+ROWS = pa.table(
+    {
+        "i": pa.array([1, None, 3, 4], pa.int64()), "k": pa.array([100, 3, -128, None], pa.int8()),
+        "s": ["7", "x", None, "12"], "f": [1.5, float("nan"), None, -2.0], "b": [True, None, False, True],
+        "ts": pa.array([0, 10**15, None, -1], pa.timestamp("us")),
+        "paris": pa.array([0, 10**9, None, 1774749600], pa.timestamp("s", "Europe/Paris")),
+        "c": [{"p": {"q": 1}}, {"p": None}, None, {"p": {"q": 4}}], "l": [[1, 2], [], None, [3]],
+    }
+)  # fmt: skip
+
+
+def evaluate(text: str, rows: pa.Table | pa.RecordBatch = ROWS) -> Evaluation:
+    return bind(parse_expression(text), rows.schema).evaluate(rows)
+
+
+def test_failed_rows_are_null_and_say_why() -> None:
+    found = evaluate("CAST(s AS INTEGER) + 1")
+    assert found.values.to_pylist() == [8, None, None, 13]
+    assert found.failures is not None
+    assert found.failures.tolist() == [False, True, False, False]
+    assert found.details.to_pylist() == ["'x' is no INTEGER"]
+
+
+FAILURES = {
+    "k + k": ["100 + 100 is no TINYINT", "-128 + -128 is no TINYINT"],
+    "-k": ["0 - -128 is no TINYINT"],
+    "abs(k)": ["abs of -128 is no TINYINT"],
+    "i % 0": ["a division by zero"] * 3,
+    "CAST(i * 1.5 AS DECIMAL(2, 1)) * 9": [],
+    "CAST(i * 40 AS TINYINT)": ["160 is no TINYINT"],
+    "CAST(f * 1e20 AS BIGINT)": ["1.5e+20 is no BIGINT", "nan is no BIGINT", "-2e+20 is no BIGINT"],
+    "strptime(s, '%Y')": ["'7' is not in the layout '%Y'", "'x' is not in the layout '%Y'",
+    "'12' is not in the layout '%Y'"],
+    "CAST(s AS DATE)": ["'7' is no DATE", "'x' is no DATE", "'12' is no DATE"],
+    "s = i": ["'x' is no BIGINT"],
+    "CASE WHEN i = 1 THEN CAST(s AS INTEGER) ELSE 0 END": [],
+    "CASE WHEN i IS NULL THEN CAST(s AS INTEGER) ELSE 0 END": ["'x' is no INTEGER"],
+    "CASE WHEN CAST(s AS INTEGER) = 7 THEN 1 WHEN TRUE THEN 2 END": ["'x' is no INTEGER"],
+    "coalesce(i, CAST(s AS INTEGER))": ["'x' is no INTEGER"],
+    "coalesce(b, CAST(s AS BOOLEAN))": ["'x' is no BOOLEAN"],
+    "b AND CAST(s AS INTEGER) = 7": ["'x' is no INTEGER"],
+    "NULL = CAST(s AS INTEGER)": ["'x' is no INTEGER"],
+    "TRY_CAST(s AS INTEGER)": [],
+    "CAST('x' AS INTEGER)": ["'x' is no INTEGER"] * 4,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("text", FAILURES)
+def test_details_of_failures(text: str) -> None:
+    found = evaluate(text)
+    assert found.details.to_pylist() == FAILURES[text]
+    assert (found.failures is None) == (FAILURES[text] == [])
+    if found.failures is not None:
+        assert found.values.filter(pa.array(found.failures)).null_count == int(found.failures.sum())
+
+
+MISTAKES = {
+    "tmp + 1": ("the column 'tmp' is not there", "tmp"),
+    "lover(s)": ("unknown function 'lover'", "lover(s)"),
+    "i + s": ("BIGINT and VARCHAR cannot be added", "i + s"),
+    "1 + (ts * 2)": ("TIMESTAMP and INTEGER cannot be multiplied", "ts * 2"),
+    "ts > i": ("TIMESTAMP and BIGINT cannot be compared", "ts > i"),
+    "i > s": ("BIGINT and VARCHAR cannot be compared", "i > s"),
+    "i > 'x'": ("'x' is no BIGINT", "'x'"),
+    "NOT ts": ("a condition is wanted here, and this is TIMESTAMP", "ts"),
+    "lower(i)": ("lower takes a text, and this is BIGINT", "i"),
+    "round(s)": ("round takes a number, and this is VARCHAR", "s"),
+    "substr(s)": ("substr is given 1 values", "substr(s)"),
+    "substr(s, i)": ("substr takes a whole number here that is the same for all rows", "i"),
+    "date_trunc('hours', s)": ("date_trunc takes a date or a timestamp, and this is VARCHAR", "s"),
+    "date_trunc('fortnight', ts)": ("date_trunc has no 'fortnight'", "'fortnight'"),
+    "CAST(i AS INTEGR)": ("unknown type 'integr'", "i AS INTEGR"),
+    "CAST(ts AS BIGINT)": ("TIMESTAMP cannot become BIGINT", "ts AS BIGINT"),
+    "c.p.z": ("there is no field 'z'", "c.p.z"),
+    "i.z": ("BIGINT has no fields", "i"),
+    "s[1]": ("VARCHAR has no items", "s"),
+    "CASE WHEN b THEN i ELSE s END": ("the branches of CASE are VARCHAR and BIGINT", "i"),
+    "DATE '2026-02-30'": ("'2026-02-30' is no date", "DATE '2026-02-30'"),
+    "s LIKE s": ("the pattern of LIKE is the same for all rows", "s"),
+    "regexp_matches(s, '(')": ("this is no regular expression: missing ): (", "'('"),
+    "strptime(s, '%Q')": ("this is no layout of a time", "'%Q'"),
+    "lag(i) > 1": ("lag(x) needs rows in order, and here there is none", "lag(i)"),
+}
+
+
+@pytest.mark.parametrize("text", MISTAKES)
+def test_mistake_is_shown_at_its_place(text: str) -> None:
+    with pytest.raises(SpecError) as caught:
+        bind(parse_expression(text), ROWS.schema)
+    what, part = MISTAKES[text]
+    assert caught.value.what == what
+    assert text[caught.value.span.start : caught.value.span.stop].strip() == part
+
+
+def test_nearest_names_are_told() -> None:
+    for text, near in {"lover(s)": "lower", "CAST(i AS INTEGR)": "integer", "date_trunc('yaer', ts)": "year"}.items():
+        with pytest.raises(SpecError, match=f"did you mean '{near}'"):
+            bind(parse_expression(text), ROWS.schema)
+    with pytest.raises(SpecError, match=r'the column with a dot is "a\.b"'):
+        bind(parse_expression("a.b"), pa.schema([("a.b", pa.int64())]))
+
+
+def test_dictionary_of_texts_is_not_decoded_and_has_equal_values() -> None:
+    coded = pa.table({"s": pa.array(["a", None, "b", "a"] * 5).dictionary_encode(), "i": list(range(20))})
+    plain = pa.table({"s": coded["s"].cast(pa.string()), "i": coded["i"]})
+    for text in ["s", "upper(s)", "s = 'a'", "s || i", "s IS NULL", "coalesce(s, 'z')", "TRY_CAST(s AS INTEGER)",
+    "CAST(s AS DATE)",
+                 "CASE s WHEN 'a' THEN s END", "s IN ('a', NULL)", "s LIKE 'a%' OR i > 3", "length(s) + i",
+                 "nullif(s, 'a')"]:  # fmt: skip
+        one, other = evaluate(text, coded), evaluate(text, plain)
+        assert one.values.equals(other.values), text
+        assert one.details.equals(other.details), text
+
+
+def test_chunks_batches_slices_and_no_rows_give_equal_values() -> None:
+    text = "CASE WHEN i > 1 THEN CAST(s AS INTEGER) + l[1] ELSE c.p.q END"
+    whole = evaluate(text)
+    chunks = pa.concat_tables([ROWS.slice(0, 1), ROWS.slice(1, 2), ROWS.slice(3)])
+    assert evaluate(text, chunks).values.equals(whole.values)
+    assert evaluate(text, ROWS.combine_chunks().to_batches()[0]).values.equals(whole.values)
+    assert evaluate(text, ROWS.slice(2)).values.equals(whole.values.slice(2))
+    assert len(evaluate(text, ROWS.slice(0, 0)).values) == 0
+    assert evaluate("1 + 1", ROWS.slice(0, 0)).failures is None
+
+
+def test_times_with_a_zone_are_read_in_it() -> None:
+    assert evaluate("extract(hour from paris)").values.to_pylist() == [1, 3, None, 4]
+    assert evaluate("paris = TIMESTAMPTZ '1970-01-01 01:00:00+01'").values.to_pylist() == [True, False, None, False]
+
+
+@pytest.mark.parametrize("sign", ["+", "OR", "||"])
+def test_ten_thousand_terms_are_computed(sign: str) -> None:
+    term = {"+": "f", "OR": "b", "||": "s"}[sign]
+    bound = pickle.loads(pickle.dumps(bind(parse_expression(f" {sign} ".join([term] * 10_000)), ROWS.schema)))
+    first = bound.evaluate(ROWS).values[0].as_py()
+    assert first == {"+": 15_000.0, "OR": True, "||": "7" * 10_000}[sign]
+
+
+def test_condition_is_made_of_numbers_and_of_nothing_else() -> None:
+    found = bind_condition(parse_expression("i % 3"), ROWS.schema).evaluate(ROWS)
+    assert found.values.to_pylist() == [True, None, False, True]
+    with pytest.raises(SpecError, match="a condition is wanted here"):
+        bind_condition(parse_expression("ts"), ROWS.schema)
+
+
+def test_bound_expression_computes_without_the_sql_parser(tmp_path: Path) -> None:
+    bound = bind(parse_expression("upper(s) || ':' || CAST(i * 2 AS VARCHAR)"), ROWS.schema)
+    place = tmp_path / "bound"
+    place.write_bytes(pickle.dumps((bound, ROWS.select(["s", "i"]))))
+    code = (
+        "import pickle, sys; from pathlib import Path; b, t = pickle.loads(Path(sys.argv[1]).read_bytes()); "
+        "assert b.evaluate(t).values.to_pylist()[0] == '7:2'; assert 'sqlglot' not in sys.modules"
+    )
+    subprocess.run([sys.executable, "-c", code, str(place)], check=True)
+
+
+def test_lags_become_columns() -> None:
+    rest, lags = split_lags(parse_expression("i > lag(i) AND lag(i, 1) = 2 OR lag(lag(f), 3) IS NULL"))
+    assert str(rest) == 'i > "lag(i, 1)" AND "lag(i, 1)" = 2 OR "lag(""lag(f, 1)"", 3)" IS NULL'
+    assert [(lag.name, str(lag.argument), lag.n) for lag in lags] == [
+        ("lag(i, 1)", "i", 1), ("lag(f, 1)", "f", 1), ('lag("lag(f, 1)", 3)', '"lag(f, 1)"', 3),
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("text", ["lag()", "lag(i, 0)", "lag(i, i)", "lag(i, 1.5)", "lag(i, -1)", "lag(i, 2, 3)"])
+def test_lag_of_no_rows_is_a_mistake(text: str) -> None:
+    with pytest.raises(SpecError, match="lag"):
+        split_lags(parse_expression(text))
+
+
+def test_values_are_arrays_of_the_type() -> None:
+    for text in ["1", "s", "NULL", "l[1]", "c.p", "CASE WHEN b THEN 1 END", "ts - ts", "k IN (1)"]:
+        bound = bind(parse_expression(text), ROWS.schema)
+        found = bound.evaluate(ROWS).values
+        assert isinstance(found, pa.Array)
+        assert (found.type, len(found)) == (bound.type, 4)
+    assert np.array_equal(evaluate("i").values.is_null(), [False, True, False, False])
