@@ -79,8 +79,8 @@ def plain_type(kind: pa.DataType) -> pa.DataType:
 
 
 def is_number(kind: pa.DataType) -> bool:
-    """Whether values of a type are numbers."""
-    return t.is_integer(kind) or t.is_floating(kind) or t.is_decimal(kind)
+    """Whether values of a type are numbers. Decimals of more than 38 digits are none."""
+    return t.is_integer(kind) or t.is_floating(kind) or t.is_decimal128(kind)
 
 
 def is_text(kind: pa.DataType) -> bool:

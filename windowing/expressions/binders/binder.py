@@ -97,7 +97,7 @@ def _like(scope: Scope, node: Node) -> Value:
     if pattern.constant is None:
         raise scope.error("the pattern of LIKE is the same for all rows", pattern.node, "write it as a text in quotes")
     options = (pattern.constant.as_py(), node.value[0] == "ilike", bool(node.value[1]))
-    return scope.emit(node, BOOL, texts.like, [value], options, "each")
+    return scope.emit(node, BOOL, texts.like, [scope.cast(value, TEXT)], options, "each")
 
 
 def _cast(scope: Scope, node: Node) -> Value:

@@ -35,6 +35,7 @@ def compare(scope: Scope, node: Node, sign: str, left: Value, right: Value) -> V
     if kind is None or t.is_nested(kind) or (sign in _ORDERS and mixes_text(left, right)):
         do = "convert one of them with CAST"
         raise scope.error(f"{left.shown} and {right.shown} cannot be compared", node, do)
+    kind = pa.int32() if t.is_null(kind) else kind
     operands = [scope.cast(left, kind), scope.cast(right, kind)]
     if sign.endswith("from"):
         return scope.emit(node, BOOL, logic.is_distinct, operands, (" not " in sign,))
@@ -65,7 +66,7 @@ def arithmetic_of(scope: Scope, node: Node, sign: str, left: Value, right: Value
             do = "convert it with CAST" if is_text(value.type) else None
             raise scope.error(f"{left.shown} and {right.shown} cannot be {_WORDS[sign]}", node, do)
     kind = _number_type(scope, node, sign, left, right)
-    if left.is_null or right.is_null:
+    if any(each.is_null or t.is_null(each.type) for each in (left, right)):
         return scope.nothing(node, kind, [left, right])
     if t.is_floating(kind):
         return scope.emit(node, kind, arithmetic.floats, [left, right], (sign, kind), "each")

@@ -81,7 +81,7 @@ def _difference(scope: Scope, node: Node, left: Value, right: Value) -> Value:
 
 def _shift(scope: Scope, node: Node, sign: str, left: Value, right: Value) -> Value | None:
     if t.is_date(left.type) and t.is_integer(right.type):
-        return scope.emit(node, pa.date32(), times.shift_days, [left, right], (sign,), "each")
+        return scope.emit(node, pa.date32(), times.shift_days, [left, scope.cast(right, pa.int64())], (sign,), "each")
     if not is_interval(right.type):
         return None
     moment = timestamp_of(scope, left)
@@ -101,4 +101,5 @@ def _scale(scope: Scope, node: Node, sign: str, left: Value, right: Value) -> Va
     if not t.is_duration(left.type) or not is_number(right.type) or sign not in "*/":
         return None
     kind = left.type if left.type.unit == "ns" else INTERVAL
-    return scope.emit(node, kind, times.scale, [scope.cast(left, kind), right], (sign, kind), "each")
+    factor = scope.cast(right, pa.int64()) if t.is_integer(right.type) else right
+    return scope.emit(node, kind, times.scale, [scope.cast(left, kind), factor], (sign, kind), "each")

@@ -52,6 +52,7 @@ def decimals(failures: Failures, left: Any, right: Any, sign: str, kind: pa.Data
     try:
         return _PLAIN[sign](*_narrow(left, right, sign, kind.scale)).cast(kind)
     except pa.ArrowInvalid:  # more than 38 digits on the way, or a result that does not fit
+        left, right = (_within(failures, each, _room(each, sign, kind)) for each in (left, right))
         exact = _PLAIN[sign](*_wide(left, right, sign, kind.scale))
     return fit(failures, exact, kind, lambda: _detail(failures, left, sign, right, kind))
 
@@ -69,14 +70,28 @@ def decimal_remainders(failures: Failures, left: Any, right: Any, kind: pa.DataT
     """Compute ``left % right`` as decimals of a type of at most 37 digits. A row with 0 on the right fails."""
     size = pa.scalar(Decimal(10) ** kind.scale, pa.decimal256(37, 0))
     whole = pa.decimal256(37, 0)
-    over, by = (
-        as_array(pc.multiply(as_wide(each, kind.scale, 38), size), failures.n).cast(whole) for each in (left, right)
-    )
+    kept = (_within(failures, as_array(each, failures.n), 37 - kind.scale) for each in (left, right))
+    over, by = (pc.multiply(as_wide(each, kind.scale, 38), size).cast(whole) for each in kept)
     by = _without_zeros(failures, over, by)
     times = pc.trunc(pc.divide(over, by)).cast(pa.decimal256(38, 0))
     rest = pc.subtract(over.cast(pa.decimal256(75, 0)), pc.multiply(times, by).cast(pa.decimal256(75, 0))).cast(whole)
     unit = pa.scalar(Decimal(1).scaleb(-kind.scale), pa.decimal256(38, kind.scale))
     return pc.multiply(rest, unit).cast(kind)
+
+
+def _room(values: Any, sign: str, kind: pa.DataType) -> int:
+    """The digits before the point for which there is room while a result is computed."""
+    return 37 - getattr(values.type, "scale", 0) if sign == "*" else 38 - kind.scale
+
+
+def _within(failures: Failures, values: Any, digits: int) -> Any:
+    """Numbers of which those with more digits before the point fail, since no result has room for them."""
+    exact = as_wide(values, 0)
+    bad = as_mask(as_array(pc.greater_equal(pc.abs(exact), pa.scalar(Decimal(10) ** digits, exact.type)), failures.n))
+    if not bad.any():
+        return values
+    failures.add(bad, pc.binary_join_element_wise(number_text(values, failures.n), "has too many digits", " "))
+    return blank(values, bad)
 
 
 def _without_zeros(failures: Failures, over: pa.Array, by: pa.Array) -> pa.Array:

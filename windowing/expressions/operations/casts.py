@@ -134,20 +134,28 @@ def _float_to_decimal(failures: Failures, values: pa.Array, kind: pa.DataType) -
 
 
 def _no(values: pa.Array, kind: pa.DataType) -> pa.Array:
-    return pc.binary_join_element_wise(to_text(values), f"is no {type_text(kind)}", " ")
+    text = values.cast(pa.int64()).cast(pa.string()) if t.is_duration(values.type) else to_text(values)
+    return pc.binary_join_element_wise(text, f"is no {type_text(kind)}", " ")
 
 
-def _time(_failures: Failures, values: pa.Array, kind: pa.DataType) -> pa.Array:
+def _time(failures: Failures, values: pa.Array, kind: pa.DataType) -> pa.Array:
     """Dates and timestamps: a date begins at midnight; a finer unit is rounded to the nearest coarser one, half up."""
     if t.is_date(kind):
         return pc.floor_temporal(values.cast(pa.timestamp(values.type.unit)), unit="day").cast(kind)
-    if t.is_date(values.type):
-        return values.cast(pa.timestamp(kind.unit)).cast(kind)
-    size, wanted = _SIZES[values.type.unit], _SIZES[kind.unit]
-    if size <= wanted:
-        return values.cast(kind)
-    step = size // wanted
-    return floor_divide(pc.add(values.cast(pa.int64()), step // 2), step).cast(kind)
+    whole = values.cast(pa.int32()).cast(pa.int64()) if t.is_date(values.type) else values.cast(pa.int64())
+    size, wanted = (_UNITS["day" if t.is_date(each) else each.unit] for each in (values.type, kind))
+    if size < wanted:
+        return _coarser(whole, wanted // size).cast(kind)
+    most = (2**63 - 1) // (size // wanted)
+    bad = _fail(failures, values, pc.or_(pc.greater(whole, most), pc.less(whole, -most)), kind)
+    return pc.multiply(blank(whole, bad) if bad.any() else whole, size // wanted).cast(kind)
+
+
+def _coarser(whole: pa.Array, step: int) -> pa.Array:
+    """Whole numbers in units ``step`` times as large, rounded half up."""
+    down = floor_divide(whole, step)
+    is_upper = pc.greater_equal(pc.subtract(whole, pc.multiply(down, step)), (step + 1) // 2)
+    return pc.add(down, is_upper.cast(pa.int64()))
 
 
 def floor_divide(values: pa.Array, step: int) -> pa.Array:
@@ -156,7 +164,7 @@ def floor_divide(values: pa.Array, step: int) -> pa.Array:
     return pc.subtract(quotient, pc.less(pc.subtract(values, pc.multiply(quotient, step)), 0).cast(pa.int64()))
 
 
-_SIZES: Final = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
+_UNITS: Final = {"day": 86400 * 10**9, "s": 10**9, "ms": 10**6, "us": 10**3, "ns": 1}  # in nanoseconds
 _NUMBERS: Final = {
     ("integer", "integer"): _integers, ("decimal", "integer"): _decimal_to_integer,
     ("float", "integer"): _float_to_integer, ("integer", "float"): _to_float, ("decimal", "float"): _to_float,
