@@ -90,6 +90,13 @@ def _case(node: Node) -> str:
     return f"CASE{first}{''.join(f' WHEN {canonical(a)} THEN {canonical(b)}' for a, b in pairs)}{default} END"
 
 
+def _call(node: Node) -> str:
+    name, first = node.value[0], node.operands[0] if node.operands else node
+    if name == "extract" and first.kind == "text" and len(node.operands) == 2 and _BARE.fullmatch(first.value[0]):
+        return f"extract({first.value[0]} FROM {canonical(node.operands[1])})"
+    return f"{name_text(name)}({_all(node)})"
+
+
 def _interval(node: Node) -> str:
     months, nanoseconds = map(int, node.value)
     if nanoseconds % 1000:
@@ -110,7 +117,7 @@ _WRITERS: Final[dict[str, Callable[[Node], str]]] = {
     "date": lambda node: f"DATE {text_literal(node.value[0])}",
     "interval": _interval,
     "constant": lambda node: node.value[0].upper(),
-    "call": lambda node: f"{name_text(node.value[0])}({_all(node)})",
+    "call": _call,
     "negate": lambda node: f"-{_at(node.operands[0], _SIGN)}",
     "not": lambda node: f"NOT {_at(node.operands[0], _NOT)}",
     "sum": _chain, "product": _chain, "concat": _chain, "and": _chain, "or": _chain,

@@ -73,6 +73,11 @@ def _shown(words: Words, token: Any) -> str:
     return repr(words.source[token.span.start : token.span.stop])
 
 
+def _sides(found: Any) -> list[Any]:
+    """The operands of a comparison that stand in no brackets of its own, as the values of IN do."""
+    return [found.args.get(each) for each in ("this", "expression", "low", "high")]
+
+
 def _is_comparison(found: Any) -> bool:
     """Whether a node is a comparison without brackets of its own."""
     inner = found.this if type(found).__name__ == "Not" else found
@@ -91,7 +96,7 @@ class _Reader:
             raise self.words.error("an expression is nested too deeply", self._span(found))
         if name in _CHAINS:
             return self._chain(found, level)
-        if name in _FAMILY and any(map(_is_comparison, found.iter_expressions())):
+        if name in _FAMILY and any(map(_is_comparison, _sides(found))):
             raise self._refuse(found, "put one of the two comparisons in brackets")
         if name in _COMPARISONS:
             return self._node("compare", (_COMPARISONS[name],), self._two(found, level))

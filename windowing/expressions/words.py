@@ -16,6 +16,7 @@ from .tokens import KEYWORDS, MOST_LEVELS, TOKEN_AMOUNT, UNITS, Token, interval_
 _PREFIXES = frozenset({"not", "-", "+"})
 _POSTFIXES = frozenset({".", "[", "is", "in", "like", "ilike", "between", "=", "==", "<>", "!=", "<", "<=", ">", ">="})
 _COMPARISONS = _POSTFIXES - {".", "["}
+_SIGNS = frozenset({"+", "-", "*", "/", "%", "||"})
 _BREAKS = frozenset({",", "and", "or", "when", "then", "else"})
 _FRESH = frozenset({"(", ",", "+", "-", "*", "/", "%", "||", "and", "or", "when", "then", "else", "case"})
 
@@ -174,6 +175,8 @@ def _closers(source: str, tokens: list[Token]) -> dict[int, int]:
         if len(open_ones) + levels.step(token) > MOST_LEVELS:
             do = "give a part of it a name of its own"
             raise mistake(f"an expression is nested more than {MOST_LEVELS} levels deep", source, token.span, do)
+        if token == Token("keyword", "not", token.span) and index and tokens[index - 1].value in _SIGNS:
+            raise mistake("NOT cannot stand here", source, token.span, "put it and what it negates in brackets")
         if not comparisons.step(token):
             do = "put one of the two comparisons in brackets"
             raise mistake("a second comparison follows a first one", source, token.span, do)

@@ -51,7 +51,6 @@ def test_example_gives_what_the_page_says(expression: str, gives: str) -> None:
 @pytest.mark.parametrize(("expression", "gives"), EXAMPLES, ids=[example for example, _ in EXAMPLES])
 def test_example_gives_the_same_in_duckdb(expression: str, gives: str) -> None:
     sql = str(parse_expression(expression))
-    sql = re.sub(r"extract\('(\w+)', ", r"extract(\1 from ", sql)
     connection = duckdb.connect()
     connection.register("row_in", ROW)
     try:

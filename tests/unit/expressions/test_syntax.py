@@ -20,7 +20,7 @@ TEXTS = {
     "case a when 1 then 2 end": "CASE a WHEN 1 THEN 2 END",
     "cast(a as decimal( 10,2))": "CAST(a AS DECIMAL( 10,2))",
     "try_cast(a as timestamp  with time zone)": "TRY_CAST(a AS TIMESTAMP WITH TIME ZONE)",
-    "Extract(HOUR from ts)": "extract('hour', ts)",
+    "Extract(HOUR from ts)": "extract(hour FROM ts)",
     "interval 5 days + 90 seconds + interval '3 hours'": "INTERVAL '5' DAY + INTERVAL '90' SECOND + INTERVAL '3' HOUR",
     "5ns": "INTERVAL '5' NANOSECOND",
     "1 year": "INTERVAL '1' YEAR",

@@ -14,7 +14,7 @@ from ..nodes import Node
 from ..operations import layouts, numbers, texts, times
 from ..operations.casts import is_castable
 from ..steps import Failures
-from ..types import BOOL, DOUBLE, TEXT, is_number, is_text, is_time
+from ..types import BOOL, DOUBLE, HUGE, TEXT, is_number, is_text, is_time
 from .branches import coalesce, nullif
 from .scope import Scope, Value
 from .times import timestamp_of
@@ -205,6 +205,8 @@ def _round(scope: Scope, node: Node, values: Sequence[Value]) -> Value:
     places = 0 if len(values) == 1 else _literal(scope, node, values[1], "whole number")
     if not -38 <= places <= 38:
         raise scope.error("round takes from -38 to 38 places", values[1].node)
+    if t.is_unsigned_integer(value.type):
+        value = scope.cast(value, HUGE if value.type == pa.uint64() else pa.int64())
     kind = DOUBLE if t.is_null(value.type) else value.type
     if t.is_null(value.type) or (not t.is_floating(kind) and places >= getattr(kind, "scale", 0)):
         return scope.cast(value, kind)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from decimal import ROUND_FLOOR, Decimal
+
 import pyarrow as pa
 import pyarrow.types as t
 
@@ -10,6 +12,8 @@ from ..operations import arithmetic, logic
 from ..types import BOOL, DOUBLE, HUGE, common_number, common_type, decimal_of, is_number, is_text, type_text
 from .scope import Scope, Value
 
+_MIRRORS = {"=": "=", "<>": "<>", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
+_FLOORS = {"<": "<=", "<=": "<=", ">": ">", ">=": ">"}
 _ORDERS = frozenset({"<", "<=", ">", ">="})
 _WORDS = {"+": "added", "-": "subtracted", "*": "multiplied", "/": "divided", "%": "divided"}
 
@@ -31,6 +35,7 @@ def fits(literal: Value, kind: pa.DataType) -> bool:
 
 def compare(scope: Scope, node: Node, sign: str, left: Value, right: Value) -> Value:
     """Bind ``left sign right``, with one of the signs of a comparison."""
+    sign, left, right = _whole_sides(scope, sign, left, right)
     kind = meeting_type(left, right)
     if kind is None or t.is_nested(kind) or (sign in _ORDERS and mixes_text(left, right)):
         do = "convert one of them with CAST"
@@ -42,6 +47,22 @@ def compare(scope: Scope, node: Node, sign: str, left: Value, right: Value) -> V
     if any(each.is_null for each in operands):
         return scope.nothing(node, BOOL, operands)
     return scope.emit(node, BOOL, logic.compare, operands, (sign,), "each")
+
+
+def _whole_sides(scope: Scope, sign: str, left: Value, right: Value) -> tuple[str, Value, Value]:
+    """Compare integers with an integer where a decimal literal allows it: ``i > 2.5`` is ``i > 2``, and far faster."""
+    if left.is_literal and t.is_decimal(left.type) and sign in _MIRRORS:
+        sign, left, right = _MIRRORS[sign], right, left
+    if not (right.is_literal and t.is_decimal(right.type) and t.is_integer(left.type) and right.constant is not None):
+        return sign, left, right
+    number = right.constant.as_py()
+    below = int(number.to_integral_value(ROUND_FLOOR))
+    is_whole = number == below
+    whole_sign = sign if is_whole else _FLOORS.get(sign)
+    whole = Value(0, left.type, right.node, pa.scalar(Decimal(below), pa.decimal128(38, 0)))
+    if whole_sign is None or not fits(whole, left.type):
+        return sign, left, right
+    return whole_sign, left, scope.constant(below, left.type, right.node)
 
 
 def mixes_text(left: Value, right: Value) -> bool:
