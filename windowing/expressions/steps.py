@@ -41,6 +41,15 @@ class Failures:
         for mask, detail in other._parts:
             self.add(mask & taken, detail)
 
+    def add_rows(self, other: Failures, rows: np.ndarray[Any, np.dtype[np.int64]]) -> None:
+        """Put down the rows of others, which are rows of this: ``rows``, int64 (other.n,), says which."""
+        place = np.zeros(self.n, np.int64)
+        place[rows] = np.arange(other.n)
+        for mask, detail in other._parts:
+            whole = np.zeros(self.n, bool)
+            whole[rows] = mask
+            self.add(whole, detail if isinstance(detail, str) else detail.take(pa.array(place)))
+
     def details(self) -> pa.Array:
         """Return why, for each failed row in order: string (number of failed rows,). The first failure counts."""
         mask = self.mask if self.mask is not None else np.zeros(self.n, bool)

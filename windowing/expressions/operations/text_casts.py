@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any, Final
 
 import numpy as np
@@ -12,7 +11,7 @@ import pyarrow.types as t
 
 from ..steps import Failures, as_mask, blank
 from ..types import BOOL, DOUBLE, TEXT, type_text
-from .arithmetic import fit, outside
+from .arithmetic import fit, integer_range, outside
 
 _TRUE: Final = pa.array(["true", "t", "yes", "y", "1"])
 _FALSE: Final = pa.array(["false", "f", "no", "n", "0"])
@@ -29,21 +28,40 @@ _TIME: Final = (
 
 def from_text(failures: Failures, values: pa.Array, kind: pa.DataType) -> pa.Array:
     """Return texts as values of a type. A text that is none fails."""
-    read: Callable[..., pa.Array]
     if t.is_boolean(kind):
         return _boolean(failures, values)
+    if t.is_decimal(kind):
+        return _decimal(failures, values, kind)
+    try:
+        return values.cast(kind)
+    except pa.ArrowInvalid:
+        return _apart(failures, values, kind)
+
+
+def _apart(failures: Failures, values: pa.Array, kind: pa.DataType) -> pa.Array:
+    """Texts of which some are no value of a type as Arrow reads it: these alone are taken apart."""
+    read = _integer if t.is_integer(kind) else _float if t.is_floating(kind) else _time
+    plain = as_mask(pc.match_substring_regex(values, _plain_text(kind)))
+    odd = ~plain & as_mask(values.is_valid())
+    try:
+        found = blank(values, ~plain).cast(kind)
+    except pa.ArrowInvalid:
+        return read(failures, values, kind)
+    rows = np.flatnonzero(odd)
+    part = Failures(len(rows))
+    read_ones = read(part, values.take(pa.array(rows)), kind)
+    failures.add_rows(part, rows)
+    return pc.replace_with_mask(found, pa.array(odd), read_ones)
+
+
+def _plain_text(kind: pa.DataType) -> str:
+    """A regular expression of texts that Arrow reads, and that nearly always have a place in the type."""
     if t.is_integer(kind):
-        read = _integer
-    elif t.is_floating(kind):
-        read = _float
-    else:
-        read = _decimal if t.is_decimal(kind) else _time
-    if not t.is_decimal(kind):
-        try:
-            return values.cast(kind)
-        except pa.ArrowInvalid:
-            pass
-    return read(failures, values, kind)
+        digits = len(str(integer_range(kind)[1])) - 1
+        return rf"^{'-?' if t.is_signed_integer(kind) else ''}[0-9]{{1,{digits}}}$"
+    if t.is_floating(kind):
+        return r"^-?[0-9]+(?:\.[0-9]+)?$"
+    return r"^[0-9]{4}-[0-9]{2}-[0-9]{2}" + ("$" if t.is_date(kind) else "[ T][0-9]{2}:[0-9]{2}:[0-9]{2}$")
 
 
 def to_text(values: pa.Array) -> pa.Array:
