@@ -14,6 +14,8 @@ from collections.abc import Callable, Hashable, Sequence
 from fractions import Fraction
 from typing import Any
 
+from references import sketches
+
 INT64 = range(-(2**63), 2**63)
 Value = Any
 
@@ -281,4 +283,8 @@ REFERENCE: dict[str, Callable[..., Value]] = {
     "range": range_,
     "min_count": min_count,
     "max_count": max_count,
+    "approx_count_distinct": sketches.approx_count_distinct,
+    "approx_quantile": sketches.approx_quantile,
+    "hll_sketch": sketches.hll_sketch,
+    "kll_sketch": sketches.kll_sketch,
 }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
+from importlib.util import find_spec
 from typing import Any
 
 import pyarrow as pa
@@ -14,7 +15,7 @@ from ..language.spec import AggregateCall, Column
 from ..support.suggest import did_you_mean
 from . import user
 from .folds.values import plain_type
-from .table import TABLE, Aggregate, Kind
+from .table import NEEDS_SKETCHES, TABLE, Aggregate, Kind
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +71,8 @@ def bind(call: AggregateCall, schema: pa.Schema) -> Bound:
             _check_literal(parameter.name, parameter.kind, argument, text)
         else:
             _check_column(aggregate, parameter.kind, argument, types, text)
+    if call.function in NEEDS_SKETCHES and find_spec("datasketches") is None:
+        raise ConfigError(f"{text}: the package datasketches is not installed", "pip install 'wincli[sketch]'")
     given = [types[a.name] for a in call.arguments if isinstance(a, Column)]
     return Bound(call.name, aggregate.result(*given), columns_of(call), call)
 

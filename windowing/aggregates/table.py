@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from ..columns.sort_keys import is_sortable
 from .folds.inputs import Inputs
-from .functions import arithmetic, collection, selection
+from .functions import arithmetic, collection, selection, sketches
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +84,7 @@ _SUMMABLE = Kind("a number", lambda t: _COUNTABLE.fits(t) or pa.types.is_duratio
 _DISTANT = Kind("a number, a date or a time", lambda t: _is_number(t) or _is_time(t))
 _SORTABLE = Kind("values that sort", is_sortable)
 _BOOLEAN = Kind("a boolean", pa.types.is_boolean)
+_HASHABLE = Kind("a number, text, binary, a boolean, a date or a timestamp", sketches.is_hashable)
 _TEXT = Kind("text", _is_text)
 _PLACE = Kind("a whole number", lambda v: isinstance(v, Fraction) and v.denominator == 1 and abs(v) < 2**62, True)
 _SHARE = Kind("a number from 0 to 1", lambda v: isinstance(v, Fraction) and 0 <= v <= 1, True)
@@ -96,6 +97,10 @@ def _int64(*_: pa.DataType) -> pa.DataType:
 
 def _float64(*_: pa.DataType) -> pa.DataType:
     return pa.float64()
+
+
+def _binary(*_: pa.DataType) -> pa.DataType:
+    return pa.binary()
 
 
 def _own(dtype: pa.DataType, *_: pa.DataType) -> pa.DataType:
@@ -156,7 +161,15 @@ _ROWS: tuple[Row, ...] = (
     ("range", {"x": _DISTANT}, _range_type, arithmetic.value_ranges, "largest less smallest value"),
     ("min_count", {"x": _SORTABLE}, _int64, selection.extreme_counts(False), "how often the smallest value occurs"),
     ("max_count", {"x": _SORTABLE}, _int64, selection.extreme_counts(True), "how often the largest value occurs"),
+    ("approx_count_distinct", {"x": _HASHABLE}, _int64, sketches.approx_distinct_counts, "different values, estimated"),
+    ("approx_quantile", {"x": _NUMBER, "q": _SHARE}, _float64, sketches.approx_quantiles, "a value near quantile q"),
+    ("hll_sketch", {"x": _HASHABLE}, _binary, sketches.hll_sketches, "sketch of the different values, for hll_union"),
+    ("kll_sketch", {"x": _NUMBER}, _binary, sketches.kll_sketches, "sketch of the distribution, for kll_sketch_merge"),
 )  # fmt: skip
+
+
+NEEDS_SKETCHES = frozenset({"approx_count_distinct"})
+"""The aggregates that need `datasketches`, an extra; the others know the form of sketches themselves."""
 
 
 def _aggregate(row: Row) -> Aggregate:

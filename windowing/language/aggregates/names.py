@@ -7,7 +7,8 @@ from typing import Final
 AGGREGATES: Final = (
     "count", "count_distinct", "sum", "mean", "min", "max", "first", "last", "nth", "var", "stddev", "var_pop",
     "stddev_pop", "median", "quantile", "mode", "arg_min", "arg_max", "collect", "collect_distinct", "wavg", "product",
-    "bool_and", "bool_or", "string_join", "range", "min_count", "max_count",
+    "bool_and", "bool_or", "string_join", "range", "min_count", "max_count", "approx_count_distinct",
+    "approx_quantile", "hll_sketch", "kll_sketch",
 )  # fmt: skip
 
 ALIASES: Final = {"avg": "mean", "average": "mean", "variance": "var", "stdev": "stddev"}
