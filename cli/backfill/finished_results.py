@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from ...conf.units import Unit
@@ -34,6 +34,7 @@ class ResultRecord:
     ``inputs``: the files that it read.
     ``stages``: the outcome of each stage, in order.
     ``previous``: None, for it began from no state.
+    ``enrich``: the files of each enrich table, by the name of the enrichment.
     """
 
     label: str
@@ -41,6 +42,7 @@ class ResultRecord:
     inputs: tuple[InputFile, ...]
     stages: tuple[ResultStage, ...]
     previous: None = None
+    enrich: Mapping[str, tuple[InputFile, ...]] = field(default_factory=dict)
 
 
 def read_result(output: str) -> dict[str, Any] | None:
@@ -51,11 +53,14 @@ def read_result(output: str) -> dict[str, Any] | None:
 
 
 def is_done(outputs: Sequence[str], job: Mapping[str, Any], files: Iterable[InputFile]) -> bool:
-    """Whether all outputs hold the results of this job for these files, so that there is nothing to do."""
+    """Whether all outputs hold the results of this job for these files, so that there is nothing to do.
+
+    ``files``: those of enrich tables are among them.
+    """
     manifests = [read_result(output) for output in outputs]
     files = list(files)
     return all(
-        each is not None and same_job(each["job"], job) and same_inputs(_inputs(each), files) for each in manifests
+        each is not None and same_job(each["job"], job) and same_inputs(_all_inputs(each), files) for each in manifests
     )
 
 
@@ -77,8 +82,18 @@ def result_record(unit: Unit, outputs: Sequence[str], job: Mapping[str, Any]) ->
     names = [stage["name"] for stage in last["job"]["stages"]]
     counts = [*(stage["counts"] for stage in last["stages"]), last["counts"]]
     stages = tuple(ResultStage(*each, last["rows_out"]) for each in zip(names, counts, strict=True))
-    return ResultRecord(unit.label, unit.ordinal, _inputs(last), stages)
+    return ResultRecord(unit.label, unit.ordinal, _inputs(last), stages, enrich=_tables(last))
 
 
 def _inputs(manifest: Mapping[str, Any]) -> tuple[InputFile, ...]:
     return tuple(InputFile(**file) for file in manifest["inputs"])
+
+
+def _tables(manifest: Mapping[str, Any]) -> dict[str, tuple[InputFile, ...]]:
+    """Return the files of enrich tables by name; a result of an older version has none."""
+    tables = manifest.get("enrich") or {}
+    return {name: tuple(InputFile(**file) for file in files) for name, files in tables.items()}
+
+
+def _all_inputs(manifest: Mapping[str, Any]) -> list[InputFile]:
+    return [*_inputs(manifest), *(file for files in _tables(manifest).values() for file in files)]

@@ -14,7 +14,7 @@ from typing import Generic, Protocol
 
 from ...conf.units import Kind, Unit, compact, unit_at
 from ...windowing.errors import InputError, WincliError
-from ..request.fingerprint import R, same_inputs
+from ..request.fingerprint import R, UnitSummary, same_inputs
 from .lost_outputs import RerunReason
 from .unit_chain import UnitChain
 from .unit_paths import UnitInput
@@ -107,6 +107,12 @@ def run_backfill(
     return _outcome(in_range, known, new_records, gaps, kind)
 
 
+def _is_same(found: UnitInput, record: UnitSummary) -> bool:
+    """Whether a unit has the files that it had when it was run, also those of enrich tables of its own."""
+    tables = [(files, record.enrich.get(name, ())) for name, files in found.tables.items()]
+    return all(same_inputs(*pair) for pair in [(found.files, record.inputs), *tables])
+
+
 def _input_to_run(
     unit: Unit, record: R | None, before: R | None, mode: BackfillMode[R], is_in_range: bool, redo: bool
 ) -> UnitInput | None:
@@ -121,7 +127,7 @@ def _input_to_run(
         why = "the state before it is not the one that it began from"
     elif redo:
         why = "redo was requested"
-    elif found is not None and not same_inputs(found.files, record.inputs):
+    elif found is not None and not _is_same(found, record):
         why = "its input is not what it was"
     elif reason := mode.why_rerun(record):
         if stays := _why_not_rerun(reason, found, before, mode):

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 from ...conf.path_templates import Partitions, before_date, check_template, fill, has_date, output_of, partitions
 from ...conf.units import Kind, Unit
@@ -24,11 +24,13 @@ class UnitInput:
     ``paths``: the paths to read.
     ``bases``: the folders below which folder names give columns.
     ``files``: the files found there.
+    ``tables``: the files of the enrich tables that each unit has for itself, by the name of the enrichment.
     """
 
     paths: tuple[str, ...]
     bases: tuple[str, ...]
     files: tuple[InputFile, ...]
+    tables: Mapping[str, tuple[InputFile, ...]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,11 +40,13 @@ class InputPaths:
     ``inputs``: each path with its partitions; None for a template with ``{date}``.
     ``name``: the NAME in the folders ``NAME=LABEL`` of outputs without ``{date}``.
     ``skip_unreadable``: as in the job.
+    ``tables``: the name and the template of each enrichment whose path has ``{date}``.
     """
 
     inputs: tuple[tuple[str, Partitions | None], ...]
     name: str
     skip_unreadable: bool
+    tables: tuple[tuple[str, str], ...] = ()
 
 
 def find_input_paths(request: JobRequest, first: Unit, kind: Kind) -> InputPaths:
@@ -51,11 +55,12 @@ def find_input_paths(request: JobRequest, first: Unit, kind: Kind) -> InputPaths
     Raises `ConfigError` where two units would have the same path, `InputError` where an input does not exist.
     """
     job = request.job
-    for path in (*job.input, job.output, *(stage.output for stage in job.stages)):
+    tables = tuple((each.name, each.path) for each in request.enrichments if has_date(each.path))
+    for path in (*job.input, job.output, *(stage.output for stage in job.stages), *(path for _, path in tables)):
         if path is not None and has_date(path):
             check_template(path, first, kind)
     inputs = tuple((path, _partitions(path, kind, job.skip_unreadable)) for path in job.input)
-    return InputPaths(inputs, next((found.name for _, found in inputs if found), "dt"), job.skip_unreadable)
+    return InputPaths(inputs, next((found.name for _, found in inputs if found), "dt"), job.skip_unreadable, tables)
 
 
 def _partitions(path: str, kind: Kind, skip_unreadable: bool) -> Partitions | None:
@@ -90,13 +95,22 @@ def find_input(input_paths: InputPaths, unit: Unit) -> UnitInput | None:
     if missing := [path for path, listed in files.items() if not listed]:
         what = f"{there[0]} has files for {unit.label}, and {missing[0]} has none"
         raise InputError(what, "wait for them, or end the range before it")
+    tables = {name: _list_files(fill(path, unit), before_date(path), skip) for name, path in input_paths.tables}
+    if bare := [path for name, path in input_paths.tables if not tables[name]]:
+        what = f"{there[0]} has files for {unit.label}, and the enrich table {fill(bare[0], unit)} has none"
+        raise InputError(what, "wait for them, or end the range before it")
     paths = [each for _, several in given for each in several]
     by_path = {file.place.path: file for listed in files.values() for file in listed}
     return UnitInput(
         tuple(path for path, _ in paths),
         tuple(dict.fromkeys(base for _, base in paths)),
-        tuple(InputFile(_name(file), file.size, file.mtime) for file in by_path.values()),
+        _as_inputs(by_path.values()),
+        {name: _as_inputs(listed) for name, listed in tables.items()},
     )
+
+
+def _as_inputs(files: Iterable[ListedFile]) -> tuple[InputFile, ...]:
+    return tuple(InputFile(_name(file), file.size, file.mtime) for file in files)
 
 
 def _paths(given: str, found: Partitions | None, unit: Unit) -> list[tuple[str, str]]:
@@ -122,7 +136,7 @@ def _name(file: ListedFile) -> str:
 def list_inputs(paths: Sequence[str], reading: ReadOptions) -> tuple[InputFile, ...]:
     """Return the files of inputs by absolute paths. Raises `InputError` where there are none."""
     found = order_files(list_files(paths, reading.bases, skip_unreadable=reading.skip_unreadable), "name").files
-    return tuple(InputFile(_name(file), file.size, file.mtime) for file in found)
+    return _as_inputs(found)
 
 
 def outputs_of(request: JobRequest, input_paths: InputPaths, unit: Unit) -> tuple[str, ...]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
 
 from ...conf.recorded_job import paths_of, recorded
@@ -47,7 +48,7 @@ def run_request(request: JobRequest, context: RunContext) -> Finish:
 def _run_alone(request: JobRequest, context: RunContext) -> Finish:
     outputs = request.outputs
     is_there = request.job.mode == "error" and not request.is_piped and all(read_result(path) for path in outputs)
-    if is_there and is_done(outputs, recorded(request.job), _files(request)):
+    if is_there and is_done(outputs, recorded(request.job), (*_files(request), *_table_files(request))):
         return partial(_nothing_to_do, request, context, f"{request.job.output} holds the result of this job and input")
     stage_runs = run_job(request, PlainRun(context.started), context).stage_runs
     return partial(_report_run, request, stage_runs, context)
@@ -156,3 +157,8 @@ def _report_notes(state: State, context: RunContext) -> None:
 
 def _files(request: JobRequest) -> tuple[InputFile, ...]:
     return list_inputs(request.job.input, request.reading)
+
+
+def _table_files(request: JobRequest) -> tuple[InputFile, ...]:
+    reading = replace(request.reading, bases=(), skip_unreadable=False)
+    return tuple(file for each in request.enrichments for file in list_inputs([each.path], reading))

@@ -23,6 +23,7 @@ from ...writers.state.stage_files import ParquetStateFiles, same_tables
 from ...writers.state.staging import StateStaging
 from ...writers.state.state import State
 from ...writers.state.unit_record import BorrowedRows, OpenWindows, StageRecord, UnitRecord
+from ..planning.job_plan import table_files
 from ..planning.open_input import open_input
 from ..planning.stage_plans import StagePlan
 from ..request.fingerprint import absolute
@@ -174,6 +175,7 @@ class UnitRun:
             recorded(job.plan.request.job),
             rows.lent if rows is not None else (),
             rows.borrowed if rows is not None else (),
+            {name: from_root(files) for name, files in table_files(job.plan).items()},
         )
 
     def _is_as_before(self, former: UnitRecord, stages: Sequence[StageRecord], executor: Executor) -> bool:

@@ -23,6 +23,7 @@ def state_identity(stage: StagePlan) -> dict[str, Any]:
         "key": list(plan.key),
         "order": list(plan.order.columns),
         **{name: _plain(value) for name, value in options.items()},
+        "enrich": list(stage.enrichments),
         "columns": {name: str(stage.schema.field(name).type) for name in plan.columns},
     }
 
@@ -61,4 +62,4 @@ def _plain(value: Any) -> Any:
     return value if value is None or isinstance(value, bool | str) else str(value)
 
 
-_DEFAULTS = {name: _plain(getattr(Options(), name)) for name in _OPTIONS}
+_DEFAULTS = {**{name: _plain(getattr(Options(), name)) for name in _OPTIONS}, "enrich": []}

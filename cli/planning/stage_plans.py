@@ -34,6 +34,7 @@ class StagePlan:
     ``plan``: the plan of its window; its result has stream columns wherever another stage reads it.
     ``result``: the columns that are written: without stream columns where the stage is plain.
     ``marks``: where window marks come from (see `TaskContext`).
+    ``enrichments``: what the rows of its input are enriched with: a name and all but the path, of the first stage.
     """
 
     request: StageRequest
@@ -41,6 +42,7 @@ class StagePlan:
     plan: Plan
     result: pa.Schema
     marks: str
+    enrichments: tuple[str, ...] = ()
 
     @property
     def name(self) -> str:
@@ -87,7 +89,8 @@ def plan_stages(request: JobRequest, source: Source) -> tuple[StagePlan, ...]:
                 stage_input = _Input(
                     schema_after_parquet(plan.schema), stream_of(plan), _unexplained, _unexplained, is_stage=True
                 )
-    return tuple(planned)
+    texts = tuple(f"{each.name} {each.clauses}" for each in request.enrichments)
+    return (replace(planned[0], enrichments=texts), *planned[1:])
 
 
 def schema_after_parquet(schema: pa.Schema) -> pa.Schema:

@@ -17,6 +17,7 @@ from ...windowing.support.redaction import redacted_path
 from ..console.counts import option_text
 
 _RESULT_DEFINING = tuple(each.name for each in JOB_OPTIONS if each.decides_result)
+_LATER: Mapping[str, Any] = {"enrich": []}  # what older versions did not know
 _LOCATION_KEY = "output"
 AT_END = "at_end"
 
@@ -44,6 +45,7 @@ class UnitSummary(Protocol):
     ``inputs``: the files that it read.
     ``previous``: the label of the unit whose state it began from; None without one.
     ``stages``: the outcome of each stage, in order.
+    ``enrich``: the files of each enrich table, by the name of the enrichment.
     """
 
     @property
@@ -56,6 +58,8 @@ class UnitSummary(Protocol):
     def previous(self) -> str | None: ...  # noqa: D102
     @property
     def stages(self) -> Sequence[StageSummary]: ...  # noqa: D102
+    @property
+    def enrich(self) -> Mapping[str, Sequence[InputFile]]: ...  # noqa: D102
 
 
 R = TypeVar("R", bound=UnitSummary)
@@ -90,9 +94,8 @@ def job_differences(was: Mapping[str, Any], now: Mapping[str, Any], but: str = _
     old, new = ([stage["name"] for stage in job.get("stages") or ()] for job in (was, now))
     if old != new:
         return [f"its stages are {option_text(old)}, not {option_text(new)}"]
-    found = list(
-        _different({key: was.get(key) for key in _RESULT_DEFINING}, {key: now.get(key) for key in _RESULT_DEFINING}, {})
-    )
+    one_job, other_job = ({key: job.get(key, _LATER.get(key)) for key in _RESULT_DEFINING} for job in (was, now))
+    found = list(_different(one_job, other_job, {}))
     for one, other in zip(was.get("stages") or (), now.get("stages") or (), strict=True):
         which = f"stage {one['name']}: " if len(old) > 1 else ""
         found += [which + text for text in _different(one, other, default_stage(), {_LOCATION_KEY, but})]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from wincli.windowing.ports import InputFile
@@ -28,3 +28,4 @@ class FakeRecord:
     state: str
     output: str
     stages: Sequence[FakeStage] = ()
+    enrich: Mapping[str, tuple[InputFile, ...]] = field(default_factory=dict)

@@ -46,16 +46,18 @@ def load_tables(
     executor: Executor,
     state: TableState | None,
     slice_bytes: int,
-    small: int = SMALL_TABLE,
+    small: int | None = None,
 ) -> LoadedTables:
     """Read the tables of a source, one after the other.
 
     ``sink``: keeps what tasks share until `Sink.drop_scratch`. ``executor``: used only for a table of more than
-    ``small`` bytes. ``slice_bytes``: bound on the bytes of a table that one task gets. Raises as `read_table` does.
+    ``small`` bytes, by default `SMALL_TABLE`. ``slice_bytes``: bound on the bytes of a table that one task gets.
+    Raises as `read_table` does.
     """
+    most = SMALL_TABLE if small is None else small
     loaded = LoadedTables(replace(source, enriched=(), tables=source.tables))
     for one, table in zip(source.enriched, source.tables, strict=True):
-        matches, parts = _load(one.bound, loaded.source, table, sink, executor, state, slice_bytes, small)
+        matches, parts = _load(one.bound, loaded.source, table, sink, executor, state, slice_bytes, most)
         enriched = (*loaded.source.enriched, Enriched(one.bound, matches))
         loaded = LoadedTables(replace(loaded.source, enriched=enriched), (*loaded.parts, *parts))
     return loaded

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from ...windowing.errors import ConfigError, DamagedError
@@ -98,6 +98,7 @@ class UnitRecord:
     ``job``: the job as run.
     ``lent``: the labels of the units that have read its late rows; this unit has read the rest of its ``inputs``.
     ``borrowed``: the late rows of later units that this unit has read.
+    ``enrich``: the files of each enrich table, by the name of the enrichment.
     """
 
     label: str
@@ -118,6 +119,7 @@ class UnitRecord:
     job: Mapping[str, Any]
     lent: tuple[str, ...] = ()
     borrowed: tuple[BorrowedRows, ...] = ()
+    enrich: Mapping[str, tuple[InputFile, ...]] = field(default_factory=dict)
 
     def to_json(self) -> str:
         """Return the record as indented JSON, its keys always in the same order."""
@@ -203,7 +205,10 @@ def _built(value: dict[str, Any]) -> UnitRecord:
     stages = tuple(map(_stage, value.pop("stages")))
     lent = tuple(value.pop("lent", ()))
     borrowed = tuple(BorrowedRows(loan["label"], _files(loan["files"])) for loan in value.pop("borrowed", ()))
-    return UnitRecord(**value, inputs=inputs, outputs=outputs, stages=stages, lent=lent, borrowed=borrowed)
+    enrich = {name: _files(files) for name, files in value.pop("enrich", {}).items()}
+    return UnitRecord(
+        **value, inputs=inputs, outputs=outputs, stages=stages, lent=lent, borrowed=borrowed, enrich=enrich
+    )
 
 
 def _files(value: list[dict[str, Any]]) -> tuple[InputFile, ...]:

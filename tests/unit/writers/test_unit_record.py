@@ -113,6 +113,7 @@ def test_its_text_is_readable_and_in_a_fixed_order() -> None:
         "job": {"keep": 10},
         "lent": ["d1"],
         "borrowed": [{"label": "d3", "files": [{"path": "in/a.csv", "size": 3, "mtime": None}]}],
+        "enrich": {},
     }
     assert record.to_json().startswith('{\n  "format": 2,\n  "label": "d2",\n')
     assert '"é"' in record.to_json()
