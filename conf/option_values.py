@@ -21,6 +21,7 @@ from ..windowing.language.enrichment import parse_enrichment
 from ..windowing.language.parser import parse_aggregate, parse_duration, parse_let, parse_window
 from ..windowing.support.option import Kind, Option
 from ..windowing.support.suggest import short
+from .expectations import parse_expectation
 from .partition_columns import entries
 
 _SIZES = {"": 1, "b": 1, "kib": 1 << 10, "mib": 1 << 20, "gib": 1 << 30, "k": 10**3, "m": 10**6, "g": 10**9}
@@ -122,6 +123,21 @@ def _json_type(*types: str) -> WithJsonSchema:
     return WithJsonSchema({"type": types[0] if len(types) == 1 else list(types), **more})
 
 
+Expectations = Annotated[
+    tuple[Annotated[str, AfterValidator(checked_by(parse_expectation))], ...],
+    BeforeValidator(_texts),
+    WithJsonSchema(
+        {
+            "type": ["string", "array"],
+            "items": {
+                "type": ["string", "object"],
+                "properties": {"expr": {"type": "string"}, "on_fail": {"enum": ["fail", "warn"]}},
+                "required": ["expr"],
+                "additionalProperties": False,
+            },
+        }
+    ),
+]
 Condition = Annotated[str, AfterValidator(checked_by(parse_expression))]
 Let = Annotated[str, AfterValidator(checked_by(parse_let))]
 Lets = Annotated[tuple[Let, ...], BeforeValidator(_texts), _json_type("string", "array", "object")]
@@ -153,6 +169,7 @@ _MODEL_TYPES: Mapping[Kind, Any] = {
     "character": Annotated[str, Field(min_length=1, max_length=1)],
     "duration": Seconds,
     "enrichments": Enrichments,
+    "expectations": Expectations,
     "expression": Condition,
     "lets": Lets,
     "names": Names,

@@ -143,6 +143,14 @@ class JobKeys:
     max_rejects: int | None = option(
         None, "Fail if more rows than this are rejected. Default: no limit.", "Output", minimum=0
     )
+    expect: tuple[str, ...] = option(
+        (),
+        "What must be true of the run, or of each unit: 'rejected_share < 0.01', 'all(latency < 30)' (repeatable).",
+        "Output",
+        "expectations",
+        metavar="EXPR",
+        key_help="What must be true of the run, or of each unit, else nothing is committed; or {expr, on_fail: warn}.",
+    )
     max_rows_out: int = option(
         1_000_000_000,  # some 10 GB of Parquet
         "Fail if windows that overlap would give more rows than this, with --emit rows.",

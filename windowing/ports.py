@@ -208,6 +208,33 @@ class Part:
         return len(file), file, self.name
 
 
+@dataclass(frozen=True, slots=True)
+class RowCheck:
+    """What a condition over rows of the result has come to.
+
+    ``rows``: how many rows were looked at.
+    ``true``: for how many of them the condition is true.
+    ``example``: the first row for which it is not, as text; None where there is none.
+    """
+
+    rows: int = 0
+    true: int = 0
+    example: str | None = None
+
+    def __add__(self, other: RowCheck) -> RowCheck:
+        return RowCheck(self.rows + other.rows, self.true + other.true, self.example or other.example)
+
+
+@dataclass(frozen=True, slots=True)
+class CheckedPart(Part):
+    """A file of the result whose rows were checked.
+
+    ``checks``: what each condition of the run has come to, in their order.
+    """
+
+    checks: tuple[RowCheck, ...] = ()
+
+
 class Sink(Protocol):
     """Where tasks write parts: a staging folder that no reader sees before the commit. Implementations must pickle."""
 
@@ -316,13 +343,26 @@ class Counts:
 
 @dataclass(frozen=True, slots=True)
 class ChunkAccount:
-    """The row accounting of a chunk after the map side: its ``counts``, and the parts that hold its ``rejects``."""
+    """The row accounting of a chunk after the map side.
+
+    ``counts``: its counts.
+    ``rejects``: the parts that hold its rejects.
+    ``span``: the smallest and the largest order value of its rows as numbers, both inclusive, where the run asks for
+        them.
+    """
 
     counts: Counts = field(default_factory=Counts)
     rejects: tuple[Part, ...] = ()
+    span: tuple[float, float] | None = None
 
     def __add__(self, other: ChunkAccount) -> ChunkAccount:
-        return ChunkAccount(self.counts + other.counts, self.rejects + other.rejects)
+        spans = [each for each in (self.span, other.span) if each is not None]
+        return ChunkAccount(self.counts + other.counts, self.rejects + other.rejects, joined_span(spans))
+
+
+def joined_span(spans: Sequence[tuple[float, float]]) -> tuple[float, float] | None:
+    """Return the smallest span that holds some spans; None where there is none."""
+    return (min(low for low, _ in spans), max(high for _, high in spans)) if spans else None
 
 
 OWN = ("window", "window_start", "window_end", "closed_by", "_at", "_pos", "_mark")

@@ -34,13 +34,14 @@ Verbose = Annotated[
     ),
 ]
 
-_LISTS: tuple[Kind, ...] = ("calls", "enrichments", "lets", "names", "partitions", "settings")
+_LISTS: tuple[Kind, ...] = ("calls", "enrichments", "expectations", "lets", "names", "partitions", "settings")
 _TYPES: Mapping[Kind, Any] = {"number": int, "switch": bool, **dict.fromkeys(_LISTS, list[str])}
 _METAVARS: Mapping[Kind, str] = {
     "calls": "[NAME=]FUNC(ARGS)",
     "character": "CHAR",
     "duration": "DURATION",
     "enrichments": "NAME=PATH on KEY..",
+    "expectations": "EXPR",
     "expression": "EXPR",
     "lets": "NAME=EXPR",
     "names": "COL,..",

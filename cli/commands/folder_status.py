@@ -43,12 +43,14 @@ class UnitStatus:
     ``finished``: when the unit was committed, ISO 8601; None for a result.
     ``out``: windows that came out for a unit of a state, rows for a result.
     ``stages``: the stages in the order in which they ran.
+    ``expectations``: what the job demanded, and whether it was so.
     """
 
     label: str
     finished: str | None
     out: int
     stages: tuple[StageStatus, ...]
+    expectations: tuple[Mapping[str, Any], ...] = ()
 
     @property
     def rows_in(self) -> int:
@@ -119,6 +121,7 @@ def _of_state(path: str, host: str) -> Status:
             record.finished,
             record.stages[-1].windows,
             tuple(StageStatus(stage.name, account_of(stage.counts), stage.open) for stage in record.stages),
+            record.expectations,
         )
         for record in view.records
     )
@@ -201,7 +204,7 @@ def _unit_of_result(label: str, manifest: Mapping[str, Any]) -> UnitStatus:
     name = named[len(before)]["name"] if named else "window"
     named_counts = [*((stage["name"], stage["counts"]) for stage in before), (name, manifest["counts"])]
     stages = tuple(StageStatus(name, account_of(counts), None) for name, counts in named_counts)
-    return UnitStatus(label, None, manifest["rows_out"], stages)
+    return UnitStatus(label, None, manifest["rows_out"], stages, tuple(manifest.get("expectations", ())))
 
 
 def _gaps(ordinals: Sequence[int], kind: Kind | None) -> tuple[Unit, ...]:

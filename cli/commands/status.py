@@ -52,6 +52,7 @@ def _as_json(status: Status) -> dict[str, Any]:
             _OUT[status.what]: unit.out,
             "rejected": unit.rejected,
             "held": unit.held,
+            **({"expectations": [dict(each) for each in unit.expectations]} if unit.expectations else {}),
             "stages": [{"name": stage.name, **_account_as_json(stage.account)} for stage in unit.stages],
         }
         for unit in status.units
@@ -97,7 +98,21 @@ def _lines(status: Status) -> list[str]:
     for name, account in status.accounts.items():
         which = f"row accounting of stage {name}" if len(status.accounts) > 1 else "row accounting"
         lines.append(f"{which}: {_account(account)}" + ("" if account.balanced else "; this does not balance"))
-    return lines + _events(status) + _damage(status)
+    return lines + _expectations(status) + _events(status) + _damage(status)
+
+
+def _expectations(status: Status) -> list[str]:
+    """Return a line for each expectation: in how many units it holds, or where it does not."""
+    told: dict[str, list[tuple[str, bool]]] = {}
+    for unit in status.units:
+        for each in unit.expectations:
+            told.setdefault(each["expect"], []).append((unit.label, each["holds"]))
+    lines = []
+    for text, found in told.items():
+        broken = [label for label, holds in found if not holds]
+        words = f"does not hold in {_few(broken)}" if broken else f"holds in {count_of(len(found), 'unit')}"
+        lines.append(f"expected: {text} {words}")
+    return lines
 
 
 def _damage(status: Status) -> list[str]:

@@ -176,6 +176,7 @@ class UnitRun:
             rows.lent if rows is not None else (),
             rows.borrowed if rows is not None else (),
             {name: from_root(files) for name, files in table_files(job.plan).items()},
+            tuple(each.as_json() for each in job.expectations),
         )
 
     def _is_as_before(self, former: UnitRecord, stages: Sequence[StageRecord], executor: Executor) -> bool:

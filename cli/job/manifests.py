@@ -9,24 +9,33 @@ from ...conf.recorded_job import recorded
 from ...writers.output.manifest import build_manifest, stage_entry
 from ...writers.output.output import Output
 from ..planning.job_plan import JobPlan, table_files
-from .staged_job import StageRun
+from .staged_job import ExpectationOutcome, StageRun
 
 
 def manifests_of(
-    plan: JobPlan, stage_runs: Sequence[StageRun], seconds: Mapping[str, float]
+    plan: JobPlan,
+    stage_runs: Sequence[StageRun],
+    seconds: Mapping[str, float],
+    expectations: Sequence[ExpectationOutcome] = (),
 ) -> list[tuple[Output, dict[str, Any]]]:
     """Return each output with its manifest, in the order of the stages: the output of the job itself comes last.
 
-    ``seconds``: phase to the seconds of the whole job; a manifest has them after those of its stage.
+    ``seconds``: phase to the seconds of the whole job; a manifest has them after those of its stage. ``expectations``:
+    what has become of those of the job.
     """
     return [
-        (stage.stage_output.output, _manifest(plan, stage_runs[: at + 1], seconds))
+        (stage.stage_output.output, _manifest(plan, stage_runs[: at + 1], seconds, expectations))
         for at, stage in enumerate(stage_runs)
         if stage.stage_output.is_own
     ]
 
 
-def _manifest(plan: JobPlan, stage_runs: Sequence[StageRun], seconds: Mapping[str, float]) -> dict[str, Any]:
+def _manifest(
+    plan: JobPlan,
+    stage_runs: Sequence[StageRun],
+    seconds: Mapping[str, float],
+    expectations: Sequence[ExpectationOutcome],
+) -> dict[str, Any]:
     """Return the manifest of the last stage of ``stage_runs``. It lists all rejects in the output's folder."""
     *before, last = stage_runs
     stage, outcome = last.stage, last.outcome
@@ -50,6 +59,7 @@ def _manifest(plan: JobPlan, stage_runs: Sequence[StageRun], seconds: Mapping[st
         seconds={**outcome.seconds, **seconds},
         stream=stage.stream,
         stages=[_entry(each) for each in before],
+        expectations=[each.as_json() for each in expectations],
     )
 
 

@@ -18,6 +18,7 @@ from .choices import announce
 from .context import RunContext, owner
 from .enrich_tables import loaded_tables
 from .executor import SparkStageExecutor
+from .expectations import check_expectations
 from .manifests import manifests_of
 from .run_mode import RunMode
 from .stage_runs import run_stages
@@ -55,7 +56,8 @@ def run_job(request: JobRequest, mode: RunMode[R], context: RunContext) -> Commi
             stage_runs = run_stages(plan, run, executor)
         plan.source.check_unchanged()
         seconds = {"total": time.perf_counter() - run.began}
-        job = StagedJob(plan, stage_runs, manifests_of(plan, stage_runs, seconds), seconds)
+        found = check_expectations(plan, stage_runs, context.messages, run.label)
+        job = StagedJob(plan, stage_runs, manifests_of(plan, stage_runs, seconds, found), seconds, found)
         return CommittedJob(stage_runs, run.commit(job, context.spark.session()))
 
 

@@ -7,6 +7,7 @@ output, and nothing is written twice. Else they are in a folder that is deleted 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -21,8 +22,10 @@ from ...windowing.planning.plan import stream_of
 from ...windowing.ports import Counts, Executor, Part, Source
 from ...writers.output.convert_part import copy_part
 from ..console.counts import count_of, reason_counts
+from ..planning.expectations import conditions_of
 from ..planning.job_plan import JobPlan
 from ..planning.stage_outputs import StageOutput
+from ..planning.stage_plans import StagePlan
 from ..request.request import JobRequest
 from ..request.stage_names import naming_stage, stage_prefix
 from .executor import StageExecutor
@@ -42,13 +45,21 @@ def run_stages(plan: JobPlan, run: OpenRun[Any], executor: StageExecutor) -> lis
             stage_input = _stream(stage_runs[-1], plan.request.job.split_size) if stage_runs else plan.source
             rows = sum(split.rows for split in stage_input.splits)
             own = executor.named(stage_prefix(plan.request, stage.name), rows)
-            task = run.restore(stage, TaskContext(stage.plan, stage_input, stage_output.sink, stage.marks))
+            task = run.restore(stage, _task(plan, stage, stage_input, stage_output))
             outcome = run_window(task, own, _sizes(plan.request.job))
             if stage_runs:
                 stage_runs[-1].stage_output.sink.delete_intermediate()
             stage_runs.append(StageRun(stage, stage_output, outcome, _parts(stage_output, outcome, own)))
         _check_rejects(plan.request, stage_runs)
     return stage_runs
+
+
+def _task(plan: JobPlan, stage: StagePlan, stage_input: Source, stage_output: StageOutput) -> TaskContext:
+    """Return the task context of a stage, with what expectations ask of the rows that it reads and writes."""
+    bound, over_rows = plan.expectations, conditions_of(plan.expectations) if stage is plan.stages[-1] else ()
+    asks_span = stage is plan.stages[0] and any(each.asks_span for each in bound)
+    task = TaskContext(stage.plan, stage_input, stage_output.sink, stage.marks)
+    return replace(task, conditions=over_rows, asks_span=asks_span) if over_rows or asks_span else task
 
 
 def _sizes(job: Job) -> Sizes:

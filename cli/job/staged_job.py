@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from ...windowing.engine.run import Outcome
 from ...windowing.ports import Part
@@ -30,6 +31,28 @@ class StageRun:
 
 
 @dataclass(frozen=True, slots=True)
+class ExpectationOutcome:
+    """What has become of an expectation.
+
+    ``expect``: its canonical text.
+    ``on_fail``: ``fail`` or ``warn``.
+    ``holds``: whether it is true.
+    ``saw``: the numbers that decided it; plain JSON values.
+    ``words``: the same in words.
+    """
+
+    expect: str
+    on_fail: str
+    holds: bool
+    saw: Mapping[str, Any]
+    words: str
+
+    def as_json(self) -> dict[str, Any]:
+        """Return it as manifests and unit records have it."""
+        return {"expect": self.expect, "on_fail": self.on_fail, "holds": self.holds, "saw": dict(self.saw)}
+
+
+@dataclass(frozen=True, slots=True)
 class StagedJob:
     """A job that has run: all its parts are in staging folders, and nothing is committed.
 
@@ -37,9 +60,11 @@ class StagedJob:
     ``stage_runs``: its stages, in the order of the job.
     ``outputs``: each output with its manifest, in the order in which they are put in place.
     ``seconds``: phase to the seconds of the whole job.
+    ``expectations``: what has become of its expectations; none has failed.
     """
 
     plan: JobPlan
     stage_runs: Sequence[StageRun]
     outputs: Prepared
     seconds: Mapping[str, float]
+    expectations: Sequence[ExpectationOutcome] = ()

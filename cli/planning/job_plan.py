@@ -10,6 +10,7 @@ from ...windowing.ports import InputFile, Part
 from ...writers.output.output import Output
 from ..request.request import JobRequest
 from .enriched_input import AnySource
+from .expectations import BoundExpectation, bind_expectations
 from .stage_outputs import StageOutput, plan_outputs
 from .stage_plans import StagePlan, plan_stages
 
@@ -23,6 +24,7 @@ class JobPlan:
     ``stages``: the plans of its stages, in order.
     ``stage_outputs``: for each stage, where its rows are written.
     ``table_parts``: what the enrich tables have left in the state; they belong to its first stage.
+    ``expectations``: what must be true before anything is committed.
     """
 
     request: JobRequest
@@ -30,6 +32,7 @@ class JobPlan:
     stages: tuple[StagePlan, ...]
     stage_outputs: tuple[StageOutput, ...]
     table_parts: tuple[Part, ...] = ()
+    expectations: tuple[BoundExpectation, ...] = ()
 
 
 def table_files(plan: JobPlan) -> dict[str, tuple[InputFile, ...]]:
@@ -47,4 +50,5 @@ def plan_job(request: JobRequest, source: AnySource, outputs: Sequence[Output | 
     Raises `ConfigError` as `plan_stages` and `plan_outputs` do.
     """
     stages = plan_stages(request, source)
-    return JobPlan(request, source, stages, plan_outputs(request, stages, outputs))
+    expectations = bind_expectations(request.job.expect, stages)
+    return JobPlan(request, source, stages, plan_outputs(request, stages, outputs), expectations=expectations)

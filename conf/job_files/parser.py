@@ -16,6 +16,7 @@ import yaml
 from ...windowing.errors import ConfigError
 from ...windowing.language.canonical import column_text
 from ...windowing.support.suggest import nearest, short
+from ..expectations import expectation_text
 from ..job import SHARED_KEYS, SINGLE_KEYS
 from ..problems import Location, Problem, location
 from .path_variables import expanded
@@ -140,7 +141,8 @@ def _put(values: dict[str, Any], at: Location, node: yaml.Node, schema: Mapping[
     if isinstance(node, yaml.ScalarNode):
         value = _scalar(at, node, types, file)
     elif isinstance(node, yaml.SequenceNode) and "array" in types:
-        value = [_item((*at, index), each, ("string",), file) for index, each in enumerate(node.value)]
+        read = _expectation if at == ("expect",) else _item
+        value = [read((*at, index), each, ("string",), file) for index, each in enumerate(node.value)]
     elif isinstance(node, yaml.MappingNode) and "object" in types:
         value = _mapping(at, node, types_of(schema["additionalProperties"]), file)
     else:
@@ -157,6 +159,20 @@ def _item(at: Location, node: yaml.Node, types: tuple[str, ...], file: JobFile) 
         return ""
     got = _scalar(at, node, types, file)
     return "" if got is None else got
+
+
+def _expectation(at: Location, node: yaml.Node, types: tuple[str, ...], file: JobFile) -> Any:
+    """Return an expectation as text, also one that is written as ``{expr: .., on_fail: ..}``."""
+    if not isinstance(node, yaml.MappingNode):
+        return _item(at, node, types, file)
+    known = file_schema()["properties"]["expect"]["items"]["properties"]
+    found = {key: _item((*at, key), each, types, file) for key, each in _keys(node, at, known, file)}
+    file.lines[at] = node.start_mark.line + 1
+    try:
+        return expectation_text(found["expr"], found.get("on_fail", "fail")) if found.get("expr") else ""
+    except ConfigError as error:
+        _wrong(at, node, file, error.what, error.do)
+        return ""
 
 
 def _scalar(at: Location, node: yaml.ScalarNode, types: tuple[str, ...], file: JobFile) -> Any:

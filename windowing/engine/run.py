@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from ..emit.row_counts import check_rows, check_written
 from ..errors import InputError
-from ..ports import Counts, Executor, Part
+from ..ports import CheckedPart, Counts, Executor, Part, RowCheck, joined_span
 from .run_strategy import StrategyRun, run_strategy
 from .scan.slice_scan import TaskReport, empty_marks_of
 from .strategy import Direct, Sample, Strategy, choose_strategy, take_sample, without_order
@@ -30,6 +30,8 @@ class Outcome:
     ``slices``: number of slices, the inputs of scan tasks.
     ``seconds``: wall-clock seconds by phase.
     ``snapshot``: the state for the next run; None without a state.
+    ``span``: the smallest and the largest order value of the rows read, where the run asks for them.
+    ``checks``: what each condition over rows of the result has come to.
     """
 
     parts: tuple[Part, ...]
@@ -41,6 +43,8 @@ class Outcome:
     slices: int
     seconds: dict[str, float] = field(default_factory=dict)
     snapshot: RunSnapshot | None = None
+    span: tuple[float, float] | None = None
+    checks: tuple[RowCheck, ...] = ()
 
     @property
     def chunks(self) -> int:
@@ -111,8 +115,24 @@ def outcome_of(run: StrategyRun, seconds: dict[str, float]) -> Outcome:
     windows, falls = sum(report.windows for report in reports), sum(report.falls for report in reports)
     rejects = tuple(sorted((part for report in reports for part in report.rejects), key=lambda part: part.name))
     return Outcome(
-        tuple(parts), rejects, counts, windows, falls, run.strategy, slices, seconds, _snapshot(work, reports)
+        tuple(parts),
+        rejects,
+        counts,
+        windows,
+        falls,
+        run.strategy,
+        slices,
+        seconds,
+        _snapshot(work, reports),
+        joined_span([report.span for report in reports if report.span is not None]),
+        _checks(work, parts),
     )
+
+
+def _checks(work: TaskContext, parts: Sequence[Part]) -> tuple[RowCheck, ...]:
+    """Sum up what conditions have come to in all parts; one with mark-only rows alone has none."""
+    found = [part.checks for part in parts if isinstance(part, CheckedPart)]
+    return tuple(sum((checks[at] for checks in found), RowCheck()) for at in range(len(work.conditions)))
 
 
 def _snapshot(work: TaskContext, reports: Sequence[TaskReport]) -> RunSnapshot | None:

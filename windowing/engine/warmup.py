@@ -53,7 +53,7 @@ def warm(plan: Plan, schema: pa.Schema) -> None:
 def _without_aggregates(plan: Plan) -> Plan:
     names = [bound.name for bound in plan.aggregates]
     schema = pa.schema([field for field in plan.schema if field.name not in names])
-    return replace(plan, aggregates=(), schema=schema)
+    return replace(plan, aggregates=(), results=(), having=None, schema=schema)  # what is not computed has no condition
 
 
 def _three_values(dtype: pa.DataType) -> pa.Array:

@@ -34,6 +34,7 @@ def build_manifest(
     stages: Sequence[Mapping[str, Any]] = (),
     skipped: int = 0,
     tables: Mapping[str, Sequence[InputFile]] | None = None,
+    expectations: Sequence[Mapping[str, Any]] = (),
 ) -> dict[str, Any]:
     """Return the manifest as a value for `json.dumps`, its keys always in the same order.
 
@@ -41,7 +42,8 @@ def build_manifest(
     columns, empty for arrival order; ``order_why``: why these. ``counts``: the row accounting of the stage.
     ``seconds``: by phase. ``stream``: None for a result without stream columns. ``inputs``: the files of the job;
     ``skipped``: how many unreadable paths were skipped. ``tables``: the files of each enrich table. ``stages``: the
-    stages between the inputs and this result, as `stage_entry` returns them.
+    stages between the inputs and this result, as `stage_entry` returns them. ``expectations``: what the job demanded,
+    and whether it was so.
     """
     return {
         "format": FORMAT,
@@ -55,6 +57,7 @@ def build_manifest(
         "enrich": {name: [asdict(file) for file in files] for name, files in (tables or {}).items()},
         "stages": [dict(stage) for stage in stages],
         "counts": asdict(counts),
+        "expectations": [dict(each) for each in expectations],
         "rows_out": sum(part.rows for part in parts),
         "parts": [_part(part) for part in parts],
         "rejects": [_part(part) for part in rejects],

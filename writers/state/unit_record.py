@@ -99,6 +99,7 @@ class UnitRecord:
     ``lent``: the labels of the units that have read its late rows; this unit has read the rest of its ``inputs``.
     ``borrowed``: the late rows of later units that this unit has read.
     ``enrich``: the files of each enrich table, by the name of the enrichment.
+    ``expectations``: what the job demanded of the unit, and whether it was so; plain JSON values.
     """
 
     label: str
@@ -120,10 +121,14 @@ class UnitRecord:
     lent: tuple[str, ...] = ()
     borrowed: tuple[BorrowedRows, ...] = ()
     enrich: Mapping[str, tuple[InputFile, ...]] = field(default_factory=dict)
+    expectations: tuple[Mapping[str, Any], ...] = ()
 
     def to_json(self) -> str:
         """Return the record as indented JSON, its keys always in the same order."""
-        return json.dumps(seal({"format": FORMAT, **asdict(self)}), indent=2, ensure_ascii=False) + "\n"
+        fields = asdict(self)
+        if not self.expectations:  # a record without any is as earlier versions read it
+            del fields["expectations"]
+        return json.dumps(seal({"format": FORMAT, **fields}), indent=2, ensure_ascii=False) + "\n"
 
     def parts_of(self, stage: str) -> tuple[Part, ...]:
         """Return the parts of a stage in the state."""
@@ -206,8 +211,16 @@ def _built(value: dict[str, Any]) -> UnitRecord:
     lent = tuple(value.pop("lent", ()))
     borrowed = tuple(BorrowedRows(loan["label"], _files(loan["files"])) for loan in value.pop("borrowed", ()))
     enrich = {name: _files(files) for name, files in value.pop("enrich", {}).items()}
+    told = tuple(value.pop("expectations", ()))
     return UnitRecord(
-        **value, inputs=inputs, outputs=outputs, stages=stages, lent=lent, borrowed=borrowed, enrich=enrich
+        **value,
+        inputs=inputs,
+        outputs=outputs,
+        stages=stages,
+        lent=lent,
+        borrowed=borrowed,
+        enrich=enrich,
+        expectations=told,
     )
 
 

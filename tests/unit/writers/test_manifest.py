@@ -55,6 +55,7 @@ def test_manifest_has_the_request_inputs_and_outputs() -> None:
             "carried": 0,
             "rejected": {"null_key": 1},
         },
+        "expectations": [],
         "rows_out": 7,
         "parts": [
             {"name": "part-00000.parquet", "rows": 3, "bytes": 100},

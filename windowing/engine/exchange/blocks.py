@@ -81,7 +81,8 @@ def read(data: pa.Buffer) -> ShuffleBlock:
 def _account(fields: dict[str, Any] | None) -> ChunkAccount | None:
     if fields is None:
         return None
-    return ChunkAccount(Counts(**fields["counts"]), tuple(Part(**part) for part in fields["rejects"]))
+    span = None if fields["span"] is None else (fields["span"][0], fields["span"][1])
+    return ChunkAccount(Counts(**fields["counts"]), tuple(Part(**part) for part in fields["rejects"]), span)
 
 
 def part_of(sequences: Sequences, low: int, high: int) -> Sequences:

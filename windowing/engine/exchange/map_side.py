@@ -19,6 +19,7 @@ from ...scan.row_validation import add_late
 from ...sequences.marks import Marks
 from ...sequences.sequence import Sequences
 from ..tasks.rejects import reject
+from ..tasks.row_checks import span_of
 from ..tasks.sizing import Chunk
 from ..tasks.task import TaskContext
 from .block_transport import Fill
@@ -74,8 +75,9 @@ def read_chunk(work: TaskContext, chunk: Chunk) -> MappedChunk:
         marks, level = lateness.watermarks.marks, lateness.watermarks.level
     rows_in = chunk.rows - read.mark_only - sum(batch.elsewhere for batch in read.batches)
     counts = Counts(rows_in=rows_in, filtered=read.filtered)
-    account = reject(work, chunk, read.batches, read.pos, reasons) + ChunkAccount(counts)
     sequences = sequences_of(work, read.rows, read.pos, reasons)
+    span = span_of(work.plan, sequences.rows) if work.asks_span else None
+    account = reject(work, chunk, read.batches, read.pos, reasons) + ChunkAccount(counts, span=span)
     return MappedChunk(sequences, marks, level, _clock(work.plan, sequences), account)
 
 

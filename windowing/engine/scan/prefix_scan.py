@@ -186,7 +186,7 @@ def scan_from_entry(work: TaskContext, source: SegmentSource, task: SegmentTask)
     counts = replace(counts, panes_hidden=scanned.hidden.count) + found.account.counts
     occupied = mark_bits(scanned.by_mark, len(found.signals)) if work.plan.takes_marks else b""
     falls = falls_of(work.plan, found.rows) + task.entry.falls
-    return TaskReport(parts, counts, found.account.rejects, scanned.windows, falls, occupied)
+    return TaskReport(parts, counts, found.account.rejects, scanned.windows, falls, occupied, span=found.account.span)
 
 
 def _count(work: TaskContext, source: SegmentSource, task: SegmentTask) -> int:

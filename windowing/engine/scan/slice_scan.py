@@ -28,6 +28,7 @@ from ..exchange.map_side import MappedChunk, read_chunk
 from ..exchange.range_cuts import SliceBounds
 from ..exchange.read_chunk import no_rows, no_sequences
 from ..exchange.state_blocks import decode_state, is_state, load_window_state, restore_rows, snapshot_slice
+from ..tasks.row_checks import CheckedTables
 from ..tasks.sizing import Chunk
 from ..tasks.snapshot import EMPTY_SNAPSHOT, TaskSnapshot
 from ..tasks.task import TaskContext
@@ -50,6 +51,7 @@ class TaskReport:
     ``watermark``: the watermark after all rows, as a reading, where the task itself computed it.
     ``segments``: segments of keys that are cut, stored and yet to be scanned.
     ``clock``: the largest clock value of the chunks it saw, or None.
+    ``span``: the smallest and the largest order value of these chunks, where the run asks for them.
     """
 
     parts: tuple[Part, ...]
@@ -63,6 +65,7 @@ class TaskReport:
     watermark: ClockValue | None = None
     segments: tuple[SummarisedSegment, ...] = ()
     clock: ClockValue | None = None
+    span: tuple[float, float] | None = None
 
 
 def scan_slice(work: TaskContext, index: int, cuts: SliceBounds | None, blocks: Sequence[pa.Buffer]) -> TaskReport:
@@ -166,6 +169,7 @@ def _finish(work: TaskContext, index: int, number: int, is_only_slice: bool, sca
         reported_marks,
         snapshot,
         work.watermark,
+        span=scan_input.account.span,
     )
 
 
@@ -193,7 +197,12 @@ def write_parts(work: TaskContext, index: int, tables: Iterable[pa.Table]) -> tu
     """Write a part from its tables as they come; write no file where there is no row."""
     filled = (table for table in tables if table.num_rows)
     first = next(filled, None)
-    return () if first is None else work.sink.write_parts(index, chain([first], filled))
+    if first is None:
+        return ()
+    if not work.conditions:
+        return work.sink.write_parts(index, chain([first], filled))
+    checked = CheckedTables(work.plan, work.conditions, chain([first], filled))
+    return checked.on(work.sink.write_parts(index, checked))
 
 
 def _mark_rows(

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 import pyarrow as pa
 
 from ...columns.arrays import ClockValue
+from ...expressions.binding import BoundExpression
 from ...planning.plan import Plan
 from ...planning.result_schema import MARK
 from ...ports import Broadcast, Sink, Source, StateFiles
@@ -33,6 +34,8 @@ class TaskContext:
     ``state_files``: where tasks write the state for the next run; None without a state.
     ``watermark``: the watermark after all rows, as a reading, where the next run needs it.
     ``scan_plan``: the plan of the scan tasks, where map tasks aggregate partially; None: ``plan``.
+    ``conditions``: what the rows of the result are checked for as they are written.
+    ``asks_span``: whether the first and the last order value of the rows are wanted.
     """
 
     plan: Plan
@@ -44,6 +47,8 @@ class TaskContext:
     state_files: StateFiles | None = None
     watermark: ClockValue | None = None
     scan_plan: Plan | None = None
+    conditions: tuple[BoundExpression, ...] = ()
+    asks_span: bool = False
 
     @property
     def for_scan(self) -> TaskContext:
