@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, Literal
@@ -11,7 +11,7 @@ import pyarrow as pa
 from hypothesis import strategies as st
 
 from references import conditions as reference
-from references.tumbling import Time
+from references.tumbling import Time, in_order
 from support.event_logs import logs
 
 SECONDS, INTEGERS, FLOATS = pa.timestamp("s"), pa.int32(), pa.float64()
@@ -105,7 +105,46 @@ def _marks(_: st.DrawFn) -> tuple[str, reference.Rule]:
     return "punct()", reference.marks()
 
 
-BY_ROWS = [_delta, _gap, _count, _change, _punct, _reaches]
+Term = tuple[str, Callable[[reference.Row], bool]]
+TERMS: list[Term] = [
+    ("a > lag(a)", lambda row: row["a before"] is not None and row["a"] > row["a before"]),
+    ("lag(a, 2) > a and f", lambda row: row["f"] is True and (row["a 2 before"] or row["a"]) > row["a"]),
+    ("lag(a + 1) is null", lambda row: row["a before"] is None),
+    ("u = 'p' or g", lambda row: row["u"] == "p" or row["g"] is True),
+    ("a % 2 = 0", lambda row: row["a"] % 2 == 0),
+    ("x > 0.5", lambda row: row["x"] is not None and (row["x"] > 0.5 or row["x"] != row["x"])),  # NaN is the largest
+]
+"""Conditions as texts, and what they say of a row, which knows values of rows before it."""
+
+
+def look_back(rows: Mapping[int, reference.Row], key: Sequence[str], order: Sequence[str]) -> dict[int, reference.Row]:
+    """Rows with the value of ``a`` in the row before of their key, and in the one before that."""
+    before: dict[tuple[Any, ...], list[Any]] = {}
+    out = {}
+    for pos in in_order(rows, order):
+        seen = before.setdefault(tuple(rows[pos][name] for name in key), [None, None])
+        out[pos] = {**rows[pos], "a before": seen[-1], "a 2 before": seen[-2]}
+        seen.append(rows[pos]["a"])
+    return out
+
+
+def _expression(draw: st.DrawFn) -> tuple[str, reference.Rule]:
+    text, holds = draw(st.sampled_from(TERMS))
+    return f"punct({text})", reference.punct(holds)
+
+
+def _expression_opener(draw: st.DrawFn) -> tuple[str, reference.Rule]:
+    (text, holds), (other, until) = draw(st.sampled_from(TERMS)), draw(st.sampled_from(TERMS))
+    return draw(
+        st.sampled_from([
+            (f"when({text})", reference.when(holds)),
+            (f"while({text})", reference.while_(holds)),
+            (f"from({text}, until={other})", reference.from_(holds, until)),
+        ])
+    )  # fmt: skip
+
+
+BY_ROWS = [_expression, _delta, _gap, _count, _change, _punct, _reaches]
 
 
 @st.composite
@@ -113,7 +152,8 @@ def condition_cases(draw: st.DrawFn, with_marks: bool = False) -> ConditionCase:
     """One to four policies in any order, at most one of which opens windows."""
     kinds: list[Any] = draw(st.lists(st.sampled_from([*BY_ROWS, _time, *([_marks] if with_marks else [])]), max_size=3))
     if not kinds or draw(st.booleans()):
-        kinds.insert(draw(st.integers(0, len(kinds))), _opener)
+        opener = draw(st.sampled_from([_opener, _expression_opener]))
+        kinds.insert(draw(st.integers(0, len(kinds))), opener)
     found = dict(kind(draw) for kind in kinds)
     order: tuple[str, ...] = draw(st.sampled_from([("t",), ()]))
     if any(rule.grid is not None for rule in found.values()):

@@ -7,14 +7,16 @@ type of a spec: a new kind is a folder with an implementation of this contract, 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 from typing import Any, ClassVar, Literal
 
+import numpy as np
 import pyarrow as pa
 
 from ..clock.watermark import NO_LEVEL, Lateness
 from ..columns.arrays import Ints, Mask
+from ..expressions.syntax import Expression
 from ..language.spec import PartitionEviction
 from ..panes.membership import Memberships
 from ..panes.panes import Panes
@@ -83,6 +85,14 @@ class WindowKind(ABC):
     @abstractmethod
     def attributes(self) -> tuple[str, ...]:
         """The columns that the spec names, without repeats, in the order of its canonical text."""
+
+    @property
+    def expressions(self) -> Mapping[str, Expression]:
+        """What is computed of each row before it is in any order, by the names of the columns."""
+        return {}
+
+    def check_lags(self, schema: pa.Schema, explain: Explain) -> None:  # noqa: B027
+        """Raise `ConfigError` where what is computed of rows in order cannot be so; ``schema`` has `expressions`."""
 
     @property
     def required(self) -> tuple[str, ...]:
@@ -201,6 +211,10 @@ class WindowKind(ABC):
     def waits_at_ticks(self, context: WindowContext) -> bool:  # noqa: ARG002
         """Whether rows at the instant of a tick enter at that tick, so that it comes when the clock has passed it."""
         return False
+
+    def settled_rows(self, sequences: Sequences, panes: Panes, retained: Mask) -> Mask:  # noqa: ARG002
+        """Return which retained rows no window will hold: they are kept because later rows look back at them."""
+        return np.zeros(len(sequences), np.bool_)
 
     @abstractmethod
     def retained_rows(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Generic, NamedTuple, TypeVar
+from typing import Any, Generic, NamedTuple, TypeVar
 
 from ..errors import Span, SpecError
 from .tokens import Cursor, Token
@@ -84,6 +84,11 @@ class Policy:
     """
 
     __slots__ = ()
+
+    @property
+    def operands(self) -> tuple[Any, ...]:
+        """What the policy takes that may be an expression: `windowing.language.conditions.operands.Operand`."""
+        return ()
 
 
 class Rule(NamedTuple, Generic[_T]):

@@ -80,6 +80,11 @@ class Punct(Policy):
 
     column: Operand | None = None
 
+    @property
+    def operands(self) -> tuple[Operand, ...]:
+        """The condition."""
+        return () if self.column is None else (self.column,)
+
     def __str__(self) -> str:
         return f"punct({operand_text(self.column) if self.column is not None else ''})"
 
@@ -96,6 +101,11 @@ class Change(Policy):
     """
 
     columns: tuple[Operand, ...]
+
+    @property
+    def operands(self) -> tuple[Operand, ...]:
+        """What is compared."""
+        return self.columns
 
     def __str__(self) -> str:
         return f"change({', '.join(map(operand_text, self.columns))})"

@@ -248,7 +248,8 @@ def _projection(
     """Bind the expressions over rows; any name in the window, its key, order or options may be a virtual column."""
     named = [*key, *(order_by or ()), *kind_of(spec).attributes, *options.group_by, *options.sort_by]
     named += [options.event_time or "", *(name for call in lowered.calls for name in columns_of(call))]
-    return make_projection(schema, RowExpressions(options.let, options.where), lowered.columns, named)
+    derived = {**lowered.columns, **kind_of(spec).expressions}
+    return make_projection(schema, RowExpressions(options.let, options.where), derived, named)
 
 
 def _bound(call: AggregateCall, schema: pa.Schema, lowered: LoweredAggregates) -> Bound:

@@ -24,6 +24,7 @@ def check_window(spec: WindowSpec, schema: pa.Schema, key: Sequence[str], explai
         dtype = field_of(schema, name, str(spec)).type
         if not pa.types.is_null(dtype):  # a column of type null has no value at all, so no row needs the check
             kind_of(spec).check_attribute(name, dtype, explain)
+    kind_of(spec).check_lags(schema, explain)
 
 
 def check_options(

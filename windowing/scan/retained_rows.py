@@ -78,9 +78,10 @@ def snapshot(
     is_retained = np.zeros(len(sequences), np.bool_)
     if context.hold:
         is_retained = kind.retained_rows(sequences, context, panes, key_lifetimes, last_closed) | emission.last
+    settled = kind.settled_rows(sequences, panes, is_retained)
     key_state = _key_state(kind, sequences, context, restored, key_lifetimes)
     key_state = replace(key_state, windows=restored.key_state.windows + emission.windows, operator=emission.operator)
-    row_state = RowState(restored.row_state.shown | emission.shown, emission.last)
+    row_state = RowState(restored.row_state.shown | emission.shown | settled, emission.last)
     state = take_state_rows(WindowState(sequences, key_state, row_state), np.flatnonzero(is_retained))
     # A tumbling window never looks back beyond its first row: equal windows give equal states, whatever came before.
     return state if kind.overlaps else with_row_counts(state)

@@ -114,7 +114,7 @@ class AnyOfPolicy(TumblingPolicy):
     def panes(self, sequences: Sequences, marks: Marks, context: WindowContext) -> Panes:
         """Return the panes, including those that only the end of the data closes."""
         events = self._events(sequences, marks, context)
-        found, _ = self._walk(sequences, events, sequences.bounds[:-1], None)
+        found, _ = self._walk(sequences, events, _first_new(sequences, context), None)
         return self._as_panes(sequences, events, found)
 
     def _as_panes(self, sequences: Sequences, events: Events, found: Windows) -> Panes:
@@ -194,6 +194,15 @@ class AnyOfPolicy(TumblingPolicy):
         )
         open_window = OpenWindow(row, left if left.held[0] else None)
         return Exit(len(found.lo) - resumed, last, (open_window, found.skipped > 0))
+
+
+def _first_new(sequences: Sequences, context: WindowContext) -> Ints:
+    """Return the first row of each key that may be in a window: restored rows before it are only looked back at."""
+    begin = sequences.bounds[:-1]
+    if context.restored is None or not context.restored.row_state.shown.any():
+        return begin
+    total = np.concatenate([[0], np.cumsum(context.restored.row_state.shown)])
+    return begin + total[sequences.bounds[1:]] - total[begin]
 
 
 def _behind(before: Sequences, segment: Sequences) -> Sequences:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, ClassVar
@@ -11,6 +11,8 @@ import numpy as np
 import pyarrow as pa
 
 from ...columns.arrays import Ints, Mask
+from ...expressions.syntax import Expression
+from ...language.conditions.operands import Operand, operand_column
 from ...language.spec import PartitionEviction, Tumbling
 from ...panes.membership import Memberships, shown, sizes
 from ...panes.panes import AT_END, Panes
@@ -22,6 +24,7 @@ from ..delta.chains import Exit
 from ..eviction.evictions import NO_PLACES, Evictions, WindowFacts, evictions
 from ..eviction.kernels import Windows
 from ..eviction.key_lifetimes import Lifetimes, lifetimes, merge_tumbling
+from ..lags import depth_of, expressions_of, inputs_of, lag_types, lagged, rows_to_look_back_at, with_lags
 from ..row_steps import NEVER, RowSteps, after_rows, steps_of_rows
 from ..segment_summary import EntryState, RunThrough, SegmentSummary, WindowPosition
 from ..signals import Signals
@@ -69,23 +72,42 @@ class TumblingKind(WindowKind):
 
     @property
     def attributes(self) -> tuple[str, ...]:
-        """Those of the policy."""
-        return self.policy.attributes
+        """Those of the policy; instead of one with ``lag`` those that it is computed from."""
+        return inputs_of(self.policy.attributes, self.operands)
+
+    @property
+    def operands(self) -> tuple[Operand, ...]:
+        """The operands of the policy."""
+        return self.spec.policy.operands
+
+    @property
+    def expressions(self) -> Mapping[str, Expression]:
+        """The operands that are expressions, and what is inside of a ``lag``."""
+        return expressions_of(self.operands)
+
+    def check_lags(self, schema: pa.Schema, explain: Explain) -> None:
+        """Raise `ConfigError` for operands with ``lag`` that are not what the policy needs."""
+        for name, dtype in lag_types(schema, self.operands).items():
+            self.policy.check_attribute(name, dtype, explain)
 
     @property
     def required(self) -> tuple[str, ...]:
-        """Those of the policy."""
-        return self.policy.required
+        """Those of the policy; none with ``lag``, which is null in the first rows."""
+        return self._early(self.policy.required)
 
     @property
     def measured(self) -> tuple[str, ...]:
         """Those of the policy."""
-        return self.policy.measured
+        return self._early(self.policy.measured)
+
+    def _early(self, names: Iterable[str]) -> tuple[str, ...]:
+        late = set(map(operand_column, lagged(self.operands)))
+        return tuple(name for name in names if name not in late)
 
     @property
     def watched(self) -> str | None:
         """The attribute that is compared by an amount."""
-        return next(iter(self.policy.measured), None)
+        return next(iter(self.measured), None)
 
     @property
     def needs_clock(self) -> bool:
@@ -118,6 +140,7 @@ class TumblingKind(WindowKind):
     def panes(self, sequences: Sequences, signals: Signals, context: WindowContext) -> tuple[Panes, Marks]:
         """Return the panes; with partition eviction one lifetime of a key at a time (semantics section 4)."""
         marks = signals.marks
+        sequences = with_lags(sequences, self.operands)
         if self.eviction is None:
             return self.policy.panes(sequences, marks, context), marks
         assert signals.evictions is not None
@@ -138,7 +161,7 @@ class TumblingKind(WindowKind):
         steps = steps_of_rows(after_rows(panes), len(sequences))
         if self.policy.skips_rows:
             every = self.policy.panes(
-                sequences, signals.marks, context
+                with_lags(sequences, self.operands), signals.marks, context
             )  # also those that the end of the data does not emit
             steps = replace(steps, stepping=shown(every.membership, len(sequences)))
         leaving = np.full(len(sequences), NEVER)
@@ -199,11 +222,18 @@ class TumblingKind(WindowKind):
         is_retained = shown(panes.take(np.flatnonzero(panes.cause == AT_END)).membership, len(sequences))
         if context.empty == "row":  # decides how many empty windows lie between it and the next row
             is_retained[sequences.newest] = True
-        return is_retained
+        depth = depth_of(self.operands)
+        return rows_to_look_back_at(sequences.bounds, is_retained, depth) if depth else is_retained
+
+    def settled_rows(self, sequences: Sequences, panes: Panes, retained: Mask) -> Mask:
+        """Return the retained rows that are in no open window."""
+        if not depth_of(self.operands):
+            return np.zeros(len(sequences), np.bool_)
+        return retained & ~shown(panes.take(np.flatnonzero(panes.cause == AT_END)).membership, len(sequences))
 
     def can_cut(self, has_key: bool, context: WindowContext) -> bool:  # noqa: ARG002
         """Whether nothing is evicted, and the policy allows it."""
-        return self.eviction is None and self.policy.may_cut
+        return self.eviction is None and self.policy.may_cut and not depth_of(self.operands)
 
     def summarise(self, segment: Sequences, signals: Signals, context: WindowContext) -> tuple[SegmentSummary, Ints]:
         """Summarise a segment; its entry state names the rows of earlier segments that it shows."""

@@ -26,7 +26,7 @@ def operand_text(operand: Operand) -> str:
 
 def operand_column(operand: Operand) -> str:
     """Return the name of the column that holds an operand's values; for an expression no column of an input has it."""
-    return operand if isinstance(operand, str) else f"= {operand}"
+    return operand if isinstance(operand, str) else f"={operand}"
 
 
 def read_operand(cursor: Cursor, token: Token, do: str) -> Operand:

@@ -30,6 +30,11 @@ class When(Policy):
 
     condition: Operand
 
+    @property
+    def operands(self) -> tuple[Operand, ...]:
+        """The condition."""
+        return (self.condition,)
+
     def __str__(self) -> str:
         return f"when({operand_text(self.condition)})"
 
@@ -47,6 +52,11 @@ class While(Policy):
     """
 
     condition: Operand
+
+    @property
+    def operands(self) -> tuple[Operand, ...]:
+        """The condition."""
+        return (self.condition,)
 
     def __str__(self) -> str:
         return f"while({operand_text(self.condition)})"
@@ -66,6 +76,11 @@ class From(Policy):
 
     condition: Operand
     until: Operand
+
+    @property
+    def operands(self) -> tuple[Operand, ...]:
+        """The two conditions."""
+        return (self.condition, self.until)
 
     def __str__(self) -> str:
         return f"from({operand_text(self.condition)}, until={operand_text(self.until)})"
@@ -92,6 +107,11 @@ class Reaches(Policy):
     function: str
     argument: Operand | None
     amount: Fraction
+
+    @property
+    def operands(self) -> tuple[Operand, ...]:
+        """What is aggregated."""
+        return () if self.argument is None else (self.argument,)
 
     def __str__(self) -> str:
         argument = "" if self.argument is None else operand_text(self.argument)
@@ -123,6 +143,11 @@ class AnyOf(Policy):
     """
 
     policies: tuple[Policy, ...]
+
+    @property
+    def operands(self) -> tuple[Operand, ...]:
+        """Those of all policies."""
+        return tuple(operand for policy in self.policies for operand in policy.operands)
 
     def __str__(self) -> str:
         return " or ".join(map(str, self.policies))
