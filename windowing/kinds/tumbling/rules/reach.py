@@ -14,16 +14,19 @@ import numpy.typing as npt
 
 from ....aggregates.folds.exact_sums import LIMBS, add_to_limbs, nearest_in_limbs, nearest_of
 from ....aggregates.kernels.loops import LIMB, Floats, sum_and_error
-from ....columns.arrays import Ints
-from ....support.jit import kernel
+from ....columns.arrays import Ints, Mask
+from ....support.jit import kernel, njit
+
+inlined = njit(inline="always", error_model="numpy")
+"""Compile a function into the loop that calls it: a call would copy all the arrays that it takes, for each row."""
 
 COUNT, SUM, MIN, MAX, RANGE = range(5)
 """The aggregates, as `Reaches.function` numbers them."""
 FUNCTIONS: Final = {"count": COUNT, "sum": SUM, "min": MIN, "max": MAX, "range": RANGE}
 
-_SEEN, _HIGH, _LOW, _LEAST, _MOST, _ADDED = range(6)
+_SEEN, _HIGH, _LOW, _LEAST, _MOST, _ADDED, _IN_LIMBS = range(7)
 _TOTAL, _REST, _LOST, _LEAST_FLOAT, _MOST_FLOAT, _SPECIAL = range(6)
-WORDS: Final = 6
+WORDS: Final = 7
 """The words of a `Sum`, and its floats."""
 
 
@@ -57,8 +60,9 @@ class Reaches(NamedTuple):
 class Sums(NamedTuple):
     """What R rules have seen of a window.
 
-    ``words``: int64 (R, 6), number of values, the two words of the sum, least, most, and the rows added to limbs.
-    ``floats``: float64 (R, 6), the sum, its errors, a bound on their errors, least, most, and infinities and NaN.
+    ``words``: int64 (R, 7), number of values, the two words of the sum, least, most, the rows added to limbs, and
+        whether there are such.
+    ``floats``: float64 (R, 7), the sum, its errors, a bound on their errors, least, most, and infinities and NaN.
     ``limbs``: int64 (R, `LIMBS`), the sum of floats up to the row in ``words``; (R, 0) where no rule sums floats.
     """
 
@@ -73,115 +77,166 @@ def no_sums(rules: int, sums_floats: bool) -> Sums:
     return Sums(np.zeros((rules, WORDS), np.int64), np.zeros((rules, WORDS)), limbs)
 
 
-@kernel
-def begin_sums(sums: Sums, row: int) -> None:
-    """Forget all, because a window begins at a row."""
-    for r in range(len(sums.words)):
-        sums.words[r, :] = 0
-        sums.floats[r, :] = 0.0
-        sums.words[r, _ADDED] = row
-        sums.limbs[r, :] = 0
+@inlined
+def begin_sums(words: Ints, state: Floats, limbs: Ints, row: int) -> None:
+    """Forget all, because a window begins at a row; the arguments are the fields of `Sums`."""
+    for r in range(words.shape[0]):
+        if words[r, _IN_LIMBS]:
+            limbs[r, :] = 0
+        for f in range(WORDS):
+            words[r, f] = 0
+            state[r, f] = 0.0
+        words[r, _ADDED] = row
 
 
 @kernel
-def resume_sums(sums: Sums, row: int) -> None:
+def resume_sums(words: Ints, row: int) -> None:
     """Go on at a row, of other rows than those that the limbs hold."""
-    for r in range(len(sums.words)):
-        sums.words[r, _ADDED] = row
+    words[:, _ADDED] = row
 
 
 @kernel
-def settle_sums(reaches: Reaches, sums: Sums, stop: int) -> None:
+def settle_sums(
+    words: Ints,
+    state: Floats,
+    limbs: Ints,
+    function: Ints,
+    floating: Mask,
+    values: Floats,
+    source: Ints,
+    stop: int,
+) -> None:
     """Add all rows up to ``stop`` to the limbs, so that the values are needed no longer."""
-    for r in range(len(sums.words)):
-        if reaches.function[r] == SUM and reaches.floating[r]:
-            values = reaches.floats[reaches.row[r]]
-            sums.floats[r, _SPECIAL] += add_to_limbs(values, sums.words[r, _ADDED], stop, sums.limbs[r])
-        sums.words[r, _ADDED] = stop
+    for r in range(words.shape[0]):
+        if function[r] == SUM and floating[r]:
+            _add(words, state, limbs, r, values, source[r], stop)
 
 
-@kernel
-def first_reached(reaches: Reaches, sums: Sums, scratch: Ints, row: int) -> int:
-    """Add a row to what the rules have seen; return the first rule that it makes fire, or -1."""
-    fired = -1
-    for r in range(len(reaches.rule)):
-        if reaches.valid[r, row]:
-            sums.words[r, _SEEN] += 1
-            if reaches.floating[r]:
-                _add_float(sums.floats[r], reaches.floats[reaches.row[r], row], sums.words[r])
-            elif reaches.function[r] != COUNT:
-                _add_ticks(sums.words[r], reaches.ticks[reaches.row[r], row], reaches.offset[r])
-        if (fired < 0 or reaches.rule[r] < fired) and _is_reached(reaches, sums, scratch, r, row):
-            fired = reaches.rule[r]
-    return fired
+@inlined
+def see(
+    words: Ints,
+    state: Floats,
+    r: int,
+    function: int,
+    floating: bool,
+    ticks: Ints,
+    values: Floats,
+    source: int,
+    offset: int,
+    row: int,
+) -> None:
+    """Add the value of a row to what a rule has seen."""
+    words[r, _SEEN] += 1
+    if floating:
+        _see_float(words, state, r, values[source, row])
+    elif function != COUNT:
+        _see_ticks(words, r, ticks[source, row], offset)
 
 
-@kernel
-def _add_ticks(words: Ints, value: int, offset: int) -> None:
-    words[_LOW] += value & LIMB
-    words[_HIGH] += (value >> 32) + offset + (words[_LOW] >> 32)
-    words[_LOW] &= LIMB
-    if words[_SEEN] == 1 or value < words[_LEAST]:
-        words[_LEAST] = value
-    if words[_SEEN] == 1 or value > words[_MOST]:
-        words[_MOST] = value
+@inlined
+def _see_ticks(words: Ints, r: int, value: int, offset: int) -> None:
+    low = words[r, _LOW] + (value & LIMB)
+    words[r, _HIGH] += (value >> 32) + offset + (low >> 32)
+    words[r, _LOW] = low & LIMB
+    is_first = words[r, _SEEN] == 1
+    if is_first or value < words[r, _LEAST]:
+        words[r, _LEAST] = value
+    if is_first or value > words[r, _MOST]:
+        words[r, _MOST] = value
 
 
-@kernel
-def _add_float(floats: Floats, value: float, words: Ints) -> None:
-    total, error = sum_and_error(floats[_TOTAL], value)
-    rest, further = sum_and_error(floats[_REST], error)
-    floats[_TOTAL], floats[_REST] = total, rest
-    floats[_LOST] += abs(further)
+@inlined
+def _see_float(words: Ints, state: Floats, r: int, value: float) -> None:
+    total, error = sum_and_error(state[r, _TOTAL], value)
+    rest, further = sum_and_error(state[r, _REST], error)
+    state[r, _TOTAL] = total
+    state[r, _REST] = rest
+    state[r, _LOST] += abs(further)
     if value == value:  # noqa: PLR0124 - only NaN is not itself; the extremes skip it
-        first = words[_LEAST] == 0  # here it says whether there is an extreme yet
-        if first or value < floats[_LEAST_FLOAT]:
-            floats[_LEAST_FLOAT] = value
-        if first or value > floats[_MOST_FLOAT]:
-            floats[_MOST_FLOAT] = value
-        words[_LEAST] = 1
+        is_first = words[r, _LEAST] == 0  # here it says whether there is an extreme yet
+        if is_first or value < state[r, _LEAST_FLOAT]:
+            state[r, _LEAST_FLOAT] = value
+        if is_first or value > state[r, _MOST_FLOAT]:
+            state[r, _MOST_FLOAT] = value
+        words[r, _LEAST] = 1
 
 
-@kernel
-def _is_reached(reaches: Reaches, sums: Sums, scratch: Ints, r: int, row: int) -> bool:  # noqa: PLR0911
-    function, words, floats = reaches.function[r], sums.words[r], sums.floats[r]
-    high, low = reaches.high[r], reaches.low[r]
-    if function == COUNT:
-        return _at_least(words[_SEEN] >> 32, words[_SEEN] & LIMB, high, low)
-    if words[_SEEN] == 0:
-        return False
-    if not reaches.floating[r]:
-        if function == SUM:
-            return _at_least(words[_HIGH], words[_LOW], high, low)
-        if function == RANGE:
-            spread = np.uint64(words[_MOST]) - np.uint64(words[_LEAST])  # wraps to the 64 unsigned bits of the distance
-            return _at_least(int(spread >> np.uint64(32)), int(spread & np.uint64(LIMB)), high, low)
-        value = words[_LEAST] if function == MIN else words[_MOST]
-        return _at_least((value >> 32) + reaches.offset[r], value & LIMB, high, low)
-    if function == SUM:
-        return _nearest_sum(reaches, sums, scratch, r, row) >= reaches.least[r]
-    if words[_LEAST] == 0:
-        return False
+@inlined
+def is_reached(
+    words: Ints,
+    state: Floats,
+    r: int,
+    function: int,
+    floating: bool,
+    high: int,
+    low: int,
+    least: float,
+    offset: int,
+    values: Floats,
+    source: int,
+    limbs: Ints,
+    scratch: Ints,
+    row: int,
+) -> bool:
+    """Return whether what a rule has seen is enough; the arguments are fields of `Reaches` and `Sums`."""
+    if floating and function == SUM:
+        found, _, is_proven = nearest_of(state[r, _TOTAL], state[r, _REST], state[r, _LOST])
+        if not is_proven:
+            found = _nearest_sum(words, state, limbs, r, values, source, scratch, row)
+        is_enough = words[r, _SEEN] > 0 and found >= least
+    elif floating:
+        is_enough = words[r, _LEAST] > 0 and _extreme(state, r, function) >= least
+    else:
+        is_enough = _ticks_reach(words, r, function, high, low, offset)
+    return is_enough
+
+
+@inlined
+def _extreme(state: Floats, r: int, function: int) -> float:
+    found = state[r, _LEAST_FLOAT] if function == MIN else state[r, _MOST_FLOAT]
     if function == RANGE:
-        return floats[_MOST_FLOAT] - floats[_LEAST_FLOAT] >= reaches.least[r]
-    return (floats[_LEAST_FLOAT] if function == MIN else floats[_MOST_FLOAT]) >= reaches.least[r]
-
-
-@kernel
-def _at_least(high: int, low: int, least_high: int, least_low: int) -> bool:
-    return high > least_high or (high == least_high and low >= least_low)
-
-
-@kernel
-def _nearest_sum(reaches: Reaches, sums: Sums, scratch: Ints, r: int, row: int) -> float:
-    """Return the float nearest to the sum of the window's values up to a row."""
-    floats = sums.floats[r]
-    nearest, _, is_proven = nearest_of(floats[_TOTAL], floats[_REST], floats[_LOST])
-    if is_proven:
-        return nearest
-    values = reaches.floats[reaches.row[r]]
-    floats[_SPECIAL] += add_to_limbs(values, sums.words[r, _ADDED], row + 1, sums.limbs[r])
-    sums.words[r, _ADDED] = row + 1
-    scratch[:] = sums.limbs[r]
-    found: float = nearest_in_limbs(scratch, floats[_SPECIAL])
+        found -= state[r, _LEAST_FLOAT]
     return found
+
+
+@inlined
+def _ticks_reach(words: Ints, r: int, function: int, least_high: int, least_low: int, offset: int) -> bool:
+    if function == SUM:
+        high, low = words[r, _HIGH], words[r, _LOW]
+    elif function == COUNT:
+        high, low = words[r, _SEEN] >> 32, words[r, _SEEN] & LIMB
+    elif function == RANGE:
+        # the difference wraps to the 64 unsigned bits of the distance
+        spread = np.uint64(words[r, _MOST]) - np.uint64(words[r, _LEAST])
+        high, low = np.int64(spread >> np.uint64(32)), np.int64(spread & np.uint64(LIMB))
+    else:
+        value = words[r, _LEAST] if function == MIN else words[r, _MOST]
+        high, low = (value >> 32) + offset, value & LIMB
+    is_enough = high > least_high or (high == least_high and low >= least_low)
+    return is_enough and (words[r, _SEEN] > 0 or function == COUNT)
+
+
+@kernel
+def _nearest_sum(
+    words: Ints,
+    state: Floats,
+    limbs: Ints,
+    r: int,
+    values: Floats,
+    source: int,
+    scratch: Ints,
+    row: int,
+) -> float:
+    """Return the float nearest to the sum of the window's values up to a row."""
+    _add(words, state, limbs, r, values, source, row + 1)
+    scratch[:] = limbs[r]
+    found: float = nearest_in_limbs(scratch, state[r, _SPECIAL])
+    return found
+
+
+@kernel
+def _add(words: Ints, state: Floats, limbs: Ints, r: int, values: Floats, source: int, stop: int) -> None:
+    """Add the rows up to ``stop`` to the limbs of a rule."""
+    state[r, _SPECIAL] += add_to_limbs(values[source], words[r, _ADDED], stop, limbs[r])
+    words[r, _ADDED] = stop
+    words[r, _IN_LIMBS] = 1

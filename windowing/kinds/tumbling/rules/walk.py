@@ -15,7 +15,7 @@ from ....aggregates.kernels.loops import Floats
 from ....columns.arrays import Ints, Mask
 from ....sequences.attribute_distance import rises
 from ....support.jit import kernel
-from .reach import Reaches, Sums, begin_sums, first_reached, resume_sums, settle_sums
+from .reach import Reaches, Sums, begin_sums, inlined, is_reached, resume_sums, see, settle_sums
 
 BEFORE, AFTER, EVENT, NEVER = range(4)
 """What ended a window: the row behind it, its own last row, a mark or a tick, or nothing yet."""
@@ -105,7 +105,7 @@ class Windows(NamedTuple):
 
 
 @kernel
-def walk(  # noqa: PLR0912 - one loop, which follows the rule step by step
+def walk(  # noqa: PLR0912, PLR0915 - one loop, which follows the rule step by step
     bounds: Ints, begin: Ints, flags: Flags, deltas: Deltas, counts: Counts, reaches: Reaches, window: Window
 ) -> Windows:
     """Return the windows of K keys; the rows of key k are those from ``begin[k]`` on, below ``bounds[k + 1]``.
@@ -113,99 +113,107 @@ def walk(  # noqa: PLR0912 - one loop, which follows the rule step by step
     ``window``: the window that is open before the first row; only where there is one key, whose row before
     ``begin[0]`` is its last row. It is left as the last row leaves it, with all rows in its sums.
     """
+    # Arrays are taken out of their tuples here: numba counts references at each access, which took 0.1 us a row.
+    opens, before, after, event = flags
+    delta_rule, bits, place, integers, amounts, floats, float_amounts = deltas
+    count_rule, most = counts
+    reach_rule, function, floating, source, high, low, least, ticks, offset, values, valid = reaches
+    held, first, first_float, amount, float_amount, limit, sums = window
+    words, state, limbs = sums
     n = bounds[-1]
     lo, hi = np.empty(n + 1, np.int64), np.empty(n + 1, np.int64)
     rule, how = np.empty(n + 1, np.int16), np.empty(n + 1, np.int8)
-    scratch = np.zeros(window.sums.limbs.shape[1], np.int64)
-    made, skipped = 0, 0
-    has_opener = len(flags.opens) > 0
-    if window.held[0] > 0:
-        resume_sums(window.sums, begin[0])
+    scratch = np.zeros(limbs.shape[1], np.int64)
+    made, skipped, rows = 0, 0, held[0]
+    has_opener = len(opens) > 0
+    if rows > 0:
+        resume_sums(words, begin[0])
     for k in range(len(bounds) - 1):
-        is_open = window.held[0] > 0
+        is_open = rows > 0
         if is_open and begin[k] < bounds[k + 1]:  # it goes on: a place for it, at the front
             lo[made], hi[made], rule[made], how[made] = begin[k], begin[k], -1, NEVER
             made += 1
         for i in range(begin[k], bounds[k + 1]):
             if is_open:
-                fired, ended = int(flags.event[i - 1]), EVENT
+                fired, ended = int(event[i - 1]), EVENT
                 if fired < 0:
-                    fired, ended = _first_risen(deltas, window, int(flags.before[i]), i), BEFORE
+                    fired, ended = int(before[i]), BEFORE
+                    if len(delta_rule):
+                        fired = _first_risen(delta_rule, bits, place, integers, first, amount, fired, i)
+                        fired = _first_risen_float(delta_rule, bits, place, floats, first_float, float_amount, fired, i)
                 if fired >= 0:
                     hi[made - 1], rule[made - 1], how[made - 1] = i, fired, ended
                     is_open = False
             if not is_open:
-                if has_opener and not flags.opens[i]:
+                if has_opener and not opens[i]:
                     skipped += 1
                     continue
-                is_open = True
+                is_open, rows = True, 0
                 lo[made], hi[made], rule[made], how[made] = i, bounds[k + 1], -1, NEVER
                 made += 1
-                _open(deltas, counts, window, i)
-            window.held[0] += 1
-            fired = _first_full(counts, reaches, window, scratch, int(flags.after[i]), i)
+                for j in range(len(first)):
+                    first[j], amount[j] = integers[j, i], amounts[j, min(i, amounts.shape[1] - 1)]
+                for j in range(len(first_float)):
+                    first_float[j] = floats[j, i]
+                    float_amount[j] = float_amounts[j, min(i, float_amounts.shape[1] - 1)]
+                for c in range(len(limit)):
+                    limit[c] = most[c, min(i, most.shape[1] - 1)]
+                if len(reach_rule):
+                    begin_sums(words, state, limbs, i)
+            rows += 1
+            fired = int(after[i])
+            for c in range(len(limit)):
+                if rows >= limit[c] and (fired < 0 or count_rule[c] < fired):
+                    fired = count_rule[c]
+            for r in range(len(reach_rule)):
+                if valid[r, i]:
+                    see(words, state, r, function[r], floating[r], ticks, values, source[r], offset[r], i)
+                if (fired < 0 or reach_rule[r] < fired) and is_reached(
+                    words, state, r, function[r], floating[r], high[r], low[r], least[r], offset[r],
+                    values, source[r], limbs, scratch, i,
+                ):  # fmt: skip
+                    fired = reach_rule[r]
             if fired >= 0:
                 hi[made - 1], rule[made - 1], how[made - 1] = i + 1, fired, AFTER
                 is_open = False
-        if is_open and k < len(bounds) - 2:
-            hi[made - 1] = bounds[k + 1]
         if is_open and begin[k] < bounds[k + 1]:
-            fired = int(flags.event[bounds[k + 1] - 1])
             hi[made - 1] = bounds[k + 1]
+            fired = int(event[bounds[k + 1] - 1])
             if fired >= 0:
                 rule[made - 1], how[made - 1] = fired, EVENT
         if not is_open or k < len(bounds) - 2:
-            window.held[0] = 0
-    settle_sums(reaches, window.sums, n)
+            rows = 0
+    held[0] = rows
+    settle_sums(words, state, limbs, function, floating, values, source, n)
     return Windows(lo[:made].copy(), hi[:made].copy(), rule[:made].copy(), how[:made].copy(), skipped)
 
 
-@kernel
-def _open(deltas: Deltas, counts: Counts, window: Window, row: int) -> None:
-    """Take from a row what the window that begins there compares with."""
-    for j in range(len(window.first)):
-        window.first[j] = deltas.integers[j, row]
-        window.amount[j] = deltas.amounts[j, min(row, deltas.amounts.shape[1] - 1)]
-    for j in range(len(window.first_float)):
-        window.first_float[j] = deltas.floats[j, row]
-        window.float_amount[j] = deltas.float_amounts[j, min(row, deltas.float_amounts.shape[1] - 1)]
-    for c in range(len(counts.rule)):
-        window.most[c] = counts.most[c, min(row, counts.most.shape[1] - 1)]
-    window.held[0] = 0
-    begin_sums(window.sums, row)
-
-
-@kernel
-def _first_risen(deltas: Deltas, window: Window, fired: int, row: int) -> int:
-    """Return the first rule that ends the window before a row; ``fired``: the first of those that flags decide."""
-    for d in range(len(deltas.rule)):
-        if fired >= 0 and deltas.rule[d] > fired:
-            break
-        j = deltas.row[d]
-        if deltas.bits[d] == 0:
-            risen = rises(deltas.integers[j, row], window.first[j], window.amount[j])
-        elif deltas.bits[d] == 32:
-            new, old = np.float32(deltas.floats[j, row]), np.float32(window.first_float[j])
-            risen = rises(new, old, np.float32(window.float_amount[j]))
-        else:
-            risen = rises(deltas.floats[j, row], window.first_float[j], window.float_amount[j])
-        if risen:
-            return int(deltas.rule[d])
+@inlined
+def _first_risen(
+    rules: Ints, bits: Ints, place: Ints, values: Any, first: Any, amount: Any, fired: int, row: int
+) -> int:
+    """Return the first rule over integers that ends the window before a row, or ``fired`` if that comes before."""
+    for d in range(len(rules)):
+        j = place[d]
+        if bits[d] == 0 and (fired < 0 or rules[d] < fired) and rises(values[j, row], first[j], amount[j]):
+            fired = rules[d]
     return fired
 
 
-@kernel
-def _first_full(counts: Counts, reaches: Reaches, window: Window, scratch: Ints, fired: int, row: int) -> int:
-    """Return the first rule that ends the window with a row; ``fired``: the first of those that flags decide."""
-    for c in range(len(counts.rule)):
-        if window.held[0] >= window.most[c]:
-            if fired < 0 or counts.rule[c] < fired:
-                fired = counts.rule[c]
-            break
-    if len(reaches.rule):
-        reached = first_reached(reaches, window.sums, scratch, row)
-        if reached >= 0 and (fired < 0 or reached < fired):
-            fired = reached
+@inlined
+def _first_risen_float(
+    rules: Ints, bits: Ints, place: Ints, values: Any, first: Any, amount: Any, fired: int, row: int
+) -> int:
+    """Return what `_first_risen` returns, of rules over floats, in their own width."""
+    for d in range(len(rules)):
+        j = place[d]
+        if bits[d] != 0 and (fired < 0 or rules[d] < fired):
+            if bits[d] == 32:
+                risen = rises(np.float32(values[j, row]), np.float32(first[j]), np.float32(amount[j]))
+            else:
+                risen = rises(values[j, row], first[j], amount[j])
+            if risen:
+                fired = rules[d]
     return fired
 
 
