@@ -2,11 +2,7 @@
 
 `syntax.parse_expression` reads a text, `binding.bind` finds its types, and the value that it returns computes it.
 
-<<<<<<< HEAD
-Imports `windowing.errors`, `windowing.support`. Imported by `cli`, `conf`, `windowing.arguments`, `windowing.engine`,
-=======
 Imports `windowing.errors`, `windowing.support`. Imported by `conf`, `windowing.arguments`, `windowing.kinds`,
->>>>>>> 7aaf62a (Packages say that windows import expressions)
 `windowing.language`, `windowing.planning`, `windowing.projection`, `writers`.
 
 Imports `windowing.errors`, `windowing.support`. Imported by `cli`, `conf`, `windowing.arguments`, `windowing.engine`,

@@ -3,13 +3,8 @@
 `contract.WindowKind` is what the program asks of a kind; `registry.kind_of` maps a spec to its kind, and nothing else
 asks for the type of a spec. Kinds see `context.WindowContext`, never the plan.
 
-<<<<<<< HEAD
-Imports `windowing.aggregates`, `windowing.clock`, `windowing.columns`, `windowing.errors`, `windowing.language`,
-`windowing.panes`, `windowing.sequences`, `windowing.state`, `windowing.support`. Imported by `windowing.emit`,
-=======
 Imports `windowing.aggregates`, `windowing.clock`, `windowing.columns`, `windowing.errors`, `windowing.expressions`,
 `windowing.language`, `windowing.panes`, `windowing.sequences`, `windowing.state`, `windowing.support`. Imported by
->>>>>>> 7aaf62a (Packages say that windows import expressions)
 `windowing.engine`, `windowing.in_memory`, `windowing.planning`, `windowing.scan`, `windowing.segments`.
 
 Imports `windowing.aggregates`, `windowing.clock`, `windowing.columns`, `windowing.errors`, `windowing.expressions`,
