@@ -5,10 +5,6 @@ asks for the type of a spec. Kinds see `context.WindowContext`, never the plan.
 
 Imports `windowing.aggregates`, `windowing.clock`, `windowing.columns`, `windowing.errors`, `windowing.expressions`,
 `windowing.language`, `windowing.panes`, `windowing.sequences`, `windowing.state`, `windowing.support`. Imported by
-`windowing.engine`, `windowing.in_memory`, `windowing.planning`, `windowing.scan`, `windowing.segments`.
-
-Imports `windowing.aggregates`, `windowing.clock`, `windowing.columns`, `windowing.errors`, `windowing.expressions`,
-`windowing.language`, `windowing.panes`, `windowing.sequences`, `windowing.state`, `windowing.support`. Imported by
 `windowing.emit`, `windowing.engine`, `windowing.in_memory`, `windowing.planning`, `windowing.scan`,
 `windowing.segments`.
 """
