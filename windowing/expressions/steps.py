@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Final, Literal, TypeAlias
 
 import numpy as np
@@ -15,6 +16,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 Mask: TypeAlias = np.ndarray[Any, np.dtype[np.bool_]]
+
+
+Detail: TypeAlias = pa.Array | str | Callable[[], pa.Array | str]
+"""Why rows failed: string (n,), one text for all, or what gives them once they are asked for."""
 
 
 class Failures:
@@ -27,10 +32,10 @@ class Failures:
     def __init__(self, n: int) -> None:
         self.n = n
         self.mask: Mask | None = None
-        self._parts: list[tuple[Mask, pa.Array | str]] = []
+        self._parts: list[tuple[Mask, Detail]] = []
 
-    def add(self, mask: pa.Array | Mask, detail: pa.Array | str) -> None:
-        """Put down rows. ``mask``: bool (n,), null counts as false; ``detail``: string (n,), or one text for all."""
+    def add(self, mask: pa.Array | Mask, detail: Detail) -> None:
+        """Put down rows. ``mask``: bool (n,), null counts as false; ``detail``: why each of them failed."""
         found = as_mask(mask)
         if found.any():
             self.mask = found if self.mask is None else self.mask | found
@@ -48,7 +53,7 @@ class Failures:
         for mask, detail in other._parts:
             whole = np.zeros(self.n, bool)
             whole[rows] = mask
-            self.add(whole, detail if isinstance(detail, str) else detail.take(pa.array(place)))
+            self.add(whole, partial(_at, detail, place))
 
     def details(self) -> pa.Array:
         """Return why, for each failed row in order: string (number of failed rows,). The first failure counts."""
@@ -56,9 +61,14 @@ class Failures:
         rows = np.flatnonzero(mask)
         found = pa.nulls(len(rows), pa.string())
         for part, detail in self._parts:
-            text = detail if isinstance(detail, str) else detail.take(pa.array(rows))
+            text = _at(detail, rows)
             found = pc.if_else(pc.and_(pc.is_null(found), pa.array(part[rows])), text, found)
         return found
+
+
+def _at(detail: Detail, rows: np.ndarray[Any, np.dtype[np.int64]]) -> pa.Array | str:
+    found = detail() if callable(detail) else detail
+    return found if isinstance(found, str) else found.take(pa.array(rows))
 
 
 @dataclass(frozen=True, slots=True)

@@ -70,7 +70,7 @@ def _fail(failures: Failures, values: pa.Array, bad: Any, kind: pa.DataType) -> 
     """Put down the rows of values that are none of a type, and return which they are."""
     mask = as_mask(bad)
     if mask.any():
-        failures.add(mask, _no(values, kind))
+        failures.add(mask, lambda: _no(values, kind))
     return mask
 
 

@@ -17,7 +17,7 @@ _TRUE: Final = pa.array(["true", "t", "yes", "y", "1"])
 _FALSE: Final = pa.array(["false", "f", "no", "n", "0"])
 _BLANKS: Final = " \t\n\v\f\r"
 _NUMBER: Final = r"^(?P<sign>[+-]?)(?P<whole>[0-9]*)(?:\.(?P<part>[0-9]*))?(?:[eE](?P<power>[+-]?[0-9]{1,4}))?$"
-_DIGIT: Final = r"^[+-]?\.?[0-9]"
+_IS_NUMBER: Final = r"^[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]{1,4})?$"  # _NUMBER, with a digit somewhere
 _WORDS: Final = r"^[+-]?(?i:inf|infinity|nan)$"
 _TIME: Final = (
     r"^(?P<year>[0-9]{4})[-/](?P<month>[0-9]{1,2})[-/](?P<day>[0-9]{1,2})"
@@ -77,8 +77,7 @@ def fail_texts(failures: Failures, values: pa.Array, bad: Any, kind: pa.DataType
     """Put down the texts that are none of a type, and return which they are: bool (n,)."""
     mask = as_mask(bad)
     if mask.any():
-        quoted = pc.binary_join_element_wise("'", values, "'", "")
-        failures.add(mask, pc.binary_join_element_wise(quoted, f"is no {type_text(kind)}", " "))
+        failures.add(mask, lambda: pc.binary_join_element_wise("'", values, f"' is no {type_text(kind)}", ""))
     return mask
 
 
@@ -92,7 +91,7 @@ def _boolean(failures: Failures, values: pa.Array) -> pa.Array:
 def _number_parts(failures: Failures, values: pa.Array, kind: pa.DataType) -> dict[str, pa.Array]:
     """The parts of the texts of numbers: sign, whole, part and power. Other texts fail."""
     trimmed = pc.ascii_trim(values, characters=_BLANKS)
-    is_number = pc.and_(pc.match_substring_regex(trimmed, _NUMBER), pc.match_substring_regex(trimmed, _DIGIT))
+    is_number = pc.match_substring_regex(trimmed, _IS_NUMBER)
     bad = fail_texts(failures, values, pc.invert(is_number), kind)
     parts = pc.extract_regex(blank(trimmed, bad), _NUMBER)
     return {name: pc.struct_field(parts, name) for name in ("sign", "whole", "part", "power")}
@@ -144,7 +143,7 @@ def _decimal(failures: Failures, values: pa.Array, kind: pa.DataType) -> pa.Arra
 
 def _float(failures: Failures, values: pa.Array, kind: pa.DataType) -> pa.Array:
     trimmed = pc.ascii_trim(values, characters=_BLANKS)
-    is_number = pc.and_(pc.match_substring_regex(trimmed, _NUMBER), pc.match_substring_regex(trimmed, _DIGIT))
+    is_number = pc.match_substring_regex(trimmed, _IS_NUMBER)
     bad = fail_texts(failures, values, pc.invert(pc.or_(is_number, pc.match_substring_regex(trimmed, _WORDS))), kind)
     return _read_float(blank(trimmed, bad)).cast(kind, safe=False)
 
