@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import pyarrow as pa
 import pyarrow.types as t
@@ -41,7 +41,7 @@ class BoundExpression:
     text: str
     type: pa.DataType
     columns: tuple[str, ...]
-    program: Program
+    program: Program = field(hash=False)
 
     def evaluate(self, rows: pa.Table | pa.RecordBatch) -> Evaluation:
         """Compute the expression for rows. ``rows``: a table or a batch with at least ``columns``.

@@ -16,7 +16,7 @@ import pyarrow.types as t
 
 from .binding import BoundExpression
 from .operations import arithmetic, casts, logic, numbers, texts, times
-from .steps import Failures, Step
+from .steps import Failures, Step, as_array
 from .types import is_number, plain_type
 
 Outcomes: TypeAlias = frozenset[bool | None]
@@ -116,7 +116,7 @@ def _cast(operand: Bounds | Outcomes, step: Step) -> Bounds | Outcomes | None:
         return _one_bound(operand, step) if is_exact and isinstance(operand, Bounds) else None
     if not (_is_ordered(operand.low.type) and _is_ordered(step.type)):
         return None
-    ends = pa.concat_arrays([pa.array([each.as_py()], each.type) for each in (operand.low, operand.high)])
+    ends = pa.concat_arrays([as_array(each, 1) for each in (operand.low, operand.high)])
     failures = Failures(2)
     found = casts.cast(failures, ends, *step.options)
     if failures.mask is not None or found.null_count:

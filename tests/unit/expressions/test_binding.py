@@ -172,6 +172,36 @@ def test_bound_expression_computes_without_the_sql_parser(tmp_path: Path) -> Non
     subprocess.run([sys.executable, "-c", code, str(place)], check=True)
 
 
+def test_nanoseconds_need_no_pandas() -> None:
+    code = """if True:
+        import sys
+        class Absent:
+            def find_spec(self, name, *_):
+                if name == "pandas":
+                    raise ImportError(name)
+        sys.meta_path.insert(0, Absent())
+        import pyarrow as pa
+        from wincli.windowing.expressions.binding import bind
+        from wincli.windowing.expressions.pruning import Bounds, never_true
+        from wincli.windowing.expressions.syntax import parse_expression
+        rows = pa.table({"t": pa.array([0, 1, 2], pa.timestamp("ns"))})
+        text = "t IN (TIMESTAMP '1970-01-01 00:00:00.000000001', TIMESTAMP '1970-01-01 00:00:00') AND t - t < 5ns"
+        bound = bind(parse_expression(text), rows.schema)
+        assert bound.evaluate(rows).values.to_pylist() == [True, True, False]
+        bound = bind(parse_expression("t > DATE '2026-01-01'"), rows.schema)
+        assert never_true(bound, {"t": Bounds(rows["t"][0], rows["t"][2], False)})
+    """
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_long_lists_that_differ_in_the_middle_are_two() -> None:
+    one, other = (", ".join(str(n) for n in range(100) if n != left_out) for left_out in (50, 100))
+    rows = pa.table({"i": list(range(100))})
+    bound = bind(parse_expression(f"i IN ({other}) AND i NOT IN ({one})"), rows.schema)
+    assert sum(bound.evaluate(rows).values.to_pylist()) == 1
+    assert len({bound, bind(parse_expression("i > 1"), rows.schema)}) == 2
+
+
 def test_lags_become_columns() -> None:
     rest, lags = split_lags(parse_expression("i > lag(i) AND lag(i, 1) = 2 OR lag(lag(f), 3) IS NULL"))
     assert str(rest) == 'i > "lag(i, 1)" AND "lag(i, 1)" = 2 OR "lag(""lag(f, 1)"", 3)" IS NULL'

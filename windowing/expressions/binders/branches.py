@@ -10,7 +10,7 @@ import pyarrow.types as t
 
 from ..nodes import Node
 from ..operations import logic
-from ..steps import Program
+from ..steps import Program, as_array
 from ..types import BOOL, type_text
 from .operators import compare, condition, meeting_type, mixes_text
 from .scope import Scope, Value
@@ -63,7 +63,7 @@ def is_in(scope: Scope, node: Node, values: Sequence[Value]) -> Value:
     same = [scope.cast(value, kind) for value in values]
     if all(each.constant is not None for each in same[1:]) and not t.is_null(kind) and not t.is_floating(kind):
         known = [each.constant for each in same[1:] if each.constant is not None]
-        valid = pa.array([each.as_py() for each in known if each.is_valid], kind)
+        valid = pa.concat_arrays([pa.array([], kind), *(as_array(each, 1) for each in known if each.is_valid)])
         found_in = scope.emit(node, BOOL, logic.is_in, [same[0]], (valid, len(valid) < len(known)), "plain")
     else:
         found_in = scope.emit(node, BOOL, logic.either, [compare(scope, node, "=", same[0], each) for each in same[1:]])

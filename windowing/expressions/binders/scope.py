@@ -129,9 +129,11 @@ class Scope:
 
 
 def _key(option: Any) -> Any:
-    """What tells options apart: ``1`` and ``1.0`` and ``True`` are equal in Python."""
-    return (
-        type(option).__name__,
-        str(getattr(option, "type", "")),
-        repr(option) if not isinstance(option, Program) else id(option),
-    )
+    """What tells options apart: ``1``, ``1.0`` and ``True`` are equal in Python, and nanoseconds need pandas there."""
+    if isinstance(option, Program | pa.Array) or (
+        isinstance(option, tuple) and option and isinstance(option[0], Program)
+    ):
+        return id(option)
+    if isinstance(option, pa.Scalar):
+        return str(option.type), option.is_valid, repr(option.value if hasattr(option, "value") else option.as_py())
+    return type(option).__name__, repr(option)
