@@ -21,7 +21,7 @@ from ..support.jit import kernel
 from .groups import grouped
 from .stream_columns import constant
 
-_LONG = {"collect", "collect_distinct", "string_join"}
+_LONG = {"collect", "collect_distinct", "string_join", "approx_count_distinct", "hll_sketch", "kll_sketch"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +73,7 @@ def aggregate_rows(plan: Plan, sequences: Sequences, panes: Panes, pane_columns:
 def _with_long(
     plan: Plan, sequences: Sequences, lines: AggregateRows, head: pa.Table, where: _Where
 ) -> Iterator[pa.Table]:
-    """Add the aggregates whose values may be as long as their panes, a bounded number of rows at a time."""
+    """Add the aggregates that make something as long as their panes, a bounded number of rows at a time."""
     for first, stop in batches(lines.membership):
         table, contents = head.slice(first, stop - first), part(lines.membership, first, stop)
         for bound in plan.aggregates:
@@ -83,7 +83,7 @@ def _with_long(
 
 
 def _is_long(bound: Bound) -> bool:
-    """Return whether an aggregate's value may be as long as its pane, or a user function receives the whole pane."""
+    """Return whether an aggregate makes something as long as its pane, or a user function receives the whole pane."""
     return bound.call.function in _LONG or ":" in bound.call.function
 
 
