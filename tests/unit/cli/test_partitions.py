@@ -107,17 +107,29 @@ def test_types_that_only_a_manifest_knows_come_back(place: Path) -> None:
 
 def test_expressions_over_the_result_name_folders(place: Path) -> None:
     """Their values are columns for the next run, and what they read stays in the files."""
-    by = "double=total + (total), is_high=(total > 300),user"
+    slot = "slot=case when total > 300 then 'high, very' else 'low' end"
+    by = f"hour=date_trunc('hour', at), day=cast(at as date), {slot},user"
     made = ("--window", "count(5)", "--key", "user", "--agg", "at=first(ts)", "--agg", "total=sum(x)")
     done(place, *made, "--partition-by", by, "in", "out")
     names = {name.rpartition("/")[0] for name in files(place / "out")}
-    assert "double=106.0/is_high=false/user=b%2Fc" in names
+    assert "hour=2026-11-01 01%3A00%3A00/day=2026-11-01/slot=low/user=b%2Fc" in names
     done(place, "--window", "count(1)", "--emit", "rows", "out", "next")
     found = pq.read_table(place / "next")
     assert found.num_rows == len(rows(place / "out"))
-    totals = found["total"].to_pylist()
-    assert found["double"].to_pylist() == [2 * total for total in totals]
-    assert found["is_high"].to_pylist() == [total > 300 for total in totals]
+    assert found["slot"].to_pylist() == ["high, very" if total > 300 else "low" for total in found["total"].to_pylist()]
+    assert found["hour"].to_pylist() == found["at"].to_pylist()
+    assert found["day"].to_pylist() == [at.date() for at in found["at"].to_pylist()]
+
+
+def test_an_expression_that_fails_for_a_row_of_the_result_ends_the_run(place: Path) -> None:
+    ran = run(place, *WINDOW, "--partition-by", "n_of_user=cast(user as int)", "in", "out")
+    assert ran.code == 4
+    assert "fails for a row of the result: '..' is no INTEGER; use TRY_CAST" in ran.err
+    assert not (place / "out").exists()
+    done(place, *WINDOW, "--partition-by", "n_of_user=try_cast(user as int)", "in", "out")
+    assert {name.partition("/")[0] for name in files(place / "out")} == {
+        "n_of_user=7", "n_of_user=__HIVE_DEFAULT_PARTITION__",
+    }  # fmt: skip
 
 
 def test_stages_of_a_job_have_partitions_of_their_own(place: Path) -> None:
