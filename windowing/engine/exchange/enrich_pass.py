@@ -30,6 +30,7 @@ from .block_transport import BlockRef, Fill, Transport, open_blocks, release, th
 
 Side: TypeAlias = Literal["input", "table", "before"]
 _POS, _HEAD = "__pos", b"enrich"
+_FEW = 1 << 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,8 +71,7 @@ class ExchangedTable:
             return [_encoded(pa.nulls(len(pos), self._type(name)), name in encoded) for name in columns]
         table = pa.concat_tables(found)
         at = combined(table.column(_POS)).to_numpy()
-        place = np.searchsorted(pos, at)
-        there = np.flatnonzero((place < len(pos)) & (pos.take(place, mode="clip") == at)) if len(pos) else place[:0]
+        place, there = _places(pos, at)
         rows_found = np.full(len(pos), -1, np.int64)
         rows_found[place[there]] = there
         taken = [taken_by(combined(table.column(i + 1)), rows_found) for i in range(len(columns))]
@@ -79,6 +79,16 @@ class ExchangedTable:
 
     def _type(self, name: str) -> pa.DataType:
         return self.bound.fields[self.bound.taken.index(name)].type
+
+
+def _places(pos: Ints, wanted: Ints) -> tuple[Ints, Ints]:
+    """Return the place of each wanted number among ascending ``pos``, and which of the wanted ones are there."""
+    if len(pos) and int(pos[-1]) - int(pos[0]) == len(pos) - 1:  # no row was rejected: no search
+        place = wanted - pos[0]
+        return place, np.flatnonzero((place >= 0) & (place < len(pos)))
+    place = np.searchsorted(pos, wanted)
+    is_there = pos.take(place, mode="clip") == wanted if len(pos) else np.zeros(len(wanted), np.bool_)
+    return place, np.flatnonzero((place < len(pos)) & is_there)
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,10 +167,12 @@ def _blocks(work: _Pass, item: _Item) -> Iterator[tuple[int, Fill]]:
     keys = [compared(rows.column(name), pair) for name, pair in pairs]
     kept = np.flatnonzero(np.logical_and.reduce([is_key(key) for key in keys]))
     partitions = partitions_of(keys, work.count)[kept]
+    if work.count <= _FEW:
+        partitions = partitions.astype(np.uint16)  # which numpy sorts by radix
     order = np.argsort(partitions, kind="stable")  # stable: rows of a partition stay in the order of arrival
-    bounds = np.searchsorted(partitions[order], np.arange(work.count + 1))
+    bounds = np.concatenate([[0], np.cumsum(np.bincount(partitions, minlength=work.count))])
     picks = kept[order]
-    named = [(name, combined(_plain(rows.column(name)))) for name in rows.column_names]
+    named = [(name, _sent(combined(rows.column(name)), work.count)) for name in rows.column_names]
     columns = [*named, (_POS, pa.array(pos))]
     batch = pa.RecordBatch.from_arrays([column for _, column in columns], names=[name for name, _ in columns])
     batch = take_rows(batch, picks)
@@ -182,7 +194,9 @@ def _read(work: _Pass, item: _Item) -> tuple[pa.Table, Ints]:
     assert item.split is not None
     if item.side == "table":
         return read_rows(work.bound, work.table, item.split)
-    batch = work.source.read(item.split, work.bound.left)
+    left = work.bound.left
+    texts = [name for name in left if pa.types.is_string(work.source.schema.field(name).type)]
+    batch = work.source.read(item.split, left, texts)
     return batch.rows, batch.pos
 
 
@@ -245,8 +259,10 @@ def _name(token: str, partition: int, split: int) -> str:
     return f"{token}-{partition}-{split}"
 
 
-def _plain(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    return column.cast(column.type.value_type) if pa.types.is_dictionary(column.type) else column
+def _sent(column: pa.Array, blocks: int) -> pa.Array:
+    """Return a column as blocks have it: a dictionary goes along with each of them, so it must be small."""
+    is_large = pa.types.is_dictionary(column.type) and len(column.dictionary) * blocks > len(column)
+    return column.dictionary_decode() if is_large else column
 
 
 def _encoded(column: pa.Array, is_encoded: bool) -> pa.Array:
