@@ -23,12 +23,14 @@ from ...readers.source import FileSource
 from ...windowing.engine.tasks.task import FILES
 from ...windowing.errors import ConfigError
 from ...windowing.projection.projection import RowExpressions
+from ...windowing.spark.boot import PendingExecutor
 from ...writers.state.state import State
 from ...writers.state.unit_record import BorrowedRows, UnitRecord
 from ..console.counts import count_of
 from ..job.context import RunContext
 from ..job.incremental_run import UNIT_DISTANCE, IncrementalRun, UnitInputRows, from_root
 from ..job.pipeline import CommittedJob, run_job
+from ..planning.enriched_input import enriched_input
 from ..planning.open_input import open_input
 from ..planning.stage_plans import plan_stages
 from ..request.request import JobRequest
@@ -158,7 +160,7 @@ def _check(
     do = "reject late rows with --late reject"
     if source.stream is not None:
         raise ConfigError(f"{words}, and its input is a result that is read as a stream, which has no parts", do)
-    stages = plan_stages(request, source)
+    stages = plan_stages(request, enriched_input(request, source, PendingExecutor(late.context.spark.session)))
     if stages[0].plan.takes_marks and stages[0].marks == FILES:
         what = f"{words}, and its window marks are the ends of files, which say nothing of parts of a file"
         raise ConfigError(what, f"say --marks COLUMN, or {do}")

@@ -88,5 +88,6 @@ def _load(
         carried = pa.concat_tables([before.read_part(part) for part in seen])
     rows, pos = read_all(bound, table, carried)
     found = table_of(bound, table, rows, pos)
+    found.match(pa.schema([source.schema.field(name) for name in bound.left]).empty_table())  # compiles its kernels
     parts = [files.write_table(f"{state_name(bound.enrichment.name)}00000", last_rows(found, rows))] if files else []
     return store(found, sink), parts

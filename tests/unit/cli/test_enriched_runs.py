@@ -88,6 +88,23 @@ def test_runs_on_a_state_with_a_path_each_carry_the_last_row_of_each_key(tmp_pat
     assert [file["path"] for file in manifest["enrich"]["p"]] == ["p2.csv"]
 
 
+def test_late_rows_get_what_the_table_of_their_unit_has(tmp_path: Path) -> None:
+    """Night 2 brings a row of night 1, which runs again with it and with its own table."""
+    log(tmp_path / "t1.csv", [{"ts": 10, "k": "a"}, {"ts": 20, "k": "a"}])
+    log(tmp_path / "t2.csv", [{"ts": 15, "k": "a"}, {"ts": 30, "k": "a"}])
+    log(tmp_path / "p1.csv", [{"ts": 1, "k": "a", "v": 1}, {"ts": 14, "k": "a", "v": 2}, {"ts": 16, "k": "a", "v": 3}])
+    log(tmp_path / "p2.csv", [{"ts": 29, "k": "a", "v": 4}])
+    keyed = ("-w", "count(1)", "-k", "p_v", "--order-by", "ts", "--emit", "rows", "--plain", "--output-format", "csv")
+    for night in "12":
+        table = f"p=p{night}.csv on k asof ts take v"
+        state = ("--state", "st", "--late", "redo", "--enrich", table)
+        ran = wincli_here("run", *keyed, *state, f"t{night}.csv", f"out{night}", cwd=tmp_path)
+        assert ran.code == 0, ran.err
+    assert "belongs to units before it" in ran.err
+    found = [[(row["ts"], row["p_v"]) for row in rows_of(tmp_path / name)] for name in ("out1", "out2")]
+    assert found == [[("10", "1"), ("15", "2"), ("20", "3")], [("30", "4")]]
+
+
 def test_a_state_refuses_another_enrichment(tmp_path: Path) -> None:
     for night in "12":
         log(tmp_path / f"t{night}.csv", [{"ts": int(night), "k": "a"}])
