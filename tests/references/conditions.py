@@ -67,6 +67,24 @@ def gap(column: str, amount: Fraction, kind: pa.DataType) -> Rule:
     return Rule("gap", before=lambda rows, row: rises_by_more(row[column], rows[-1][column], amount, kind))
 
 
+def count_of(column: str) -> Rule:
+    return Rule("count", after=lambda rows: len(rows) >= rows[0][column])
+
+
+def delta_of(attribute: str, column: str, kind: pa.DataType) -> Rule:
+    def before(rows: Sequence[Row], row: Row) -> bool:
+        return rises_by_more(row[attribute], rows[0][attribute], Fraction(rows[0][column]), kind)
+
+    return Rule("delta", before=before)
+
+
+def gap_of(attribute: str, column: str, kind: pa.DataType) -> Rule:
+    def before(rows: Sequence[Row], row: Row) -> bool:
+        return rises_by_more(row[attribute], rows[-1][attribute], Fraction(rows[-1][column]), kind)
+
+    return Rule("gap", before=before)
+
+
 def change(*columns: str) -> Rule:
     return Rule("change", before=lambda rows, row: any(is_distinct(row[c], rows[-1][c]) for c in columns))
 

@@ -29,13 +29,14 @@ class ConditionCase:
 
 @st.composite
 def condition_logs(draw: st.DrawFn) -> pa.Table:
-    """Random logs with three conditions, of which two may be null."""
+    """Random logs with three conditions, of which two may be null, and amounts."""
     table = draw(logs())
     size = len(table)
     for name, values in (("f", [True, False, None]), ("g", [True, False, None]), ("h", [True, False])):
         column = draw(st.lists(st.sampled_from(values), min_size=size, max_size=size))
         table = table.append_column(name, pa.array(column, pa.bool_()))
-    return table
+    amounts = draw(st.lists(st.integers(0, 5), min_size=size, max_size=size))
+    return table.append_column("n", pa.array(amounts, pa.int64()))
 
 
 def is_true(name: str) -> Callable[[reference.Row], bool]:
@@ -50,6 +51,17 @@ def _delta(draw: st.DrawFn) -> tuple[str, reference.Rule]:
     name, kind = draw(st.sampled_from([("a", INTEGERS), ("t", SECONDS)]))
     amount = _amount(draw)
     return f"delta({name}, {amount})", reference.delta(name, Fraction(amount), kind)
+
+
+def _changing(draw: st.DrawFn) -> tuple[str, reference.Rule]:
+    name, kind = draw(st.sampled_from([("a", INTEGERS), ("t", SECONDS)]))
+    return draw(
+        st.sampled_from([
+            ("count(n)", reference.count_of("n")),
+            (f"delta({name}, n)", reference.delta_of(name, "n", kind)),
+            (f"gap({name}, n)", reference.gap_of(name, "n", kind)),
+        ])
+    )  # fmt: skip
 
 
 def _gap(draw: st.DrawFn) -> tuple[str, reference.Rule]:
@@ -144,7 +156,7 @@ def _expression_opener(draw: st.DrawFn) -> tuple[str, reference.Rule]:
     )  # fmt: skip
 
 
-BY_ROWS = [_expression, _delta, _gap, _count, _change, _punct, _reaches]
+BY_ROWS = [_expression, _changing, _delta, _gap, _count, _change, _punct, _reaches]
 
 
 @st.composite

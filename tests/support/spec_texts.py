@@ -3,26 +3,42 @@
 import datetime as dt
 from fractions import Fraction
 
+from wincli.windowing.expressions.syntax import parse_expression
 from wincli.windowing.language.spec import (
     AggregateCall,
+    AnyOf,
     Batched,
     Calendar,
+    Changing,
     Column,
     Count,
     Delta,
+    From,
     Gap,
     PartitionEviction,
     Punct,
+    Reaches,
     Sliding,
     Time,
     TimeInterval,
     Tumbling,
+    When,
+    While,
 )
 
 TWO = Fraction(2)
 
 WINDOWS = [
     ("count(4)", Tumbling(Count(4))),
+    ("count(x)", Tumbling(Changing("count", None, "x"))),
+    ("delta(ts, x)", Tumbling(Changing("delta", "ts", "x"))),
+    ("GAP(ts, limit * 2)", Tumbling(Changing("gap", "ts", parse_expression("limit * 2")))),
+    ("when(a)", Tumbling(When("a"))),
+    ("while(latency > 500)", Tumbling(While(parse_expression("latency > 500")))),
+    ("from(a = ',)', until=b)", Tumbling(From(parse_expression("a = ',)'"), "b"))),
+    ("reaches(sum(x), 1e3), partitioned", Tumbling(Reaches("sum", "x", Fraction(1000)), True)),
+    ("gap(ts, 5m) OR count(3)", Tumbling(AnyOf((Gap("ts", Fraction(300)), Count(3))))),
+    ("sliding, count(3), when(a)", Sliding(Count(3), When("a"))),
     ("tumbling,count(1e3)", Tumbling(Count(1000))),
     ("  TUMBLING ,\n Delta ( ts , 60 )  ", Tumbling(Delta("ts", Fraction(60)))),
     ("delta(ts, 1.5m)", Tumbling(Delta("ts", Fraction(90)))),

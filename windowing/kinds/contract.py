@@ -105,6 +105,11 @@ class WindowKind(ABC):
         return ()
 
     @property
+    def amounts(self) -> tuple[str, ...]:
+        """The attributes that are amounts: rows with a negative one are rejected."""
+        return ()
+
+    @property
     def watched(self) -> str | None:
         """The attribute whose decreases deserve a note where rows are in arrival order."""
         return None

@@ -10,14 +10,14 @@ from . import spec
 from .calls import Call, Form, Policy, Rule, read_call
 from .clock_policies import CLOCK_POLICIES
 from .conditions.policies import CONDITION_POLICIES, MOST_POLICIES, OPENERS, AnyOf, Reaches
-from .row_policies import ROW_POLICIES
+from .row_policies import ROW_POLICIES, Changing
 from .tokens import Cursor
 
 _T = TypeVar("_T")
 _ONE_OPENER: Final = "give one of when, while and from"
 
 
-RULES: Final = (*OPENERS, AnyOf, Reaches)
+RULES: Final = (*OPENERS, AnyOf, Reaches, Changing)
 """The policies of a tumbling window without partition eviction."""
 
 
@@ -29,7 +29,12 @@ def read_policy(cursor: Cursor, kind: str, rules: Mapping[str, Rule[_T]], least:
     """
     token, word = cursor.peek(), cursor.keyword()
     if word in rules:
-        return rules[word].read(cursor, read_call(cursor, rules[word].form), least)
+        call = read_call(cursor, rules[word].form)
+        policy = rules[word].read(cursor, call, least)
+        if kind == "sliding" and isinstance(policy, Changing):
+            amount = call.arguments[-1].value
+            raise cursor.error(f"expected a number, found {amount}", amount.span, call.do)
+        return policy
     if word in POLICIES:
         do = f"use one of {', '.join(rules)}, or a tumbling window"
         raise cursor.error(f"a {kind} window cannot use {token}", token.span, do)

@@ -8,12 +8,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 from .calls import Call, Form, Policy, Rule
 from .canonical import column_text, decimal_text
 from .conditions.operands import Operand, operand_text, read_operand
-from .tokens import Cursor
+from .tokens import Cursor, Token
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +29,9 @@ class Count(Policy):
         return f"count({self.n})"
 
 
-def _count(cursor: Cursor, call: Call, least: int) -> Count:
+def _count(cursor: Cursor, call: Call, least: int) -> Count | Changing:
+    if _changes(call.first):
+        return Changing("count", None, read_operand(cursor, call.first, call.do))
     return Count(cursor.count(call.first, call.do, least))
 
 
@@ -48,8 +50,11 @@ class Delta(Policy):
         return f"delta({column_text(self.attribute)}, {decimal_text(self.amount)})"
 
 
-def _delta(cursor: Cursor, call: Call, _: int) -> Delta:
-    return Delta(cursor.column(call.first, call.do), cursor.amount(call.second, call.do))
+def _delta(cursor: Cursor, call: Call, _: int) -> Delta | Changing:
+    attribute = cursor.column(call.first, call.do)
+    if _changes(call.second):
+        return Changing("delta", attribute, read_operand(cursor, call.second, call.do))
+    return Delta(attribute, cursor.amount(call.second, call.do))
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,8 +72,39 @@ class Gap(Policy):
         return f"gap({column_text(self.attribute)}, {decimal_text(self.amount)})"
 
 
-def _gap(cursor: Cursor, call: Call, _: int) -> Gap:
-    return Gap(cursor.column(call.first, call.do), cursor.amount(call.second, call.do))
+def _gap(cursor: Cursor, call: Call, _: int) -> Gap | Changing:
+    attribute = cursor.column(call.first, call.do)
+    if _changes(call.second):
+        return Changing("gap", attribute, read_operand(cursor, call.second, call.do))
+    return Gap(attribute, cursor.amount(call.second, call.do))
+
+
+@dataclass(frozen=True, slots=True)
+class Changing(Policy):
+    """``delta(a, E)``, ``gap(a, E)`` and ``count(E)``: an amount that rows say (section 13).
+
+    ``word``: the name of the policy.
+    ``attribute``: the column that is compared; None for ``count``.
+    ``amount``: a number or a duration, taken from the row that opens the window; for ``gap`` from the row before.
+    """
+
+    word: Literal["count", "delta", "gap"]
+    attribute: str | None
+    amount: Operand
+
+    @property
+    def operands(self) -> tuple[Operand, ...]:
+        """The amount."""
+        return (self.amount,)
+
+    def __str__(self) -> str:
+        attribute = "" if self.attribute is None else f"{column_text(self.attribute)}, "
+        return f"{self.word}({attribute}{operand_text(self.amount)})"
+
+
+def _changes(token: Token) -> bool:
+    """Whether an amount is a column or an expression, and no number."""
+    return token.kind in {"word", "column", "expression"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,10 +163,10 @@ _MOST_COLUMNS: Final = 1_000  # of a change: more than any table has, but calls 
 _CHANGE: Final = Form("change(column, ..)", 1, _MOST_COLUMNS, "at least 1 argument", column=True, expressions=0)
 
 ROW_POLICIES: Final[Mapping[str, Rule[Any]]] = {
-    "count": Rule(Form("count(n)"), _count),
-    "delta": Rule(Form("delta(attribute, amount)", 2, 2, "2 arguments", column=True), _delta),
+    "count": Rule(Form("count(n)", expressions=0), _count),
+    "delta": Rule(Form("delta(attribute, amount)", 2, 2, "2 arguments", column=True, expressions=1), _delta),
     "punct": Rule(Form("punct() or punct(column)", 0, 1, "at most 1 argument", column=True, expressions=0), _punct),
-    "gap": Rule(Form("gap(attribute, amount)", 2, 2, "2 arguments", column=True), _gap),
+    "gap": Rule(Form("gap(attribute, amount)", 2, 2, "2 arguments", column=True, expressions=1), _gap),
     "change": Rule(_CHANGE, _change),
 }
 """The policies of this module, by keyword in lower case."""

@@ -21,7 +21,7 @@ from .calls import Policy
 from .canonical import column_text, decimal_text, quoted
 from .clock_policies import Calendar, Time
 from .conditions.policies import AnyOf, From, Reaches, When, While
-from .row_policies import Count, Delta, Gap, Punct
+from .row_policies import Changing, Count, Delta, Gap, Punct
 
 __all__ = [  # the values of policies are part of the values of a spec
     "AggregateCall",
@@ -30,6 +30,7 @@ __all__ = [  # the values of policies are part of the values of a spec
     "Argument",
     "Batched",
     "Calendar",
+    "Changing",
     "Column",
     "Count",
     "Delta",

@@ -12,7 +12,7 @@ from ..kinds.contract import Explain
 from ..kinds.registry import kind_of
 from ..kinds.tumbling.registry import clock_policies
 from ..language.options import Options, sort_key
-from ..language.spec import WindowSpec
+from ..language.spec import HIDDEN, WindowSpec
 from ..support.suggest import did_you_mean
 from .row_order import Order
 
@@ -49,7 +49,10 @@ def check_options(
 def field_of(schema: pa.Schema, name: str, role: str) -> pa.Field:
     """Return a column by name. Raises `ConfigError` where there is none; ``role``: what the column is for."""
     if name not in schema.names:
-        raise ConfigError(f"there is no column {name!r} for {role}", did_you_mean(name, schema.names))
+        raise ConfigError(
+            f"there is no column {name!r} for {role}",
+            did_you_mean(name, [each for each in schema.names if not each.startswith(HIDDEN)]),
+        )
     return schema.field(name)
 
 

@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from ..columns.amounts import is_negative
 from ..columns.arrays import Ints, Mask, combined
 from ..columns.numeric import has_nan, measures, overflows
 from ..planning.plan import Plan
@@ -18,9 +19,9 @@ Reasons = npt.NDArray[np.object_]
 def validate_rows(plan: Plan, rows: pa.RecordBatch) -> npt.NDArray[np.object_] | None:
     """Return the reject reason of each row (None: kept), or None where all rows are kept.
 
-    The first reason that applies, of ``null_order``, ``null_key`` (null or NaN), ``null_attribute``, ``nan_attribute``
-    and ``type_overflow``: a value beyond the 64 bit ticks in which distances and clocks are computed, or an infinite
-    clock.
+    The first reason that applies, of ``null_order``, ``null_key`` (null or NaN), ``null_attribute``, ``nan_attribute``,
+    ``negative_amount`` and ``type_overflow``: a value beyond the 64 bit ticks in which distances and clocks are
+    computed, or an infinite clock.
     """
     reasons: npt.NDArray[np.object_] | None = None
     for reason, mask in _violations(plan, rows):
@@ -58,6 +59,10 @@ def _violations(plan: Plan, rows: pa.RecordBatch) -> Iterator[tuple[str, Mask]]:
         column = combined(rows.column(name))
         yield from _null("null_attribute", column)
         yield from _nan("nan_attribute", column)
+    for name in plan.kind.amounts:
+        negative = is_negative(combined(rows.column(name)))
+        if negative.any():
+            yield "negative_amount", negative
     for name in dict.fromkeys([*clock, *plan.kind.measured]):
         is_overflow = overflows(combined(rows.column(name)))
         if is_overflow is not None:

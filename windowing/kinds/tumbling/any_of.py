@@ -84,6 +84,11 @@ class AnyOfPolicy(TumblingPolicy):
         """The attributes that are compared by an amount."""
         return _distinct(policy.measured for policy in self.policies)
 
+    @property
+    def amounts(self) -> tuple[str, ...]:
+        """The attributes that are amounts."""
+        return _distinct(policy.amounts for policy in self.policies)
+
     def check_attribute(self, name: str, dtype: pa.DataType, explain: Explain) -> None:
         """Raise `ConfigError` where an attribute cannot have this type."""
         for policy in self.policies:

@@ -100,6 +100,11 @@ class TumblingKind(WindowKind):
         """Those of the policy."""
         return self._early(self.policy.measured)
 
+    @property
+    def amounts(self) -> tuple[str, ...]:
+        """Those of the policy."""
+        return self._early(self.policy.amounts)
+
     def _early(self, names: Iterable[str]) -> tuple[str, ...]:
         late = set(map(operand_column, lagged(self.operands)))
         return tuple(name for name in names if name not in late)

@@ -75,6 +75,11 @@ class TumblingPolicy(ABC):
         """The attributes that are compared by an amount."""
         return ()
 
+    @property
+    def amounts(self) -> tuple[str, ...]:
+        """The attributes that are amounts: they must not be negative."""
+        return ()
+
     def check_attribute(self, name: str, dtype: pa.DataType, explain: Explain) -> None:  # noqa: B027
         """Raise `ConfigError` where an attribute cannot have this type."""
 

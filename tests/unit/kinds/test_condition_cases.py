@@ -1,0 +1,75 @@
+"""Every case of ``tests/cases/condition_windows.json``: whole, cut between any two rows, and run by run.
+
+A case names where its rule comes from. Row a is the first row, b the second; a pane is its rows and why it came out.
+Rows in no pane are counted as filtered.
+"""
+
+from __future__ import annotations
+
+import json
+from itertools import pairwise
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+import wincli
+from support.event_logs import sliced
+from support.in_memory_engine import MemorySource, run_in_memory
+from support.incremental_runs import IncrementalRuns
+from support.places import CASES
+from wincli.windowing.language.options import Options
+from wincli.windowing.language.parser import parse_aggregate, parse_window
+from wincli.windowing.planning.plan import Plan, make_plan
+
+LETTERS = "abcdefghijklmnop"
+ALL = json.loads((CASES / "condition_windows.json").read_text(encoding="utf-8"))
+
+
+def table_of(case: dict[str, Any]) -> pa.Table:
+    columns = {name: pa.array(values) for name, values in case["rows"].items()}
+    columns["t"] = pa.array(case["rows"]["t"], pa.timestamp("s"))
+    return pa.table({"id": list(LETTERS[: len(columns["t"])]), **columns})
+
+
+def plan_of(case: dict[str, Any], at_end: Any = "flush") -> Plan:
+    calls = [parse_aggregate("ids=collect(id)")]
+    key = [case["key"]] if "key" in case else []
+    return make_plan(parse_window(case["window"]), table_of(case).schema, key, ["t"], calls, Options(at_end=at_end))
+
+
+def panes_of(table: pa.Table) -> list[str]:
+    ids, reasons = table["ids"].to_pylist(), table["closed_by"].to_pylist()
+    return ["".join(rows) + ":" + reason for rows, reason in zip(ids, reasons, strict=True)]
+
+
+@pytest.mark.parametrize("case", ALL, ids=lambda case: case["name"])
+def test_whole(case: dict[str, Any]) -> None:
+    key = [case["key"]] if "key" in case else []
+    result = wincli.aggregate(table_of(case), case["window"], key=key, order_by=["t"], aggregates=["ids=collect(id)"])
+    assert panes_of(result) == case["expect"]
+
+
+@pytest.mark.parametrize("case", ALL, ids=lambda case: case["name"])
+def test_cut_between_rows(case: dict[str, Any]) -> None:
+    table, plan = table_of(case), plan_of(case)
+    for rows in (1, 2, 3):
+        found = run_in_memory(plan, MemorySource([table], [[]]), [], sliced(plan, table, rows), "none")
+        assert panes_of(found.table) == case["expect"]
+        assert found.counts.windowed == sum(len(pane.partition(":")[0]) for pane in case["expect"])
+        assert found.counts.filtered == len(table) - found.counts.windowed
+
+
+@pytest.mark.parametrize("case", ALL, ids=lambda case: case["name"])
+def test_run_by_run(case: dict[str, Any]) -> None:
+    """A run for each row, each with the state of the one before."""
+    table, runs = table_of(case), IncrementalRuns(plan_of(case), "none")
+    for low, high in pairwise(range(len(table) + 1)):
+        end = "flush" if high == len(table) else "hold"
+        runs.run([table.slice(low, high - low)], [[]], end, [], None)
+    assert sorted(panes_of(runs.table)) == sorted(case["expect"])
+
+
+def test_there_are_as_many_cases_as_were_written() -> None:
+    assert len(ALL) == len({case["name"] for case in ALL}) == 70
+    assert sum(case["source"].startswith(("TDengine", "Timeplus", "Azure", "KQL")) for case in ALL) >= 25

@@ -1,0 +1,97 @@
+"""``delta(a, E)``, ``gap(a, E)`` and ``count(E)``: amounts that rows say (semantics section 13)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from ....columns.amounts import amounts_in, is_amount, is_negative
+from ....columns.arrays import Mask, Measures, combined
+from ....columns.numeric import measures
+from ....errors import ConfigError, DataError
+from ....language.conditions.operands import operand_column
+from ....language.spec import Changing, Gap
+from ....sequences.attribute_distance import rises
+from ....sequences.sequence import Sequences
+from ....support.jit import kernel
+from ...contract import Explain
+from ...delta.kernels import comparable
+from ...measured import check_measured
+from ..rule_policy import RulePolicy
+from ..rules.gather import Gathered, delta_rule
+
+_MOST_ROWS = np.uint64(2**63 - 1)
+
+
+@dataclass(frozen=True, slots=True)
+class ChangingPolicy(RulePolicy):
+    """``delta(a, E)``, ``gap(a, E)`` or ``count(E)``.
+
+    ``value``: as in the spec.
+    """
+
+    value: Changing
+
+    @property
+    def why(self) -> str:  # type: ignore[override]
+        """The close reason: the name of the policy."""
+        return self.value.word
+
+    @property
+    def attributes(self) -> tuple[str, ...]:
+        """The column that is compared, and the amount."""
+        return tuple(dict.fromkeys([*self.measured, *self.amounts]))
+
+    @property
+    def measured(self) -> tuple[str, ...]:
+        """The column that is compared."""
+        return () if self.value.attribute is None else (self.value.attribute,)
+
+    @property
+    def amounts(self) -> tuple[str, ...]:
+        """The amount."""
+        return (operand_column(self.value.amount),)
+
+    def check_attribute(self, name: str, dtype: pa.DataType, explain: Explain) -> None:
+        """Raise `ConfigError` where an attribute cannot have this type."""
+        if name in self.measured:
+            check_measured(Gap(name, 0), name, dtype, explain)  # type: ignore[arg-type]
+        if name in self.amounts and not is_amount(dtype):
+            raise ConfigError(f"{self.value} needs a number as amount, and {self.value.amount} is {dtype}", "cast it")
+
+    def tell(self, rule: int, rules: Gathered, sequences: Sequences) -> None:
+        """Say what the rows are compared by, and the amount of each."""
+        amounts = combined(sequences.rows.column(self.amounts[0]))
+        _check(self.value, amounts)
+        if self.value.attribute is None:
+            rules.counts.append((rule, np.minimum(amounts_in(pa.int64(), amounts), _MOST_ROWS).astype(np.int64)))
+            return
+        attribute = combined(sequences.rows.column(self.value.attribute))
+        values, amount = self._compared(attribute, amounts)
+        if self.value.word == "delta":
+            rules.deltas.append(delta_rule(rule, values, amount))
+        else:
+            wide = amount.astype(values.dtype) if values.dtype.kind == "f" else amount
+            rules.ends_before(rule, _gap_flags(np.asarray(comparable(values)), wide))
+
+    def _compared(self, attribute: pa.Array, amounts: pa.Array) -> tuple[Measures, Any]:
+        values = measures(attribute)
+        return values, amounts_in(attribute.type, amounts)
+
+
+def _check(value: Changing, amounts: pa.Array) -> None:
+    """Raise `DataError` for an amount that was computed of rows in order, too late to reject its row."""
+    if amounts.null_count or bool(is_negative(amounts).any()):
+        raise DataError(f"the amount of {value} is null or negative for a row", "write coalesce(.., 0) around it")
+
+
+@kernel
+def _gap_flags(values: Measures, amount: Any) -> Mask:
+    """Flag the rows that rise above the row before them by more than its amount, of whatever key."""
+    flags = np.zeros(len(values), np.bool_)
+    for i in range(1, len(values)):
+        flags[i] = rises(values[i], values[i - 1], amount[i - 1])
+    return flags
