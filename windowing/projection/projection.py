@@ -111,7 +111,7 @@ def make_projection(
     computed: list[ComputedColumn] = []
     for name, expression in (*expressions.let, *derived.items()):
         _check_name(name, schema)
-        _check_lag(expression, name)
+        _check_lag(expression, f"--let {name}" if name not in derived else str(expression))
         value = bind(expression, schema)
         computed.append(ComputedColumn(name, value, name if name not in derived else str(expression)))
         schema = schema.append(pa.field(name, value.type))
@@ -207,4 +207,4 @@ def _check_name(name: str, schema: pa.Schema) -> None:
 def _check_lag(expression: Expression, label: str) -> None:
     if expression.uses_lag:
         what = f"{label}: lag() needs rows in order, and here they have none yet"
-        raise ConfigError(what, "use it in conditions and amounts of a window, or in aggregates")
+        raise ConfigError(what, "use it in conditions and amounts of a window")
