@@ -5,11 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..windowing.errors import ConfigError
-from ..windowing.expressions.syntax import Expression, parse_expression
 from ..windowing.support.suggest import short
+
+if TYPE_CHECKING:
+    from ..windowing.expressions.syntax import Expression
 
 _ENTRY = re.compile(r"""(?:'(?:[^']|'')*'|"(?:[^"]|"")*"|[^'"])""")
 _NAMED = re.compile(r'\s*(?:([^\W\d]\w*)|"((?:[^"]|"")+)")\s*=(?!=)(.*)', re.DOTALL)
@@ -43,6 +45,8 @@ def entries(value: Any) -> tuple[str, ...]:
 def partition_column(entry: str) -> PartitionColumn:
     """Parse one entry: ``COL``, ``"odd name"`` or ``NAME=EXPR``. Raises as `entries` does."""
     if named := _NAMED.fullmatch(entry):
+        from ..windowing.expressions.syntax import parse_expression  # noqa: PLC0415 - few jobs have an expression
+
         name = named[1] or named[2].replace('""', '"')
         return PartitionColumn(name, parse_expression(named[3].strip()))
     quoted = _QUOTED.fullmatch(entry)

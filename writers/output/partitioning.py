@@ -4,17 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
 from ...windowing.errors import ConfigError, DataError
-from ...windowing.expressions.binding import BoundExpression, bind
-from ...windowing.expressions.syntax import Expression
 from ...windowing.support.suggest import did_you_mean
 from ..formats.types import plain
 from .partition_folders import LONGEST, can_name, escape, folders_of
+
+if TYPE_CHECKING:
+    from ...windowing.expressions.binding import BoundExpression
+    from ...windowing.expressions.syntax import Expression
 
 _FLAG = "--partition-by"
 
@@ -85,6 +88,8 @@ def _bind(name: str, expression: Expression | None, schema: pa.Schema) -> BoundE
         raise ConfigError(f"{_FLAG} {name}={expression}: the result has a column {name!r}", "give it another name")
     if expression.uses_lag:
         raise ConfigError(f"{_FLAG} {name}={expression}: a result has no rows before", "leave lag out")
+    from ...windowing.expressions.binding import bind  # noqa: PLC0415 - few runs have an expression
+
     return bind(expression, plain(schema))
 
 
