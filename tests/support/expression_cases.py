@@ -131,7 +131,7 @@ class Writer:
             f"{self._in(self.text(depth - 1))} {negation}{self._pick(['LIKE', 'ILIKE'])} '{self._pick(_PATTERNS)}'",
             f"regexp_matches({self.text(depth - 1)}, '{self._pick(['^a', '[0-9]+', 'b', 'X.X', 'ä'])}')",
             self._case(self.condition, depth), f"coalesce({p}, {q})", f"CAST({self.number(depth - 1)} AS BOOLEAN)",
-            f"{self._pick(NUMBERS)} {sign} '{self._pick(['1', '2.5', '300'])}'", f"n {sign} {self._pick(NUMBERS)}",
+            f"{self._pick(NUMBERS)} {sign} '{self._pick(['1', '2.5', '30'])}'", f"n {sign} {self._pick(NUMBERS)}",
             f"t {sign} '2026-01-05 10:20:30.5'", f"day {sign} {self.time(0)}", f"t {sign} z",
         ])  # fmt: skip
 
