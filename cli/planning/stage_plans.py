@@ -11,6 +11,7 @@ from pyarrow import parquet as pq
 
 from ...readers.formats.parquet import file_schema
 from ...windowing.engine.tasks.task import FILES, NONE, STREAM
+from ...windowing.enrichment.source import EnrichedSource
 from ...windowing.errors import ClockError, ConfigError
 from ...windowing.planning.plan import Plan, make_plan, stream_of
 from ...windowing.planning.result_schema import MARK
@@ -168,10 +169,14 @@ def _marks(request: StageRequest, stage_input: _Input, plan: Plan) -> str:
 def _adviser(request: JobRequest, source: Source) -> Callable[[str | None], str | None]:
     """Return a function that advises how to get a clock from an input that seems to have none."""
 
+    read = source.base if isinstance(source, EnrichedSource) else source  # no table has been read yet
+
     def advise(column: str | None) -> str | None:
+        if column is not None and column not in read.schema.names:
+            return None
         from ...readers.time_hints import advise  # noqa: PLC0415 - only where a run ends with an error
 
-        return advise(source, column, request.reading.schema)
+        return advise(read, column, request.reading.schema)
 
     return advise
 

@@ -190,6 +190,15 @@ def test_mistakes_are_told_in_one_line(tmp_path: Path, text: str, says: str) -> 
     assert not (tmp_path / "out").exists()
 
 
+@pytest.mark.parametrize("window", ["time(60)", "delta(p_v, 60)"])
+def test_advice_on_a_missing_clock_needs_no_table(tmp_path: Path, window: str) -> None:
+    log(tmp_path / "t.csv", [{"n": "x", "k": "a"}])
+    log(tmp_path / "p.csv", [{"k": "a", "v": "2026-13-01 10:00"}])
+    ran = wincli_here("run", "-w", window, "--enrich", "p=p.csv on k", "t.csv", "out", cwd=tmp_path)
+    assert ran.code not in (0, 1)
+    assert "unexpected" not in ran.err
+
+
 def test_a_variable_holds_one_enrichment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     log(tmp_path / "t.csv", [{"ts": 1, "k": "a"}])
     log(tmp_path / "p.csv", TABLE)
