@@ -24,7 +24,7 @@ import pyarrow as pa
 from ...columns.arrays import Ints, Mask
 from ...errors import DataError
 from ...kinds.context import WindowContext
-from ...kinds.contract import Step
+from ...kinds.contract import Step, WindowKind
 from ...kinds.signals import Signals
 from ...operator import Given, Operator, Row, load
 from ...panes.panes import Panes, reason
@@ -145,6 +145,7 @@ class _Window:
         self.begin, self.end = (int(bound) for bound in self.sequences.bounds[key : key + 2])
         saved = None if restored is None else restored.key_state.operator[key].as_py()
         self.life = OperatorLife(kind, named, of_key(self.sequences, key), saved)
+        self.can_fill = type(view.scene.plan.kind).fills is not WindowKind.fills
         self.held = Held()
         self.newest = self.begin  # behind the newest row that has entered
         self.number = 0 if restored is None else int(restored.key_state.windows[key])
@@ -182,8 +183,9 @@ class _Window:
                 self._at_pane(number)
             else:
                 self._at_eviction(number)
-            yield
-            if self.life.exists and self.life.operator._asks_eviction:
+            if self.lines.is_full:
+                yield
+            if self.life.asks_eviction:
                 return self._asked(what, number)
         return None
 
@@ -193,7 +195,8 @@ class _Window:
         view, lives = self.view, self.view.scene.lifetimes
         self.lines.turn_to(view.scene)
         order = view.order
-        lists = [lives.entering.at(pane) for pane in order.tolist()]
+        has_entering = len(lives.entering.items) > 0
+        lists = [lives.entering.at(pane) for pane in order.tolist()] if has_entering else []
         entering = np.array([row for rows in lists for row in rows], np.int64)
         self.coming = python_rows(self.named, view.scene.sequences.rows, np.concatenate([view.stepping, entering]))
         self.infos = pane_infos(view.scene.plan, view.scene.emitted, order)
@@ -310,7 +313,7 @@ class _Window:
             self.stamp, self.step, self.place = stamp, 0, 0
 
     def _fill(self, step: Step, at: Moment) -> None:
-        if not self.life.full and self.view.scene.plan.kind.fills(step, len(self.held.rows)):
+        if self.can_fill and not self.life.full and self.view.scene.plan.kind.fills(step, len(self.held.rows)):
             operator = self.life.operator  # a restored one knows whether its window has been full
             if not self.life.full:
                 self.life.full = True

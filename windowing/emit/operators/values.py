@@ -159,8 +159,9 @@ class OperatorRows:
         ``step``: as for panes, but even. The rows are numbered from ``place``. Returns the number of the next row.
         """
         rows = self._called(method, key, at, call)
-        self.lines += [_Line(key, -1, at, step, place + i, None) for i in range(len(rows))]
-        self._write(rows)
+        if rows:
+            self.lines += [_Line(key, -1, at, step, place + i, None) for i in range(len(rows))]
+            self._write(rows)
         return place + len(rows)
 
     def tables(self) -> Iterator[pa.Table]:

@@ -33,9 +33,14 @@ class Lines:
             self.count = sum(map(len, self.before))
             self.now = OperatorRows(self.operator, scene)
 
+    @property
+    def is_full(self) -> bool:
+        """Whether the rows are many enough for a table."""
+        return self.count + len(self.now.lines) >= MOST_ROWS
+
     def full_tables(self) -> Iterator[pa.Table]:
         """Yield all rows where they are many."""
-        if self.count + len(self.now) >= MOST_ROWS:
+        if self.is_full:
             yield from self.tables()
 
     def tables(self) -> Iterator[pa.Table]:
@@ -83,20 +88,21 @@ class View:
 
     def events(self) -> Iterator[Event]:
         """Yield panes, rows and evictions: each row after the panes and the eviction that come before it."""
-        order, ahead = self.order, 0
-        place = self.scene.lifetimes.place[order]
+        order = self.order
+        place, stepping = self.scene.lifetimes.place[order], self.stepping
+        panes, ahead = order.tolist(), 0
+        behind_rows = np.searchsorted(place, stepping, side="right").tolist()
         cuts = list(self.scene.evictions.get(self.key, ()))
-        rows: list[int | None] = [*self.stepping.tolist(), None]
-        for row in rows:
+        for row, behind in zip([*stepping.tolist(), None], [*behind_rows, len(panes)], strict=True):
             while cuts and (row is None or cuts[0][0] <= row):
                 cut, eviction = cuts.pop(0)
-                behind = int(np.searchsorted(place, cut, side="right"))
-                yield from (("pane", pane) for pane in order[ahead:behind].tolist())
-                ahead = max(ahead, behind)
+                before = max(ahead, int(np.searchsorted(place, cut, side="right")))
+                yield from (("pane", pane) for pane in panes[ahead:before])
+                ahead = before
                 yield "eviction", eviction
-            behind = len(order) if row is None else int(np.searchsorted(place, row, side="right"))
-            yield from (("pane", pane) for pane in order[ahead:behind].tolist())
-            ahead = max(ahead, behind)
+            if behind > ahead:
+                yield from (("pane", pane) for pane in panes[ahead:behind])
+                ahead = behind
             if row is not None:
                 yield "row", row
 
