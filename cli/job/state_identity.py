@@ -9,7 +9,8 @@ from ...windowing.language.options import WINDOW_OPTIONS, Options
 from ..console.counts import option_text
 from ..planning.stage_plans import StagePlan
 
-_FIRST = ("empty", "origin", "partial")  # as they stand in the records of states that exist
+# as they stand in the records of states that exist
+_FIRST = ("empty", "origin", "partial", "group_by", "emit", "event_time", "lag", "min_gap", "emit_evicted")
 _DECIDING = tuple(each.name for each in WINDOW_OPTIONS if each.decides_windows)
 _OPTIONS = (*_FIRST, *(name for name in _DECIDING if name not in _FIRST))
 

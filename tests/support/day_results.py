@@ -65,7 +65,7 @@ def total(state: Path) -> dict[str, Any]:
         held = counts["held"]
         out = counts["windowed"] + counts["filtered"] + sum(counts["rejected"].values()) + counts["dropped_at_end"]
         assert counts["rows_in"] + counts["carried"] == out + held
-        for name in ("rows_in", "windowed", "filtered", "dropped_at_end"):
+        for name in ("rows_in", "windowed", "filtered", "dropped_at_end", "panes_hidden"):
             summed[name] = summed.get(name, 0) + counts[name]
         for reason, rows in counts["rejected"].items():
             summed["rejected"][reason] = summed["rejected"].get(reason, 0) + rows
