@@ -44,6 +44,7 @@ STAGE: tuple[str, ...] = (
     "partial",
     "at_end",
     "empty",
+    "closed",
     "origin",
     "lag",
     "min_gap",

@@ -18,7 +18,6 @@ from ....sequences.attribute_distance import rises
 from ....sequences.sequence import Sequences
 from ....support.jit import kernel
 from ...contract import Explain
-from ...delta.kernels import comparable
 from ...measured import check_measured
 from ..rule_policy import RulePolicy
 from ..rules.gather import Gathered, delta_rule
@@ -75,7 +74,7 @@ class ChangingPolicy(RulePolicy):
             rules.deltas.append(delta_rule(rule, values, amount))
         else:
             wide = amount.astype(values.dtype) if values.dtype.kind == "f" else amount
-            rules.ends_before(rule, _gap_flags(np.asarray(comparable(values)), wide))
+            rules.ends_before(rule, _gap_flags(values, wide))
 
     def _compared(self, attribute: pa.Array, amounts: pa.Array) -> tuple[Measures, Any]:
         values = measures(attribute)

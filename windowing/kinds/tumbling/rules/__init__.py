@@ -3,7 +3,7 @@
 `gather` collects what each policy of a spec says of the rows; `walk` is the loop that finds the windows, with the
 sums of `reach`; `events` are the marks and ticks between rows. They know rows and rules, and no policy.
 
-Imports `windowing.aggregates`, `windowing.clock`, `windowing.columns`, `windowing.kinds.delta`, `windowing.language`,
-`windowing.panes`, `windowing.sequences`, `windowing.support`. Imported by `windowing.kinds.tumbling.any_of`,
+Imports `windowing.aggregates`, `windowing.clock`, `windowing.columns`, `windowing.language`, `windowing.panes`,
+`windowing.sequences`, `windowing.support`. Imported by `windowing.kinds.tumbling.any_of`,
 `windowing.kinds.tumbling.policies`, `windowing.kinds.tumbling.policy`.
 """

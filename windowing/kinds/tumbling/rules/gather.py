@@ -14,7 +14,6 @@ from ....columns.arrays import Ints, Mask, combined
 from ....columns.numeric import measures, scale_of
 from ....language.conditions.operands import Operand, operand_column
 from ....sequences.sequence import Sequences
-from ...delta.kernels import comparable
 from .reach import FUNCTIONS, Reaches
 from .walk import Counts, Deltas, Flags, Rules
 
@@ -70,7 +69,7 @@ class Gathered:
             _ints(rule for rule, *_ in self.deltas),
             _ints(bits for _, bits, _, _ in self.deltas),
             _ints(row),
-            _stacked([values for *_, values, _ in integers], np.uint64, self.rows),
+            _stacked([values for *_, values, _ in integers], np.int64, self.rows),
             _stacked([amount for *_, amount in integers], np.uint64, 1),
             _stacked([values for *_, values, _ in floats], np.float64, self.rows),
             _stacked([amount for *_, amount in floats], np.float64, 1),
@@ -120,7 +119,7 @@ class _Reach:
 def delta_rule(rule: int, values: Any, amount: Any) -> tuple[int, int, Any, Any]:
     """Return a rule of `Gathered.deltas`, of values as `measures` gives them."""
     bits = 0 if values.dtype.kind in "iu" else 8 * values.dtype.itemsize
-    return rule, bits, comparable(values), amount
+    return rule, bits, values, amount
 
 
 def reach_rule(rule: int, function: str, argument: Operand | None, amount: Fraction, sequences: Sequences) -> Any:

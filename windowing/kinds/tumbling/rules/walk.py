@@ -40,19 +40,19 @@ class Flags(NamedTuple):
 
 
 class Deltas(NamedTuple):
-    """The D rules that compare a row with the first of its window; integers as `comparable` returns them.
+    """The D rules that compare a row with the first of its window; integers as `measures` returns them.
 
     ``rule``: int64 (D,), the place of each in the spec.
     ``bits``: int64 (D,), 0 for integers, else the width of the floats that are compared.
     ``row``: int64 (D,), its row among the values.
-    ``integers``: uint64 (., n); ``amounts``: uint64 (., n), or (., 1) where amounts are constant.
+    ``integers``: int64 (., n); ``amounts``: uint64 (., n), or (., 1) where amounts are constant.
     ``floats``: float64 (., n); ``float_amounts``: float64 (., n) or (., 1).
     """
 
     rule: Ints
     bits: Ints
     row: Ints
-    integers: npt.NDArray[np.uint64]
+    integers: npt.NDArray[np.int64]
     amounts: npt.NDArray[np.uint64]
     floats: npt.NDArray[np.float64]
     float_amounts: npt.NDArray[np.float64]
@@ -73,14 +73,14 @@ class Window(NamedTuple):
     """What the loop keeps of an open window; arrays, because the loop writes to them.
 
     ``held``: int64 (1,), number of its rows; 0: no window is open.
-    ``first``: uint64 (.,) and ``first_float``: float64 (.,), the values of its first row, for `Deltas`.
+    ``first``: int64 (.,) and ``first_float``: float64 (.,), the values of its first row, for `Deltas`.
     ``amount``: uint64 (.,) and ``float_amount``: float64 (.,), the amounts that were taken from that row.
     ``most``: int64 (C,), for `Counts`.
     ``sums``: for `Reaches`.
     """
 
     held: Ints
-    first: npt.NDArray[np.uint64]
+    first: Ints
     first_float: Floats
     amount: npt.NDArray[np.uint64]
     float_amount: Floats
@@ -220,12 +220,11 @@ def _first_risen_float(
 def no_window(deltas: Deltas, counts: Counts, sums: Sums) -> Window:
     """Return the window of a key that has none."""
     integers, floats = len(deltas.integers), len(deltas.floats)
-    nothing: Any = np.zeros(integers, np.uint64)
     return Window(
         np.zeros(1, np.int64),
-        nothing,
+        np.zeros(integers, np.int64),
         np.zeros(floats),
-        nothing.copy(),
+        np.zeros(integers, np.uint64),
         np.zeros(floats),
         np.zeros(len(counts.rule), np.int64),
         sums,
