@@ -309,6 +309,7 @@ def test_the_manifest_follows_every_row_from_the_input_on(tmp_path: Path) -> Non
         "windowed": 3,
         "filtered": 0,
         "dropped_at_end": 0,
+        "panes_hidden": 0,
         "held": 0,
         "carried": 0,
         "rejected": {"null_key": 1, "null_order": 1},

@@ -16,7 +16,9 @@ from wincli.cli.request.fingerprint import job_differences
 from wincli.cli.request.request import parse_request, request_of
 from wincli.conf.job import Job, Stage, default_stage, defaults
 from wincli.conf.options import JOB_OPTIONS, STAGE_OPTIONS
+from wincli.windowing.expressions.syntax import parse_expression
 from wincli.windowing.language.options import WINDOW_OPTIONS, Options
+from wincli.windowing.language.parser import parse_let
 from wincli.windowing.support.option import REQUIRED, Option, option, options_of
 
 
@@ -91,6 +93,8 @@ def test_window_option_is_an_argument_of_the_library_with_the_same_default(decla
 
 
 VALUES: dict[str, Any] = {
+    "expression": st.sampled_from(["x > 3", "ok"]),
+    "lets": st.lists(st.sampled_from(["a=b + 1", "c=lower(d)"]), min_size=1, unique=True),
     "names": st.lists(st.sampled_from("abc"), min_size=1, unique=True),
     "switch": st.just(True),
     "text": st.sampled_from(["x", "my:Class"]),
@@ -101,6 +105,13 @@ SECONDS = {"1.5s": Fraction(3, 2), "90": Fraction(90), "2h": Fraction(7200), "-5
 SECONDS["1970-01-01T00:00:07"] = Fraction(7)
 
 
+def _as_tuple(value: Any) -> Any:
+    return tuple(value) if isinstance(value, list) else value
+
+
+READ: dict[str, Any] = {"expression": parse_expression, "lets": lambda texts: tuple(map(parse_let, texts))}
+
+
 @given(st.data())
 def test_value_of_a_flag_reaches_the_window_and_no_other_option(data: st.DataObject) -> None:
     declared = data.draw(st.sampled_from(WINDOW_OPTIONS))
@@ -108,7 +119,7 @@ def test_value_of_a_flag_reaches_the_window_and_no_other_option(data: st.DataObj
     value = data.draw(st.sampled_from(words) if words else VALUES[declared.kind])
     (stage,) = parse_request(job(**{declared.name: value})).stages
     is_time = declared.kind in ("duration", "origin")
-    wanted = SECONDS[value] if is_time else tuple(value) if isinstance(value, list) else value
+    wanted = SECONDS[value] if is_time else READ.get(declared.kind, _as_tuple)(value)
     other = {each.attribute: getattr(Options(), each.attribute) for each in WINDOW_OPTIONS}
     assert {name: getattr(stage.options, name) for name in other} == {**other, declared.attribute: wanted}
 

@@ -156,7 +156,7 @@ def test_a_chunk_of_a_task_that_was_tried_again_is_missed() -> None:
     assert in_one_pass(work, chunks) is not None
 
 
-WHOLE = ("partitioned", "retain all")
+WHOLE = ("partitioned", "retain all", "lag(", "punct() or ")
 
 
 @pytest.mark.parametrize("case", [*TUMBLING, *WINDOWS, *MORE], ids=lambda case: f"{case[0]} {case[1]}")
