@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pyarrow.types as t
 
-from .binders.binder import bind_node
-from .binders.operators import condition
-from .binders.scope import Scope
-from .steps import Frame, Mask, Program, blank, run_array
 from .syntax import Expression
+
+if TYPE_CHECKING:  # what binds and computes is loaded where there is an expression: few runs have one
+    from .steps import Mask, Program
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +48,8 @@ class BoundExpression:
 
         A row for which it fails, by a cast, an overflow or a division of integers by zero, does not raise.
         """
+        from .steps import Frame, blank, run_array  # noqa: PLC0415 - see above
+
         frame = Frame(rows)
         values = run_array(self.program, frame)
         mask = frame.failures.mask
@@ -61,6 +63,9 @@ def bind(expression: Expression, schema: pa.Schema) -> BoundExpression:
 
     Raises `SpecError`, which shows the place, for an unknown column or function and for types that do not go together.
     """
+    from .binders.binder import bind_node  # noqa: PLC0415 - see above
+    from .binders.scope import Scope  # noqa: PLC0415
+
     scope = Scope(expression, schema)
     value = bind_node(scope, expression.root)
     if t.is_null(value.type):
@@ -73,6 +78,10 @@ def bind_condition(expression: Expression, schema: pa.Schema) -> BoundExpression
 
     Raises `SpecError` also where its values are no conditions, such as timestamps.
     """
+    from .binders.binder import bind_node  # noqa: PLC0415 - see above
+    from .binders.operators import condition  # noqa: PLC0415
+    from .binders.scope import Scope  # noqa: PLC0415
+
     scope = Scope(expression, schema)
     value = condition(scope, bind_node(scope, expression.root))
     return BoundExpression(expression.text, value.type, expression.columns, scope.program(value))

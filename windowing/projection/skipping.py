@@ -8,7 +8,6 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from ..expressions.binding import BoundExpression
-from ..expressions.pruning import bounds_of, never_true
 from ..ports import ColumnRange
 from .projection import Projection
 
@@ -31,6 +30,8 @@ class StoredCondition:
 
     def is_never_true(self, ranges: Mapping[str, ColumnRange]) -> bool:
         """Return whether it is true for no row with such values, and fails for none."""
+        from ..expressions.pruning import bounds_of, never_true  # noqa: PLC0415 - few runs have a condition
+
         bounds = {
             name: bounds_of(found.low, found.high, found.nulls, found.rows, self.schema.field(name).type)
             for name, found in ranges.items()
