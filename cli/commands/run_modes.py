@@ -28,8 +28,8 @@ from ..console.messages import OK
 from ..job.context import RunContext, owner
 from ..job.pipeline import run_job
 from ..job.plain_run import PlainRun
+from ..job.reports.summary import report_outcome
 from ..job.staged_job import StageRun
-from ..job.summary import report_outcome
 from ..request.fingerprint import already_done
 from ..request.request import JobRequest
 

@@ -14,12 +14,12 @@ from ..planning.enriched_input import enriched_input
 from ..planning.job_plan import plan_job
 from ..planning.open_outputs import open_outputs
 from ..request.request import JobRequest
-from .choices import announce
 from .context import RunContext, owner
 from .enrich_tables import loaded_tables
 from .executor import SparkStageExecutor
-from .expectations import check_expectations
-from .manifests import manifests_of
+from .reports.choices import announce
+from .reports.expectations import check_expectations
+from .reports.manifests import manifests_of
 from .run_mode import RunMode
 from .stage_runs import run_stages
 from .staged_job import StagedJob, StageRun

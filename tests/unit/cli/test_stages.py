@@ -18,8 +18,8 @@ from hypothesis import strategies as st
 
 from support.in_memory_engine import MemorySource
 from support.processes import rejected
-from wincli.cli.job.manifests import manifests_of
 from wincli.cli.job.plain_run import PlainRun
+from wincli.cli.job.reports.manifests import manifests_of
 from wincli.cli.job.stage_runs import run_stages
 from wincli.cli.job.staged_job import StageRun
 from wincli.cli.planning.job_plan import plan_job

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ...windowing.ports import Counts
-from ..console.counts import count_of, reason_counts
-from ..console.messages import Messages
-from ..request.request import JobRequest
-from ..request.stage_names import stage_prefix, with_stage_keys
-from .staged_job import StageRun
+from ....windowing.ports import Counts
+from ...console.counts import count_of, reason_counts
+from ...console.messages import Messages
+from ...request.request import JobRequest
+from ...request.stage_names import stage_prefix, with_stage_keys
+from ..staged_job import StageRun
 
 
 def report_outcome(request: JobRequest, runs: Sequence[StageRun], seconds: float, messages: Messages) -> None:

@@ -9,14 +9,14 @@ from typing import Any
 
 import pyarrow as pa
 
-from ...windowing.columns.numeric import scale_of
-from ...windowing.errors import DataError
-from ...windowing.ports import Counts, RowCheck
-from ..console.counts import count_of
-from ..console.messages import Messages
-from ..planning.expectations import BoundExpectation, number_schema
-from ..planning.job_plan import JobPlan
-from .staged_job import ExpectationOutcome, StageRun
+from ....windowing.columns.numeric import scale_of
+from ....windowing.errors import DataError
+from ....windowing.ports import Counts, RowCheck
+from ...console.counts import count_of
+from ...console.messages import Messages
+from ...planning.expectations import BoundExpectation, number_schema
+from ...planning.job_plan import JobPlan
+from ..staged_job import ExpectationOutcome, StageRun
 
 
 def check_expectations(

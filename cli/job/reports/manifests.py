@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ...conf.recorded_job import recorded
-from ...writers.output.manifest import build_manifest, stage_entry
-from ...writers.output.output import Output
-from ..planning.job_plan import JobPlan, table_files
-from .staged_job import ExpectationOutcome, StageRun
+from ....conf.recorded_job import recorded
+from ....writers.output.manifest import build_manifest, stage_entry
+from ....writers.output.output import Output
+from ...planning.job_plan import JobPlan, table_files
+from ..staged_job import ExpectationOutcome, StageRun
 
 
 def manifests_of(

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from ...windowing.emit.row_counts import rows_out
-from ...windowing.engine.tasks.task import FILES, NONE, STREAM
-from ...windowing.support.suggest import few
-from ..console.messages import Messages
-from ..planning.job_plan import JobPlan
-from ..planning.stage_plans import StagePlan
-from ..request.stage_names import stage_prefix
+from ....windowing.emit.row_counts import rows_out
+from ....windowing.engine.tasks.task import FILES, NONE, STREAM
+from ....windowing.support.suggest import few
+from ...console.messages import Messages
+from ...planning.job_plan import JobPlan
+from ...planning.stage_plans import StagePlan
+from ...request.stage_names import stage_prefix
 
 _WHERE = {FILES: "the end of each file", NONE: "nowhere", STREAM: "the result that is read"}
 
