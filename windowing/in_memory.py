@@ -22,7 +22,9 @@ from .language.parser import parse_window
 from .language.spec import TimeInterval, WindowSpec
 from .planning.plan import Plan, make_plan
 from .planning.row_order import OrderBy
+from .planning.validation import check_marks
 from .projection.projection import ARRIVAL, project
+from .scan.lag_rows import with_lag_columns
 from .scan.lateness import assess, event_times, merged_watermarks
 from .scan.row_validation import add_late, split_by_reason, validate_rows
 from .scan.scan import RunExtent, empty_mark_rows, empty_tick_rows, scan
@@ -93,7 +95,8 @@ def aggregate(
         rows, pos = rows.take(pa.array(picks)) if rows.num_columns else rows, picks
     signals, late = _signals(rows, pos, plan, marks_of_rows, watermarks)
     rows, pos = _valid_rows(plan, rows, pos, late, rejected)
-    sequences = build(rows, pos, plan.key, plan.sort, plan.values)
+    sequences = build(rows, pos, plan.key, plan.sort, plan.read_values)
+    sequences, _ = with_lag_columns(plan, sequences)
     now, then = (_clock_measure(plan, plan.projection.schema, instant) for instant in (clock, since))
     bounds = RunExtent(now, then)
     scanned = scan(plan, sequences, signals, bounds)
@@ -113,6 +116,7 @@ def _projected(table: pa.Table, plan: Plan, mark: str | None, rejected: str) -> 
     """
     if plan.projection.is_trivial:
         return table, None
+    check_marks(plan.projection, mark)
     extra = [mark] if mark is not None and mark in plan.projection.schema.names else []
     names = list(dict.fromkeys([*plan.columns, *extra]))
     if ARRIVAL in plan.projection.virtual:

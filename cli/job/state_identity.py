@@ -19,13 +19,14 @@ def state_identity(stage: StagePlan) -> dict[str, Any]:
     """Return the identity of a stage as plain JSON values: window, key, order, options and needed columns."""
     plan = stage.plan
     options = {name: getattr(plan.options, name) for name in _OPTIONS}
+    late = [column.name for column in plan.lag_columns if column.name in plan.values]
     return {
         "window": str(plan.spec),
         "key": list(plan.key),
         "order": list(plan.order.columns),
         **{name: _plain(value) for name, value in options.items()},
         "enrich": list(stage.enrichments),
-        "columns": {name: str(stage.schema.field(name).type) for name in plan.columns},
+        "columns": {name: str(stage.schema.field(name).type) for name in (*plan.columns, *late)},
     }
 
 

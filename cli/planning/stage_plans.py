@@ -15,6 +15,7 @@ from ...windowing.enrichment.source import EnrichedSource
 from ...windowing.errors import ClockError, ConfigError
 from ...windowing.planning.plan import Plan, make_plan, stream_of
 from ...windowing.planning.result_schema import MARK
+from ...windowing.planning.validation import check_marks
 from ...windowing.ports import Source, StreamInfo
 from ...windowing.support.suggest import did_you_mean
 from ...writers.formats import parquet
@@ -157,6 +158,7 @@ def _marks(request: StageRequest, stage_input: _Input, plan: Plan) -> str:
         raise ConfigError("--marks files: what a stage before gives is no files", "leave it out, or name a column")
     if stage.marks in (FILES, NONE):
         return stage.marks
+    check_marks(plan.projection, stage.marks)
     names = plan.projection.schema.names
     if stage.marks not in names:
         raise ConfigError(f"--marks: there is no column {stage.marks!r}", did_you_mean(stage.marks, names))

@@ -13,6 +13,7 @@ from ..aggregates import warm as warm_aggregates
 from ..kinds.delta.chains import DeltaTransitions
 from ..kinds.signals import watermark_signals, window_marks
 from ..planning.plan import Plan, panes_only
+from ..scan.lag_rows import with_lag_columns
 from ..scan.lateness import assess, merged_watermarks
 from ..scan.preaggregate import can_preaggregate, preaggregate, preaggregated_plan
 from ..scan.scan import RunExtent, scan
@@ -30,7 +31,7 @@ def warm(plan: Plan, schema: pa.Schema) -> None:
     rows = pa.RecordBatch.from_arrays(
         [_three_values(schema.field(name).type) for name in plan.columns], names=plan.columns
     )
-    sequences = build(rows, np.arange(3), plan.key, plan.sort, plan.values)
+    sequences, _ = with_lag_columns(plan, build(rows, np.arange(3), plan.key, plan.sort, plan.read_values))
     merged = merge([sequences, sequences])
     signals = window_marks(no_marks(merged.rows, plan.sort))
     if plan.kind.has_watermark:

@@ -5,5 +5,5 @@ values. `calls`, `policies` and `tokens` know the words of the language, for com
 
 Imports `windowing.errors`, `windowing.expressions`, `windowing.support`. Imported by `cli`, `conf`,
 `windowing.aggregates`, `windowing.arguments`, `windowing.clock`, `windowing.emit`, `windowing.enrichment`,
-`windowing.in_memory`, `windowing.kinds`, `windowing.panes`, `windowing.planning`.
+`windowing.in_memory`, `windowing.kinds`, `windowing.panes`, `windowing.planning`, `windowing.projection`.
 """

@@ -16,12 +16,13 @@ from ..language.options import Options, SortKey, sort_key
 from ..language.spec import AggregateCall, AggregateExpression, WindowSpec
 from ..operator import load, output_fields
 from ..ports import StreamInfo
+from ..projection.lag_columns import LagColumn, among, inputs_of
 from ..projection.projection import ComputedColumn, Projection, RowExpressions, make_projection
 from .lowering import LoweredAggregates, lower
 from .result_schema import FIXED, MARK, OUTPUTS, POS, ROW, STEP, TURN, head_fields, numbered, result_schema
 from .result_values import condition_of, result_columns, value_fields
 from .row_order import Order, OrderBy, choose_event_time, choose_order
-from .validation import check_options, check_window, field_of
+from .validation import check_options, check_order_known, check_window, field_of
 
 _MOST_ROWS_OUT = Fraction(100)  # for each row of the input: larger estimates would make too many slices
 
@@ -85,7 +86,21 @@ class Plan:
     @property
     def columns(self) -> tuple[str, ...]:
         """The columns of the input that tasks read, without repeats."""
-        return tuple(dict.fromkeys([*self.key, *self.values]))
+        return tuple(dict.fromkeys([*self.key, *self.read_values]))
+
+    @property
+    def lag_columns(self) -> tuple[LagColumn, ...]:
+        """The columns that a scan computes of rows in order, each after those that it uses."""
+        return among(self.projection.lags, self.values) if self.projection.lags else ()
+
+    @property
+    def read_values(self) -> tuple[str, ...]:
+        """The columns that sequences hold before `lag_columns` are computed, without repeats."""
+        late = self.lag_columns
+        if not late:
+            return self.values
+        names = {column.name for column in late}
+        return tuple(dict.fromkeys([*(name for name in self.values if name not in names), *inputs_of(late)]))
 
     @property
     def values(self) -> tuple[str, ...]:
@@ -176,6 +191,7 @@ def make_plan(
     lowered = lower(items, (*schema.names, *(name for name, _ in options.let)))
     projection = _projection(spec, schema, key, order_by, lowered, options)
     schema = projection.schema
+    check_order_known(projection, spec, key, order_by or (), options)
     check_window(spec, schema, key, explain)
     options = _with_event_time(spec, schema, options)
     order = choose_order(spec, schema, order_by)

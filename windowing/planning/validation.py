@@ -13,8 +13,46 @@ from ..kinds.registry import kind_of
 from ..kinds.tumbling.registry import clock_policies
 from ..language.options import Options, sort_key
 from ..language.spec import HIDDEN, WindowSpec
+from ..projection.lag_columns import LagColumn
+from ..projection.projection import Projection, no_order
 from ..support.suggest import did_you_mean
 from .row_order import Order
+
+
+def check_order_known(
+    projection: Projection, spec: WindowSpec, key: Sequence[str], order_by: Sequence[str], options: Options
+) -> None:
+    """Raise `ConfigError` where a column with ``lag`` is used before rows are in order, or is to be written."""
+    late = {column.name: column for column in projection.lags}
+    if not late:
+        return
+    if options.emit != "aggregates" or options.operator is not None:
+        label = "--operator" if options.operator else f"--emit {options.emit}"
+        what = f"{label} shows rows as they are, and {_late_text(projection.lags[0])} is known of rows in order alone"
+        raise ConfigError(what, "use it in aggregates, or leave it out")
+    uses = {
+        "--key": key,
+        "--order-by": () if isinstance(order_by, str) else order_by,
+        "--event-time": (options.event_time,),
+        "--group-by": options.group_by,
+        "--sort-by": [sort_key(text, projection.schema.names).name for text in options.sort_by],
+        str(spec): kind_of(spec).attributes,
+    }
+    for label, names in uses.items():
+        for name in names:
+            if name in late:
+                raise no_order(label, _late_text(late[name]))
+
+
+def check_marks(projection: Projection, name: str | None) -> None:
+    """Raise `ConfigError` where the column of marks is one with ``lag``."""
+    for column in projection.lags:
+        if column.name == name:
+            raise no_order("--marks", _late_text(column))
+
+
+def _late_text(column: LagColumn) -> str:
+    return f"{column.label!r}, which uses lag(),"
 
 
 def check_window(spec: WindowSpec, schema: pa.Schema, key: Sequence[str], explain: Explain) -> None:

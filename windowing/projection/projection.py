@@ -7,7 +7,7 @@ computes of each row; these are hidden: no result shows them unless it is asked 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 import pyarrow as pa
@@ -17,7 +17,9 @@ from ..columns.arrays import Ints, Mask, combined
 from ..errors import ConfigError
 from ..expressions.binding import BoundExpression, Evaluation, bind, bind_condition
 from ..expressions.syntax import Expression
+from ..language.spec import HIDDEN
 from ..ports import Failures
+from .lag_columns import LagColumn, bind_lag_column, early_arguments
 
 FILE = "_file"
 ARRIVAL = "_arrival"
@@ -59,7 +61,8 @@ class Projection:
     ``computed``: the computed columns, each after those that it uses.
     ``where``: the condition of the rows that there are; None: all rows.
     ``virtual``: the names of `VIRTUAL` that the stage uses and its input does not have.
-    ``hidden``: the columns that a result does not show where it shows all columns.
+    ``hidden``: the columns that a result does not show where it shows all columns; those of ``lags`` are among them.
+    ``lags``: the columns that only a scan can compute, of rows in order, each after those that it uses.
     """
 
     schema: pa.Schema
@@ -67,11 +70,12 @@ class Projection:
     where: ComputedColumn | None = None
     virtual: tuple[str, ...] = ()
     hidden: frozenset[str] = frozenset()
+    lags: tuple[LagColumn, ...] = ()
 
     @property
     def is_trivial(self) -> bool:
         """Whether the stage sees its input as it is."""
-        return not (self.computed or self.where or self.virtual)
+        return not (self.computed or self.where or self.virtual or self.lags)
 
     def closure(self, names: Iterable[str]) -> frozenset[str]:
         """Return columns and all columns that they, or the condition, are computed from."""
@@ -97,8 +101,8 @@ def make_projection(
     """Bind the expressions of a stage to the columns of its input.
 
     ``derived``: hidden columns, by name. ``names``: the columns that the stage names elsewhere, for `VIRTUAL`.
-    Raises `ConfigError` or `SpecError` for a name that is a column already, unknown columns, types that do not fit, and
-    ``lag`` where rows have no order yet.
+    Columns with ``lag`` are left to a scan. Raises `ConfigError` or `SpecError` for a name that is a column already,
+    unknown columns, types that do not fit, and ``lag`` in the condition, where rows have no order yet.
     """
     derived = derived or {}
     where = expressions.where
@@ -108,19 +112,62 @@ def make_projection(
     virtual = tuple(name for name in VIRTUAL if name in used and name not in schema.names)
     for name in virtual:
         schema = schema.append(pa.field(name, VIRTUAL[name]))
-    computed: list[ComputedColumn] = []
+    columns = _Columns(schema)
     for name, expression in (*expressions.let, *derived.items()):
-        _check_name(name, schema)
-        _check_lag(expression, f"--let {name}" if name not in derived else str(expression))
-        value = bind(expression, schema)
-        computed.append(ComputedColumn(name, value, name if name not in derived else str(expression)))
-        schema = schema.append(pa.field(name, value.type))
-    condition = None
+        _check_name(name, columns.schema)
+        columns.add(name, name if name not in derived else str(expression), expression)
+    schema, condition = columns.schema, None
     if where is not None:
-        _check_lag(where, "--where")
+        columns.check_no_lag(where, "--where")
         value = bind_condition(where, schema)
         condition = ComputedColumn("--where", value, f"--where {where}")
-    return Projection(schema, tuple(computed), condition, virtual, frozenset([*virtual, *derived]))
+    late = [column.name for column in columns.lags]
+    hidden = frozenset([*virtual, *derived, *columns.arguments.values(), *late])
+    return Projection(schema, tuple(columns.computed), condition, virtual, hidden, tuple(columns.lags))
+
+
+@dataclass(slots=True)
+class _Columns:
+    """Columns as they are bound, one after the other.
+
+    ``arguments``: the columns of arguments of lags, by the argument.
+    """
+
+    schema: pa.Schema
+    computed: list[ComputedColumn] = field(default_factory=list)
+    lags: list[LagColumn] = field(default_factory=list)
+    arguments: dict[Expression, str] = field(default_factory=dict)
+
+    def add(self, name: str, label: str, expression: Expression) -> None:
+        late = {column.name for column in self.lags}
+        if not expression.uses_lag and not late & set(expression.columns):
+            self._compute(name, label, expression)
+            return
+        for argument in early_arguments(expression, late):
+            if argument not in self.arguments:
+                self.arguments[argument] = f"{HIDDEN}lag {argument}"
+                self._compute(self.arguments[argument], str(argument), argument)
+        column = bind_lag_column(name, label, expression, self.schema, self.arguments.items())
+        self.lags.append(column)
+        self.schema = self.schema.append(pa.field(name, column.value.type))
+
+    def check_no_lag(self, expression: Expression, label: str) -> None:
+        if expression.uses_lag:
+            raise no_order(label, "lag()")
+        for column in self.lags:
+            if column.name in expression.columns:
+                raise no_order(label, f"{column.name!r}, which uses lag(),")
+
+    def _compute(self, name: str, label: str, expression: Expression) -> None:
+        value = bind(expression, self.schema)
+        self.computed.append(ComputedColumn(name, value, label))
+        self.schema = self.schema.append(pa.field(name, value.type))
+
+
+def no_order(label: str, what: str) -> ConfigError:
+    """Return the error of a place whose rows have no order yet; ``what``: what needs it."""
+    do = "use it in arguments and filters of aggregates, and lag() also in conditions and amounts of a window"
+    return ConfigError(f"{label}: {what} needs rows in order, and here they have none yet", do)
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,9 +249,3 @@ def _labelled(label: str, evaluation: Evaluation, kept: Mask | None) -> tuple[In
 def _check_name(name: str, schema: pa.Schema) -> None:
     if name in schema.names:
         raise ConfigError(f"--let {name}: there is a column {name!r} already", "choose another name")
-
-
-def _check_lag(expression: Expression, label: str) -> None:
-    if expression.uses_lag:
-        what = f"{label}: lag() needs rows in order, and here they have none yet"
-        raise ConfigError(what, "use it in conditions and amounts of a window")

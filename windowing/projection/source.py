@@ -80,8 +80,7 @@ class ProjectionSource:
 
     def explain_type(self, column: str) -> str | None:
         """Return which value made a column of the input text, or None."""
-        computed = {each.name for each in self.projection.computed} | {*self.projection.virtual}
-        return None if column in computed else self.base.explain_type(column)
+        return self.base.explain_type(column) if column in self.base.schema.names else None
 
     def line_numbers(self, split: Split, pos: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
         """Return the 1-based line or row in the file for arrival positions of a split."""

@@ -23,10 +23,12 @@ def can_preaggregate(plan: Plan, schema: pa.Schema) -> bool:
     """Whether rows of an input with this schema may be combined.
 
     They may for windows that the clock ends, and for ``timeInterval`` over rows ordered by event time, with aggregates
-    that have a partial and a final step, and without groups.
+    that have a partial and a final step, look at no rows before, and without groups.
     """
     options = plan.options
-    if plan.emits_rows or options.group_by or not all(is_mergeable(bound, schema) for bound in plan.aggregates):
+    if plan.emits_rows or plan.lag_columns:
+        return False
+    if options.group_by or not all(is_mergeable(bound, schema) for bound in plan.aggregates):
         return False
     return plan.kind.has_cells(plan.context)
 

@@ -23,6 +23,8 @@ from ..state.window_state import RestoredState, RowState, fresh, no_row_state
 def can_be_cut(plan: Plan) -> bool:
     """Whether keys may be cut into segments; else each key stays whole."""
     options = plan.options
+    if plan.lag_columns:  # the first rows of a segment look back at rows of the one before
+        return False
     if options.operator is not None or compares_with_previous_pane(plan) or options.empty == "mark":
         return False
     if options.group_by and plan.kind.overlaps:  # float aggregates of groups in overlapping panes may depend on cuts

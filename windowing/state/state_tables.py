@@ -18,6 +18,8 @@ ROWS, BEGIN, WINDOWS, FULL, BASELINE = "__rows", "__begin", "__windows", "__full
 """Columns of the key table, after those of the key."""
 OPERATOR = "__operator"
 """One more column of the key table, where the window has an operator."""
+NEWEST = "__newest"
+"""One more, where a column looks back at rows before."""
 
 
 def key_table(state: WindowState) -> pa.Table:
@@ -29,6 +31,8 @@ def key_table(state: WindowState) -> pa.Table:
     names = [ROWS, BEGIN, WINDOWS, FULL, BASELINE]
     if not pa.types.is_null(key_state.operator.type):
         columns, names = [*columns, key_state.operator], [*names, OPERATOR]
+    if key_state.newest is not None:
+        columns, names = [*columns, key_state.newest], [*names, NEWEST]
     return _table(own, dict(zip(names, columns, strict=True)))
 
 
@@ -57,7 +61,8 @@ def read_state(
     """Return the window state that `key_table` and `row_table` describe; names as in `sequences.sequence.build`."""
     known: list[Any] = [_numpy(keys, name) for name in (ROWS, BEGIN, WINDOWS, FULL)]
     saved = combined(keys.column(OPERATOR)) if OPERATOR in keys.column_names else pa.nulls(keys.num_rows)
-    key_state = KeyState(*[*known, combined(keys.column(BASELINE)), saved])
+    newest = combined(keys.column(NEWEST)) if NEWEST in keys.column_names else None
+    key_state = KeyState(*[*known, combined(keys.column(BASELINE)), saved, newest])
     row_state = RowState(*(_numpy(rows, name) for name in (SHOWN, LAST)))
     distinct = keys.select(list(key)) if key else None
     counts = np.array([rows.num_rows])

@@ -31,6 +31,8 @@ class KeyState:
         null if no trigger is a ``delta``.
     ``operator``: string array (K,), what the operator of the key has saved, null where the key has none; of type null
         if the window has no operator.
+    ``newest``: list of struct (K,), the last rows of the key, as far as columns with ``lag`` look back, with what these
+        are computed from; None if there are no such columns.
     """
 
     rows: Ints
@@ -39,11 +41,14 @@ class KeyState:
     full: Mask
     baseline: pa.Array
     operator: pa.Array
+    newest: pa.Array | None = None
 
     def take(self, picks: Ints) -> KeyState:
         """Return the state of the keys at ``picks``."""
         baseline, operator = (column.take(pa.array(picks)) for column in (self.baseline, self.operator))
-        return KeyState(self.rows[picks], self.begin[picks], self.windows[picks], self.full[picks], baseline, operator)
+        newest = None if self.newest is None else self.newest.take(pa.array(picks))
+        numbers = (self.rows[picks], self.begin[picks], self.windows[picks])
+        return KeyState(*numbers, self.full[picks], baseline, operator, newest)
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,6 +153,12 @@ def restore(baseline: str | None, state: WindowState, new: Sequences) -> tuple[S
     return sequences, RestoredState(restored_rows, key_state, RowState(*row_state)), _idle(state, known)
 
 
+def with_newest(state: WindowState, sequences: Sequences, newest: pa.Array) -> WindowState:
+    """Return a state with the last rows of its keys. ``sequences``: those whose keys ``newest`` is of."""
+    places = _places_in(sequences.keys, state.sequences)
+    return replace(state, key_state=replace(state.key_state, newest=newest.take(pa.array(places, mask=places < 0))))
+
+
 def part_of(state: WindowState, first: int, stop: int) -> WindowState:
     """Return the state of the keys ``[first, stop)``."""
     return take_keys(state, np.arange(first, stop))
@@ -242,10 +253,19 @@ def _with_fresh(key_state: KeyState, new: KeyState) -> KeyState:
 
 def _joined(states: Sequence[KeyState]) -> KeyState:
     """Key states of different keys as one."""
-    numbers = [np.concatenate([getattr(one, f.name) for one in states]) for f in fields(KeyState)[:-2]]
+    numbers = [np.concatenate([getattr(one, f.name) for one in states]) for f in fields(KeyState)[:-3]]
     texts = [pa.concat_arrays([one.baseline for one in states]), _one_type([one.operator for one in states])]
-    columns: list[Any] = [*numbers, *texts]
+    columns: list[Any] = [*numbers, *texts, _newest(states)]
     return KeyState(*columns)
+
+
+def _newest(states: Sequence[KeyState]) -> pa.Array | None:
+    """The last rows of keys as one array; keys that nothing looked back at have none."""
+    known = [one.newest for one in states if one.newest is not None]
+    if not known:
+        return None
+    every = [pa.nulls(len(one.rows), known[0].type) if one.newest is None else one.newest for one in states]
+    return pa.concat_arrays(every)
 
 
 def _one_type(texts: Sequence[pa.Array]) -> pa.Array:

@@ -73,7 +73,7 @@ def sequences_of(work: TaskContext, rows: pa.RecordBatch, pos: Ints, reasons: Re
     if reasons is not None:
         kept, _ = split_by_reason(reasons)
         rows, pos = rows.take(pa.array(kept)), pos[kept]
-    return build(rows, pos, work.plan.key, work.plan.sort, work.plan.values)
+    return build(rows, pos, work.plan.key, work.plan.sort, work.plan.read_values)
 
 
 def late_for_restore_point(work: TaskContext, rows: pa.RecordBatch) -> Mask:

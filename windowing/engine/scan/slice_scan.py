@@ -17,6 +17,7 @@ from ...kinds.signals import Signals, watermark_signals, window_marks
 from ...local_executor import LocalExecutor
 from ...planning.plan import Plan
 from ...ports import ChunkAccount, Counts, Part
+from ...scan.lag_rows import keep_lookback, with_lag_columns
 from ...scan.lateness import is_ordered_by_time, lateness_of, merged_watermarks, no_watermarks
 from ...scan.scan import RunExtent, ScanResult, empty_mark_rows, empty_tick_rows, falls_of, scan
 from ...sequences.marks import Marks, all_in_order, no_marks
@@ -139,12 +140,11 @@ def _finish(work: TaskContext, index: int, number: int, is_only_slice: bool, sca
     since = restore_point.clock if restore_point is not None else None
     clock = max([*scan_input.clocks, *([] if since is None else [since])], default=None)
     earlier_advances = None if restore_point is None else restore_point.advances
-    sequences, restored, idle = restore_rows(
-        plan, scan_input.state, scan_input.sequences, signals, earlier_advances, since
-    )
+    new, lookback = with_lag_columns(plan, scan_input.sequences, scan_input.state)
+    sequences, restored, idle = restore_rows(plan, scan_input.state, new, signals, earlier_advances, since)
     last_closed = _last_closed(work, sequences, signals)
     extent = RunExtent(clock, since, last_closed, work.state_files is not None)
-    scanned = scan(plan, sequences, signals, extent, restored)
+    scanned = keep_lookback(plan, scan(plan, sequences, signals, extent, restored), lookback)
     finishing, idle = _finish_operators(plan, idle, scanned.hidden)
     mark_rows = _mark_rows(work, scanned, sequences, marks, extent) if is_only_slice else ()
     parts = write_parts(work, number, chain(scanned.tables, finishing, mark_rows))

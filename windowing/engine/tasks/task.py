@@ -72,7 +72,7 @@ class TaskContext:
     @property
     def encoded(self) -> list[str]:
         """Text columns that are keys and nothing else: read as dictionaries, so that each text is handled once."""
-        keys = [name for name in self.plan.key if name not in self.plan.values]
+        keys = [name for name in self.plan.key if name not in self.plan.read_values]
         return [name for name in keys if pa.types.is_string(self.source.schema.field(name).type)]
 
 

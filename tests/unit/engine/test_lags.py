@@ -1,0 +1,138 @@
+"""``lag`` in aggregates and new columns: as if the input had a column with the value of the n-th row before."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import wincli
+from support.event_logs import cut_up, logs
+from support.in_memory_engine import MemorySource, run_in_memory
+from support.incremental_runs import in_emission_order, run_parts_and_whole
+from support.table_equality import difference, same
+from support.window_cases import MORE, WINDOWS, WindowCase
+from wincli.windowing.errors import ConfigError, DataError
+from wincli.windowing.expressions.syntax import parse_expression
+from wincli.windowing.language.options import Options
+from wincli.windowing.language.parser import parse_aggregate, parse_let, parse_window
+from wincli.windowing.planning.plan import Plan, make_plan
+
+LET = ("b=a + 1", "d=a - lag(a)", "e=d - lag(d, 2)", "g=b - lag(b * 2)")
+LAGS = [
+    "count()", "rise=max(a - lag(a))", "falls=count() where a < lag(a)", "ids=collect(lag(id, 2))", "top=max(d)",
+    "e=sum(e)", "g=collect(g)", "texts=collect(lag(u)) where u <> lag(u)", "firsts=sum(id) where lag(1) is null",
+    "keys=collect(lag(k))",
+]  # fmt: skip
+COLUMNS = [
+    "count()", "rise=max(d)", "falls=count() where fall", "ids=collect(id_2)", "top=max(d)", "e=sum(e)",
+    "g=collect(g)", "texts=collect(u_1) where change", "firsts=sum(id) where one is null", "keys=collect(k_1)",
+]  # fmt: skip
+WHERE = "id % 5 <> 3"
+
+
+def plan_of(table: pa.Table, case: WindowCase, key: list[str], texts: list[str], **options: Any) -> Plan:
+    window, order_by, own = case
+    calls = [parse_aggregate(text) for text in texts]
+    return make_plan(parse_window(window), table.schema, key, order_by, calls, Options(**own, **options))
+
+
+def with_columns(table: pa.Table, case: WindowCase, key: list[str], out: set[int]) -> pa.Table:
+    """Row by row: the columns as section 11 defines them, over the rows of a key in order that are not in ``out``."""
+    rows = table.to_pylist()
+    names = ["d", "e", "g", "fall", "id_2", "u_1", "change", "one", "k_1"]
+    found: list[dict[str, Any]] = [dict.fromkeys(names) for _ in rows]
+    order = (lambda i: (rows[i]["t"], i)) if case[1] == ["t"] else (lambda i: i)
+    earlier: dict[Any, list[int]] = {}
+    for i in sorted(range(len(rows)), key=order):
+        if rows[i]["id"] in out:
+            continue
+        before = earlier.setdefault(rows[i]["k"] if key else None, [])
+        row, new = rows[i], found[i]
+        if before:
+            last = rows[before[-1]]
+            new |= {"d": row["a"] - last["a"], "fall": row["a"] < last["a"], "g": row["a"] + 1 - (last["a"] + 1) * 2}
+            new |= {"u_1": last["u"], "change": row["u"] != last["u"], "one": 1, "k_1": last["k"]}
+        if len(before) > 1:
+            new["id_2"] = rows[before[-2]]["id"]
+            past = found[before[-2]]["d"]
+            new["e"] = None if past is None else new["d"] - past
+        before.append(i)
+    kinds = {"fall": pa.bool_(), "change": pa.bool_(), "u_1": pa.string(), "k_1": pa.string(), "id_2": pa.int64()}
+    for name in names:
+        table = table.append_column(name, pa.array([new[name] for new in found], kinds.get(name, pa.int32())))
+    return table
+
+
+@settings(max_examples=200)
+@given(st.data(), logs(), st.sampled_from([*WINDOWS, *MORE]), st.booleans(), st.booleans(), st.booleans())
+def test_lags_are_columns_whatever_the_cuts_and_units(
+    data: st.DataObject, table: pa.Table, case: WindowCase, keyed: bool, filtered: bool, grouped: bool
+) -> None:
+    keyed = (keyed or "partitioned" in case[0]) and case[2].get("empty") != "mark"
+    key, end = ["k"] if keyed else [], data.draw(st.sampled_from(["flush", "drop"]))
+    table = table.sort_by("t") if case[1] == ["t"] else table
+    options = {"where": parse_expression(WHERE) if filtered else None, "group_by": ("flag",) if grouped else ()}
+    options |= {"at_end": end}
+    if grouped and "empty" in case[2]:
+        del options["group_by"]
+    plan = plan_of(table, case, key, LAGS, let=tuple(map(parse_let, LET)), **options)
+    runs, whole = run_parts_and_whole(data, plan, table, keyed, end)
+    one, some = in_emission_order(plan, whole.table), in_emission_order(plan, runs.table)
+    assert same(some, one), difference(some, one)
+    source, chunks, slices = data.draw(cut_up(table, keyed))
+    whole = run_in_memory(plan, MemorySource(source.tables, [[] for _ in source.tables]), [], None)
+    cut = in_emission_order(plan, run_in_memory(plan, source, chunks, slices).table)
+    one = in_emission_order(plan, whole.table)
+    assert same(cut, one), difference(cut, one)
+    out = {row["id"] for row in whole.rejects["row"].to_pylist()} | (
+        {i for i in range(30) if i % 5 == 3} if filtered else set()
+    )
+    plainly = with_columns(table, case, key, out)
+    plain = plan_of(plainly, case, key, COLUMNS, **options)
+    edges = MemorySource(
+        [plainly.slice(sum(map(len, source.tables[:i])), len(part)) for i, part in enumerate(source.tables)],
+        [[] for _ in source.tables],
+    )
+    wanted = in_emission_order(plain, run_in_memory(plain, edges, [], None).table)
+    assert same(one, wanted), difference(one, wanted)
+
+
+TABLE = pa.table({"k": list("abab"), "t": [1, 2, 3, 4], "p": [1, 5, 3, 4], "s": ["1", "2", "x", "4"]})
+D = {"let": ["d=p - lag(p)"]}
+
+
+@pytest.mark.parametrize(
+    ("window", "options", "label"),
+    [
+        ("count(2)", {"where": "p > lag(p)"}, "--where: lag()"),
+        ("count(2)", {**D, "where": "d > 1"}, "--where: 'd'"),
+        ("count(2)", {**D, "key": "d"}, "--key: 'd'"),
+        ("count(2)", {**D, "order_by": "d"}, "--order-by: 'd'"),
+        ("count(2)", {**D, "group_by": "d"}, "--group-by: 'd'"),
+        ("timeInterval, intervalDuration(2)", {**D, "event_time": "d"}, "--event-time: 'd'"),
+        ("punct()", {"let": ["d=p > lag(p)"], "marks": "d"}, "--marks: 'd'"),
+        ("delta(d, 2)", D, "delta(d, 2): 'd'"),
+        ("when(d > 2)", D, "when(d > 2): 'd > 2'"),
+        ("count(2)", {**D, "emit": "rows"}, "--emit rows shows rows as they are"),
+        ("count(2)", {"having": "lag(window) = 1"}, "--having: lag()"),
+    ],
+)  # fmt: skip
+def test_lag_is_an_error_where_rows_have_no_order(window: str, options: dict[str, Any], label: str) -> None:
+    with pytest.raises(ConfigError, match=r"order|results") as caught:
+        wincli.aggregate(TABLE, window, **options)
+    assert label in str(caught.value)
+
+
+def test_a_failure_inside_of_a_lag_rejects_the_row() -> None:
+    aggregates = ["all=collect(coalesce(lag(CAST(s AS INT)), 0))"]
+    found = wincli.aggregate(TABLE, "count(9)", aggregates=aggregates, rejected="drop")
+    assert found["all"].to_pylist() == [[0, 1, 2]]
+
+
+def test_a_failure_around_a_lag_is_an_error_that_names_it() -> None:
+    with pytest.raises(DataError, match=r"CAST\(s AS INT\) - lag\(p\) fails for a row: 'x' is no INTEGER"):
+        wincli.aggregate(TABLE, "count(9)", aggregates=["max(CAST(s AS INT) - lag(p))"])
