@@ -52,7 +52,7 @@ def warm(plan: Plan, schema: pa.Schema) -> None:
 
 
 def _without_aggregates(plan: Plan) -> Plan:
-    names = {each.name for each in (*plan.aggregates, *plan.results)}
+    names = {bound.name for bound in plan.aggregates} | {computed.name for computed in plan.results}
     schema = pa.schema([field for field in plan.schema if field.name not in names])
     return replace(plan, aggregates=(), results=(), having=None, schema=schema)  # what is not computed has no condition
 
