@@ -55,6 +55,7 @@ def test_the_manifest_of_a_run_in_a_process_of_its_own(tmp_path: Path) -> None:
         "windowed": 1,
         "filtered": 0,
         "dropped_at_end": 1,
+        "panes_hidden": 0,
         "held": 0,
         "rejected": {"null_key": 1, "unparsable": 1},
     }

@@ -59,7 +59,15 @@ def test_every_line_of_json_parses(run: Run, given: list[str]) -> None:
     text = summary.pop("message")
     assert seconds > 0
     assert text.startswith("4 rows in, 3 windows out")
-    counts = {"rows_in": 4, "windows_out": 3, "rejected": {}, "filtered": 0, "dropped_at_end": 0, "held": 0}
+    counts = {
+        "rows_in": 4,
+        "windows_out": 3,
+        "rejected": {},
+        "filtered": 0,
+        "dropped_at_end": 0,
+        "held": 0,
+        "panes_hidden": 0,
+    }
     assert summary == {"level": "summary", "output": "out", **counts}
     failed = run(*given, "-w", "dleta(ts,60)", "log", "out2")
     error = json.loads(failed.err)

@@ -57,7 +57,7 @@ def test_a_month_is_one_run_and_a_second_time_does_nothing(month: Log) -> None:
     assert before.touched(month) == []
     assert month.is_that_of_one_run()
     assert total(month.state) == {
-        **{"rows_in": 180, "carried": 0, "windowed": 178, "filtered": 0, "dropped_at_end": 0},
+        **{"rows_in": 180, "carried": 0, "windowed": 178, "filtered": 0, "dropped_at_end": 0, "panes_hidden": 0},
         **{"held": 2, "rejected": {}},
     }
 

@@ -53,6 +53,7 @@ def test_manifest_has_the_request_inputs_and_outputs() -> None:
             "dropped_at_end": 0,
             "held": 0,
             "carried": 0,
+            "panes_hidden": 0,
             "rejected": {"null_key": 1},
         },
         "expectations": [],

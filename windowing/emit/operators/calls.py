@@ -228,7 +228,7 @@ class _Window:
         scene, name = self.view.scene, f"{self.kind.__name__}.evict_partition failed for the operator{self.life.words}"
         if (spec := scene.plan.kind.eviction) is not None:
             raise DataError(f"{name}: {spec} decides for all keys together", "leave one of them out")
-        if scene.panes.marks_only is not None:
+        if scene.panes.marks_only is not None and scene.plan.kind.causes != "rows":
             raise DataError(
                 f"{name}: --partial tells each tick at which the window is empty", "say --key, or leave it out"
             )
