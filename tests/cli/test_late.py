@@ -50,6 +50,21 @@ def result(folder: Path) -> list[Any]:
     return sorted(map(repr, read.drop_columns(["_pos"]).to_pylist()))
 
 
+@pytest.mark.parametrize("window", ["count(5)", "sliding, count(4), count(3)"])
+def test_lag_looks_back_at_rows_of_units_before_also_where_rows_come_late(
+    run: Run, tmp_path: Path, window: str
+) -> None:
+    write_log(tmp_path / "log")
+    lags = ("--let", "d=id - lag(id)", "-a", "d=collect(d)", "-a", "back=count() where lag(id, 3) > id")
+    asked = ("-w", window, *ASKED, *lags, *EXCHANGE)
+    for night in range(1, NIGHTS + 1):
+        places = (f"log/dt={day(night)}", f"out/{night}")
+        ran = run(*asked, *STATE, *places, *(("--at-end", "flush") if night == NIGHTS else ()))
+        assert ran.code == 0, ran.err
+    assert run(*asked, "log", "whole").code == 0
+    assert result(tmp_path / "out") == result(tmp_path / "whole")
+
+
 @pytest.mark.parametrize("window", ["delta(ts, 3h)", "count(5)", "time(6h)"])
 @pytest.mark.parametrize("plain", [True, False])
 def test_incremental_runs_with_late_rows_give_the_result_of_one_run(

@@ -166,7 +166,7 @@ class _Columns:
 
 def no_order(label: str, what: str) -> ConfigError:
     """Return the error of a place whose rows have no order yet; ``what``: what needs it."""
-    do = "use it in arguments and filters of aggregates, and lag() also in conditions and amounts of a window"
+    do = "use it in conditions and amounts of tumbling windows, and in arguments and filters of aggregates"
     return ConfigError(f"{label}: {what} needs rows in order, and here they have none yet", do)
 
 

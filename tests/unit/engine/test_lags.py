@@ -11,14 +11,18 @@ from hypothesis import strategies as st
 
 import wincli
 from support.event_logs import cut_up, logs
-from support.in_memory_engine import MemorySource, run_in_memory
+from support.in_memory_engine import MemorySink, MemorySource, run_in_memory
 from support.incremental_runs import in_emission_order, run_parts_and_whole
 from support.table_equality import difference, same
 from support.window_cases import MORE, WINDOWS, WindowCase
+from wincli.windowing.engine.run import run_window
+from wincli.windowing.engine.tasks.sizing import Sizes
+from wincli.windowing.engine.tasks.task import TaskContext
 from wincli.windowing.errors import ConfigError, DataError
 from wincli.windowing.expressions.syntax import parse_expression
 from wincli.windowing.language.options import Options
 from wincli.windowing.language.parser import parse_aggregate, parse_let, parse_window
+from wincli.windowing.local_executor import LocalExecutor
 from wincli.windowing.planning.plan import Plan, make_plan
 
 LET = ("b=a + 1", "d=a - lag(a)", "e=d - lag(d, 2)", "g=b - lag(b * 2)")
@@ -101,6 +105,50 @@ def test_lags_are_columns_whatever_the_cuts_and_units(
     assert same(one, wanted), difference(one, wanted)
 
 
+@settings(max_examples=60)
+@given(st.data(), logs(), st.booleans(), st.integers(0, 9))
+def test_no_strategy_changes_what_lag_is(data: st.DataObject, table: pa.Table, keyed: bool, seed: int) -> None:
+    """Also where rows stand in order, and where map tasks could combine rows."""
+    case = (data.draw(st.sampled_from(["time(4)", "delta(a, 2)", "sliding, count(3), count(2)"])), ["t"], {})
+    table, key = table.sort_by("t"), ["k"] if keyed else []
+    plan = plan_of(table, case, key, LAGS, let=tuple(map(parse_let, LET)))
+    source, sink = MemorySource([table], [data.draw(st.lists(st.integers(0, 30), max_size=4))]), MemorySink()
+    executor = LocalExecutor(2, is_one_machine=data.draw(st.booleans()), pickles=True, seed=seed)
+    run_window(TaskContext(plan, source, sink, "none"), executor, Sizes(1, 1, 60))
+    parts = [part.cast(plan.schema) for _, part in sorted(sink.parts.items()) if part.num_columns]
+    found = in_emission_order(plan, pa.concat_tables([plan.schema.empty_table(), *parts]))
+    wanted = in_emission_order(plan, run_in_memory(plan, MemorySource([table], [[]]), [], None, "none").table)
+    assert same(found, wanted), difference(found, wanted)
+
+
+WRITTEN = {  # with new columns, and without
+    "when(d > 0)": "when(a - lag(a) > 0)",
+    "while(not fell)": "while(not a < lag(a))",
+    "change(d, u)": "change(a - lag(a), u)",
+    "punct(fell)": "punct(a < lag(a))",
+    "reaches(sum(e), 4)": "reaches(sum((a - lag(a)) * 2), 4)",
+    "from(d * -1 > 0, until=fell) or delta(a, 5)": "from((a - lag(a)) * -1 > 0, until=a < lag(a)) or delta(a, 5)",
+    "count(coalesce(abs(d), 1))": "count(coalesce(abs(a - lag(a)), 1))",
+}
+
+
+@settings(max_examples=80)
+@given(st.data(), logs(), st.sampled_from(sorted(WRITTEN)), st.booleans())
+def test_conditions_over_new_columns_are_conditions_over_their_expressions(
+    data: st.DataObject, table: pa.Table, window: str, keyed: bool
+) -> None:
+    table, key = table.sort_by("t"), ["k"] if keyed else []
+    let = tuple(map(parse_let, ["d=a - lag(a)", "e=d * 2", "fell=a < lag(a)"]))
+    texts = ["ids=collect(id)", "d=collect(d)"]
+    one = plan_of(table, (window, ["t"], {}), key, texts, let=let)
+    other = plan_of(table, (WRITTEN[window], ["t"], {}), key, texts, let=let)
+    runs, whole = run_parts_and_whole(data, one, table, keyed, "flush")
+    wanted = in_emission_order(other, run_in_memory(other, MemorySource([table], [[]]), [], None, "none").table)
+    found, some = in_emission_order(one, whole.table), in_emission_order(one, runs.table)
+    assert same(found, wanted), difference(found, wanted)
+    assert same(some, wanted), difference(some, wanted)
+
+
 TABLE = pa.table({"k": list("abab"), "t": [1, 2, 3, 4], "p": [1, 5, 3, 4], "s": ["1", "2", "x", "4"]})
 D = {"let": ["d=p - lag(p)"]}
 
@@ -116,7 +164,7 @@ D = {"let": ["d=p - lag(p)"]}
         ("timeInterval, intervalDuration(2)", {**D, "event_time": "d"}, "--event-time: 'd'"),
         ("punct()", {"let": ["d=p > lag(p)"], "marks": "d"}, "--marks: 'd'"),
         ("delta(d, 2)", D, "delta(d, 2): 'd'"),
-        ("when(d > 2)", D, "when(d > 2): 'd > 2'"),
+        ("sliding, count(3), when(d > 2)", D, "when(d > 2): 'd > 2'"),
         ("count(2)", {**D, "emit": "rows"}, "--emit rows shows rows as they are"),
         ("count(2)", {"having": "lag(window) = 1"}, "--having: lag()"),
     ],
