@@ -19,6 +19,7 @@ _UNSAFE = (
 _HALF = re.compile("[\ud800-\udfff]")
 _ONE = re.compile(f"[{_UNSAFE}]")
 _WORDS = {"\n": r"\n", "\r": r"\r", "\t": r"\t"}
+_MOST = 160  # characters of a source that a message shows
 _BYTES = range(0xDC80, 0xDD00)  # bytes of a file name that is no text, as Python keeps them
 
 
@@ -56,7 +57,7 @@ class Span:
 class SpecError(WincliError):
     """A window spec, an aggregate or a schema text with a syntax error.
 
-    ``source``: the whole text.
+    ``source``: the whole text; of a long one the message shows what is around the span.
     ``span``: the characters at fault, which the message marks with a caret line.
     """
 
@@ -66,9 +67,21 @@ class SpecError(WincliError):
         self.span = span
 
     def __str__(self) -> str:
-        before, at = shown(self.source[: self.span.start]), shown(self.source[self.span.start : self.span.stop])
+        source, span = _around(self.source, self.span)
+        before, at = shown(source[: span.start]), shown(source[span.start : span.stop])
         caret = " " * len(before) + "^" * max(1, len(at))
-        return f"{super().__str__()}\n  {shown(self.source)}\n  {caret}"
+        return f"{super().__str__()}\n  {shown(source)}\n  {caret}"
+
+
+def _around(source: str, span: Span) -> tuple[str, Span]:
+    """Return at most `_MOST` characters of a source around a span, and the place of the span in them."""
+    if len(source) <= _MOST:
+        return source, span
+    start = max(0, min(span.start - _MOST // 2, len(source) - _MOST))
+    stop = start + _MOST
+    before, after = "..." if start else "", "..." if stop < len(source) else ""
+    shift = len(before) - start
+    return f"{before}{source[start:stop]}{after}", Span(span.start + shift, min(span.stop, stop) + shift)
 
 
 class ConfigError(WincliError):

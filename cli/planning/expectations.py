@@ -63,4 +63,6 @@ def _bound(expectation: Expectation, text: str, stages: Sequence[StagePlan]) -> 
     try:
         return BoundExpectation(expectation, bind_condition(expectation.expression, schema))
     except SpecError as error:
-        raise SpecError(f"--expect: {error.what}", text, error.span, error.do) from None
+        calls = expectation.expression.calls & {"all", "any"}
+        do = f"{min(calls)}(..) stands alone: give two expectations" if calls else error.do
+        raise SpecError(f"--expect: {error.what}", text, error.span, do) from None

@@ -51,6 +51,12 @@ def walk(node: Node) -> Iterator[Node]:
         yield from walk(operand)
 
 
+def moved(node: Node, place: Callable[[int], int]) -> Node:
+    """Return a tree whose spans are places in another text. ``place``: where a place of this text is in the other."""
+    span = Span(place(node.span.start), place(node.span.stop))
+    return replace(node, operands=tuple(moved(operand, place) for operand in node.operands), span=span)
+
+
 def transform(node: Node, change: Callable[[Node], Node | None]) -> Node:
     """Return a tree in which ``change`` has replaced nodes, the upper ones first; None keeps a node and goes below."""
     changed = change(node)

@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from ..errors import Span, SpecError
-from .mistakes import mistake
 from .nodes import Node, walk
 from .printing import canonical
 from .tokens import WORD
@@ -56,7 +55,7 @@ class Expression:
 
     def error(self, what: str, span: Span, do: str | None = None) -> SpecError:
         """Return (not raise) an error about a span of its source."""
-        return mistake(what, self.source, span, do)
+        return SpecError(what, self.source, span, do)
 
 
 def parse_expression(text: str) -> Expression:

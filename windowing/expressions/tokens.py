@@ -8,7 +8,6 @@ from fractions import Fraction
 from typing import Final
 
 from ..errors import Span, SpecError
-from .mistakes import mistake
 
 MOST_TOKENS: Final = 50_000
 """The longest expression: names, literals, operators and brackets."""
@@ -45,7 +44,7 @@ _TOKEN = re.compile(
     r"|(?P<text>'(?:[^']|'')*')"
     rf"|(?P<number>{_NUMBER}(?P<unit>{WORD}|\s+(?:{'|'.join(UNITS)})\b)?)"
     rf"|(?P<word>{WORD})"
-    r"|(?P<symbol><=|>=|<>|!=|==|\|\||[-+*/%(),.\[\]=<>])",
+    r"|(?P<symbol>::|<=|>=|<>|!=|==|\|\||[-+*/%(),.\[\]=<>])",
     re.IGNORECASE,
 )
 TOKEN_AMOUNT: Final = re.compile(rf"\s*([+-]?{_NUMBER})\s*({WORD})?\s*")
@@ -79,10 +78,10 @@ def read_tokens(source: str) -> list[Token]:
         if match["space"] is None:
             found.append(_token(source, match))
     if not found:
-        raise mistake("an expression is empty", source, Span(0, 0), 'write one, such as "price * items > 100"')
+        raise SpecError("an expression is empty", source, Span(0, 0), 'write one, such as "price * items > 100"')
     if len(found) > MOST_TOKENS:
         what = f"an expression has {len(found):,} names, literals and operators, and may have {MOST_TOKENS:,}"
-        raise mistake(what, source, found[MOST_TOKENS].span, "give a part of it a name of its own")
+        raise SpecError(what, source, found[MOST_TOKENS].span, "give a part of it a name of its own")
     return found
 
 
@@ -100,9 +99,9 @@ def interval_parts(amount: str, unit: str) -> tuple[int, int] | None:
 def _no_token(source: str, at: int) -> SpecError:
     span = Span(at, at + 1)
     if source[at] in "\"'":
-        return mistake("this quote is never closed", source, span, "a quote inside quotes is written twice")
+        return SpecError("this quote is never closed", source, span, "a quote inside quotes is written twice")
     do = 'a column name with other characters goes in double quotes: "my column"'
-    return mistake(f"an expression has no {source[at]!r}", source, span, do)
+    return SpecError(f"an expression has no {source[at]!r}", source, span, do)
 
 
 def _token(source: str, match: re.Match[str]) -> Token:
@@ -113,7 +112,7 @@ def _token(source: str, match: re.Match[str]) -> Token:
         quote = text[0]
         value = text[1:-1].replace(quote * 2, quote)
         if quote == '"' and not value:
-            raise mistake("a column name is empty", source, span)
+            raise SpecError("a column name is empty", source, span)
         return Token("name" if quote == '"' else "text", value, span)
     if match["number"]:
         return Token("number", text, span)
@@ -123,8 +122,8 @@ def _token(source: str, match: re.Match[str]) -> Token:
 def _duration(source: str, span: Span, amount: str, unit: str) -> Token:
     if unit.lower() not in UNITS:
         do = "the units are ns, us, ms, s, m, h, d and w, or words such as 5 minutes"
-        raise mistake(f"unknown unit {unit!r}", source, span, do)
+        raise SpecError(f"unknown unit {unit!r}", source, span, do)
     parts = interval_parts(amount, unit)
     if parts is None:
-        raise mistake("an interval is a whole number of nanoseconds or months, below 2**63", source, span)
+        raise SpecError("an interval is a whole number of nanoseconds or months, below 2**63", source, span)
     return Token("interval", f"{parts[0]} {parts[1]}", span)

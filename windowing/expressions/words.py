@@ -10,12 +10,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ..errors import Span, SpecError
-from .mistakes import mistake
 from .tokens import KEYWORDS, MOST_LEVELS, TOKEN_AMOUNT, UNITS, Token, interval_parts, read_tokens
 
 _PREFIXES = frozenset({"not", "-", "+"})
-_POSTFIXES = frozenset({".", "[", "is", "in", "like", "ilike", "between", "=", "==", "<>", "!=", "<", "<=", ">", ">="})
-_COMPARISONS = _POSTFIXES - {".", "["}
+_POSTFIXES = frozenset(
+    {".", "[", "is", "in", "like", "ilike", "between", "=", "==", "<>", "!=", "<", "<=", ">", ">=", "::"}
+)
+_COMPARISONS = _POSTFIXES - {".", "[", "::"}
 _SIGNS = frozenset({"+", "-", "*", "/", "%", "||"})
 _BREAKS = frozenset({",", "and", "or", "when", "then", "else"})
 _FRESH = frozenset({"(", ",", "+", "-", "*", "/", "%", "||", "and", "or", "when", "then", "else", "case"})
@@ -36,7 +37,7 @@ class Words:
 
     def error(self, what: str, span: Span, do: str | None = None) -> SpecError:
         """Return (not raise) an error about a span of the text."""
-        return mistake(what, self.source, span, do)
+        return SpecError(what, self.source, span, do)
 
     def stand_ins(self) -> list[str]:
         """Return what the SQL parser reads for each token."""
@@ -85,6 +86,8 @@ class _Reader:
             return token
         if self._after("symbol", "."):
             return Token("name", token.value, token.span)
+        if self._after("symbol", "::"):
+            return self._short_type(token)
         if self._call() in {"cast", "try_cast"} and self._after("keyword", "as"):
             return self._type(token)
         return self._literal(token) or self._word(token, token.value.lower())
@@ -131,7 +134,9 @@ class _Reader:
         span = Span(token.span.start, stop)
         parts = interval_parts(found[1], unit) if found and unit.lower() in UNITS else None
         if parts is None:
-            raise mistake("this interval cannot be read", self.source, span, "write it like INTERVAL '5' MINUTE or 5m")
+            raise SpecError(
+                "this interval cannot be read", self.source, span, "write it like INTERVAL '5' MINUTE or 5m"
+            )
         return Token("interval", f"{parts[0]} {parts[1]}", span)
 
     def _type(self, token: Token) -> Token:
@@ -141,6 +146,16 @@ class _Reader:
             depth += (following.value in "([") - (following.value in ")]")
             last = following
             self.at += 1
+        span = Span(token.span.start, last.span.stop)
+        return Token("type", " ".join(self.source[span.start : span.stop].lower().split()), span)
+
+    def _short_type(self, token: Token) -> Token:
+        """The word behind ``::``, with what is in brackets behind it."""
+        last = token
+        if self._is_next("("):
+            stops = (at for at in range(self.at, len(self.raw)) if self.raw[at].value == ")")
+            end = next(stops, len(self.raw) - 1)
+            self.at, last = end + 1, self.raw[end]
         span = Span(token.span.start, last.span.stop)
         return Token("type", " ".join(self.source[span.start : span.stop].lower().split()), span)
 
@@ -174,14 +189,14 @@ def _closers(source: str, tokens: list[Token]) -> dict[int, int]:
             closers[_opener(source, tokens, open_ones, token)] = index
         if len(open_ones) + levels.step(token) > MOST_LEVELS:
             do = "give a part of it a name of its own"
-            raise mistake(f"an expression is nested more than {MOST_LEVELS} levels deep", source, token.span, do)
+            raise SpecError(f"an expression is nested more than {MOST_LEVELS} levels deep", source, token.span, do)
         if token == Token("keyword", "not", token.span) and index and tokens[index - 1].value in _SIGNS:
-            raise mistake("NOT cannot stand here", source, token.span, "put it and what it negates in brackets")
+            raise SpecError("NOT cannot stand here", source, token.span, "put it and what it negates in brackets")
         if not comparisons.step(token):
             do = "put one of the two comparisons in brackets"
-            raise mistake("a second comparison follows a first one", source, token.span, do)
+            raise SpecError("a second comparison follows a first one", source, token.span, do)
     if open_ones:
-        raise mistake("this bracket is never closed", source, tokens[open_ones[-1]].span)
+        raise SpecError("this bracket is never closed", source, tokens[open_ones[-1]].span)
     return closers
 
 
@@ -222,5 +237,5 @@ class _Comparisons:
 def _opener(source: str, tokens: list[Token], open_ones: list[int], closer: Token) -> int:
     pairs = {")": "(", "]": "["}
     if not open_ones or tokens[open_ones[-1]].value != pairs[closer.value]:
-        raise mistake("this bracket closes nothing", source, closer.span)
+        raise SpecError("this bracket closes nothing", source, closer.span)
     return open_ones.pop()

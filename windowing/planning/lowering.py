@@ -10,7 +10,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
-from ..expressions.syntax import Expression, parse_expression
+from ..errors import Span
+from ..expressions.nodes import Node, moved
+from ..expressions.syntax import Expression, expression_of, parse_expression
 from ..language.spec import HIDDEN, AggregateCall, AggregateExpression, Argument, Column
 
 
@@ -56,7 +58,17 @@ def _where_true(argument: Argument, where: Expression) -> Argument:
     """Return an argument that is null where the filter is not true; a literal stays."""
     if not isinstance(argument, Column | Expression):
         return argument
-    return parse_expression(f"CASE WHEN {where} THEN {argument} END")
+    source = where.source
+    if isinstance(argument, Expression) and argument.source == source:
+        value = argument.root
+    else:
+        value = _elsewhere(str(argument), source)
+    return expression_of(Node("case", ("", ""), (where.root, value), Span(0, len(source))), source)
+
+
+def _elsewhere(text: str, source: str) -> Node:
+    """Return the tree of a text that has no place in a source: a mistake in it shows the source as a whole."""
+    return moved(parse_expression(text).root, lambda at: at and len(source))
 
 
 def _argument(argument: Argument, known: frozenset[str], lowered: LoweredAggregates) -> Argument:

@@ -13,7 +13,7 @@ from ..kinds.context import WindowContext
 from ..kinds.contract import Causes, Explain, WindowKind
 from ..kinds.registry import kind_of
 from ..language.options import Options, SortKey, sort_key
-from ..language.spec import AggregateCall, AggregateExpression, WindowSpec
+from ..language.spec import HIDDEN, AggregateCall, AggregateExpression, WindowSpec
 from ..operator import load, output_fields
 from ..ports import StreamInfo
 from ..projection.lag_columns import LagColumn, among, inputs_of
@@ -272,7 +272,7 @@ def _projection(
 
 def _bound(call: AggregateCall, schema: pa.Schema, lowered: LoweredAggregates) -> Bound:
     for name in columns_of(call):
-        field_of(schema, name, str(call))
+        field_of(schema, name, call.text if call.name.startswith(HIDDEN) else str(call))
     return replace(bind(call, schema), filter=lowered.filters.get(call.name))
 
 

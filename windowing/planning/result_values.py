@@ -9,7 +9,9 @@ import pyarrow as pa
 from ..aggregates import Bound
 from ..errors import ConfigError
 from ..expressions.binding import bind, bind_condition
+from ..expressions.nodes import walk
 from ..expressions.syntax import Expression
+from ..language.canonical import column_text
 from ..projection.projection import ComputedColumn
 from .lowering import LoweredAggregates
 
@@ -20,6 +22,7 @@ def result_columns(lowered: LoweredAggregates, aggregates: Sequence[Bound]) -> t
     computed = [(name, each) for name, each in lowered.results if each is not None]
     for name, each in computed:
         _check_lag(each, f"--agg {name}")
+        _check_columns(each, schema)
     return tuple(ComputedColumn(name, bind(each, schema), f"--agg {name}") for name, each in computed)
 
 
@@ -37,6 +40,14 @@ def condition_of(condition: Expression | None, schema: pa.Schema) -> ComputedCol
         return None
     _check_lag(condition, "--having")
     return ComputedColumn("--having", bind_condition(condition, schema), "--having")
+
+
+def _check_columns(expression: Expression, schema: pa.Schema) -> None:
+    for node in walk(expression.root):
+        if node.kind == "column" and node.value[0] not in schema.names:
+            name = node.value[0]
+            what = f"{name!r} is in no aggregate, and here each column must be in one"
+            raise expression.error(what, node.span, f"write for example last({column_text(name)})")
 
 
 def _check_lag(expression: Expression, label: str) -> None:

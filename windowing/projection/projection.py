@@ -16,6 +16,7 @@ import pyarrow.compute as pc
 from ..columns.arrays import Ints, Mask, combined
 from ..errors import ConfigError
 from ..expressions.binding import BoundExpression, Evaluation, bind, bind_condition
+from ..expressions.nodes import walk
 from ..expressions.syntax import Expression
 from ..language.spec import HIDDEN
 from ..ports import Failures
@@ -113,8 +114,10 @@ def make_projection(
     for name in virtual:
         schema = schema.append(pa.field(name, VIRTUAL[name]))
     columns = _Columns(schema)
+    lets = [name for name, _ in expressions.let]
     for name, expression in (*expressions.let, *derived.items()):
         _check_name(name, columns.schema)
+        _check_order(expression, columns.schema, lets)
         columns.add(name, name if name not in derived else str(expression), expression)
     schema, condition = columns.schema, None
     if where is not None:
@@ -244,6 +247,13 @@ def _labelled(label: str, evaluation: Evaluation, kept: Mask | None) -> tuple[In
         among = np.flatnonzero(kept[row])
         row, details = row[among], details.take(pa.array(among))
     return row, details
+
+
+def _check_order(expression: Expression, schema: pa.Schema, lets: Sequence[str]) -> None:
+    for node in walk(expression.root):
+        if node.kind == "column" and node.value[0] in lets and node.value[0] not in schema.names:
+            what = f"the column {node.value[0]!r} is not there yet"
+            raise expression.error(what, node.span, "a --let may use the columns of those before it")
 
 
 def _check_name(name: str, schema: pa.Schema) -> None:

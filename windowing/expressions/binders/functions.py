@@ -20,6 +20,8 @@ from .scope import Scope, Value
 from .times import timestamp_of
 
 _WHERE_LAG: Final = "it goes into conditions, amounts, and the arguments and filters of aggregates"
+_AGGREGATES = frozenset({"avg", "count", "first", "last", "max", "mean", "median", "min", "stddev", "sum", "var"})
+_WHERE_AGGREGATES = "give it a name with --agg; the condition of a result, --having, may use the name"
 Bind = Callable[[Scope, Node], Value]
 
 
@@ -47,6 +49,8 @@ def call(scope: Scope, node: Node, bind: Bind) -> Value:
     if function is None:
         if name == "lag":
             raise scope.error("lag(x) needs rows in order, and here there is none", node, _WHERE_LAG)
+        if name in _AGGREGATES:
+            raise scope.error(f"{name}() is an aggregate, and here is one row at a time", node, _WHERE_AGGREGATES)
         raise scope.error(f"unknown function {name!r}", node, did_you_mean(name, FUNCTIONS))
     if not function.least <= len(node.operands) <= function.most:
         raise scope.error(f"{name} is given {len(node.operands)} values", node, f"write it like {function.form}")

@@ -4,19 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
 import pyarrow as pa
 import pyarrow.types as t
 
 from ...errors import SpecError
-from ...support.suggest import did_you_mean
+from ...support.suggest import did_you_mean, nearest
 from ..nodes import Node
 from ..operations.casts import cast, is_castable
 from ..operations.logic import nulls
 from ..steps import CONSTANT, Failures, Program, Step, as_array, program_of
 from ..syntax import Expression
 from ..types import is_text, plain_type, type_text
+
+_HIDDEN: Final = "="  # what the names of columns begin with that nobody has named
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,9 +79,15 @@ class Scope:
         name = node.value[0]
         if self.schema.get_field_index(name) < 0:
             few = "is there twice" if name in self.schema.names else "is not there"
-            raise self.error(f"the column {name!r} {few}", node, did_you_mean(name, self.schema.names))
+            raise self.error(f"the column {name!r} {few}", node, self._column_advice(node))
         kind = plain_type(self.schema.field(name).type)
         return Value(self._add(Step(kind, "column", (), (name,))), kind, node)
+
+    def _column_advice(self, node: Node) -> str:
+        name, names = node.value[0], [each for each in self.schema.names if not each.startswith(_HIDDEN)]
+        if nearest(name, names) is None and self.expression.source[node.span.start : node.span.stop].startswith('"'):
+            return f"a text stands in single quotes: '{name}'"
+        return did_you_mean(name, names)
 
     def constant(self, value: Any, kind: pa.DataType, node: Node, is_literal: bool = False) -> Value:
         """Return a value that is the same for all rows. ``value``: of Python, or a scalar of Arrow of this type."""

@@ -7,13 +7,16 @@ call reaches to the parenthesis that the call stands in, or to the end.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from bisect import bisect_right
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Final
 
 from ...errors import Span, SpecError
-from ...expressions.syntax import Expression, parse_expression
+from ...expressions.nodes import moved
+from ...expressions.syntax import Expression, expression_of, parse_expression
+from ...support.suggest import did_you_mean
 from .. import spec
 from ..canonical import quoted
 from ..tokens import PLAIN, Cursor, Token
@@ -62,6 +65,11 @@ def read_item(text: str) -> spec.AggregateCall | spec.AggregateExpression:
 def _plain(cursor: Cursor) -> spec.AggregateCall:
     call = read_aggregate(cursor)
     rest = cursor.peek()
+    if rest.kind != "end" and ":" not in call.function and call.function not in _NAMES:
+        named = next(token for token in cursor.tokens if token.text.lower() == call.function)
+        raise cursor.error(
+            f"there is no aggregate {call.function}", named.span, did_you_mean(call.function, AGGREGATES)
+        )
     if rest.kind != "end":
         raise cursor.error(f"expected the end, found {rest}", rest.span, "give one aggregate at a time")
     return call
@@ -85,6 +93,8 @@ def _has_expression(tokens: Sequence[Token]) -> bool:
     if [token.text for token in tokens[1:4]] == ["(", "*", ")"]:
         return False  # SQL's count(*), which has an answer of its own
     for before, token in pairwise([tokens[0], *tokens]):
+        if _is(before, ":") and _is(token, ":"):
+            return True  # x::type
         if (
             token.kind == "symbol"
             and token.text in _SYMBOLS
@@ -165,11 +175,7 @@ def _parse(cursor: Cursor, low: int, high: int) -> Expression:
             do = "put a filter that ends earlier into parentheses: (sum(x) where ok) / 2"
             raise cursor.error("an aggregate is no part of this expression", tokens[at].span, do)
     span = _span(tokens[low:high])
-    try:
-        return parse_expression(cursor.source[span.start : span.stop])
-    except SpecError as error:
-        found = Span(error.span.start + span.start, error.span.stop + span.start)
-        raise SpecError(error.what, cursor.source, found, error.do) from None
+    return _parse_part(cursor.source, cursor.source[span.start : span.stop], lambda at: at + span.start)
 
 
 def _expression(cursor: Cursor, name: str, begin: int, found: Sequence[_Found]) -> spec.AggregateExpression:
@@ -187,16 +193,26 @@ def _expression(cursor: Cursor, name: str, begin: int, found: Sequence[_Found]) 
         at = tokens[each.stop - 1].span.stop
         places.append((len(text), at))
     text += cursor.source[at:]
-    try:
-        expression = parse_expression(text)
-    except SpecError as error:
-        start, stop = (_place(places, edge) for edge in (error.span.start, error.span.stop))
-        raise SpecError(error.what, cursor.source, Span(start, max(stop, start + 1)), error.do) from None
+    expression = _parse_part(cursor.source, text, lambda at: _place(places, at))
     return spec.AggregateExpression(name, tuple(calls.values()), expression)
 
 
+def _parse_part(source: str, text: str, place: Callable[[int], int]) -> Expression:
+    """Parse a text that stands for a part of a source, so that messages show the source.
+
+    ``place``: where a place of the text is in the source.
+    """
+    try:
+        expression = parse_expression(text)
+    except SpecError as error:
+        start, stop = place(error.span.start), place(error.span.stop)
+        raise SpecError(error.what, source, Span(start, max(stop, start + 1)), error.do) from None
+    return expression_of(moved(expression.root, place), source)
+
+
 def _place(places: Sequence[tuple[int, int]], at: int) -> int:
-    new, old = max(place for place in places if place[0] <= at)
+    index = bisect_right(places, at, key=lambda place: place[0]) - 1
+    new, old = places[index]
     return old + at - new
 
 

@@ -1,0 +1,92 @@
+"""Mistakes in the expressions of a plan are shown in the words of the user, before anything is read."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+import pytest
+
+from support.spec_errors import message
+from wincli.windowing.errors import ConfigError
+from wincli.windowing.language.options import Options
+from wincli.windowing.language.parser import parse_aggregate, parse_let, parse_window
+from wincli.windowing.planning.plan import make_plan
+
+SCHEMA = pa.schema([("x", pa.int64()), ("y", pa.int64()), ("s", pa.string())])
+AGGREGATES = {
+    "a=sum(x)+y": """
+'y' is in no aggregate, and here each column must be in one; write for example last(y)
+  a=sum(x)+y
+           ^
+""",
+    'a = (avg("x")where y>0) / 2 - "no such"': """
+'no such' is in no aggregate, and here each column must be in one; write for example last("no such")
+  a = (avg("x")where y>0) / 2 - "no such"
+                                ^^^^^^^^^
+""",
+    "a=1 + (max(s)where y>0)+sum(x)": """
+INTEGER and VARCHAR cannot be added; convert it with CAST
+  a=1 + (max(s)where y>0)+sum(x)
+    ^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+""",
+    "n=count() where yy > 1": """
+the column 'yy' is not there; did you mean 'y'?
+  n=count() where yy > 1
+                  ^^
+""",
+    "n=sum(x * xx) where y > 1": """
+the column 'xx' is not there; did you mean 'x'?
+  n=sum(x * xx) where y > 1
+            ^^
+""",
+    "n=sum(xx) where y > 1": """
+the column 'xx' is not there; did you mean 'x'?
+  n=sum(xx) where y > 1
+  ^^^^^^^^^^^^^^^^^^^^^
+""",
+    'a=count() where s = "u"': """
+the column 'u' is not there; a text stands in single quotes: 'u'
+  a=count() where s = "u"
+                      ^^^
+""",
+    "a=summ(x) + 1": """
+there is no aggregate summ; did you mean 'sum'?
+  a=summ(x) + 1
+    ^^^^
+""",
+}
+
+
+@pytest.mark.parametrize("text", AGGREGATES)
+def test_aggregates_are_shown_as_they_were_written(text: str) -> None:
+    assert message(lambda each: plan(aggregate=each), text) == AGGREGATES[text].strip("\n")
+
+
+def test_a_call_in_arithmetic_is_named_without_the_name_that_it_has_inside() -> None:
+    with pytest.raises(ConfigError, match=r"^there is no column 'xx' for sum\(xx\); did you mean 'x'\?$"):
+        plan(aggregate="a=sum(xx) + 1")
+
+
+def test_a_let_that_asks_for_a_later_one_says_so() -> None:
+    found = message(lambda text: plan(let=(parse_let(text), parse_let("b=a + 1"))), "a=b + 1")
+    assert found == "the column 'b' is not there yet; a --let may use the columns of those before it\n  b + 1\n  ^"
+
+
+def test_an_aggregate_in_a_condition_is_told_apart_from_an_unknown_function() -> None:
+    what = "count() is an aggregate, and here is one row at a time"
+    do = "give it a name with --agg; the condition of a result, --having, may use the name"
+    having = parse_let("h=count() > 1")[1]
+    assert message(lambda _: plan(having=having), "") == f"{what}; {do}\n  count() > 1\n  ^^^^^^^"
+
+
+def test_of_a_long_text_the_place_is_shown() -> None:
+    text = "a=sum(x) " + "+ 1 " * 200 + "+ yy" + " + 1" * 200
+    _, source, caret = message(lambda each: plan(aggregate=each), text).split("\n")
+    assert len(source) < 180
+    assert source[caret.index("^") : caret.index("^") + 2] == "yy"
+    long_one = "sum(" + "(" * 500 + "x" + ")" * 500 + ")"
+    assert all(len(line) < 180 for line in message(parse_aggregate, long_one).split("\n"))
+
+
+def plan(aggregate: str = "count()", **options: object) -> None:
+    given = Options(**options)  # type: ignore[arg-type]
+    make_plan(parse_window("count(2)"), SCHEMA, calls=[parse_aggregate(aggregate)], options=given)
