@@ -90,10 +90,10 @@ def test_marks(run: Run, tmp_path: Path, case: str) -> None:
 
 
 @pytest.mark.usefixtures("two_files")
-def test_punct_of_a_column_needs_its_values(run: Run, tmp_path: Path) -> None:
+def test_null_in_the_column_of_punct_is_not_true(run: Run, tmp_path: Path) -> None:
     ran = run("-w", "punct(m)", "-a", "ts=collect(ts)", "log", "out")
-    assert ran.summary == "5 rows in, 2 windows out, 1 rejected (null_attribute 1), see _rejected"
-    assert rows(tmp_path / "out", "ts", "closed_by") == [([1, 2], "punct"), ([3, 4], "punct")]
+    assert ran.summary == "5 rows in, 3 windows out, 0 rejected"
+    assert rows(tmp_path / "out", "ts", "closed_by") == [([1, 2], "punct"), ([3, 4], "punct"), ([5], "end")]
 
 
 @pytest.mark.usefixtures("two_files")
