@@ -13,6 +13,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
+from math import floor
 from typing import Any, Literal
 
 import pyarrow as pa
@@ -33,6 +34,8 @@ from references.tumbling import (
 Condition = Callable[[Row], bool]
 Before = Callable[[Sequence[Row], Row], bool]
 After = Callable[[Sequence[Row]], bool]
+Amount = Callable[[Sequence[Row], Row], Any]
+"""An amount of the rows of the window before, none for the first one, and of a row."""
 
 
 class RightClosed(Time):
@@ -53,6 +56,17 @@ class Rule:
     opens: Condition | None = None
     grid: Time | None = None
     on_mark: bool = False
+    before_with: Callable[[Sequence[Row], Sequence[Row], Row], bool] | None = None
+    after_with: Callable[[Sequence[Row], Sequence[Row]], bool] | None = None
+
+    def ends_before(self, old: Sequence[Row], rows: Sequence[Row], row: Row) -> bool:
+        """``old``: the rows of the window before."""
+        with_old = self.before_with is not None and self.before_with(old, rows, row)
+        return with_old or (self.before is not None and self.before(rows, row))
+
+    def ends_with(self, old: Sequence[Row], rows: Sequence[Row]) -> bool:
+        with_old = self.after_with is not None and self.after_with(old, rows)
+        return with_old or (self.after is not None and self.after(rows))
 
 
 def count(n: int) -> Rule:
@@ -83,6 +97,46 @@ def gap_of(attribute: str, column: str, kind: pa.DataType) -> Rule:
         return rises_by_more(row[attribute], rows[-1][attribute], Fraction(rows[-1][column]), kind)
 
     return Rule("gap", before=before)
+
+
+def count_by(amount: Amount) -> Rule:
+    return Rule("count", after_with=lambda old, rows: len(rows) >= floor(amount(old, rows[0])))
+
+
+def delta_by(attribute: str, amount: Amount, kind: pa.DataType) -> Rule:
+    def before(old: Sequence[Row], rows: Sequence[Row], row: Row) -> bool:
+        return rises_by_more(row[attribute], rows[0][attribute], Fraction(amount(old, rows[0])), kind)
+
+    return Rule("delta", before_with=before)
+
+
+def gap_by(attribute: str, amount: Amount, kind: pa.DataType) -> Rule:
+    def before(old: Sequence[Row], rows: Sequence[Row], row: Row) -> bool:
+        return rises_by_more(row[attribute], rows[-1][attribute], Fraction(amount(old, rows[-1])), kind)
+
+    return Rule("gap", before_with=before)
+
+
+def previous(function: str, values: Sequence[Value], default: Any) -> Any:
+    """The aggregate of the window before, or the default where it is null; ``values`` may be null."""
+    there = [value for value in values if value is not None]
+    if function == "count":
+        return len(there)
+    if function in {"min", "max", "range"}:
+        there = [value for value in there if value == value]  # noqa: PLR0124 - only NaN is not itself
+    if not there:
+        return default
+    exact = sum(map(Fraction, there)) if function in {"sum", "mean"} else Fraction(0)
+    found = {
+        "sum": float(exact) if isinstance(there[0], float) else int(exact),
+        "mean": float(exact / len(there)),
+        "min": min(there),
+        "max": max(there),
+        "first": there[0],
+        "last": there[-1],
+        "range": max(there) - min(there),
+    }
+    return found[function]
 
 
 def change(*columns: str) -> Rule:
@@ -157,13 +211,14 @@ class AnyOf:
     numbers: Counter[Key] = field(default_factory=Counter)
     panes: list[Pane] = field(default_factory=list)
     skipped: list[int] = field(default_factory=list)
+    window_before: dict[Key, list[Row]] = field(default_factory=dict)
 
     def on_row(self, pos: int) -> None:
         row = self.rows[pos]
         key = tuple(row[name] for name in self.key)
         at = tuple(row[name] for name in self.order) or None
         if key in self.open_rows:
-            fired = [rule for rule in self.rules if rule.before and rule.before(self.rows_of(key), row)]
+            fired = [rule for rule in self.rules if rule.ends_before(self.old(key), self.rows_of(key), row)]
             self.flush_if(fired, key, at, pos)
         if key not in self.open_rows:
             if not all(rule.opens(row) for rule in self.rules if rule.opens):
@@ -171,7 +226,8 @@ class AnyOf:
                 return
             self.open_rows[key] = []
         self.open_rows[key].append(pos)
-        self.flush_if([rule for rule in self.rules if rule.after and rule.after(self.rows_of(key))], key, at, pos)
+        full = [rule for rule in self.rules if rule.ends_with(self.old(key), self.rows_of(key))]
+        self.flush_if(full, key, at, pos)
 
     def on_event(self, rule: Rule, at: Any, pos: int) -> None:
         """A tick or a mark of a rule: it ends the windows of all keys."""
@@ -183,10 +239,14 @@ class AnyOf:
             self.flush(key, fired[0].reason, at, pos)
 
     def flush(self, key: Key, reason: str, at: Any, pos: int | None) -> None:
+        self.window_before[key] = self.rows_of(key)
         rows = tuple(self.open_rows.pop(key))
         ends = [self.rows[pos][self.order[0]] if self.order else None for pos in (rows[0], rows[-1])]
         self.panes.append(Pane(key, self.numbers[key], rows, reason, at, pos, *ends))
         self.numbers[key] += 1
+
+    def old(self, key: Key) -> list[Row]:
+        return self.window_before.get(key, [])
 
     def rows_of(self, key: Key) -> list[Row]:
         return [self.rows[pos] for pos in self.open_rows[key]]

@@ -156,6 +156,69 @@ def _expression_opener(draw: st.DrawFn) -> tuple[str, reference.Rule]:
     )  # fmt: skip
 
 
+def _small(row: reference.Row) -> Any:
+    x = row["x"]
+    return x if x is not None and x < 1e17 else None
+
+
+def _old(function: str, of: Callable[[reference.Row], Any], default: Any) -> reference.Amount:
+    def amount(old: Sequence[reference.Row], row: reference.Row) -> Any:
+        other = default(row) if callable(default) else default
+        return reference.previous(function, [of(each) for each in old], other) if old else other
+
+    return amount
+
+
+def _of(name: str) -> Callable[[reference.Row], Any]:
+    return lambda row: row[name]
+
+
+SMALL = "CASE WHEN x < 1e17 THEN x END"
+MEAN, SUM_A = _old("mean", _small, 2.5), _old("sum", _of("a"), 5)
+RANGE, LEAST, MOST = _old("range", _of("a"), 1), _old("min", _of("x"), _of("n")), _old("max", _of("x"), 0.5)
+LAST, FIRST = _old("last", _of("n"), 1), _old("first", lambda row: row["a"] + row["n"], 104)
+FLOAT_SUM, SPREAD, COUNT_X = _old("sum", _small, 3), _old("range", _of("x"), 2), _old("count", _of("x"), 3)
+AMOUNTS: list[tuple[str, reference.Amount]] = [
+    ("previous(count(), 2)", _old("count", _of("id"), 2)),
+    ("greatest(previous(count(x), 3) - 1, 0)", lambda old, row: max(COUNT_X(old, row) - 1, 0)),
+    ("greatest(0, previous(sum(a), 5) / 100)", lambda old, row: max(0, SUM_A(old, row) / 100)),
+    (f"least(greatest(2 * previous(mean({SMALL}), 2.5), 0), 9)", lambda old, row: min(max(2 * MEAN(old, row), 0), 9)),
+    ("previous(range(a), 1) + n", lambda old, row: RANGE(old, row) + row["n"]),
+    ("greatest(previous(min(x), n), 0)", lambda old, row: max(LEAST(old, row), 0)),
+    ("least(greatest(previous(max(x), 0.5), n / 2), 6)", lambda old, row: min(max(MOST(old, row), row["n"] / 2), 6)),
+    ("previous(last(n), 1) * 2 - previous(last(n), 1)", LAST),
+    ("greatest(-(100 - previous(first(a + n), 104)), 0)", lambda old, row: max(FIRST(old, row) - 100, 0)),
+    (f"greatest(previous(sum({SMALL}), 3) / 1e16 * 3, 0)", lambda old, row: max(FLOAT_SUM(old, row) / 1e16 * 3, 0)),
+    ("previous(range(x), 2s) * n / 4", lambda old, row: SPREAD(old, row) * row["n"] / 4),
+]
+"""Amounts that ask for the window before, and what they are for its rows and a row; none is NaN or negative."""
+
+
+def _previous(draw: st.DrawFn) -> tuple[str, reference.Rule]:
+    name, kind = draw(st.sampled_from([("a", INTEGERS), ("t", SECONDS)]))
+    text, amount = draw(st.sampled_from(AMOUNTS))
+    return draw(
+        st.sampled_from([
+            (f"count({text})", reference.count_by(amount)),
+            (f"delta({name}, {text})", reference.delta_by(name, amount, kind)),
+            (f"gap({name}, {text})", reference.gap_by(name, amount, kind)),
+        ])
+    )  # fmt: skip
+
+
+@st.composite
+def previous_cases(draw: st.DrawFn, with_marks: bool = False) -> ConditionCase:
+    """One or two policies whose amounts ask for the window before, and up to two others, without ``lag``."""
+    others = [_delta, _gap, _count, _change, _punct, _reaches, _time, _opener, *([_marks] if with_marks else [])]
+    kinds: list[Any] = draw(st.lists(st.sampled_from(others), max_size=2, unique=True))
+    kinds = draw(st.permutations([*kinds, *[_previous] * draw(st.integers(1, 2))]))
+    found = dict(kind(draw) for kind in kinds)
+    order: tuple[str, ...] = draw(st.sampled_from([("t",), ()]))
+    if any(rule.grid is not None for rule in found.values()):
+        order = ("t",)
+    return ConditionCase(" or ".join(found), tuple(found.values()), order)
+
+
 BY_ROWS = [_expression, _changing, _delta, _gap, _count, _change, _punct, _reaches]
 
 

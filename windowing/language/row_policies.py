@@ -13,6 +13,7 @@ from typing import Any, Final, Literal
 from .calls import Call, Form, Policy, Rule
 from .canonical import column_text, decimal_text
 from .conditions.operands import Operand, operand_text, read_operand
+from .conditions.previous import operands_of, read_amount, steps_of, uses_previous
 from .tokens import Cursor, Token
 
 
@@ -31,7 +32,7 @@ class Count(Policy):
 
 def _count(cursor: Cursor, call: Call, least: int) -> Count | Changing:
     if _changes(call.first):
-        return Changing("count", None, read_operand(cursor, call.first, call.do))
+        return Changing("count", None, read_amount(cursor, call.first, call.do))
     return Count(cursor.count(call.first, call.do, least))
 
 
@@ -53,7 +54,7 @@ class Delta(Policy):
 def _delta(cursor: Cursor, call: Call, _: int) -> Delta | Changing:
     attribute = cursor.column(call.first, call.do)
     if _changes(call.second):
-        return Changing("delta", attribute, read_operand(cursor, call.second, call.do))
+        return Changing("delta", attribute, read_amount(cursor, call.second, call.do))
     return Delta(attribute, cursor.amount(call.second, call.do))
 
 
@@ -75,7 +76,7 @@ class Gap(Policy):
 def _gap(cursor: Cursor, call: Call, _: int) -> Gap | Changing:
     attribute = cursor.column(call.first, call.do)
     if _changes(call.second):
-        return Changing("gap", attribute, read_operand(cursor, call.second, call.do))
+        return Changing("gap", attribute, read_amount(cursor, call.second, call.do))
     return Gap(attribute, cursor.amount(call.second, call.do))
 
 
@@ -94,8 +95,15 @@ class Changing(Policy):
 
     @property
     def operands(self) -> tuple[Operand, ...]:
-        """The amount."""
-        return (self.amount,)
+        """The amount; where that asks for the window before, what it needs of single rows."""
+        if isinstance(self.amount, str) or not uses_previous(self.amount):
+            return (self.amount,)
+        return operands_of(steps_of(self.amount))
+
+    @property
+    def looks_at_window_before(self) -> bool:
+        """Whether the amount asks for the window before, with ``previous``."""
+        return uses_previous(self.amount)
 
     def __str__(self) -> str:
         attribute = "" if self.attribute is None else f"{column_text(self.attribute)}, "

@@ -71,5 +71,5 @@ def test_run_by_run(case: dict[str, Any]) -> None:
 
 
 def test_there_are_as_many_cases_as_were_written() -> None:
-    assert len(ALL) == len({case["name"] for case in ALL}) == 70
+    assert len(ALL) == len({case["name"] for case in ALL}) == 76
     assert sum(case["source"].startswith(("TDengine", "Timeplus", "Azure", "KQL")) for case in ALL) >= 25

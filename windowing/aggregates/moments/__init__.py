@@ -3,5 +3,6 @@
 `functions.arithmetic` and `two_phase` import from here.
 
 Imports `windowing.aggregates.folds`, `windowing.aggregates.kernels`, `windowing.columns`, `windowing.panes`,
-`windowing.support`. Imported by `windowing.aggregates.functions`, `windowing.aggregates.two_phase`.
+`windowing.support`. Imported by `windowing.aggregates.functions`, `windowing.aggregates.two_phase`,
+`windowing.kinds`.
 """

@@ -22,6 +22,7 @@ from ..segment_summary import RunThrough, SegmentSummary, WindowPosition
 from .boundaries import ranges
 from .clock_policy import ClockPolicy
 from .policy import Passage, TumblingPolicy
+from .rules.amounts import EarlierAmounts
 from .rules.events import Events, Ticks, instants_type, no_events, with_marks, with_ticks
 from .rules.gather import Gathered
 from .rules.reach import SUM, no_sums
@@ -102,8 +103,13 @@ class AnyOfPolicy(TumblingPolicy):
 
     @property
     def may_cut(self) -> bool:
-        """Whether no marks end windows: a segment is run through without them."""
-        return not self.takes_marks
+        """Whether no marks end windows: a segment is run through without them, and knows no window before its own."""
+        return not (self.takes_marks or self.looks_at_window_before)
+
+    @property
+    def looks_at_window_before(self) -> bool:
+        """Whether an amount asks for the window before."""
+        return any(policy.looks_at_window_before for policy in self.policies)
 
     def instants_type(self, clock: pa.DataType, origin: Fraction) -> pa.DataType | None:
         """Return the type of ticks; bounds are values of rows."""
@@ -159,8 +165,12 @@ class AnyOfPolicy(TumblingPolicy):
         if window is None:
             sums_floats = bool((reaches.floating & (reaches.function == SUM)).any())
             window = no_window(deltas, counts, no_sums(len(reaches.rule), sums_floats))
-        flags = rules.flags(events.rule)
-        return walk(sequences.bounds, np.ascontiguousarray(begin), flags, deltas, counts, reaches, window), window
+        amounts = rules.earlier or EarlierAmounts(sequences)
+        flags, earlier = rules.flags(events.rule), amounts.earlier()
+        begin = np.ascontiguousarray(begin)
+        found = walk(sequences.bounds, begin, flags, deltas, counts, reaches, window, earlier)
+        amounts.check(earlier)
+        return found, window
 
     # --- segments
 

@@ -11,6 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from ...columns.arrays import Ints, Mask
+from ...errors import ConfigError
 from ...expressions.syntax import Expression
 from ...language.conditions.operands import Operand, operand_column
 from ...language.spec import PartitionEviction, Tumbling
@@ -31,6 +32,7 @@ from ..signals import Signals
 from .policy import TumblingPolicy
 from .registry import policy_of
 from .segments import advance, tumbling_entries, tumbling_outline, tumbling_summary
+from .window_before import rows_of_window_before
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +89,8 @@ class TumblingKind(WindowKind):
 
     def check_lags(self, schema: pa.Schema, explain: Explain) -> None:
         """Raise `ConfigError` for operands with ``lag`` that are not what the policy needs."""
+        if self.policy.looks_at_window_before and depth_of(self.operands):
+            raise ConfigError(f"{self.spec}: lag does not go with previous", "leave one of them out")
         for name, dtype in lag_types(schema, self.operands).items():
             self.policy.check_attribute(name, dtype, explain)
 
@@ -227,12 +231,14 @@ class TumblingKind(WindowKind):
         is_retained = shown(panes.take(np.flatnonzero(panes.cause == AT_END)).membership, len(sequences))
         if context.empty == "row":  # decides how many empty windows lie between it and the next row
             is_retained[sequences.newest] = True
+        if self.policy.looks_at_window_before:
+            return is_retained | rows_of_window_before(sequences, panes, context.restored)
         depth = depth_of(self.operands)
         return rows_to_look_back_at(sequences.bounds, is_retained, depth) if depth else is_retained
 
     def settled_rows(self, sequences: Sequences, panes: Panes, retained: Mask) -> Mask:
         """Return the retained rows that are in no open window."""
-        if not depth_of(self.operands):
+        if not (depth_of(self.operands) or self.policy.looks_at_window_before):
             return np.zeros(len(sequences), np.bool_)
         return retained & ~shown(panes.take(np.flatnonzero(panes.cause == AT_END)).membership, len(sequences))
 

@@ -61,6 +61,11 @@ class TumblingPolicy(ABC):
         return False
 
     @property
+    def looks_at_window_before(self) -> bool:
+        """Whether a window depends on the one before it."""
+        return False
+
+    @property
     def attributes(self) -> tuple[str, ...]:
         """The columns that the policy names."""
         return ()

@@ -13,7 +13,7 @@ from .any_of import AnyOfPolicy
 from .clock_policy import ClockPolicy
 from .policies.calendar import CalendarPolicy
 from .policies.change import ChangePolicy
-from .policies.changing import ChangingPolicy
+from .policies.changing import changing_policy
 from .policies.conditions import FromPolicy, WhenPolicy, WhilePolicy
 from .policies.count import CountPolicy
 from .policies.cron import CronPolicy
@@ -34,7 +34,7 @@ _POLICIES: Final[Mapping[type, Callable[[Any], TumblingPolicy]]] = {
     spec.Time: TimePolicy,
     spec.Calendar: CalendarPolicy,
     clock.Cron: CronPolicy,
-    spec.Changing: ChangingPolicy,
+    spec.Changing: changing_policy,
     spec.When: WhenPolicy,
     spec.While: WhilePolicy,
     spec.From: FromPolicy,

@@ -6,7 +6,8 @@ expressions gives each a column of its own, whose name is `operand_column`; kind
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, TypeAlias
+from collections.abc import Callable
+from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
 from ...errors import Span, SpecError
 from ..canonical import column_text
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
 
 Operand: TypeAlias = "str | Expression"
 """A column by its name, or an expression."""
+Read = TypeVar("Read")
 
 
 def operand_text(operand: Operand) -> str:
@@ -35,8 +37,13 @@ def read_operand(cursor: Cursor, token: Token, do: str) -> Operand:
         return cursor.column(token, do)
     from ...expressions.syntax import parse_expression  # noqa: PLC0415 - few specs have expressions
 
+    return read_placed(cursor, token, lambda: parse_expression(token.text))
+
+
+def read_placed(cursor: Cursor, token: Token, read: Callable[[], Read]) -> Read:
+    """Read a token of the kind ``expression``; a `SpecError` shows the place in the whole text."""
     try:
-        return parse_expression(token.text)
+        return read()
     except SpecError as error:
         start = token.span.start
         span = Span(start + error.span.start, start + error.span.stop)

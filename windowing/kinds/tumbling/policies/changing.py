@@ -12,7 +12,8 @@ from ....columns.amounts import amounts_in, is_amount, is_negative
 from ....columns.arrays import Mask, Measures, combined
 from ....columns.numeric import measures
 from ....errors import ConfigError, DataError
-from ....language.conditions.operands import operand_column
+from ....language.conditions.operands import Operand, operand_column
+from ....language.conditions.previous import Previous, Step, Value, operands_of, steps_of
 from ....language.spec import Changing, Gap
 from ....sequences.attribute_distance import rises
 from ....sequences.sequence import Sequences
@@ -20,6 +21,7 @@ from ....support.jit import kernel
 from ...contract import Explain
 from ...measured import check_measured
 from ..rule_policy import RulePolicy
+from ..rules.amounts import is_previous_number
 from ..rules.gather import Gathered, delta_rule
 
 _MOST_ROWS = np.uint64(2**63 - 1)
@@ -79,6 +81,60 @@ class ChangingPolicy(RulePolicy):
     def _compared(self, attribute: pa.Array, amounts: pa.Array) -> tuple[Measures, Any]:
         values = measures(attribute)
         return values, amounts_in(attribute.type, amounts)
+
+
+@dataclass(frozen=True, slots=True)
+class PreviousPolicy(ChangingPolicy):
+    """A `ChangingPolicy` whose amount asks for the window before, with ``previous``."""
+
+    @property
+    def looks_at_window_before(self) -> bool:
+        """Yes."""
+        return True
+
+    @property
+    def _steps(self) -> tuple[Step, ...]:
+        assert not isinstance(self.value.amount, str)
+        return steps_of(self.value.amount)
+
+    @property
+    def attributes(self) -> tuple[str, ...]:
+        """The column that is compared, and what is computed of single rows."""
+        return tuple(dict.fromkeys([*self.measured, *map(operand_column, self.value.operands)]))
+
+    @property
+    def required(self) -> tuple[str, ...]:
+        """All but what is aggregated."""
+        values = [operand_column(step.operand) for step in self._steps if isinstance(step, Value)]
+        return tuple(dict.fromkeys([*self.measured, *values]))
+
+    @property
+    def amounts(self) -> tuple[str, ...]:
+        """None: no single row says whether an amount is negative."""
+        return ()
+
+    def check_attribute(self, name: str, dtype: pa.DataType, explain: Explain) -> None:
+        """Raise `ConfigError` where an attribute cannot have this type."""
+        ChangingPolicy.check_attribute(self, name, dtype, explain)  # super() knows no dataclass with slots
+        for operand in self._numbers:
+            if operand_column(operand) == name and not is_previous_number(dtype):
+                raise ConfigError(f"{self.value} needs integers or floats, and {operand} is {dtype}", "cast it")
+
+    @property
+    def _numbers(self) -> list[Operand]:
+        """What must be a number: all but what is counted."""
+        is_counted = [isinstance(step, Previous) and step.function == "count" for step in self._steps]
+        return [*operands_of(tuple(step for step, out in zip(self._steps, is_counted, strict=True) if not out))]
+
+    def tell(self, rule: int, rules: Gathered, sequences: Sequences) -> None:
+        """Say what the rows are compared by, and how the amount is computed."""
+        attribute, moves = self.value.attribute, self.value.word == "gap"
+        rules.amount_of_window_before(rule, self._steps, attribute, moves, sequences, str(self.value))
+
+
+def changing_policy(value: Changing) -> ChangingPolicy:
+    """Return the policy of an amount that rows say, or rows and the window before."""
+    return PreviousPolicy(value) if value.looks_at_window_before else ChangingPolicy(value)
 
 
 def _check(value: Changing, amounts: pa.Array) -> None:

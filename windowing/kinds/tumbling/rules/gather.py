@@ -13,7 +13,9 @@ import pyarrow as pa
 from ....columns.arrays import Ints, Mask, combined
 from ....columns.numeric import measures, scale_of
 from ....language.conditions.operands import Operand, operand_column
+from ....language.conditions.previous import Step
 from ....sequences.sequence import Sequences
+from .amounts import EarlierAmounts
 from .reach import FUNCTIONS, Reaches
 from .walk import Counts, Deltas, Flags, Rules
 
@@ -31,6 +33,7 @@ class Gathered:
     ``deltas``: rule, bits of floats or 0, values and amounts of each.
     ``counts``: rule and most rows of each.
     ``sums``: the columns of `Reaches` for each.
+    ``earlier``: the amounts that ask for the window before; None where there is none.
     """
 
     rows: int
@@ -40,6 +43,7 @@ class Gathered:
     deltas: list[tuple[int, int, Any, Any]] = field(default_factory=list)
     counts: list[tuple[int, Any]] = field(default_factory=list)
     sums: list[_Reach] = field(default_factory=list)
+    earlier: EarlierAmounts | None = None
 
     def ends_before(self, rule: int, fires: Mask) -> None:
         """Note the rows before which a rule ends a window, bool (n,)."""
@@ -48,6 +52,24 @@ class Gathered:
     def ends_with(self, rule: int, fires: Mask) -> None:
         """Note the rows with which a rule ends a window, bool (n,)."""
         self.after = _first(self.after, rule, fires)
+
+    def amount_of_window_before(
+        self, rule: int, steps: tuple[Step, ...], attribute: str | None, moves: bool, sequences: Sequences, text: str
+    ) -> None:
+        """Note a rule whose amount asks for the window before, as in `EarlierAmounts.add`.
+
+        ``attribute``: the column that is compared; None: the rows are counted.
+        """
+        self.earlier = self.earlier or EarlierAmounts(sequences)
+        if attribute is None:
+            self.earlier.add(steps, None, len(self.counts), moves, text)
+            self.counts.append((rule, np.zeros(self.rows, np.int64)))
+            return
+        column = combined(sequences.rows.column(attribute))
+        values = measures(column)
+        is_float = values.dtype.kind == "f"
+        self.earlier.add(steps, column.type, sum(bool(bits) == is_float for _, bits, *_ in self.deltas), moves, text)
+        self.deltas.append(delta_rule(rule, values, np.zeros(self.rows, np.float64 if is_float else np.uint64)))
 
     def flags(self, event: Rules) -> Flags:
         """Return what rules say of single rows."""

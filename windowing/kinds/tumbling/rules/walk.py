@@ -15,6 +15,7 @@ from ....aggregates.kernels.loops import Floats
 from ....columns.arrays import Ints, Mask
 from ....sequences.attribute_distance import rises
 from ....support.jit import kernel
+from .previous import TICKS, Earlier, look_at_window_before, take_amounts
 from .reach import Reaches, Sums, begin_sums, inlined, is_reached, resume_sums, see, settle_sums
 
 BEFORE, AFTER, EVENT, NEVER = range(4)
@@ -106,12 +107,21 @@ class Windows(NamedTuple):
 
 @kernel
 def walk(  # noqa: PLR0912, PLR0915 - one loop, which follows the rule step by step
-    bounds: Ints, begin: Ints, flags: Flags, deltas: Deltas, counts: Counts, reaches: Reaches, window: Window
+    bounds: Ints,
+    begin: Ints,
+    flags: Flags,
+    deltas: Deltas,
+    counts: Counts,
+    reaches: Reaches,
+    window: Window,
+    earlier: Earlier,
 ) -> Windows:
     """Return the windows of K keys; the rows of key k are those from ``begin[k]`` on, below ``bounds[k + 1]``.
 
     ``window``: the window that is open before the first row; only where there is one key, whose row before
     ``begin[0]`` is its last row. It is left as the last row leaves it, with all rows in its sums.
+    ``earlier``: amounts that ask for the window before, which are written to those of ``deltas`` and ``counts``. The
+    rows of a key before ``begin[k]`` are then those of the window before its first one.
     """
     # Arrays are taken out of their tuples here: numba counts references at each access, which took 0.1 us a row.
     opens, before, after, event = flags
@@ -126,10 +136,12 @@ def walk(  # noqa: PLR0912, PLR0915 - one loop, which follows the rule step by s
     scratch = np.zeros(limbs.shape[1], np.int64)
     made, skipped, rows = 0, 0, held[0]
     has_opener = len(opens) > 0
+    has_earlier, has_moving = len(earlier.kind) > 0, earlier.moves.any()
     if rows > 0:
         resume_sums(words, begin[0])
     for k in range(len(bounds) - 1):
         is_open = rows > 0
+        old_lo, old_hi = bounds[k], begin[k]  # the window before
         if is_open and begin[k] < bounds[k + 1]:  # it goes on: a place for it, at the front
             lo[made], hi[made], rule[made], how[made] = begin[k], begin[k], -1, NEVER
             made += 1
@@ -148,6 +160,11 @@ def walk(  # noqa: PLR0912, PLR0915 - one loop, which follows the rule step by s
                 if has_opener and not opens[i]:
                     skipped += 1
                     continue
+                if has_earlier:
+                    if made > 0 and lo[made - 1] >= begin[k]:
+                        old_lo, old_hi = lo[made - 1], hi[made - 1]
+                    look_at_window_before(earlier, old_lo, old_hi)
+                    take_amounts(earlier, i, True, amounts, float_amounts, most)
                 is_open, rows = True, 0
                 lo[made], hi[made], rule[made], how[made] = i, bounds[k + 1], -1, NEVER
                 made += 1
@@ -160,6 +177,9 @@ def walk(  # noqa: PLR0912, PLR0915 - one loop, which follows the rule step by s
                     limit[c] = most[c, min(i, most.shape[1] - 1)]
                 if len(reach_rule):
                     begin_sums(words, state, limbs, i)
+            elif has_moving:
+                take_amounts(earlier, i, False, amounts, float_amounts, most)
+                _move(earlier, first, amount, integers, amounts, first_float, float_amount, floats, float_amounts, i)
             rows += 1
             fired = int(after[i])
             for c in range(len(limit)):
@@ -186,6 +206,20 @@ def walk(  # noqa: PLR0912, PLR0915 - one loop, which follows the rule step by s
     held[0] = rows
     settle_sums(words, state, limbs, function, floating, values, source, n)
     return Windows(lo[:made].copy(), hi[:made].copy(), rule[:made].copy(), how[:made].copy(), skipped)
+
+
+@kernel
+def _move(
+    earlier: Earlier, first: Any, amount: Any, integers: Any, amounts: Any, first_float: Any, float_amount: Any,
+    floats: Any, float_amounts: Any, row: int,
+) -> None:  # fmt: skip
+    """Compare the next row with this one and its amount, under the rules of ``gap``."""
+    for p in range(len(earlier.kind)):
+        j = earlier.place[p]
+        if earlier.moves[p] and earlier.kind[p] == TICKS:
+            first[j], amount[j] = integers[j, row], amounts[j, row]
+        elif earlier.moves[p]:
+            first_float[j], float_amount[j] = floats[j, row], float_amounts[j, row]
 
 
 @inlined

@@ -1,0 +1,160 @@
+"""Amounts that ask for the window before: the library agrees with the reference, whole, cut anywhere, run by run."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import wincli
+from support.condition_cases import ConditionCase, condition_logs, previous_cases
+from support.event_logs import cut_up, sliced
+from support.in_memory_engine import MemorySource, run_in_memory
+from support.incremental_runs import in_emission_order, run_parts_and_whole
+from support.table_equality import difference, same
+from unit.kinds.test_conditions import by_library, by_reference, plan_of
+from wincli.windowing.errors import ConfigError, DataError, SpecError
+from wincli.windowing.language.conditions.previous import PREVIOUS
+from wincli.windowing.language.parser import parse_window
+from wincli.windowing.segments.segment_scan import can_be_cut
+
+
+@settings(max_examples=300)
+@given(condition_logs(), previous_cases(with_marks=True), st.booleans(), st.sampled_from(["flush", "drop"]), st.data())
+def test_the_library_is_the_reference(
+    table: pa.Table, case: ConditionCase, keyed: bool, at_end: str, data: st.DataObject
+) -> None:
+    marks = sorted(data.draw(st.lists(st.integers(0, len(table)), max_size=4)))
+    options: dict[str, Any] = {"marks": marks, "at_end": at_end}
+    key = ["k"] if keyed else []
+    assert by_library(table, case, key, **options) == by_reference(table, case, key, **options), case.window
+
+
+@settings(max_examples=150)
+@given(st.data(), condition_logs(), previous_cases(with_marks=True), st.booleans())
+def test_cuts_anywhere_do_not_change_the_result(
+    data: st.DataObject, table: pa.Table, case: ConditionCase, keyed: bool
+) -> None:
+    plan = plan_of(table, case, ["k"] if keyed else [], data.draw(st.sampled_from(["flush", "drop"])))
+    assert not can_be_cut(plan)
+    whole = run_in_memory(plan, MemorySource([table], [[]]), [], None, "column:h")
+    source, chunk_bounds, cuts = data.draw(cut_up(table, keyed))
+    for slices in (cuts, sliced(plan, table, data.draw(st.integers(1, 9)))):
+        found = run_in_memory(plan, source, chunk_bounds, slices, "column:h")
+        assert same(found.table, whole.table), difference(found.table, whole.table)
+        assert found.counts == whole.counts
+
+
+@settings(max_examples=200)
+@given(st.data(), condition_logs(), previous_cases(), st.booleans(), st.sampled_from(["aggregates", "rows"]))
+def test_a_state_carries_the_window_before(
+    data: st.DataObject, table: pa.Table, case: ConditionCase, keyed: bool, emit: str
+) -> None:
+    table = table.sort_by("t") if case.order else table
+    end = data.draw(st.sampled_from(["flush", "drop"]))
+    plan = plan_of(table, case, ["k"] if keyed else [], end, emit)
+    runs, whole = run_parts_and_whole(data, plan, table, keyed, end)
+    one, some = in_emission_order(plan, whole.table), in_emission_order(plan, runs.table)
+    assert same(some, one), difference(some, one)
+    counts = sum((result.counts for result in runs.results[1:]), runs.results[0].counts)
+    assert (counts.windowed, counts.filtered) == (whole.counts.windowed, whole.counts.filtered)
+
+
+NUMBERS = st.floats(allow_nan=False, allow_infinity=False) | st.sampled_from([5e-324, 1.5e-323, 1e308, 2.0**53, 0.1])
+WORDS = st.integers(-(2**63), 2**63 - 1) | st.integers(-9, 9)
+
+
+@settings(max_examples=200)
+@given(st.data(), st.sampled_from([name for name in PREVIOUS if name != "count"]), st.booleans())
+def test_an_aggregate_of_the_window_before_is_that_of_the_result(
+    data: st.DataObject, function: str, floats: bool
+) -> None:
+    """Bit for bit: one row is at the value, and another is the next float above it."""
+    some = st.lists(NUMBERS if floats else WORDS, min_size=1, max_size=6)
+    values = data.draw(some)
+    kind = pa.float64() if floats else pa.int64()
+    table = pa.table({"x": pa.array(values, kind)})
+    try:
+        found = wincli.aggregate(table, f"count({len(values)})", aggregates=[f"v={function}(x)"])["v"][0].as_py()
+    except DataError:
+        return  # an integer does not fit 64 bits
+    if not 0 <= found < np.finfo(np.float64).max:
+        return
+    attribute = pa.float64() if isinstance(found, float) else pa.uint64()
+    steps = [0.0, found, np.nextafter(found, np.inf)] if isinstance(found, float) else [0, found, found + 1]
+    log = pa.table({
+        "a": pa.array([0] * len(values) + steps, attribute),
+        "x": pa.array([*values, None, None, None], kind),
+        "w": [*[1] * len(values), 2, 2, 2],
+    })  # fmt: skip
+    window = f"change(w) or delta(a, previous({function}(x), 0))"
+    sizes = wincli.aggregate(log, window, aggregates=["n=count()"])["n"].to_pylist()
+    assert sizes == [len(values), 2, 1]
+
+
+TABLE = pa.table({"t": [0, 1, 2, 3], "x": [1, 2, 3, 4], "y": [0.5, None, float("nan"), 1.0], "u": list("abcd")})
+
+
+@pytest.mark.parametrize(
+    ("amount", "what"),
+    [
+        ("previous(mean(x))", "previous takes an aggregate and a default"),
+        ("previous(median(x), 1)", "expected one of count, sum, mean, min, max, first, last, range of a column"),
+        ("previous(x, 1)", "expected one of count"),
+        ("previous(sum(), 1)", "sum needs a column"),
+        ("previous(sum(x), previous(sum(x), 1))", "the default of previous cannot ask"),
+        ("previous(sum(previous(sum(x), 1)), 1)", "previous cannot stand inside of previous"),
+        ("abs(previous(sum(x), 1))", "this cannot be computed of the window before"),
+        ("previous(sum(x), 1) % 2", "this cannot be computed of the window before"),
+        ("previous(sum(x), lag(x))", "lag does not go with previous"),
+    ],
+)
+def test_mistakes_show_their_place(amount: str, what: str) -> None:
+    with pytest.raises(SpecError, match=r"\^") as caught:
+        parse_window(f"count(9) or delta(t, {amount})")
+    assert what in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("window", "what"),
+    [
+        ("delta(t, previous(sum(u), 1))", "needs integers or floats, and u is string"),
+        ("delta(t, previous(sum(x), 1)) or punct(x > lag(x))", "lag does not go with previous"),
+        ("sliding, delta(t, previous(sum(x), 1)), count(1)", "expected a number"),
+    ],
+)
+def test_what_it_does_not_go_with_is_an_error(window: str, what: str) -> None:
+    with pytest.raises((ConfigError, SpecError), match=what):
+        wincli.aggregate(TABLE, window, order_by="t")
+
+
+@pytest.mark.parametrize(
+    ("amount", "what"),
+    [
+        ("count(previous(count(), 1) - 2)", "is NaN or negative"),
+        ("count(previous(first(y), 1) / 0 - 1 / 0.0)", "is NaN or negative"),
+        ("count(9223372036854775807 * previous(count(), 1) * 2)", "does not fit 64 bits"),
+        ("count(-9223372036854775807 * previous(count(), 1) - 2)", "does not fit 64 bits"),
+        ("count(9223372036854775807 + previous(count(), 1))", "does not fit 64 bits"),
+        ("count(-(-9223372036854775807 * previous(count(), 1) - 1))", "does not fit 64 bits"),
+    ],
+)
+def test_an_amount_that_cannot_be_is_an_error(amount: str, what: str) -> None:
+    with pytest.raises(DataError, match=what):
+        wincli.aggregate(TABLE, amount, order_by="t")
+
+
+def test_rows_without_a_value_for_the_amount_are_rejected() -> None:
+    found = wincli.aggregate(
+        TABLE, "count(previous(count(), 1) * y)", order_by="t", aggregates=["collect(x)"], rejected="drop"
+    )
+    assert found["collect_x"].to_pylist() == [[1], [4]]
+
+
+def test_the_window_before_an_evicted_key_is_refused() -> None:
+    with pytest.raises(SpecError):
+        parse_window("delta(t, previous(sum(x), 1)), partitioned, partitionCount(2)")
