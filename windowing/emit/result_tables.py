@@ -12,7 +12,7 @@ from ..columns.arrays import Ints, combined
 from ..panes.membership import edge_rows, entered_rows, left_rows
 from ..panes.panes import CLOSED_BY, TIMING, Panes
 from ..planning.plan import Plan
-from ..planning.result_schema import FIXED, MARK, OUTPUTS, POS, TURN
+from ..planning.result_schema import FIXED, OUTPUTS, POS, TURN
 from ..sequences.marks import Marks
 from ..sequences.sequence import Sequences
 from ..state.window_state import WindowState
@@ -21,7 +21,7 @@ from .operators.calls import OperatorRun, finishing_batches, operator_batches
 from .pane_rows import row_batches
 from .result_values import HiddenPanes, with_result_values
 from .row_counts import check_panes
-from .stream_columns import constant, mark_columns, stream_columns
+from .stream_columns import mark_columns, only_marks, stream_columns
 
 _REPEATS = 8
 """Rows a key: with fewer, plain text is written faster than a dictionary (four times at 1 row), and is smaller."""
@@ -81,30 +81,22 @@ def emitted_panes(plan: Plan, sequences: Sequences, panes: Panes) -> Panes:
 
 def mark_rows(plan: Plan, marks: Marks, picks: Ints) -> pa.Table:
     """Return mark-only rows for the marks at ``picks``."""
-    return _only_marks(plan, _by_name(plan, mark_columns(plan, marks.take(picks))))
+    return only_marks(plan, _by_name(plan, mark_columns(plan, marks.take(picks))))
 
 
 def tick_rows(plan: Plan, ticks: pa.Array) -> pa.Table:
     """Return mark-only rows for instants of the clock."""
     first = pa.array(np.zeros(len(ticks), np.int8))
-    return _only_marks(plan, {"_at": ticks, POS: pa.array(np.full(len(ticks), -1, np.int64)), TURN: first})
+    return only_marks(plan, {"_at": ticks, POS: pa.array(np.full(len(ticks), -1, np.int64)), TURN: first})
 
 
 def _by_name(plan: Plan, stream: list[pa.Array]) -> dict[str, pa.Array]:
     return dict(zip(plan.stream_names, stream, strict=True))
 
 
-def _only_marks(plan: Plan, stream: dict[str, pa.Array]) -> pa.Table:
-    """Return mark-only rows: all columns but the stream columns are null."""
-    size = len(stream["_at"])
-    columns = {**stream, MARK: constant("only", size)}
-    arrays = [columns[f.name] if f.name in columns else pa.nulls(size, f.type) for f in plan.schema]
-    return pa.Table.from_arrays(arrays, names=plan.schema.names)
-
-
 def _mark_only_rows(plan: Plan, sequences: Sequences, marks: Marks, panes: Panes) -> Iterator[pa.Table]:
     if panes.marks_only is not None and len(panes.marks_only.cause):
-        yield _only_marks(
+        yield only_marks(
             plan, _by_name(plan, stream_columns(plan, sequences, marks, panes.marks_only.cause, panes.marks_only.at))
         )
 

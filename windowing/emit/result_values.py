@@ -14,7 +14,7 @@ from ..errors import DataError
 from ..planning.plan import Plan
 from ..planning.result_schema import FIXED, MARK
 from ..projection.projection import ComputedColumn, is_true
-from .stream_columns import constant
+from .stream_columns import only_marks
 
 
 @dataclass(slots=True)
@@ -90,6 +90,4 @@ def _marks(plan: Plan, table: pa.Table, left_out: Mask) -> pa.Table:
     """Return mark-only rows in the place of rows that are left out and have a mark."""
     picks = np.flatnonzero(left_out & combined(table[MARK]).is_valid().to_numpy(zero_copy_only=False))
     own = table.select(list(plan.stream_names)).take(pa.array(picks))
-    columns = {name: own[name] for name in plan.stream_names} | {MARK: constant("only", len(picks))}
-    arrays = [columns[f.name] if f.name in columns else pa.nulls(len(picks), f.type) for f in plan.schema]
-    return pa.Table.from_arrays(arrays, names=plan.schema.names)
+    return only_marks(plan, {name: own[name] for name in plan.stream_names})

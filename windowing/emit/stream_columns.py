@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -9,7 +11,7 @@ import pyarrow.compute as pc
 from ..columns.arrays import Ints
 from ..panes.panes import BY_TICK
 from ..planning.plan import Plan
-from ..planning.result_schema import POS, TURN, numbered
+from ..planning.result_schema import MARK, POS, TURN, numbered
 from ..sequences.marks import Marks, with_marks_behind
 from ..sequences.sequence import Sequences
 
@@ -41,6 +43,14 @@ def mark_columns(plan: Plan, marks: Marks) -> list[pa.Array]:
 def constant(text: str, size: int) -> pa.Array:
     """Return a column that repeats one text."""
     return pa.DictionaryArray.from_arrays(pa.array(np.zeros(size, np.int8)), pa.array([text]))
+
+
+def only_marks(plan: Plan, stream: Mapping[str, pa.Array | pa.ChunkedArray]) -> pa.Table:
+    """Return mark-only rows: all columns but the stream columns are null."""
+    size = len(stream["_at"])
+    columns = {**stream, MARK: constant("only", size)}
+    arrays = [columns[f.name] if f.name in columns else pa.nulls(size, f.type) for f in plan.schema]
+    return pa.Table.from_arrays(arrays, names=plan.schema.names)
 
 
 def _row_columns(plan: Plan, rows: pa.RecordBatch, pos: Ints) -> list[pa.Array]:
