@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -12,11 +10,13 @@ from hypothesis import strategies as st
 
 import wincli
 from support.condition_cases import ConditionCase, condition_logs, previous_cases
-from support.event_logs import cut_up, sliced
-from support.in_memory_engine import MemorySource, run_in_memory
-from support.incremental_runs import in_emission_order, run_parts_and_whole
-from support.table_equality import difference, same
-from unit.kinds.test_conditions import by_library, by_reference, plan_of
+from support.condition_laws import (
+    check_cuts,
+    check_incremental_runs,
+    check_library_is_reference,
+    draw_end,
+    plan_of,
+)
 from wincli.windowing.errors import ConfigError, DataError, SpecError
 from wincli.windowing.language.conditions.previous import PREVIOUS
 from wincli.windowing.language.parser import parse_window
@@ -28,10 +28,7 @@ from wincli.windowing.segments.segment_scan import can_be_cut
 def test_the_library_is_the_reference(
     table: pa.Table, case: ConditionCase, keyed: bool, at_end: str, data: st.DataObject
 ) -> None:
-    marks = sorted(data.draw(st.lists(st.integers(0, len(table)), max_size=4)))
-    options: dict[str, Any] = {"marks": marks, "at_end": at_end}
-    key = ["k"] if keyed else []
-    assert by_library(table, case, key, **options) == by_reference(table, case, key, **options), case.window
+    check_library_is_reference(data, table, case, keyed, at_end)
 
 
 @settings(max_examples=150)
@@ -39,14 +36,9 @@ def test_the_library_is_the_reference(
 def test_cuts_anywhere_do_not_change_the_result(
     data: st.DataObject, table: pa.Table, case: ConditionCase, keyed: bool
 ) -> None:
-    plan = plan_of(table, case, ["k"] if keyed else [], data.draw(st.sampled_from(["flush", "drop"])))
+    plan = plan_of(table, case, ["k"] if keyed else [], draw_end(data))
     assert not can_be_cut(plan)
-    whole = run_in_memory(plan, MemorySource([table], [[]]), [], None, "column:h")
-    source, chunk_bounds, cuts = data.draw(cut_up(table, keyed))
-    for slices in (cuts, sliced(plan, table, data.draw(st.integers(1, 9)))):
-        found = run_in_memory(plan, source, chunk_bounds, slices, "column:h")
-        assert same(found.table, whole.table), difference(found.table, whole.table)
-        assert found.counts == whole.counts
+    check_cuts(data, plan, table, keyed)
 
 
 @settings(max_examples=200)
@@ -54,14 +46,7 @@ def test_cuts_anywhere_do_not_change_the_result(
 def test_a_state_carries_the_window_before(
     data: st.DataObject, table: pa.Table, case: ConditionCase, keyed: bool, emit: str
 ) -> None:
-    table = table.sort_by("t") if case.order else table
-    end = data.draw(st.sampled_from(["flush", "drop"]))
-    plan = plan_of(table, case, ["k"] if keyed else [], end, emit)
-    runs, whole = run_parts_and_whole(data, plan, table, keyed, end)
-    one, some = in_emission_order(plan, whole.table), in_emission_order(plan, runs.table)
-    assert same(some, one), difference(some, one)
-    counts = sum((result.counts for result in runs.results[1:]), runs.results[0].counts)
-    assert (counts.windowed, counts.filtered) == (whole.counts.windowed, whole.counts.filtered)
+    check_incremental_runs(data, table, case, keyed, emit)
 
 
 NUMBERS = st.floats(allow_nan=False, allow_infinity=False) | st.sampled_from([5e-324, 1.5e-323, 1e308, 2.0**53, 0.1])
