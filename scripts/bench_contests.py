@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from bench_kinds import DUCKDB, KEYED
@@ -59,12 +59,14 @@ class Entrant:
     ``log``: the name of the log.
     ``options``: the options of ``scripts/gen_events`` that make it.
     ``command``: a function that returns the command line for an input and an output.
+    ``tables``: other logs that it reads, with the options that make them; they are beside its own.
     """
 
     name: str
     log: str
     options: tuple[str, ...]
     command: Command
+    tables: tuple[tuple[str, tuple[str, ...]], ...] = ()
 
 
 def wincli(*options: str) -> Command:
@@ -85,7 +87,7 @@ def versions(entrants: Sequence[Entrant], program: str) -> tuple[Entrant, ...]:
     def command(data: Path, out: Path) -> list[str]:
         return [program, *first.command(data, out)[1:]]
 
-    return first, Entrant(f"{first.name}, {program}", first.log, first.options, command)
+    return first, replace(first, name=f"{first.name}, {program}", command=command)
 
 
 def contests(millions: int) -> dict[str, tuple[Entrant, ...]]:
