@@ -60,7 +60,9 @@ def test_a_filter_ends_at_the_parenthesis_that_its_call_stands_in() -> None:
     [
         ("sum(x) / count()", "sum(x) / count()", "arithmetic over aggregates needs a name"),
         ("a=sum(x) where ok / count()", "count", "an aggregate is no part of this expression"),
-        ("a=sum(max(x))", "max", "an aggregate is no part of this expression"),
+        ("a=sum(max(x))", "max", "an aggregate is no part of the argument of another"),
+        ("a=sum(x) / max(1 + Count())", "Count", "an aggregate is no part of the argument of another"),
+        ("a=sum(x) where max(y) > 1", "max", "an aggregate is no part of this expression"),
         ("a=sum(x) + ", None, None),
         ("a=sum(x +) + 1", None, None),
         ("a=sum(x + 1", "(", "this parenthesis is never closed"),
@@ -78,6 +80,12 @@ def test_a_mistake_is_marked_where_it_is(text: str, at: str | None, words: str |
         assert text[error.span.start : error.span.stop] == at
     if words is not None:
         assert words in error.what
+
+
+def test_an_aggregate_of_aggregates_is_said_to_take_two_stages() -> None:
+    with pytest.raises(SpecError) as caught:
+        parse_aggregate("sum(max(x))")
+    assert caught.value.do == "take two stages: NAME=max(..) in the first, sum(NAME) in the second"
 
 
 def test_a_new_column_has_a_name_and_an_expression() -> None:

@@ -138,6 +138,7 @@ def _call(cursor: Cursor, first: int, opens: int) -> _Found:
         raise cursor.error("this parenthesis is never closed", tokens[opens].span, "close it with )")
     commas = [at for at in range(opens + 1, close) if _is(tokens[at], ",") and _depth(tokens, opens + 1, at) == 0]
     edges = [opens, *commas, close]
+    _check_arguments(cursor, tokens[first].text, opens, close)
     arguments = tuple(_argument(cursor, low + 1, high) for low, high in pairwise(edges)) if close > opens + 1 else ()
     stop, where = close + 1, None
     if tokens[stop].kind == "word" and tokens[stop].text.lower() == "where":
@@ -147,6 +148,16 @@ def _call(cursor: Cursor, first: int, opens: int) -> _Found:
     function = "".join(words) if ":" in words else ALIASES.get(words[0].lower(), words[0].lower())
     name = spec.default_name(function, arguments)
     return _Found(first, opens, close, stop, spec.AggregateCall(name, function, arguments, where))
+
+
+def _check_arguments(cursor: Cursor, outer: str, opens: int, close: int) -> None:
+    """Raise `SpecError` where the arguments of a call hold another: it takes rows, and a call gives one result."""
+    tokens = cursor.tokens
+    for at in range(opens + 1, close):
+        if tokens[at].text.lower() in _NAMES and _opens(tokens[:close], at) is not None:
+            inner = f"{tokens[at].text}({'' if _is(tokens[at + 2], ')') else '..'})"
+            do = f"take two stages: NAME={inner} in the first, {outer}(NAME) in the second"
+            raise cursor.error("an aggregate is no part of the argument of another", tokens[at].span, do)
 
 
 def _argument(cursor: Cursor, low: int, high: int) -> spec.Argument:
