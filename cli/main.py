@@ -76,9 +76,10 @@ def run(
     **given: Any,
 ) -> int:
     """Apply a window to the event logs in IN and write one row per pane to OUT; or run a job file."""
+    from .arguments.environment import with_variables  # noqa: PLC0415 - only a run needs it
     from .commands.run import run_command  # noqa: PLC0415 - loads pyarrow, numba and Spark
 
-    return run_command({"paths": paths, **given}, -1 if quiet else verbose)
+    return run_command({"paths": paths, **with_variables(given, os.environ)}, -1 if quiet else verbose)
 
 
 @app.command()

@@ -72,6 +72,9 @@ OPTIONS = _listed()
 VARIABLES = [each.variable for each in OPTIONS]
 """The environment variables that give options."""
 
+REPEATABLE = [each for each in OPTIONS if each.kind in _LISTS]
+"""The options that may be given several times. Their variables are read by `cli.arguments.environment`."""
+
 
 def with_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """Give a command all options: its ``**options`` takes them, with None for those that are not given."""
@@ -99,7 +102,7 @@ def _typer_option(declared: Option) -> Any:
         *filter(None, [declared.short]),
         help=_help(declared),
         metavar=metavar,
-        envvar=declared.variable,
+        envvar=None if declared.kind in _LISTS else declared.variable,
         show_envvar=False,
         rich_help_panel=declared.group,
         autocompletion=_completing(metavar, declared.complete or _COMPLETIONS.get(declared.kind)),

@@ -102,16 +102,9 @@ def parse_request(options: Mapping[str, Any]) -> JobRequest:
     """
     flags = dict(options)
     path, named = _arguments(flags.pop("paths", None) or ())
-    flags["enrich"] = _whole(flags.get("enrich") or [])
     flags["spark_conf"] = pairs(flags.get("spark_conf") or ())
     request = request_of(make_job({**flags, **named}, read_job_file(path) if path else None, parse_schema))
     return replace(request, notes=_notes(request.job))
-
-
-def _whole(texts: list[str]) -> list[str]:
-    """Return enrichments; words of one, as an environment variable is divided at spaces, are put together again."""
-    is_divided = len(texts) > 1 and not any(" " in text for text in texts)
-    return [" ".join(texts)] if is_divided else texts
 
 
 def _notes(job: Job) -> tuple[str, ...]:

@@ -134,6 +134,7 @@ def option_rows() -> dict[str, list[str]]:
 def test_every_option_is_in_the_table_with_its_flags_and_variable() -> None:
     options = [p for p in RUN.params if p.param_type_name == "option"]
     flags = {max(p.opts, key=len): p for p in options}
+    variables = {each.flag: each.variable for each in main.options.OPTIONS}
     assert set(flags) == set(option_rows())
     assert {opt for opts in main.app_options() for opt in opts if opt.startswith("-")} == {
         opt for p in options for opt in (*p.opts, *p.secondary_opts)
@@ -143,7 +144,7 @@ def test_every_option_is_in_the_table_with_its_flags_and_variable() -> None:
         assert {*parameter.opts, *parameter.secondary_opts} == set(re.findall(r"(?<!\S)--?[a-z-]+", row[0])), name
         wanted = (parameter.metavar or "").strip()
         assert wanted in row[0], f"{name}: {wanted}"
-        assert row[2] == (parameter.envvar or "none"), name
+        assert row[2] == variables.get(name, "none"), name
 
 
 def shown(name: str, value: Any) -> str:
