@@ -8,9 +8,15 @@ from dataclasses import dataclass
 
 from ..windowing.errors import ConfigError, MistakesError, SpecError, WincliError
 from .job import SINGLE_KEYS
+from .options import JOB_OPTIONS, STAGE_OPTIONS
 
 Location = tuple[str | int, ...]
 """A location in a job file: ``("stages", 1, "agg", 0)``."""
+
+_EXPRESSIONS = frozenset(
+    each.name for each in (*STAGE_OPTIONS, *JOB_OPTIONS) if each.kind in ("expectations", "expression", "lets")
+)
+"""The options whose texts are expressions: from such a text alone no one can tell which option it is of."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,9 +75,12 @@ def _of_file(problem: Problem, path: str | None) -> WincliError:
 
 
 def _of_flag(problem: Problem) -> WincliError:
-    """Return the error of a flag. A spec error draws a caret below the text of the flag, so it needs no name."""
+    """Return the error of a flag. A spec error draws a caret below a window or a call, which needs no name."""
     error = problem.error
-    if isinstance(error, SpecError) or not problem.named:
+    if not problem.named:
         return error
     key = next(step for step in reversed(problem.at) if isinstance(step, str))
+    if isinstance(error, SpecError):
+        what = f"{option(key)}: {error.what}" if key in _EXPRESSIONS else error.what
+        return SpecError(what, error.source, error.span, error.do)
     return ConfigError(f"{option(key)} {error.what}", error.do)

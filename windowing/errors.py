@@ -7,7 +7,8 @@ words before the message (``cli/console/messages.py``); a library user catches `
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 _UNSAFE = (
@@ -71,6 +72,19 @@ class SpecError(WincliError):
         before, at = shown(source[: span.start]), shown(source[span.start : span.stop])
         caret = " " * len(before) + "^" * max(1, len(at))
         return f"{super().__str__()}\n  {shown(source)}\n  {caret}"
+
+
+@contextmanager
+def naming_option(label: str) -> Iterator[None]:
+    """Begin the message of each `SpecError` of the body with its option: the text that it shows may be of several.
+
+    ``label``: ``--where``, or ``--let total``.
+    """
+    try:
+        yield
+    except SpecError as error:
+        error.what = f"{label}: {error.what}"
+        raise
 
 
 def _around(source: str, span: Span) -> tuple[str, Span]:

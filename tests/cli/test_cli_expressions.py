@@ -111,7 +111,7 @@ def test_two_units_with_a_state_are_one_run(run: Run, tmp_path: Path) -> None:
 MISTAKES = {
     "a column that is not there": (
         ("--where", "itms > 0"),
-        "the column 'itms' is not there; did you mean 'items'?\n  itms > 0\n  ^^^^",
+        "--where: the column 'itms' is not there; did you mean 'items'?\n  itms > 0\n  ^^^^",
     ),
     "a column outside of an aggregate": (
         ("-a", "a=sum(items)+t"),
@@ -121,11 +121,11 @@ MISTAKES = {
     "a name that is there": (("--let", "t=items"), "--let t: there is a column 't' already; choose another name"),
     "types that do not go together": (
         ("--let", "p=price + 1"),
-        "VARCHAR and INTEGER cannot be added; convert it with CAST\n  price + 1\n  ^^^^^^^^^",
+        "--let p: VARCHAR and INTEGER cannot be added; convert it with CAST\n  price + 1\n  ^^^^^^^^^",
     ),
     "a row number of a result that is not there": (
         ("-a", "n=count()", "--plain", "--having", "nn > 1"),
-        "the column 'nn' is not there; did you mean 'n'?\n  nn > 1\n  ^^",
+        "--having: the column 'nn' is not there; did you mean 'n'?\n  nn > 1\n  ^^",
     ),
 }
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import pyarrow as pa
 
 from ..aggregates import Bound
-from ..errors import ConfigError
+from ..errors import ConfigError, naming_option
 from ..expressions.binding import bind, bind_condition
 from ..expressions.nodes import walk
 from ..expressions.syntax import Expression
@@ -39,7 +39,8 @@ def condition_of(condition: Expression | None, schema: pa.Schema) -> ComputedCol
     if condition is None:
         return None
     _check_lag(condition, "--having")
-    return ComputedColumn("--having", bind_condition(condition, schema), "--having")
+    with naming_option("--having"):
+        return ComputedColumn("--having", bind_condition(condition, schema), "--having")
 
 
 def _check_columns(expression: Expression, schema: pa.Schema) -> None:

@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ..columns.arrays import Ints, Mask, combined
-from ..errors import ConfigError
+from ..errors import ConfigError, naming_option
 from ..expressions.binding import BoundExpression, Evaluation, bind, bind_condition
 from ..expressions.nodes import walk
 from ..expressions.syntax import Expression
@@ -26,6 +26,7 @@ FILE = "_file"
 ARRIVAL = "_arrival"
 VIRTUAL: Mapping[str, pa.DataType] = {FILE: pa.string(), ARRIVAL: pa.int64()}
 """The columns that every input has besides its own: the name of the file of a row, and its arrival position."""
+_MEANINGS: Mapping[str, str] = {FILE: "the file that a row came from", ARRIVAL: "the arrival position of a row"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,14 +116,19 @@ def make_projection(
         schema = schema.append(pa.field(name, VIRTUAL[name]))
     columns = _Columns(schema)
     lets = [name for name, _ in expressions.let]
-    for name, expression in (*expressions.let, *derived.items()):
+    for name, expression in expressions.let:
         _check_name(name, columns.schema)
-        _check_order(expression, columns.schema, lets)
-        columns.add(name, name if name not in derived else str(expression), expression)
+        with naming_option(f"--let {name}"):
+            _check_order(expression, columns.schema, lets)
+            columns.add(name, name, expression)
+    for name, expression in derived.items():
+        _check_name(name, columns.schema)
+        columns.add(name, str(expression), expression)
     schema, condition = columns.schema, None
     if where is not None:
         columns.check_no_lag(where, "--where")
-        value = bind_condition(where, schema)
+        with naming_option("--where"):
+            value = bind_condition(where, schema)
         condition = ComputedColumn("--where", value, f"--where {where}")
     late = [column.name for column in columns.lags]
     hidden = frozenset([*virtual, *derived, *columns.arguments.values(), *late])
@@ -257,5 +263,7 @@ def _check_order(expression: Expression, schema: pa.Schema, lets: Sequence[str])
 
 
 def _check_name(name: str, schema: pa.Schema) -> None:
+    if name in _MEANINGS:
+        raise ConfigError(f"--let {name}: the name is taken, for {_MEANINGS[name]}", "choose another name")
     if name in schema.names:
         raise ConfigError(f"--let {name}: there is a column {name!r} already", "choose another name")

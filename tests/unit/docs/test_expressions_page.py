@@ -16,6 +16,7 @@ from wincli.windowing.expressions.binders.functions import FUNCTIONS
 from wincli.windowing.expressions.binding import bind
 from wincli.windowing.expressions.syntax import parse_expression
 from wincli.windowing.expressions.tokens import KEYWORDS, MOST_LEVELS, MOST_TOKENS
+from wincli.windowing.projection.projection import RowExpressions, make_projection
 
 ROW = pa.table(
     {
@@ -80,6 +81,7 @@ def test_words_and_limits_stand_on_the_page() -> None:
 
 @pytest.mark.parametrize("lines", [lines for _, lines in fences(DOCS["expressions"], "text")])
 def test_mistake_is_shown_as_on_the_page(lines: list[str]) -> None:
+    where = parse_expression(lines[1].strip())
     with pytest.raises(SpecError) as caught:
-        bind(parse_expression(lines[1].strip()), ROW.schema)
+        make_projection(ROW.schema, RowExpressions(where=where))
     assert str(caught.value).splitlines() == lines

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pyarrow as pa
 import pytest
 
 from support.spec_errors import message
-from wincli.windowing.errors import ConfigError
+from wincli.windowing.errors import ConfigError, SpecError
+from wincli.windowing.expressions.syntax import parse_expression
 from wincli.windowing.language.options import Options
 from wincli.windowing.language.parser import parse_aggregate, parse_let, parse_window
 from wincli.windowing.planning.plan import make_plan
@@ -68,14 +71,42 @@ def test_a_call_in_arithmetic_is_named_without_the_name_that_it_has_inside() -> 
 
 def test_a_let_that_asks_for_a_later_one_says_so() -> None:
     found = message(lambda text: plan(let=(parse_let(text), parse_let("b=a + 1"))), "a=b + 1")
-    assert found == "the column 'b' is not there yet; a --let may use the columns of those before it\n  b + 1\n  ^"
+    assert (
+        found
+        == "--let a: the column 'b' is not there yet; a --let may use the columns of those before it\n  b + 1\n  ^"
+    )
 
 
 def test_an_aggregate_in_a_condition_is_told_apart_from_an_unknown_function() -> None:
     what = "count() is an aggregate, and here is one row at a time"
     do = "give it a name with --agg; the condition of a result, --having, may use the name"
     having = parse_let("h=count() > 1")[1]
-    assert message(lambda _: plan(having=having), "") == f"{what}; {do}\n  count() > 1\n  ^^^^^^^"
+    assert message(lambda _: plan(having=having), "") == f"--having: {what}; {do}\n  count() > 1\n  ^^^^^^^"
+
+
+MISTAKES = {
+    "where": ({"where": parse_expression("y > s")}, "--where: BIGINT and VARCHAR"),
+    "let": ({"let": (parse_let("a=x + 1"), parse_let("b=aa * 2"))}, "--let b: the column 'aa' is not there"),
+    "a let with lag": ({"let": (parse_let("d=x - lag(s)"),)}, "--let d: "),
+    "having": ({"having": parse_expression("nn > 1")}, "--having: the column 'nn' is not there"),
+}
+
+
+@pytest.mark.parametrize("name", MISTAKES)
+def test_the_mistake_of_an_expression_names_its_option(name: str) -> None:
+    options, wanted = MISTAKES[name]
+    with pytest.raises(SpecError) as caught:
+        plan(**options)
+    assert str(caught.value).startswith(wanted)
+
+
+@pytest.mark.parametrize(
+    ("name", "what"), [("_file", "the file that a row came from"), ("_arrival", "the arrival position of a row")]
+)
+def test_a_let_cannot_have_the_name_of_a_column_that_every_input_has(name: str, what: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        plan(let=(parse_let(f"{name}=x"),))
+    assert str(caught.value) == f"--let {name}: the name is taken, for {what}; choose another name"
 
 
 def test_of_a_long_text_the_place_is_shown() -> None:
@@ -87,6 +118,6 @@ def test_of_a_long_text_the_place_is_shown() -> None:
     assert all(len(line) < 180 for line in message(parse_aggregate, long_one).split("\n"))
 
 
-def plan(aggregate: str = "count()", **options: object) -> None:
-    given = Options(**options)  # type: ignore[arg-type]
+def plan(aggregate: str = "count()", **options: Any) -> None:
+    given = Options(**options)
     make_plan(parse_window("count(2)"), SCHEMA, calls=[parse_aggregate(aggregate)], options=given)
