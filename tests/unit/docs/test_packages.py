@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -55,6 +56,16 @@ def neighbours(package: str) -> tuple[list[str], list[str]]:
 def sentences(package: str) -> str:
     imports, importers = (", ".join(f"`{name}`" for name in names) or "nothing" for names in neighbours(package))
     return f"Imports {imports}. Imported by {importers}."
+
+
+def test_the_wheel_has_every_package_of_the_tree() -> None:
+    listed = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["setuptools"]["packages"]
+    assert listed == ["wincli", *(f"wincli.{package}" for package in PACKAGES)]
+
+
+def test_every_folder_with_modules_is_a_package() -> None:
+    folders = {path.parent.relative_to(ROOT) for top in TOP for path in (ROOT / top).rglob("*.py")}
+    assert sorted(".".join(folder.parts) for folder in folders) == PACKAGES
 
 
 @pytest.mark.parametrize("package", PACKAGES)
