@@ -14,7 +14,7 @@ from .clock_policy import ClockPolicy
 from .policies.calendar import CalendarPolicy
 from .policies.change import ChangePolicy
 from .policies.changing import changing_policy
-from .policies.conditions import FromPolicy, WhenPolicy, WhilePolicy
+from .policies.conditions import FromPolicy, OpenerPolicy
 from .policies.count import CountPolicy
 from .policies.cron import CronPolicy
 from .policies.delta import DeltaPolicy
@@ -35,8 +35,8 @@ _POLICIES: Final[Mapping[type, Callable[[Any], TumblingPolicy]]] = {
     spec.Calendar: CalendarPolicy,
     clock.Cron: CronPolicy,
     spec.Changing: changing_policy,
-    spec.When: WhenPolicy,
-    spec.While: WhilePolicy,
+    spec.When: OpenerPolicy,
+    spec.While: OpenerPolicy,
     spec.From: FromPolicy,
     spec.Reaches: ReachesPolicy,
 }

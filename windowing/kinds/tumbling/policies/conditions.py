@@ -15,17 +15,21 @@ from ..rules.gather import Gathered
 
 
 @dataclass(frozen=True, slots=True)
-class WhenPolicy(ConditionPolicy, RulePolicy):
-    """``when(E)``.
+class OpenerPolicy(ConditionPolicy, RulePolicy):
+    """``when(E)`` and ``while(E)``.
 
     ``value``: as in the spec.
     """
 
-    value: When
+    value: When | While
 
-    why: ClassVar[str] = "when"
     ends_before: ClassVar[bool] = True
     opens: ClassVar[bool] = True
+
+    @property
+    def why(self) -> str:  # type: ignore[override]
+        """The close reason: the name of the policy."""
+        return "when" if isinstance(self.value, When) else "while"
 
     @property
     def operands(self) -> tuple[Operand, ...]:
@@ -33,33 +37,9 @@ class WhenPolicy(ConditionPolicy, RulePolicy):
         return (self.value.condition,)
 
     def tell(self, rule: int, rules: Gathered, sequences: Sequences) -> None:
-        """Say which rows begin a window, and so end the one before."""
+        """Say which rows may begin a window, and which end one: the same under ``when``, the others under ``while``."""
         rules.opens = truth(sequences.rows, operand_column(self.value.condition))
-        rules.ends_before(rule, rules.opens)
-
-
-@dataclass(frozen=True, slots=True)
-class WhilePolicy(ConditionPolicy, RulePolicy):
-    """``while(E)``.
-
-    ``value``: as in the spec.
-    """
-
-    value: While
-
-    why: ClassVar[str] = "while"
-    ends_before: ClassVar[bool] = True
-    opens: ClassVar[bool] = True
-
-    @property
-    def operands(self) -> tuple[Operand, ...]:
-        """The condition."""
-        return (self.value.condition,)
-
-    def tell(self, rule: int, rules: Gathered, sequences: Sequences) -> None:
-        """Say which rows may begin a window; the others end one."""
-        rules.opens = truth(sequences.rows, operand_column(self.value.condition))
-        rules.ends_before(rule, ~rules.opens)
+        rules.ends_before(rule, rules.opens if isinstance(self.value, When) else ~rules.opens)
 
 
 @dataclass(frozen=True, slots=True)
