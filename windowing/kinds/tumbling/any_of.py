@@ -22,7 +22,6 @@ from ..segment_summary import RunThrough, SegmentSummary, WindowPosition
 from .boundaries import ranges
 from .clock_policy import ClockPolicy
 from .policy import Passage, TumblingPolicy
-from .rules.amounts import EarlierAmounts
 from .rules.events import Events, Ticks, instants_type, no_events, with_marks, with_ticks
 from .rules.gather import Gathered
 from .rules.reach import SUM, no_sums
@@ -165,11 +164,11 @@ class AnyOfPolicy(TumblingPolicy):
         if window is None:
             sums_floats = bool((reaches.floating & (reaches.function == SUM)).any())
             window = no_window(deltas, counts, no_sums(len(reaches.rule), sums_floats))
-        amounts = rules.earlier or EarlierAmounts(sequences)
-        flags, earlier = rules.flags(events.rule), amounts.earlier()
-        begin = np.ascontiguousarray(begin)
+        flags, begin = rules.flags(events.rule), np.ascontiguousarray(begin)
+        earlier = None if rules.earlier is None else rules.earlier.earlier()
         found = walk(sequences.bounds, begin, flags, deltas, counts, reaches, window, earlier)
-        amounts.check(earlier)
+        if rules.earlier is not None and earlier is not None:
+            rules.earlier.check(earlier)
         return found, window
 
     # --- segments

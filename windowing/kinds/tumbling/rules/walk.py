@@ -114,16 +114,18 @@ def walk(  # noqa: PLR0912, PLR0915 - one loop, which follows the rule step by s
     counts: Counts,
     reaches: Reaches,
     window: Window,
-    earlier: Earlier,
+    earlier: Earlier | None,
 ) -> Windows:
     """Return the windows of K keys; the rows of key k are those from ``begin[k]`` on, below ``bounds[k + 1]``.
 
     ``window``: the window that is open before the first row; only where there is one key, whose row before
     ``begin[0]`` is its last row. It is left as the last row leaves it, with all rows in its sums.
     ``earlier``: amounts that ask for the window before, which are written to those of ``deltas`` and ``counts``. The
-    rows of a key before ``begin[k]`` are then those of the window before its first one.
+    rows of a key before ``begin[k]`` are then those of the window before its first one. None where no amount does so:
+    the loop is compiled for each of the two, and what is asked of None is left out.
     """
-    # Arrays are taken out of their tuples here: numba counts references at each access, which took 0.1 us a row.
+    # Arrays are taken out of their tuples here: numba counts references at each access, which took 0.1 us a row. The
+    # rules of `reaches` stay in the loop for the same reason: a function of so many arrays took as long.
     opens, before, after, event = flags
     delta_rule, bits, place, integers, amounts, floats, float_amounts = deltas
     count_rule, most = counts
@@ -136,16 +138,15 @@ def walk(  # noqa: PLR0912, PLR0915 - one loop, which follows the rule step by s
     scratch = np.zeros(limbs.shape[1], np.int64)
     made, skipped, rows = 0, 0, held[0]
     has_opener = len(opens) > 0
-    has_earlier, has_moving = len(earlier.kind) > 0, earlier.moves.any()
     if rows > 0:
         resume_sums(words, begin[0])
     for k in range(len(bounds) - 1):
-        is_open = rows > 0
-        old_lo, old_hi = bounds[k], begin[k]  # the window before
-        if is_open and begin[k] < bounds[k + 1]:  # it goes on: a place for it, at the front
-            lo[made], hi[made], rule[made], how[made] = begin[k], begin[k], -1, NEVER
+        start, stop = begin[k], bounds[k + 1]
+        is_open, first_made = rows > 0, made
+        if is_open and start < stop:  # it goes on: a place for it, at the front
+            _note_begin(lo, hi, rule, how, made, start)
             made += 1
-        for i in range(begin[k], bounds[k + 1]):
+        for i in range(start, stop):
             if is_open:
                 fired, ended = int(event[i - 1]), EVENT
                 if fired < 0:
@@ -154,37 +155,27 @@ def walk(  # noqa: PLR0912, PLR0915 - one loop, which follows the rule step by s
                         fired = _first_risen(delta_rule, bits, place, integers, first, amount, fired, i)
                         fired = _first_risen_float(delta_rule, bits, place, floats, first_float, float_amount, fired, i)
                 if fired >= 0:
-                    hi[made - 1], rule[made - 1], how[made - 1] = i, fired, ended
+                    _note_end(hi, rule, how, made - 1, i, fired, ended)
                     is_open = False
             if not is_open:
                 if has_opener and not opens[i]:
                     skipped += 1
                     continue
-                if has_earlier:
-                    if made > 0 and lo[made - 1] >= begin[k]:
-                        old_lo, old_hi = lo[made - 1], hi[made - 1]
+                if earlier is not None:
+                    old_lo, old_hi = _window_before(lo, hi, first_made, made, bounds[k], start)
                     look_at_window_before(earlier, old_lo, old_hi)
                     take_amounts(earlier, i, True, amounts, float_amounts, most)
-                is_open, rows = True, 0
-                lo[made], hi[made], rule[made], how[made] = i, bounds[k + 1], -1, NEVER
-                made += 1
-                for j in range(len(first)):
-                    first[j], amount[j] = integers[j, i], amounts[j, min(i, amounts.shape[1] - 1)]
-                for j in range(len(first_float)):
-                    first_float[j] = floats[j, i]
-                    float_amount[j] = float_amounts[j, min(i, float_amounts.shape[1] - 1)]
-                for c in range(len(limit)):
-                    limit[c] = most[c, min(i, most.shape[1] - 1)]
-                if len(reach_rule):
-                    begin_sums(words, state, limbs, i)
-            elif has_moving:
+                _note_begin(lo, hi, rule, how, made, i)
+                made, is_open, rows = made + 1, True, 0
+                _take_values(first, amount, integers, amounts, i)
+                _take_values(first_float, float_amount, floats, float_amounts, i)
+                _take_limits(limit, most, i)
+                begin_sums(words, state, limbs, i)
+            elif earlier is not None:
                 take_amounts(earlier, i, False, amounts, float_amounts, most)
                 _move(earlier, first, amount, integers, amounts, first_float, float_amount, floats, float_amounts, i)
             rows += 1
-            fired = int(after[i])
-            for c in range(len(limit)):
-                if rows >= limit[c] and (fired < 0 or count_rule[c] < fired):
-                    fired = count_rule[c]
+            fired = _first_full(count_rule, limit, rows, int(after[i]))
             for r in range(len(reach_rule)):
                 if valid[r, i]:
                     see(words, state, r, function[r], floating[r], ticks, values, source[r], offset[r], i)
@@ -194,18 +185,60 @@ def walk(  # noqa: PLR0912, PLR0915 - one loop, which follows the rule step by s
                 ):  # fmt: skip
                     fired = reach_rule[r]
             if fired >= 0:
-                hi[made - 1], rule[made - 1], how[made - 1] = i + 1, fired, AFTER
+                _note_end(hi, rule, how, made - 1, i + 1, fired, AFTER)
                 is_open = False
-        if is_open and begin[k] < bounds[k + 1]:
-            hi[made - 1] = bounds[k + 1]
-            fired = int(event[bounds[k + 1] - 1])
-            if fired >= 0:
-                rule[made - 1], how[made - 1] = fired, EVENT
+        if is_open and start < stop:
+            fired = int(event[stop - 1])
+            _note_end(hi, rule, how, made - 1, stop, fired, EVENT if fired >= 0 else NEVER)
         if not is_open or k < len(bounds) - 2:
             rows = 0
     held[0] = rows
     settle_sums(words, state, limbs, function, floating, values, source, n)
     return Windows(lo[:made].copy(), hi[:made].copy(), rule[:made].copy(), how[:made].copy(), skipped)
+
+
+@inlined
+def _note_begin(lo: Ints, hi: Ints, rule: Rules, how: Any, window: int, row: int) -> None:
+    """Note that a window begins at a row, and that nothing has ended it."""
+    lo[window], hi[window], rule[window], how[window] = row, row, -1, NEVER
+
+
+@inlined
+def _note_end(hi: Ints, rule: Rules, how: Any, window: int, stop: int, fired: int, ended: int) -> None:
+    """Note that a window holds the rows below ``stop``, and what ended it."""
+    hi[window], rule[window], how[window] = stop, fired, ended
+
+
+@inlined
+def _window_before(lo: Ints, hi: Ints, first_made: int, made: int, old: int, start: int) -> tuple[int, int]:
+    """Return the rows of the window before the next one of a key: its last one, else the rows before its first new."""
+    old_lo, old_hi = old, start
+    if made > first_made:
+        old_lo, old_hi = lo[made - 1], hi[made - 1]
+    return old_lo, old_hi
+
+
+@inlined
+def _take_values(first: Any, amount: Any, values: Any, amounts: Any, row: int) -> None:
+    """Take what later rows are compared with, and by how much, from the row that opens a window."""
+    for j in range(len(first)):
+        first[j], amount[j] = values[j, row], amounts[j, min(row, amounts.shape[1] - 1)]
+
+
+@inlined
+def _take_limits(limit: Ints, most: Ints, row: int) -> None:
+    """Take the most rows of a window from the row that opens it."""
+    for c in range(len(limit)):
+        limit[c] = most[c, min(row, most.shape[1] - 1)]
+
+
+@inlined
+def _first_full(rules: Ints, limit: Ints, rows: int, fired: int) -> int:
+    """Return the first rule by which a window of so many rows is full, or ``fired`` if that comes before."""
+    for c in range(len(limit)):
+        if rows >= limit[c] and (fired < 0 or rules[c] < fired):
+            fired = rules[c]
+    return fired
 
 
 @kernel
