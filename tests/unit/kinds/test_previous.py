@@ -17,9 +17,14 @@ from support.condition_laws import (
     draw_end,
     plan_of,
 )
+from support.incremental_runs import in_emission_order, run_parts_and_whole
+from support.keeping_operators import ASKING, KEEPER
+from support.table_equality import difference, same
 from wincli.windowing.errors import ConfigError, DataError, SpecError
 from wincli.windowing.language.conditions.previous import PREVIOUS
+from wincli.windowing.language.options import Options
 from wincli.windowing.language.parser import parse_window
+from wincli.windowing.planning.plan import make_plan
 from wincli.windowing.segments.segment_scan import can_be_cut
 
 
@@ -47,6 +52,22 @@ def test_a_state_carries_the_window_before(
     data: st.DataObject, table: pa.Table, case: ConditionCase, keyed: bool, emit: str
 ) -> None:
     check_incremental_runs(data, table, case, keyed, emit)
+
+
+@settings(max_examples=150)
+@given(st.data(), condition_logs(), previous_cases(), st.booleans(), st.sampled_from([KEEPER, ASKING]))
+def test_operators_are_called_as_in_one_run(
+    data: st.DataObject, table: pa.Table, case: ConditionCase, keyed: bool, operator: str
+) -> None:
+    """The rows of the window before are in the state, but an operator has seen them."""
+    table, end = table.sort_by("t") if case.order else table, draw_end(data)
+    options = Options(operator=operator, at_end=end, closed=case.closed)
+    plan = make_plan(
+        parse_window(case.window), table.schema, ["k"] if keyed else [], list(case.order) or "arrival", None, options
+    )
+    runs, whole = run_parts_and_whole(data, plan, table, keyed, end)
+    one, some = in_emission_order(plan, whole.table), in_emission_order(plan, runs.table)
+    assert same(some, one), difference(some, one)
 
 
 NUMBERS = st.floats(allow_nan=False, allow_infinity=False) | st.sampled_from([5e-324, 1.5e-323, 1e308, 2.0**53, 0.1])
