@@ -208,8 +208,19 @@ def _previous(draw: st.DrawFn) -> tuple[str, reference.Rule]:
 
 @st.composite
 def previous_cases(draw: st.DrawFn, with_marks: bool = False) -> ConditionCase:
-    """One or two policies whose amounts ask for the window before, and up to two others, without ``lag``."""
-    others = [_delta, _gap, _count, _change, _punct, _reaches, _time, _opener, *([_marks] if with_marks else [])]
+    """One or two policies whose amounts ask for the window before, and up to two others."""
+    others = [
+        _expression,
+        _delta,
+        _gap,
+        _count,
+        _change,
+        _punct,
+        _reaches,
+        _time,
+        _opener,
+        *([_marks] if with_marks else []),
+    ]
     kinds: list[Any] = draw(st.lists(st.sampled_from(others), max_size=2, unique=True))
     kinds = draw(st.permutations([*kinds, *[_previous] * draw(st.integers(1, 2))]))
     found = dict(kind(draw) for kind in kinds)

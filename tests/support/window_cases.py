@@ -50,6 +50,8 @@ MORE: list[WindowCase] = [
     ("delta(a, 2)", T, {}),
     ("gap(a, 2)", ARRIVAL, {}),
     ("when(a < lag(a))", T, {}),
+    ("sliding, count(3), when(a < lag(a))", T, {}),
+    ("sliding, delta(a, 2), when(lag(a, 2) < a)", T, {"partial": True}),
     ("punct() or gap(a, 2)", ARRIVAL, {}),
     ("sliding, time(4), when(flag)", T, {}),
     ("time(4)", T, {"closed": "right", "empty": "row"}),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Final
 
+from ..errors import ConfigError
 from .nodes import Node, transform
 from .syntax import Expression, expression_of
 
@@ -41,6 +42,12 @@ def split_lags(expression: Expression) -> tuple[Expression, tuple[Lag, ...]]:
 
     root = transform(expression.root, change)
     return expression_of(root, expression.source), tuple(found.values())
+
+
+def check_no_lag(expression: Expression, label: str) -> None:
+    """Raise `ConfigError` for an expression over results that has a lag; ``label``: where it stands."""
+    if expression.uses_lag:
+        raise ConfigError(f"{label}: lag() is about rows in order, and a result has no rows before", "leave it out")
 
 
 def _lag(expression: Expression, node: Node) -> Lag:

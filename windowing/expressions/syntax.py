@@ -78,8 +78,3 @@ def parse_expression(text: str) -> Expression:
 def expression_of(root: Node, source: str) -> Expression:
     """Return the expression of a tree, whose spans are places in ``source``."""
     return Expression(canonical(root), root, source)
-
-
-def column_expression(name: str) -> Expression:
-    """Return the expression that is one column."""
-    return expression_of(Node("column", (name,)), name)

@@ -17,6 +17,7 @@ import pyarrow as pa
 from ..clock.watermark import NO_LEVEL, Lateness
 from ..columns.arrays import Ints, Mask
 from ..expressions.syntax import Expression
+from ..language.conditions.operands import Operand, operand_column
 from ..language.spec import PartitionEviction
 from ..panes.membership import Memberships
 from ..panes.panes import Panes
@@ -87,12 +88,14 @@ class WindowKind(ABC):
         """The columns that the spec names, without repeats, in the order of its canonical text."""
 
     @property
-    def expressions(self) -> Mapping[str, Expression]:
-        """What is computed of each row before it is in any order, by the names of the columns."""
-        return {}
+    def operands(self) -> tuple[Operand, ...]:
+        """Conditions and amounts: those of `attributes` that may be expressions, and may look at rows before."""
+        return ()
 
-    def check_lags(self, schema: pa.Schema, explain: Explain) -> None:  # noqa: B027
-        """Raise `ConfigError` where what is computed of rows in order cannot be so; ``schema`` has `expressions`."""
+    @property
+    def expressions(self) -> Mapping[str, Expression]:
+        """The operands that are expressions, by the names of the columns that hold their values."""
+        return {operand_column(each): each for each in self.operands if not isinstance(each, str)}
 
     @property
     def required(self) -> tuple[str, ...]:

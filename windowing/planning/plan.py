@@ -18,7 +18,6 @@ from ..operator import load, output_fields
 from ..ports import StreamInfo
 from ..projection.lag_columns import LagColumn, among, inputs_of
 from ..projection.projection import ComputedColumn, Projection, RowExpressions, make_projection
-from .let_operands import with_lets
 from .lowering import LoweredAggregates, lower
 from .result_schema import FIXED, MARK, OUTPUTS, POS, ROW, STEP, TURN, head_fields, numbered, result_schema
 from .result_values import condition_of, result_columns, value_fields
@@ -189,7 +188,6 @@ def make_plan(
     output names that clash.
     """
     items = (AggregateCall("count", "count"),) if calls is None else calls
-    spec = with_lets(spec, options.let)
     lowered = lower(items, (*schema.names, *(name for name, _ in options.let)))
     projection = _projection(spec, schema, key, order_by, lowered, options)
     schema = projection.schema

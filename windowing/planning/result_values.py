@@ -7,8 +7,9 @@ from collections.abc import Sequence
 import pyarrow as pa
 
 from ..aggregates import Bound
-from ..errors import ConfigError, naming_option
+from ..errors import naming_option
 from ..expressions.binding import bind, bind_condition
+from ..expressions.lags import check_no_lag
 from ..expressions.nodes import walk
 from ..expressions.syntax import Expression
 from ..language.canonical import column_text
@@ -21,7 +22,7 @@ def result_columns(lowered: LoweredAggregates, aggregates: Sequence[Bound]) -> t
     schema = pa.schema([(bound.name, bound.type) for bound in aggregates])
     computed = [(name, each) for name, each in lowered.results if each is not None]
     for name, each in computed:
-        _check_lag(each, f"--agg {name}")
+        check_no_lag(each, f"--agg {name}")
         _check_columns(each, schema)
     return tuple(ComputedColumn(name, bind(each, schema), f"--agg {name}") for name, each in computed)
 
@@ -38,7 +39,7 @@ def condition_of(condition: Expression | None, schema: pa.Schema) -> ComputedCol
     """Bind ``--having`` to the columns of a result. Raises `ConfigError` or `SpecError` where it does not fit them."""
     if condition is None:
         return None
-    _check_lag(condition, "--having")
+    check_no_lag(condition, "--having")
     with naming_option("--having"):
         return ComputedColumn("--having", bind_condition(condition, schema), "--having")
 
@@ -49,8 +50,3 @@ def _check_columns(expression: Expression, schema: pa.Schema) -> None:
             name = node.value[0]
             what = f"{name!r} is in no aggregate, and here each column must be in one"
             raise expression.error(what, node.span, f"write for example last({column_text(name)})")
-
-
-def _check_lag(expression: Expression, label: str) -> None:
-    if expression.uses_lag:
-        raise ConfigError(f"{label}: lag() is about rows, and this is about results", "leave it out")

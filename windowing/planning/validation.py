@@ -11,6 +11,7 @@ from ..errors import ConfigError
 from ..kinds.contract import Explain
 from ..kinds.registry import kind_of
 from ..kinds.tumbling.registry import clock_policies
+from ..language.conditions.operands import operand_column
 from ..language.options import Options, sort_key
 from ..language.spec import HIDDEN, WindowSpec
 from ..projection.lag_columns import LagColumn
@@ -27,21 +28,27 @@ def check_order_known(
     if not late:
         return
     if options.emit != "aggregates" or options.operator is not None:
-        label = "--operator" if options.operator else f"--emit {options.emit}"
-        what = f"{label} shows rows as they are, and {_late_text(projection.lags[0])} is known of rows in order alone"
-        raise ConfigError(what, "use it in aggregates, or leave it out")
+        _check_not_shown([column for name, column in late.items() if not name.startswith(HIDDEN)], options)
+    kind = kind_of(spec)
     uses = {
         "--key": key,
         "--order-by": () if isinstance(order_by, str) else order_by,
         "--event-time": (options.event_time,),
         "--group-by": options.group_by,
         "--sort-by": [sort_key(text, projection.schema.names).name for text in options.sort_by],
-        str(spec): kind_of(spec).attributes,
+        str(spec): set(kind.attributes).difference(map(operand_column, kind.operands)),
     }
     for label, names in uses.items():
         for name in names:
             if name in late:
                 raise no_order(label, _late_text(late[name]))
+
+
+def _check_not_shown(columns: Sequence[LagColumn], options: Options) -> None:
+    for column in columns:
+        label = "--operator" if options.operator else f"--emit {options.emit}"
+        what = f"{label} shows rows as they are, and {_late_text(column)} is known of rows in order alone"
+        raise ConfigError(what, "use it in aggregates, or leave it out")
 
 
 def check_marks(projection: Projection, name: str | None) -> None:
@@ -62,7 +69,6 @@ def check_window(spec: WindowSpec, schema: pa.Schema, key: Sequence[str], explai
         dtype = field_of(schema, name, str(spec)).type
         if not pa.types.is_null(dtype):  # a column of type null has no value at all, so no row needs the check
             kind_of(spec).check_attribute(name, dtype, explain)
-    kind_of(spec).check_lags(schema, explain)
 
 
 def check_options(

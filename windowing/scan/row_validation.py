@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import numpy as np
 import numpy.typing as npt
@@ -16,19 +16,15 @@ from ..planning.plan import Plan
 Reasons = npt.NDArray[np.object_]
 
 
-def validate_rows(plan: Plan, rows: pa.RecordBatch) -> npt.NDArray[np.object_] | None:
+def validate_rows(plan: Plan, rows: pa.RecordBatch) -> Reasons | None:
     """Return the reject reason of each row (None: kept), or None where all rows are kept.
 
     The first reason that applies, of ``null_order``, ``null_key`` (null or NaN), ``null_attribute``, ``nan_attribute``,
     ``negative_amount`` and ``type_overflow``: a value beyond the 64 bit ticks in which distances and clocks are
-    computed, or an infinite clock.
+    computed, or an infinite clock. Columns with ``lag`` are not there yet.
     """
-    reasons: npt.NDArray[np.object_] | None = None
-    for reason, mask in _violations(plan, rows):
-        if reasons is None:
-            reasons = np.full(rows.num_rows, None, np.object_)
-        reasons[mask & (reasons == None)] = reason  # noqa: E711 - element by element
-    return reasons
+    late = {column.name for column in plan.lag_columns}
+    return _first_reasons(rows, _violations(plan, rows, lambda name: name not in late))
 
 
 def add_late(reasons: Reasons | None, late: Mask) -> Reasons | None:
@@ -46,28 +42,38 @@ def split_by_reason(reasons: npt.NDArray[np.object_]) -> tuple[Ints, Ints]:
     return np.flatnonzero(is_kept), np.flatnonzero(~is_kept)
 
 
-def _violations(plan: Plan, rows: pa.RecordBatch) -> Iterator[tuple[str, Mask]]:
+def _first_reasons(rows: pa.RecordBatch, violations: Iterator[tuple[str, Mask]]) -> Reasons | None:
+    reasons: Reasons | None = None
+    for reason, mask in violations:
+        if reasons is None:
+            reasons = np.full(rows.num_rows, None, np.object_)
+        reasons[mask & (reasons == None)] = reason  # noqa: E711 - element by element
+    return reasons
+
+
+def _violations(plan: Plan, rows: pa.RecordBatch, asked: Callable[[str], bool]) -> Iterator[tuple[str, Mask]]:
+    """Yield reasons with the rows that they apply to, as far as columns that are ``asked`` for say."""
     event_time = (plan.options.event_time,) if plan.options.event_time else ()
     named = tuple(dict.fromkeys([*plan.kind.required, *event_time]))
     clock = event_time or (plan.order.columns[:1] if plan.kind.needs_clock else ())
     for reason, names in (("null_order", plan.order.columns), ("null_key", plan.key)):
-        for name in names:
+        for name in filter(asked, names):
             column = combined(rows.column(name))
             yield from _null(reason, column)
             yield from _nan(reason, column)
-    for name in named:
+    for name in filter(asked, named):
         column = combined(rows.column(name))
         yield from _null("null_attribute", column)
         yield from _nan("nan_attribute", column)
-    for name in plan.kind.amounts:
+    for name in filter(asked, plan.kind.amounts):
         negative = is_negative(combined(rows.column(name)))
         if negative.any():
             yield "negative_amount", negative
-    for name in dict.fromkeys([*clock, *plan.kind.measured]):
+    for name in filter(asked, dict.fromkeys([*clock, *plan.kind.measured])):
         is_overflow = overflows(combined(rows.column(name)))
         if is_overflow is not None:
             yield "type_overflow", is_overflow
-    for name in clock:
+    for name in filter(asked, clock):
         yield from _infinite(combined(rows.column(name)))
 
 

@@ -86,10 +86,10 @@ def _bind(name: str, expression: Expression | None, schema: pa.Schema) -> BoundE
         return None
     if name in schema.names:
         raise ConfigError(f"{_FLAG} {name}={expression}: the result has a column {name!r}", "give it another name")
-    if expression.uses_lag:
-        raise ConfigError(f"{_FLAG} {name}={expression}: a result has no rows before", "leave lag out")
     from ...windowing.expressions.binding import bind  # noqa: PLC0415 - few runs have an expression
+    from ...windowing.expressions.lags import check_no_lag  # noqa: PLC0415
 
+    check_no_lag(expression, f"{_FLAG} {name}={expression}")
     return bind(expression, plain(schema))
 
 

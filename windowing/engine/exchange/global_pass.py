@@ -19,6 +19,7 @@ from ...kinds.eviction.evictions import Evictions
 from ...kinds.signals import window_marks
 from ...planning.plan import Plan, panes_only
 from ...ports import Executor
+from ...scan.lag_rows import with_lag_columns
 from ...scan.lateness import assess, is_ordered_by_time, is_read_in_order, no_watermarks
 from ...sequences.marks import all_in_order, no_marks
 from ...sequences.sequence import merge, one_batch, order_of
@@ -93,8 +94,7 @@ def _evictions(work: TaskContext, chunks: Sequence[Chunk]) -> Evictions:
     sequences_by_chunk = [sequences_of(work, read.rows, read.pos, read.reasons) for read in reads]
     marks = all_in_order([read.marks for read in reads]) if reads else no_marks(no_rows(work), work.plan.sort)
     state, since = load_window_state(work), None if work.restore_point is None else work.restore_point.clock
-    sequences, restored, _ = restore_rows(
-        work.plan, state, merge([no_sequences(work), *sequences_by_chunk]), window_marks(marks), None, since
-    )
+    new, _ = with_lag_columns(work.plan, merge([no_sequences(work), *sequences_by_chunk]), state)
+    sequences, restored, _ = restore_rows(work.plan, state, new, window_marks(marks), None, since)
     context = replace(work.plan.context, clock=since, since=since, restored=restored)
     return work.plan.kind.evictions(sequences, marks, context)

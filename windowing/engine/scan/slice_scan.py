@@ -144,11 +144,11 @@ def _finish(work: TaskContext, index: int, number: int, is_only_slice: bool, sca
     sequences, restored, idle = restore_rows(plan, scan_input.state, new, signals, earlier_advances, since)
     last_closed = _last_closed(work, sequences, signals)
     extent = RunExtent(clock, since, last_closed, work.state_files is not None)
-    scanned = keep_lookback(plan, scan(plan, sequences, signals, extent, restored), lookback)
+    scanned = scan(plan, sequences, signals, extent, restored)
     finishing, idle = _finish_operators(plan, idle, scanned.hidden)
     mark_rows = _mark_rows(work, scanned, sequences, marks, extent) if is_only_slice else ()
     parts = write_parts(work, number, chain(scanned.tables, finishing, mark_rows))
-    scanned = scanned.settled()
+    scanned = keep_lookback(plan, scanned.settled(), lookback)
     snapshot = snapshot_slice(work, index, sequences, scanned, idle, signals, extent)
     carried = (
         0 if restored is None else int((restored.restored_rows.sum()) - np.count_nonzero(restored.row_state.shown))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
@@ -12,9 +11,7 @@ import pyarrow as pa
 
 from ...clock.values import clock_values, time_grid
 from ...columns.arrays import Mask
-from ...errors import ConfigError
-from ...expressions.syntax import Expression
-from ...language.conditions.operands import operand_column
+from ...language.conditions.operands import Operand, operand_column
 from ...language.spec import Count, Delta, PartitionEviction, Sliding, Time, When
 from ...panes.membership import Memberships
 from ...panes.panes import Panes
@@ -27,7 +24,6 @@ from ..contract import Causes, Explain, Option, Step
 from ..delta.chains import Exit, exit_through
 from ..eviction.evictions import Evictions
 from ..eviction.key_lifetimes import Lifetimes, lifetimes, merge_sliding
-from ..lags import expressions_of, lagged
 from ..measured import check_measured
 from ..overlapping import OverlappingKind
 from ..row_counts import rows_shown
@@ -74,14 +70,9 @@ class SlidingKind(OverlappingKind):
         return tuple(dict.fromkeys([*self.measured, *([] if condition is None else [operand_column(condition)])]))
 
     @property
-    def expressions(self) -> Mapping[str, Expression]:
-        """The condition of a trigger, if it is an expression."""
-        return expressions_of(self.spec.trigger.operands)
-
-    def check_lags(self, schema: pa.Schema, explain: Explain) -> None:  # noqa: ARG002
-        """Raise `ConfigError` for a condition with ``lag``: a state keeps only the rows that the window holds."""
-        if lagged(self.spec.trigger.operands):
-            raise ConfigError(f"{self.spec.trigger}: a trigger does not look back", "use lag() in a tumbling window")
+    def operands(self) -> tuple[Operand, ...]:
+        """The condition of a trigger."""
+        return self.spec.trigger.operands
 
     @property
     def required(self) -> tuple[str, ...]:

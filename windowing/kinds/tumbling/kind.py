@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, ClassVar
@@ -11,9 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from ...columns.arrays import Ints, Mask
-from ...errors import ConfigError
-from ...expressions.syntax import Expression
-from ...language.conditions.operands import Operand, operand_column
+from ...language.conditions.operands import Operand
 from ...language.spec import PartitionEviction, Tumbling
 from ...panes.membership import Memberships, shown, sizes
 from ...panes.panes import AT_END, Panes
@@ -25,7 +23,6 @@ from ..delta.chains import Exit
 from ..eviction.evictions import NO_PLACES, Evictions, WindowFacts, evictions
 from ..eviction.kernels import Windows
 from ..eviction.key_lifetimes import Lifetimes, lifetimes, merge_tumbling
-from ..lags import depth_of, expressions_of, inputs_of, lag_types, lagged, rows_to_look_back_at, with_lags
 from ..row_steps import NEVER, RowSteps, after_rows, steps_of_rows
 from ..segment_summary import EntryState, RunThrough, SegmentSummary, WindowPosition
 from ..signals import Signals
@@ -74,8 +71,8 @@ class TumblingKind(WindowKind):
 
     @property
     def attributes(self) -> tuple[str, ...]:
-        """Those of the policy; instead of one with ``lag`` those that it is computed from."""
-        return inputs_of(self.policy.attributes, self.operands)
+        """Those of the policy."""
+        return self.policy.attributes
 
     @property
     def operands(self) -> tuple[Operand, ...]:
@@ -83,35 +80,19 @@ class TumblingKind(WindowKind):
         return self.spec.policy.operands
 
     @property
-    def expressions(self) -> Mapping[str, Expression]:
-        """The operands that are expressions, and what is inside of a ``lag``."""
-        return expressions_of(self.operands)
-
-    def check_lags(self, schema: pa.Schema, explain: Explain) -> None:
-        """Raise `ConfigError` for operands with ``lag`` that are not what the policy needs."""
-        if self.policy.looks_at_window_before and depth_of(self.operands):
-            raise ConfigError(f"{self.spec}: lag does not go with previous", "leave one of them out")
-        for name, dtype in lag_types(schema, self.operands).items():
-            self.policy.check_attribute(name, dtype, explain)
-
-    @property
     def required(self) -> tuple[str, ...]:
-        """Those of the policy; none with ``lag``, which is null in the first rows."""
-        return self._early(self.policy.required)
+        """Those of the policy."""
+        return self.policy.required
 
     @property
     def measured(self) -> tuple[str, ...]:
         """Those of the policy."""
-        return self._early(self.policy.measured)
+        return self.policy.measured
 
     @property
     def amounts(self) -> tuple[str, ...]:
         """Those of the policy."""
-        return self._early(self.policy.amounts)
-
-    def _early(self, names: Iterable[str]) -> tuple[str, ...]:
-        late = set(map(operand_column, lagged(self.operands)))
-        return tuple(name for name in names if name not in late)
+        return self.policy.amounts
 
     @property
     def watched(self) -> str | None:
@@ -149,7 +130,6 @@ class TumblingKind(WindowKind):
     def panes(self, sequences: Sequences, signals: Signals, context: WindowContext) -> tuple[Panes, Marks]:
         """Return the panes; with partition eviction one lifetime of a key at a time (semantics section 4)."""
         marks = signals.marks
-        sequences = with_lags(sequences, self.operands)
         if self.eviction is None:
             return self.policy.panes(sequences, marks, context), marks
         assert signals.evictions is not None
@@ -169,9 +149,8 @@ class TumblingKind(WindowKind):
         """Rows of windows enter one by one and leave after their pane, unless the end of the data emits it."""
         steps = steps_of_rows(after_rows(panes), len(sequences))
         if self.policy.skips_rows:
-            every = self.policy.panes(
-                with_lags(sequences, self.operands), signals.marks, context
-            )  # also those that the end of the data does not emit
+            # also those that the end of the data does not emit
+            every = self.policy.panes(sequences, signals.marks, context)
             steps = replace(steps, stepping=shown(every.membership, len(sequences)))
         leaving = np.full(len(sequences), NEVER)
         leaving[lives.row] = np.where(panes.cause[lives.enter] == AT_END, NEVER, lives.enter)
@@ -232,19 +211,18 @@ class TumblingKind(WindowKind):
         if context.empty == "row":  # decides how many empty windows lie between it and the next row
             is_retained[sequences.newest] = True
         if self.policy.looks_at_window_before:
-            return is_retained | rows_of_window_before(sequences, panes, context.restored)
-        depth = depth_of(self.operands)
-        return rows_to_look_back_at(sequences.bounds, is_retained, depth) if depth else is_retained
+            is_retained |= rows_of_window_before(sequences, panes, context.restored)
+        return is_retained
 
     def settled_rows(self, sequences: Sequences, panes: Panes, retained: Mask) -> Mask:
         """Return the retained rows that are in no open window."""
-        if not (depth_of(self.operands) or self.policy.looks_at_window_before):
+        if not self.policy.looks_at_window_before:
             return np.zeros(len(sequences), np.bool_)
         return retained & ~shown(panes.take(np.flatnonzero(panes.cause == AT_END)).membership, len(sequences))
 
     def can_cut(self, has_key: bool, context: WindowContext) -> bool:  # noqa: ARG002
         """Whether nothing is evicted, and the policy allows it."""
-        return self.eviction is None and self.policy.may_cut and not depth_of(self.operands)
+        return self.eviction is None and self.policy.may_cut
 
     def summarise(self, segment: Sequences, signals: Signals, context: WindowContext) -> tuple[SegmentSummary, Ints]:
         """Summarise a segment; its entry state names the rows of earlier segments that it shows."""

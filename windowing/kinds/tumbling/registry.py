@@ -8,7 +8,6 @@ from typing import Any, Final
 from ...language import clock_policies as clock
 from ...language import row_policies, spec
 from ...language.calls import Policy
-from ..lags import lagged
 from .any_of import AnyOfPolicy
 from .clock_policy import ClockPolicy
 from .policies.calendar import CalendarPolicy
@@ -47,8 +46,7 @@ def policy_of(value: Policy) -> TumblingPolicy:
     if isinstance(value, spec.AnyOf):
         return AnyOfPolicy(tuple(_POLICIES[type(each)](each) for each in value.policies))
     policy = _POLICIES[type(value)](value)
-    looks_back = bool(lagged(value.operands))
-    return AnyOfPolicy((policy,)) if isinstance(policy, RulePolicy) or looks_back else policy
+    return AnyOfPolicy((policy,)) if isinstance(policy, RulePolicy) else policy
 
 
 def clock_policies() -> list[str]:
