@@ -20,6 +20,7 @@ from .kinds.signals import Signals, watermark_signals, window_marks
 from .language.options import AtEnd, Closed, Emit, Empty
 from .language.parser import parse_window
 from .language.spec import TimeInterval, WindowSpec
+from .panes.rejects import ScanRejects
 from .planning.plan import Plan, make_plan
 from .planning.row_order import OrderBy
 from .planning.validation import check_marks
@@ -100,6 +101,7 @@ def aggregate(
     now, then = (_clock_measure(plan, plan.projection.schema, instant) for instant in (clock, since))
     bounds = RunExtent(now, then)
     scanned = scan(plan, sequences, signals, bounds)
+    _check_rejects(scanned.rejects, rejected)
     tables = list(scanned.tables)
     scanned = scanned.settled()
     if plan.takes_marks and not plain:
@@ -160,6 +162,14 @@ def _valid_rows(plan: Plan, rows: pa.RecordBatch, pos: Ints, late: Mask, rejecte
         what = f"{len(bad)} rows have no place in the window: row {pos[bad[0]]} is {reasons[bad[0]]}"
         raise DataError(what, "mend them")
     return rows.take(pa.array(kept)), pos[kept]
+
+
+def _check_rejects(rejects: ScanRejects, rejected: str) -> None:
+    if len(rejects) and rejected == "error":
+        first = int(np.argmin(rejects.pos))
+        detail = rejects.detail[first].as_py()
+        what = f"row {rejects.pos[first]} is {rejects.reason[first]}" + (f": {detail}" if detail else "")
+        raise DataError(f"{len(rejects)} rows have no place in the window: {what}", "mend them")
 
 
 def _marks(table: pa.Table, rows: pa.RecordBatch, plan: Plan, marks: str | Sequence[int] | None) -> Marks:

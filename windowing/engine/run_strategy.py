@@ -16,7 +16,7 @@ from .exchange.range_cuts import SliceBounds, slices_of
 from .exchange.state_blocks import state_blocks
 from .presorted.single_pass import scan_in_one_pass
 from .presorted.two_pass import scan_in_two_passes
-from .scan.slice_scan import TaskReport, scan_directly, scan_slice
+from .scan.slice_scan import TaskReport, scan_directly, scan_slice, with_rejects
 from .scan.staged_segments import scan_staged_segments
 from .strategy import Direct, Exchange, Presorted, Strategy
 from .tasks.sizing import Chunk
@@ -87,8 +87,11 @@ def exchange_and_scan(
     receive = partial(_scan_partition, work.for_scan, cuts)
     pickled = executor.shuffle("exchange and scan", send, receive, items, slices_of(cuts))
     reports: list[TaskReport] = [pickle.loads(report) for report in pickled]
-    if cuts is not None and any(report.segments for report in reports):
+    has_segments = any(report.segments for report in reports)
+    if cuts is not None and has_segments:
         reports += scan_staged_segments(work.for_scan, cuts, reports, executor)
+    reports = with_rejects(work, chunks, reports, executor)
+    if has_segments:
         work.sink.drop_scratch()
     return reports
 

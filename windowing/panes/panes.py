@@ -11,6 +11,7 @@ import pyarrow as pa
 from ..columns.arrays import Ints
 from ..language.policies import POLICIES
 from .membership import Membership, take
+from .rejects import ScanRejects
 
 _REASONS = (
     "count", "delta", "gap", "time", "punct", "trigger", "watermark", "late", "batch", "expiry", "evicted", "end",
@@ -72,6 +73,7 @@ class Panes:
     ``at``: array of P instants of the panes caused `BY_TICK`, arbitrary for others; None where no tick emits panes.
     ``marks_only``: marks without a row, where the kind of window knows them; else None.
     ``outputs``: timing of event-time panes; None for other kinds.
+    ``rejects``: rows in no pane that the window rejects, all of this run; None: none.
     """
 
     key: Ints
@@ -84,6 +86,7 @@ class Panes:
     at: pa.Array | None = None
     marks_only: MarkOnly | None = None
     outputs: Outputs | None = None
+    rejects: ScanRejects | None = None
 
     def __len__(self) -> int:
         return len(self.key)

@@ -75,7 +75,8 @@ def settle(done: OperatorScan) -> Settled:
     if options.at_end == "drop":
         placed = _in_new_panes(now) & ~now.outcome.shown & ~(before if picks is None else before[picks])
         dropped = int(np.count_nonzero(placed))
-    filtered = len(before) - int(np.count_nonzero(before)) - windowed - dropped - held
+    rejected = 0 if done.panes.rejects is None else len(done.panes.rejects)
+    filtered = len(before) - int(np.count_nonzero(before)) - windowed - dropped - held - rejected
     still_open = int(np.count_nonzero(is_end)) if options.at_end == "hold" else 0
     by_mark = np.array(sorted(outcome.signals), np.int64)
     return Settled(int(outcome.panes.sum()), still_open, windowed, dropped, filtered, held, by_mark, state)

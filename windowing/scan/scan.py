@@ -21,6 +21,7 @@ from ..kinds.context import WindowContext
 from ..kinds.signals import Signals
 from ..panes.membership import Membership, shown, take
 from ..panes.panes import AT_END, MarkOnly, Panes, reason
+from ..panes.rejects import NO_REJECTS, ScanRejects
 from ..planning.plan import Plan
 from ..sequences.marks import Marks, unoccupied
 from ..sequences.sequence import Sequences
@@ -45,6 +46,7 @@ class ScanResult:
     ``held``: rows in the state that no pane has shown yet.
     ``by_mark``: int64, for each pane that a mark brought out, the number of that mark.
     ``state``: the window state for the next run; None where there is none.
+    ``rejects``: rows that the window has rejected, in none of the counts.
     ``settle``: returns all of these but ``tables`` once the tables have been read, where an operator decides them.
     """
 
@@ -58,6 +60,7 @@ class ScanResult:
     held: int
     by_mark: Ints
     state: WindowState | None
+    rejects: ScanRejects = NO_REJECTS
     settle: Callable[[], Settled] | None = None
 
     def settled(self) -> ScanResult:
@@ -123,14 +126,19 @@ def scan(
         run = OperatorRun(signals, context, columns, extent.is_continued and context.hold, outcome)
         tables = result_tables(plan, sequences, marks, emitted_here, hidden, run)
         nothing = np.empty(0, np.int64)
-        return ScanResult(tables, 0, hidden, 0, 0, 0, 0, 0, nothing, None, cache(partial(settle, done)))
+        settling = cache(partial(settle, done))
+        return ScanResult(tables, 0, hidden, 0, 0, 0, 0, 0, nothing, None, panes.rejects or NO_REJECTS, settling)
     state = None
     if extent.is_continued:
         looks_back = compares_with_previous_pane(plan)
         emission = emission_of(looks_back, sequences, context, panes, emitted)
         state = snapshot(plan.kind, sequences, signals, context, panes, emission, extent.last_closed)
     emitted_membership = panes.membership if len(emitted) == len(panes) else take(panes.membership, emitted)
-    row_account = _row_account(plan, sequences, panes.membership, is_new, emitted_membership, restored, state)
+    windowed, dropped, filtered, held = _row_account(
+        plan, sequences, panes.membership, is_new, emitted_membership, restored, state
+    )
+    rejects = panes.rejects or NO_REJECTS
+    row_account = windowed, dropped, filtered - len(rejects), held
     panes = emitted_here
     windows = len(panes) if restored is None else int(np.count_nonzero(panes.number >= 0))
     tables = result_tables(plan, sequences, marks, panes, hidden)

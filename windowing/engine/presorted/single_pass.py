@@ -22,7 +22,7 @@ from ..exchange.read_chunk import no_signals
 from ..scan.prefix_scan import SegmentRows, relay_segment, scan_in_turn
 from ..scan.segment_plan import Segment, SegmentTask
 from ..scan.segment_store import read_rows, write_rows
-from ..scan.slice_scan import TaskReport
+from ..scan.slice_scan import TaskReport, with_rejects
 from ..tasks.sizing import Chunk
 from ..tasks.task import TaskContext
 from .sorted_input import first_and_last, follows
@@ -38,12 +38,14 @@ def scan_in_one_pass(
     """
     counts = batch_sizes(len(chunks), executor.parallelism)
     batches = executor.map("scan", partial(_scan_some, work, tuple(chunks), folder), counts)
-    work.sink.drop_scratch()
     reports = [report for batch in batches for report in batch]
-    if len(reports) == len(chunks):
-        return reports
-    work.sink.discard()
-    return None
+    is_whole = len(reports) == len(chunks)
+    if is_whole:
+        reports = with_rejects(work, chunks, reports, executor)
+    else:
+        work.sink.discard()
+    work.sink.drop_scratch()
+    return reports if is_whole else None
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,7 +25,7 @@ from ..exchange.map_side import read_chunk
 from ..exchange.read_chunk import no_signals, read_sequences
 from ..scan.prefix_scan import SegmentRows, scan_segments
 from ..scan.segment_plan import FIRST, Segment, SegmentTask
-from ..scan.slice_scan import TaskReport
+from ..scan.slice_scan import TaskReport, with_rejects
 from ..tasks.sizing import Chunk
 from ..tasks.task import TaskContext
 from .sorted_input import first_and_last, follows
@@ -83,7 +83,8 @@ def scan_in_two_passes(work: TaskContext, chunks: Sequence[Chunk], executor: Exe
     idle = [_idle(segment) for segment, summary in found if summary is None]
     sizes = tuple(0 if summary is None else summary.rows for _, summary in found)
     source = ChunksReadAgain(work, tuple(chunks), sizes)
-    return scan_segments(work, source, [summarised] if summarised else [], executor, idle=idle)
+    reports = scan_segments(work, source, [summarised] if summarised else [], executor, idle=idle)
+    return with_rejects(work, chunks, reports, executor)
 
 
 def summarise_chunk(work: TaskContext, chunk: Chunk) -> ChunkSummary:

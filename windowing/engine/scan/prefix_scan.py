@@ -39,6 +39,7 @@ from ..tasks.task import TaskContext
 from .segment_plan import FIRST, Segment, SegmentTask, SummarisedSegment, plan_segments, with_window_numbers
 from .segment_store import read_numbers, write_numbers
 from .slice_scan import TaskReport, mark_bits, write_parts
+from .stored_rejects import store_rejects
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,10 +184,12 @@ def scan_from_entry(work: TaskContext, source: SegmentSource, task: SegmentTask)
     scanned = scan_segment(work.plan, task.entry, before, found.rows, found.signals, extent, task.is_last)
     parts = write_parts(work, task.part, scanned.tables)
     counts = Counts(0, scanned.windowed, scanned.filtered, scanned.dropped, scanned.held)
-    counts = replace(counts, panes_hidden=scanned.hidden.count) + found.account.counts
+    counts = replace(counts, panes_hidden=scanned.hidden.count, rejected=scanned.rejects.by_reason)
+    counts += found.account.counts
     occupied = mark_bits(scanned.by_mark, len(found.signals)) if work.plan.takes_marks else b""
     falls = falls_of(work.plan, found.rows) + task.entry.falls
-    return TaskReport(parts, counts, found.account.rejects, scanned.windows, falls, occupied, span=found.account.span)
+    report = TaskReport(parts, counts, found.account.rejects, scanned.windows, falls, occupied, span=found.account.span)
+    return replace(report, stored_rejects=store_rejects(work, task.part, scanned.rejects))
 
 
 def _count(work: TaskContext, source: SegmentSource, task: SegmentTask) -> int:

@@ -16,7 +16,7 @@ from ...emit.result_values import HiddenPanes
 from ...kinds.signals import Signals, watermark_signals, window_marks
 from ...local_executor import LocalExecutor
 from ...planning.plan import Plan
-from ...ports import ChunkAccount, Counts, Part
+from ...ports import ChunkAccount, Counts, Executor, Part
 from ...scan.lag_rows import keep_lookback, with_lag_columns
 from ...scan.lateness import is_ordered_by_time, lateness_of, merged_watermarks, no_watermarks
 from ...scan.scan import RunExtent, ScanResult, empty_mark_rows, empty_tick_rows, falls_of, scan
@@ -35,6 +35,7 @@ from ..tasks.snapshot import EMPTY_SNAPSHOT, TaskSnapshot
 from ..tasks.task import TaskContext
 from .segment_plan import FIRST, LAST, WHOLE, SummarisedSegment, part_number, whole_key_rows
 from .segment_store import write_segment, write_signals
+from .stored_rejects import StoredRejects, store_rejects, write_stored_rejects
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +54,7 @@ class TaskReport:
     ``segments``: segments of keys that are cut, stored and yet to be scanned.
     ``clock``: the largest clock value of the chunks it saw, or None.
     ``span``: the smallest and the largest order value of these chunks, where the run asks for them.
+    ``stored_rejects``: rows that the scan has rejected, counted and yet to be written.
     """
 
     parts: tuple[Part, ...]
@@ -67,6 +69,7 @@ class TaskReport:
     segments: tuple[SummarisedSegment, ...] = ()
     clock: ClockValue | None = None
     span: tuple[float, float] | None = None
+    stored_rejects: StoredRejects | None = None
 
 
 def scan_slice(work: TaskContext, index: int, cuts: SliceBounds | None, blocks: Sequence[pa.Buffer]) -> TaskReport:
@@ -103,7 +106,21 @@ def scan_directly(work: TaskContext, chunks: Sequence[Chunk]) -> TaskReport:
     clocks = [read.clock for read in reads if read.clock is not None]
     account = sum((read.account for read in reads), ChunkAccount())
     sequences = merge([read.sequences for read in reads]) if reads else no_sequences(work)
-    return _finish(work, 0, 0, True, _ScanInput(sequences, _signals(work, reads), clocks, account, state))
+    report = _finish(work, 0, 0, True, _ScanInput(sequences, _signals(work, reads), clocks, account, state))
+    return with_rejects(work, chunks, [report], LocalExecutor())[0]
+
+
+def with_rejects(
+    work: TaskContext, chunks: Sequence[Chunk], reports: Sequence[TaskReport], executor: Executor
+) -> list[TaskReport]:
+    """Return the reports of all scan tasks once the rows that they have rejected are written, too."""
+    stored = [report.stored_rejects for report in reports if report.stored_rejects is not None]
+    if not stored:
+        return [*reports]
+    first, *others = (replace(report, stored_rejects=None) for report in reports)
+    parts = write_stored_rejects(work, chunks, stored, executor)
+    work.sink.drop_scratch()
+    return [replace(first, rejects=(*first.rejects, *parts)), *others]
 
 
 def empty_marks_of(work: TaskContext, reports: Sequence[TaskReport]) -> pa.Table:
@@ -158,6 +175,7 @@ def _finish(work: TaskContext, index: int, number: int, is_only_slice: bool, sca
     shared = plan.takes_marks and not is_only_slice
     occupied = mark_bits(scanned.by_mark, len(marks)) if shared else b""
     reported_marks = marks if shared and index == 0 else None
+    scan_counts = replace(scan_counts, rejected=scanned.rejects.by_reason)
     counts, rejects = scan_input.account.counts + scan_counts, scan_input.account.rejects
     return TaskReport(
         parts,
@@ -170,6 +188,7 @@ def _finish(work: TaskContext, index: int, number: int, is_only_slice: bool, sca
         snapshot,
         work.watermark,
         span=scan_input.account.span,
+        stored_rejects=store_rejects(work, number, scanned.rejects),
     )
 
 

@@ -9,7 +9,8 @@ import numpy as np
 import pyarrow as pa
 
 from ...columns.arrays import Ints, combined
-from ...ports import REJECT_FIELDS, Batch, ChunkAccount, Counts, Split
+from ...panes.rejects import ScanRejects
+from ...ports import REJECT_FIELDS, Batch, ChunkAccount, Counts, Part, Split
 from ...scan.row_validation import Reasons, split_by_reason
 from .sizing import Chunk
 from .task import TaskContext
@@ -32,6 +33,20 @@ def reject(
     part = work.sink.write_rejects(chunk.index, rejects)
     by_reason = {entry["values"]: entry["counts"] for entry in rejects.column("reason").value_counts().to_pylist()}
     return ChunkAccount(Counts(rejected=by_reason), (part,))
+
+
+def write_scan_rejects(work: TaskContext, index: int, chunk: Chunk, rejects: ScanRejects) -> tuple[Part, ...]:
+    """Write the rows of a chunk that scans have rejected, in full, as the rejects of task ``index``."""
+    picks = np.argsort(rejects.pos)
+    stops = [split.base + split.rows for split in chunk.splits]
+    inside = np.zeros(len(picks), np.bool_)
+    for split, stop in zip(chunk.splits, stops, strict=True):
+        inside |= (rejects.pos >= split.base) & (rejects.pos < stop)
+    own = rejects.take(picks[inside[picks]])
+    if not len(own):
+        return ()
+    reasons = np.array(own.reason.to_pylist(), np.object_)
+    return (work.sink.write_rejects(index, pa.concat_tables(_invalid_rows(work, chunk, own.pos, reasons, own.detail))),)
 
 
 def reject_schema(schema: pa.Schema) -> pa.Schema:
