@@ -262,8 +262,13 @@ def any_of(
     at_end: Literal["flush", "drop"] = "flush",
 ) -> AnyOf:
     """Return the windows of ``rows`` (by arrival position) under rules, after all of them."""
-    window = AnyOf(rows, rules, key, order)
-    ticks = all_ticks(rows, rules, order)
+    return play(AnyOf(rows, rules, key, order), marks, at_end)
+
+
+def play(window: AnyOf, marks: Iterable[int], at_end: Literal["flush", "drop"]) -> AnyOf:
+    """Tell a window everything that happens, in order, and return it."""
+    rows, order = window.rows, window.order
+    ticks = all_ticks(rows, window.rules, order)
     for event in stream(rows, order, marks):
         while event.what == "row" and ticks and has_come(ticks[0][1], ticks[0][0], rows[event.pos][order[0]]):
             instant, _, rule = ticks.pop(0)

@@ -1,4 +1,4 @@
-"""Partition eviction once more (section 4): which keys go, and tumbling windows whose keys may go.
+"""Partition eviction once more (section 4): which keys go, and windows whose keys may go, also those of section 12.
 
 partitionCount(2), tumbling count(3)    a b a c: the third key makes one too many, and b came in longest ago
 
@@ -12,11 +12,13 @@ import math
 from collections.abc import Iterable, Mapping, Sequence, Sized
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import pyarrow as pa
 
+from references import conditions
 from references import tumbling as reference
+from references.conditions import AnyOf, Rule
 from references.tumbling import Key, Pane, Policy, Row, Time, Tumbling, Value
 
 Eviction: TypeAlias = tuple[Literal["partitionAge", "partitionCount", "tupleCount"], Fraction]
@@ -133,3 +135,75 @@ def tumbling(
     partitions = Partitions(eviction, kind)
     window = EvictingTumbling(rows, policy, key, order, partitions=partitions, emit=emit_evicted)
     return reference.play(window, marks, clock, at_end)
+
+
+@dataclass(kw_only=True)
+class EvictingAnyOf(AnyOf):
+    """Windows that follow conditions (section 12), whose keys may go. ``evicted``: rows that went without a pane.
+
+    Ages are asked for before each row, also one that is in no window, and before each tick and mark. Only a row that
+    is in a window is inserted, so a key without an open window holds nothing and never goes.
+    """
+
+    partitions: Partitions
+    emit: bool
+    evicted: list[int] = field(default_factory=list)
+
+    def on_row(self, pos: int) -> None:
+        row = self.rows[pos]
+        key, at = tuple(row[name] for name in self.key), self.order_values(pos)
+        self.evict(self.partitions.aged(self.now(pos)), at, pos)
+        if key in self.open_rows:
+            fired = [rule for rule in self.rules if rule.ends_before(self.old(key), self.rows_of(key), row)]
+            self.flush_if(fired, key, at, pos)
+        if key not in self.open_rows and not all(rule.opens(row) for rule in self.rules if rule.opens):
+            self.skipped.append(pos)
+            return
+        self.open_rows.setdefault(key, []).append(pos)
+        self.partitions.insert(key, self.now(pos))
+        self.evict(self.partitions.excess(self.open_rows), at, pos)
+        if key in self.open_rows:
+            full = [rule for rule in self.rules if rule.ends_with(self.old(key), self.rows_of(key))]
+            self.flush_if(full, key, at, pos)
+
+    def on_event(self, rule: Rule, at: Any, pos: int) -> None:
+        """A tick is told in seconds; a mark stands at the instant of the row before it."""
+        self.evict(self.partitions.aged(at if isinstance(at, Fraction) else self.now(pos)), at, pos)
+        super().on_event(rule, at, pos)
+
+    def evict(self, keys: Sequence[Key], at: Any, pos: int) -> None:
+        for key in keys:
+            if self.emit:
+                self.flush(key, "evicted", at, pos)
+            else:
+                self.evicted += self.open_rows.pop(key)
+                self.partitions.leave(key)
+            self.window_before.pop(key, None)
+
+    def flush(self, key: Key, reason: str, at: Any, pos: int | None) -> None:
+        super().flush(key, reason, at, pos)
+        self.partitions.leave(key)
+
+    def now(self, pos: int) -> Fraction:
+        return self.partitions.now(self.rows[pos][self.order[0]] if self.order else None) if pos >= 0 else Fraction(0)
+
+    def order_values(self, pos: int) -> tuple[Value, ...] | None:
+        return tuple(self.rows[pos][name] for name in self.order) or None
+
+
+def any_of(
+    rows: Mapping[int, Row],
+    rules: Sequence[Rule],
+    *,
+    eviction: Eviction,
+    kind: pa.DataType | None = None,
+    emit_evicted: bool = False,
+    key: Sequence[str] = (),
+    order: Sequence[str] = (),
+    marks: Iterable[int] = (),
+    at_end: Literal["flush", "drop"] = "flush",
+) -> EvictingAnyOf:
+    """`references.conditions.any_of` with keys that may go. ``kind``: as in `tumbling`."""
+    window = EvictingAnyOf(rows, rules, key, order, partitions=Partitions(eviction, kind), emit=emit_evicted)
+    conditions.play(window, marks, at_end)
+    return window

@@ -11,6 +11,7 @@ import pyarrow as pa
 from hypothesis import strategies as st
 
 from references import conditions as reference
+from references.eviction import Eviction
 from references.tumbling import Time, in_order
 from support.event_logs import logs
 
@@ -19,12 +20,14 @@ SECONDS, INTEGERS, FLOATS = pa.timestamp("s"), pa.int32(), pa.float64()
 
 @dataclass(frozen=True, slots=True)
 class ConditionCase:
-    """A spec, its rules, and the columns that order its rows."""
+    """A spec, its rules, the columns that order its rows, and which keys are evicted."""
 
     window: str
     rules: tuple[reference.Rule, ...]
     order: tuple[str, ...]
     closed: Literal["left", "right"] = "left"
+    eviction: Eviction | None = None
+    emit_evicted: bool = False
 
 
 @st.composite
@@ -248,3 +251,21 @@ def condition_cases(draw: st.DrawFn, with_marks: bool = False) -> ConditionCase:
     if any(rule.grid is not None for rule in rules) and draw(st.booleans()):
         rules, closed = tuple(map(_right, rules)), "right"
     return ConditionCase(" or ".join(found), rules, order, closed)  # type: ignore[arg-type]
+
+
+@st.composite
+def evicting_cases(draw: st.DrawFn, with_marks: bool = False) -> ConditionCase:
+    """As `condition_cases`, and keys are evicted; without ``lag``, and closed on the left."""
+    cases = condition_cases(with_marks).filter(lambda case: case.closed == "left" and "lag(" not in case.window)
+    case = draw(cases)
+    evictions: list[tuple[Any, list[str]]] = [
+        ("partitionAge", ["1", "2", "3", "5.5", "8"]),
+        ("partitionCount", ["1", "2", "3"]),
+        ("tupleCount", ["1", "3", "5", "8"]),
+    ]
+    word, amounts = draw(st.sampled_from(evictions))
+    amount = draw(st.sampled_from(amounts))
+    window = f"{case.window}, partitioned, {word}({amount})"
+    order = ("t",) if word == "partitionAge" else case.order
+    eviction, emits = (word, Fraction(amount)), draw(st.booleans())
+    return replace(case, window=window, order=order, eviction=eviction, emit_evicted=emits)

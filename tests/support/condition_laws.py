@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 import wincli
 from references import conditions as reference
+from references.eviction import any_of as evicting_any_of
 from references.tumbling import Pane, read, ticks_of
 from support.condition_cases import ConditionCase, look_back
 from support.event_logs import cut_up, sliced
@@ -26,7 +27,7 @@ CALLS = ["n=count()", "ids=collect(id)", "sum(x)"]
 def by_library(table: pa.Table, case: ConditionCase, key: list[str], **options: Any) -> list[tuple[Any, ...]]:
     result = wincli.aggregate(
         table, case.window, key=key, order_by=list(case.order) or "arrival", aggregates=CALLS, rejected="error",
-        closed=case.closed, **options,
+        closed=case.closed, emit_evicted=case.emit_evicted, **options,
     )  # fmt: skip
     result = result.filter(pa.compute.equal(result["_mark"], "window"))
     names = [*key, "window", "ids", "closed_by", "window_start", "window_end", "_at", "_pos"]
@@ -35,7 +36,7 @@ def by_library(table: pa.Table, case: ConditionCase, key: list[str], **options: 
 
 def by_reference(table: pa.Table, case: ConditionCase, key: list[str], **options: Any) -> list[tuple[Any, ...]]:
     rows = look_back(read(table), key, case.order)
-    found = reference.any_of(rows, case.rules, key=key, order=case.order, **options)
+    found = windows_of(table, case, key, **options)
     panes = []
     for pane in found.panes:
         at = pane.at[0] if isinstance(pane.at, tuple) else pane.at
@@ -44,6 +45,16 @@ def by_reference(table: pa.Table, case: ConditionCase, key: list[str], **options
         cells = [*(pane.key or ()), pane.number, ids, pane.closed_by, start, end, at, pane.pos]
         panes.append(tuple(map(str, cells)))
     return sorted(panes)
+
+
+def windows_of(table: pa.Table, case: ConditionCase, key: list[str], **options: Any) -> reference.AnyOf:
+    """What the reference makes of a table."""
+    rows = look_back(read(table), key, case.order)
+    if case.eviction is None:
+        return reference.any_of(rows, case.rules, key=key, order=case.order, **options)
+    kind = table.schema.field(case.order[0]).type if case.order else None
+    options |= {"eviction": case.eviction, "kind": kind, "emit_evicted": case.emit_evicted}
+    return evicting_any_of(rows, case.rules, key=key, order=case.order, **options)
 
 
 def bounds(rules: Sequence[reference.Rule], pane: Pane) -> tuple[Any, Any]:
@@ -57,7 +68,7 @@ def bounds(rules: Sequence[reference.Rule], pane: Pane) -> tuple[Any, Any]:
 
 def plan_of(table: pa.Table, case: ConditionCase, key: list[str], at_end: Any, emit: Any = "aggregates") -> Plan:
     calls = [parse_aggregate(text) for text in CALLS] if emit == "aggregates" else None
-    options = Options(at_end=at_end, emit=emit, closed=case.closed)
+    options = Options(at_end=at_end, emit=emit, closed=case.closed, emit_evicted=case.emit_evicted)
     return make_plan(parse_window(case.window), table.schema, key, list(case.order) or "arrival", calls, options)
 
 

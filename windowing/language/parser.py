@@ -44,9 +44,9 @@ from .calls import Form, read_call
 from .policies import (
     EVICTIONS,
     POLICIES,
-    RULES,
     SLIDING_POLICIES,
     TRIGGER_POLICIES,
+    looks_at_window_before,
     read_eviction,
     read_policy,
     read_tumbling_policy,
@@ -135,9 +135,8 @@ def _tumbling(cursor: Cursor) -> spec.Tumbling:
     start, policy = cursor.peek().span.start, read_tumbling_policy(cursor)
     stop = cursor.last.span.stop
     partitioned, eviction = _options(cursor, "a tumbling window takes one policy, or several with 'or' between them")
-    if eviction is not None and isinstance(policy, RULES):
-        what = f"{eviction} does not go with conditions, nor with several policies"
-        raise cursor.error(what, Span(start, stop), "leave one of them out")
+    if eviction is not None and looks_at_window_before(policy):
+        raise cursor.error(f"{eviction} does not go with previous", Span(start, stop), "leave one of them out")
     return spec.Tumbling(policy, partitioned, eviction)
 
 

@@ -9,16 +9,12 @@ from typing import Any, Final, TypeVar
 from . import spec
 from .calls import Call, Form, Policy, Rule, read_call
 from .clock_policies import CLOCK_POLICIES
-from .conditions.policies import CONDITION_POLICIES, MOST_POLICIES, OPENERS, AnyOf, Reaches
+from .conditions.policies import CONDITION_POLICIES, MOST_POLICIES, OPENERS, AnyOf
 from .row_policies import ROW_POLICIES, Changing
 from .tokens import Cursor
 
 _T = TypeVar("_T")
 _ONE_OPENER: Final = "give one of when, while and from"
-
-
-RULES: Final = (*OPENERS, AnyOf, Reaches, Changing)
-"""The policies of a tumbling window without partition eviction."""
 
 
 def read_policy(cursor: Cursor, kind: str, rules: Mapping[str, Rule[_T]], least: int = 1) -> _T:
@@ -55,6 +51,12 @@ def read_tumbling_policy(cursor: Cursor) -> Policy:
         if len(found) > MOST_POLICIES:
             raise cursor.error(f"a window takes at most {MOST_POLICIES} policies", token.span, "leave some out")
     return found[0] if len(found) == 1 else AnyOf(tuple(found))
+
+
+def looks_at_window_before(policy: Policy) -> bool:
+    """Whether an amount of a tumbling policy, or of one of several, asks for the window before (section 13)."""
+    policies = policy.policies if isinstance(policy, AnyOf) else (policy,)
+    return any(isinstance(each, Changing) and each.looks_at_window_before for each in policies)
 
 
 def read_eviction(cursor: Cursor) -> spec.PartitionEviction:

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from ...clock.values import clock_values
@@ -66,6 +67,21 @@ NO_PLACES: Ints = np.empty(0, np.int64)
 """Places in `Windows` that do not apply."""
 
 
+@dataclass(frozen=True, slots=True)
+class TotalOrder:
+    """All n rows of all keys in their total order.
+
+    ``row``: int64 (n,), the row at each place.
+    ``key``: int32 (n,), the key of each row; ``keys``: how many there are.
+    ``begin``: how many of these rows are restored; they come first.
+    """
+
+    row: Ints
+    key: npt.NDArray[np.int32]
+    keys: int
+    begin: int
+
+
 def evictions(
     eviction: PartitionEviction,
     facts_of: Callable[[Ints], WindowFacts],
@@ -79,31 +95,43 @@ def evictions(
     must be in total order. Ages count in whole seconds, of the clock and of the spec. Raises `DataError` where these
     are beyond 2**62.
     """
-    order, begin = _total_order(sequences, restored)
-    key = np.repeat(np.arange(len(sequences.bounds) - 1, dtype=np.int32), np.diff(sequences.bounds))
-    facts = facts_of(order)
-    times = _times(eviction, facts, sequences, order)
-    cause, event = evicted_by(order, key, len(sequences.bounds) - 1, _rules(eviction), facts.windows, times, begin)
+    order = total_order(sequences, restored)
+    facts = facts_of(order.row)
+    times = _times(eviction, facts, sequences, order.row)
+    cause, event = evicted_by(order.row, order.key, order.keys, limits(eviction), facts.windows, times, order.begin)
     last = np.flatnonzero(cause != STAYS)
     cause, event = cause[last], event[last] if len(event) else np.zeros(len(last), np.int64)
     by_mark = (cause == BY_EVENT) & facts.by_marks
-    return _in_order(sequences, marks, last, np.where(by_mark, len(sequences) + event, cause), event)
+    return by_key(sequences, marks, last, np.where(by_mark, len(sequences) + event, cause), event)
 
 
-def _total_order(sequences: Sequences, restored: RestoredState | None) -> tuple[Ints, int]:
-    """Return the row at each place of the total order of all keys, and how many of these rows are restored."""
+def total_order(sequences: Sequences, restored: RestoredState | None) -> TotalOrder:
+    """Return the total order of the rows of all keys."""
+    key = np.repeat(np.arange(len(sequences.bounds) - 1, dtype=np.int32), np.diff(sequences.bounds))
     by_arrival = np.argsort(sequences.pos, kind="stable")
     columns = [sequences.rows.column(name).take(pa.array(by_arrival)) for name in sequences.order]
     permutation = arrange(None, np.array([0, len(sequences)]), columns)
-    order = by_arrival if permutation is None else by_arrival[permutation]
+    row = by_arrival if permutation is None else by_arrival[permutation]
     if restored is None:
-        return order, 0
-    new = restored.is_new(sequences.bounds)[order]
-    return np.concatenate([order[~new], order[new]]), int(restored.restored_rows.sum())
+        return TotalOrder(row, key, len(sequences.bounds) - 1, 0)
+    new = restored.is_new(sequences.bounds)[row]
+    row = np.concatenate([row[~new], row[new]])
+    return TotalOrder(row, key, len(sequences.bounds) - 1, int(restored.restored_rows.sum()))
 
 
-def _in_order(sequences: Sequences, marks: Marks, last: Ints, cause: Ints, event: Ints) -> Evictions:
-    """Return the evictions after the rows ``last``. ``cause``: a row, n + m for mark m, or `BY_EVENT` for a tick."""
+def row_seconds(eviction: PartitionEviction, sequences: Sequences, row: Ints) -> Ints:
+    """Return the whole second of each of some rows, int64; of length 0 where ages do not count."""
+    if eviction.kind != "partitionAge":
+        return NO_PLACES
+    clock = combined(sequences.rows.column(sequences.order[0]))
+    return whole_seconds(clock_values(clock, sequences.order[0]), clock.type)[row]
+
+
+def by_key(sequences: Sequences, marks: Marks, last: Ints, cause: Ints, tick: Ints) -> Evictions:
+    """Return the evictions after the rows ``last``, ascending, as `Evictions` has them.
+
+    ``cause``: int64, a row, n + m for mark m, or `BY_EVENT` for a tick.
+    """
     assert sequences.keys is not None
     key = np.searchsorted(sequences.bounds, last, side="right") - 1
     evicted = np.flatnonzero(np.bincount(key, minlength=sequences.keys.num_rows))
@@ -121,14 +149,15 @@ def _in_order(sequences: Sequences, marks: Marks, last: Ints, cause: Ints, event
         last + 1 - sequences.bounds[key],
         both.take(np.where(by_tick, last, cause)),
         by_tick,
-        event,
+        tick,
     )
 
 
 # --- arguments of the loop ------------------------------------------------------------------------------------------
 
 
-def _rules(eviction: PartitionEviction) -> Rules:
+def limits(eviction: PartitionEviction) -> Rules:
+    """Return the limits of a partition eviction."""
     amount = min(eviction.amount.__floor__(), _MOST)
     match eviction.kind:
         case "partitionAge":
@@ -142,10 +171,9 @@ def _times(eviction: PartitionEviction, facts: WindowFacts, sequences: Sequences
     events = facts.events
     passed = NO_PLACES if events is None else events.passed[order]
     end = 0 if events is None else events.end
+    seconds = row_seconds(eviction, sequences, order)
     if eviction.kind != "partitionAge":
-        return Times(NO_PLACES, passed, end, NO_PLACES, NO_PLACES, NO_PLACES)
-    clock = combined(sequences.rows.column(sequences.order[0]))
-    seconds = whole_seconds(clock_values(clock, sequences.order[0]), clock.type)[order]
+        return Times(seconds, passed, end, NO_PLACES, NO_PLACES, NO_PLACES)
     age = eviction.amount.__floor__()
     due, stale = (NO_PLACES if events is None else events.from_on(seconds, ahead) for ahead in (age + 1, age))
     lost = NO_PLACES if facts.lost_at is None or events is None else facts.lost_at()[order]

@@ -20,13 +20,13 @@ STAYS = -1
 BY_EVENT = -2
 """Results of `evicted_by`: no eviction follows the row, or an event evicts the key."""
 
-_OLDER, _NEWER, _BEGIN, _STOP, _ROW, _HELD, _SECOND, _DUE, _STALE, _LOST, _FIELDS = range(11)
+_OLDER, NEWER, BEGIN, STOP, _ROW, _HELD, _SECOND, _DUE, _STALE, _LOST, _FIELDS = range(11)
 """The fields of a node: its two neighbours; the row where its window begins, or from which on it may hold rows, -1
 where the key is not in the list; the row before which its window ends, or the place at which time has emptied it; the
 row inserted last; the number of rows it holds; and the `Times` of the last row."""
 _NEVER = np.iinfo(np.int64).max
 
-_Nodes = npt.NDArray[np.int64]  # (K + 1, _FIELDS); node K is the head and the tail of the list
+Nodes = npt.NDArray[np.int64]  # (K + 1, _FIELDS); node K is the head and the tail of the list
 
 
 class Rules(NamedTuple):
@@ -79,7 +79,7 @@ class Times(NamedTuple):
     lost: Ints
 
 
-class _Keys(NamedTuple):
+class Keys(NamedTuple):
     """The list of keys and the evictions so far.
 
     ``nodes``: int64 (K+1, fields), one node a key; node K is head and tail.
@@ -88,7 +88,7 @@ class _Keys(NamedTuple):
     ``event``: int64 (n,) or (0,), the second result of `evicted_by`.
     """
 
-    nodes: _Nodes
+    nodes: Nodes
     total: Ints
     cause: Ints
     event: Ints
@@ -107,7 +107,7 @@ def evicted_by(
     """
     n = len(order)
     has_events, has_stops, before = len(times.passed) > 0, len(windows.stop) > 0, windows.before
-    keys = _no_keys(count, np.full(n, STAYS), np.zeros(n if has_events else 0, np.int64))
+    keys = no_keys(count, np.full(n, STAYS), np.zeros(n if has_events else 0, np.int64))
     nodes = keys.nodes
     counts_rows = len(windows.leaves) > 0 and rules.most_rows < _NEVER
     first, following = _leaving(windows.leaves if counts_rows else windows.leaves[:0])
@@ -125,29 +125,29 @@ def evicted_by(
             now = times.passed[place]
         _leave_empty(keys, windows.empties, place)
         if len(times.seconds) and place >= begin:
-            _evict_aged(keys, rules.age, times.seconds[place], row, now + 1)
-        if before and nodes[k, _BEGIN] >= 0 and nodes[k, _STOP] == row:
-            _leave(keys, k)
-        if has_stops and nodes[k, _BEGIN] < 0:
-            nodes[k, _STOP] = windows.stop[row]
-        _insert(keys, k, row)
+            evict_aged(keys, rules.age, times.seconds[place], row, now + 1)
+        if before and nodes[k, BEGIN] >= 0 and nodes[k, STOP] == row:
+            leave(keys, k)
+        if has_stops and nodes[k, BEGIN] < 0:
+            nodes[k, STOP] = windows.stop[row]
+        insert(keys, k, row)
         if windows.empties:
-            nodes[k, _STOP] = windows.leaves[row]
+            nodes[k, STOP] = windows.leaves[row]
         if len(times.seconds):
-            _date(nodes, k, times, place)
+            date(nodes, k, times, place)
         if counts_rows:
             _drop(keys, key, first[place], following)
         while place >= begin and (keys.total[0] > rules.most_keys or keys.total[1] > rules.most_rows):
-            _evict(keys, nodes[count, _NEWER], row, now + 1)
-        if has_stops and not before and nodes[k, _BEGIN] >= 0 and nodes[k, _STOP] == row + 1:
-            _leave(keys, k)
+            evict(keys, nodes[count, NEWER], row, now + 1)
+        if has_stops and not before and nodes[k, BEGIN] >= 0 and nodes[k, STOP] == row + 1:
+            leave(keys, k)
     if has_events and times.end > now:
         _happen(keys, windows.tumbles, len(times.due) > 0, now + 1, times.end)
     return keys.cause, keys.event
 
 
 @kernel
-def _happen(keys: _Keys, tumbles: bool, ages: bool, first: int, last: int) -> None:
+def _happen(keys: Keys, tumbles: bool, ages: bool, first: int, last: int) -> None:
     """Process the events from ``first`` to ``last``. The first event ends all tumbling windows.
 
     A key that holds no rows any more at its due event has left the list before. The keys after it in the list were
@@ -156,62 +156,63 @@ def _happen(keys: _Keys, tumbles: bool, ages: bool, first: int, last: int) -> No
     nodes, head = keys.nodes, len(keys.nodes) - 1
     last = first if tumbles else last
     # the list is in order of insertion and so in order of due events: the first key that is not due ends the loop
-    while ages and nodes[head, _NEWER] != head:
-        oldest = nodes[head, _NEWER]
+    while ages and nodes[head, NEWER] != head:
+        oldest = nodes[head, NEWER]
         now = min(nodes[oldest, _DUE], nodes[oldest, _LOST])
         if now > last:
             break
         if now == nodes[oldest, _LOST]:
-            _leave(keys, oldest)
+            leave(keys, oldest)
             continue
-        while nodes[head, _NEWER] != head and nodes[nodes[head, _NEWER], _STALE] <= now:
-            _evict(keys, nodes[head, _NEWER], BY_EVENT, now)
-    while tumbles and nodes[head, _NEWER] != head:
-        _leave(keys, nodes[head, _NEWER])
+        while nodes[head, NEWER] != head and nodes[nodes[head, NEWER], _STALE] <= now:
+            evict(keys, nodes[head, NEWER], BY_EVENT, now)
+    while tumbles and nodes[head, NEWER] != head:
+        leave(keys, nodes[head, NEWER])
 
 
 @kernel
-def _leave_empty(keys: _Keys, empties: bool, place: int) -> None:
+def _leave_empty(keys: Keys, empties: bool, place: int) -> None:
     """Remove the keys from the list whose last row time has evicted by ``place``."""
     nodes, head = keys.nodes, len(keys.nodes) - 1
-    while empties and nodes[head, _NEWER] != head and nodes[nodes[head, _NEWER], _STOP] <= place:
-        _leave(keys, nodes[head, _NEWER])
+    while empties and nodes[head, NEWER] != head and nodes[nodes[head, NEWER], STOP] <= place:
+        leave(keys, nodes[head, NEWER])
 
 
 @kernel
-def _evict_aged(keys: _Keys, age: int, second: int, row: int, event: int) -> None:
+def evict_aged(keys: Keys, age: int, second: int, row: int, event: int) -> None:
     """If the oldest key is more than ``age`` old, evict every key that is at least ``age`` old."""
     nodes, head = keys.nodes, len(keys.nodes) - 1
-    k = nodes[head, _NEWER]
+    k = nodes[head, NEWER]
     if k == head or second - nodes[k, _SECOND] <= age:
         return
     while k != head and second - nodes[k, _SECOND] >= age:
-        _evict(keys, k, row, event)
-        k = nodes[head, _NEWER]
+        evict(keys, k, row, event)
+        k = nodes[head, NEWER]
 
 
 @kernel
-def _evict(keys: _Keys, k: int, cause: int, event: int) -> None:
+def evict(keys: Keys, k: int, cause: int, event: int) -> None:
+    """Remove key k from the list, and note what evicts it, and the event."""
     row = keys.nodes[k, _ROW]
     keys.cause[row] = cause
     if len(keys.event):
         keys.event[row] = event
-    _leave(keys, k)
+    leave(keys, k)
 
 
 @kernel
-def _insert(keys: _Keys, k: int, row: int) -> None:
+def insert(keys: Keys, k: int, row: int) -> None:
     """Insert a row into the window of key k, which becomes the newest key of the list."""
     nodes, head = keys.nodes, len(keys.nodes) - 1
-    if nodes[k, _BEGIN] < 0:
-        nodes[k, _BEGIN] = row
+    if nodes[k, BEGIN] < 0:
+        nodes[k, BEGIN] = row
         keys.total[0] += 1
     else:
         _unlink(nodes, k)
     newest = nodes[head, _OLDER]
-    nodes[newest, _NEWER] = k
+    nodes[newest, NEWER] = k
     nodes[k, _OLDER] = newest
-    nodes[k, _NEWER] = head
+    nodes[k, NEWER] = head
     nodes[head, _OLDER] = k
     nodes[k, _ROW] = row
     nodes[k, _HELD] += 1
@@ -219,7 +220,7 @@ def _insert(keys: _Keys, k: int, row: int) -> None:
 
 
 @kernel
-def _date(nodes: _Nodes, k: int, times: Times, place: int) -> None:
+def date(nodes: Nodes, k: int, times: Times, place: int) -> None:
     """Store the times of the last insertion into the window of key k."""
     nodes[k, _SECOND] = times.seconds[place]
     if len(times.due):
@@ -229,42 +230,43 @@ def _date(nodes: _Nodes, k: int, times: Times, place: int) -> None:
 
 
 @kernel
-def _drop(keys: _Keys, key: npt.NDArray[np.int32], row: int, following: Ints) -> None:
+def _drop(keys: Keys, key: npt.NDArray[np.int32], row: int, following: Ints) -> None:
     """Evict a chain of rows from their windows, where their keys still hold them."""
     while row >= 0:
         k = key[row]
-        # a row before _BEGIN was in an earlier window of the key and is not counted any more
-        if 0 <= keys.nodes[k, _BEGIN] <= row:
+        # a row before BEGIN was in an earlier window of the key and is not counted any more
+        if 0 <= keys.nodes[k, BEGIN] <= row:
             keys.nodes[k, _HELD] -= 1
             keys.total[1] -= 1
         row = following[row]
 
 
 @kernel
-def _leave(keys: _Keys, k: int) -> None:
+def leave(keys: Keys, k: int) -> None:
     """Remove a key from the list: it holds no rows any more."""
     nodes = keys.nodes
     _unlink(nodes, k)
     keys.total[0] -= 1
     keys.total[1] -= nodes[k, _HELD]
-    nodes[k, _BEGIN] = -1
+    nodes[k, BEGIN] = -1
     nodes[k, _HELD] = 0
 
 
 @kernel
-def _unlink(nodes: _Nodes, k: int) -> None:
-    older, newer = nodes[k, _OLDER], nodes[k, _NEWER]
-    nodes[older, _NEWER] = newer
+def _unlink(nodes: Nodes, k: int) -> None:
+    older, newer = nodes[k, _OLDER], nodes[k, NEWER]
+    nodes[older, NEWER] = newer
     nodes[newer, _OLDER] = older
 
 
 @kernel
-def _no_keys(count: int, cause: Ints, event: Ints) -> _Keys:
+def no_keys(count: int, cause: Ints, event: Ints) -> Keys:
+    """Return an empty list for ``count`` keys, with the arrays that it notes evictions in."""
     nodes = np.zeros((count + 1, _FIELDS), np.int64)
-    nodes[:, _BEGIN] = -1
+    nodes[:, BEGIN] = -1
     nodes[count, _OLDER] = count
-    nodes[count, _NEWER] = count
-    return _Keys(nodes, np.zeros(2, np.int64), cause, event)
+    nodes[count, NEWER] = count
+    return Keys(nodes, np.zeros(2, np.int64), cause, event)
 
 
 @kernel

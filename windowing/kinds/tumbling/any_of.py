@@ -12,20 +12,24 @@ import numpy as np
 import pyarrow as pa
 
 from ...columns.arrays import Ints
+from ...language.spec import PartitionEviction
 from ...panes.panes import AT_END, Panes, reason
 from ...sequences.marks import Marks, no_marks
 from ...sequences.sequence import Sequences, one_batch, take_rows
 from ..context import WindowContext
 from ..contract import Explain, Option
 from ..delta.chains import Exit
+from ..eviction.evictions import Evictions, total_order
 from ..segment_summary import RunThrough, SegmentSummary, WindowPosition
 from .boundaries import ranges
 from .clock_policy import ClockPolicy
 from .policy import Passage, TumblingPolicy
 from .rules.events import Events, Ticks, instants_type, no_events, with_marks, with_ticks
+from .rules.evict import evictions_by_rules
+from .rules.first_end import RowRules
 from .rules.gather import Gathered
-from .rules.reach import SUM, no_sums
-from .rules.walk import AFTER, EVENT, NEVER, Window, Windows, no_window, walk
+from .rules.reach import SUM, Reaches, no_sums
+from .rules.walk import AFTER, EVENT, NEVER, Counts, Deltas, Window, Windows, no_window, walk
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,20 +160,44 @@ class AnyOfPolicy(TumblingPolicy):
 
     def _walk(self, sequences: Sequences, events: Events, begin: Ints, window: Window | None) -> tuple[Windows, Window]:
         """Return the windows, and the one that the last row leaves open; ``window`` as in `walk`, None: none is."""
-        rules = Gathered(len(sequences))
-        for rule, policy in enumerate(self.policies):
-            if not isinstance(policy, ClockPolicy) and not policy.takes_marks:
-                policy.tell(rule, rules, sequences)
+        rules = self._gathered(sequences)
         deltas, counts, reaches = rules.delta_rules(), rules.count_rules(), rules.reach_rules()
         if window is None:
-            sums_floats = bool((reaches.floating & (reaches.function == SUM)).any())
-            window = no_window(deltas, counts, no_sums(len(reaches.rule), sums_floats))
+            window = _empty_window(deltas, counts, reaches)
         flags, begin = rules.flags(events.rule), np.ascontiguousarray(begin)
         earlier = None if rules.earlier is None else rules.earlier.earlier()
         found = walk(sequences.bounds, begin, flags, deltas, counts, reaches, window, earlier)
         if rules.earlier is not None and earlier is not None:
             rules.earlier.check(earlier)
         return found, window
+
+    def _gathered(self, sequences: Sequences) -> Gathered:
+        """Return what the rules say of the rows; marks and ticks are events."""
+        rules = Gathered(len(sequences))
+        for rule, policy in enumerate(self.policies):
+            if not isinstance(policy, ClockPolicy) and not policy.takes_marks:
+                policy.tell(rule, rules, sequences)
+        return rules
+
+    # --- partition eviction
+
+    def evictions(
+        self, eviction: PartitionEviction, sequences: Sequences, marks: Marks, context: WindowContext
+    ) -> Evictions:
+        """Return all partition evictions; ``sequences`` hold all rows of all keys."""
+        order = total_order(sequences, context.restored)
+        rules = self._gathered(sequences)
+        deltas, counts, reaches = rules.delta_rules(), rules.count_rules(), rules.reach_rules()
+        window = _empty_window(deltas, counts, reaches)
+        flags = rules.flags(np.full(len(sequences), -1, np.int16))
+        said = RowRules(flags, deltas, counts, reaches, window, np.zeros(window.sums.limbs.shape[1], np.int64))
+        events = None
+        if self.needs_clock or self.takes_marks:
+            rows = take_rows(sequences.rows.select(list(sequences.order)), order.row)
+            as_one = replace(sequences, keys=None, bounds=np.array([0, len(rows)]), rows=rows, rank=None,
+                             pos=sequences.pos[order.row])  # fmt: skip
+            events = self._events(as_one, marks, context)
+        return evictions_by_rules(eviction, order, sequences, marks, said, events)
 
     # --- segments
 
@@ -208,6 +236,12 @@ class AnyOfPolicy(TumblingPolicy):
         )
         open_window = OpenWindow(row, left if left.held[0] else None)
         return Exit(len(found.lo) - resumed, last, (open_window, found.skipped > 0))
+
+
+def _empty_window(deltas: Deltas, counts: Counts, reaches: Reaches) -> Window:
+    """Return what the loop keeps of a window, for a key that has none."""
+    sums_floats = bool((reaches.floating & (reaches.function == SUM)).any())
+    return no_window(deltas, counts, no_sums(len(reaches.rule), sums_floats))
 
 
 def _first_new(sequences: Sequences, context: WindowContext) -> Ints:

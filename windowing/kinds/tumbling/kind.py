@@ -20,8 +20,7 @@ from ...sequences.sequence import Sequences
 from ..context import WindowContext
 from ..contract import Causes, Explain, Option, WindowKind
 from ..delta.chains import Exit
-from ..eviction.evictions import NO_PLACES, Evictions, WindowFacts, evictions
-from ..eviction.kernels import Windows
+from ..eviction.evictions import Evictions
 from ..eviction.key_lifetimes import Lifetimes, lifetimes, merge_tumbling
 from ..row_steps import NEVER, RowSteps, after_rows, steps_of_rows
 from ..segment_summary import EntryState, RunThrough, SegmentSummary, WindowPosition
@@ -134,9 +133,16 @@ class TumblingKind(WindowKind):
             return self.policy.panes(sequences, marks, context), marks
         assert signals.evictions is not None
         parts = lifetimes(signals.evictions, sequences)
-        panes = self.policy.panes(replace(sequences, bounds=parts.bounds), marks, context)
+        panes = self._of_lifetimes(sequences, parts, marks, context)
         panes = merge_tumbling(panes, parts, sequences, len(marks), context.emit_evicted)
         return panes, concatenate(marks, parts.evictions.causes)
+
+    def _of_lifetimes(
+        self, sequences: Sequences, parts: Lifetimes | None, marks: Marks, context: WindowContext
+    ) -> Panes:
+        """Return the panes of lifetimes, or of keys where nothing is evicted."""
+        lives = sequences if parts is None else replace(sequences, bounds=parts.bounds)
+        return self.policy.panes(lives, marks, context)
 
     def row_steps(
         self,
@@ -149,8 +155,9 @@ class TumblingKind(WindowKind):
         """Rows of windows enter one by one and leave after their pane, unless the end of the data emits it."""
         steps = steps_of_rows(after_rows(panes), len(sequences))
         if self.policy.skips_rows:
-            # also those that the end of the data does not emit
-            every = self.policy.panes(sequences, signals.marks, context)
+            # also those that the end of the data or an eviction does not emit
+            parts = None if signals.evictions is None else lifetimes(signals.evictions, sequences)
+            every = self._of_lifetimes(sequences, parts, signals.marks, context)
             steps = replace(steps, stepping=shown(every.membership, len(sequences)))
         leaving = np.full(len(sequences), NEVER)
         leaving[lives.row] = np.where(panes.cause[lives.enter] == AT_END, NEVER, lives.enter)
@@ -160,7 +167,7 @@ class TumblingKind(WindowKind):
         self, sequences: Sequences, marks: Marks, parts: Lifetimes, context: WindowContext
     ) -> pa.Array | None:
         """Return the end of the window that was open at each eviction: its tick evicts the key and would end it."""
-        panes = self.policy.panes(replace(sequences, bounds=parts.bounds), marks, context)
+        panes = self._of_lifetimes(sequences, parts, marks, context)
         if panes.at is None:
             return None
         last = np.searchsorted(panes.key, np.flatnonzero(parts.eviction >= 0), side="right") - 1
@@ -169,13 +176,7 @@ class TumblingKind(WindowKind):
     def evictions(self, sequences: Sequences, marks: Marks, context: WindowContext) -> Evictions:
         """Return all partition evictions."""
         assert self.eviction is not None
-        policy = self.policy
-
-        def facts(_: Ints) -> WindowFacts:
-            windows = Windows(True, policy.window_ends(sequences, context), policy.ends_before, NO_PLACES, False)
-            return WindowFacts(windows, policy.events(sequences, marks, context), policy.takes_marks)
-
-        return evictions(self.eviction, facts, sequences, marks, context.restored)
+        return self.policy.evictions(self.eviction, sequences, marks, context)
 
     def empty_ticks(self, sequences: Sequences, context: WindowContext) -> pa.Array:
         """Return the ticks that end a window without rows."""

@@ -14,6 +14,7 @@ import numpy as np
 import pyarrow as pa
 
 from ...columns.arrays import Ints
+from ...language.spec import PartitionEviction
 from ...panes.membership import Ranges
 from ...panes.panes import AT_END, Panes
 from ...sequences.marks import Marks, no_marks
@@ -22,6 +23,8 @@ from ..context import WindowContext
 from ..contract import Explain, Option
 from ..delta.chains import DeltaTransitions, Exit
 from ..eviction.events import Events
+from ..eviction.evictions import NO_PLACES, Evictions, WindowFacts, evictions
+from ..eviction.kernels import Windows
 from ..segment_summary import BoundarySummary, RunThrough, SegmentSummary, WindowPosition
 from .rules.gather import Gathered
 
@@ -140,6 +143,17 @@ class TumblingPolicy(ABC):
         raise NotImplementedError
 
     # --- partition eviction
+
+    def evictions(
+        self, eviction: PartitionEviction, sequences: Sequences, marks: Marks, context: WindowContext
+    ) -> Evictions:
+        """Return all partition evictions; ``sequences`` hold all rows of all keys."""
+
+        def facts(_: Ints) -> WindowFacts:
+            windows = Windows(True, self.window_ends(sequences, context), self.ends_before, NO_PLACES, False)
+            return WindowFacts(windows, self.events(sequences, marks, context), self.takes_marks)
+
+        return evictions(eviction, facts, sequences, marks, context.restored)
 
     def window_ends(self, sequences: Sequences, context: WindowContext) -> Ints:
         """Return for each row the row before which a window that begins at it ends; more than n where it never ends.

@@ -1,0 +1,49 @@
+"""Windows that follow conditions whose keys are evicted: the library agrees with the reference, whole and run by run."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from support.condition_cases import ConditionCase, condition_logs, evicting_cases
+from support.condition_laws import (
+    check_cuts,
+    check_incremental_runs,
+    check_library_is_reference,
+    draw_end,
+    plan_of,
+    windows_of,
+)
+from support.in_memory_engine import MemorySource, run_in_memory
+
+
+@settings(max_examples=200)
+@given(condition_logs(), evicting_cases(with_marks=True), st.sampled_from(["flush", "drop"]), st.data())
+def test_the_library_is_the_reference(table: pa.Table, case: ConditionCase, at_end: str, data: st.DataObject) -> None:
+    check_library_is_reference(data, table, case, True, at_end)
+
+
+@settings(max_examples=100)
+@given(st.data(), condition_logs(), evicting_cases(with_marks=True))
+def test_cuts_between_keys_do_not_change_the_result(data: st.DataObject, table: pa.Table, case: ConditionCase) -> None:
+    check_cuts(data, plan_of(table, case, ["k"], draw_end(data)), table, True)
+
+
+@settings(max_examples=150)
+@given(st.data(), condition_logs(), evicting_cases(), st.sampled_from(["aggregates", "rows"]))
+def test_incremental_runs_give_the_result_of_one_run(
+    data: st.DataObject, table: pa.Table, case: ConditionCase, emit: str
+) -> None:
+    check_incremental_runs(data, table, case, True, emit)
+
+
+@settings(max_examples=100)
+@given(condition_logs(), evicting_cases(), st.sampled_from(["flush", "drop"]))
+def test_rows_that_no_pane_shows_are_counted(table: pa.Table, case: ConditionCase, at_end: str) -> None:
+    """Rows in no window, and rows that went with their key."""
+    counts = run_in_memory(plan_of(table, case, ["k"], at_end), MemorySource([table], [[]]), [], None, "none").counts
+    found = windows_of(table, case, ["k"], at_end=at_end)
+    assert counts.filtered == len(found.skipped) + len(getattr(found, "evicted", ()))
+    assert counts.windowed == sum(len(pane.rows) for pane in found.panes)
+    assert counts.windowed + counts.filtered + counts.dropped_at_end == len(table)
