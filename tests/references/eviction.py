@@ -159,12 +159,15 @@ class EvictingAnyOf(AnyOf):
         if key not in self.open_rows and not all(rule.opens(row) for rule in self.rules if rule.opens):
             self.skipped.append(pos)
             return
-        self.open_rows.setdefault(key, []).append(pos)
-        self.partitions.insert(key, self.now(pos))
-        self.evict(self.partitions.excess(self.open_rows), at, pos)
+        self.put_in(key, at, pos)
         if key in self.open_rows:
             full = [rule for rule in self.rules if rule.ends_with(self.old(key), self.rows_of(key))]
             self.flush_if(full, key, at, pos)
+
+    def put_in(self, key: Key, at: Any, pos: int) -> None:
+        self.open_rows.setdefault(key, []).append(pos)
+        self.partitions.insert(key, self.now(pos))
+        self.evict(self.partitions.excess(self.open_rows), at, pos)
 
     def on_event(self, rule: Rule, at: Any, pos: int) -> None:
         """A tick is told in seconds; a mark stands at the instant of the row before it."""

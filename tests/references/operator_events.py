@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from references.eviction import EvictingTumbling
+from references.eviction import EvictingAnyOf, EvictingTumbling
 from references.sliding import Sliding, Window
 from references.tumbling import Count, Delta, Key, Row, Time, Value
 
@@ -93,6 +93,26 @@ class TumblingEvents(EvictingTumbling):
         if reason not in {"end", "evicted"}:
             self.told.evict(key, self.panes[-1].rows)
         self.heed(key)
+
+
+@dataclass(kw_only=True)
+class AnyOfEvents(EvictingAnyOf):
+    told: Told
+
+    def put_in(self, key: Key, at: Any, pos: int) -> None:
+        self.told.insert(key, pos)
+        super().put_in(key, at, pos)
+
+    def evict(self, keys: Sequence[Key], at: Any, pos: int) -> None:
+        super().evict(keys, at, pos)
+        for key in keys:
+            self.told.go(key)
+
+    def flush(self, key: Key, reason: str, at: Any, pos: int | None) -> None:
+        super().flush(key, reason, at, pos)
+        self.told.tell(key, "trigger", self.panes[-1].rows)
+        if reason not in {"end", "evicted"}:
+            self.told.evict(key, self.panes[-1].rows)
 
 
 @dataclass(slots=True, kw_only=True)

@@ -42,6 +42,8 @@ WINDOWS: list[WindowCase] = [
     ("reaches(sum(a), 205) or change(u)", ARRIVAL, {}),
     ("time(4)", T, {"closed": "right"}),
     ("sliding, count(3), when(flag)", T, {"partial": True}),
+    ("from(x > 0.5, until=flag) or gap(t, 3), partitioned, partitionAge(2)", T, {"emit_evicted": True}),
+    ("reaches(sum(a), 205) or change(u), partitioned, tupleCount(4)", ARRIVAL, {}),
 ]
 MORE: list[WindowCase] = [
     ("time(4)", T, {"empty": "row"}),
@@ -78,6 +80,9 @@ MORE: list[WindowCase] = [
     ("sliding, time(2), count(2), partitioned, tupleCount(3)", T, {}),
     ("sliding, time(3), count(2), partitioned, partitionAge(2)", T, {}),
     ("sliding, time(2), time(1), partitioned, partitionAge(2)", T, {}),
+    ("when(flag), partitioned, partitionCount(2)", T, {"emit_evicted": True}),
+    ("while(flag) or time(4), partitioned, partitionAge(2)", T, {"emit_evicted": True}),
+    ("punct() or count(3), partitioned, partitionCount(2)", ARRIVAL, {}),
     ("count(2), partitioned, partitionAge(2)", T, {"emit_evicted": True}),
     ("time(4), partitioned, partitionCount(2)", T, {"emit_evicted": True}),
     ("time(4), partitioned, tupleCount(3)", T, {}),

@@ -1,12 +1,19 @@
-"""Windows that follow conditions whose keys are evicted: the library agrees with the reference, whole and run by run."""
+"""Windows that follow conditions whose keys are evicted: the library agrees with the reference, whole and by runs."""
 
 from __future__ import annotations
+
+from typing import Any
 
 import pyarrow as pa
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from support.condition_cases import ConditionCase, condition_logs, evicting_cases
+import wincli
+from references.conditions import play
+from references.eviction import Partitions
+from references.operator_events import AnyOfEvents, Told
+from references.tumbling import read
+from support.condition_cases import SECONDS, ConditionCase, condition_logs, evicting_cases
 from support.condition_laws import (
     check_cuts,
     check_incremental_runs,
@@ -16,6 +23,7 @@ from support.condition_laws import (
     windows_of,
 )
 from support.in_memory_engine import MemorySource, run_in_memory
+from support.keeping_operators import KEEPER
 
 
 @settings(max_examples=200)
@@ -47,3 +55,24 @@ def test_rows_that_no_pane_shows_are_counted(table: pa.Table, case: ConditionCas
     assert counts.filtered == len(found.skipped) + len(getattr(found, "evicted", ()))
     assert counts.windowed == sum(len(pane.rows) for pane in found.panes)
     assert counts.windowed + counts.filtered + counts.dropped_at_end == len(table)
+
+
+@settings(max_examples=200)
+@given(st.data(), condition_logs(), evicting_cases(with_marks=True), st.sampled_from(["flush", "drop"]))
+def test_operators_are_told_all_events(data: st.DataObject, table: pa.Table, case: ConditionCase, at_end: Any) -> None:
+    """Also `partition_evicted`, with the rows of the open window."""
+    assert case.eviction is not None
+    marks = sorted(data.draw(st.lists(st.integers(0, len(table)), max_size=4)))
+    partitions, told = Partitions(case.eviction, SECONDS if case.order else None), Told(lambda *_: False)
+    rules: Any = (read(table), case.rules, ["k"], case.order)
+    play(AnyOfEvents(*rules, partitions=partitions, emit=case.emit_evicted, told=told), marks, at_end)
+    if at_end == "flush":
+        told.finish()
+    order: Any = list(case.order) or "arrival"
+    options: Any = {"marks": marks, "at_end": at_end, "emit_evicted": case.emit_evicted}
+    result = wincli.aggregate(table, case.window, key="k", order_by=order, operator=KEEPER, **options)
+    events: dict[Any, list[Any]] = {}
+    for row in result.to_pylist():
+        if row["what"] is not None:
+            events.setdefault((row["k"],), []).append((row["what"], tuple(row["ids"])))
+    assert events == dict(told.events)
