@@ -1,7 +1,8 @@
 """Where one window ends by its rows, as far as one looks ahead: what partition eviction asks (semantics section 12).
 
-A partition eviction may cut a window anywhere, so the pass over all keys cannot take windows from `walk`. It asks, where
-a window begins, how it ends if nothing evicts its key. Marks and ticks are not asked: they end the windows of all keys.
+A partition eviction may cut a window anywhere, so the pass over all keys cannot take windows from `walk`. It asks,
+where a window begins, how it ends if nothing evicts its key. Marks and ticks are not asked: they end the windows of
+all keys.
 """
 
 from __future__ import annotations
