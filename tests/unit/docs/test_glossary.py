@@ -16,7 +16,8 @@ _PACKAGES = ("cli", "conf", "readers", "windowing", "writers")
 TERMS = """
     split, chunk, slice, block, segment, lifetime, part, entry state, delta transition, window state, restore, snapshot,
     emitted, request, incremental run, backfill, reprocess, late data, partial aggregation, presorted,
-    single-pass scan with look-back, lateness, global pass, row validation, reject
+    single-pass scan with look-back, lateness, global pass, row validation, reject, expression, condition, opener,
+    amount, previous, lag(x), filtered, enrich, as-of, lookup, sketch, expectation
 """
 """The words that stand for one thing each, in code, docs and messages."""
 
