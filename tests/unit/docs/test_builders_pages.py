@@ -47,3 +47,28 @@ def test_paths_that_a_page_names_exist(page: Path) -> None:
     named = re.findall(rf"`((?:{tops})/[\w./-]*)`", page.read_text(encoding="utf-8"))
     own = [path for path in named if "NAME" not in path]  # NAME stands for what is to be added
     assert [path for path in own if not ((ROOT / path).exists() or (ROOT / f"{path}.py").exists())] == []
+
+
+ROAD = re.findall(
+    r"(\(?)`([\w/]+)`",
+    (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8").partition("1. **request**")[2].partition("These are ")[0],
+)
+"""The files on the road of the data, in its order: whether each is a way back, and its name."""
+
+
+def test_the_files_on_the_road_of_the_data_are_counted() -> None:
+    back = sum(bool(again) for again, _ in ROAD)
+    wanted = f"These are {len(ROAD) - back} files and {back} ways back."
+    assert wanted in (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8")
+
+
+def test_each_file_on_the_road_is_there_and_each_way_back_leads_to_one_before() -> None:
+    tops = [ROOT / top for top in ("cli", "conf", "readers", "windowing", "writers")]
+    paths = {
+        path.with_suffix("").as_posix() for top in tops for path in top.rglob("*") if "__pycache__" not in path.parts
+    }
+    seen: set[str] = set()
+    for again, name in ROAD:
+        assert any(path.endswith(f"/{name}") for path in paths), name
+        assert (any(f"/{each}".endswith(f"/{name}") for each in seen)) if again else (name not in seen), name
+        seen |= set() if again else {name}
