@@ -147,7 +147,7 @@ def scan(
     by_mark = panes.cause[panes.cause >= rows] - rows
     by_mark = by_mark[by_mark < len(signals)]
     still_open = int(np.count_nonzero(is_end)) if options.at_end == "hold" else 0
-    return ScanResult(tables, windows, hidden, still_open, *row_account, by_mark, state)
+    return ScanResult(tables, windows, hidden, still_open, *row_account, by_mark, state, rejects)
 
 
 def _clock(plan: Plan, sequences: Sequences, context: WindowContext) -> ClockValue | None:
