@@ -115,15 +115,17 @@ def _follow(
     """Process the rows in their total order; nothing is evicted before place ``begin``, as in `evicted_by`."""
     nodes, count, opens = keys.nodes, len(bounds) - 1, row_rules.flags.opens
     how = np.full(count, NEVER)
+    comes, has_events, first = happening.comes, len(happening.comes) > 0, max(begin, 1)
+    seconds, has_ages = times.seconds, len(times.seconds) > 0
     # The steps are those of `evicted_by`. Where rows are in no window they are not inserted, and the ages of keys are
     # asked for all the same: whether a row is inserted depends on whether its key is still there.
     for place in range(len(order)):
         row = order[place]
         k = key[row]
-        if place >= max(begin, 1):
-            _happen(keys, happening, rules.age, place - 1)
-        if len(times.seconds) and place >= begin:
-            evict_aged(keys, rules.age, times.seconds[place], row, place)
+        if has_events and place >= first and comes[place - 1]:
+            _happen(keys, happening.second, rules.age, place - 1)
+        if has_ages and place >= begin:
+            evict_aged(keys, rules.age, seconds[place], row, place)
         if nodes[k, BEGIN] >= 0 and nodes[k, STOP] == row:
             if how[k] == NEVER:
                 ahead = 2 * (row - nodes[k, BEGIN])
@@ -135,23 +137,21 @@ def _follow(
                 continue
             nodes[k, STOP], how[k] = first_end(row_rules, row, min(row + _AT_FIRST, bounds[k + 1]))
         insert(keys, k, row)
-        if len(times.seconds):
+        if has_ages:
             date(nodes, k, times, place)
         while place >= begin and (keys.total[0] > rules.most_keys or keys.total[1] > rules.most_rows):
             evict(keys, nodes[count, NEWER], row, place)
         if how[k] == AFTER and nodes[k, BEGIN] >= 0 and nodes[k, STOP] == row + 1:
             leave(keys, k)
-    if len(order):
-        _happen(keys, happening, rules.age, len(order) - 1)
+    if has_events and len(order) and comes[-1]:
+        _happen(keys, happening.second, rules.age, len(order) - 1)
 
 
 @kernel
-def _happen(keys: Keys, happening: _Happening, age: int, place: int) -> None:
+def _happen(keys: Keys, seconds: Ints, age: int, place: int) -> None:
     """Process what comes behind a place: it finds keys too old, and ends the windows of all others."""
     nodes, head = keys.nodes, len(keys.nodes) - 1
-    if not (len(happening.comes) and happening.comes[place]):
-        return
-    if len(happening.second):
-        evict_aged(keys, age, happening.second[place], BY_EVENT, place)
+    if len(seconds):
+        evict_aged(keys, age, seconds[place], BY_EVENT, place)
     while nodes[head, NEWER] != head:
         leave(keys, nodes[head, NEWER])
