@@ -255,9 +255,8 @@ def condition_cases(draw: st.DrawFn, with_marks: bool = False) -> ConditionCase:
 
 @st.composite
 def evicting_cases(draw: st.DrawFn, with_marks: bool = False) -> ConditionCase:
-    """As `condition_cases`, and keys are evicted; without ``lag``, and closed on the left."""
-    cases = condition_cases(with_marks).filter(lambda case: case.closed == "left" and "lag(" not in case.window)
-    case = draw(cases)
+    """As `condition_cases`, closed on the left, and keys are evicted."""
+    case = draw(condition_cases(with_marks).filter(lambda case: case.closed == "left"))
     evictions: list[tuple[Any, list[str]]] = [
         ("partitionAge", ["1", "2", "3", "5.5", "8"]),
         ("partitionCount", ["1", "2", "3"]),

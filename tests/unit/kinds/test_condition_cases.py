@@ -35,7 +35,8 @@ def table_of(case: dict[str, Any]) -> pa.Table:
 def plan_of(case: dict[str, Any], at_end: Any = "flush") -> Plan:
     calls = [parse_aggregate("ids=collect(id)")]
     key = [case["key"]] if "key" in case else []
-    return make_plan(parse_window(case["window"]), table_of(case).schema, key, ["t"], calls, Options(at_end=at_end))
+    options = Options(at_end=at_end, emit_evicted=case.get("emit_evicted", False))
+    return make_plan(parse_window(case["window"]), table_of(case).schema, key, ["t"], calls, options)
 
 
 def panes_of(table: pa.Table) -> list[str]:
@@ -46,7 +47,8 @@ def panes_of(table: pa.Table) -> list[str]:
 @pytest.mark.parametrize("case", ALL, ids=lambda case: case["name"])
 def test_whole(case: dict[str, Any]) -> None:
     key = [case["key"]] if "key" in case else []
-    result = wincli.aggregate(table_of(case), case["window"], key=key, order_by=["t"], aggregates=["ids=collect(id)"])
+    options: dict[str, Any] = {"emit_evicted": case.get("emit_evicted", False), "aggregates": ["ids=collect(id)"]}
+    result = wincli.aggregate(table_of(case), case["window"], key=key, order_by=["t"], **options)
     assert panes_of(result) == case["expect"]
 
 
@@ -71,5 +73,5 @@ def test_run_by_run(case: dict[str, Any]) -> None:
 
 
 def test_there_are_as_many_cases_as_were_written() -> None:
-    assert len(ALL) == len({case["name"] for case in ALL}) == 76
+    assert len(ALL) == len({case["name"] for case in ALL}) == 88
     assert sum(case["source"].startswith(("TDengine", "Timeplus", "Azure", "KQL")) for case in ALL) >= 25

@@ -13,7 +13,7 @@ from references.conditions import play
 from references.eviction import Partitions
 from references.operator_events import AnyOfEvents, Told
 from references.tumbling import read
-from support.condition_cases import SECONDS, ConditionCase, condition_logs, evicting_cases
+from support.condition_cases import SECONDS, ConditionCase, condition_logs, evicting_cases, look_back
 from support.condition_laws import (
     check_cuts,
     check_incremental_runs,
@@ -64,7 +64,7 @@ def test_operators_are_told_all_events(data: st.DataObject, table: pa.Table, cas
     assert case.eviction is not None
     marks = sorted(data.draw(st.lists(st.integers(0, len(table)), max_size=4)))
     partitions, told = Partitions(case.eviction, SECONDS if case.order else None), Told(lambda *_: False)
-    rules: Any = (read(table), case.rules, ["k"], case.order)
+    rules: Any = (look_back(read(table), ["k"], case.order), case.rules, ["k"], case.order)
     play(AnyOfEvents(*rules, partitions=partitions, emit=case.emit_evicted, told=told), marks, at_end)
     if at_end == "flush":
         told.finish()
