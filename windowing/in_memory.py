@@ -28,7 +28,7 @@ from .projection.projection import ARRIVAL, project
 from .scan.lag_rows import with_lag_columns
 from .scan.lateness import assess, event_times, merged_watermarks
 from .scan.row_validation import add_late, split_by_reason, validate_rows
-from .scan.scan import RunExtent, empty_mark_rows, empty_tick_rows, scan
+from .scan.scan import RunExtent, empty_mark_rows, empty_tick_rows, latest, scan
 from .sequences.marks import NO_FILE, Marks, in_order, no_marks, with_place
 from .sequences.sequence import build, one_batch
 from .support.suggest import did_you_mean
@@ -96,12 +96,13 @@ def aggregate(
         rows, pos = rows.take(pa.array(picks)) if rows.num_columns else rows, picks
     signals, late = _signals(rows, pos, plan, marks_of_rows, watermarks)
     rows, pos = _valid_rows(plan, rows, pos, late, rejected)
-    sequences = build(rows, pos, plan.key, plan.sort, plan.read_values)
-    sequences, _ = with_lag_columns(plan, sequences)
+    read = build(rows, pos, plan.key, plan.sort, plan.read_values)
+    ordered = with_lag_columns(plan, read)
+    sequences = ordered.sequences
     now, then = (_clock_measure(plan, plan.projection.schema, instant) for instant in (clock, since))
-    bounds = RunExtent(now, then)
+    bounds = RunExtent(latest(plan, read) if now is None and len(ordered.rejects) else now, then)
     scanned = scan(plan, sequences, signals, bounds)
-    _check_rejects(scanned.rejects, rejected)
+    _check_rejects(ordered.rejects + scanned.rejects, rejected)
     tables = list(scanned.tables)
     scanned = scanned.settled()
     if plan.takes_marks and not plain:

@@ -181,3 +181,32 @@ def test_in_a_process_of_its_own(tmp_path: Path) -> None:
         ("null_key", "log/b.csv", 2),
         ("unparsable", "log/a.csv", 3),
     ]
+
+
+def test_rows_that_fail_beside_the_row_before_are_set_aside_like_others(run: Run, tmp_path: Path) -> None:
+    """By the scan, in one task and in many; one row is rejected as it is read, and is no row before."""
+    prices = [i % 50 for i in range(2000)]
+    log = {"ts": range(2000), "user": [f"u{i % 7}" for i in range(2000)], "price": [None, *prices[1:]]}
+    (tmp_path / "log").mkdir()
+    pq.write_table(pa.table(log), tmp_path / "log" / "a.parquet", row_group_size=300)
+    fails = "CAST(CASE WHEN price < lag(price) - 40 THEN 'fell' ELSE '1' END AS INT)"
+    asked = ("-w", "delta(price, 45)", "-k", "user", "--order-by", "ts", "-a", "n=count()", "-a", f"ok=sum({fails})")
+    wanted = [i for i in range(2000) if i > 7 and i % 50 < (i - 7) % 50 - 40]
+    results = []
+    for out, sizes in (("one", ()), ("many", ("--slice-size", "2KiB", "--split-size", "1KiB"))):
+        ran = run(*asked, *sizes, "log", out)
+        reasons = f"expression_error {len(wanted)}, null_attribute 1"
+        assert ran.code == 0, ran.err
+        assert f"{len(wanted) + 1} rejected ({reasons}), see _rejected" in ran.summary
+        told = sorted(rejected(tmp_path / out, "ts", *WHY))
+        detail = f"{fails}: 'fell' is no INTEGER"
+        assert told[0] == (0, "null_attribute", "log/a.parquet", 1, None, None)
+        assert told[1:] == [(i, "expression_error", "log/a.parquet", i + 1, detail, None) for i in wanted]
+        counts_of(tmp_path / out, {"expression_error": len(wanted), "null_attribute": 1}, 2000)
+        results.append(sorted(rows(tmp_path / out, "user", "window", "n", "ok")))
+    assert results[0] == results[1]
+    assert all(n == ok for *_, n, ok in results[0])
+    ran = run(*asked, "--max-rejects", "3", "log", "more")
+    assert ran.code != 0
+    assert f"{len(wanted) + 1} rows were rejected (expression_error {len(wanted)}, null_attribute 1)" in ran.err
+    assert not (tmp_path / "more").exists()

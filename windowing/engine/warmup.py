@@ -31,7 +31,8 @@ def warm(plan: Plan, schema: pa.Schema) -> None:
     rows = pa.RecordBatch.from_arrays(
         [_three_values(schema.field(name).type) for name in plan.columns], names=plan.columns
     )
-    sequences, _ = with_lag_columns(plan, build(rows, np.arange(3), plan.key, plan.sort, plan.read_values))
+    read = build(rows, np.arange(3), plan.key, plan.sort, plan.read_values)
+    sequences = with_lag_columns(plan, read).sequences
     merged = merge([sequences, sequences])
     signals = window_marks(no_marks(merged.rows, plan.sort))
     if plan.kind.has_watermark:

@@ -1,7 +1,7 @@
 """Columns with ``lag`` of rows in order, also of the rows that earlier runs have seen (semantics section 11).
 
-They are computed of the new rows before a window sees any. Rows that a state retains keep the values that they had, and
-for each key the state keeps the last rows, as far as new rows look back.
+They are computed of the new rows before a window sees any; a row for which one fails is rejected. Rows that a state
+retains keep the values that they had, and for each key the state keeps the last rows, as far as new rows look back.
 """
 
 from __future__ import annotations
@@ -13,11 +13,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ..columns.arrays import Ints, Mask, combined
-from ..errors import DataError
+from ..panes.rejects import NO_REJECTS, ScanRejects
 from ..planning.plan import Plan
 from ..projection.lag_columns import LagColumn, Shift, depth_of, inputs_of
 from ..sequences.sequence import Sequences, append, take_rows
-from ..state.window_state import WindowState, with_newest
+from ..state.window_state import WindowState, with_keys, with_newest
+from .lag_rejects import Failures, rejected_rows, without
 from .scan import ScanResult
 
 _NOTHING = ""
@@ -26,7 +27,7 @@ _NOTHING = ""
 
 @dataclass(frozen=True, slots=True)
 class Lookback:
-    """The last rows of each key, as far as columns look back.
+    """The last rows of each key, as far as columns look back, those that are rejected among them.
 
     ``sequences``: the sequences of these keys.
     ``newest``: as in `windowing.state.window_state.KeyState`.
@@ -36,30 +37,53 @@ class Lookback:
     newest: pa.Array
 
 
-def with_lag_columns(plan: Plan, new: Sequences, state: WindowState | None = None) -> tuple[Sequences, Lookback | None]:
-    """Return new rows, which have `Plan.read_values`, with `Plan.values`, and what the next run needs of their keys.
+@dataclass(frozen=True, slots=True)
+class OrderedRows:
+    """New rows as windows see them.
 
-    ``state``: what earlier runs have kept. Raises `DataError` where an expression fails for a new row.
+    ``sequences``: the rows, with `Plan.values`.
+    ``rejects``: the rows for which an expression fails, or has a value that the window cannot take.
+    ``lookback``: what the next run needs of their keys; None where no column looks back.
+    """
+
+    sequences: Sequences
+    rejects: ScanRejects = NO_REJECTS
+    lookback: Lookback | None = None
+
+
+def with_lag_columns(plan: Plan, new: Sequences, state: WindowState | None = None) -> OrderedRows:
+    """Return new rows, which have `Plan.read_values`, as windows see them.
+
+    ``state``: what earlier runs have kept. A row that is rejected stays the row before of those after it.
     """
     late = plan.lag_columns
     if not late:
-        return new, None
+        return OrderedRows(new)
     both, is_new = _with_earlier(_inputs(plan, new), state)
-    rows = both.rows
+    rows, failures = both.rows, Failures(is_new)
     for column in late:
-        rows = rows.append_column(column.name, _values(column, rows, both.bounds, is_new))
+        rows = rows.append_column(column.name, _values(column, rows, both.bounds, failures))
     picks = pa.array(np.flatnonzero(is_new))
     own = set(new.rows.schema.names) - {column.name for column in late}
     values = [new.rows.column(name) if name in own else rows.column(name).take(picks) for name in plan.values]
     found = replace(new, rows=pa.RecordBatch.from_arrays(values, names=list(plan.values)))
-    return found, Lookback(both, _newest(both, depth_of(late)))
+    rejects = rejected_rows(plan, found, failures)
+    return OrderedRows(without(found, rejects), rejects, Lookback(both, _newest(both, depth_of(late))))
 
 
-def keep_lookback(plan: Plan, scanned: ScanResult, lookback: Lookback | None) -> ScanResult:
-    """Return the result of a scan whose state holds the last rows of each key, where windows go on."""
+def keep_lookback(
+    plan: Plan, scanned: ScanResult, idle: WindowState | None, lookback: Lookback | None
+) -> tuple[ScanResult, WindowState | None]:
+    """Return the result of a scan, and the state of keys without rows, with the last rows of each key.
+
+    Nothing is kept where windows do not go on. A key whose rows are all rejected has a state like any other.
+    """
     if lookback is None or scanned.state is None or plan.options.at_end != "hold":
-        return scanned
-    return replace(scanned, state=with_newest(scanned.state, lookback.sequences, lookback.newest))
+        return scanned, idle
+    rows, newest = lookback.sequences, lookback.newest
+    state = with_keys(scanned.state, rows, idle, plan.kind.baseline_attribute)
+    idle = None if idle is None else with_newest(idle, rows, newest)
+    return replace(scanned, state=with_newest(state, rows, newest)), idle
 
 
 def _inputs(plan: Plan, new: Sequences) -> Sequences:
@@ -88,28 +112,17 @@ def _with_earlier(new: Sequences, state: WindowState | None) -> tuple[Sequences,
     return both, origin >= len(first)
 
 
-def _values(column: LagColumn, rows: pa.RecordBatch, bounds: Ints, is_new: Mask) -> pa.Array:
+def _values(column: LagColumn, rows: pa.RecordBatch, bounds: Ints, failures: Failures) -> pa.Array:
     for shift in column.shifts:
-        values = _argument(shift, column.label, rows, is_new)
+        values = _argument(shift, column.label, rows, failures)
         rows = rows.append_column(shift.name, values.take(_rows_before(bounds, shift.n)))
-    found = column.value.evaluate(rows)
-    _check(found.failures, found.details, column.label, is_new)
-    return combined(found.values)
+    return failures.add(column.label, column.value.evaluate(rows))
 
 
-def _argument(shift: Shift, label: str, rows: pa.RecordBatch, is_new: Mask) -> pa.Array:
+def _argument(shift: Shift, label: str, rows: pa.RecordBatch, failures: Failures) -> pa.Array:
     if isinstance(shift.argument, str):
         return combined(rows.column(shift.argument))
-    found = shift.argument.evaluate(rows)
-    _check(found.failures, found.details, label, is_new)
-    return combined(found.values)
-
-
-def _check(failures: Mask | None, details: pa.Array, label: str, is_new: Mask) -> None:
-    """Raise `DataError` where an expression fails for a new row; an earlier run has seen the others."""
-    failed = np.empty(0, np.int64) if failures is None else np.flatnonzero(is_new[np.flatnonzero(failures)])
-    if len(failed):
-        raise DataError(f"{label} fails for a row: {details[failed[0]].as_py()}", "mend the row, or the expression")
+    return failures.add(label, shift.argument.evaluate(rows))
 
 
 def _rows_before(bounds: Ints, n: int) -> pa.Array:

@@ -14,6 +14,8 @@ from ..columns.numeric import has_nan, measures, overflows
 from ..planning.plan import Plan
 
 Reasons = npt.NDArray[np.object_]
+FAILED = "expression_error"
+"""The reason of a row for which an expression fails."""
 
 
 def validate_rows(plan: Plan, rows: pa.RecordBatch) -> Reasons | None:
@@ -25,6 +27,12 @@ def validate_rows(plan: Plan, rows: pa.RecordBatch) -> Reasons | None:
     """
     late = {column.name for column in plan.lag_columns}
     return _first_reasons(rows, _violations(plan, rows, lambda name: name not in late))
+
+
+def validate_lag_columns(plan: Plan, rows: pa.RecordBatch) -> Reasons | None:
+    """Return the reject reason of each row as far as columns with ``lag`` say, which `validate_rows` does not know."""
+    late = {column.name for column in plan.lag_columns}
+    return _first_reasons(rows, _violations(plan, rows, lambda name: name in late))
 
 
 def add_late(reasons: Reasons | None, late: Mask) -> Reasons | None:

@@ -152,8 +152,13 @@ def scan(
 
 def _clock(plan: Plan, sequences: Sequences, context: WindowContext) -> ClockValue | None:
     """Return the time of the clock at the end, which windows that begin anew have in common with all others."""
-    if context.clock is not None or not plan.kind.needs_clock or not len(sequences):
-        return context.clock
+    return latest(plan, sequences) if context.clock is None else context.clock
+
+
+def latest(plan: Plan, sequences: Sequences) -> ClockValue | None:
+    """Return the largest value of the clock among rows; None where there are none, or the window uses no clock."""
+    if not plan.kind.needs_clock or not len(sequences):
+        return None
     values = clock_values(combined(sequences.rows.column(plan.sort[0])), plan.sort[0])
     return highest(values)
 

@@ -153,6 +153,28 @@ def restore(baseline: str | None, state: WindowState, new: Sequences) -> tuple[S
     return sequences, RestoredState(restored_rows, key_state, RowState(*row_state)), _idle(state, known)
 
 
+def with_keys(
+    state: WindowState, sequences: Sequences, others: WindowState | None, baseline: str | None
+) -> WindowState:
+    """Return a state that also has the keys of some sequences that are neither in it nor in ``others``, without rows.
+
+    ``baseline``: as in `fresh`.
+    """
+    keys = sequences.keys
+    if keys is None or state.sequences.keys is None:
+        return state
+    known = [each.sequences.keys for each in (state, others) if each is not None]
+    missing = np.logical_and.reduce([places_among(each, keys) < 0 for each in known])
+    if not missing.any():
+        return state
+    picks, nothing = np.flatnonzero(missing), np.empty(0, np.int64)
+    rows = state.sequences.rows.slice(0, 0)
+    empty = Sequences(
+        keys.take(pa.array(picks)), np.zeros(len(picks) + 1, np.int64), rows, nothing, sequences.order, nothing
+    )
+    return merge(state, WindowState(empty, fresh(baseline, rows, len(picks)), no_row_state(0)))
+
+
 def with_newest(state: WindowState, sequences: Sequences, newest: pa.Array) -> WindowState:
     """Return a state with the last rows of its keys. ``sequences``: those whose keys ``newest`` is of."""
     places = _places_in(sequences.keys, state.sequences)

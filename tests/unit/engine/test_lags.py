@@ -18,7 +18,7 @@ from support.window_cases import MORE, WINDOWS, WindowCase
 from wincli.windowing.engine.run import run_window
 from wincli.windowing.engine.tasks.sizing import Sizes
 from wincli.windowing.engine.tasks.task import TaskContext
-from wincli.windowing.errors import ConfigError, DataError
+from wincli.windowing.errors import ConfigError
 from wincli.windowing.expressions.syntax import parse_expression
 from wincli.windowing.language.options import Options
 from wincli.windowing.language.parser import parse_aggregate, parse_let, parse_window
@@ -214,8 +214,3 @@ def test_a_failure_inside_of_a_lag_rejects_the_row() -> None:
     aggregates = ["all=collect(coalesce(lag(CAST(s AS INT)), 0))"]
     found = wincli.aggregate(TABLE, "count(9)", aggregates=aggregates, rejected="drop")
     assert found["all"].to_pylist() == [[0, 1, 2]]
-
-
-def test_a_failure_around_a_lag_is_an_error_that_names_it() -> None:
-    with pytest.raises(DataError, match=r"CAST\(s AS INT\) - lag\(p\) fails for a row: 'x' is no INTEGER"):
-        wincli.aggregate(TABLE, "count(9)", aggregates=["max(CAST(s AS INT) - lag(p))"])

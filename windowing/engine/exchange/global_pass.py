@@ -74,7 +74,8 @@ def _decide(work: TaskContext, chunks: Sequence[Chunk]) -> GlobalDecisions:
     """Read the rows of all chunks in their total order and decide."""
     plan = work.plan
     if plan.kind.eviction is not None:
-        return GlobalDecisions(evictions=_evictions(replace(work, plan=panes_only(plan)), chunks))
+        needed = plan if plan.lag_columns else panes_only(plan)  # any column with lag may reject rows
+        return GlobalDecisions(evictions=_evictions(replace(work, plan=needed), chunks))
     watermark = None if work.restore_point is None else work.restore_point.watermark
     reads = [read_columns(work, chunk, [*plan.sort, str(plan.options.event_time)]) for chunk in chunks]
     if not reads:
@@ -94,7 +95,7 @@ def _evictions(work: TaskContext, chunks: Sequence[Chunk]) -> Evictions:
     sequences_by_chunk = [sequences_of(work, read.rows, read.pos, read.reasons) for read in reads]
     marks = all_in_order([read.marks for read in reads]) if reads else no_marks(no_rows(work), work.plan.sort)
     state, since = load_window_state(work), None if work.restore_point is None else work.restore_point.clock
-    new, _ = with_lag_columns(work.plan, merge([no_sequences(work), *sequences_by_chunk]), state)
+    new = with_lag_columns(work.plan, merge([no_sequences(work), *sequences_by_chunk]), state).sequences
     sequences, restored, _ = restore_rows(work.plan, state, new, window_marks(marks), None, since)
     context = replace(work.plan.context, clock=since, since=since, restored=restored)
     return work.plan.kind.evictions(sequences, marks, context)

@@ -11,10 +11,8 @@ import pyarrow as pa
 from ...columns.arrays import Ints, Mask
 from ...planning.result_schema import MARK
 from ...ports import Batch
-from ...scan.row_validation import Reasons
+from ...scan.row_validation import FAILED, Reasons
 from ..tasks.task import TaskContext
-
-FAILED = "expression_error"
 
 
 @dataclass(frozen=True, slots=True)

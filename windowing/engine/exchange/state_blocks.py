@@ -106,13 +106,16 @@ def restore_rows(
 def snapshot_slice(
     work: TaskContext,
     index: int,
-    sequences: Sequences,
+    seen: Sequence[Sequences],
     scanned: ScanResult,
     idle: WindowState | None,
     signals: Signals,
     bounds: RunExtent,
 ) -> TaskSnapshot:
-    """Write the window state of slice ``index`` for the next run; return what the driver needs of it."""
+    """Write the window state of slice ``index`` for the next run; return what the driver needs of it.
+
+    ``seen``: the rows of the scan, those that were rejected among them.
+    """
     if work.state_files is None or scanned.state is None:
         return EMPTY_SNAPSHOT
     plan = work.plan
@@ -129,7 +132,7 @@ def snapshot_slice(
         int(np.count_nonzero(np.diff(state.sequences.bounds))),
         scanned.open,
         oldest[0] if oldest else None,
-        _position(plan, sequences),
+        _position(plan, seen),
         bounds.clock,
         relevant_advances(signals.watermarks, bounds.last_closed)
         if signals.watermarks is not None and index == 0
@@ -138,10 +141,10 @@ def snapshot_slice(
     )
 
 
-def _position(plan: Plan, sequences: Sequences) -> pa.Table | None:
+def _position(plan: Plan, seen: Sequence[Sequences]) -> pa.Table | None:
     """Return one row with the largest order values; None without order columns or rows."""
     names = list(plan.order.columns)
-    return last_in_order(pa.Table.from_batches([sequences.rows.select(names)])) if names else None
+    return last_in_order(pa.Table.from_batches([each.rows.select(names) for each in seen])) if names else None
 
 
 def _write(index: int, state: WindowState, sink: pa.NativeFile) -> None:

@@ -157,16 +157,20 @@ def _finish(work: TaskContext, index: int, number: int, is_only_slice: bool, sca
     since = restore_point.clock if restore_point is not None else None
     clock = max([*scan_input.clocks, *([] if since is None else [since])], default=None)
     earlier_advances = None if restore_point is None else restore_point.advances
-    new, lookback = with_lag_columns(plan, scan_input.sequences, scan_input.state)
-    sequences, restored, idle = restore_rows(plan, scan_input.state, new, signals, earlier_advances, since)
+    ordered = with_lag_columns(plan, scan_input.sequences, scan_input.state)
+    sequences, restored, idle = restore_rows(
+        plan, scan_input.state, ordered.sequences, signals, earlier_advances, since
+    )
     last_closed = _last_closed(work, sequences, signals)
     extent = RunExtent(clock, since, last_closed, work.state_files is not None)
     scanned = scan(plan, sequences, signals, extent, restored)
     finishing, idle = _finish_operators(plan, idle, scanned.hidden)
     mark_rows = _mark_rows(work, scanned, sequences, marks, extent) if is_only_slice else ()
     parts = write_parts(work, number, chain(scanned.tables, finishing, mark_rows))
-    scanned = keep_lookback(plan, scanned.settled(), lookback)
-    snapshot = snapshot_slice(work, index, sequences, scanned, idle, signals, extent)
+    scanned, idle = keep_lookback(plan, scanned.settled(), idle, ordered.lookback)
+    rejects = ordered.rejects + scanned.rejects
+    seen = [sequences, scan_input.sequences] if len(rejects) else [sequences]
+    snapshot = snapshot_slice(work, index, seen, scanned, idle, signals, extent)
     carried = (
         0 if restored is None else int((restored.restored_rows.sum()) - np.count_nonzero(restored.row_state.shown))
     )
@@ -175,12 +179,12 @@ def _finish(work: TaskContext, index: int, number: int, is_only_slice: bool, sca
     shared = plan.takes_marks and not is_only_slice
     occupied = mark_bits(scanned.by_mark, len(marks)) if shared else b""
     reported_marks = marks if shared and index == 0 else None
-    scan_counts = replace(scan_counts, rejected=scanned.rejects.by_reason)
-    counts, rejects = scan_input.account.counts + scan_counts, scan_input.account.rejects
+    scan_counts = replace(scan_counts, rejected=rejects.by_reason)
+    counts, written = scan_input.account.counts + scan_counts, scan_input.account.rejects
     return TaskReport(
         parts,
         counts,
-        rejects,
+        written,
         scanned.windows,
         falls_of(plan, sequences),
         occupied,
@@ -188,7 +192,7 @@ def _finish(work: TaskContext, index: int, number: int, is_only_slice: bool, sca
         snapshot,
         work.watermark,
         span=scan_input.account.span,
-        stored_rejects=store_rejects(work, number, scanned.rejects),
+        stored_rejects=store_rejects(work, number, rejects),
     )
 
 

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from ....columns.amounts import amounts_in, is_amount, is_negative
+from ....columns.amounts import amounts_in, is_amount
 from ....columns.arrays import Mask, Measures, combined
 from ....columns.numeric import measures
-from ....errors import ConfigError, DataError
+from ....errors import ConfigError
 from ....language.conditions.operands import Operand, operand_column
 from ....language.conditions.previous import Previous, Step, Value, operands_of, steps_of
 from ....language.spec import Changing, Gap
@@ -66,7 +66,6 @@ class ChangingPolicy(RulePolicy):
     def tell(self, rule: int, rules: Gathered, sequences: Sequences) -> None:
         """Say what the rows are compared by, and the amount of each."""
         amounts = combined(sequences.rows.column(self.amounts[0]))
-        _check(self.value, amounts)
         if self.value.attribute is None:
             rules.counts.append((rule, np.minimum(amounts_in(pa.int64(), amounts), _MOST_ROWS).astype(np.int64)))
             return
@@ -135,12 +134,6 @@ class PreviousPolicy(ChangingPolicy):
 def changing_policy(value: Changing) -> ChangingPolicy:
     """Return the policy of an amount that rows say, or rows and the window before."""
     return PreviousPolicy(value) if value.looks_at_window_before else ChangingPolicy(value)
-
-
-def _check(value: Changing, amounts: pa.Array) -> None:
-    """Raise `DataError` for an amount that was computed of rows in order, too late to reject its row."""
-    if amounts.null_count or bool(is_negative(amounts).any()):
-        raise DataError(f"the amount of {value} is null or negative for a row", "write coalesce(.., 0) around it")
 
 
 @kernel
