@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import json
 import random
 from collections.abc import Callable
 from pathlib import Path
@@ -12,7 +13,7 @@ import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 import pytest
 
-from support.processes import Ran
+from support.processes import Ran, rows, write
 
 Run = Callable[..., Ran]
 WINDOW = "delta(ts, 2 * previous(mean(latency), 30))"
@@ -60,3 +61,17 @@ def test_three_nights_are_one_run(run: Run, tmp_path: Path, asked: tuple[str, ..
     found = windows(tmp_path / "nights", names)
     assert found == windows(tmp_path / "whole", names)
     assert len(found) > 100
+
+
+def test_a_row_whose_amount_is_negative_is_among_the_rejects(run: Run, tmp_path: Path) -> None:
+    write(tmp_path, log__csv="ts,n\n0,5\n1,5\n2,0\n9,5\n10,2\n11,5\n")
+    asked = ("-w", "gap(ts, n - previous(count(), 1) - 1)", "--order-by", "ts", "-a", "ids=collect(ts)")
+    ran = run(*asked, "log.csv", "out")
+    assert ran.code == 0
+    assert rows(tmp_path / "out", "ids") == [[0, 1], [9, 11]]
+    (file,) = (tmp_path / "out/_rejected").glob("*.ndjson")
+    rejected = file.read_text().splitlines()
+    assert [(row["reason"], row["row"]["ts"]) for row in map(json.loads, rejected)] == [
+        ("negative_amount", 2),
+        ("negative_amount", 10),
+    ]

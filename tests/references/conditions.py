@@ -1,8 +1,10 @@
 """Windows that follow conditions one event at a time (section 12), as plain as the rule reads.
 
     if a window is open and a before rule fires: close it    (the first rule of the spec that fires)
-    if no window is open: open one, if the opener holds for the row; else the row is in no window
-    if a window is open: put the row in; if an after rule fires: close it
+    if no window is open and the opener does not hold for the row: it is in no window
+    if an amount that is taken from the row is NaN or negative: it is rejected
+    if no window is open: open one
+    put the row in; if an after rule fires: close the window
 
 Ticks and marks are events of their own, each before the rows that follow it: what comes first ends the window.
 """
@@ -13,7 +15,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
-from math import floor
+from math import floor, isinf, isnan
 from typing import Any, Literal
 
 import pyarrow as pa
@@ -58,6 +60,8 @@ class Rule:
     on_mark: bool = False
     before_with: Callable[[Sequence[Row], Sequence[Row], Row], bool] | None = None
     after_with: Callable[[Sequence[Row], Sequence[Row]], bool] | None = None
+    amount: Amount | None = None
+    of_each_row: bool = False
 
     def ends_before(self, old: Sequence[Row], rows: Sequence[Row], row: Row) -> bool:
         """``old``: the rows of the window before."""
@@ -100,21 +104,27 @@ def gap_of(attribute: str, column: str, kind: pa.DataType) -> Rule:
 
 
 def count_by(amount: Amount) -> Rule:
-    return Rule("count", after_with=lambda old, rows: len(rows) >= floor(amount(old, rows[0])))
+    def after(old: Sequence[Row], rows: Sequence[Row]) -> bool:
+        most = amount(old, rows[0])
+        return len(rows) >= (most if isinf(most) else floor(most))
+
+    return Rule("count", after_with=after, amount=amount)
 
 
 def delta_by(attribute: str, amount: Amount, kind: pa.DataType) -> Rule:
     def before(old: Sequence[Row], rows: Sequence[Row], row: Row) -> bool:
-        return rises_by_more(row[attribute], rows[0][attribute], Fraction(amount(old, rows[0])), kind)
+        most = amount(old, rows[0])
+        return not isinf(most) and rises_by_more(row[attribute], rows[0][attribute], Fraction(most), kind)
 
-    return Rule("delta", before_with=before)
+    return Rule("delta", before_with=before, amount=amount)
 
 
 def gap_by(attribute: str, amount: Amount, kind: pa.DataType) -> Rule:
     def before(old: Sequence[Row], rows: Sequence[Row], row: Row) -> bool:
-        return rises_by_more(row[attribute], rows[-1][attribute], Fraction(amount(old, rows[-1])), kind)
+        most = amount(old, rows[-1])
+        return not isinf(most) and rises_by_more(row[attribute], rows[-1][attribute], Fraction(most), kind)
 
-    return Rule("gap", before_with=before)
+    return Rule("gap", before_with=before, amount=amount, of_each_row=True)
 
 
 def previous(function: str, values: Sequence[Value], default: Any) -> Any:
@@ -201,7 +211,10 @@ def float_of(function: str, values: Sequence[float]) -> float:
 
 @dataclass(slots=True)
 class AnyOf:
-    """The windows of all keys under some rules. ``panes``: what has come out; ``skipped``: rows in no window."""
+    """The windows of all keys under some rules.
+
+    ``panes``: what has come out; ``skipped``: rows in no window; ``rejected``: why others are in none.
+    """
 
     rows: Mapping[int, Row]
     rules: Sequence[Rule]
@@ -212,6 +225,7 @@ class AnyOf:
     panes: list[Pane] = field(default_factory=list)
     skipped: list[int] = field(default_factory=list)
     window_before: dict[Key, list[Row]] = field(default_factory=dict)
+    rejected: dict[int, str] = field(default_factory=dict)
 
     def on_row(self, pos: int) -> None:
         row = self.rows[pos]
@@ -220,14 +234,27 @@ class AnyOf:
         if key in self.open_rows:
             fired = [rule for rule in self.rules if rule.ends_before(self.old(key), self.rows_of(key), row)]
             self.flush_if(fired, key, at, pos)
-        if key not in self.open_rows:
-            if not all(rule.opens(row) for rule in self.rules if rule.opens):
-                self.skipped.append(pos)
-                return
-            self.open_rows[key] = []
-        self.open_rows[key].append(pos)
+        if key not in self.open_rows and not all(rule.opens(row) for rule in self.rules if rule.opens):
+            self.skipped.append(pos)
+            return
+        reason = self.reject_reason(key, row)
+        if reason is not None:
+            self.rejected[pos] = reason
+            return
+        self.open_rows.setdefault(key, []).append(pos)
         full = [rule for rule in self.rules if rule.ends_with(self.old(key), self.rows_of(key))]
         self.flush_if(full, key, at, pos)
+
+    def reject_reason(self, key: Key, row: Row) -> str | None:
+        """Why an amount that is taken from a row cannot be; None: all can."""
+        for rule in self.rules:
+            if rule.amount is not None and (rule.of_each_row or key not in self.open_rows):
+                amount = rule.amount(self.old(key), row)
+                if isnan(amount):
+                    return "nan_attribute"
+                if amount < 0:
+                    return "negative_amount"
+        return None
 
     def on_event(self, rule: Rule, at: Any, pos: int) -> None:
         """A tick or a mark of a rule: it ends the windows of all keys."""

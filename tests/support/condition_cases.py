@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import partial
 from typing import Any, Literal
 
 import pyarrow as pa
@@ -195,11 +196,20 @@ AMOUNTS: list[tuple[str, reference.Amount]] = [
     ("previous(range(x), 2s) * n / 4", lambda old, row: SPREAD(old, row) * row["n"] / 4),
 ]
 """Amounts that ask for the window before, and what they are for its rows and a row; none is NaN or negative."""
+COUNT, FIRST_X = _old("count", _of("id"), 2), _old("first", _of("x"), _of("n"))
+REJECTING: list[tuple[str, reference.Amount]] = [
+    ("previous(count(), 2) - 2", lambda old, row: COUNT(old, row) - 2),
+    ("n - previous(count(), 2) / 2", lambda old, row: row["n"] - COUNT(old, row) / 2),
+    ("previous(max(x), 0.5)", MOST),
+    ("previous(first(x), n)", FIRST_X),
+    ("n * 2 - previous(range(a), 1)", lambda old, row: row["n"] * 2 - RANGE(old, row)),
+]
+"""Amounts that may be NaN or negative."""
 
 
-def _previous(draw: st.DrawFn) -> tuple[str, reference.Rule]:
+def _previous(draw: st.DrawFn, amounts: Sequence[tuple[str, reference.Amount]] = AMOUNTS) -> tuple[str, reference.Rule]:
     name, kind = draw(st.sampled_from([("a", INTEGERS), ("t", SECONDS)]))
-    text, amount = draw(st.sampled_from(AMOUNTS))
+    text, amount = draw(st.sampled_from(amounts))
     return draw(
         st.sampled_from([
             (f"count({text})", reference.count_by(amount)),
@@ -210,10 +220,15 @@ def _previous(draw: st.DrawFn) -> tuple[str, reference.Rule]:
 
 
 @st.composite
-def previous_cases(draw: st.DrawFn, with_marks: bool = False) -> ConditionCase:
-    """One or two policies whose amounts ask for the window before, and up to two others."""
+def previous_cases(draw: st.DrawFn, with_marks: bool = False, rejects: bool = False) -> ConditionCase:
+    """One or two policies whose amounts ask for the window before, and up to two others.
+
+    ``rejects``: whether the amounts may be NaN or negative.
+    """
+    own = partial(_previous, amounts=[*AMOUNTS, *REJECTING]) if rejects else _previous
     others = [
         _expression,
+        _changing,
         _delta,
         _gap,
         _count,
@@ -225,7 +240,7 @@ def previous_cases(draw: st.DrawFn, with_marks: bool = False) -> ConditionCase:
         *([_marks] if with_marks else []),
     ]
     kinds: list[Any] = draw(st.lists(st.sampled_from(others), max_size=2, unique=True))
-    kinds = draw(st.permutations([*kinds, *[_previous] * draw(st.integers(1, 2))]))
+    kinds = draw(st.permutations([*kinds, *[own] * draw(st.integers(1, 2))]))
     found = dict(kind(draw) for kind in kinds)
     order: tuple[str, ...] = draw(st.sampled_from([("t",), ()]))
     if any(rule.grid is not None for rule in found.values()):

@@ -26,7 +26,7 @@ CALLS = ["n=count()", "ids=collect(id)", "sum(x)"]
 
 def by_library(table: pa.Table, case: ConditionCase, key: list[str], **options: Any) -> list[tuple[Any, ...]]:
     result = wincli.aggregate(
-        table, case.window, key=key, order_by=list(case.order) or "arrival", aggregates=CALLS, rejected="error",
+        table, case.window, key=key, order_by=list(case.order) or "arrival", aggregates=CALLS,
         closed=case.closed, emit_evicted=case.emit_evicted, **options,
     )  # fmt: skip
     result = result.filter(pa.compute.equal(result["_mark"], "window"))
@@ -77,13 +77,14 @@ def draw_end(data: st.DataObject) -> Any:
 
 
 def check_library_is_reference(
-    data: st.DataObject, table: pa.Table, case: ConditionCase, keyed: bool, at_end: str
+    data: st.DataObject, table: pa.Table, case: ConditionCase, keyed: bool, at_end: str, rejected: str = "error"
 ) -> None:
-    """Also with marks before rows, and after the last."""
+    """Also with marks before rows, and after the last. ``rejected``: as in `wincli.aggregate`."""
     marks = sorted(data.draw(st.lists(st.integers(0, len(table)), max_size=4)))
     options: dict[str, Any] = {"marks": marks, "at_end": at_end}
     key = ["k"] if keyed else []
-    assert by_library(table, case, key, **options) == by_reference(table, case, key, **options), case.window
+    found = by_library(table, case, key, rejected=rejected, **options)
+    assert found == by_reference(table, case, key, **options), case.window
 
 
 def check_cuts(data: st.DataObject, plan: Plan, table: pa.Table, keyed: bool) -> None:
@@ -108,3 +109,4 @@ def check_incremental_runs(data: st.DataObject, table: pa.Table, case: Condition
     assert same(some, one), difference(some, one)
     counts = sum((result.counts for result in runs.results[1:]), runs.results[0].counts)
     assert (counts.windowed, counts.filtered) == (whole.counts.windowed, whole.counts.filtered)
+    assert counts.rejected == whole.counts.rejected

@@ -48,6 +48,6 @@ def steps_of_rows(place: Ints, rows: int) -> RowSteps:
 
 def after_rows(panes: Panes) -> Ints:
     """Return the place right after the newest row of each pane: a window that is not empty holds the newest row."""
-    if isinstance(panes.membership, Ranges):
+    if isinstance(panes.membership, Ranges) and panes.membership.row is None:
         return panes.membership.hi
     return edge_rows(panes.membership)[1] + 1

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -9,7 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import wincli
-from support.condition_cases import ConditionCase, condition_logs, previous_cases
+from references import conditions as reference
+from references.tumbling import read
+from support.condition_cases import ConditionCase, condition_logs, look_back, previous_cases
 from support.condition_laws import (
     check_cuts,
     check_incremental_runs,
@@ -17,6 +21,7 @@ from support.condition_laws import (
     draw_end,
     plan_of,
 )
+from support.in_memory_engine import MemorySource, run_in_memory
 from support.incremental_runs import in_emission_order, run_parts_and_whole
 from support.keeping_operators import ASKING, KEEPER
 from support.table_equality import difference, same
@@ -36,8 +41,22 @@ def test_the_library_is_the_reference(
     check_library_is_reference(data, table, case, keyed, at_end)
 
 
+@settings(max_examples=300)
+@given(condition_logs(), previous_cases(rejects=True), st.booleans(), st.sampled_from(["flush", "drop"]), st.data())
+def test_rows_whose_amount_is_none_are_rejected(
+    table: pa.Table, case: ConditionCase, keyed: bool, at_end: str, data: st.DataObject
+) -> None:
+    check_library_is_reference(data, table, case, keyed, at_end, "drop")
+    key = ["k"] if keyed else []
+    plan = plan_of(table, case, key, at_end)
+    counts = run_in_memory(plan, MemorySource([table], [[]]), [], None, "column:h").counts
+    rejected = reference.any_of(look_back(read(table), key, case.order), case.rules, key=key, order=case.order).rejected
+    assert counts.rejected == Counter(rejected.values())
+    assert counts.balanced
+
+
 @settings(max_examples=150)
-@given(st.data(), condition_logs(), previous_cases(with_marks=True), st.booleans())
+@given(st.data(), condition_logs(), previous_cases(with_marks=True, rejects=True), st.booleans())
 def test_cuts_anywhere_do_not_change_the_result(
     data: st.DataObject, table: pa.Table, case: ConditionCase, keyed: bool
 ) -> None:
@@ -47,7 +66,9 @@ def test_cuts_anywhere_do_not_change_the_result(
 
 
 @settings(max_examples=200)
-@given(st.data(), condition_logs(), previous_cases(), st.booleans(), st.sampled_from(["aggregates", "rows"]))
+@given(
+    st.data(), condition_logs(), previous_cases(rejects=True), st.booleans(), st.sampled_from(["aggregates", "rows"])
+)
 def test_a_state_carries_the_window_before(
     data: st.DataObject, table: pa.Table, case: ConditionCase, keyed: bool, emit: str
 ) -> None:
@@ -55,7 +76,7 @@ def test_a_state_carries_the_window_before(
 
 
 @settings(max_examples=150)
-@given(st.data(), condition_logs(), previous_cases(), st.booleans(), st.sampled_from([KEEPER, ASKING]))
+@given(st.data(), condition_logs(), previous_cases(rejects=True), st.booleans(), st.sampled_from([KEEPER, ASKING]))
 def test_operators_are_called_as_in_one_run(
     data: st.DataObject, table: pa.Table, case: ConditionCase, keyed: bool, operator: str
 ) -> None:
@@ -138,19 +159,46 @@ def test_what_it_does_not_go_with_is_an_error(window: str, what: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("amount", "what"),
+    ("amount", "reason"),
     [
-        ("count(previous(count(), 1) - 2)", "is NaN or negative"),
-        ("count(previous(first(y), 1) / 0 - 1 / 0.0)", "is NaN or negative"),
-        ("count(9223372036854775807 * previous(count(), 1) * 2)", "does not fit 64 bits"),
-        ("count(-9223372036854775807 * previous(count(), 1) - 2)", "does not fit 64 bits"),
-        ("count(9223372036854775807 + previous(count(), 1))", "does not fit 64 bits"),
-        ("count(-(-9223372036854775807 * previous(count(), 1) - 1))", "does not fit 64 bits"),
+        ("previous(count(), 1) - 2", "negative_amount"),
+        ("previous(first(y), 1) / 0 - 1 / 0.0", "nan_attribute"),
+        ("9223372036854775807 * previous(count(), 1) * 2", "expression_error"),
+        ("-9223372036854775807 * previous(count(), 1) - 2", "expression_error"),
+        ("9223372036854775807 + previous(count(), 1)", "expression_error"),
+        ("-(-9223372036854775807 * previous(count(), 1) - 1)", "expression_error"),
     ],
 )
-def test_an_amount_that_cannot_be_is_an_error(amount: str, what: str) -> None:
-    with pytest.raises(DataError, match=what):
-        wincli.aggregate(TABLE, amount, order_by="t")
+def test_a_row_whose_amount_cannot_be_is_rejected(amount: str, reason: str) -> None:
+    for window in (f"count({amount})", f"delta(t, {amount})", f"gap(t, {amount})"):
+        with pytest.raises(DataError, match=f"4 rows have no place in the window: row 0 is {reason}"):
+            wincli.aggregate(TABLE, window, order_by="t")
+        assert len(wincli.aggregate(TABLE, window, order_by="t", rejected="drop")) == 0
+
+
+def test_a_sum_that_does_not_fit_rejects_the_rows_that_ask_for_it() -> None:
+    table = pa.table({"t": [0, 9, 10, 11, 12], "x": [2**62, 2**62, 1, 2, 3]})
+    found = wincli.aggregate(
+        table, "count(greatest(previous(sum(x), 2), 2))", order_by="t", aggregates=["collect(x)"], rejected="drop"
+    )
+    assert found["collect_x"].to_pylist() == [[2**62, 2**62]]
+    with pytest.raises(DataError, match=r"3 rows .* row 2 is expression_error: count\(greatest\(previous"):
+        wincli.aggregate(table, "count(greatest(previous(sum(x), 2), 2))", order_by="t")
+
+
+def test_a_window_goes_on_behind_a_row_that_is_rejected() -> None:
+    """
+    t:      0  1  2  9  10 11
+    n:      5  5  1  5  5  5
+    amount: 4  4  -  4  -  4     n - 1, and 2 less than that behind a window of three rows
+    panes: [a  b]   [d     f]
+    """
+    table = pa.table({"t": [0, 1, 2, 9, 10, 11], "n": [5, 5, 0, 5, 2, 5], "x": [1] * 6})
+    found = wincli.aggregate(
+        table, "gap(t, n - previous(count(), 1) - 1)", order_by="t", aggregates=["collect(t)"], rejected="drop"
+    )
+    assert found["collect_t"].to_pylist() == [[0, 1], [9, 11]]
+    assert found["closed_by"].to_pylist() == ["gap", "end"]
 
 
 def test_rows_without_a_value_for_the_amount_are_rejected() -> None:

@@ -13,6 +13,7 @@ import pyarrow as pa
 
 from ...columns.arrays import Ints
 from ...language.spec import PartitionEviction
+from ...panes.membership import with_filter
 from ...panes.panes import AT_END, Panes, reason
 from ...sequences.marks import Marks, no_marks
 from ...sequences.sequence import Sequences, one_batch, take_rows
@@ -28,6 +29,7 @@ from .rules.events import Events, Ticks, instants_type, no_events, with_marks, w
 from .rules.evict import evictions_by_rules
 from .rules.first_end import RowRules
 from .rules.gather import Gathered
+from .rules.previous import FINE, Earlier
 from .rules.reach import SUM, Reaches, no_sums
 from .rules.walk import AFTER, EVENT, NEVER, Counts, Deltas, Window, Windows, no_window, walk
 
@@ -71,7 +73,7 @@ class AnyOfPolicy(TumblingPolicy):
     @property
     def skips_rows(self) -> bool:
         """Whether a row may be in no window."""
-        return any(getattr(policy, "opens", False) for policy in self.policies)
+        return self.looks_at_window_before or any(getattr(policy, "opens", False) for policy in self.policies)
 
     @property
     def attributes(self) -> tuple[str, ...]:
@@ -128,8 +130,14 @@ class AnyOfPolicy(TumblingPolicy):
     def panes(self, sequences: Sequences, marks: Marks, context: WindowContext) -> Panes:
         """Return the panes, including those that only the end of the data closes."""
         events = self._events(sequences, marks, context)
-        found, _ = self._walk(sequences, events, _first_new(sequences, context), None)
-        return self._as_panes(sequences, events, found)
+        rules = self._gathered(sequences)
+        earlier = None if rules.earlier is None else rules.earlier.earlier()
+        found, _ = _walk(sequences, rules, events, _first_new(sequences, context), earlier=earlier)
+        panes = self._as_panes(sequences, events, found)
+        if rules.earlier is None or earlier is None or not earlier.problem.any():
+            return panes
+        membership = with_filter(panes.membership, earlier.problem == FINE)
+        return replace(panes, membership=membership, rejects=rules.earlier.rejects(earlier))
 
     def _as_panes(self, sequences: Sequences, events: Events, found: Windows) -> Panes:
         key = np.searchsorted(sequences.bounds, found.lo, side="right") - 1
@@ -158,22 +166,10 @@ class AnyOfPolicy(TumblingPolicy):
                 events = with_marks(events, rule, sequences, marks, context.closed == "right")
         return events
 
-    def _walk(self, sequences: Sequences, events: Events, begin: Ints, window: Window | None) -> tuple[Windows, Window]:
-        """Return the windows, and the one that the last row leaves open; ``window`` as in `walk`, None: none is."""
-        rules = self._gathered(sequences)
-        deltas, counts, reaches = rules.delta_rules(), rules.count_rules(), rules.reach_rules()
-        if window is None:
-            window = _empty_window(deltas, counts, reaches)
-        flags, begin = rules.flags(events.rule), np.ascontiguousarray(begin)
-        earlier = None if rules.earlier is None else rules.earlier.earlier()
-        found = walk(sequences.bounds, begin, flags, deltas, counts, reaches, window, earlier)
-        if rules.earlier is not None and earlier is not None:
-            rules.earlier.check(earlier)
-        return found, window
 
     def _gathered(self, sequences: Sequences) -> Gathered:
         """Return what the rules say of the rows; marks and ticks are events."""
-        rules = Gathered(len(sequences))
+        rules = Gathered(len(sequences), any(policy.leaves_holes for policy in self.policies))
         for rule, policy in enumerate(self.policies):
             if not isinstance(policy, ClockPolicy) and not policy.takes_marks:
                 policy.tell(rule, rules, sequences)
@@ -225,7 +221,7 @@ class AnyOfPolicy(TumblingPolicy):
             rows, begin, window = _behind(before.before, segment), 1, _copy(before.window)
         resumed = window is not None
         events = self._events(rows, no_marks(rows.rows, rows.order), context)
-        found, left = self._walk(rows, events, np.array([begin]), window)
+        found, left = _walk(rows, self._gathered(rows), events, np.array([begin]), window)
         last = int(found.lo[-1]) - begin if len(found.lo) > resumed else -1
         row = replace(
             segment,
@@ -242,6 +238,22 @@ def _empty_window(deltas: Deltas, counts: Counts, reaches: Reaches) -> Window:
     """Return what the loop keeps of a window, for a key that has none."""
     sums_floats = bool((reaches.floating & (reaches.function == SUM)).any())
     return no_window(deltas, counts, no_sums(len(reaches.rule), sums_floats))
+
+
+def _walk(
+    sequences: Sequences,
+    rules: Gathered,
+    events: Events,
+    begin: Ints,
+    window: Window | None = None,
+    earlier: Earlier | None = None,
+) -> tuple[Windows, Window]:
+    """Return the windows, and the one that the last row leaves open; ``window`` as in `walk`, None: none is."""
+    deltas, counts, reaches = rules.delta_rules(), rules.count_rules(), rules.reach_rules()
+    if window is None:
+        window = _empty_window(deltas, counts, reaches)
+    flags, begin = rules.flags(events.rule), np.ascontiguousarray(begin)
+    return walk(sequences.bounds, begin, flags, deltas, counts, reaches, window, earlier), window
 
 
 def _first_new(sequences: Sequences, context: WindowContext) -> Ints:

@@ -69,6 +69,11 @@ class TumblingPolicy(ABC):
         return False
 
     @property
+    def leaves_holes(self) -> bool:
+        """Whether a row inside of a window may be rejected."""
+        return False
+
+    @property
     def attributes(self) -> tuple[str, ...]:
         """The columns that the policy names."""
         return ()

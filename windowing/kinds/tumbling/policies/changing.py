@@ -73,6 +73,8 @@ class ChangingPolicy(RulePolicy):
         values, amount = self._compared(attribute, amounts)
         if self.value.word == "delta":
             rules.deltas.append(delta_rule(rule, values, amount))
+        elif rules.has_holes:
+            rules.rises_from_last_row(rule, values, amount, sequences)
         else:
             wide = amount.astype(values.dtype) if values.dtype.kind == "f" else amount
             rules.ends_before(rule, _gap_flags(values, wide))
@@ -90,6 +92,11 @@ class PreviousPolicy(ChangingPolicy):
     def looks_at_window_before(self) -> bool:
         """Yes."""
         return True
+
+    @property
+    def leaves_holes(self) -> bool:
+        """Whether each row of a window has an amount of its own, so that it may be rejected."""
+        return self.value.word == "gap"
 
     @property
     def _steps(self) -> tuple[Step, ...]:

@@ -40,7 +40,10 @@ class GapPolicy(MeasuredPolicy):
     def tell(self, rule: int, rules: Gathered, sequences: Sequences) -> None:
         """Say which rows rise above the row before them."""
         values, amount = measures_and_amount(sequences, self.value.attribute, self.value.amount)
-        rules.ends_before(rule, _gap_flags(sequences.bounds, values, amount))
+        if rules.has_holes:
+            rules.rises_from_last_row(rule, values, amount, sequences)
+        else:
+            rules.ends_before(rule, _gap_flags(sequences.bounds, values, amount))
 
     def edge_labels(self, segment: Sequences, marks: Marks, panes: Panes) -> tuple[Any, Any]:  # noqa: ARG002
         """Return the values of the two rows, each with the amount in their measure."""

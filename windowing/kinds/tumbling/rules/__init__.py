@@ -5,7 +5,7 @@ sums of `reach`; `events` are the marks and ticks between rows. `amounts` are th
 `previous` computes them inside of the loop. `evict` is the loop of partition eviction over these rules, which asks
 `first_end` how a window would end. They know rows and rules, and no policy.
 
-Imports `windowing.aggregates`, `windowing.clock`, `windowing.columns`, `windowing.errors`, `windowing.kinds.eviction`,
+Imports `windowing.aggregates`, `windowing.clock`, `windowing.columns`, `windowing.kinds.eviction`,
 `windowing.language`, `windowing.panes`, `windowing.sequences`, `windowing.support`. Imported by
 `windowing.kinds.tumbling.any_of`, `windowing.kinds.tumbling.policies`, `windowing.kinds.tumbling.policy`.
 """

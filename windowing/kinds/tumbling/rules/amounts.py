@@ -13,9 +13,9 @@ import pyarrow as pa
 
 from ....columns.arrays import combined
 from ....columns.numeric import measures, scale_of
-from ....errors import DataError
 from ....language.conditions.operands import Operand, operand_column
 from ....language.conditions.previous import PREVIOUS, Previous, Step, Value
+from ....panes.rejects import NO_REJECTS, ScanRejects, concatenate, reject_rows
 from ....sequences.sequence import Sequences
 from . import previous as kernel
 from .previous import Earlier
@@ -24,6 +24,7 @@ _BINARY: Final = {
     "+": kernel.ADD, "-": kernel.SUBTRACT, "*": kernel.MULTIPLY, "/": kernel.DIVIDE, "least": kernel.LEAST,
     "greatest": kernel.GREATEST,
 }  # fmt: skip
+_REASONS: Final = {kernel.NEGATIVE: "negative_amount", kernel.NAN: "nan_attribute"}
 
 
 def is_previous_number(dtype: pa.DataType) -> bool:
@@ -63,6 +64,12 @@ class EarlierAmounts:
         kind = kernel.ROWS if compared is None else kernel.NUMBERS if per_second is None else kernel.TICKS
         over, under = (1, 1) if per_second is None else per_second.as_integer_ratio()
         self.heads.append((kind, place, moves, over / under, min(over, 2**64 - 1), under, is_float))
+
+    def add_known(self, place: int, is_float: bool) -> None:
+        """Add an amount that is known for each row, of which the one of the last row of the window counts."""
+        self.start.append(len(self.code))
+        self.texts.append("")
+        self.heads.append((kernel.NUMBERS if is_float else kernel.TICKS, place, True, 1.0, 1, 1, is_float))
 
     def _compile(self, steps: tuple[Step, ...]) -> bool:
         stack: list[bool] = []
@@ -141,18 +148,21 @@ class EarlierAmounts:
             np.array(self.code, ints).reshape(-1, 2), np.array(floating, bools), np.array(function, ints),
             np.array(of_floats, bools), np.array(narrow, bools), np.array(source, ints),
             _rows(self.valid, bools, rows), _rows(self.ints, ints, rows), _rows(self.floats, np.float64, rows),
-            np.zeros(count, bools), np.zeros(count, ints), np.zeros(count), np.zeros(steps, ints), np.zeros(steps),
-            np.zeros(2, ints),
+            np.full(2, -1, ints), np.zeros(count, bools), np.zeros(count, bools), np.zeros(count, ints),
+            np.zeros(count), np.zeros(steps, ints), np.zeros(steps), np.zeros(rows, ints), np.zeros(rows, ints),
         )  # fmt: skip
 
-    def check(self, earlier: Earlier) -> None:
-        """Raise `DataError` where the loop could not compute an amount."""
-        why, amount = map(int, earlier.failure)
-        if why == kernel.OVERFLOW:
-            text = " or ".join(self.texts) if amount < 0 else self.texts[amount]
-            raise DataError(f"an integer in the amount of {text} does not fit 64 bits", "multiply something by 1.0")
-        if why == kernel.NO_AMOUNT:
-            raise DataError(f"the amount of {self.texts[amount]} is NaN or negative", "write greatest(.., 0) around it")
+    def rejects(self, earlier: Earlier) -> ScanRejects:
+        """Return the rows that the loop has left out, for an amount that is none."""
+        rows = np.flatnonzero(earlier.problem != kernel.FINE)
+        if not len(rows):
+            return NO_REJECTS
+        why, pos = earlier.problem[rows], self.sequences.pos[rows]
+        parts = [reject_rows(pos[why == problem], reason) for problem, reason in _REASONS.items()]
+        for amount, text in enumerate(self.texts):
+            is_far = (why == kernel.OVERFLOW) & (earlier.amount_at_fault[rows] == amount)
+            parts.append(reject_rows(pos[is_far], "expression_error", text))
+        return concatenate(parts)
 
 
 def _rows(arrays: list[Any], dtype: Any, width: int) -> Any:

@@ -34,9 +34,12 @@ class Gathered:
     ``counts``: rule and most rows of each.
     ``sums``: the columns of `Reaches` for each.
     ``earlier``: the amounts that ask for the window before; None where there is none.
+    ``has_holes``: whether a row inside of a window may be rejected, so that the last row of a window need not be the
+        row before.
     """
 
     rows: int
+    has_holes: bool = False
     before: Rules | None = None
     after: Rules | None = None
     opens: Mask | None = None
@@ -68,8 +71,22 @@ class Gathered:
         column = combined(sequences.rows.column(attribute))
         values = measures(column)
         is_float = values.dtype.kind == "f"
-        self.earlier.add(steps, column.type, sum(bool(bits) == is_float for _, bits, *_ in self.deltas), moves, text)
+        self.earlier.add(steps, column.type, self._place(is_float), moves, text)
         self.deltas.append(delta_rule(rule, values, np.zeros(self.rows, np.float64 if is_float else np.uint64)))
+
+    def rises_from_last_row(self, rule: int, values: Any, amount: Any, sequences: Sequences) -> None:
+        """Note a rule that compares a row with the last of its window, where that need not be the row before.
+
+        ``amount``: of each row, or of all.
+        """
+        self.earlier = self.earlier or EarlierAmounts(sequences)
+        is_float = values.dtype.kind == "f"
+        self.earlier.add_known(self._place(is_float), is_float)
+        self.deltas.append(delta_rule(rule, values, amount))
+
+    def _place(self, is_float: bool) -> int:
+        """Return the row of the next rule among the values of its kind."""
+        return sum(bool(bits) == is_float for _, bits, *_ in self.deltas)
 
     def flags(self, event: Rules) -> Flags:
         """Return what rules say of single rows."""

@@ -25,8 +25,8 @@ INT, FLOAT, INT_COLUMN, FLOAT_COLUMN, TO_FLOAT, OLD_INT, OLD_FLOAT, ADD, SUBTRAC
 NEGATE, LEAST, GREATEST, OF_FLOATS = 11, 12, 13, 10
 TICKS, NUMBERS, ROWS = range(3)
 """What an amount is compared with: ticks, floats, or a number of rows."""
-FINE, OVERFLOW, NO_AMOUNT = range(3)
-"""How the amounts went: well, an integer did not fit 64 bits, or an amount is NaN or negative."""
+FINE, NEGATIVE, NAN, OVERFLOW = range(4)
+"""How the amounts of a row went: well, one is negative or NaN, or an integer did not fit 64 bits."""
 
 _MOST: Final = np.uint64(2**64 - 1)
 _MOST_ROWS: Final = np.uint64(2**63 - 1)
@@ -46,9 +46,11 @@ class Earlier(NamedTuple):
         these have 32 bits; ``source``: int64 (A,), the row of ``ints`` or ``floats``, which is 0 at nulls; ``valid``:
         bool (A, n).
     ``ints``: int64 (., n); ``floats``: float64 (., n), columns.
-    ``found``: bool (A,), ``int_found``: int64 (A,) and ``float_found``: float64 (A,), aggregates of the window before.
+    ``looked``: int64 (2,), the rows of the window before of which the aggregates are.
+    ``found``: bool (A,), ``int_found``: int64 (A,) and ``float_found``: float64 (A,), aggregates of the window before;
+        ``too_far``: bool (A,), which integers do not fit 64 bits.
     ``int_stack``: int64 (S,) and ``float_stack``: float64 (S,).
-    ``failure``: int64 (2,), `FINE` .. and the amount.
+    ``problem``: int64 (n,), `FINE` .. of each row; other rows are rejected. ``amount_at_fault``: int64 (n,).
     """
 
     kind: Ints
@@ -67,19 +69,25 @@ class Earlier(NamedTuple):
     valid: npt.NDArray[np.bool_]
     ints: Ints
     floats: Floats
+    looked: Ints
     found: npt.NDArray[np.bool_]
+    too_far: npt.NDArray[np.bool_]
     int_found: Ints
     float_found: Floats
     int_stack: Ints
     float_stack: Floats
-    failure: Ints
+    problem: Ints
+    amount_at_fault: Ints
 
 
 @kernel
 def look_at_window_before(earlier: Earlier, lo: int, hi: int) -> None:
     """Compute the aggregates of the window before, whose rows are ``[lo, hi)``; no rows: there is none."""
+    if lo == earlier.looked[0] and hi == earlier.looked[1]:  # a row that was rejected has asked already
+        return
+    earlier.looked[0], earlier.looked[1] = lo, hi
     for a in range(len(earlier.function)):
-        earlier.found[a] = False
+        earlier.found[a] = earlier.too_far[a] = False
         if lo < hi and earlier.function[a] == COUNT:
             _note(earlier, a, earlier.valid[a, lo:hi].sum())
         elif lo < hi and earlier.of_floats[a]:
@@ -91,12 +99,27 @@ def look_at_window_before(earlier: Earlier, lo: int, hi: int) -> None:
 @kernel
 def take_amounts(
     earlier: Earlier, row: int, all_of_them: bool, ticks: npt.NDArray[np.uint64], numbers: Floats, rows: Ints
-) -> None:
-    """Write the amounts of a row to those of each kind; ``all_of_them``: else those alone that move."""
+) -> bool:
+    """Write the amounts of a row to those of each kind; return whether all can be, else the row is rejected.
+
+    ``all_of_them``: else those alone that move.
+    """
     for p in range(len(earlier.kind)):
-        if all_of_them or earlier.moves[p]:
+        if (all_of_them or earlier.moves[p]) and earlier.start[p] < earlier.start[p + 1]:
             _run(earlier, p, row)
             _write(earlier, p, row, ticks, numbers, rows)
+            if earlier.problem[row] != FINE:
+                return False
+    return True
+
+
+@kernel
+def leave_out(earlier: Earlier, row: int, summed: Floats) -> None:
+    """Take a row that is rejected out of what is summed over a range of rows; ``summed``: float64 (., n)."""
+    earlier.valid[:, row] = False
+    earlier.ints[:, row] = 0
+    earlier.floats[:, row] = 0.0
+    summed[:, row] = 0.0
 
 
 @kernel
@@ -127,17 +150,14 @@ def _aggregate_ints(earlier: Earlier, a: int, lo: int, hi: int) -> None:
     function = earlier.function[a]
     high, low = high + (low >> 32), low & LIMB
     if function == SUM:
-        if not -(2**31) <= high < 2**31:
-            _fail(earlier, OVERFLOW, -1)
+        earlier.too_far[a] = not -(2**31) <= high < 2**31
         _note(earlier, a, (high << 32) | low)
     elif function == MEAN:
         earlier.found[a] = True
         earlier.float_found[a] = mean_of_ints(high, low, seen)
     elif function == RANGE:
-        is_far = _sum_is_far(most, least, True)
-        if is_far:
-            _fail(earlier, OVERFLOW, -1)
-        _note(earlier, a, 0 if is_far else most - least)
+        earlier.too_far[a] = _sum_is_far(most, least, True)
+        _note(earlier, a, 0 if earlier.too_far[a] else most - least)
     elif function in (MIN, MAX):
         _note(earlier, a, least if function == MIN else most)
     else:
@@ -186,18 +206,22 @@ def _run(earlier: Earlier, p: int, row: int) -> None:
         elif step == TO_FLOAT:
             floats[top - what] = np.float64(ints[top - what])
         elif step == OLD_INT:
+            if earlier.too_far[what]:
+                _fail(earlier, OVERFLOW, p, row)
             ints[top] = earlier.int_found[what] if earlier.found[what] else ints[top]
         elif step == OLD_FLOAT:
             floats[top] = earlier.float_found[what] if earlier.found[what] else floats[top]
         elif step == NEGATE:
             if ints[top] == _LEAST_WORD:
-                _fail(earlier, OVERFLOW, p)
+                _fail(earlier, OVERFLOW, p, row)
             ints[top] = -max(ints[top], -_MOST_WORD)
         elif step == NEGATE + OF_FLOATS:
             floats[top] = -floats[top]
         elif step < OF_FLOATS + ADD:
             top -= 1
-            ints[top] = _of_ints(earlier, p, step, ints[top], ints[top + 1])
+            ints[top], fits = _of_ints(step, ints[top], ints[top + 1])
+            if not fits:
+                _fail(earlier, OVERFLOW, p, row)
         else:
             top -= 1
             floats[top] = _of_floats(step - OF_FLOATS, floats[top], floats[top + 1])
@@ -218,22 +242,20 @@ def _push(earlier: Earlier, s: int, row: int, top: int) -> None:
 
 
 @kernel
-def _of_ints(earlier: Earlier, p: int, step: int, a: int, b: int) -> int:
+def _of_ints(step: int, a: int, b: int) -> tuple[int, bool]:
+    """Return the result, and whether it fits 64 bits."""
     # Checked before, because the compiler may take it that integers do not overflow.
     if step == LEAST:
-        found = min(a, b)
-    elif step == GREATEST:
-        found = max(a, b)
-    elif step == MULTIPLY:
-        found = 0 if _product_is_far(a, b) else a * b
-        if found == 0 and a != 0 and b != 0:
-            _fail(earlier, OVERFLOW, p)
-    elif _sum_is_far(a, b, step == SUBTRACT):
-        _fail(earlier, OVERFLOW, p)
-        found = 0
-    else:
-        found = a + b if step == ADD else a - b
-    return found
+        return min(a, b), True
+    if step == GREATEST:
+        return max(a, b), True
+    if step == MULTIPLY:
+        fits = not _product_is_far(a, b)
+        return (a * b if fits else 0), fits
+    fits = not _sum_is_far(a, b, step == SUBTRACT)
+    if not fits:
+        return 0, False
+    return (a + b if step == ADD else a - b), True
 
 
 @kernel
@@ -279,7 +301,8 @@ def _write(earlier: Earlier, p: int, row: int, ticks: npt.NDArray[np.uint64], nu
     number, count = earlier.float_stack[0], earlier.int_stack[0]
     kind, place = earlier.kind[p], earlier.place[p]
     if (not number >= 0.0) if earlier.floating[p] else count < 0:
-        _fail(earlier, NO_AMOUNT, p)
+        is_nan = earlier.floating[p] and number != number  # noqa: PLR0124 - only NaN is not itself
+        _fail(earlier, NAN if is_nan else NEGATIVE, p, row)
     elif kind == NUMBERS:
         numbers[place, row] = number if earlier.floating[p] else np.float64(count)
     else:
@@ -308,7 +331,7 @@ def _ticks(earlier: Earlier, p: int, count: int) -> np.uint64:
 
 
 @kernel
-def _fail(earlier: Earlier, why: int, p: int) -> None:
-    if earlier.failure[0] == FINE:
-        earlier.failure[0] = why
-        earlier.failure[1] = p
+def _fail(earlier: Earlier, why: int, p: int, row: int) -> None:
+    if earlier.problem[row] == FINE:
+        earlier.problem[row] = why
+        earlier.amount_at_fault[row] = p

@@ -15,7 +15,7 @@ from ....aggregates.kernels.loops import Floats
 from ....columns.arrays import Ints, Mask
 from ....sequences.attribute_distance import rises
 from ....support.jit import kernel
-from .previous import TICKS, Earlier, look_at_window_before, take_amounts
+from .previous import TICKS, Earlier, leave_out, look_at_window_before, take_amounts
 from .reach import Reaches, Sums, begin_sums, inlined, is_reached, resume_sums, see, settle_sums
 
 BEFORE, AFTER, EVENT, NEVER = range(4)
@@ -121,7 +121,8 @@ def walk(  # noqa: PLR0912, PLR0915 - one loop, which follows the rule step by s
     ``window``: the window that is open before the first row; only where there is one key, whose row before
     ``begin[0]`` is its last row. It is left as the last row leaves it, with all rows in its sums.
     ``earlier``: amounts that ask for the window before, which are written to those of ``deltas`` and ``counts``. The
-    rows of a key before ``begin[k]`` are then those of the window before its first one. None where no amount does so:
+    rows of a key before ``begin[k]`` are then those of the window before its first one. Rows that these amounts
+    reject are noted there: they lie between windows, or inside of ranges of rows. None where no amount does so:
     the loop is compiled for each of the two, and what is asked of None is left out.
     """
     # Arrays are taken out of their tuples here: numba counts references at each access, which took 0.1 us a row. The
@@ -164,7 +165,9 @@ def walk(  # noqa: PLR0912, PLR0915 - one loop, which follows the rule step by s
                 if earlier is not None:
                     old_lo, old_hi = _window_before(lo, hi, first_made, made, bounds[k], start)
                     look_at_window_before(earlier, old_lo, old_hi)
-                    take_amounts(earlier, i, True, amounts, float_amounts, most)
+                    if not take_amounts(earlier, i, True, amounts, float_amounts, most):
+                        leave_out(earlier, i, values)
+                        continue
                 _note_begin(lo, hi, rule, how, made, i)
                 made, is_open, rows = made + 1, True, 0
                 _take_values(first, amount, integers, amounts, i)
@@ -172,7 +175,9 @@ def walk(  # noqa: PLR0912, PLR0915 - one loop, which follows the rule step by s
                 _take_limits(limit, most, i)
                 begin_sums(words, state, limbs, i)
             elif earlier is not None:
-                take_amounts(earlier, i, False, amounts, float_amounts, most)
+                if not take_amounts(earlier, i, False, amounts, float_amounts, most):
+                    leave_out(earlier, i, values)
+                    continue
                 _move(earlier, first, amount, integers, amounts, first_float, float_amount, floats, float_amounts, i)
             rows += 1
             fired = _first_full(count_rule, limit, rows, int(after[i]))
@@ -250,9 +255,9 @@ def _move(
     for p in range(len(earlier.kind)):
         j = earlier.place[p]
         if earlier.moves[p] and earlier.kind[p] == TICKS:
-            first[j], amount[j] = integers[j, row], amounts[j, row]
+            first[j], amount[j] = integers[j, row], amounts[j, min(row, amounts.shape[1] - 1)]
         elif earlier.moves[p]:
-            first_float[j], float_amount[j] = floats[j, row], float_amounts[j, row]
+            first_float[j], float_amount[j] = floats[j, row], float_amounts[j, min(row, float_amounts.shape[1] - 1)]
 
 
 @inlined
