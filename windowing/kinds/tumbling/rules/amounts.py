@@ -17,12 +17,13 @@ from ....language.conditions.operands import Operand, operand_column
 from ....language.conditions.previous import PREVIOUS, Previous, Step, Value
 from ....panes.rejects import NO_REJECTS, ScanRejects, concatenate, reject_rows
 from ....sequences.sequence import Sequences
+from . import arithmetic
 from . import previous as kernel
 from .previous import Earlier
 
 _BINARY: Final = {
-    "+": kernel.ADD, "-": kernel.SUBTRACT, "*": kernel.MULTIPLY, "/": kernel.DIVIDE, "least": kernel.LEAST,
-    "greatest": kernel.GREATEST,
+    "+": arithmetic.ADD, "-": arithmetic.SUBTRACT, "*": arithmetic.MULTIPLY, "/": arithmetic.DIVIDE,
+    "least": arithmetic.LEAST, "greatest": arithmetic.GREATEST,
 }  # fmt: skip
 _REASONS: Final = {kernel.NEGATIVE: "negative_amount", kernel.NAN: "nan_attribute"}
 
@@ -80,11 +81,11 @@ class EarlierAmounts:
                 self._add_previous(step, stack)
             elif isinstance(step, Value):
                 is_float, row = self._column(step.operand)
-                self._push(kernel.FLOAT_COLUMN if is_float else kernel.INT_COLUMN, row, is_float, stack)
+                self._push(arithmetic.FLOAT_COLUMN if is_float else arithmetic.INT_COLUMN, row, is_float, stack)
             else:
                 bits = int(np.float64(step).view(np.int64)) if isinstance(step, float) else step
                 is_float = isinstance(step, float)
-                self._push(kernel.FLOAT if is_float else kernel.INT, bits, is_float, stack)
+                self._push(arithmetic.FLOAT if is_float else arithmetic.INT, bits, is_float, stack)
         return stack.pop()
 
     def _push(self, code: int, number: int, is_float: bool, stack: list[bool]) -> None:
@@ -93,21 +94,21 @@ class EarlierAmounts:
 
     def _add_sign(self, sign: str, stack: list[bool]) -> None:
         if sign == "negate":
-            self.code.append((kernel.NEGATE + kernel.OF_FLOATS * stack[-1], 0))
+            self.code.append((arithmetic.NEGATE + arithmetic.OF_FLOATS * stack[-1], 0))
             return
         right, left = stack.pop(), stack.pop()
         is_float = left or right or sign == "/"
         if is_float:
-            self.code += [(kernel.TO_FLOAT, depth) for depth, known in ((1, left), (0, right)) if not known]
-        self._push(_BINARY[sign] + kernel.OF_FLOATS * is_float, 0, is_float, stack)
+            self.code += [(arithmetic.TO_FLOAT, depth) for depth, known in ((1, left), (0, right)) if not known]
+        self._push(_BINARY[sign] + arithmetic.OF_FLOATS * is_float, 0, is_float, stack)
 
     def _add_previous(self, step: Previous, stack: list[bool]) -> None:
         """Add an aggregate, which takes its default from the stack; of an integer and a float it is a float."""
         of_floats = self._add_aggregate(step)
         is_float, default = of_floats or step.function == "mean" or stack[-1], stack.pop()
         if is_float and not default:
-            self.code.append((kernel.TO_FLOAT, 0))
-        self._push(kernel.OLD_FLOAT if is_float else kernel.OLD_INT, len(self.aggregates) - 1, is_float, stack)
+            self.code.append((arithmetic.TO_FLOAT, 0))
+        self._push(arithmetic.OLD_FLOAT if is_float else arithmetic.OLD_INT, len(self.aggregates) - 1, is_float, stack)
 
     def _add_aggregate(self, step: Previous) -> bool:
         """Add an aggregate; return whether it is a float."""

@@ -7,7 +7,6 @@ the aggregates: exact for integers, else the float nearest to the true result.
 
 from __future__ import annotations
 
-import math
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -16,21 +15,34 @@ import numpy.typing as npt
 from ....aggregates.kernels.loops import LIMB, Floats
 from ....columns.arrays import Ints
 from ....support.jit import kernel
+from .arithmetic import (
+    ADD,
+    FLOAT,
+    INT,
+    INT_COLUMN,
+    LEAST_WORD,
+    MOST_TICKS,
+    MOST_WORD,
+    NEGATE,
+    OF_FLOATS,
+    OLD_FLOAT,
+    OLD_INT,
+    TO_FLOAT,
+    of_floats,
+    of_ints,
+    sum_is_far,
+    ticks_of_float,
+)
 from .window_means import mean_of_ints, sum_or_mean
 
 COUNT, SUM, MEAN, MIN, MAX, FIRST, LAST, RANGE = range(8)
 """The aggregates, as `Earlier.function` numbers them."""
-INT, FLOAT, INT_COLUMN, FLOAT_COLUMN, TO_FLOAT, OLD_INT, OLD_FLOAT, ADD, SUBTRACT, MULTIPLY, DIVIDE = range(11)
-"""What a step does; from `ADD` on of two integers, or `OF_FLOATS` more of two floats."""
-NEGATE, LEAST, GREATEST, OF_FLOATS = 11, 12, 13, 10
 TICKS, NUMBERS, ROWS = range(3)
 """What an amount is compared with: ticks, floats, or a number of rows."""
 FINE, NEGATIVE, NAN, OVERFLOW = range(4)
 """How the amounts of a row went: well, one is negative or NaN, or an integer did not fit 64 bits."""
 
-_MOST: Final = np.uint64(2**64 - 1)
 _MOST_ROWS: Final = np.uint64(2**63 - 1)
-_LEAST_WORD, _MOST_WORD = -(2**63), 2**63 - 1
 
 
 class Earlier(NamedTuple):
@@ -156,7 +168,7 @@ def _aggregate_ints(earlier: Earlier, a: int, lo: int, hi: int) -> None:
         earlier.found[a] = True
         earlier.float_found[a] = mean_of_ints(high, low, seen)
     elif function == RANGE:
-        earlier.too_far[a] = _sum_is_far(most, least, True)
+        earlier.too_far[a] = sum_is_far(most, least, True)
         _note(earlier, a, 0 if earlier.too_far[a] else most - least)
     elif function in (MIN, MAX):
         _note(earlier, a, least if function == MIN else most)
@@ -212,19 +224,19 @@ def _run(earlier: Earlier, p: int, row: int) -> None:
         elif step == OLD_FLOAT:
             floats[top] = earlier.float_found[what] if earlier.found[what] else floats[top]
         elif step == NEGATE:
-            if ints[top] == _LEAST_WORD:
+            if ints[top] == LEAST_WORD:
                 _fail(earlier, OVERFLOW, p, row)
-            ints[top] = -max(ints[top], -_MOST_WORD)
+            ints[top] = -max(ints[top], -MOST_WORD)
         elif step == NEGATE + OF_FLOATS:
             floats[top] = -floats[top]
         elif step < OF_FLOATS + ADD:
             top -= 1
-            ints[top], fits = _of_ints(step, ints[top], ints[top + 1])
+            ints[top], fits = of_ints(step, ints[top], ints[top + 1])
             if not fits:
                 _fail(earlier, OVERFLOW, p, row)
         else:
             top -= 1
-            floats[top] = _of_floats(step - OF_FLOATS, floats[top], floats[top + 1])
+            floats[top] = of_floats(step - OF_FLOATS, floats[top], floats[top + 1])
 
 
 @kernel
@@ -242,60 +254,6 @@ def _push(earlier: Earlier, s: int, row: int, top: int) -> None:
 
 
 @kernel
-def _of_ints(step: int, a: int, b: int) -> tuple[int, bool]:
-    """Return the result, and whether it fits 64 bits."""
-    # Checked before, because the compiler may take it that integers do not overflow.
-    if step == LEAST:
-        return min(a, b), True
-    if step == GREATEST:
-        return max(a, b), True
-    if step == MULTIPLY:
-        fits = not _product_is_far(a, b)
-        return (a * b if fits else 0), fits
-    fits = not _sum_is_far(a, b, step == SUBTRACT)
-    if not fits:
-        return 0, False
-    return (a + b if step == ADD else a - b), True
-
-
-@kernel
-def _sum_is_far(a: int, b: int, subtract: bool) -> bool:
-    """Whether ``a + b`` or ``a - b`` does not fit 64 bits."""
-    if subtract:
-        return a > _MOST_WORD + b if b < 0 else a < _LEAST_WORD + b
-    return a < _LEAST_WORD - b if b < 0 else a > _MOST_WORD - b
-
-
-@kernel
-def _product_is_far(a: int, b: int) -> bool:
-    """Whether ``a * b`` does not fit 64 bits."""
-    if a == 0 or b == 0:
-        return False
-    most = _MOST_ROWS if (a < 0) == (b < 0) else _MOST_ROWS + np.uint64(1)
-    return bool(_magnitude(a) > most // _magnitude(b))
-
-
-@kernel
-def _magnitude(a: int) -> np.uint64:
-    return np.uint64(-(a + 1)) + np.uint64(1) if a < 0 else np.uint64(a)
-
-
-@kernel
-def _of_floats(step: int, a: float, b: float) -> float:
-    if step == ADD:
-        return a + b
-    if step == SUBTRACT:
-        return a - b
-    if step == MULTIPLY:
-        return a * b
-    if step == DIVIDE:
-        return a / b
-    if a != a or b != b:  # noqa: PLR0124 - only NaN is not itself
-        return np.nan
-    return min(a, b) if step == LEAST else max(a, b)
-
-
-@kernel
 def _write(earlier: Earlier, p: int, row: int, ticks: npt.NDArray[np.uint64], numbers: Floats, rows: Ints) -> None:
     """Write the amount that `_run` left, in the unit of what it is compared with."""
     number, count = earlier.float_stack[0], earlier.int_stack[0]
@@ -306,7 +264,7 @@ def _write(earlier: Earlier, p: int, row: int, ticks: npt.NDArray[np.uint64], nu
     elif kind == NUMBERS:
         numbers[place, row] = number if earlier.floating[p] else np.float64(count)
     else:
-        found = _ticks_of_float(number * earlier.scale[p]) if earlier.floating[p] else _ticks(earlier, p, count)
+        found = ticks_of_float(number * earlier.scale[p]) if earlier.floating[p] else _ticks(earlier, p, count)
         if kind == TICKS:
             ticks[place, row] = found
         else:
@@ -314,19 +272,10 @@ def _write(earlier: Earlier, p: int, row: int, ticks: npt.NDArray[np.uint64], nu
 
 
 @kernel
-def _ticks_of_float(number: float) -> np.uint64:
-    """Round down; an amount beyond 64 bits becomes the largest."""
-    whole = math.floor(number) if number < 2.0**53 else number
-    if whole >= 2.0**64:
-        return _MOST
-    return np.uint64(min(np.float64(whole), 2.0**64 - 2048))
-
-
-@kernel
 def _ticks(earlier: Earlier, p: int, count: int) -> np.uint64:
     over, exact = earlier.over[p], np.uint64(count)
-    if exact > _MOST // over:
-        return _MOST
+    if exact > MOST_TICKS // over:
+        return MOST_TICKS
     return exact * over // earlier.under[p]
 
 
