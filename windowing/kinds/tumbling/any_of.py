@@ -166,7 +166,6 @@ class AnyOfPolicy(TumblingPolicy):
                 events = with_marks(events, rule, sequences, marks, context.closed == "right")
         return events
 
-
     def _gathered(self, sequences: Sequences) -> Gathered:
         """Return what the rules say of the rows; marks and ticks are events."""
         rules = Gathered(len(sequences), any(policy.leaves_holes for policy in self.policies))
