@@ -1,6 +1,6 @@
 """Every case of ``tests/cases/condition_windows.json``: whole, cut between any two rows, and run by run.
 
-A case names where its rule comes from. Row a is the first row, b the second; a pane is its rows and why it came out.
+A case names where its rule comes from, and the page that shows or says it. Row a is the first row, b the second; a pane is its rows and why it came out.
 Rows in no pane are counted as filtered.
 """
 
@@ -32,11 +32,15 @@ def table_of(case: dict[str, Any]) -> pa.Table:
     return pa.table({"id": list(LETTERS[: len(columns["t"])]), **columns})
 
 
-def plan_of(case: dict[str, Any], at_end: Any = "flush") -> Plan:
+def plan_of(case: dict[str, Any]) -> Plan:
     calls = [parse_aggregate("ids=collect(id)")]
     key = [case["key"]] if "key" in case else []
-    options = Options(at_end=at_end, emit_evicted=case.get("emit_evicted", False))
+    options = Options(at_end=end_of(case), emit_evicted=case.get("emit_evicted", False))
     return make_plan(parse_window(case["window"]), table_of(case).schema, key, ["t"], calls, options)
+
+
+def end_of(case: dict[str, Any]) -> Any:
+    return case.get("at_end", "flush")
 
 
 def panes_of(table: pa.Table) -> list[str]:
@@ -47,8 +51,10 @@ def panes_of(table: pa.Table) -> list[str]:
 @pytest.mark.parametrize("case", ALL, ids=lambda case: case["name"])
 def test_whole(case: dict[str, Any]) -> None:
     key = [case["key"]] if "key" in case else []
-    options: dict[str, Any] = {"emit_evicted": case.get("emit_evicted", False), "aggregates": ["ids=collect(id)"]}
-    result = wincli.aggregate(table_of(case), case["window"], key=key, order_by=["t"], **options)
+    options: dict[str, Any] = {"emit_evicted": case.get("emit_evicted", False), "at_end": end_of(case)}
+    result = wincli.aggregate(
+        table_of(case), case["window"], key=key, order_by=["t"], aggregates=["ids=collect(id)"], **options
+    )
     assert panes_of(result) == case["expect"]
 
 
@@ -59,7 +65,7 @@ def test_cut_between_rows(case: dict[str, Any]) -> None:
         found = run_in_memory(plan, MemorySource([table], [[]]), [], sliced(plan, table, rows), "none")
         assert panes_of(found.table) == case["expect"]
         assert found.counts.windowed == sum(len(pane.partition(":")[0]) for pane in case["expect"])
-        assert found.counts.filtered == len(table) - found.counts.windowed
+        assert found.counts.filtered + found.counts.dropped_at_end == len(table) - found.counts.windowed
 
 
 @pytest.mark.parametrize("case", ALL, ids=lambda case: case["name"])
@@ -67,11 +73,12 @@ def test_run_by_run(case: dict[str, Any]) -> None:
     """A run for each row, each with the state of the one before."""
     table, runs = table_of(case), IncrementalRuns(plan_of(case), "none")
     for low, high in pairwise(range(len(table) + 1)):
-        end = "flush" if high == len(table) else "hold"
+        end = end_of(case) if high == len(table) else "hold"
         runs.run([table.slice(low, high - low)], [[]], end, [], None)
     assert sorted(panes_of(runs.table)) == sorted(case["expect"])
 
 
 def test_there_are_as_many_cases_as_were_written() -> None:
-    assert len(ALL) == len({case["name"] for case in ALL}) == 88
-    assert sum(case["source"].startswith(("TDengine", "Timeplus", "Azure", "KQL")) for case in ALL) >= 25
+    assert len(ALL) == len({case["name"] for case in ALL}) == 91
+    assert sum("page" in case for case in ALL) == 28
+    assert all(("page" in case) == case["source"].startswith(("TDengine", "Timeplus", "Azure", "KQL")) for case in ALL)
