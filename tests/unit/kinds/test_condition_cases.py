@@ -1,7 +1,7 @@
 """Every case of ``tests/cases/condition_windows.json``: whole, cut between any two rows, and run by run.
 
-A case names where its rule comes from, and the page that shows or says it. Row a is the first row, b the second; a pane is its rows and why it came out.
-Rows in no pane are counted as filtered.
+A case names where its rule comes from, and the page that shows or says it. Row a is the first row, b the second; a
+pane is its rows and why it came out. Rows in no pane are counted as filtered, or as dropped at the end.
 """
 
 from __future__ import annotations
