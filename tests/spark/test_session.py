@@ -149,7 +149,7 @@ def script(tmp_path: Path, text: str, **environ: str) -> subprocess.Popen[str]:
 
 
 def told(process: subprocess.Popen[str]) -> str:
-    out, err = process.communicate(timeout=120)
+    out, err = process.communicate(timeout=300)
     assert err == ""
     assert process.returncode == 0
     return out
