@@ -33,15 +33,14 @@ def numbers(field: str, low: int, high: int) -> set[int]:
     return found
 
 
-def is_met(fields: list[str], reading: dt.datetime) -> bool:
-    """Whether a reading of the clocks meets an expression."""
-    minutes, hours, days, months, weekdays = (
-        numbers(field, *bounds) for field, bounds in zip(fields, BOUNDS, strict=True)
-    )
+def is_met(fields: list[str], wanted: list[set[int]], reading: dt.datetime) -> bool:
+    """Whether a reading of the clocks meets an expression; ``wanted``: the numbers of each of its fields."""
+    minutes, hours, days, months, weekdays = wanted
+    if reading.minute not in minutes or reading.hour not in hours or reading.month not in months:
+        return False
     on_day, on_weekday = reading.day in days, bool({reading.isoweekday(), reading.isoweekday() % 7} & weekdays)
     both = fields[2].startswith("*") or fields[4].startswith("*")
-    on_date = (on_day and on_weekday) if both else (on_day or on_weekday)
-    return reading.minute in minutes and reading.hour in hours and reading.month in months and on_date
+    return (on_day and on_weekday) if both else (on_day or on_weekday)
 
 
 def minutes_from(low: int, high: int) -> Iterator[int]:
@@ -51,13 +50,14 @@ def minutes_from(low: int, high: int) -> Iterator[int]:
 def instants(expression: str, tz: str, low: int, high: int) -> list[int]:
     """The instants between two seconds, ascending, each once."""
     fields = expression.split()
+    wanted = [numbers(field, *bounds) for field, bounds in zip(fields, BOUNDS, strict=True)]
     found: set[int] = set()
     each_minute = fields[0].startswith("*") or fields[1].startswith("*")
     for second in minutes_from(low - DAY, high + DAY):
-        if each_minute and is_met(fields, EPOCH + dt.timedelta(seconds=shown(tz, second))):
+        if each_minute and is_met(fields, wanted, EPOCH + dt.timedelta(seconds=shown(tz, second))):
             found.add(second)
         # else the same minutes are readings
-        if not each_minute and is_met(fields, EPOCH + dt.timedelta(seconds=second)):
+        if not each_minute and is_met(fields, wanted, EPOCH + dt.timedelta(seconds=second)):
             found.add(first_showing(tz, second))
     return sorted(instant for instant in found if low <= instant <= high)
 
