@@ -12,10 +12,12 @@ import tempfile
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from functools import partial
+from typing import Any, TypeAlias, TypeVar
 
 from .ports import Broadcast
 
+F = TypeVar("F", bound=Callable[..., Any])
 T = TypeVar("T")
 R = TypeVar("R")
 
@@ -47,7 +49,8 @@ class LocalExecutor:
 
     def map(self, label: str, function: Callable[[T], R], items: Iterable[T]) -> list[R]:  # noqa: ARG002
         """Run a function over items; return the results in the order of the items."""
-        return [self._attempt(i, function, item) for i, item in enumerate(items)]
+        sent = self._sent(function)
+        return [self._attempt(i, sent, item) for i, item in enumerate(items)]
 
     def shuffle(
         self,
@@ -59,15 +62,16 @@ class LocalExecutor:
     ) -> list[R]:
         """Run ``send`` over each item, and ``receive`` over the pairs of each partition; return all results."""
         arrived: dict[int, list[tuple[int, Any]]] = defaultdict(list)
+        sender, receiver = self._sent(_Sender(send)), self._sent(receive)
         for i, item in enumerate(items):
-            for partition, value in self._attempt(i, _Sent(send), item):
+            for partition, value in self._attempt(i, sender, item):
                 arrived[partition].append((partition, value))
         results: list[R] = []
         for partition in range(partitions):
             pairs = arrived[partition]
             if self.seed is not None:
                 random.Random(self.seed + partition).shuffle(pairs)
-            results += self._attempt(partition, _Received(receive, partition), pairs)
+            results += self._attempt(partition, _receiving(receiver, partition), pairs)
         return results
 
     def broadcast(self, value: Any) -> Broadcast:
@@ -83,10 +87,16 @@ class LocalExecutor:
         with tempfile.TemporaryDirectory() as folder:
             yield (folder,)
 
-    def _attempt(self, number: int, function: Callable[[T], R], item: T) -> R:
+    def _attempt(self, number: int, sent: Callable[[], Callable[[T], R]], item: T) -> R:
         if number in self.lost:
-            self._copy(function)(self._copy(item))
-        return self._copy(self._copy(function)(self._copy(item)))
+            sent()(self._copy(item))
+        return self._copy(sent()(self._copy(item)))
+
+    def _sent(self, function: F) -> Callable[[], F]:
+        """Return what gives the function as each task gets it; it is pickled once for all of them, as on Spark."""
+        if not self.pickles:
+            return lambda: function
+        return partial(pickle.loads, pickle.dumps(function))
 
     def _copy(self, value: T) -> T:
         """Return the value as another process would get it."""
@@ -97,7 +107,7 @@ class LocalExecutor:
 
 
 @dataclass(frozen=True, slots=True)
-class _Sent:
+class _Sender:
     """The sending half of a shuffle as a function over one item.
 
     ``send``: a function over all items of a task.
@@ -109,16 +119,9 @@ class _Sent:
         return list(self.send(iter([item])))
 
 
-@dataclass(frozen=True, slots=True)
-class _Received:
-    """The receiving half of a shuffle as a function over the pairs of one partition.
+Receive: TypeAlias = Callable[[int, Iterator[tuple[int, Any]]], Iterator[Any]]
 
-    ``receive``: a function over the partition and its pairs.
-    ``partition``: the partition.
-    """
 
-    receive: Callable[[int, Iterator[tuple[int, Any]]], Iterator[Any]]
-    partition: int
-
-    def __call__(self, pairs: Iterable[tuple[int, Any]]) -> list[Any]:
-        return list(self.receive(self.partition, iter(pairs)))
+def _receiving(sent: Callable[[], Receive], partition: int) -> Callable[[], Callable[[list[Any]], list[Any]]]:
+    """Return what gives the receiving half of a shuffle as a function over the pairs of one partition."""
+    return lambda: lambda pairs: list(sent()(partition, iter(pairs)))
