@@ -18,7 +18,7 @@ from wincli.windowing.planning.plan import make_plan
 T = ["t"]
 
 
-@settings(max_examples=300)
+@settings(max_examples=200)  # test_incremental_runs has 250 of states, test_operator_events 600 of calls
 @given(
     st.data(),
     logs(),
