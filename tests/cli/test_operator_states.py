@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 
 from support.day_results import day
+from support.in_process import wincli_here
 from support.processes import Ran, wincli
 
 HOUR = 3_600_000_000
@@ -46,8 +48,18 @@ class Seen(Operator):
 """
 
 
+ASKED = ("run", "-k", "user", "--order-by", "ts", "-w", "sliding, count(3), count(2)", "--operator", "seen:Seen")
+
+
 def run(folder: Path, *arguments: str) -> Ran:
-    return wincli("run", "--master", "local[2]", "-k", "user", "--order-by", "ts", *arguments, cwd=folder)
+    """Run the operator as a process of its own on Spark."""
+    return wincli(*ASKED, "--master", "local[2]", *arguments, cwd=folder)
+
+
+def run_here(folder: Path, *arguments: str) -> Ran:
+    """Run the operator in this process, which imports its module anew."""
+    sys.modules.pop("seen", None)
+    return wincli_here(*ASKED, *arguments, cwd=folder)
 
 
 def write_log(folder: Path) -> None:
@@ -73,24 +85,23 @@ def test_nights_with_late_rows_and_a_new_version(tmp_path: Path) -> None:
     write_log(tmp_path / "log")
     module = tmp_path / "seen.py"
     module.write_text(OPERATOR)
-    asked = ("-w", "sliding, count(3), count(2)", "--operator", "seen:Seen")
     state = ("--state", "st", "--late", "redo")
     for night in (1, 2, 3):
         end = ("--at-end", "flush") if night == 3 else ()
-        ran = run(tmp_path, *asked, *state, *end, f"log/dt={day(night)}", f"out/{night}")
+        ran = run(tmp_path, *state, *end, f"log/dt={day(night)}", f"out/{night}")
         assert ran.code == 0, ran.err
-    assert run(tmp_path, *asked, "log", "whole").code == 0
+    assert run_here(tmp_path, "log", "whole").code == 0
     assert told(tmp_path / "out") == told(tmp_path / "whole")
     assert sum("'finish'" in row for row in told(tmp_path / "whole")) == 2
 
-    assert run(tmp_path, *asked, "--state", "new", f"log/dt={day(1)}", "first").code == 0
+    assert run_here(tmp_path, "--state", "new", f"log/dt={day(1)}", "first").code == 0
     module.write_text(OPERATOR.replace("    output", "    version = 2\n    output"))
-    ran = run(tmp_path, *asked, "--state", "new", f"log/dt={day(2)}", "second")
+    ran = run_here(tmp_path, "--state", "new", f"log/dt={day(2)}", "second")
     assert ran.code == 2, ran.err
     assert "version 1 of operator Seen saved the state of key user='a', and it is version 2 now" in ran.err
     assert not (tmp_path / "second").exists()
 
     module.write_text(OPERATOR.replace("self.turn, self.ids = 0, []", "self.turn, self.ids, self.lock = 0, [], {1}"))
-    ran = run(tmp_path, *asked, "--state", "other", f"log/dt={day(1)}", "third")
+    ran = run_here(tmp_path, "--state", "other", f"log/dt={day(1)}", "third")
     assert ran.code == 2, ran.err
     assert "operator Seen keeps lock, a set, which a state cannot hold; define checkpoint and restore" in ran.err
