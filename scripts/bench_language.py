@@ -36,7 +36,7 @@ def contests(millions: int) -> dict[str, tuple[Entrant, ...]]:
         "while": (Entrant("while(latency > 500)", *events, keyed("while(latency > 500)", *SUMS)), gaps),
         "where": (Entrant("half of the rows", *events, keyed("gap(ts,60)", *SUMS, "--where", "latency < 20.09")), gaps),
         "let": (Entrant("two new columns", *events, keyed("gap(ts,60)", *NEW_SUMS, *LETS)), gaps),
-        "enrich": with_quotes(millions, "calendar(year)", ("--order-by", "ts"), SUM_OF_JOINED),
+        "enrich": with_quotes(millions, "delta(ts,60)", (), SUM_OF_JOINED),
         "enrich-gaps": with_quotes(millions, "gap(ts,60)", KEYED, GAPS_OF_JOINED),
     }
 
