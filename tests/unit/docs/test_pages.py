@@ -204,7 +204,8 @@ def test_every_type_and_directive_of_a_schema_is_documented() -> None:
 
 def test_every_reject_reason_is_documented() -> None:
     source = inspect.getsource(row_validation) + (ROOT / "readers" / "formats" / "split_rows.py").read_text()
-    reasons = set(re.findall(r'"(null_\w+|nan_\w+|negative_\w+|type_overflow|expression_error|unparsable|late)"', source))
+    pattern = r'"(null_\w+|nan_\w+|negative_\w+|type_overflow|expression_error|unparsable|late)"'
+    reasons = set(re.findall(pattern, source))
     assert {"null_order", "unparsable", "late"} < reasons
     assert {row[0] for row in rows_of("results", "Rejected rows")} == reasons
 
