@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
@@ -10,12 +11,14 @@ from typing import Any, Protocol, TypeAlias
 import pyarrow as pa
 
 from .aggregates.folds.values import plain, plain_type
+from .columns.numeric import scale_of
 from .errors import ConfigError, SpecError
 from .expressions.syntax import Expression, parse_expression
 from .language.canonical import column_text
 from .language.options import WINDOW_OPTIONS, Options
 from .language.parser import parse_aggregate, parse_let
 from .language.spec import AggregateCall, AggregateExpression, default_name
+from .planning.plan import Plan
 from .support.option import Option
 
 
@@ -29,14 +32,20 @@ Rows: TypeAlias = pa.Table | pa.RecordBatch | pa.RecordBatchReader | Stream
 Names: TypeAlias = str | Sequence[str]
 Calls: TypeAlias = str | Sequence[str] | Mapping[str, str]
 Seconds: TypeAlias = int | float | str | Fraction
+Clock: TypeAlias = int | float | Fraction | dt.datetime
 
 
 def as_table(rows: Rows) -> pa.Table:
     """Return rows as a table of plain types. Raises `ConfigError` for anything that is no table."""
-    table = rows if isinstance(rows, pa.Table) else _imported(rows)
+    table = rows if isinstance(rows, pa.Table) else as_reader(rows).read_all()
     fields = [pa.field(field.name, plain_type(field.type), field.nullable) for field in table.schema]
     columns = [_plain(column, field.type) for column, field in zip(table.columns, fields, strict=True)]
     return pa.Table.from_arrays(columns, schema=pa.schema(fields))
+
+
+def as_reader(rows: Rows) -> pa.RecordBatchReader:
+    """Return rows as a reader of batches, of the types that they have. Raises as `as_table` does."""
+    return rows if isinstance(rows, pa.RecordBatchReader) else _imported(rows)
 
 
 def as_names(names: Names, option: str) -> tuple[str, ...]:
@@ -93,13 +102,13 @@ def _named(name: str, text: str) -> AggregateCall | AggregateExpression:
     return replace(call, name=name)
 
 
-def _imported(rows: Any) -> pa.Table:
-    """Read the table of another library through Arrow's C interface, without importing that library."""
+def _imported(rows: Any) -> pa.RecordBatchReader:
+    """Read the rows of another library through Arrow's C interface, without importing that library."""
     try:
         if hasattr(rows, "__arrow_c_stream__"):
-            return pa.RecordBatchReader.from_stream(rows).read_all()
+            return pa.RecordBatchReader.from_stream(rows)
         if hasattr(rows, "__arrow_c_array__"):
-            return pa.Table.from_batches([pa.record_batch(rows)])
+            return pa.Table.from_batches([pa.record_batch(rows)]).to_reader()
     except pa.ArrowInvalid as error:
         raise ConfigError(f"{_kind(rows)} is no table ({error})", "give a table with named columns") from None
     do = "collect() it" if hasattr(rows, "collect") else "give a table of Arrow, pandas, Polars or DuckDB"
@@ -114,3 +123,19 @@ def _plain(column: pa.ChunkedArray, dtype: pa.DataType) -> pa.ChunkedArray:
     if column.type == dtype:
         return column
     return pa.chunked_array([plain(chunk) for chunk in column.chunks], dtype)
+
+
+def clock_measure(plan: Plan, clock: Clock | None) -> int | float | None:
+    """Return an instant in measures of the clock column; None where there is no such column."""
+    if clock is None or plan.clock is None:
+        return None
+    if isinstance(clock, dt.datetime):
+        since = clock.replace(tzinfo=clock.tzinfo or dt.UTC) - dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
+        clock = Fraction(since // dt.timedelta(microseconds=1), 10**6)
+    scale = scale_of(plan.projection.schema.field(plan.clock).type)
+    if scale.per_second is None:
+        return float(clock)
+    ticks = scale.floor(Fraction(clock))
+    if not -(2**63) <= ticks < 2**63:
+        raise ConfigError(f"the clock cannot stand at {clock}: column {plan.clock!r} has 64 bit", "give seconds")
+    return ticks

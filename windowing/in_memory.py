@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import datetime as dt
 from collections.abc import Sequence
 from fractions import Fraction
 from typing import Literal
@@ -10,11 +9,10 @@ from typing import Literal
 import numpy as np
 import pyarrow as pa
 
-from .arguments import Calls, Names, Rows, Seconds, as_calls, as_names, as_options, as_table
+from .arguments import Calls, Clock, Names, Rows, Seconds, as_calls, as_names, as_options, as_table, clock_measure
 from .clock.interval_grid import make_intervals
 from .clock.watermark import explicit
 from .columns.arrays import Ints, Mask, combined
-from .columns.numeric import scale_of
 from .errors import ConfigError, DataError
 from .kinds.signals import Signals, watermark_signals, window_marks
 from .language.options import AtEnd, Closed, Emit, Empty
@@ -32,8 +30,6 @@ from .scan.scan import RunExtent, empty_mark_rows, empty_tick_rows, latest, scan
 from .sequences.marks import NO_FILE, Marks, in_order, no_marks, with_place
 from .sequences.sequence import build, one_batch
 from .support.suggest import did_you_mean
-
-Clock = int | float | Fraction | dt.datetime
 
 
 def aggregate(
@@ -99,7 +95,7 @@ def aggregate(
     read = build(rows, pos, plan.key, plan.sort, plan.read_values)
     ordered = with_lag_columns(plan, read)
     sequences = ordered.sequences
-    now, then = (_clock_measure(plan, plan.projection.schema, instant) for instant in (clock, since))
+    now, then = (clock_measure(plan, instant) for instant in (clock, since))
     bounds = RunExtent(latest(plan, read) if now is None and len(ordered.rejects) else now, then)
     scanned = scan(plan, sequences, signals, bounds)
     _check_rejects(ordered.rejects + scanned.rejects, rejected)
@@ -191,19 +187,3 @@ def _true_rows(table: pa.Table, name: str) -> Ints:
     if not pa.types.is_boolean(column.type):
         raise ConfigError(f"marks need a boolean column, and {name!r} is {column.type}", "use another column")
     return np.flatnonzero(column.fill_null(False).to_numpy(zero_copy_only=False))
-
-
-def _clock_measure(plan: Plan, schema: pa.Schema, clock: Clock | None) -> int | float | None:
-    """Return an instant in measures of the clock column; None where there is no such column."""
-    if clock is None or plan.clock is None:
-        return None
-    if isinstance(clock, dt.datetime):
-        since = clock.replace(tzinfo=clock.tzinfo or dt.UTC) - dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
-        clock = Fraction(since // dt.timedelta(microseconds=1), 10**6)
-    scale = scale_of(schema.field(plan.clock).type)
-    if scale.per_second is None:
-        return float(clock)
-    ticks = scale.floor(Fraction(clock))
-    if not -(2**63) <= ticks < 2**63:
-        raise ConfigError(f"the clock cannot stand at {clock}: column {plan.clock!r} has 64 bit", "give seconds")
-    return ticks

@@ -9,12 +9,13 @@ import numpy as np
 import pyarrow as pa
 
 from ..clock.values import clock_values
-from ..clock.watermark import Lateness, Watermarks, highest, in_order, rises, watermarks_at
+from ..clock.watermark import NO_LEVEL, Lateness, Watermarks, highest, in_order, rises, watermarks_at
 from ..columns.arrays import ClockValue, Ints, Mask, Measures, combined
 from ..columns.numeric import overflows
+from ..kinds.signals import Signals
 from ..planning.plan import Plan
 from ..sequences.marks import no_marks
-from ..sequences.sequence import order_of
+from ..sequences.sequence import Sequences, order_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,3 +99,22 @@ def lateness_of(plan: Plan, rows: pa.RecordBatch | pa.Table) -> Lateness:
 def no_watermarks(rows: pa.RecordBatch, order: Sequence[str]) -> Watermarks:
     """Return an empty list of advances."""
     return Watermarks(no_marks(rows, order), np.empty(0, np.int64))
+
+
+def relevant_advances(watermarks: Watermarks, last_closed: int) -> Watermarks:
+    """Return the advances that panes after ``last_closed`` depend on, and the one before these advances."""
+    first = max(0, int(np.searchsorted(watermarks.level, last_closed, side="right")) - 1)
+    picks: Ints = np.arange(first, len(watermarks))
+    return Watermarks(watermarks.marks.take(picks), watermarks.level[picks])
+
+
+def last_closed(plan: Plan, sequences: Sequences, signals: Signals, watermark: ClockValue | None) -> int:
+    """Return the last event-time pane that no row can enter any more.
+
+    ``watermark``: after all rows, as a reading; None: no row yet, or rows ordered by event time.
+    """
+    if signals.watermarks is None:
+        return NO_LEVEL
+    if is_ordered_by_time(plan):
+        return int(signals.watermarks.level[-1]) if len(signals) else NO_LEVEL
+    return NO_LEVEL if watermark is None else lateness_of(plan, sequences.rows).last_closed(watermark)

@@ -21,13 +21,14 @@ from ...planning.plan import Plan, panes_only
 from ...ports import Executor
 from ...scan.lag_rows import with_lag_columns
 from ...scan.lateness import assess, is_ordered_by_time, is_read_in_order, no_watermarks
+from ...scan.restore import restore_rows
 from ...sequences.marks import all_in_order, no_marks
 from ...sequences.sequence import merge, one_batch, order_of
 from ..tasks.sizing import Chunk
 from ..tasks.task import TaskContext
 from .map_side import chunk_reading
 from .read_chunk import no_rows, no_sequences, read_columns, read_rows, sequences_of
-from .state_blocks import load_window_state, restore_rows
+from .state_blocks import load_window_state
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -12,16 +11,16 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ...clock.watermark import Watermarks
 from ...columns.arrays import Ints, combined
 from ...columns.sort_keys import last_in_order
 from ...kinds.signals import Signals
 from ...planning.plan import Plan
+from ...scan.lateness import relevant_advances
 from ...scan.scan import RunExtent, ScanResult
 from ...sequences.sequence import Sequences
 from ...state.state_tables import key_table, read_state, row_schema, row_table
-from ...state.window_state import RestoredState, WindowState, concatenate, merge, part_of, restore
-from ..tasks.snapshot import EMPTY_SNAPSHOT, StatePart, TaskSnapshot, relevant_advances
+from ...state.window_state import WindowState, concatenate, merge, part_of
+from ..tasks.snapshot import EMPTY_SNAPSHOT, StatePart, TaskSnapshot
 from ..tasks.task import TaskContext
 from .block_transport import Fill
 from .blocks import HEAD
@@ -80,27 +79,6 @@ def decode_state(work: TaskContext, blocks: Sequence[pa.Buffer]) -> WindowState 
         keys, rows = (pa.ipc.open_stream(stream).read_all() for _ in range(2))
         states.append(read_state(keys.replace_schema_metadata(), rows, plan.key, plan.sort, plan.values))
     return concatenate(states) if states else None
-
-
-def restore_rows(
-    plan: Plan,
-    state: WindowState | None,
-    new: Sequences,
-    signals: Signals,
-    earlier_advances: Watermarks | None,
-    since: int | float | None,
-) -> tuple[Sequences, RestoredState | None, WindowState | None]:
-    """Put restored rows before new rows of the same keys; also return the state of keys that have no rows at all.
-
-    ``earlier_advances``: the advances among ``signals`` that were restored.
-    """
-    if state is None:
-        return new, None, None
-    sequences, restored, idle = restore(plan.kind.baseline_attribute, state, new)
-    earlier_signals = 0
-    if signals.watermarks is not None and earlier_advances is not None:
-        earlier_signals = int(np.count_nonzero(np.isin(signals.marks.pos, earlier_advances.marks.pos)))
-    return sequences, replace(restored, signals=earlier_signals, since=since), idle
 
 
 def snapshot_slice(

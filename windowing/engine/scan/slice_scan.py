@@ -11,14 +11,12 @@ import pyarrow as pa
 
 from ...clock.watermark import NO_LEVEL, Watermarks
 from ...columns.arrays import ClockValue, Ints
-from ...emit.result_tables import finishing_tables
-from ...emit.result_values import HiddenPanes
 from ...kinds.signals import Signals, watermark_signals, window_marks
 from ...local_executor import LocalExecutor
-from ...planning.plan import Plan
 from ...ports import ChunkAccount, Counts, Executor, Part
 from ...scan.lag_rows import keep_lookback, with_lag_columns
-from ...scan.lateness import is_ordered_by_time, lateness_of, merged_watermarks, no_watermarks
+from ...scan.lateness import last_closed, merged_watermarks, no_watermarks
+from ...scan.restore import finish_operators, restore_rows
 from ...scan.scan import RunExtent, ScanResult, empty_mark_rows, empty_tick_rows, falls_of, scan
 from ...sequences.marks import Marks, all_in_order, no_marks
 from ...sequences.sequence import Sequences, merge
@@ -28,7 +26,7 @@ from ..exchange.global_pass import run_global_pass
 from ..exchange.map_side import MappedChunk, read_chunk
 from ..exchange.range_cuts import SliceBounds
 from ..exchange.read_chunk import no_rows, no_sequences
-from ..exchange.state_blocks import decode_state, is_state, load_window_state, restore_rows, snapshot_slice
+from ..exchange.state_blocks import decode_state, is_state, load_window_state, snapshot_slice
 from ..tasks.row_checks import CheckedTables
 from ..tasks.sizing import Chunk
 from ..tasks.snapshot import EMPTY_SNAPSHOT, TaskSnapshot
@@ -161,10 +159,11 @@ def _finish(work: TaskContext, index: int, number: int, is_only_slice: bool, sca
     sequences, restored, idle = restore_rows(
         plan, scan_input.state, ordered.sequences, signals, earlier_advances, since
     )
-    last_closed = _last_closed(work, sequences, signals)
-    extent = RunExtent(clock, since, last_closed, work.state_files is not None)
+    is_continued = work.state_files is not None
+    closed = last_closed(plan, sequences, signals, work.watermark) if is_continued else NO_LEVEL
+    extent = RunExtent(clock, since, closed, is_continued)
     scanned = scan(plan, sequences, signals, extent, restored)
-    finishing, idle = _finish_operators(plan, idle, scanned.hidden)
+    finishing, idle = finish_operators(plan, idle, scanned.hidden)
     mark_rows = _mark_rows(work, scanned, sequences, marks, extent) if is_only_slice else ()
     parts = write_parts(work, number, chain(scanned.tables, finishing, mark_rows))
     scanned, idle = keep_lookback(plan, scanned.settled(), idle, ordered.lookback)
@@ -194,26 +193,6 @@ def _finish(work: TaskContext, index: int, number: int, is_only_slice: bool, sca
         span=scan_input.account.span,
         stored_rejects=store_rejects(work, number, rejects),
     )
-
-
-def _last_closed(work: TaskContext, sequences: Sequences, signals: Signals) -> int:
-    """Return the last event-time pane that no row can enter any more at the end of the run."""
-    if signals.watermarks is None or work.state_files is None:
-        return NO_LEVEL
-    if is_ordered_by_time(work.plan):
-        return int(signals.watermarks.level[-1]) if len(signals) else NO_LEVEL
-    return NO_LEVEL if work.watermark is None else lateness_of(work.plan, sequences.rows).last_closed(work.watermark)
-
-
-def _finish_operators(
-    plan: Plan, idle: WindowState | None, hidden: HiddenPanes
-) -> tuple[Iterable[pa.Table], WindowState | None]:
-    """Where windows do not go on, return the last rows of operators whose keys have no rows, and these keys without."""
-    if idle is None or plan.options.operator is None or plan.options.at_end == "hold":
-        return (), idle
-    nothing = pa.nulls(len(idle.key_state.rows), pa.string())
-    rest = replace(idle, key_state=replace(idle.key_state, operator=nothing))
-    return (finishing_tables(plan, idle, hidden) if plan.options.at_end == "flush" else ()), rest
 
 
 def write_parts(work: TaskContext, index: int, tables: Iterable[pa.Table]) -> tuple[Part, ...]:

@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 
 from ...clock.watermark import Watermarks
-from ...columns.arrays import ClockValue, Ints, combined
+from ...columns.arrays import ClockValue, combined
 from ...columns.sort_keys import last_in_order
 from ...ports import Part, StateFiles
 from ...sequences.marks import NO_FILE, Marks
@@ -149,13 +149,6 @@ def write_snapshot(
         sum(task.windows for task in snapshots),
         str(min(oldest)) if oldest else None,
     )
-
-
-def relevant_advances(watermarks: Watermarks, last_closed: int) -> Watermarks:
-    """Return the advances that panes after ``last_closed`` depend on, and the one before these advances."""
-    first = max(0, int(np.searchsorted(watermarks.level, last_closed, side="right")) - 1)
-    picks: Ints = np.arange(first, len(watermarks))
-    return Watermarks(watermarks.marks.take(picks), watermarks.level[picks])
 
 
 def _watermarks(table: pa.Table) -> Watermarks:

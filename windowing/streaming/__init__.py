@@ -1,0 +1,1 @@
+"""Windows over rows that come in batches, one after another."""

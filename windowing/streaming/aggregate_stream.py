@@ -1,0 +1,110 @@
+"""Windows over a stream of Arrow batches, without Spark: `wincli.aggregate` for what is larger than memory."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+import pyarrow as pa
+
+from ..arguments import (
+    Calls,
+    Clock,
+    Names,
+    Rows,
+    Seconds,
+    as_calls,
+    as_names,
+    as_options,
+    as_reader,
+    as_table,
+    clock_measure,
+)
+from ..language.options import AtEnd, Closed, Emit, Empty
+from ..language.parser import parse_window
+from ..language.spec import WindowSpec
+from ..planning.plan import make_plan
+from ..planning.row_order import OrderBy
+from ..planning.validation import check_marks
+from .batch_rows import Progress, Rejected
+from .batch_scan import BatchScan
+
+_BATCH_BYTES = 64 * 2**20
+_BATCH_ROWS = 1 << 20
+
+
+def aggregate_stream(
+    rows: Rows,
+    window: str | WindowSpec,
+    *,
+    key: Names = (),
+    order_by: OrderBy = None,
+    aggregates: Calls | None = None,
+    at_end: AtEnd = "flush",
+    empty: Empty = "skip",
+    closed: Closed = "left",
+    origin: Seconds | None = None,
+    marks: str | None = None,
+    clock: Clock | None = None,
+    since: Clock | None = None,
+    let: Calls = (),
+    where: str | None = None,
+    having: str | None = None,
+    partial: bool = False,
+    group_by: Names = (),
+    emit: Emit = "aggregates",
+    sort_by: Names = (),
+    event_time: str | None = None,
+    lag: Seconds = 0,
+    min_gap: Seconds = 0,
+    emit_evicted: bool = False,
+    operator: str | None = None,
+    plain: bool = False,
+    rejected: Rejected = "error",
+) -> pa.RecordBatchReader:
+    """Apply a window to rows that come in batches; return the rows of `aggregate`, each when its window is complete.
+
+    ``rows``: a `pa.RecordBatchReader`, or any object with ``__arrow_c_stream__``. They are read once, as far as the
+    result is read, about 64 MiB at a time. Memory: what is read at a time, and the rows of open windows of all keys.
+
+    Rows must come in the order of the window: one that sorts before a row of an earlier batch is late, and rejected.
+    The result comes by batch, within one by key and window. Options, errors: as in `aggregate`; errors of rows are
+    raised where the result is read.
+
+    >>> log = pa.table({"a": [0, 1, 2, 3, -50, 5, 6]})
+    >>> aggregate_stream(log.to_reader(2), "delta(a, 2)", aggregates=["a=collect(a)"]).read_all()["a"].to_pylist()
+    [[0, 1, 2], [3, -50, 5], [6]]
+    """
+    spec = parse_window(window) if isinstance(window, str) else window
+    reader = as_reader(rows)
+    schema = as_table(reader.schema.empty_table()).schema
+    options = as_options(locals())
+    calls = None if aggregates is None else as_calls(aggregates)
+    order = None if order_by is None else "arrival" if order_by == "arrival" else as_names(order_by, "order_by")
+    plan = make_plan(spec, schema, as_names(key, "key"), order, calls, options)
+    check_marks(plan.projection, marks)
+    now, then = (clock_measure(plan, instant) for instant in (clock, since))
+    windows = BatchScan(schema, plan, marks, rejected, now, Progress(clock=then))
+    return pa.RecordBatchReader.from_batches(plan.schema, _results(windows, reader))
+
+
+def _results(windows: BatchScan, reader: pa.RecordBatchReader) -> Iterator[pa.RecordBatch]:
+    for table in _tables(reader):
+        yield from _batches(windows, windows.scan(as_table(table)))
+    yield from _batches(windows, windows.end())
+
+
+def _batches(windows: BatchScan, tables: Iterable[pa.Table]) -> Iterator[pa.RecordBatch]:
+    for table in tables:
+        yield from table.cast(windows.plan.schema).to_batches()
+
+
+def _tables(reader: pa.RecordBatchReader) -> Iterator[pa.Table]:
+    """Put batches together: the scan of a batch costs as much as the open windows have rows, besides its own."""
+    batches: list[pa.RecordBatch] = []
+    for batch in reader:
+        batches.append(batch)
+        if sum(each.nbytes for each in batches) >= _BATCH_BYTES or sum(map(len, batches)) >= _BATCH_ROWS:
+            yield pa.Table.from_batches(batches)
+            batches = []
+    if batches:
+        yield pa.Table.from_batches(batches)

@@ -1,0 +1,88 @@
+"""The scan of batches that come one after another: each goes on from the window state of those before.
+
+It is the law of incremental runs (semantics section 7): N batches give the windows of one table, whatever the batches.
+The state is as large as the open windows, so a stream of any length needs no more memory than these and one batch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from itertools import chain
+
+import pyarrow as pa
+
+from ..columns.arrays import ClockValue
+from ..language.options import AtEnd
+from ..planning.plan import Plan
+from ..scan.lag_rows import keep_lookback, with_lag_columns
+from ..scan.lateness import last_closed, relevant_advances
+from ..scan.restore import finish_operators, restore_rows
+from ..scan.scan import RunExtent, ScanResult, empty_mark_rows, empty_tick_rows, scan
+from ..sequences.sequence import Sequences
+from ..state.window_state import WindowState, merge
+from .batch_rows import BatchRows, Progress, Rejected, read_batch
+
+
+@dataclass(slots=True)
+class BatchScan:
+    """Windows over batches, and what they keep from one batch to the next.
+
+    ``schema``: of the batches.
+    ``plan``: the window; its ``at_end`` is what the end of the last batch does.
+    ``marks``: a boolean column, with a mark after each true row; None: no marks.
+    ``rejected``: what to do with rows that no window can place.
+    ``clock``: the clock after the last row, in measures of the clock column; None: the largest value of the rows.
+    ``progress``: how far the batches have come; its ``clock`` is that before the first row, if any.
+    """
+
+    schema: pa.Schema
+    plan: Plan
+    marks: str | None = None
+    rejected: Rejected = "error"
+    clock: ClockValue | None = None
+    progress: Progress = field(default=Progress())
+    state: WindowState | None = field(default=None, repr=False)
+
+    def scan(self, table: pa.Table) -> Iterator[pa.Table]:
+        """Yield what the rows of one more batch bring out. Raises as `read_batch` and aggregates do."""
+        return self._scan(table, "hold")
+
+    def end(self) -> Iterator[pa.Table]:
+        """Yield what the end of the rows brings out."""
+        return self._scan(self.schema.empty_table(), self.plan.options.at_end)
+
+    def _scan(self, table: pa.Table, at_end: AtEnd) -> Iterator[pa.Table]:
+        plan = replace(self.plan, options=replace(self.plan.options, at_end=at_end))
+        before = self.progress
+        batch = read_batch(plan, before, table, self.marks, self.rejected)
+        new, lookback = with_lag_columns(plan, batch.sequences, self.state)
+        sequences, restored, idle = restore_rows(plan, self.state, new, batch.signals, before.advances, before.clock)
+        extent = self._extent(plan, batch, sequences, before)
+        scanned = keep_lookback(plan, scan(plan, sequences, batch.signals, extent, restored), lookback)
+        finishing, idle = finish_operators(plan, idle, scanned.hidden)
+        yield from chain(scanned.tables, finishing)
+        scanned = scanned.settled()
+        if not plan.options.plain:
+            yield from _mark_only(plan, batch, sequences, scanned, extent)
+        self.state = scanned.state if scanned.state is None or idle is None else merge(scanned.state, idle)
+        watermarks = batch.signals.watermarks
+        advances = None if watermarks is None else relevant_advances(watermarks, extent.last_closed)
+        self.progress = replace(batch.progress, clock=extent.clock, advances=advances)
+
+    def _extent(self, plan: Plan, batch: BatchRows, sequences: Sequences, before: Progress) -> RunExtent:
+        is_last = plan.options.at_end != "hold"
+        clocks = [batch.progress.clock, self.clock if is_last else None]
+        clock = max((each for each in clocks if each is not None), default=None)
+        return RunExtent(
+            clock, before.clock, last_closed(plan, sequences, batch.signals, batch.progress.watermark), True
+        )
+
+
+def _mark_only(
+    plan: Plan, batch: BatchRows, sequences: Sequences, scanned: ScanResult, extent: RunExtent
+) -> Iterator[pa.Table]:
+    if plan.takes_marks:
+        yield empty_mark_rows(plan, batch.signals.marks, scanned.by_mark)
+    elif plan.options.empty == "mark":
+        yield empty_tick_rows(plan, sequences, extent)
