@@ -57,14 +57,15 @@ class BatchRows:
     progress: Progress
 
 
-def read_batch(plan: Plan, progress: Progress, table: pa.Table, mark: str | None, rejected: Rejected) -> BatchRows:
+def read_batch(
+    plan: Plan, progress: Progress, table: pa.Table, pos: Ints, mark: str | None, rejected: Rejected
+) -> BatchRows:
     """Return the rows of a batch in sequences, with what signals they bring.
 
-    ``table``: rows in the order in which they arrive. ``mark``: a boolean column; there is a mark after each true row.
-    Raises `DataError` for a row that no window can place, or an expression fails for, unless such rows are dropped;
-    `ConfigError` where ``mark`` is no boolean column.
+    ``table``: rows in the order in which they arrive. ``pos``: int64 (n,), their arrival positions. ``mark``: a boolean
+    column; there is a mark after each true row. Raises `DataError` for a row that no window can place, or an expression
+    fails for, unless such rows are dropped; `ConfigError` where ``mark`` is no boolean column.
     """
-    pos = np.arange(progress.rows, progress.rows + table.num_rows)
     rows, marks, kept = _seen_rows(plan, table, pos, mark, rejected)
     pos = pos if kept is None else pos[kept]
     late = _behind(rows, progress)

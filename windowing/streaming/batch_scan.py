@@ -10,9 +10,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from itertools import chain
 
+import numpy as np
 import pyarrow as pa
 
-from ..columns.arrays import ClockValue
+from ..columns.arrays import ClockValue, Ints
 from ..language.options import AtEnd
 from ..planning.plan import Plan
 from ..scan.lag_rows import keep_lookback, with_lag_columns
@@ -34,6 +35,7 @@ class BatchScan:
     ``rejected``: what to do with rows that no window can place.
     ``clock``: the clock after the last row, in measures of the clock column; None: the largest value of the rows.
     ``progress``: how far the batches have come; its ``clock`` is that before the first row, if any.
+    ``is_sorted``: whether the rows of each key are known to come in order, so that none is late.
     """
 
     schema: pa.Schema
@@ -42,20 +44,28 @@ class BatchScan:
     rejected: Rejected = "error"
     clock: ClockValue | None = None
     progress: Progress = field(default=Progress())
+    is_sorted: bool = False
     state: WindowState | None = field(default=None, repr=False)
 
-    def scan(self, table: pa.Table) -> Iterator[pa.Table]:
-        """Yield what the rows of one more batch bring out. Raises as `read_batch` and aggregates do."""
-        return self._scan(table, "hold")
+    def scan(self, table: pa.Table, pos: Ints | None = None) -> Iterator[pa.Table]:
+        """Yield what the rows of one more batch bring out.
 
-    def end(self) -> Iterator[pa.Table]:
-        """Yield what the end of the rows brings out."""
-        return self._scan(self.schema.empty_table(), self.plan.options.at_end)
+        ``pos``: int64 (n,), arrival positions; None: they are counted. Raises as `read_batch` and aggregates do.
+        """
+        return self._scan(table, self._counted(table) if pos is None else pos, "hold")
 
-    def _scan(self, table: pa.Table, at_end: AtEnd) -> Iterator[pa.Table]:
+    def end(self, table: pa.Table | None = None, pos: Ints | None = None) -> Iterator[pa.Table]:
+        """Yield what the rows of the last batch, and then the end, bring out; arguments as of `scan`."""
+        table = self.schema.empty_table() if table is None else table
+        return self._scan(table, self._counted(table) if pos is None else pos, self.plan.options.at_end)
+
+    def _counted(self, table: pa.Table) -> Ints:
+        return np.arange(self.progress.rows, self.progress.rows + table.num_rows)
+
+    def _scan(self, table: pa.Table, pos: Ints, at_end: AtEnd) -> Iterator[pa.Table]:
         plan = replace(self.plan, options=replace(self.plan.options, at_end=at_end))
         before = self.progress
-        batch = read_batch(plan, before, table, self.marks, self.rejected)
+        batch = read_batch(plan, before, table, pos, self.marks, self.rejected)
         new, lookback = with_lag_columns(plan, batch.sequences, self.state)
         sequences, restored, idle = restore_rows(plan, self.state, new, batch.signals, before.advances, before.clock)
         extent = self._extent(plan, batch, sequences, before)
@@ -68,7 +78,8 @@ class BatchScan:
         self.state = scanned.state if scanned.state is None or idle is None else merge(scanned.state, idle)
         watermarks = batch.signals.watermarks
         advances = None if watermarks is None else relevant_advances(watermarks, extent.last_closed)
-        self.progress = replace(batch.progress, clock=extent.clock, advances=advances)
+        position = None if self.is_sorted else batch.progress.position
+        self.progress = replace(batch.progress, clock=extent.clock, position=position, advances=advances)
 
     def _extent(self, plan: Plan, batch: BatchRows, sequences: Sequences, before: Progress) -> RunExtent:
         is_last = plan.options.at_end != "hold"

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import fields
 from itertools import pairwise
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -13,8 +16,12 @@ import wincli
 from support.event_logs import logs
 from support.table_equality import difference, same
 from support.window_cases import AGGREGATES, MORE, WINDOWS, WindowCase, output_options
-
-MOST = 2**62
+from wincli.windowing.arguments import clock_measure
+from wincli.windowing.language.options import Options
+from wincli.windowing.language.parser import parse_aggregate, parse_window
+from wincli.windowing.planning.plan import make_plan
+from wincli.windowing.streaming.batch_scan import BatchScan
+from wincli.windowing.streaming.keyed_scan import KeyedScan
 
 
 def stream_of(table: pa.Table, cuts: list[int]) -> pa.RecordBatchReader:
@@ -27,28 +34,72 @@ def in_order(table: pa.Table) -> pa.Table:
     return table.sort_by([(name, "ascending") for name in names]).combine_chunks()
 
 
+@st.composite
+def options_of(draw: st.DrawFn, case: WindowCase, keyed: bool) -> dict[str, Any]:
+    """Options of `wincli.aggregate` for a window over `logs`."""
+    window, order_by, options = case
+    options = options | draw(st.composite(output_options)(window))
+    if "partitioned" in window and options.get("emit") in {"entered", "left"}:
+        options["emit"] = "rows"
+    calls: Any = None
+    if options.get("emit", "aggregates") == "aggregates":  # floats of groups may differ in their last bits
+        calls = AGGREGATES[:4] if options.get("group_by") else AGGREGATES
+    marks = "flag" if window.startswith("punct()") else None
+    given_options = {"key": ["k"] if keyed else [], "order_by": order_by, "aggregates": calls, "marks": marks}
+    return given_options | {"at_end": draw(st.sampled_from(["flush", "drop"])), "rejected": "drop", **options}
+
+
 @settings(max_examples=250)
 @given(st.data(), logs(), st.sampled_from([*WINDOWS, *MORE]), st.booleans())
 def test_batches_give_the_windows_of_the_table(
     data: st.DataObject, table: pa.Table, case: WindowCase, keyed: bool
 ) -> None:
-    window, order_by, options = case
-    keyed = keyed or "partitioned" in window
-    options = options | data.draw(st.composite(output_options)(window))
-    if "partitioned" in window and options.get("emit") in {"entered", "left"}:
-        options["emit"] = "rows"
-    table = table.sort_by("t") if order_by == ["t"] else table
-    calls: Any = None
-    if options.get("emit", "aggregates") == "aggregates":  # floats of groups may differ in their last bits
-        calls = AGGREGATES[:4] if options.get("group_by") else AGGREGATES
-    marks = "flag" if window.startswith("punct()") else None
-    end = data.draw(st.sampled_from(["flush", "drop"]))
-    given_options = {"key": ["k"] if keyed else [], "order_by": order_by, "aggregates": calls, "marks": marks}
-    given_options |= {"at_end": end, "rejected": "drop", **options}
+    options = data.draw(options_of(case, keyed or "partitioned" in case[0]))
+    table = table.sort_by("t") if case[1] == ["t"] else table
     cuts = data.draw(st.lists(st.integers(0, len(table)), max_size=6).map(sorted))
-    whole = in_order(wincli.aggregate(table, window, **given_options))
-    found = in_order(aggregate_in_batches(table, cuts, window, given_options))
+    whole = in_order(wincli.aggregate(table, case[0], **options))
+    found = in_order(aggregate_in_batches(table, cuts, case[0], options))
     assert same(found, whole), difference(found, whole)
+
+
+def is_by_key(case: WindowCase) -> bool:
+    """Whether no key of the window depends on another but by the clock."""
+    couples = ("partitioned", "timeInterval", "punct()")
+    return not any(word in case[0] for word in couples) and case[2].get("empty") != "mark"
+
+
+BY_KEY = [case for case in [*WINDOWS, *MORE] if is_by_key(case)]
+
+
+@settings(max_examples=250)
+@given(st.data(), logs(), st.sampled_from(BY_KEY))
+def test_batches_in_the_order_of_keys_give_the_windows_of_the_table(
+    data: st.DataObject, table: pa.Table, case: WindowCase
+) -> None:
+    options = data.draw(options_of(case, True))
+    table = table.sort_by("t") if case[1] == ["t"] else table
+    whole = in_order(wincli.aggregate(table, case[0], **options))
+    table = table.append_column("pos", pa.array(np.arange(len(table))))
+    table = pa.concat_tables(table.filter(pc.equal(table["k"], key)) for key in data.draw(st.permutations("abcd")))
+    cuts = data.draw(st.lists(st.integers(0, len(table)), max_size=6).map(sorted))
+    found = in_order(scan_by_key(table, cuts, case[0], options))
+    assert same(found, whole), difference(found, whole)
+
+
+def scan_by_key(table: pa.Table, cuts: list[int], window: str, options: dict[str, Any]) -> pa.Table:
+    pos, table = table["pos"].to_numpy(), table.drop_columns(["pos"])
+    calls = None if options["aggregates"] is None else [parse_aggregate(text) for text in options["aggregates"]]
+    names = {each.name for each in fields(Options)} & set(options)
+    plan = make_plan(
+        parse_window(window), table.schema, options["key"], options["order_by"], calls,
+        Options(**{name: options[name] for name in names}),
+    )  # fmt: skip
+    clock = clock_measure(plan, max(table["t"].to_pylist(), default=None))
+    scan = KeyedScan(BatchScan(table.schema, plan, None, "drop", clock))
+    found = [
+        part for low, high in pairwise([0, *cuts, len(table)]) for part in scan.scan(table[low:high], pos[low:high])
+    ]
+    return pa.concat_tables([plan.schema.empty_table(), *(part.cast(plan.schema) for part in [*found, *scan.end()])])
 
 
 def aggregate_in_batches(table: pa.Table, cuts: list[int], window: str, options: dict[str, Any]) -> pa.Table:
