@@ -27,9 +27,7 @@ from ..planning.row_order import OrderBy
 from ..planning.validation import check_marks
 from .batch_rows import Progress, Rejected
 from .batch_scan import BatchScan
-
-_BATCH_BYTES = 64 * 2**20
-_BATCH_ROWS = 1 << 20
+from .batches import gather
 
 
 def aggregate_stream(
@@ -88,7 +86,7 @@ def aggregate_stream(
 
 
 def _results(windows: BatchScan, reader: pa.RecordBatchReader) -> Iterator[pa.RecordBatch]:
-    for table in _tables(reader):
+    for table in gather(reader):
         yield from _batches(windows, windows.scan(as_table(table)))
     yield from _batches(windows, windows.end())
 
@@ -96,15 +94,3 @@ def _results(windows: BatchScan, reader: pa.RecordBatchReader) -> Iterator[pa.Re
 def _batches(windows: BatchScan, tables: Iterable[pa.Table]) -> Iterator[pa.RecordBatch]:
     for table in tables:
         yield from table.cast(windows.plan.schema).to_batches()
-
-
-def _tables(reader: pa.RecordBatchReader) -> Iterator[pa.Table]:
-    """Put batches together: the scan of a batch costs as much as the open windows have rows, besides its own."""
-    batches: list[pa.RecordBatch] = []
-    for batch in reader:
-        batches.append(batch)
-        if sum(each.nbytes for each in batches) >= _BATCH_BYTES or sum(map(len, batches)) >= _BATCH_ROWS:
-            yield pa.Table.from_batches(batches)
-            batches = []
-    if batches:
-        yield pa.Table.from_batches(batches)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -77,33 +78,22 @@ def read_batch(
     after = replace(
         progress,
         rows=progress.rows + table.num_rows,
-        clock=_clock(plan, sequences, progress.clock),
+        clock=_clock(plan, sequences.rows, progress.clock),
         watermark=progress.watermark if assessed is None else assessed.watermark,
         position=_position(plan, sequences, progress.position),
     )
     return BatchRows(sequences, _signals(plan, progress, marks, assessed), after)
 
 
-def _seen_rows(
-    plan: Plan, table: pa.Table, pos: Ints, mark: str | None, rejected: Rejected
-) -> tuple[pa.RecordBatch, Marks, Ints | None]:
-    """Return the rows that the condition of the window keeps, the marks, and which rows these are; None: all."""
-    table, kept = _projected(plan, table, pos, mark, rejected)
-    rows = one_batch(table.select(list(plan.columns)))
-    marks = _marks(plan, table, rows, pos, mark)
-    if kept is not None and rows.num_columns:
-        rows = rows.take(pa.array(kept))
-    return rows, marks, kept
-
-
-def _projected(
-    plan: Plan, table: pa.Table, pos: Ints, mark: str | None, rejected: Rejected
+def project_batch(
+    plan: Plan, table: pa.Table, pos: Ints, names: Sequence[str], rejected: Rejected
 ) -> tuple[pa.Table, Ints | None]:
-    """Return all rows with the columns of the plan and of marks, and which rows the window sees; None: all."""
+    """Return all rows with some columns of the plan, and which rows the window sees, int64; None: all.
+
+    Raises `DataError` where an expression fails for a row, unless such rows are dropped.
+    """
     if plan.projection.is_trivial:
         return table, None
-    extra = [mark] if mark is not None and mark in plan.projection.schema.names else []
-    names = list(dict.fromkeys([*plan.columns, *extra]))
     if ARRIVAL in plan.projection.virtual:
         table = table.append_column(ARRIVAL, pa.array(pos))
     found = project(plan.projection, table.select(list(plan.projection.needs(names))), names)
@@ -111,6 +101,27 @@ def _projected(
         row, detail = pos[found.failures.row[0]], found.failures.detail[0].as_py()
         raise DataError(f"an expression fails for {len(found.failures.row)} rows: row {row}: {detail}", "mend them")
     return found.rows, None if found.kept is None else np.flatnonzero(found.kept)
+
+
+def clock_after(plan: Plan, table: pa.Table) -> ClockValue | None:
+    """Return the largest value of the clock among the rows that the window places; None: there is none."""
+    pos = np.arange(table.num_rows)
+    rows, _, kept = _seen_rows(plan, table, pos, None, "drop")
+    rows, _ = _valid_rows(plan, rows, pos if kept is None else pos[kept], np.zeros(rows.num_rows, np.bool_), "drop")
+    return _clock(plan, rows, None)
+
+
+def _seen_rows(
+    plan: Plan, table: pa.Table, pos: Ints, mark: str | None, rejected: Rejected
+) -> tuple[pa.RecordBatch, Marks, Ints | None]:
+    """Return the rows that the condition of the window keeps, the marks, and which rows these are; None: all."""
+    extra = [mark] if mark is not None and mark in plan.projection.schema.names else []
+    table, kept = project_batch(plan, table, pos, list(dict.fromkeys([*plan.columns, *extra])), rejected)
+    rows = one_batch(table.select(list(plan.columns)))
+    marks = _marks(plan, table, rows, pos, mark)
+    if kept is not None and rows.num_columns:
+        rows = rows.take(pa.array(kept))
+    return rows, marks, kept
 
 
 def _marks(plan: Plan, table: pa.Table, rows: pa.RecordBatch, pos: Ints, mark: str | None) -> Marks:
@@ -162,11 +173,11 @@ def _valid_rows(
     return rows.take(pa.array(kept)), pos[kept]
 
 
-def _clock(plan: Plan, sequences: Sequences, before: ClockValue | None) -> ClockValue | None:
+def _clock(plan: Plan, rows: pa.RecordBatch, before: ClockValue | None) -> ClockValue | None:
     """Return the largest value of the clock so far, for windows that use one."""
-    if not plan.kind.needs_clock or not len(sequences):
+    if not plan.kind.needs_clock or not rows.num_rows:
         return before
-    found = clock_values(combined(sequences.rows.column(plan.sort[0])), plan.sort[0]).max().item()
+    found = clock_values(combined(rows.column(plan.sort[0])), plan.sort[0]).max().item()
     return found if before is None else max(found, before)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import fields
 from itertools import pairwise
 from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 import pyarrow as pa
@@ -20,6 +21,7 @@ from wincli.windowing.arguments import clock_measure
 from wincli.windowing.language.options import Options
 from wincli.windowing.language.parser import parse_aggregate, parse_window
 from wincli.windowing.planning.plan import make_plan
+from wincli.windowing.streaming.aggregate_stream import aggregate_stream
 from wincli.windowing.streaming.batch_scan import BatchScan
 from wincli.windowing.streaming.keyed_scan import KeyedScan
 
@@ -103,10 +105,5 @@ def scan_by_key(table: pa.Table, cuts: list[int], window: str, options: dict[str
 
 
 def aggregate_in_batches(table: pa.Table, cuts: list[int], window: str, options: dict[str, Any]) -> pa.Table:
-    from wincli.windowing.streaming import aggregate_stream as module
-
-    most, module._BATCH_ROWS = module._BATCH_ROWS, 1
-    try:
-        return module.aggregate_stream(stream_of(table, cuts), window, **options).read_all()
-    finally:
-        module._BATCH_ROWS = most
+    with patch("wincli.windowing.streaming.batches._MOST_ROWS", 1):
+        return aggregate_stream(stream_of(table, cuts), window, **options).read_all()

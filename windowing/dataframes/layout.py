@@ -1,0 +1,74 @@
+"""How the rows of a DataFrame are laid out for a window: what decides partitions, their order, and the clock."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ..errors import ConfigError
+from ..planning.plan import Plan
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """The layout of the rows of a window. As text it says what will happen.
+
+    ``by_key``: whether rows of one key share a partition and partitions run side by side; else there is one partition.
+    ``why``: the reason for one partition; empty where there are several.
+    ``key``: the columns that decide the partition.
+    ``sort``: the columns that sort the rows of a partition.
+    ``ties``: those of ``sort`` that only put rows in order that tie in all others.
+    ``clock``: the column whose largest value over all rows is read first; None: it is not needed.
+    ``prepare``: whether expressions are computed before the rows are moved.
+    """
+
+    by_key: bool
+    why: str
+    key: tuple[str, ...]
+    sort: tuple[str, ...]
+    ties: tuple[str, ...]
+    clock: str | None
+    prepare: bool
+
+    def __str__(self) -> str:
+        lines = ["expressions are computed before rows are moved"] if self.prepare else []
+        lines += [f"the clock ends at the largest {self.clock} of all rows, which is read first"] if self.clock else []
+        where = f"by {', '.join(self.key)}" if self.by_key else f"all rows in one, since {self.why}"
+        lines.append(f"partitions: {where}")
+        order = ", ".join(name for name in self.sort if name not in self.ties)
+        lines.append(f"order: {order}" + (f"; ties by {', '.join(self.ties)}" if self.ties else ""))
+        return "\n".join(lines)
+
+
+def layout_of(plan: Plan, arrival: str | None) -> Layout:
+    """Choose the layout of a window. ``arrival``: the column of arrival positions, if any."""
+    why = _coupling(plan)
+    by_key = not why
+    computed = {column.name for column in plan.projection.computed}
+    order = [*plan.order.columns, *([arrival] if arrival else [])]
+    if not order:
+        raise ConfigError("rows of a DataFrame have no order of their own", "say order_by or arrival")
+    sort = tuple(dict.fromkeys([*(plan.key if by_key else ()), *order]))
+    prepare = plan.projection.where is not None or bool(computed & set(sort))
+    ties = tuple(name for name in columns_read(plan, prepare) if name not in sort)
+    clock = plan.order.columns[0] if by_key and plan.kind.needs_clock else None
+    return Layout(by_key, why, plan.key if by_key else (), (*sort, *ties), ties, clock, prepare)
+
+
+def columns_read(plan: Plan, prepare: bool) -> tuple[str, ...]:
+    """Return the columns that are moved: those of the plan, or those of the input that they are computed from."""
+    return plan.columns if prepare else plan.projection.needs(plan.columns)
+
+
+def _coupling(plan: Plan) -> str:
+    """Return why the keys of a window cannot be apart; empty where they can."""
+    if not plan.key:
+        return "there is no key"
+    if plan.takes_marks:
+        return "marks end the windows of all keys"
+    if plan.kind.has_watermark:
+        return "there is one watermark for all keys"
+    if plan.kind.eviction is not None:
+        return "the eviction of a key depends on the others"
+    if plan.options.empty == "mark":
+        return "a tick without a window is one for all keys"
+    return ""

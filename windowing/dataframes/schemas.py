@@ -1,0 +1,37 @@
+"""Types of Spark and of Arrow, each as the other: what a DataFrame holds, and what tasks see of it."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+from pyspark.errors import PySparkException
+from pyspark.sql.pandas.types import from_arrow_type, to_arrow_type
+from pyspark.sql.types import DataType, StructField, StructType
+
+from ..aggregates.folds.values import plain_type
+from ..errors import ConfigError
+
+
+def arrow_schema(schema: StructType) -> pa.Schema:
+    """Return the plain Arrow types of the columns of a DataFrame; instants are in UTC. Raises `ConfigError`."""
+    return pa.schema([pa.field(field.name, _arrow_type(field)) for field in schema])
+
+
+def spark_schema(schema: pa.Schema) -> StructType:
+    """Return the Spark types of a result. Raises `ConfigError` for a type that Spark does not have."""
+    return StructType([StructField(field.name, _spark_type(field)) for field in schema])
+
+
+def _arrow_type(field: StructField) -> pa.DataType:
+    try:
+        return plain_type(to_arrow_type(field.dataType, timezone="UTC"))
+    except (PySparkException, TypeError):
+        text = f"column {field.name!r} is {field.dataType.simpleString()}, which Arrow does not have"
+        raise ConfigError(text, "drop or cast it before") from None
+
+
+def _spark_type(field: pa.Field) -> DataType:
+    try:
+        return from_arrow_type(field.type, prefer_timestamp_ntz=True)
+    except (PySparkException, TypeError):
+        text = f"column {field.name!r} of the result is {field.type}, which Spark does not have"
+        raise ConfigError(text, "cast its argument with an expression") from None

@@ -1,0 +1,161 @@
+"""Windows over a DataFrame, lazily, by the public DataFrame API alone: any Spark, Spark Connect, and what speaks it."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from typing import Any
+
+import pyarrow as pa
+from pyspark.sql import DataFrame
+from pyspark.sql import functions
+
+from ..arguments import Calls, Clock, Names, Seconds, as_calls, as_names, as_options, clock_measure
+from ..columns.numeric import scale_of
+from ..errors import ConfigError
+from ..language.options import AtEnd, Closed, Emit, Empty
+from ..language.parser import parse_window
+from ..language.spec import WindowSpec
+from ..planning.plan import Plan, make_plan
+from ..planning.validation import check_marks
+from ..projection.projection import FILE, Projection
+from ..streaming.batch_rows import Rejected
+from ..support.suggest import did_you_mean
+from .layout import Layout, columns_read, layout_of
+from .partition_scan import CLOCK, FindClock, Prepare, ScanPartition
+from .schemas import arrow_schema, spark_schema
+
+
+def windows(
+    df: DataFrame,
+    window: str | WindowSpec,
+    *,
+    key: Names = (),
+    order_by: Names = (),
+    arrival: str | None = None,
+    aggregates: Calls | None = None,
+    at_end: AtEnd = "flush",
+    empty: Empty = "skip",
+    closed: Closed = "left",
+    origin: Seconds | None = None,
+    marks: str | None = None,
+    clock: Clock | None = None,
+    since: Clock | None = None,
+    let: Calls = (),
+    where: str | None = None,
+    having: str | None = None,
+    partial: bool = False,
+    group_by: Names = (),
+    emit: Emit = "aggregates",
+    sort_by: Names = (),
+    event_time: str | None = None,
+    lag: Seconds = 0,
+    min_gap: Seconds = 0,
+    emit_evicted: bool = False,
+    operator: str | None = None,
+    plain: bool = False,
+    rejected: Rejected = "error",
+    plan: bool = False,
+) -> Any:
+    """Apply a window to the rows of a DataFrame; return a DataFrame with one row per pane.
+
+    A DataFrame has no order of arrival. Its rows are in the order of the columns ``order_by``, then of the column
+    ``arrival``, if it is given; rows that tie in these are put in order by the values of all columns that the window
+    looks at. So equal rows give equal bits, in whatever partitions they were.
+
+    ``arrival``: an integer column, written as ``_pos``; without it ``_pos`` counts the rows of a key.
+    ``marks``: for ``punct()``, a boolean column, with a mark after each true row.
+    ``plan``: return what would happen, a value that prints, instead of a DataFrame.
+
+    Nothing runs before the result is used. Keys are apart, and partitions run side by side, where the window lets them
+    (docs/dataframes.md says where it does not). Other options and errors are those of `wincli.aggregate`; errors of
+    rows end the Spark job.
+    """
+    spec = parse_window(window) if isinstance(window, str) else window
+    schema = arrow_schema(df.schema)
+    options = as_options(locals())
+    calls = None if aggregates is None else as_calls(aggregates)
+    order = as_names(order_by, "order_by")
+    _check_arrival(schema, arrival)
+    bound = make_plan(spec, schema, as_names(key, "key"), order or "arrival", calls, options)
+    check_marks(bound.projection, marks)
+    if FILE in bound.projection.virtual:
+        raise ConfigError("a DataFrame has no _file", "make the column before: input_file_name()")
+    layout = layout_of(bound, arrival)
+    if plan:
+        return layout
+    now, then = (clock_measure(bound, instant) for instant in (clock, since))
+    extra = (arrival, marks if bound.takes_marks else None)
+    moved = tuple(dict.fromkeys([*columns_read(bound, layout.prepare), *(name for name in extra if name)]))
+    if layout.prepare:
+        df, bound = _prepared(df, bound, schema, moved, rejected)
+        schema = bound.projection.schema
+    schema = pa.schema([schema.field(name) for name in moved])
+    rows = df.select(*(_column(name) for name in moved))
+    if layout.clock:
+        rows, schema = _with_clock(rows, bound, schema)
+    task = ScanPartition(bound, schema, _as_spark_has(bound.schema), rejected, layout.by_key, arrival, marks, now, then)
+    return rows_by(rows, layout).mapInArrow(_function(task), spark_schema(bound.schema))
+
+
+def windowed(window: str | WindowSpec, **options: Any) -> Callable[[DataFrame], DataFrame]:
+    """Return `windows` with its options, for ``df.transform(windowed("delta(ts, 60)", key="user"))``."""
+    return functools.partial(windows, window=window, **options)
+
+
+def _check_arrival(schema: pa.Schema, arrival: str | None) -> None:
+    if arrival is None:
+        return
+    if arrival not in schema.names:
+        raise ConfigError(f"arrival: there is no column {arrival!r}", did_you_mean(arrival, schema.names))
+    if not pa.types.is_integer(schema.field(arrival).type):
+        raise ConfigError(f"arrival: column {arrival!r} is {schema.field(arrival).type}", "give an integer column")
+
+
+def _prepared(
+    df: DataFrame, plan: Plan, schema: pa.Schema, names: tuple[str, ...], rejected: Rejected
+) -> tuple[DataFrame, Plan]:
+    """Compute columns and leave out rows before these are moved; return the plan of what is left to do."""
+    read = plan.projection.needs(names)
+    raw = pa.schema([schema.field(name) for name in read])
+    ready = pa.schema([plan.projection.schema.field(name) for name in names])
+    task = Prepare(plan, raw, _as_spark_has(ready), rejected)
+    rows = df.select(*(_column(name) for name in read)).mapInArrow(_function(task), spark_schema(ready))
+    return rows, replace(plan, projection=Projection(ready, lags=plan.projection.lags))
+
+
+def _with_clock(rows: DataFrame, plan: Plan, schema: pa.Schema) -> tuple[DataFrame, pa.Schema]:
+    """Give each row the clock after the last row of all: a small aggregate that is read first."""
+    is_float = scale_of(plan.projection.schema.field(plan.clock).type).per_second is None
+    kind = pa.float64() if is_float else pa.int64()
+    field = pa.field(CLOCK, kind)
+    task = FindClock(plan, schema, pa.schema([field]), "drop")
+    clocks = rows.mapInArrow(_function(task), spark_schema(pa.schema([field])))
+    clock = clocks.agg(functions.max(CLOCK).alias(CLOCK))
+    return rows.crossJoin(functions.broadcast(clock)), schema.append(field)
+
+
+def rows_by(rows: DataFrame, layout: Layout) -> DataFrame:
+    """Move rows to their partitions, and sort these."""
+    moved = rows.repartition(*(_column(name) for name in layout.key)) if layout.by_key else rows.repartition(1)
+    return moved.sortWithinPartitions(*(_column(name) for name in layout.sort))
+
+
+def _column(name: str) -> Any:
+    """Return a column by its whole name, with dots and spaces as they are."""
+    return functions.col(f"`{name.replace('`', '``')}`")
+
+
+def _function(task: Callable[..., Any]) -> Any:
+    """Return a task as the function that ``mapInArrow`` asks for: it looks at its signature."""
+
+    def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        return task(batches)
+
+    return run
+
+
+def _as_spark_has(schema: pa.Schema) -> pa.Schema:
+    """Return a schema as Spark reads it back from tasks: its own types, in Arrow."""
+    return arrow_schema(spark_schema(schema))

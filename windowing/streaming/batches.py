@@ -1,0 +1,22 @@
+"""Batches put together: the scan of a batch costs as much as the open windows have rows, besides its own."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+import pyarrow as pa
+
+_MOST_BYTES = 64 * 2**20
+_MOST_ROWS = 1 << 20
+
+
+def gather(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:
+    """Yield batches as tables of about 64 MiB, or a million rows."""
+    found: list[pa.RecordBatch] = []
+    for batch in batches:
+        found.append(batch)
+        if sum(each.nbytes for each in found) >= _MOST_BYTES or sum(map(len, found)) >= _MOST_ROWS:
+            yield pa.Table.from_batches(found)
+            found = []
+    if found:
+        yield pa.Table.from_batches(found)
