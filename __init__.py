@@ -1,4 +1,4 @@
-"""Exact stream windows over historical event logs: `aggregate` over a table, the command ``wincli`` over files.
+"""Exact stream windows over historical event logs: over a table, a stream, a Spark DataFrame, and files by ``wincli``.
 
 Users import from here alone. Everything is loaded on first use, since the command line must start at once.
 """
@@ -21,8 +21,10 @@ if TYPE_CHECKING:
         SpecError,
         WincliError,
     )
+    from .windowing.dataframes.windows import windowed, windows
     from .windowing.in_memory import aggregate
     from .windowing.operator import Operator, PaneInfo
+    from .windowing.streaming.aggregate_stream import aggregate_stream
 
     __version__: str
 
@@ -41,9 +43,19 @@ __all__ = [
     "WincliError",
     "__version__",
     "aggregate",
+    "aggregate_stream",
+    "windowed",
+    "windows",
 ]
 
-_MODULES = {"aggregate": "windowing.in_memory", "Operator": "windowing.operator", "PaneInfo": "windowing.operator"}
+_MODULES = {
+    "aggregate": "windowing.in_memory",
+    "aggregate_stream": "windowing.streaming.aggregate_stream",
+    "Operator": "windowing.operator",
+    "PaneInfo": "windowing.operator",
+    "windowed": "windowing.dataframes.windows",
+    "windows": "windowing.dataframes.windows",
+}
 
 
 def __getattr__(name: str) -> Any:

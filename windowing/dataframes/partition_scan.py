@@ -13,6 +13,7 @@ from ..columns.arrays import ClockValue, Ints, combined
 from ..planning.plan import Plan
 from ..streaming.batch_rows import Progress, Rejected, clock_after, project_batch
 from ..streaming.batch_scan import BatchScan
+from ..streaming.batch_signals import GivenSignals
 from ..streaming.batches import gather
 from ..streaming.keyed_scan import KeyedScan
 
@@ -105,7 +106,9 @@ class ScanPartition(PartitionTask):
             found = table.column(CLOCK)[0].as_py()
             clock = found if clock is None else max(found, clock)
         schema = pa.schema([field for field in self.schema if field.name != CLOCK])
-        scan = BatchScan(schema, self.plan, self.mark, self.rejected, clock, Progress(clock=self.since), is_sorted=True)
+        scan = BatchScan(
+            schema, self.plan, GivenSignals(self.mark), self.rejected, clock, Progress(clock=self.since), is_sorted=True
+        )
         return KeyedScan(scan) if self.by_key else scan
 
     def _places(self, table: pa.Table) -> Ints | None:

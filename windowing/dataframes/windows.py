@@ -8,8 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 import pyarrow as pa
-from pyspark.sql import DataFrame
-from pyspark.sql import functions
+from pyspark.sql import DataFrame, functions
 
 from ..arguments import Calls, Clock, Names, Seconds, as_calls, as_names, as_options, clock_measure
 from ..columns.numeric import scale_of

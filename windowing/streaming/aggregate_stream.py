@@ -27,6 +27,7 @@ from ..planning.row_order import OrderBy
 from ..planning.validation import check_marks
 from .batch_rows import Progress, Rejected
 from .batch_scan import BatchScan
+from .batch_signals import GivenSignals
 from .batches import gather
 
 
@@ -81,7 +82,7 @@ def aggregate_stream(
     plan = make_plan(spec, schema, as_names(key, "key"), order, calls, options)
     check_marks(plan.projection, marks)
     now, then = (clock_measure(plan, instant) for instant in (clock, since))
-    windows = BatchScan(schema, plan, marks, rejected, now, Progress(clock=then))
+    windows = BatchScan(schema, plan, GivenSignals(marks), rejected, now, Progress(clock=then))
     return pa.RecordBatchReader.from_batches(plan.schema, _results(windows, reader))
 
 

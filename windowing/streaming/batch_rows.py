@@ -13,15 +13,16 @@ from ..clock.values import clock_values
 from ..clock.watermark import Watermarks
 from ..columns.arrays import ClockValue, Ints, Mask, combined
 from ..columns.sort_keys import last_in_order, sorts_before
-from ..errors import ConfigError, DataError
+from ..errors import DataError
 from ..kinds.signals import Signals, watermark_signals, window_marks
+from ..panes.rejects import ScanRejects
 from ..planning.plan import Plan
 from ..projection.projection import ARRIVAL, project
-from ..scan.lateness import LatenessResult, assess, merged_watermarks
+from ..scan.lateness import LatenessResult, merged_watermarks
 from ..scan.row_validation import add_late, split_by_reason, validate_rows
-from ..sequences.marks import NO_FILE, Marks, in_order, no_marks, with_place
+from ..sequences.marks import Marks, in_order
 from ..sequences.sequence import Sequences, build, one_batch
-from ..support.suggest import did_you_mean
+from .batch_signals import GivenSignals, lateness, marks_of
 
 Rejected = Literal["error", "drop"]
 
@@ -59,18 +60,17 @@ class BatchRows:
 
 
 def read_batch(
-    plan: Plan, progress: Progress, table: pa.Table, pos: Ints, mark: str | None, rejected: Rejected
+    plan: Plan, progress: Progress, table: pa.Table, pos: Ints, given: GivenSignals, rejected: Rejected
 ) -> BatchRows:
     """Return the rows of a batch in sequences, with what signals they bring.
 
-    ``table``: rows in the order in which they arrive. ``pos``: int64 (n,), their arrival positions. ``mark``: a boolean
-    column; there is a mark after each true row. Raises `DataError` for a row that no window can place, or an expression
-    fails for, unless such rows are dropped; `ConfigError` where ``mark`` is no boolean column.
+    ``table``: rows in the order in which they arrive. ``pos``: int64 (n,), their arrival positions. Raises `DataError`
+    for a row that no window can place, or an expression fails for, unless such rows are dropped; and as `marks_of`.
     """
-    rows, marks, kept = _seen_rows(plan, table, pos, mark, rejected)
+    rows, marks, kept = _seen_rows(plan, table, pos, given, rejected)
     pos = pos if kept is None else pos[kept]
     late = _behind(rows, progress)
-    assessed = _assess(plan, progress, rows, pos)
+    assessed = lateness(given, plan, progress.watermark, rows, pos) if plan.kind.has_watermark else None
     if assessed is not None:
         late |= assessed.late
     rows, pos = _valid_rows(plan, rows, pos, late, rejected)
@@ -106,40 +106,23 @@ def project_batch(
 def clock_after(plan: Plan, table: pa.Table) -> ClockValue | None:
     """Return the largest value of the clock among the rows that the window places; None: there is none."""
     pos = np.arange(table.num_rows)
-    rows, _, kept = _seen_rows(plan, table, pos, None, "drop")
+    rows, _, kept = _seen_rows(plan, table, pos, GivenSignals(), "drop")
     rows, _ = _valid_rows(plan, rows, pos if kept is None else pos[kept], np.zeros(rows.num_rows, np.bool_), "drop")
     return _clock(plan, rows, None)
 
 
 def _seen_rows(
-    plan: Plan, table: pa.Table, pos: Ints, mark: str | None, rejected: Rejected
+    plan: Plan, table: pa.Table, pos: Ints, given: GivenSignals, rejected: Rejected
 ) -> tuple[pa.RecordBatch, Marks, Ints | None]:
     """Return the rows that the condition of the window keeps, the marks, and which rows these are; None: all."""
+    mark = given.mark_column
     extra = [mark] if mark is not None and mark in plan.projection.schema.names else []
     table, kept = project_batch(plan, table, pos, list(dict.fromkeys([*plan.columns, *extra])), rejected)
     rows = one_batch(table.select(list(plan.columns)))
-    marks = _marks(plan, table, rows, pos, mark)
+    marks = marks_of(given, plan, table, rows, pos)
     if kept is not None and rows.num_columns:
         rows = rows.take(pa.array(kept))
     return rows, marks, kept
-
-
-def _marks(plan: Plan, table: pa.Table, rows: pa.RecordBatch, pos: Ints, mark: str | None) -> Marks:
-    if mark is None or not plan.takes_marks:
-        return no_marks(rows, plan.sort)
-    after = _true_rows(table, mark)
-    order = rows.select(list(plan.sort))
-    at = order.take(pa.array(after)) if plan.sort else order
-    return with_place(Marks(at, pos[after], np.full(len(after), NO_FILE)), plan.order.columns)
-
-
-def _true_rows(table: pa.Table, name: str) -> Ints:
-    if name not in table.schema.names:
-        raise ConfigError(f"marks: there is no column {name!r}", did_you_mean(name, table.schema.names))
-    column = combined(table.column(name))
-    if not pa.types.is_boolean(column.type):
-        raise ConfigError(f"marks need a boolean column, and {name!r} is {column.type}", "use another column")
-    return np.flatnonzero(column.fill_null(False).to_numpy(zero_copy_only=False))
 
 
 def _behind(rows: pa.RecordBatch, progress: Progress) -> Mask:
@@ -147,10 +130,6 @@ def _behind(rows: pa.RecordBatch, progress: Progress) -> Mask:
     if progress.position is None:
         return np.zeros(rows.num_rows, np.bool_)
     return sorts_before(rows, progress.position)
-
-
-def _assess(plan: Plan, progress: Progress, rows: pa.RecordBatch, pos: Ints) -> LatenessResult | None:
-    return assess(plan, progress.watermark, rows, pos) if plan.kind.has_watermark else None
 
 
 def _signals(plan: Plan, progress: Progress, marks: Marks, assessed: LatenessResult | None) -> Signals:
@@ -187,3 +166,12 @@ def _position(plan: Plan, sequences: Sequences, before: pa.Table | None) -> pa.T
         return before
     found = last_in_order(pa.Table.from_batches([sequences.rows.select(names)]))
     return found if before is None else last_in_order(pa.concat_tables([found, before]))
+
+
+def check_rejects(rejects: ScanRejects, rejected: Rejected) -> None:
+    """Raise `DataError` for rows that a scan rejects, unless they are dropped."""
+    if len(rejects) and rejected == "error":
+        first = int(np.argmin(rejects.pos))
+        detail = rejects.detail[first].as_py()
+        what = f"row {rejects.pos[first]} is {rejects.reason[first]}" + (f": {detail}" if detail else "")
+        raise DataError(f"{len(rejects)} rows have no place in the window: {what}", "mend them")

@@ -22,7 +22,8 @@ from ..scan.restore import finish_operators, restore_rows
 from ..scan.scan import RunExtent, ScanResult, empty_mark_rows, empty_tick_rows, scan
 from ..sequences.sequence import Sequences
 from ..state.window_state import WindowState, merge
-from .batch_rows import BatchRows, Progress, Rejected, read_batch
+from .batch_rows import BatchRows, Progress, Rejected, check_rejects, read_batch
+from .batch_signals import GivenSignals
 
 
 @dataclass(slots=True)
@@ -31,7 +32,7 @@ class BatchScan:
 
     ``schema``: of the batches.
     ``plan``: the window; its ``at_end`` is what the end of the last batch does.
-    ``marks``: a boolean column, with a mark after each true row; None: no marks.
+    ``signals``: what is said of marks and watermarks.
     ``rejected``: what to do with rows that no window can place.
     ``clock``: the clock after the last row, in measures of the clock column; None: the largest value of the rows.
     ``progress``: how far the batches have come; its ``clock`` is that before the first row, if any.
@@ -40,7 +41,7 @@ class BatchScan:
 
     schema: pa.Schema
     plan: Plan
-    marks: str | None = None
+    signals: GivenSignals = GivenSignals()  # noqa: RUF009 - frozen
     rejected: Rejected = "error"
     clock: ClockValue | None = None
     progress: Progress = field(default=Progress())
@@ -65,29 +66,31 @@ class BatchScan:
     def _scan(self, table: pa.Table, pos: Ints, at_end: AtEnd) -> Iterator[pa.Table]:
         plan = replace(self.plan, options=replace(self.plan.options, at_end=at_end))
         before = self.progress
-        batch = read_batch(plan, before, table, pos, self.marks, self.rejected)
-        new, lookback = with_lag_columns(plan, batch.sequences, self.state)
-        sequences, restored, idle = restore_rows(plan, self.state, new, batch.signals, before.advances, before.clock)
+        batch = read_batch(plan, before, table, pos, self.signals, self.rejected)
+        ordered = with_lag_columns(plan, batch.sequences, self.state)
+        new, signals = ordered.sequences, batch.signals
+        sequences, restored, idle = restore_rows(plan, self.state, new, signals, before.advances, before.clock)
         extent = self._extent(plan, batch, sequences, before)
-        scanned = keep_lookback(plan, scan(plan, sequences, batch.signals, extent, restored), lookback)
+        scanned = scan(plan, sequences, signals, extent, restored)
+        check_rejects(ordered.rejects + scanned.rejects, self.rejected)
         finishing, idle = finish_operators(plan, idle, scanned.hidden)
         yield from chain(scanned.tables, finishing)
-        scanned = scanned.settled()
+        scanned, idle = keep_lookback(plan, scanned.settled(), idle, ordered.lookback)
         if not plan.options.plain:
             yield from _mark_only(plan, batch, sequences, scanned, extent)
         self.state = scanned.state if scanned.state is None or idle is None else merge(scanned.state, idle)
-        watermarks = batch.signals.watermarks
-        advances = None if watermarks is None else relevant_advances(watermarks, extent.last_closed)
+        advances = None
+        if signals.watermarks is not None:
+            advances = relevant_advances(signals.watermarks, extent.last_closed)
         position = None if self.is_sorted else batch.progress.position
         self.progress = replace(batch.progress, clock=extent.clock, position=position, advances=advances)
 
     def _extent(self, plan: Plan, batch: BatchRows, sequences: Sequences, before: Progress) -> RunExtent:
-        is_last = plan.options.at_end != "hold"
-        clocks = [batch.progress.clock, self.clock if is_last else None]
+        goes_on = plan.options.at_end == "hold"
+        clocks = [batch.progress.clock, None if goes_on else self.clock]
         clock = max((each for each in clocks if each is not None), default=None)
-        return RunExtent(
-            clock, before.clock, last_closed(plan, sequences, batch.signals, batch.progress.watermark), True
-        )
+        closed = last_closed(plan, sequences, batch.signals, batch.progress.watermark)
+        return RunExtent(clock, before.clock, closed, goes_on)
 
 
 def _mark_only(
