@@ -9,6 +9,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from .windowing.dataframes.windows import windowed, windows
     from .windowing.errors import (
         ClockError,
         ConfigError,
@@ -21,7 +22,6 @@ if TYPE_CHECKING:
         SpecError,
         WincliError,
     )
-    from .windowing.dataframes.windows import windowed, windows
     from .windowing.in_memory import aggregate
     from .windowing.operator import Operator, PaneInfo
     from .windowing.streaming.aggregate_stream import aggregate_stream

@@ -1,8 +1,8 @@
 """Aggregates of panes (semantics section 9): `bind` a call to a schema, then `compute` it over ranges of rows.
 
 Imports `windowing.columns`, `windowing.errors`, `windowing.language`, `windowing.panes`, `windowing.support`. Imported
-by `windowing.arguments`, `windowing.emit`, `windowing.engine`, `windowing.kinds`, `windowing.planning`,
-`windowing.scan`.
+by `windowing.arguments`, `windowing.dataframes`, `windowing.emit`, `windowing.engine`, `windowing.kinds`,
+`windowing.planning`, `windowing.scan`.
 """
 
 from .bind import Bound, bind, columns_of

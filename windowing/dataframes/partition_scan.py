@@ -19,6 +19,8 @@ from ..streaming.keyed_scan import KeyedScan
 
 CLOCK = "__clock"
 """A column with the clock after the last row of all partitions, in measures; the same value in each row."""
+NUMBER = "__number"
+"""A column that nothing reads: it is there where rows are sorted by numbering them."""
 
 
 @dataclass(frozen=True, slots=True)

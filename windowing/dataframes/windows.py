@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 import pyarrow as pa
-from pyspark.sql import DataFrame, functions
+from pyspark.sql import DataFrame, Window, functions
 
 from ..arguments import Calls, Clock, Names, Seconds, as_calls, as_names, as_options, clock_measure
 from ..columns.numeric import scale_of
@@ -22,7 +22,7 @@ from ..projection.projection import FILE, Projection
 from ..streaming.batch_rows import Rejected
 from ..support.suggest import did_you_mean
 from .layout import Layout, columns_read, layout_of
-from .partition_scan import CLOCK, FindClock, Prepare, ScanPartition
+from .partition_scan import CLOCK, NUMBER, FindClock, Prepare, ScanPartition
 from .schemas import arrow_schema, spark_schema
 
 
@@ -95,7 +95,7 @@ def windows(
     if layout.clock:
         rows, schema = _with_clock(rows, bound, schema)
     task = ScanPartition(bound, schema, _as_spark_has(bound.schema), rejected, layout.by_key, arrival, marks, now, then)
-    return rows_by(rows, layout).mapInArrow(_function(task), spark_schema(bound.schema))
+    return _laid_out(rows, layout).mapInArrow(_function(task), spark_schema(bound.schema))
 
 
 def windowed(window: str | WindowSpec, **options: Any) -> Callable[[DataFrame], DataFrame]:
@@ -135,10 +135,28 @@ def _with_clock(rows: DataFrame, plan: Plan, schema: pa.Schema) -> tuple[DataFra
     return rows.crossJoin(functions.broadcast(clock)), schema.append(field)
 
 
-def rows_by(rows: DataFrame, layout: Layout) -> DataFrame:
+def _laid_out(rows: DataFrame, layout: Layout) -> DataFrame:
     """Move rows to their partitions, and sort these."""
+    if not _keeps_sorts(rows):
+        return _numbered(rows, layout)
     moved = rows.repartition(*(_column(name) for name in layout.key)) if layout.by_key else rows.repartition(1)
     return moved.sortWithinPartitions(*(_column(name) for name in layout.sort))
+
+
+def _keeps_sorts(rows: DataFrame) -> bool:
+    """Whether partitions that are sorted reach ``mapInArrow`` as they are: Spark does so, and has a master.
+
+    Sail leaves out a sort that no other operator asks for. It has no master, and neither has what hides its settings.
+    """
+    return rows.sparkSession.conf.get("spark.master", None) is not None
+
+
+def _numbered(rows: DataFrame, layout: Layout) -> DataFrame:
+    """Move and sort rows by numbering them in each partition: whoever numbers them must sort them."""
+    by = [_column(name) for name in layout.key] if layout.by_key else [functions.lit(1)]
+    order = [_column(name) for name in layout.sort if name not in layout.key]
+    number = functions.row_number().over(Window.partitionBy(*by).orderBy(*order))
+    return rows.withColumn(NUMBER, number)
 
 
 def _column(name: str) -> Any:

@@ -1,5 +1,5 @@
 """Panes, which every kind of window returns, and membership: which rows each pane shows.
 
 Imports `windowing.columns`, `windowing.language`, `windowing.support`. Imported by `windowing.aggregates`,
-`windowing.emit`, `windowing.engine`, `windowing.in_memory`, `windowing.kinds`, `windowing.scan`.
+`windowing.emit`, `windowing.engine`, `windowing.kinds`, `windowing.scan`, `windowing.streaming`.
 """

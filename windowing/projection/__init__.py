@@ -3,6 +3,6 @@
 `projection.Projection` says which columns and rows there are; `source.ProjectionSource` is a source that has them.
 
 Imports `windowing.columns`, `windowing.errors`, `windowing.expressions`, `windowing.language`, `windowing.ports`.
-Imported by `cli`, `readers`, `windowing.emit`, `windowing.engine`, `windowing.in_memory`, `windowing.planning`,
-`windowing.scan`.
+Imported by `cli`, `readers`, `windowing.dataframes`, `windowing.emit`, `windowing.engine`, `windowing.planning`,
+`windowing.scan`, `windowing.streaming`.
 """

@@ -3,5 +3,5 @@
 `writers.state` writes these tables into the folder of a state.
 
 Imports `windowing.columns`, `windowing.sequences`. Imported by `windowing.emit`, `windowing.engine`, `windowing.kinds`,
-`windowing.scan`, `windowing.segments`, `writers`.
+`windowing.scan`, `windowing.segments`, `windowing.streaming`, `writers`.
 """

@@ -9,6 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from ..columns.arrays import Ints, combined
+from ..errors import DataError
 from ..sequences.sequence import group_codes
 from .batch_rows import Progress
 from .batch_scan import BatchScan
@@ -29,10 +30,15 @@ class KeyedScan:
     _rows: int = field(default=0, repr=False)
 
     def scan(self, table: pa.Table, pos: Ints | None = None) -> Iterator[pa.Table]:
-        """Yield what a batch brings out. ``pos``: as of `BatchScan.scan`; None: rows are counted within their keys."""
+        """Yield what a batch brings out. ``pos``: as of `BatchScan.scan`; None: rows are counted within their keys.
+
+        Raises as `BatchScan.scan` does, and `DataError` where the rows of a key do not stand together in the batch.
+        """
         if not table.num_rows:
             return
-        starts = _starts(self._keys(table))
+        starts, distinct = _starts(self._keys(table))
+        if len(starts) > distinct:
+            raise DataError("rows of one key do not stand together", "sort each partition by the key")
         goes_on = self._goes_on(table)
         if not goes_on:
             yield from self.end()
@@ -65,7 +71,8 @@ class KeyedScan:
     def _goes_on(self, table: pa.Table) -> bool:
         if self._key is None:
             return False
-        return len(_starts(pa.concat_tables([self._key, self._keys(table.slice(0, 1))]))) == 1
+        starts, _ = _starts(pa.concat_tables([self._key, self._keys(table.slice(0, 1))]))
+        return len(starts) == 1
 
     def _places(self, starts: Ints, rows: int) -> Ints:
         """Return the place of each row among the rows of its key, int64 (n,)."""
@@ -75,7 +82,7 @@ class KeyedScan:
         return places
 
 
-def _starts(keys: pa.Table) -> Ints:
-    """Return where another key begins, int64, ascending."""
-    codes, _ = group_codes([combined(column) for column in keys.columns])
-    return np.flatnonzero(np.append(True, codes[1:] != codes[:-1]))
+def _starts(keys: pa.Table) -> tuple[Ints, int]:
+    """Return where another key begins, int64, ascending, and how many distinct keys there are."""
+    codes, distinct = group_codes([combined(column) for column in keys.columns])
+    return np.flatnonzero(np.append(True, codes[1:] != codes[:-1])), distinct.num_rows

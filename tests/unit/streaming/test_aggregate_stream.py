@@ -23,6 +23,7 @@ from wincli.windowing.language.parser import parse_aggregate, parse_window
 from wincli.windowing.planning.plan import make_plan
 from wincli.windowing.streaming.aggregate_stream import aggregate_stream
 from wincli.windowing.streaming.batch_scan import BatchScan
+from wincli.windowing.streaming.batch_signals import GivenSignals
 from wincli.windowing.streaming.keyed_scan import KeyedScan
 
 
@@ -97,7 +98,7 @@ def scan_by_key(table: pa.Table, cuts: list[int], window: str, options: dict[str
         Options(**{name: options[name] for name in names}),
     )  # fmt: skip
     clock = clock_measure(plan, max(table["t"].to_pylist(), default=None))
-    scan = KeyedScan(BatchScan(table.schema, plan, None, "drop", clock))
+    scan = KeyedScan(BatchScan(table.schema, plan, GivenSignals(), "drop", clock))
     found = [
         part for low, high in pairwise([0, *cuts, len(table)]) for part in scan.scan(table[low:high], pos[low:high])
     ]
