@@ -19,6 +19,7 @@ class Layout:
     ``ties``: those of ``sort`` that only put rows in order that tie in all others.
     ``clock``: the column whose largest value over all rows is read first; None: it is not needed.
     ``prepare``: whether expressions are computed before the rows are moved.
+    ``columns``: the columns that are moved.
     """
 
     by_key: bool
@@ -28,6 +29,7 @@ class Layout:
     ties: tuple[str, ...]
     clock: str | None
     prepare: bool
+    columns: tuple[str, ...]
 
     def __str__(self) -> str:
         lines = ["expressions are computed before rows are moved"] if self.prepare else []
@@ -39,8 +41,12 @@ class Layout:
         return "\n".join(lines)
 
 
-def layout_of(plan: Plan, arrival: str | None) -> Layout:
-    """Choose the layout of a window. ``arrival``: the column of arrival positions, if any."""
+def layout_of(plan: Plan, arrival: str | None, mark: str | None) -> Layout:
+    """Choose the layout of a window.
+
+    ``arrival``: the column of arrival positions, if any. ``mark``: the column of marks, if any. Raises `ConfigError`
+    where nothing orders the rows.
+    """
     why = _coupling(plan)
     by_key = not why
     computed = {column.name for column in plan.projection.computed}
@@ -49,14 +55,12 @@ def layout_of(plan: Plan, arrival: str | None) -> Layout:
         raise ConfigError("rows of a DataFrame have no order of their own", "say order_by or arrival")
     sort = tuple(dict.fromkeys([*(plan.key if by_key else ()), *order]))
     prepare = plan.projection.where is not None or bool(computed & set(sort))
-    ties = tuple(name for name in columns_read(plan, prepare) if name not in sort)
+    extra = (arrival, mark if plan.takes_marks else None)
+    read = plan.columns if prepare else plan.projection.needs(plan.columns)
+    columns = tuple(dict.fromkeys([*read, *(name for name in extra if name)]))
+    ties = tuple(name for name in columns if name not in sort)
     clock = plan.order.columns[0] if by_key and plan.kind.needs_clock else None
-    return Layout(by_key, why, plan.key if by_key else (), (*sort, *ties), ties, clock, prepare)
-
-
-def columns_read(plan: Plan, prepare: bool) -> tuple[str, ...]:
-    """Return the columns that are moved: those of the plan, or those of the input that they are computed from."""
-    return plan.columns if prepare else plan.projection.needs(plan.columns)
+    return Layout(by_key, why, plan.key if by_key else (), (*sort, *ties), ties, clock, prepare, columns)
 
 
 def _coupling(plan: Plan) -> str:

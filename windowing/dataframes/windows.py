@@ -21,7 +21,7 @@ from ..planning.validation import check_marks
 from ..projection.projection import FILE, Projection
 from ..streaming.batch_rows import Rejected
 from ..support.suggest import did_you_mean
-from .layout import Layout, columns_read, layout_of
+from .layout import Layout, layout_of
 from .partition_scan import CLOCK, NUMBER, FindClock, Prepare, ScanPartition
 from .schemas import arrow_schema, spark_schema
 
@@ -81,12 +81,11 @@ def windows(
     check_marks(bound.projection, marks)
     if FILE in bound.projection.virtual:
         raise ConfigError("a DataFrame has no _file", "make the column before: input_file_name()")
-    layout = layout_of(bound, arrival)
+    layout = layout_of(bound, arrival, marks)
     if plan:
         return layout
     now, then = (clock_measure(bound, instant) for instant in (clock, since))
-    extra = (arrival, marks if bound.takes_marks else None)
-    moved = tuple(dict.fromkeys([*columns_read(bound, layout.prepare), *(name for name in extra if name)]))
+    moved = layout.columns
     if layout.prepare:
         df, bound = _prepared(df, bound, schema, moved, rejected)
         schema = bound.projection.schema

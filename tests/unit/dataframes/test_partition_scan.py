@@ -1,0 +1,43 @@
+"""What tasks do with the batches of a partition, without Spark: they pickle, and give the windows of the table."""
+
+from __future__ import annotations
+
+import pickle
+
+import pyarrow as pa
+
+import wincli
+from wincli.windowing.dataframes.partition_scan import CLOCK, NUMBER, FindClock, Prepare, ScanPartition
+from wincli.windowing.expressions.syntax import parse_expression
+from wincli.windowing.language.options import Options
+from wincli.windowing.language.parser import parse_aggregate, parse_let, parse_window
+from wincli.windowing.planning.plan import make_plan
+
+LOG = pa.table({"k": ["a", "a", "b", "b", "b"], "t": [0, 7, 1, 2, 30], "x": [1.0, 2.0, 3.0, 4.0, 5.0]})
+CALLS = [parse_aggregate("sum(x)")]
+
+
+def test_a_partition_gives_the_windows_of_the_table() -> None:
+    plan = make_plan(parse_window("time(5)"), LOG.schema, ["k"], ["t"], CALLS)
+    rows = LOG.append_column(CLOCK, pa.array([30] * 5)).append_column(NUMBER, pa.array([1, 2, 1, 2, 3]))
+    task = ScanPartition(plan, rows.drop_columns([NUMBER]).schema, plan.schema, "error", by_key=True)
+    found = pa.Table.from_batches(pickle.loads(pickle.dumps(task))(rows.to_batches(2)))
+    wanted = wincli.aggregate(LOG, "time(5)", key="k", order_by="t", aggregates="sum(x)")
+    assert found.drop_columns(["_pos"]).equals(wanted.drop_columns(["_pos"]))
+    assert list(task([])) == []
+
+
+def test_the_clock_is_the_largest_of_the_rows_that_the_window_sees() -> None:
+    options = Options(where=parse_expression("x < 5"))
+    plan = make_plan(parse_window("time(5)"), LOG.schema, ["k"], ["t"], CALLS, options)
+    task = FindClock(plan, LOG.schema, pa.schema({CLOCK: pa.int64()}), "drop")
+    assert pa.Table.from_batches(task(LOG.to_batches())).to_pylist() == [{CLOCK: 7}]
+    assert list(task([])) == []
+
+
+def test_rows_are_prepared_with_the_columns_that_are_moved() -> None:
+    options = Options(let=(parse_let("u=upper(k)"),), where=parse_expression("x <> 2"))
+    plan = make_plan(parse_window("count(2)"), LOG.schema, ["u"], ["t"], CALLS, options)
+    result = pa.schema({"u": pa.string(), "x": pa.float64()})
+    found = pa.Table.from_batches(Prepare(plan, LOG.schema, result, "error")(LOG.to_batches()))
+    assert found.to_pylist() == [{"u": name, "x": x} for name, x in zip("ABBB", [1.0, 3.0, 4.0, 5.0], strict=True)]
