@@ -126,6 +126,8 @@ def test_mistakes_are_errors_before_anything_runs(spark: SparkSession, log: pa.T
         wincli.windows(df, "count(3)", key="k", order_by="t", arrival="ids")
     with pytest.raises(ConfigError, match="a DataFrame has no _file"):
         wincli.windows(df, "count(3)", order_by="t", let="f=_file", aggregates="first(f)")
+    with pytest.raises(ConfigError, match="a DataFrame has no _arrival"):
+        wincli.windows(df, "count(3)", order_by="t", where="_arrival > 3")
 
 
 def test_the_plan_is_a_value_that_prints(spark: SparkSession, log: pa.Table) -> None:

@@ -18,7 +18,7 @@ from ..language.parser import parse_window
 from ..language.spec import WindowSpec
 from ..planning.plan import Plan, make_plan
 from ..planning.validation import check_marks
-from ..projection.projection import FILE, Projection
+from ..projection.projection import Projection
 from ..streaming.batch_rows import Rejected
 from ..support.suggest import did_you_mean
 from .layout import Layout, layout_of
@@ -79,8 +79,8 @@ def windows(
     _check_arrival(schema, arrival)
     bound = make_plan(spec, schema, as_names(key, "key"), order or "arrival", calls, options)
     check_marks(bound.projection, marks)
-    if FILE in bound.projection.virtual:
-        raise ConfigError("a DataFrame has no _file", "make the column before: input_file_name()")
+    for name in bound.projection.virtual:
+        raise ConfigError(f"a DataFrame has no {name}", "make such a column before, as with input_file_name()")
     layout = layout_of(bound, arrival, marks)
     if plan:
         return layout

@@ -52,7 +52,7 @@ def options_of(draw: st.DrawFn, case: WindowCase, keyed: bool) -> dict[str, Any]
     return given_options | {"at_end": draw(st.sampled_from(["flush", "drop"])), "rejected": "drop", **options}
 
 
-@settings(max_examples=250)
+@settings(max_examples=150)
 @given(st.data(), logs(), st.sampled_from([*WINDOWS, *MORE]), st.booleans())
 def test_batches_give_the_windows_of_the_table(
     data: st.DataObject, table: pa.Table, case: WindowCase, keyed: bool
@@ -74,7 +74,7 @@ def is_by_key(case: WindowCase) -> bool:
 BY_KEY = [case for case in [*WINDOWS, *MORE] if is_by_key(case)]
 
 
-@settings(max_examples=250)
+@settings(max_examples=150)
 @given(st.data(), logs(), st.sampled_from(BY_KEY))
 def test_batches_in_the_order_of_keys_give_the_windows_of_the_table(
     data: st.DataObject, table: pa.Table, case: WindowCase
