@@ -16,9 +16,9 @@ from .errors import ConfigError, SpecError
 from .expressions.syntax import Expression, parse_expression
 from .language.canonical import column_text
 from .language.options import WINDOW_OPTIONS, Options
-from .language.parser import parse_aggregate, parse_let
+from .language.parser import parse_aggregate, parse_let, parse_window
 from .language.spec import AggregateCall, AggregateExpression, default_name
-from .planning.plan import Plan
+from .planning.plan import Plan, make_plan
 from .support.option import Option
 
 
@@ -123,6 +123,20 @@ def _plain(column: pa.ChunkedArray, dtype: pa.DataType) -> pa.ChunkedArray:
     if column.type == dtype:
         return column
     return pa.chunked_array([plain(chunk) for chunk in column.chunks], dtype)
+
+
+def plan_of_call(schema: pa.Schema, given: Mapping[str, Any]) -> Plan:
+    """Return the plan of a call over columns of ``schema``. Raises as the parser and `make_plan` do.
+
+    ``given``: the arguments of the call by their names: ``window``, ``key``, ``order_by``, ``aggregates``, and options.
+    """
+    window, order, aggregates = given["window"], given["order_by"], given["aggregates"]
+    spec = parse_window(window) if isinstance(window, str) else window
+    options = as_options(given)
+    calls = None if aggregates is None else as_calls(aggregates)
+    if order is not None and order != "arrival":
+        order = as_names(order, "order_by")
+    return make_plan(spec, schema, as_names(given["key"], "key"), order, calls, options)
 
 
 def clock_measure(plan: Plan, clock: Clock | None) -> int | float | None:

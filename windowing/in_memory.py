@@ -7,12 +7,10 @@ from fractions import Fraction
 
 import pyarrow as pa
 
-from .arguments import Calls, Clock, Names, Rows, Seconds, as_calls, as_names, as_options, as_table, clock_measure
+from .arguments import Calls, Clock, Names, Rows, Seconds, as_table, clock_measure, plan_of_call
 from .errors import ConfigError
 from .language.options import AtEnd, Closed, Emit, Empty
-from .language.parser import parse_window
 from .language.spec import WindowSpec
-from .planning.plan import make_plan
 from .planning.row_order import OrderBy
 from .planning.validation import check_marks
 from .streaming.batch_rows import Progress, Rejected
@@ -67,12 +65,8 @@ def aggregate(
     >>> aggregate(log, "delta(a, 2)", aggregates=["a=collect(a)"])["a"].to_pylist()
     [[0, 1, 2], [3, -50, 5], [6]]
     """
-    spec = parse_window(window) if isinstance(window, str) else window
     table = as_table(table)
-    options = as_options(locals())
-    calls = None if aggregates is None else as_calls(aggregates)
-    order = None if order_by is None else "arrival" if order_by == "arrival" else as_names(order_by, "order_by")
-    plan = make_plan(spec, table.schema, as_names(key, "key"), order, calls, options)
+    plan = plan_of_call(table.schema, locals())
     if isinstance(marks, str):
         check_marks(plan.projection, marks)
     elif marks is not None:

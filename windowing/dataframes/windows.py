@@ -10,13 +10,12 @@ from typing import Any
 import pyarrow as pa
 from pyspark.sql import DataFrame, Window, functions
 
-from ..arguments import Calls, Clock, Names, Seconds, as_calls, as_names, as_options, clock_measure
+from ..arguments import Calls, Clock, Names, Seconds, as_names, clock_measure, plan_of_call
 from ..columns.numeric import scale_of
 from ..errors import ConfigError
 from ..language.options import AtEnd, Closed, Emit, Empty
-from ..language.parser import parse_window
 from ..language.spec import WindowSpec
-from ..planning.plan import Plan, make_plan
+from ..planning.plan import Plan
 from ..planning.validation import check_marks
 from ..projection.projection import Projection
 from ..streaming.batch_rows import Rejected
@@ -71,13 +70,9 @@ def windows(
     (docs/dataframes.md says where it does not). Other options and errors are those of `wincli.aggregate`; errors of
     rows end the Spark job.
     """
-    spec = parse_window(window) if isinstance(window, str) else window
     schema = arrow_schema(df.schema)
-    options = as_options(locals())
-    calls = None if aggregates is None else as_calls(aggregates)
-    order = as_names(order_by, "order_by")
     _check_arrival(schema, arrival)
-    bound = make_plan(spec, schema, as_names(key, "key"), order or "arrival", calls, options)
+    bound = plan_of_call(schema, locals() | {"order_by": as_names(order_by, "order_by") or "arrival"})
     check_marks(bound.projection, marks)
     for name in bound.projection.virtual:
         raise ConfigError(f"a DataFrame has no {name}", "make such a column before, as with input_file_name()")

@@ -152,15 +152,14 @@ def scan(
 
 def _clock(plan: Plan, sequences: Sequences, context: WindowContext) -> ClockValue | None:
     """Return the time of the clock at the end, which windows that begin anew have in common with all others."""
-    return latest(plan, sequences) if context.clock is None else context.clock
+    return latest(plan, sequences.rows) if context.clock is None else context.clock
 
 
-def latest(plan: Plan, sequences: Sequences) -> ClockValue | None:
+def latest(plan: Plan, rows: pa.RecordBatch) -> ClockValue | None:
     """Return the largest value of the clock among rows; None where there are none, or the window uses no clock."""
-    if not plan.kind.needs_clock or not len(sequences):
+    if not plan.kind.needs_clock or not rows.num_rows:
         return None
-    values = clock_values(combined(sequences.rows.column(plan.sort[0])), plan.sort[0])
-    return highest(values)
+    return highest(clock_values(combined(rows.column(plan.sort[0])), plan.sort[0]))
 
 
 def _described(plan: Plan, sequences: Sequences, marks: Marks, panes: Panes) -> tuple[Panes, pa.Table]:
@@ -247,6 +246,18 @@ def _row_account(
         placed_now = shown(take(membership, np.flatnonzero(is_new)), rows)
         dropped = weights.of(placed_now & ~shown(emitted, rows) & ~before)
     return windowed, dropped, weights.total - weights.of(before) - windowed - dropped - held, held
+
+
+def mark_only_rows(
+    plan: Plan, scanned: ScanResult, sequences: Sequences, marks: Marks, extent: RunExtent
+) -> Iterator[pa.Table]:
+    """Yield the mark-only rows of a scan of all keys, which needs no other scan to know them; after its tables."""
+    if plan.options.plain:
+        return
+    if plan.takes_marks:
+        yield empty_mark_rows(plan, marks, scanned.settled().by_mark)
+    elif plan.options.empty == "mark":
+        yield empty_tick_rows(plan, sequences, extent)
 
 
 def empty_mark_rows(plan: Plan, marks: Marks, by_mark: Ints) -> pa.Table:

@@ -6,23 +6,9 @@ from collections.abc import Iterable, Iterator
 
 import pyarrow as pa
 
-from ..arguments import (
-    Calls,
-    Clock,
-    Names,
-    Rows,
-    Seconds,
-    as_calls,
-    as_names,
-    as_options,
-    as_reader,
-    as_table,
-    clock_measure,
-)
+from ..arguments import Calls, Clock, Names, Rows, Seconds, as_reader, as_table, clock_measure, plan_of_call
 from ..language.options import AtEnd, Closed, Emit, Empty
-from ..language.parser import parse_window
 from ..language.spec import WindowSpec
-from ..planning.plan import make_plan
 from ..planning.row_order import OrderBy
 from ..planning.validation import check_marks
 from .batch_rows import Progress, Rejected
@@ -73,13 +59,9 @@ def aggregate_stream(
     >>> aggregate_stream(log.to_reader(2), "delta(a, 2)", aggregates=["a=collect(a)"]).read_all()["a"].to_pylist()
     [[0, 1, 2], [3, -50, 5], [6]]
     """
-    spec = parse_window(window) if isinstance(window, str) else window
     reader = as_reader(rows)
     schema = as_table(reader.schema.empty_table()).schema
-    options = as_options(locals())
-    calls = None if aggregates is None else as_calls(aggregates)
-    order = None if order_by is None else "arrival" if order_by == "arrival" else as_names(order_by, "order_by")
-    plan = make_plan(spec, schema, as_names(key, "key"), order, calls, options)
+    plan = plan_of_call(schema, locals())
     check_marks(plan.projection, marks)
     now, then = (clock_measure(plan, instant) for instant in (clock, since))
     windows = BatchScan(schema, plan, GivenSignals(marks), rejected, now, Progress(clock=then))

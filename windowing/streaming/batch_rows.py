@@ -9,9 +9,8 @@ from typing import Literal
 import numpy as np
 import pyarrow as pa
 
-from ..clock.values import clock_values
 from ..clock.watermark import Watermarks
-from ..columns.arrays import ClockValue, Ints, Mask, combined
+from ..columns.arrays import ClockValue, Ints, Mask
 from ..columns.sort_keys import last_in_order, sorts_before
 from ..errors import DataError
 from ..kinds.signals import Signals, watermark_signals, window_marks
@@ -20,6 +19,7 @@ from ..planning.plan import Plan
 from ..projection.projection import ARRIVAL, project
 from ..scan.lateness import LatenessResult, merged_watermarks
 from ..scan.row_validation import add_late, split_by_reason, validate_rows
+from ..scan.scan import latest
 from ..sequences.marks import Marks, in_order
 from ..sequences.sequence import Sequences, build, one_batch
 from .batch_signals import GivenSignals, lateness, marks_of
@@ -75,10 +75,11 @@ def read_batch(
         late |= assessed.late
     rows, pos = _valid_rows(plan, rows, pos, late, rejected)
     sequences = build(rows, pos, plan.key, plan.sort, plan.read_values)
+    clocks = (progress.clock, latest(plan, sequences.rows))
     after = replace(
         progress,
         rows=progress.rows + table.num_rows,
-        clock=_clock(plan, sequences.rows, progress.clock),
+        clock=max((each for each in clocks if each is not None), default=None),
         watermark=progress.watermark if assessed is None else assessed.watermark,
         position=_position(plan, sequences, progress.position),
     )
@@ -108,7 +109,7 @@ def clock_after(plan: Plan, table: pa.Table) -> ClockValue | None:
     pos = np.arange(table.num_rows)
     rows, _, kept = _seen_rows(plan, table, pos, GivenSignals(), "drop")
     rows, _ = _valid_rows(plan, rows, pos if kept is None else pos[kept], np.zeros(rows.num_rows, np.bool_), "drop")
-    return _clock(plan, rows, None)
+    return latest(plan, rows)
 
 
 def _seen_rows(
@@ -150,14 +151,6 @@ def _valid_rows(
         what = f"{len(bad)} rows have no place in the window: row {pos[bad[0]]} is {reasons[bad[0]]}"
         raise DataError(what, "mend them")
     return rows.take(pa.array(kept)), pos[kept]
-
-
-def _clock(plan: Plan, rows: pa.RecordBatch, before: ClockValue | None) -> ClockValue | None:
-    """Return the largest value of the clock so far, for windows that use one."""
-    if not plan.kind.needs_clock or not rows.num_rows:
-        return before
-    found = clock_values(combined(rows.column(plan.sort[0])), plan.sort[0]).max().item()
-    return found if before is None else max(found, before)
 
 
 def _position(plan: Plan, sequences: Sequences, before: pa.Table | None) -> pa.Table | None:

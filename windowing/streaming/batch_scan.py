@@ -19,7 +19,7 @@ from ..planning.plan import Plan
 from ..scan.lag_rows import keep_lookback, with_lag_columns
 from ..scan.lateness import last_closed, relevant_advances
 from ..scan.restore import finish_operators, restore_rows
-from ..scan.scan import RunExtent, ScanResult, empty_mark_rows, empty_tick_rows, scan
+from ..scan.scan import RunExtent, mark_only_rows, scan
 from ..sequences.sequence import Sequences
 from ..state.window_state import WindowState, merge
 from .batch_rows import BatchRows, Progress, Rejected, check_rejects, read_batch
@@ -76,8 +76,7 @@ class BatchScan:
         finishing, idle = finish_operators(plan, idle, scanned.hidden)
         yield from chain(scanned.tables, finishing)
         scanned, idle = keep_lookback(plan, scanned.settled(), idle, ordered.lookback)
-        if not plan.options.plain:
-            yield from _mark_only(plan, batch, sequences, scanned, extent)
+        yield from mark_only_rows(plan, scanned, sequences, signals.marks, extent)
         self.state = scanned.state if scanned.state is None or idle is None else merge(scanned.state, idle)
         advances = None
         if signals.watermarks is not None:
@@ -91,12 +90,3 @@ class BatchScan:
         clock = max((each for each in clocks if each is not None), default=None)
         closed = last_closed(plan, sequences, batch.signals, batch.progress.watermark)
         return RunExtent(clock, before.clock, closed, goes_on)
-
-
-def _mark_only(
-    plan: Plan, batch: BatchRows, sequences: Sequences, scanned: ScanResult, extent: RunExtent
-) -> Iterator[pa.Table]:
-    if plan.takes_marks:
-        yield empty_mark_rows(plan, batch.signals.marks, scanned.by_mark)
-    elif plan.options.empty == "mark":
-        yield empty_tick_rows(plan, sequences, extent)

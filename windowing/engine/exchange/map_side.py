@@ -9,13 +9,12 @@ from functools import partial
 import numpy as np
 import pyarrow as pa
 
-from ...clock.values import clock_values
-from ...columns.arrays import ClockValue, Ints, combined
-from ...planning.plan import Plan
+from ...columns.arrays import ClockValue, Ints
 from ...ports import ChunkAccount, Counts
 from ...scan.lateness import LatenessResult, assess, highest_reading, no_watermarks
 from ...scan.preaggregate import preaggregate
 from ...scan.row_validation import add_late
+from ...scan.scan import latest
 from ...sequences.marks import Marks
 from ...sequences.sequence import Sequences
 from ..tasks.rejects import reject
@@ -78,7 +77,7 @@ def read_chunk(work: TaskContext, chunk: Chunk) -> MappedChunk:
     sequences = sequences_of(work, read.rows, read.pos, reasons)
     span = span_of(work.plan, sequences.rows) if work.asks_span else None
     account = reject(work, chunk, read.batches, read.pos, reasons) + ChunkAccount(counts, span=span)
-    return MappedChunk(sequences, marks, level, _clock(work.plan, sequences), account)
+    return MappedChunk(sequences, marks, level, latest(work.plan, sequences.rows), account)
 
 
 def chunk_reading(work: TaskContext, chunk: Chunk) -> ClockValue | None:
@@ -92,11 +91,3 @@ def _assess_lateness(work: TaskContext, chunk: Chunk, rows: pa.RecordBatch, pos:
         return assess(work.plan, chunk.announced, rows, pos)
     late: Ints = work.decisions.value.late
     return LatenessResult(np.isin(pos, late, assume_unique=True), no_watermarks(rows, work.plan.sort))
-
-
-def _clock(plan: Plan, sequences: Sequences) -> int | float | None:
-    """Return the largest clock value of a chunk for windows that use the clock, else None."""
-    if not plan.kind.needs_clock or not len(sequences):
-        return None
-    column = combined(sequences.rows.column(plan.sort[0]))
-    return clock_values(column, plan.sort[0]).max().item()

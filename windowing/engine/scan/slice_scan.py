@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
 
@@ -17,7 +17,7 @@ from ...ports import ChunkAccount, Counts, Executor, Part
 from ...scan.lag_rows import keep_lookback, with_lag_columns
 from ...scan.lateness import last_closed, merged_watermarks, no_watermarks
 from ...scan.restore import finish_operators, restore_rows
-from ...scan.scan import RunExtent, ScanResult, empty_mark_rows, empty_tick_rows, falls_of, scan
+from ...scan.scan import RunExtent, empty_mark_rows, falls_of, mark_only_rows, scan
 from ...sequences.marks import Marks, all_in_order, no_marks
 from ...sequences.sequence import Sequences, merge
 from ...state.window_state import WindowState
@@ -164,7 +164,7 @@ def _finish(work: TaskContext, index: int, number: int, is_only_slice: bool, sca
     extent = RunExtent(clock, since, closed, is_continued)
     scanned = scan(plan, sequences, signals, extent, restored)
     finishing, idle = finish_operators(plan, idle, scanned.hidden)
-    mark_rows = _mark_rows(work, scanned, sequences, marks, extent) if is_only_slice else ()
+    mark_rows = mark_only_rows(plan, scanned, sequences, marks, extent) if is_only_slice else ()
     parts = write_parts(work, number, chain(scanned.tables, finishing, mark_rows))
     scanned, idle = keep_lookback(plan, scanned.settled(), idle, ordered.lookback)
     rejects = ordered.rejects + scanned.rejects
@@ -205,18 +205,6 @@ def write_parts(work: TaskContext, index: int, tables: Iterable[pa.Table]) -> tu
         return work.sink.write_parts(index, chain([first], filled))
     checked = CheckedTables(work.plan, work.conditions, chain([first], filled))
     return checked.on(work.sink.write_parts(index, checked))
-
-
-def _mark_rows(
-    work: TaskContext, scanned: ScanResult, sequences: Sequences, marks: Marks, extent: RunExtent
-) -> Iterator[pa.Table]:
-    """Yield the mark-only rows of a run with one slice, which needs no other task to know them."""
-    if work.plan.options.plain:
-        return
-    if work.plan.takes_marks:
-        yield empty_mark_rows(work.plan, marks, scanned.settled().by_mark)
-    elif work.plan.options.empty == "mark":
-        yield empty_tick_rows(work.plan, sequences, extent)
 
 
 def _signals(work: TaskContext, chunks: Sequence[ShuffleBlock] | Sequence[MappedChunk]) -> Signals:
