@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
+from pyspark.sql import SparkSession
 
 from wincli.conf.spark import spark_settings
 from wincli.windowing.spark.boot import SparkExecutor, start
@@ -16,3 +17,9 @@ MASTER = "local[2]"
 def session() -> Iterator[SparkExecutor]:
     with start(MASTER, {}, spark_settings(MASTER, {})) as running:
         yield running
+
+
+@pytest.fixture(scope="module")
+def spark(session: SparkExecutor) -> Iterator[SparkSession]:
+    yield SparkSession(session.context)
+    SparkSession._instantiatedSession = None

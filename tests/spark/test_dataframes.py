@@ -6,7 +6,6 @@ import contextlib
 import io
 import re
 import sys
-from collections.abc import Iterator
 from contextlib import ExitStack
 from typing import Any
 from unittest.mock import patch
@@ -21,7 +20,6 @@ from support.docs_pages import DOCS, ROOT
 from support.table_equality import difference, same
 from wincli.windowing.dataframes.layout import Layout
 from wincli.windowing.errors import ConfigError
-from wincli.windowing.spark.boot import SparkExecutor
 
 pytestmark = pytest.mark.filterwarnings("ignore:PySpark does not yet fully support pandas")
 ROWS = 600
@@ -43,12 +41,6 @@ WINDOWS: dict[str, dict[str, Any]] = {
     "count(7), partitioned, partitionCount(5)": {"key": "k"},
     "punct()": {"marks": "is_end"},
 }
-
-
-@pytest.fixture(scope="module")
-def spark(session: SparkExecutor) -> Iterator[SparkSession]:
-    yield SparkSession(session.context)
-    SparkSession._instantiatedSession = None
 
 
 @pytest.fixture(scope="module")

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from ..columns.sort_keys import is_sortable
 from ..errors import ConfigError
 from ..planning.plan import Plan
+from .sort_code import is_coarse
 
 
 @dataclass(frozen=True, slots=True)
@@ -15,8 +17,9 @@ class Layout:
     ``by_key``: whether rows of one key share a partition and partitions run side by side; else there is one partition.
     ``why``: the reason for one partition; empty where there are several.
     ``key``: the columns that decide the partition.
-    ``sort``: the columns that sort the rows of a partition.
-    ``ties``: those of ``sort`` that only put rows in order that tie in all others.
+    ``order``: the columns that sort the rows of a key, or all rows.
+    ``ties``: the columns that put rows in order that tie in these.
+    ``coarse``: whether Spark sorts by codes alone, and tasks do the rest; else Spark sorts by the columns, too.
     ``clock``: the column whose largest value over all rows is read first; None: it is not needed.
     ``prepare``: whether expressions are computed before the rows are moved.
     ``columns``: the columns that are moved.
@@ -25,8 +28,9 @@ class Layout:
     by_key: bool
     why: str
     key: tuple[str, ...]
-    sort: tuple[str, ...]
+    order: tuple[str, ...]
     ties: tuple[str, ...]
+    coarse: bool
     clock: str | None
     prepare: bool
     columns: tuple[str, ...]
@@ -36,7 +40,7 @@ class Layout:
         lines += [f"the clock ends at the largest {self.clock} of all rows, which is read first"] if self.clock else []
         where = f"by {', '.join(self.key)}" if self.by_key else f"all rows in one, since {self.why}"
         lines.append(f"partitions: {where}")
-        order = ", ".join(name for name in self.sort if name not in self.ties)
+        order = ", ".join([*self.key, *self.order])
         lines.append(f"order: {order}" + (f"; ties by {', '.join(self.ties)}" if self.ties else ""))
         return "\n".join(lines)
 
@@ -50,17 +54,19 @@ def layout_of(plan: Plan, arrival: str | None, mark: str | None) -> Layout:
     why = _coupling(plan)
     by_key = not why
     computed = {column.name for column in plan.projection.computed}
-    order = [*plan.order.columns, *([arrival] if arrival else [])]
+    order = tuple(dict.fromkeys([*plan.order.columns, *([arrival] if arrival else [])]))
     if not order:
         raise ConfigError("rows of a DataFrame have no order of their own", "say order_by or arrival")
-    sort = tuple(dict.fromkeys([*(plan.key if by_key else ()), *order]))
-    prepare = plan.projection.where is not None or bool(computed & set(sort))
+    key = plan.key if by_key else ()
+    prepare = plan.projection.where is not None or bool(computed & {*key, *order})
     extra = (arrival, mark if plan.takes_marks else None)
     read = plan.columns if prepare else plan.projection.needs(plan.columns)
     columns = tuple(dict.fromkeys([*read, *(name for name in extra if name)]))
-    ties = tuple(name for name in columns if name not in sort)
+    ties = tuple(name for name in columns if name not in {*key, *order})
+    types = {name: plan.projection.schema.field(name).type for name in (*order, *ties)}
+    coarse = by_key and is_coarse(types[order[0]]) and all(is_sortable(types[name]) for name in ties)
     clock = plan.order.columns[0] if by_key and plan.kind.needs_clock else None
-    return Layout(by_key, why, plan.key if by_key else (), (*sort, *ties), ties, clock, prepare, columns)
+    return Layout(by_key, why, key, order, ties, coarse, clock, prepare, columns)
 
 
 def _coupling(plan: Plan) -> str:

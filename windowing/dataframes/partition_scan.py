@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pyarrow as pa
@@ -15,7 +15,9 @@ from ..streaming.batch_rows import Progress, Rejected, clock_after, project_batc
 from ..streaming.batch_scan import BatchScan
 from ..streaming.batch_signals import GivenSignals
 from ..streaming.batches import gather
-from ..streaming.keyed_scan import KeyedScan
+from ..streaming.keyed_scan import CODE, KeyedScan
+from ..streaming.tie_order import TieOrder
+from .layout import Layout
 
 CLOCK = "__clock"
 """A column with the clock after the last row of all partitions, in measures; the same value in each row."""
@@ -79,14 +81,14 @@ class FindClock(PartitionTask):
 class ScanPartition(PartitionTask):
     """Scans the windows of a partition.
 
-    ``by_key``: whether rows are sorted by key, and keys apart; else they are in the order of the window over all keys.
+    ``layout``: how rows are laid out: in the order of the window over all keys, or by buckets of keys with `CODE`.
     ``arrival``: the column with arrival positions; None: rows are counted.
     ``mark``: the boolean column of marks; None: no marks.
     ``clock``: the clock after the last row, in measures; None: that of a column `CLOCK`, or of the rows.
     ``since``: the clock before the first row; None: no earlier row.
     """
 
-    by_key: bool
+    layout: Layout
     arrival: str | None = None
     mark: str | None = None
     clock: ClockValue | None = None
@@ -94,29 +96,47 @@ class ScanPartition(PartitionTask):
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Yield the result rows of a partition."""
-        scan: BatchScan | KeyedScan | None = None
-        for table in self.tables(batches):
-            scan = scan or self._scan(table)
-            rows = table.drop_columns([CLOCK]) if CLOCK in table.schema.names else table
-            yield from self.batches(scan.scan(rows, self._places(table)))
+        return self._by_key(batches) if self.layout.by_key else self._in_order(batches)
+
+    def _by_key(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        schema = self.schema.append(pa.field(CODE, pa.int64()))
+        scan: KeyedScan | None = None
+        for table in replace(self, schema=schema).tables(batches):
+            scan = scan or self._keyed_scan(table)
+            yield from self.batches(scan.scan(_without_clock(table)))
         if scan is not None:
             yield from self.batches(scan.end())
 
-    def _scan(self, table: pa.Table) -> BatchScan | KeyedScan:
+    def _in_order(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        scan: BatchScan | None = None
+        for table in self.tables(batches):
+            scan = scan or self._scan(self.clock)
+            yield from self.batches(scan.scan(table, self._places(table)))
+        if scan is not None:
+            yield from self.batches(scan.end())
+
+    def _keyed_scan(self, table: pa.Table) -> KeyedScan:
         clock = self.clock
         if CLOCK in table.schema.names:
             found = table.column(CLOCK)[0].as_py()
             clock = found if clock is None else max(found, clock)
+        layout = self.layout
+        scan = replace(self._scan(clock), ties=TieOrder(layout.ties if layout.coarse else (), self.arrival))
+        return KeyedScan(scan, () if layout.coarse else (*layout.order, *layout.ties))
+
+    def _scan(self, clock: ClockValue | None) -> BatchScan:
         schema = pa.schema([field for field in self.schema if field.name != CLOCK])
-        scan = BatchScan(
-            schema, self.plan, GivenSignals(self.mark), self.rejected, clock, Progress(clock=self.since), is_sorted=True
-        )
-        return KeyedScan(scan) if self.by_key else scan
+        signals, progress = GivenSignals(self.mark), Progress(clock=self.since)
+        return BatchScan(schema, self.plan, signals, self.rejected, clock, progress, is_sorted=True)
 
     def _places(self, table: pa.Table) -> Ints | None:
         if self.arrival is None:
             return None
         return combined(table.column(self.arrival)).to_numpy()
+
+
+def _without_clock(table: pa.Table) -> pa.Table:
+    return table.drop_columns([CLOCK]) if CLOCK in table.schema.names else table
 
 
 def _plain(column: pa.ChunkedArray, dtype: pa.DataType) -> pa.ChunkedArray:

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 import pyarrow as pa
-from pyspark.sql import DataFrame, Window, functions
+from pyspark.sql import Column, DataFrame, Window, functions
 
 from ..arguments import Calls, Clock, Names, Seconds, as_names, clock_measure, plan_of_call
 from ..columns.numeric import scale_of
@@ -19,10 +19,12 @@ from ..planning.plan import Plan
 from ..planning.validation import check_marks
 from ..projection.projection import Projection
 from ..streaming.batch_rows import Rejected
+from ..streaming.keyed_scan import CODE
 from ..support.suggest import did_you_mean
 from .layout import Layout, layout_of
 from .partition_scan import CLOCK, NUMBER, FindClock, Prepare, ScanPartition
 from .schemas import arrow_schema, spark_schema
+from .sort_code import bucket_of, sort_code
 
 
 def windows(
@@ -88,8 +90,8 @@ def windows(
     rows = df.select(*(_column(name) for name in moved))
     if layout.clock:
         rows, schema = _with_clock(rows, bound, schema)
-    task = ScanPartition(bound, schema, _as_spark_has(bound.schema), rejected, layout.by_key, arrival, marks, now, then)
-    return _laid_out(rows, layout).mapInArrow(_function(task), spark_schema(bound.schema))
+    task = ScanPartition(bound, schema, _as_spark_has(bound.schema), rejected, layout, arrival, marks, now, then)
+    return _laid_out(rows, layout, schema).mapInArrow(_function(task), spark_schema(bound.schema))
 
 
 def windowed(window: str | WindowSpec, **options: Any) -> Callable[[DataFrame], DataFrame]:
@@ -129,12 +131,18 @@ def _with_clock(rows: DataFrame, plan: Plan, schema: pa.Schema) -> tuple[DataFra
     return rows.crossJoin(functions.broadcast(clock)), schema.append(field)
 
 
-def _laid_out(rows: DataFrame, layout: Layout) -> DataFrame:
-    """Move rows to their partitions, and sort these."""
+def _laid_out(rows: DataFrame, layout: Layout, schema: pa.Schema) -> DataFrame:
+    """Move rows to their partitions, and sort these; with their codes, if keys are apart."""
+    by = [_column(name) for name in (*layout.order, *layout.ties)]
+    if layout.by_key:
+        order = layout.order[0]
+        code = sort_code([_column(name) for name in layout.key], _column(order), schema.field(order).type)
+        rows = rows.withColumn(CODE, code)
+        by = [_column(CODE)] if layout.coarse else [_column(CODE), *by]
     if not _keeps_sorts(rows):
-        return _numbered(rows, layout)
+        return _numbered(rows, bucket_of(_column(CODE)) if layout.by_key else functions.lit(1), by)
     moved = rows.repartition(*(_column(name) for name in layout.key)) if layout.by_key else rows.repartition(1)
-    return moved.sortWithinPartitions(*(_column(name) for name in layout.sort))
+    return moved.sortWithinPartitions(*by)
 
 
 def _keeps_sorts(rows: DataFrame) -> bool:
@@ -145,15 +153,13 @@ def _keeps_sorts(rows: DataFrame) -> bool:
     return rows.sparkSession.conf.get("spark.master", None) is not None
 
 
-def _numbered(rows: DataFrame, layout: Layout) -> DataFrame:
+def _numbered(rows: DataFrame, partition: Column, by: list[Column]) -> DataFrame:
     """Move and sort rows by numbering them in each partition: whoever numbers them must sort them."""
-    by = [_column(name) for name in layout.key] if layout.by_key else [functions.lit(1)]
-    order = [_column(name) for name in layout.sort if name not in layout.key]
-    number = functions.row_number().over(Window.partitionBy(*by).orderBy(*order))
+    number = functions.row_number().over(Window.partitionBy(partition).orderBy(*by))
     return rows.withColumn(NUMBER, number)
 
 
-def _column(name: str) -> Any:
+def _column(name: str) -> Column:
     """Return a column by its whole name, with dots and spaces as they are."""
     return functions.col(f"`{name.replace('`', '``')}`")
 

@@ -24,6 +24,7 @@ from ..sequences.sequence import Sequences
 from ..state.window_state import WindowState, merge
 from .batch_rows import BatchRows, Progress, Rejected, check_rejects, read_batch
 from .batch_signals import GivenSignals
+from .tie_order import TieOrder, number_rows
 
 
 @dataclass(slots=True)
@@ -36,6 +37,7 @@ class BatchScan:
     ``rejected``: what to do with rows that no window can place.
     ``clock``: the clock after the last row, in measures of the clock column; None: the largest value of the rows.
     ``progress``: how far the batches have come; its ``clock`` is that before the first row, if any.
+    ``ties``: what decides between rows of a batch that tie; None: their arrival. Rows that tie are in one batch.
     ``is_sorted``: whether the rows of each key are known to come in order, so that none is late.
     """
 
@@ -45,13 +47,15 @@ class BatchScan:
     rejected: Rejected = "error"
     clock: ClockValue | None = None
     progress: Progress = field(default=Progress())
+    ties: TieOrder | None = None
     is_sorted: bool = False
     state: WindowState | None = field(default=None, repr=False)
 
     def scan(self, table: pa.Table, pos: Ints | None = None) -> Iterator[pa.Table]:
         """Yield what the rows of one more batch bring out.
 
-        ``pos``: int64 (n,), arrival positions; None: they are counted. Raises as `read_batch` and aggregates do.
+        ``pos``: int64 (n,), arrival positions; None: they are counted, or ``ties`` decides. Raises as `read_batch` and
+        aggregates do.
         """
         return self._scan(table, self._counted(table) if pos is None else pos, "hold")
 
@@ -61,15 +65,20 @@ class BatchScan:
         return self._scan(table, self._counted(table) if pos is None else pos, self.plan.options.at_end)
 
     def _counted(self, table: pa.Table) -> Ints:
+        if self.ties is not None:
+            return np.arange(table.num_rows)
         return np.arange(self.progress.rows, self.progress.rows + table.num_rows)
 
     def _scan(self, table: pa.Table, pos: Ints, at_end: AtEnd) -> Iterator[pa.Table]:
         plan = replace(self.plan, options=replace(self.plan.options, at_end=at_end))
         before = self.progress
         batch = read_batch(plan, before, table, pos, self.signals, self.rejected)
-        ordered = with_lag_columns(plan, batch.sequences, self.state)
+        sequences = batch.sequences if self.ties is None else self.ties.settle(batch.sequences, table)
+        ordered = with_lag_columns(plan, sequences, self.state)
         new, signals = ordered.sequences, batch.signals
         sequences, restored, idle = restore_rows(plan, self.state, new, signals, before.advances, before.clock)
+        if self.ties is not None and self.ties.arrival is None:
+            sequences = number_rows(sequences)
         extent = self._extent(plan, batch, sequences, before)
         scanned = scan(plan, sequences, signals, extent, restored)
         check_rejects(ordered.rejects + scanned.rejects, self.rejected)

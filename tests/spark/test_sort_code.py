@@ -1,0 +1,68 @@
+"""Codes by which Spark sorts partitions: they rise with the order column, and rows of equal keys share a bucket."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from pyspark.sql import SparkSession, functions
+
+from wincli.windowing.dataframes.sort_code import bucket_of, is_coarse, sort_code
+
+WORDS = sorted({sign * (2**power + more) for power in range(63) for more in (-1, 0, 1) for sign in (-1, 1)})
+FLOATS = [
+    -np.inf,
+    -1e300,
+    -1e18,
+    -5.5,
+    -1e-3,
+    -0.0,
+    0.0,
+    1e-300,
+    0.5,
+    0.75,
+    1.0,
+    1.7e9,
+    1.7e9 + 0.25,
+    1e18,
+    1e300,
+    np.inf,
+]
+HALF_HOURS = np.arange("2025-10-25T00:00:00", "2025-11-03T00:00:00", np.timedelta64(1800, "s"), dtype="M8[us]")
+INSTANTS = [*np.array(["0001-01-01", "1883-11-18", "1969-12-31T23:59:59"], "M8[us]"), *HALF_HOURS]
+INSTANTS = [*INSTANTS, np.datetime64("2300-01-01", "us"), np.datetime64("9999-12-31T23:59:59", "us")]
+
+COLUMNS = {
+    "bigint": pa.array([-(2**63), *WORDS]),
+    "int": pa.array([word for word in WORDS if abs(word) < 2**31], pa.int32()),
+    "double": pa.array(FLOATS),
+    "float": pa.array(FLOATS, pa.float32()),
+    "date": pa.array([-700_000, -1, 0, 1, 20_000, 2_900_000], pa.int32()).cast(pa.date32()),
+    "timestamp_ntz": pa.array(np.array(INSTANTS)),
+    "timestamp": pa.array(np.array(INSTANTS)).cast(pa.timestamp("us", "UTC")),
+}
+
+
+@pytest.mark.parametrize("name", COLUMNS)
+def test_codes_never_fall_where_values_rise(name: str, spark: SparkSession) -> None:
+    column = COLUMNS[name]
+    assert is_coarse(column.type)
+    zone = spark.conf.get("spark.sql.session.timeZone")
+    spark.conf.set("spark.sql.session.timeZone", "America/New_York")
+    try:
+        table = pa.table({"i": range(len(column)), "k": ["a"] * len(column), "t": column})
+        rows = spark.createDataFrame(table, f"i long, k string, t {name}")
+        code = sort_code([functions.col("k")], functions.col("t"), column.type)
+        found = rows.select("i", code.alias("code"), bucket_of(code).alias("bucket")).sort("i").toArrow()
+    finally:
+        spark.conf.set("spark.sql.session.timeZone", zone)
+    codes = found["code"].to_numpy()
+    assert (np.diff(codes) >= 0).all()
+    assert len(set(codes.tolist())) > len(codes) / 2, "codes tell most values apart"
+    assert len(set(found["bucket"].to_pylist())) == 1
+
+
+def test_rows_without_an_order_value_or_with_nan_have_a_code(spark: SparkSession) -> None:
+    rows = spark.sql("SELECT k, t FROM VALUES ('a', double('NaN')), ('b', null) AS log (k, t)")
+    code = sort_code([functions.col("k")], functions.col("t"), pa.float64())
+    assert rows.select(code).toArrow().column(0).null_count == 0

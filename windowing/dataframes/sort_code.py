@@ -1,0 +1,66 @@
+"""One integer that sorts the rows of a partition: Spark sorts by one integer with a radix sort, and compares no text.
+
+It is the bucket of the key and a coarse form of the first order column (`windowing.streaming.keyed_scan.CODE`). What it
+leaves open, tasks decide, a bucket at a time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pyarrow as pa
+from pyspark.sql import Column, functions
+
+from ..streaming.keyed_scan import COARSE_BITS
+
+_EXACT = 1 << 48
+"""Measures below this are as they are; those above are told apart in steps of 2^15."""
+_LARGEST = (1 << 63) - 1
+
+
+def sort_code(key: Sequence[Column], order: Column, dtype: pa.DataType) -> Column:
+    """Return the code of each row, as `CODE` says. ``order``: the first order column, of type ``dtype``."""
+    bucket = functions.shiftright(functions.xxhash64(*key), COARSE_BITS)
+    code = functions.shiftleft(bucket, COARSE_BITS)
+    return code + _coarse(order, dtype) if is_coarse(dtype) else code
+
+
+def bucket_of(code: Column) -> Column:
+    """Return the bucket of a code."""
+    return functions.shiftright(code + functions.lit(1 << (COARSE_BITS - 1)), COARSE_BITS)
+
+
+def is_coarse(dtype: pa.DataType) -> bool:
+    """Whether values of a type have a coarse form, so that codes sort by it, too."""
+    types = pa.types
+    return bool(
+        types.is_integer(dtype) or types.is_floating(dtype) or types.is_timestamp(dtype) or types.is_date32(dtype)
+    )
+
+
+def _coarse(order: Column, dtype: pa.DataType) -> Column:
+    """Return a number between -2^49 and 2^49, both not included, that never falls where ``order`` rises; 0 for null."""
+    number = functions.coalesce(_whole_number(order, dtype), functions.lit(0).cast("bigint"))
+    size = functions.abs(number)
+    steps = functions.shiftright(size - functions.lit(_EXACT), 15) + functions.lit(_EXACT)
+    far = functions.when(number < 0, -steps).otherwise(steps)
+    return functions.when(size < functions.lit(_EXACT), number).otherwise(far)
+
+
+def _whole_number(order: Column, dtype: pa.DataType) -> Column:
+    """Return a number above -2^63 that never falls where ``order`` rises."""
+    if pa.types.is_timestamp(dtype):
+        if dtype.tz is not None:
+            return functions.unix_micros(order)
+        # Seconds, since Spark has no microseconds of local time, which no time zone moves.
+        return (order - functions.lit("1970-01-01").cast("timestamp_ntz")).cast("bigint")
+    if pa.types.is_date32(dtype):
+        return functions.unix_date(order).cast("bigint")
+    if pa.types.is_floating(dtype):
+        finite = functions.nanvl(order.cast("double"), functions.lit(0.0)) * 1024
+        return _between(finite, 4e18).cast("bigint")
+    return functions.greatest(order.cast("bigint"), functions.lit(-_LARGEST))
+
+
+def _between(number: Column, most: float) -> Column:
+    return functions.least(functions.greatest(number, functions.lit(-most)), functions.lit(most))
