@@ -52,8 +52,9 @@ def _whole_number(order: Column, dtype: pa.DataType) -> Column:
     if pa.types.is_timestamp(dtype):
         if dtype.tz is not None:
             return functions.unix_micros(order)
-        # Seconds, since Spark has no microseconds of local time, which no time zone moves.
-        return (order - functions.lit("1970-01-01").cast("timestamp_ntz")).cast("bigint")
+        return functions.unix_timestamp(
+            order
+        )  # of local time, in no time zone; microseconds are there for instants only
     if pa.types.is_date32(dtype):
         return functions.unix_date(order).cast("bigint")
     if pa.types.is_floating(dtype):

@@ -13,10 +13,12 @@ _MOST_ROWS = 1 << 20
 def gather(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:
     """Yield batches as tables of about 64 MiB, or a million rows."""
     found: list[pa.RecordBatch] = []
+    nbytes, rows = 0, 0
     for batch in batches:
         found.append(batch)
-        if sum(each.nbytes for each in found) >= _MOST_BYTES or sum(map(len, found)) >= _MOST_ROWS:
+        nbytes, rows = nbytes + batch.nbytes, rows + batch.num_rows
+        if nbytes >= _MOST_BYTES or rows >= _MOST_ROWS:
             yield pa.Table.from_batches(found)
-            found = []
+            found, nbytes, rows = [], 0, 0
     if found:
         yield pa.Table.from_batches(found)
