@@ -59,3 +59,20 @@ setup() {
         "$PY" -c "$JAVA"
     fi
 }
+
+# Sail takes the functions of a client that it knows, so its tests run in an environment of their own: that client and
+# Sail, and for all else the packages of .venv. Its tests are those that need no Java: pytest --spark sail.
+SAIL=.venv-sail/bin/python
+
+setup_sail() {
+    sum=$(cksum <scripts/setup.sh)
+    [ "$(cat .venv-sail/installed 2>/dev/null)" != "$sum" ] || return 0
+    say "installing Sail into .venv-sail (once)"
+    rm -rf .venv-sail
+    "$PY" -m venv --without-pip .venv-sail
+    own=$("$SAIL" -c 'import sysconfig; print(sysconfig.get_path("purelib"))')
+    "$PY" -m pip install -qq --disable-pip-version-check --no-deps --target "$own" 'pyspark-client==4.2.*' 'pysail==0.7.*'
+    base=$("$PY" -c 'import sysconfig; print(sysconfig.get_path("purelib"))')
+    printf 'import site; site.addsitedir("%s")\n' "$base" >"$own/packages-of-venv.pth"
+    printf '%s\n' "$sum" >.venv-sail/installed
+}

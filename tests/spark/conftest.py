@@ -3,23 +3,47 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import pytest
-from pyspark.sql import SparkSession
 
-from wincli.conf.spark import spark_settings
-from wincli.windowing.spark.boot import SparkExecutor, start
+from support.dataframe_engines import remote_session
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from wincli.windowing.spark.boot import SparkExecutor
 
 MASTER = "local[2]"
 
 
 @pytest.fixture(scope="session")
 def session() -> Iterator[SparkExecutor]:
+    from wincli.conf.spark import spark_settings
+    from wincli.windowing.spark.boot import start
+
     with start(MASTER, {}, spark_settings(MASTER, {})) as running:
         yield running
 
 
+@pytest.fixture(scope="session")
+def remote(request: pytest.FixtureRequest) -> Iterator[SparkSession | None]:
+    """What ``--spark`` names, if that is behind a server."""
+    engine = request.config.getoption("--spark")
+    if engine == "classic":
+        yield None
+        return
+    with remote_session(engine) as found:
+        yield found
+
+
 @pytest.fixture(scope="module")
-def spark(session: SparkExecutor) -> Iterator[SparkSession]:
-    yield SparkSession(session.context)
+def spark(remote: SparkSession | None, request: pytest.FixtureRequest) -> Iterator[SparkSession]:
+    """The session of ``--spark``: for classic Spark that of all tests."""
+    if remote is not None:
+        yield remote
+        return
+    from pyspark.sql import SparkSession
+
+    yield SparkSession(request.getfixturevalue("session").context)
     SparkSession._instantiatedSession = None

@@ -1,4 +1,4 @@
-"""Windows over a DataFrame are those of the table, whatever the partitions, by the public DataFrame API alone."""
+"""Windows over a DataFrame use the public DataFrame API alone, are lazy, and say what is wrong before anything runs."""
 
 from __future__ import annotations
 
@@ -10,82 +10,22 @@ from contextlib import ExitStack
 from typing import Any
 from unittest.mock import patch
 
-import numpy as np
 import pyarrow as pa
 import pytest
-from pyspark.sql import DataFrame, SparkSession, functions
+from pyspark.sql import SparkSession
 
 import wincli
+from support.dataframe_engines import dataframe_log, shuffled
 from support.docs_pages import DOCS, ROOT
-from support.table_equality import difference, same
 from wincli.windowing.dataframes.layout import Layout
 from wincli.windowing.errors import ConfigError
 
 pytestmark = pytest.mark.filterwarnings("ignore:PySpark does not yet fully support pandas")
-ROWS = 600
-CALLS = ["n=count()", "sum(x)", "first(t)", "ids=collect(id)"]
-WINDOWS: dict[str, dict[str, Any]] = {
-    "count(7)": {},
-    "delta(t, 600)": {},
-    "gap(t, 100)": {"group_by": "kind"},
-    "time(600)": {},
-    'calendar(day, tz="Europe/Paris")': {},
-    "change(kind)": {},
-    "punct(kind = 'c')": {},
-    "when(x > 0.9) or count(20)": {"let": "y=x - lag(x)", "having": "n > 1"},
-    "gap(t, 100) or delta(t, 900)": {"let": "kk=upper(k)", "key": "kk", "where": "x > 0.2"},
-    "sliding, count(3), count(1)": {"emit": "entered", "aggregates": None},
-    "sliding, time(1000), time(500)": {},
-    "retain 3 with unique kind": {},
-    "timeInterval, intervalDuration(600)": {"event_time": "t", "order_by": "t"},
-    "count(7), partitioned, partitionCount(5)": {"key": "k"},
-    "punct()": {"marks": "is_end"},
-}
 
 
 @pytest.fixture(scope="module")
 def log() -> pa.Table:
-    rng = np.random.default_rng(7)
-    seconds = np.sort(rng.integers(0, 60_000, ROWS))
-    return pa.table({
-        "id": np.arange(ROWS),
-        "k": [f"u{i}" for i in rng.integers(0, 12, ROWS)],
-        "t": pa.array(seconds * 10**6).cast(pa.timestamp("us", tz="UTC")),
-        "x": rng.random(ROWS),
-        "kind": [*rng.choice(list("abc"), ROWS)],
-        "is_end": rng.random(ROWS) < 0.02,
-    })  # fmt: skip
-
-
-def shuffled(spark: SparkSession, log: pa.Table, seed: int) -> DataFrame:
-    return spark.createDataFrame(log).orderBy(functions.rand(seed)).repartition(3)
-
-
-def in_order(table: pa.Table) -> pa.Table:
-    names = [name for name in ["kk", "k", "window", "_row", "kind", "_at", "_pos"] if name in table.column_names]
-    return table.sort_by([(name, "ascending") for name in names]).combine_chunks()
-
-
-@pytest.mark.parametrize("keyed", [True, False], ids=["keyed", "unkeyed"])
-@pytest.mark.parametrize("window", WINDOWS)
-def test_windows_are_those_of_the_table(spark: SparkSession, log: pa.Table, window: str, keyed: bool) -> None:
-    options: dict[str, Any] = {"key": "k" if keyed else [], "order_by": "t", "aggregates": CALLS, **WINDOWS[window]}
-    whole = in_order(wincli.aggregate(log, window, **options))
-    found = wincli.windows(shuffled(spark, log, 1), window, arrival="id", **options).toArrow()
-    found = in_order(found.cast(whole.schema))
-    assert same(found, whole), difference(found, whole)
-
-
-def test_equal_rows_give_equal_bits_without_an_arrival(spark: SparkSession, log: pa.Table) -> None:
-    log = log.set_column(2, "t", pa.array((np.arange(ROWS) // 40) * 10**6).cast(pa.timestamp("us", tz="UTC")))
-    log = log.append_column("zero", pa.array(np.where(np.arange(ROWS) % 2, 0.0, -0.0)))
-    calls = ["n=count()", "sum(x)", "first(zero)", "ids=collect(id)"]
-    results = [
-        wincli.windows(shuffled(spark, log, seed), "count(9)", key="k", order_by="t", aggregates=calls).toArrow()
-        for seed in (1, 2)
-    ]
-    one, other = map(in_order, results)
-    assert same(one, other), difference(one, other)
+    return dataframe_log()
 
 
 def guarded(found: Any) -> property:
