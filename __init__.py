@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from .windowing.dataframes.windows import windowed, windows
+    from .windowing.drawings.draw import draw
     from .windowing.errors import (
         ClockError,
         ConfigError,
@@ -44,6 +45,7 @@ __all__ = [
     "__version__",
     "aggregate",
     "aggregate_stream",
+    "draw",
     "windowed",
     "windows",
 ]
@@ -53,6 +55,7 @@ _MODULES = {
     "aggregate_stream": "windowing.streaming.aggregate_stream",
     "Operator": "windowing.operator",
     "PaneInfo": "windowing.operator",
+    "draw": "windowing.drawings.draw",
     "windowed": "windowing.dataframes.windows",
     "windows": "windowing.dataframes.windows",
 }

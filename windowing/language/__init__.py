@@ -4,7 +4,7 @@ The entry points are `parser.parse_window`, `parser.parse_aggregate` and `parser
 values. `calls`, `policies` and `tokens` know the words of the language, for completion and for suggestions.
 
 Imports `windowing.errors`, `windowing.expressions`, `windowing.support`. Imported by `cli`, `conf`,
-`windowing.aggregates`, `windowing.arguments`, `windowing.clock`, `windowing.dataframes`, `windowing.emit`,
-`windowing.enrichment`, `windowing.in_memory`, `windowing.kinds`, `windowing.panes`, `windowing.planning`,
-`windowing.projection`, `windowing.streaming`.
+`windowing.aggregates`, `windowing.arguments`, `windowing.clock`, `windowing.dataframes`, `windowing.drawings`,
+`windowing.emit`, `windowing.enrichment`, `windowing.in_memory`, `windowing.kinds`, `windowing.panes`,
+`windowing.planning`, `windowing.projection`, `windowing.streaming`.
 """

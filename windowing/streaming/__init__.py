@@ -6,6 +6,6 @@ Imports
 
 Imports `windowing.arguments`, `windowing.clock`, `windowing.columns`, `windowing.errors`, `windowing.kinds`,
 `windowing.language`, `windowing.panes`, `windowing.planning`, `windowing.projection`, `windowing.scan`,
-`windowing.sequences`, `windowing.state`, `windowing.support`. Imported by `windowing.dataframes`,
+`windowing.sequences`, `windowing.state`, `windowing.support`. Imported by `windowing.dataframes`, `windowing.drawings`,
 `windowing.in_memory`.
 """

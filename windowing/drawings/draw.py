@@ -1,0 +1,117 @@
+"""Windows over a table as a drawing, for notebooks and terminals."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from ..arguments import Calls, Clock, Names, Rows, Seconds, as_names, as_table, plan_of_call
+from ..errors import ConfigError
+from ..in_memory import aggregate
+from ..language.options import AtEnd, Closed, Empty
+from ..language.spec import WindowSpec
+from ..planning.plan import Plan
+from ..planning.row_order import OrderBy
+from ..streaming.batch_rows import BatchRows, Progress, Rejected, read_batch
+from ..streaming.batch_signals import GivenSignals
+from .drawing import Drawing
+from .lanes import make_picture
+from .result_panes import OwnColumns
+from .selection import BITS, choose, with_bits
+
+
+def draw(
+    table: Rows,
+    window: str | WindowSpec,
+    *,
+    key: Names = (),
+    order_by: OrderBy = None,
+    aggregates: Calls | None = None,
+    at_end: AtEnd = "flush",
+    empty: Empty = "skip",
+    closed: Closed = "left",
+    origin: Seconds | None = None,
+    marks: str | Sequence[int] | None = None,
+    clock: Clock | None = None,
+    since: Clock | None = None,
+    let: Calls = (),
+    where: str | None = None,
+    having: str | None = None,
+    partial: bool = False,
+    group_by: Names = (),
+    event_time: str | None = None,
+    lag: Seconds = 0,
+    min_gap: Seconds = 0,
+    emit_evicted: bool = False,
+    watermarks: Sequence[tuple[int, Seconds]] | None = None,
+    rejected: Rejected = "drop",
+    only: Mapping[str, Any] | None = None,
+    limit: int = 40,
+    limit_keys: int = 5,
+    limit_panes: int = 40,
+) -> Drawing:
+    """Draw the windows over a table: as text by ``str``, as SVG where notebooks show the value.
+
+    The windows are those of `aggregate` over all rows, whose arguments these are; but ``rejected`` rows are left out by
+    default. A part is drawn, and the drawing says what is left out:
+
+    ``only``: the keys that are drawn: by key columns, a value, or a list of values.
+    ``limit_keys``: how many of these keys, in ascending order.
+    ``limit``: how many rows of these keys, from the first in the order of the window.
+    ``limit_panes``: how many panes of each key, from the first that shows a row which is drawn.
+
+    Memory and time are as of two calls of `aggregate` without long aggregates. Raises as `aggregate`, and
+    `ConfigError` for a limit below 1 or an ``only`` that no key has.
+
+    >>> print(draw(pa.table({"t": [0, 2, 4, 7, 11]}), "delta(t, 4)", order_by="t"))
+    """
+    given = {name: value for name, value in locals().items() if name not in _OWN}
+    for name, most in (("limit", limit), ("limit_keys", limit_keys), ("limit_panes", limit_panes)):
+        if most < 1:
+            raise ConfigError(f"{name}: {most} is less than 1", "leave it out, or say how many to draw")
+    table = as_table(table)
+    batch = _placed_rows(table, given)
+    chosen = choose(batch.sequences, batch.signals.marks, only or {}, limit, limit_keys)
+    own = _own_columns(table, given, -(-len(chosen.rows) // BITS))
+    asked = given | {"aggregates": _with_own(aggregates, own), "table": None}
+    drawn = with_bits(table, [name[1:] for name in own.bits], batch.sequences, chosen.rows)
+    plan = _plan(drawn, asked)
+    result = aggregate(drawn, **{name: value for name, value in asked.items() if name != "table"})
+    return Drawing(make_picture(plan, own, result, batch, chosen, table.num_rows, limit_panes))
+
+
+_OWN = frozenset({"table", "only", "limit", "limit_keys", "limit_panes"})
+
+
+def _plan(table: pa.Table, given: Mapping[str, Any]) -> Plan:
+    as_in_aggregate = {"emit": "aggregates", "sort_by": (), "operator": None, "plain": False}
+    return plan_of_call(table.schema, {**given, **as_in_aggregate})
+
+
+def _placed_rows(table: pa.Table, given: Mapping[str, Any]) -> BatchRows:
+    """Return the rows that the window sees, in the order in which it sees them."""
+    plan = _plan(table, given)
+    levels = given["watermarks"]
+    found = None if levels is None else [(rows, Fraction(seconds)) for rows, seconds in levels]
+    pos = np.arange(table.num_rows)
+    return read_batch(plan, Progress(), table, pos, GivenSignals(given["marks"], found), given["rejected"])
+
+
+def _own_columns(table: pa.Table, given: Mapping[str, Any], columns: int) -> OwnColumns:
+    """Return columns with names that nothing else has: neither the table nor an expression of the call."""
+    used = " ".join([*table.column_names, *(str(value) for name, value in given.items() if name != "table")])
+    stem = "drawn"
+    while stem in used:
+        stem += "_"
+    return OwnColumns([f"_{stem}{i}" for i in range(max(columns, 1))], f"_{stem}n", given["aggregates"] is None)
+
+
+def _with_own(aggregates: Calls | None, own: OwnColumns) -> Calls:
+    if isinstance(aggregates, Mapping):
+        return {**aggregates, **own.aggregates}
+    calls = ["count()"] if aggregates is None else as_names(aggregates, "aggregates")
+    return [*calls, *(f"{name}={call}" for name, call in own.aggregates.items())]

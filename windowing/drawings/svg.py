@@ -1,0 +1,186 @@
+"""A picture as SVG: rows are points on an axis, panes are bars under them, keys are lanes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from .axis import Scale, scale
+from .labels import cut
+from .picture import Lane, Measure, Pane, Picture
+from .svg_parts import COLOURS, STYLE, Element, add, as_text, explain, vertical, write
+from .text import lane_notes, picture_text, row_count
+from .tracks import Extent, best_captions
+
+_WIDTH = 960
+_SIDE = 24
+_FIRST, _ROOM = 56, _WIDTH - 2 * 56
+_APART = 12
+_AXIS = 92
+_TRACK, _BAR, _HALF = 38, 16, 5.5
+_LETTER = 6.0
+"""Pixels of a letter of a caption, about."""
+
+
+def picture_svg(picture: Picture) -> str:
+    """Return the document."""
+    along = scale(picture.axis, 0, len(picture.axis.texts), _APART, _ROOM)
+    wide = max(_WIDTH, round(2 * _FIRST + (along.at[-1] if along.at else 0)))
+    root = Element("svg", {"xmlns": "http://www.w3.org/2000/svg", "class": "wd", "role": "img"})
+    explain(root, f"Windows {picture.window}: {picture.about}")
+    add(root, "desc").text = picture_text(picture)
+    add(root, "style").text = STYLE
+    card = add(root, "rect", "wd-card", x=0.5, y=0.5, rx=8, width=wide - 1)
+    write(root, _SIDE, 32, cut(picture.window, 100), "wd-title wd-text")
+    write(root, _SIDE, 52, picture.about, "wd-faint")
+    behind = add(root, "g")
+    sheet = _Sheet(picture, along, root, behind, wide)
+    bottom = sheet.lanes()
+    sheet.axis(bottom)
+    height = sheet.notes(bottom)
+    card.set("height", f"{height - 1}")
+    root.attrib |= {"width": f"{wide}", "height": f"{height}", "viewBox": f"0 0 {wide} {height}"}
+    return as_text(root)
+
+
+class _Sheet:
+    """A document to which the parts of a picture are added.
+
+    ``behind``: what is painted before lanes: lines from top to bottom.
+    """
+
+    def __init__(self, picture: Picture, along: Scale, root: Element, behind: Element, wide: int) -> None:
+        self.picture = picture
+        self.along = along
+        self.root = root
+        self.behind = behind
+        self.within = Extent(_SIDE, wide - _SIDE)
+        self.at = [_FIRST + x for x in along.at]
+
+    def of(self, value: Measure | None) -> float | None:
+        """Where a value stands; None for none, and outside of the sheet."""
+        found = None if value is None else self.along.of(value)
+        return None if found is None else _FIRST + found
+
+    def axis(self, bottom: float) -> None:
+        """Add the axis, the values of rows as far as they have room, and lines of ticks and marks."""
+        axis = self.picture.axis
+        is_even = axis.measures is not None and not self.along.is_true
+        write(self.root, _SIDE, 72, axis.name + (" (not to scale)" if is_even else ""), "wd-faint")
+        add(self.behind, "line", "wd-axis", x1=self.within.left, y1=_AXIS, x2=self.within.right, y2=_AXIS)
+        reached = 0.0
+        for x, text in zip(self.at, axis.texts, strict=True):
+            half = len(text) * _LETTER / 2
+            if x - half > max(reached, self.within.left - 8):
+                write(self.root, x, _AXIS - 6, text, "wd-faint", text_anchor="middle")
+                vertical(self.behind, x, _AXIS - 3, _AXIS + 3, "wd-axis")
+                reached = x + half + 8
+        for tick in axis.ticks:
+            if (at := self.of(tick)) is not None and self.within.left <= at <= self.within.right:
+                vertical(self.behind, at, _AXIS, bottom, "wd-tick")
+        for mark in axis.marks:
+            self._mark(mark, bottom)
+
+    def _mark(self, mark: int, bottom: float) -> None:
+        edges = [self.within.left, *self.at, self.within.right]
+        x = (edges[mark + 1] + edges[mark + 2]) / 2
+        explain(vertical(self.behind, x, _AXIS, bottom, "wd-mark"), "window mark")
+        write(self.root, x, bottom + 10, "mark", "wd-mark-text", text_anchor="middle")
+
+    def lanes(self) -> float:
+        """Add all lanes; return where the last one ends."""
+        top = _AXIS + 12.0
+        for lane in self.picture.lanes:
+            top = self._lane(lane, top)
+        return top
+
+    def _lane(self, lane: Lane, top: float) -> float:
+        group = add(self.root, "g")
+        explain(group, f"rows of {lane.label}" if lane.label else "rows")
+        if lane.label:
+            write(group, _SIDE, top + 12, lane.label, "wd-key wd-text")
+            top += 18
+        line = top + 10
+        bottom = self._panes(group, lane, top + 24) + 8
+        shown = {place for pane in lane.panes for place in pane.places}
+        for row in lane.rows:
+            vertical(self.behind, self.at[row.place], line, bottom - 8, "wd-guide")
+            point = add(
+                group,
+                "circle",
+                "wd-row" if row.place in shown else "wd-row wd-out",
+                cx=self.at[row.place],
+                cy=line,
+                r=4,
+            )
+            where = "" if row.place in shown else ", in no pane that is drawn"
+            explain(point, f"row {row.arrival}: {self.picture.axis.name} {self.picture.axis.texts[row.place]}{where}")
+        return bottom
+
+    def _panes(self, group: Element, lane: Lane, top: float) -> float:
+        """Add the bars of a lane on as few tracks as hold them; return where the last one ends."""
+        if not lane.panes:
+            return top
+        last = lane.panes[-1]
+        bars = [self._extent(pane, pane is last) for pane in lane.panes]
+        forms = list(zip(*(_captions(pane) for pane in lane.panes), strict=True))
+        widths = [[len(text) * _LETTER for text in form] for form in forms]
+        tracks, form, captions = best_captions(bars, widths, self.within, 6)
+        for pane, bar, track, caption, text in zip(lane.panes, bars, tracks, captions, forms[form], strict=True):
+            self._bar(group, pane, bar, top + track * _TRACK)
+            write(group, caption.left, top + track * _TRACK + _BAR + 12, text, "wd-text")
+        return top + (max(tracks) + 1) * _TRACK
+
+    def _extent(self, pane: Pane, is_last: bool) -> Extent:
+        """From where to where a pane reaches: over its bounds, if it has some, and all its drawn rows.
+
+        Rows that are not drawn come after those that are, so a pane with such rows goes on to the right; and so does
+        the last of a key, if it is open.
+        """
+        bounds = [x for x in (self.of(pane.start), self.of(pane.end)) if x is not None]
+        rows = [self.at[place] + side for place in pane.places for side in (-_HALF, _HALF)]
+        reached = [min(max(x, self.within.left), self.within.right) for x in (*bounds, *rows)] or [self.within.left]
+        if pane.more or (pane.is_open and is_last and not bounds):
+            reached.append(self.within.right)
+        return Extent(min(reached), max(*reached, min(reached) + 2 * _HALF))
+
+    def _bar(self, group: Element, pane: Pane, bar: Extent, top: float) -> None:
+        hue = f"wd-{pane.number % COLOURS}"
+        held = add(group, "g")
+        explain(held, "; ".join(_all_told(pane)))
+        if pane.is_open or pane.more:
+            edge = f"M{bar.right:.1f} {top:.1f}H{bar.left:.1f}V{top + _BAR:.1f}H{bar.right:.1f}"
+            add(held, "path", f"wd-bar wd-open {hue}" if pane.is_open else f"wd-bar {hue}", d=edge)
+        else:
+            size = {"width": bar.right - bar.left, "height": _BAR}
+            add(held, "rect", f"wd-bar {hue}", x=bar.left, y=top, rx=3, **size)
+        for place in pane.places:
+            add(held, "circle", f"wd-in {hue}", cx=self.at[place], cy=top + _BAR / 2, r=3)
+
+    def notes(self, bottom: float) -> int:
+        """Add what is left out under the lanes; return the height of the document."""
+        line = bottom + (26 if self.picture.axis.marks else 12)
+        for note in [*self._legend(), *lane_notes(self.picture), *self.picture.notes]:
+            write(self.root, _SIDE, line, note, "wd-faint")
+            line += 16
+        return round(line + 4)
+
+    def _legend(self) -> Iterator[str]:
+        panes = [pane for lane in self.picture.lanes for pane in lane.panes]
+        if any(pane.is_open for pane in panes):
+            yield "dashed: emitted at the end of the data"
+        if any(pane.more for pane in panes):
+            yield "open at the right: shows more rows than are drawn"
+
+
+def _captions(pane: Pane) -> tuple[str, str, str]:
+    """What stands under a bar: in full, without values, and the number alone."""
+    values = [f"{name}={text}" for name, text in pane.told if name]
+    short = f"{pane.number} {pane.closed_by}, {pane.count:,}"
+    return cut(", ".join([f"{pane.number} {pane.closed_by}", row_count(pane), *values]), 64), short, f"{pane.number}"
+
+
+def _all_told(pane: Pane) -> list[str]:
+    told = [f"pane {pane.number}", f"closed by {pane.closed_by}", row_count(pane)]
+    if pane.more:
+        told.append(f"{pane.more:,} of them not drawn")
+    return told + [f"{name} = {text}" if name else text for name, text in pane.told]

@@ -1,0 +1,179 @@
+"""A picture as text: the time lines of the docs, at most 100 characters wide.
+
+A letter is a row. A pane stands between ``[`` and ``]``, with a letter for each row that it shows and a dot for a row
+of its key that it passes over. ``>`` in place of ``]`` says that the end of the data emitted it, ``…`` in place of
+either that it shows more rows on that side. Rows that do not fit one line go on below.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from string import ascii_letters
+
+from .axis import Scale, scale
+from .labels import cut
+from .picture import Lane, Pane, Picture
+
+WIDTH = 100
+_APART = 3
+_LONGEST_KEY = 16
+_LEAST_ROOM = 36
+"""Characters that rows get, whatever is told of the panes."""
+
+
+def picture_text(picture: Picture) -> str:
+    """Return the lines of a picture."""
+    told = _told(picture)
+    labels = [_pane_label(pane) for lane in picture.lanes for pane in lane.panes]
+    left = max(map(len, [*labels, *map(_lane_label, picture.lanes), _axis_label(picture), "window: "]))
+    right = max(map(len, told.values()), default=0) + 2
+    room = max(WIDTH - left - right - 5, _LEAST_ROOM)
+    lines = [f"{'window: '.ljust(left)}{picture.window}", " " * left + picture.about]
+    for stretch in _stretches(picture, room):
+        lines += ["", *_Block(picture, told, left, *stretch).lines()]
+    lines += [f"... {note}" for note in [*lane_notes(picture), *picture.notes]]
+    return "\n".join(cut(line.rstrip(), WIDTH) for line in lines)
+
+
+def row_count(pane: Pane) -> str:
+    """Return how many rows a pane shows, in words."""
+    return f"{pane.count:,} row" + "s" * (pane.count != 1)
+
+
+def lane_notes(picture: Picture) -> Iterator[str]:
+    """Yield for each key that is not drawn in full how much of it is left out."""
+    for lane in picture.lanes:
+        counts = [(lane.more_rows, "row"), (lane.more_panes, "pane")]
+        left = [f"{count:,} more {noun}" + "s" * (count != 1) for count, noun in counts if count]
+        if left:
+            yield " and ".join(left) + (f" of {lane.label}" if lane.label else "")
+
+
+def _stretches(picture: Picture, room: int) -> Iterator[tuple[int, int, Scale]]:
+    """Yield the places of each line, from and to, and where they stand."""
+    places, most = len(picture.axis.texts), room // _APART + 1
+    for first in range(0, max(places, 1), most):
+        stop = min(first + most, places)
+        yield first, stop, scale(picture.axis, first, stop, _APART, room if places <= most else 0)
+
+
+def _axis_label(picture: Picture) -> str:
+    return f"{cut(picture.axis.name, _LONGEST_KEY + 6)}: "
+
+
+def _lane_label(lane: Lane) -> str:
+    return f"rows {cut(lane.label, _LONGEST_KEY)}: " if lane.label else "rows: "
+
+
+def _pane_label(pane: Pane) -> str:
+    return f"pane {pane.number}: "
+
+
+def _told(picture: Picture) -> dict[int, str]:
+    """What is told of each pane, by its identity, aligned."""
+    panes = [pane for lane in picture.lanes for pane in lane.panes]
+    closed = max((len(pane.closed_by) for pane in panes), default=0)
+    counts = max((len(row_count(pane)) for pane in panes), default=0)
+    heads = [f"{pane.closed_by.ljust(closed)}  {row_count(pane).ljust(counts)}" for pane in panes]
+    return {
+        id(pane): "  ".join([head, *(f"{name}={text}" if name else text for name, text in pane.told)]).rstrip()
+        for pane, head in zip(panes, heads, strict=True)
+    }
+
+
+@dataclass(slots=True)
+class _Block:
+    """Lines of the places from ``first`` to before ``stop``.
+
+    ``told``: what is told of each pane.
+    ``left``: the width of labels.
+    """
+
+    picture: Picture
+    told: Mapping[int, str]
+    left: int
+    first: int
+    stop: int
+    along: Scale
+
+    @property
+    def at(self) -> dict[int, int]:
+        """The column of each place."""
+        return {self.first + i: self.left + 1 + round(x) for i, x in enumerate(self.along.at)}
+
+    @property
+    def end(self) -> int:
+        """The column after the last that rows and panes may reach."""
+        return max(self.at.values(), default=self.left) + 4
+
+    def lines(self) -> Iterator[str]:
+        """Yield the values of rows, marks, and the rows and panes of each key that has some here."""
+        if self.stop:
+            yield self._values()
+        if any(self.first - 1 <= mark < self.stop for mark in self.picture.axis.marks):
+            yield "marks:".ljust(self.left) + self._drawn({self._mark(mark): "|" for mark in self.picture.axis.marks})
+        for lane in self.picture.lanes:
+            yield from self._lane(lane)
+
+    def _values(self) -> str:
+        """The values of rows above their letters, as far as they have room."""
+        line = _axis_label(self.picture).ljust(self.left)
+        for place, at in self.at.items():
+            text = self.picture.axis.texts[place]
+            if len(line) <= max(at - 1, self.left) and at + len(text) <= WIDTH:
+                line = line.ljust(at) + text
+        return line
+
+    def _mark(self, mark: int) -> int:
+        """The column of a mark: after its row; before the first row of all, or of these lines."""
+        if mark == self.first - 1:
+            return self.at.get(self.first, 0) - 1
+        return self.at.get(mark, -1) + 1
+
+    def _lane(self, lane: Lane) -> Iterator[str]:
+        at = self.at
+        rows = {row.place: at[row.place] for row in lane.rows if row.place in at}
+        if not rows and self.first:
+            return
+        yield _lane_label(lane).ljust(self.left) + self._drawn({x: _letter(place) for place, x in rows.items()})
+        for pane in lane.panes:
+            if self._is_here(pane):
+                line = _pane_label(pane).rjust(self.left) + self._drawn(self._pane(pane, rows))
+                yield line.ljust(self.end) + self.told[id(pane)]
+
+    def _is_here(self, pane: Pane) -> bool:
+        if pane.places:
+            return any(self.first <= place < self.stop for place in pane.places)
+        return self.first <= self._place_of_empty(pane) < max(self.stop, 1)
+
+    def _place_of_empty(self, pane: Pane) -> int:
+        """The place before which an empty pane stands: that of its start, or else the first."""
+        measures, start = self.picture.axis.measures, pane.start
+        if measures is None or start is None or not measures:
+            return 0
+        return min(sum(value < start for value in measures), len(measures) - 1)
+
+    def _pane(self, pane: Pane, rows: Mapping[int, int]) -> dict[int, str]:
+        seen = [place for place in pane.places if self.first <= place < self.stop]
+        if not seen:
+            return self._nothing(pane)
+        cells = {x: "." for place, x in rows.items() if seen[0] <= place <= seen[-1]}
+        cells |= {self.at[place]: _letter(place) for place in seen}
+        cells[self.at[seen[0]] - 1] = "[" if seen[0] == pane.places[0] else "…"
+        goes_on = seen[-1] != pane.places[-1] or pane.more > 0
+        cells[self.at[seen[-1]] + 1] = "…" if goes_on else ">" if pane.is_open else "]"
+        return cells
+
+    def _nothing(self, pane: Pane) -> dict[int, str]:
+        """An empty pane, at its start, or else at the left."""
+        start = None if pane.start is None else self.along.of(pane.start)
+        at = self.left if start is None else self.left + min(max(round(start), 0), self.end - self.left - 3)
+        return {at: "[", at + 2: "]"}
+
+    def _drawn(self, cells: Mapping[int, str]) -> str:
+        return "".join(cells.get(i, " ") for i in range(self.left, self.end))
+
+
+def _letter(place: int) -> str:
+    return ascii_letters[place % len(ascii_letters)]
