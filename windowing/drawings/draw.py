@@ -42,7 +42,6 @@ def draw(
     where: str | None = None,
     having: str | None = None,
     partial: bool = False,
-    group_by: Names = (),
     event_time: str | None = None,
     lag: Seconds = 0,
     min_gap: Seconds = 0,
@@ -56,8 +55,9 @@ def draw(
 ) -> Drawing:
     """Draw the windows over a table: as text by ``str``, as SVG where notebooks show the value.
 
-    The windows are those of `aggregate` over all rows, whose arguments these are; but ``rejected`` rows are left out by
-    default. A part is drawn, and the drawing says what is left out:
+    The windows are those of `aggregate` over all rows, whose arguments these are. Panes are drawn with all their rows,
+    so there is no ``emit`` and no ``group_by``; rejected rows are left out by default, and counted. Of large tables a
+    part is drawn, and the drawing says how much is left out:
 
     ``only``: the keys that are drawn: by key columns, a value, or a list of values.
     ``limit_keys``: how many of these keys, in ascending order.
@@ -88,7 +88,7 @@ _OWN = frozenset({"table", "only", "limit", "limit_keys", "limit_panes"})
 
 
 def _plan(table: pa.Table, given: Mapping[str, Any]) -> Plan:
-    as_in_aggregate = {"emit": "aggregates", "sort_by": (), "operator": None, "plain": False}
+    as_in_aggregate = {"group_by": (), "emit": "aggregates", "sort_by": (), "operator": None, "plain": False}
     return plan_of_call(table.schema, {**given, **as_in_aggregate})
 
 

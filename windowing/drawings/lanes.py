@@ -6,6 +6,7 @@ import numpy as np
 import pyarrow as pa
 
 from ..columns.arrays import combined
+from ..errors import shown
 from ..planning.plan import Plan
 from ..streaming.batch_rows import BatchRows
 from .labels import measure_of, texts_of, without_date
@@ -21,12 +22,12 @@ def make_picture(
     sequences = batch.sequences
     lanes = tuple(_lane(plan, own, batch, result, chosen, i, limit_panes) for i in range(len(chosen.totals)))
     keys = 1 if sequences.keys is None else sequences.keys.num_rows
-    panes = count_panes(plan, result)
+    panes = count_panes(result)
     more_panes = panes - sum(len(lane.panes) + lane.more_panes for lane in lanes)
     more = keys - len(lanes), len(sequences) - sum(chosen.totals), more_panes
     notes = (*_left_out(*more), *_without_place(plan, batch, rows))
     axis = _axis(plan, batch, chosen, _ticks(plan, lanes))
-    return Picture(str(plan.spec), _about(plan, rows, keys, panes), axis, lanes, notes)
+    return Picture(shown(str(plan.spec)), _about(plan, rows, keys, panes), axis, lanes, notes)
 
 
 def _ticks(plan: Plan, lanes: tuple[Lane, ...]) -> tuple[Measure, ...]:
@@ -47,7 +48,7 @@ def _axis(plan: Plan, batch: BatchRows, chosen: Selection, ticks: tuple[Measure,
     if name is None:
         return Axis("arrival", tuple(map(str, batch.sequences.pos[chosen.rows])), None, marks, ticks)
     values = combined(batch.sequences.rows.column(name)).take(pa.array(chosen.rows))
-    label, texts = without_date(name, texts_of(values))
+    label, texts = without_date(shown(name), texts_of(values))
     found = [measure_of(value) for value in values] if plan.order.columns else [None]
     measures: tuple[Measure, ...] = tuple(value for value in found if value is not None)
     return Axis(label, tuple(texts), measures if len(measures) == len(values) else None, marks, ticks)
@@ -61,7 +62,7 @@ def _lane(
     mine = of_key(result, chosen.keys, lane)
     more_rows = chosen.totals[lane] - len(rows)
     panes = drawn_panes(plan, own, mine, not more_rows, limit_panes)
-    return Lane(_label(chosen.keys, lane), rows, tuple(panes), more_rows, count_panes(plan, mine) - len(panes))
+    return Lane(_label(chosen.keys, lane), rows, tuple(panes), more_rows, count_panes(mine) - len(panes))
 
 
 def _label(keys: pa.Table | None, lane: int) -> str:
@@ -73,7 +74,7 @@ def _label(keys: pa.Table | None, lane: int) -> str:
 def _about(plan: Plan, rows: int, keys: int, panes: int) -> str:
     counts = [counted(rows, "row"), *([counted(keys, "key")] if plan.key else []), counted(panes, "pane")]
     key = f"key {', '.join(plan.key)}; " if plan.key else ""
-    return f"{key}order {plan.order}; {', '.join(counts)}"
+    return shown(f"{key}order {plan.order}; {', '.join(counts)}")
 
 
 def counted(count: int, noun: str) -> str:

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from itertools import groupby
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from ..columns.arrays import combined
+from ..errors import shown
 from ..planning.plan import Plan
-from ..planning.result_schema import POS
+from ..planning.result_schema import MARK, OUTPUTS, POS
 from .labels import after, cut, measure_of, texts_of
 from .picture import Measure, Pane
 from .selection import places_of
+
+_SIDES = ("start", "end")
+_ABOUT = frozenset({*OUTPUTS, MARK})
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,12 +43,9 @@ class OwnColumns:
         return {*self.bits, self.count, *(["count"] if self.is_default else [])}
 
 
-def count_panes(plan: Plan, result: pa.Table) -> int:
-    """Return how many panes a result has."""
-    result = result.filter(pc.is_valid(result.column("window")))
-    if not plan.options.group_by:
-        return len(result)
-    return len(result.select([*plan.key, "window"]).group_by([*plan.key, "window"]).aggregate([]))
+def count_panes(result: pa.Table) -> int:
+    """Return how many panes a result has; all its other rows are mark-only."""
+    return len(result) - int(result.column("window").null_count)
 
 
 def of_key(result: pa.Table, keys: pa.Table | None, lane: int) -> pa.Table:
@@ -68,9 +67,7 @@ def drawn_panes(plan: Plan, own: OwnColumns, result: pa.Table, is_whole: bool, m
     if not is_whole:
         last = pc.max(result.column("window").filter(shows)).as_py()
         empty = pc.and_(empty, pc.less(result.column("window"), -1 if last is None else last))
-    found = result.filter(pc.or_(shows, empty))
-    numbers = pc.unique(found.column("window")).slice(0, most)
-    return _panes(plan, own, found.filter(pc.is_in(found.column("window"), numbers)).combine_chunks())
+    return _panes(plan, own, result.filter(pc.or_(shows, empty)).slice(0, most).combine_chunks())
 
 
 def _any(masks: list[pa.ChunkedArray]) -> pa.ChunkedArray:
@@ -81,28 +78,14 @@ def _any(masks: list[pa.ChunkedArray]) -> pa.ChunkedArray:
 
 
 def _panes(plan: Plan, own: OwnColumns, found: pa.Table) -> list[Pane]:
-    """Make panes of result rows, which are in the order of windows and groups."""
-    told = _told(plan, own, found)
-    columns = {name: found.column(name).to_pylist() for name in ("window", "closed_by", own.count, *own.bits)}
-    has_bounds = _has_bounds(plan)
-    ticks = _ticks(plan, found)
+    """Make a pane of each row of a result."""
+    told, ticks, has_bounds = _told(plan, own, found), _ticks(plan, found), _has_bounds(plan)
     panes = []
-    for number, lines in groupby(range(len(found)), key=columns["window"].__getitem__):
-        rows = list(lines)
-        places = {place for row in rows for place in places_of([columns[name][row] for name in own.bits])}
-        start, end = (measure_of(found.column(f"window_{side}")[rows[0]]) for side in ("start", "end"))
-        panes.append(
-            Pane(
-                number,
-                tuple(sorted(places)),
-                sum(columns[own.count][row] or 0 for row in rows),
-                columns["closed_by"][rows[0]],
-                start if has_bounds else None,
-                end if has_bounds else None,
-                ticks[rows[0]],
-                _told_of_groups(told, rows),
-            )
-        )
+    for i, row in enumerate(found.select(["window", "closed_by", own.count, *own.bits]).to_pylist()):
+        places = tuple(places_of([row[name] for name in own.bits]))
+        start, end = (measure_of(found.column(f"window_{side}")[i]) if has_bounds else None for side in _SIDES)
+        about = tuple((name, texts[i]) for name, texts in told if texts[i])
+        panes.append(Pane(row["window"], places, row[own.count] or 0, row["closed_by"], start, end, ticks[i], about))
     return panes
 
 
@@ -118,22 +101,22 @@ def _bounds_type(plan: Plan) -> pa.DataType | None:
     return plan.kind.bounds_type(plan.projection.schema.field(clock).type, plan.options.origin)
 
 
-def _told(plan: Plan, own: OwnColumns, found: pa.Table) -> dict[str, list[str]]:
-    """Return what is told of each result row: bounds, the tick, timing and index, groups, and aggregates."""
-    told: dict[str, list[str]] = {}
+def _told(plan: Plan, own: OwnColumns, found: pa.Table) -> list[tuple[str, list[str]]]:
+    """Return what is told of each pane, by name: bounds, the tick, timing and output, without a name; aggregates."""
+    told: list[tuple[str, list[str]]] = []
     if _bounds_type(plan) is not None:
-        start, end = (_short(found.column(f"window_{side}")) for side in ("start", "end"))
-        told["bounds"] = [f"{low}..{after(low, high)}" for low, high in zip(start, end, strict=True)]
+        bounds = zip(*(_short(found.column(f"window_{side}")) for side in _SIDES), strict=True)
+        told.append(("", [f"{start}..{after(start, end)}" for start, end in bounds]))
     if plan.kind.overlaps and "_at" in found.column_names:
         at = zip(_short(found.column("_at")), _by_tick(found), strict=True)
-        told["at"] = [f"@{text}" if by_tick else "" for text, by_tick in at]
-    if "timing" in found.column_names:
-        told["timing"] = _short(found.column("timing"))
-        told["index"] = [f"output {index}" for index in found.column("index").to_pylist()]
-    names = [bound.name for bound in plan.aggregates] + [column.name for column in plan.results]
-    for name in dict.fromkeys([*plan.options.group_by, *names]):
-        if name not in own.hidden and name in found.column_names:
-            told[f"={name}"] = _short(found.column(name))
+        told.append(("", [f"@{text}" if by_tick else "" for text, by_tick in at]))
+    if plan.options.event_time:
+        told.append(("", _short(found.column("timing"))))
+        told.append(("", [f"output {index}" for index in found.column("index").to_pylist()]))
+    names = plan.schema.names[plan.schema.names.index("closed_by") + 1 :]
+    for name in names:
+        if name not in own.hidden and name not in _ABOUT and name not in plan.stream_names:
+            told.append((cut(shown(name), 20), _short(found.column(name))))
     return told
 
 
@@ -150,11 +133,3 @@ def _ticks(plan: Plan, found: pa.Table) -> list[Measure | None]:
 
 def _short(column: pa.ChunkedArray) -> list[str]:
     return texts_of(combined(column))
-
-
-def _told_of_groups(told: Mapping[str, list[str]], rows: list[int]) -> tuple[tuple[str, str], ...]:
-    """What is told of a pane: once of all its groups, and then of each group."""
-    pairs = [("", values[rows[0]]) for name, values in told.items() if not name.startswith("=")]
-    for row in rows:
-        pairs += [(cut(name[1:], 20), values[row]) for name, values in told.items() if name.startswith("=")]
-    return tuple((name, text) for name, text in pairs if text)

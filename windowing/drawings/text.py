@@ -31,7 +31,8 @@ def picture_text(picture: Picture) -> str:
     room = max(WIDTH - left - right - 5, _LEAST_ROOM)
     lines = [f"{'window: '.ljust(left)}{picture.window}", " " * left + picture.about]
     for stretch in _stretches(picture, room):
-        lines += ["", *_Block(picture, told, left, *stretch).lines()]
+        block = list(_Block(picture, told, left, *stretch).lines())
+        lines += ["", *block] if block else []
     lines += [f"... {note}" for note in [*lane_notes(picture), *picture.notes]]
     return "\n".join(cut(line.rstrip(), WIDTH) for line in lines)
 

@@ -1,0 +1,64 @@
+"""Drawings read back: which rows each pane shows, by their text and by their SVG."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from typing import Any
+from xml.etree import ElementTree
+
+import pyarrow as pa
+
+import wincli
+from wincli.windowing.drawings.drawing import Drawing
+
+SVG = "{http://www.w3.org/2000/svg}"
+Pairs = Counter[tuple[str, int, int]]
+"""Key, window number and arrival position of each row that each pane shows."""
+
+
+def pairs_of_picture(drawing: Drawing) -> Pairs:
+    found: Pairs = Counter()
+    for lane in drawing.picture.lanes:
+        arrivals = {row.place: row.arrival for row in lane.rows}
+        found.update((lane.label, pane.number, arrivals[place]) for pane in lane.panes for place in pane.places)
+    return found
+
+
+def pairs_of_text(drawing: Drawing) -> Pairs:
+    """Read the letters between brackets; a letter is the row above it, of all rows of the drawing at most 52."""
+    places = {row.place: row.arrival for lane in drawing.picture.lanes for row in lane.rows}
+    letters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+    found: Pairs = Counter()
+    key, above = "", ""
+    for line in str(drawing).splitlines():
+        if lane := re.match(r"rows ?(.*?): ", line):
+            key, above = lane[1], line
+        elif pane := re.match(r" *pane (\d+): ", line):
+            drawn = re.match(r"[ .\w]*[\[…][ .\w]*[\]>…]", line[pane.end() - 1 :])
+            assert drawn is not None, line
+            stop = pane.end() - 1 + drawn.end()
+            for at in range(pane.end() - 1, stop):
+                if line[at].isalpha():
+                    assert above[at] == line[at], f"{line[at]} stands under {above[at]}"
+                    found[key, int(pane[1]), places[letters.index(line[at])]] += 1
+    return found
+
+
+def counts_of_svg(drawing: Drawing) -> tuple[int, int, int]:
+    """Return how many rows, panes, and rows of panes an SVG has."""
+    root = ElementTree.fromstring(drawing.svg())
+    classes = [element.get("class", "").split() for element in root.iter()]
+    return tuple(sum(name in each for each in classes) for name in ("wd-row", "wd-bar", "wd-in"))  # type: ignore[return-value]
+
+
+def pairs_of_rows(table: pa.Table, window: str, **options: Any) -> Pairs:
+    """The same from the rows that a result has."""
+    numbered = table.append_column("row_", pa.array(range(len(table)), pa.int64()))
+    rows = wincli.aggregate(numbered, window, emit="rows", **options).to_pylist()
+    keys = [options["key"]] if isinstance(options.get("key"), str) else options.get("key", [])
+    return Counter(
+        (", ".join(str(row[key]) for key in keys), row["window"], row["row_"])
+        for row in rows
+        if row["row_"] is not None
+    )

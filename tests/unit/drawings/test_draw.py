@@ -1,0 +1,272 @@
+"""What is drawn is what the scan makes: each row of each pane, in the picture, in its text and in its SVG."""
+
+from __future__ import annotations
+
+import datetime as dt
+import decimal
+from collections import Counter
+from typing import Any
+
+import duckdb
+import numpy as np
+import polars
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import wincli
+from support.drawn_windows import counts_of_svg, pairs_of_picture, pairs_of_rows, pairs_of_text
+from support.event_logs import logs
+from support.window_cases import MORE, WINDOWS, WindowCase
+from wincli.windowing.drawings.drawing import Drawing
+from wincli.windowing.errors import ConfigError, DataError
+
+LOG = pa.table({
+    "user": ["ann", "bob", "ann", "ann", "bob"],
+    "t": [0, 10, 45, 70, 90],
+    "amount": [5.0, 1.0, 2.5, 4.0, 3.0],
+})  # fmt: skip
+
+
+def options_of(case: WindowCase, keyed: bool, at_end: str) -> dict[str, Any]:
+    marks = "flag" if "punct()" in case[0] else None
+    return {"key": ["k"] if keyed else [], "order_by": case[1], "marks": marks, "at_end": at_end, **case[2]}
+
+
+def check(drawing: Drawing) -> None:
+    """The views show the picture, and the text fits a terminal."""
+    lanes = drawing.picture.lanes
+    panes = [pane for lane in lanes for pane in lane.panes]
+    assert pairs_of_text(drawing) == pairs_of_picture(drawing)
+    rows = sum(len(lane.rows) for lane in lanes)
+    assert counts_of_svg(drawing) == (rows, len(panes), sum(len(pane.places) for pane in panes))
+    assert max(map(len, str(drawing).splitlines())) <= 100
+
+
+# Laws
+
+
+@settings(max_examples=200)
+@given(logs(), st.sampled_from([*WINDOWS, *MORE]), st.booleans(), st.sampled_from(["flush", "drop"]))
+def test_a_drawing_shows_the_rows_that_panes_emit(table: pa.Table, case: WindowCase, keyed: bool, at_end: str) -> None:
+    options = options_of(case, keyed or "partitioned" in case[0], at_end)
+    drawing = wincli.draw(table, case[0], **options, limit_panes=10_000)
+    assert pairs_of_picture(drawing) == pairs_of_rows(table, case[0], **options, rejected="drop")
+    told = {
+        (lane.label, pane.number): (pane.closed_by, pane.count) for lane in drawing.picture.lanes for pane in lane.panes
+    }
+    result = wincli.aggregate(table, case[0], **options, rejected="drop").to_pylist()
+    panes = [row for row in result if row["window"] is not None]
+    assert told == {
+        (row["k"] if options["key"] else "", row["window"]): (row["closed_by"], row["count"]) for row in panes
+    }
+    check(drawing)
+
+
+@settings(max_examples=100)
+@given(
+    logs(), st.sampled_from([*WINDOWS, *MORE]), st.booleans(), st.integers(1, 9), st.integers(1, 4), st.integers(1, 5)
+)
+def test_a_part_of_a_drawing_says_how_much_is_left_out(
+    table: pa.Table, case: WindowCase, keyed: bool, rows: int, keys: int, panes: int
+) -> None:
+    options = options_of(case, keyed or "partitioned" in case[0], "flush")
+    whole = wincli.draw(table, case[0], **options, limit_panes=10_000)
+    part = wincli.draw(table, case[0], **options, limit=rows, limit_keys=keys, limit_panes=panes)
+    drawn = {(lane.label, row.arrival) for lane in part.picture.lanes for row in lane.rows}
+    counted = {(lane.label, pane.number) for lane in part.picture.lanes for pane in lane.panes}
+    expected = {pair: n for pair, n in pairs_of_picture(whole).items() if pair[::2] in drawn and pair[:2] in counted}
+    assert pairs_of_picture(part) == expected
+    everything = {lane.label: lane for lane in whole.picture.lanes}
+    assert [lane.label for lane in part.picture.lanes] == sorted(everything)[:keys]
+    for lane in part.picture.lanes:
+        assert len(lane.rows) + lane.more_rows == len(everything[lane.label].rows)
+        assert len(lane.panes) + lane.more_panes == len(everything[lane.label].panes)
+        assert len(lane.panes) <= panes
+    assert len(drawn) == min(rows, sum(len(everything[lane.label].rows) for lane in part.picture.lanes))
+    check(part)
+
+
+@settings(max_examples=50)
+@given(logs(), st.sampled_from([*WINDOWS, *MORE]))
+def test_rows_of_a_drawing_ascend_along_its_axis(table: pa.Table, case: WindowCase) -> None:
+    axis = wincli.draw(table, case[0], **options_of(case, True, "flush"), limit=20).picture.axis
+    assert axis.measures is None or list(axis.measures) == sorted(axis.measures)
+    assert axis.marks == tuple(sorted(set(axis.marks)))
+    assert axis.ticks == tuple(sorted(set(axis.ticks)))
+
+
+# What a drawing is
+
+
+def test_a_drawing_prints_as_text_and_shows_as_an_image() -> None:
+    drawing = wincli.draw(LOG, "delta(t, 60)", key="user", order_by="t")
+    assert repr(drawing) == str(drawing)
+    assert drawing._repr_svg_() == drawing.svg()
+    assert drawing.svg().startswith("<svg ")
+
+
+@pytest.mark.parametrize(
+    "convert",
+    [
+        pa.Table.to_pandas,
+        polars.from_arrow,
+        duckdb.from_arrow,
+        pa.Table.to_reader,
+    ],
+    ids=["pandas", "polars", "duckdb", "reader"],
+)
+def test_tables_of_other_libraries_are_drawn(convert: Any) -> None:
+    drawing = wincli.draw(convert(LOG), "delta(t, 60)", key="user", order_by="t")
+    assert str(drawing) == str(wincli.draw(LOG, "delta(t, 60)", key="user", order_by="t"))
+
+
+def test_the_same_rows_give_the_same_drawing() -> None:
+    one, other = (wincli.draw(LOG, "time(30)", order_by="t", empty="row") for _ in range(2))
+    assert (str(one), one.svg()) == (str(other), other.svg())
+
+
+# Parts
+
+
+def test_only_some_keys_are_drawn_and_windows_are_those_of_all() -> None:
+    drawing = wincli.draw(LOG, "time(30)", key="user", order_by="t", only={"user": "ann"})
+    (lane,) = drawing.picture.lanes
+    assert [(pane.number, pane.closed_by) for pane in lane.panes] == [(0, "time"), (1, "time"), (2, "time")]
+    assert drawing.picture.notes == ("1 more key with 2 rows and 2 panes",)
+    both = wincli.draw(LOG, "time(30)", key="user", order_by="t", only={"user": ["bob", "ann"]})
+    assert [lane.label for lane in both.picture.lanes] == ["ann", "bob"]
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"limit": 0}, "limit: 0 is less than 1"),
+        ({"limit_panes": -1}, "limit_panes: -1 is less than 1"),
+        ({"only": {"user": "ann"}}, "only: there is no key"),
+        ({"key": "user", "only": {"usr": "ann"}}, "only: there is no key column 'usr'; did you mean 'user'"),
+        ({"key": "user", "only": {"user": "eve"}}, "only: no key has"),
+        ({"key": "user", "only": {"user": 3}}, "only: the key is string"),
+    ],
+    ids=str,
+)
+def test_a_part_that_cannot_be_is_an_error(options: dict[str, Any], words: str) -> None:
+    with pytest.raises(ConfigError, match=words):
+        wincli.draw(LOG, "delta(t, 60)", **options)
+
+
+def test_many_rows_are_drawn_in_part() -> None:
+    rows = 200_000
+    table = pa.table({"k": np.arange(rows) % 1000, "t": np.arange(rows)})
+    drawing = wincli.draw(table, "sliding, count(50), count(1)", key="k", order_by="t", limit=100, limit_panes=3)
+    assert len(drawing.picture.lanes) == 5
+    assert sum(len(lane.rows) for lane in drawing.picture.lanes) == 100
+    assert all(lane.more_rows == 180 for lane in drawing.picture.lanes)
+    assert len(pairs_of_picture(drawing)) == 5 * (20 + 19 + 18)  # windows 0 to 2 of each, as far as rows are drawn
+    assert drawing.picture.notes == ("995 more keys with 199,000 rows and 150,245 panes",)
+    table = pa.table({"t": np.arange(rows)})
+    part = wincli.draw(table, "retain all", order_by="t", limit=10)
+    assert len(pairs_of_picture(part)) == sum(range(1, 11)) + 10 * 30  # 40 panes
+
+
+def test_more_rows_than_one_column_of_bits_has() -> None:
+    table = pa.table({"t": np.arange(300)})
+    drawing = wincli.draw(table, "sliding, count(3), count(2)", order_by="t", limit=200, limit_panes=500)
+    rows = pairs_of_rows(table, "sliding, count(3), count(2)", order_by="t")
+    assert pairs_of_picture(drawing) == Counter({pair: n for pair, n in rows.items() if pair[2] < 200})
+    assert counts_of_svg(drawing)[0] == 200
+
+
+# Strange tables
+
+
+def test_a_table_without_rows() -> None:
+    drawing = wincli.draw(LOG.slice(0, 0), "delta(t, 60)", key="user", order_by="t")
+    assert str(drawing) == "window: tumbling, delta(t, 60)\n        key user; order t; 0 rows, 0 keys, 0 panes"
+    check(drawing)
+    check(wincli.draw(LOG.slice(0, 0), "sliding, count(3)"))
+
+
+def test_a_table_without_panes() -> None:
+    drawing = wincli.draw(LOG, "sliding, count(9)", order_by="t", at_end="drop")
+    assert [len(lane.panes) for lane in drawing.picture.lanes] == [0]
+    assert counts_of_svg(drawing) == (5, 0, 0)
+    check(drawing)
+
+
+def test_names_that_are_markup_or_control_characters() -> None:
+    name, key = '<a href="x">&\x07', "]]><script>\n'"
+    table = pa.table({name: ["x", key, "\u202eabc"], "t": [1, 2, 3], "[  d  >": ["&amp;", "\x00", "é日本"]})
+    drawing = wincli.draw(
+        table, "count(2)", key=name, order_by="t", aggregates={"<b>&": 'first("[  d  >")', "n\n": "count()"}
+    )
+    assert all(line.isprintable() for line in str(drawing).splitlines())
+    assert "<script" not in drawing.svg()
+    assert "\x00" not in drawing.svg()
+    assert counts_of_svg(drawing) == (3, 3, 3)
+
+
+def test_columns_of_the_drawing_clash_with_none_of_the_table() -> None:
+    table = LOG.append_column("_drawn0", LOG["amount"]).append_column("__drawn_0", LOG["amount"])
+    drawing = wincli.draw(table, "delta(t, 60)", key="user", order_by="t", aggregates="drawn_n=sum(_drawn0)")
+    assert pairs_of_picture(drawing) == pairs_of_rows(LOG, "delta(t, 60)", key="user", order_by="t")
+    assert [pane.told for pane in drawing.picture.lanes[0].panes] == [(("drawn_n", "7.5"),), (("drawn_n", "4"),)]
+
+
+DAY = dt.date(2026, 11, 1)
+INSTANT = dt.datetime(2026, 11, 1, 10)
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        pa.array([DAY, DAY + dt.timedelta(1), DAY + dt.timedelta(9)]),
+        pa.array([INSTANT, INSTANT, INSTANT + dt.timedelta(days=400)]),
+        pa.array([1, 2, 3], pa.timestamp("ns", tz="Europe/Paris")),
+        pa.array([-(2**63), 0, 2**63 - 1], pa.timestamp("s")),
+        pa.array([dt.time(1), dt.time(2), dt.time(3)]),
+        pa.array([1, 2, 5], pa.duration("ms")),
+        pa.array([decimal.Decimal("0.1"), decimal.Decimal("0.2"), decimal.Decimal("1e9")]),
+        pa.array([float("-inf"), 1.5, float("inf")]),
+        pa.array([1e-300, 1.0, 1e300]),
+        pa.array([0, 1, 2**64 - 1], pa.uint64()),
+        pa.array(["a", "b", "c"]),
+        pa.array([b"\x00", b"\x01", b"\xff"]),
+        pa.array([False, True, True]),
+    ],
+    ids=lambda values: str(values.type),
+)
+def test_every_type_that_orders_rows_is_an_axis(values: pa.Array) -> None:
+    table = pa.table({"at": values, "more": [[1, 2], None, [3]]})
+    drawing = wincli.draw(table, "count(2)", key="at", order_by="at", aggregates=["last(more)", "top=max(at)"])
+    assert counts_of_svg(drawing) == (3, sum(len(lane.panes) for lane in drawing.picture.lanes), 3)
+    check(wincli.draw(table, "count(2)", order_by="at"))
+
+
+def test_rejected_rows_are_counted() -> None:
+    table = pa.table({"t": [1, None, 3], "k": ["a", "a", None]})
+    drawing = wincli.draw(table, "count(2)", key="k", order_by="t")
+    assert drawing.picture.notes == ("2 rows rejected",)
+    drawing = wincli.draw(table, "count(2)", order_by="t", where="t > 1")
+    assert drawing.picture.notes == ("2 rows left out by where, or rejected",)
+    with pytest.raises(DataError, match="null_order"):
+        wincli.draw(table, "count(2)", key="k", order_by="t", rejected="error")
+
+
+def test_expressions_and_conditions_of_results_are_those_of_aggregate() -> None:
+    options: dict[str, Any] = {"let": "half=amount / 2", "where": "amount > 1", "having": "count > 1", "order_by": "t"}
+    drawing = wincli.draw(LOG, "delta(t, 60)", key="user", **options)
+    assert pairs_of_picture(drawing) == pairs_of_rows(
+        LOG, "delta(t, 60)", key="user", order_by="t", where="amount > 1"
+    ) - Counter({("ann", 1, 3): 1, ("bob", 0, 4): 1})
+    drawing = wincli.draw(LOG, "when(half > 2) or count(2)", let={"half": "amount / 2"}, order_by="t")
+    assert pairs_of_picture(drawing) == pairs_of_rows(LOG, "when(amount / 2 > 2) or count(2)", order_by="t")
+
+
+def test_marks_stand_between_rows() -> None:
+    table = pa.table({"t": [3, 1, 2]})
+    drawing = wincli.draw(table, "punct()", order_by="t", marks=[0, 1, 2])
+    assert drawing.picture.axis.texts == ("1", "2", "3")
+    assert drawing.picture.axis.marks == (-1, 0, 2)  # before all rows; after the row at 1; after that at 3
+    check(drawing)
