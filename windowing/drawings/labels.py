@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any
@@ -16,6 +17,7 @@ _NANOSECONDS = {"s": 10**9, "ms": 10**6, "us": 10**3, "ns": 1}
 _DAY = 86_400 * 10**9
 _LONGEST = 28
 _DATE = len("2026-11-01")
+_WHOLE_MINUTE = re.compile(r"\d\d:\d\d:00$")
 
 
 def cut(text: str, most: int = _LONGEST) -> str:
@@ -75,10 +77,12 @@ def _instants(values: pa.Array) -> list[str]:
 
 
 def _without_zeros(texts: list[str]) -> list[str]:
-    """Leave out digits of a second that are zero in all texts."""
+    """Leave out digits of a second that are zero in all texts, and seconds that are."""
     while texts and all(_has_zero(text) for text in texts):
         texts = [text[:-2] + "Z" if text.endswith("Z") else text[:-1] for text in texts]
-    return [text.removesuffix("Z").removesuffix(".") for text in texts]
+    texts = [text.removesuffix("Z").removesuffix(".") for text in texts]
+    has_seconds = any(text != "-" and not _WHOLE_MINUTE.search(text) for text in texts)
+    return texts if has_seconds else [text.removesuffix(":00") for text in texts]
 
 
 def _has_zero(text: str) -> bool:

@@ -105,8 +105,7 @@ def _told(plan: Plan, own: OwnColumns, found: pa.Table) -> list[tuple[str, list[
     """Return what is told of each pane, by name: bounds, the tick, timing and output, without a name; aggregates."""
     told: list[tuple[str, list[str]]] = []
     if _bounds_type(plan) is not None:
-        bounds = zip(*(_short(found.column(f"window_{side}")) for side in _SIDES), strict=True)
-        told.append(("", [f"{start}..{after(start, end)}" for start, end in bounds]))
+        told.append(("", _bounds(found)))
     if plan.kind.overlaps and "_at" in found.column_names:
         at = zip(_short(found.column("_at")), _by_tick(found), strict=True)
         told.append(("", [f"@{text}" if by_tick else "" for text, by_tick in at]))
@@ -118,6 +117,15 @@ def _told(plan: Plan, own: OwnColumns, found: pa.Table) -> list[tuple[str, list[
         if name not in own.hidden and name not in _ABOUT and name not in plan.stream_names:
             told.append((cut(shown(name), 20), _short(found.column(name))))
     return told
+
+
+def _bounds(found: pa.Table) -> list[str]:
+    if not len(found):
+        return []
+    texts = texts_of(pa.concat_arrays([combined(found.column(f"window_{side}")) for side in _SIDES]))
+    return [
+        f"{start}..{after(start, end)}" for start, end in zip(texts[: len(found)], texts[len(found) :], strict=True)
+    ]
 
 
 def _by_tick(found: pa.Table) -> list[bool]:

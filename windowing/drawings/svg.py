@@ -17,6 +17,7 @@ _FIRST, _ROOM = 56, _WIDTH - 2 * 56
 _APART = 12
 _AXIS = 92
 _TRACK, _BAR, _HALF = 38, 16, 5.5
+_FITS = "max-width:100%;height:auto"
 _LETTER = 6.0
 """Pixels of a letter of a caption, about."""
 
@@ -25,7 +26,7 @@ def picture_svg(picture: Picture) -> str:
     """Return the document."""
     along = scale(picture.axis, 0, len(picture.axis.texts), _APART, _ROOM)
     wide = max(_WIDTH, round(2 * _FIRST + (along.at[-1] if along.at else 0)))
-    root = Element("svg", {"xmlns": "http://www.w3.org/2000/svg", "class": "wd", "role": "img"})
+    root = Element("svg", {"xmlns": "http://www.w3.org/2000/svg", "class": "wd", "role": "img", "style": _FITS})
     explain(root, f"Windows {picture.window}: {picture.about}")
     add(root, "desc").text = picture_text(picture)
     add(root, "style").text = STYLE
