@@ -19,6 +19,7 @@ from .language.options import WINDOW_OPTIONS, Options
 from .language.parser import parse_aggregate, parse_let, parse_window
 from .language.spec import AggregateCall, AggregateExpression, default_name
 from .planning.plan import Plan, make_plan
+from .planning.result_stream import stream_of_columns
 from .support.option import Option
 
 
@@ -129,6 +130,7 @@ def plan_of_call(schema: pa.Schema, given: Mapping[str, Any]) -> Plan:
     """Return the plan of a call over columns of ``schema``. Raises as the parser and `make_plan` do.
 
     ``given``: the arguments of the call by their names: ``window``, ``key``, ``order_by``, ``aggregates``, and options.
+    A table with the columns of a result is read as a stream, in the order in which its panes came out.
     """
     window, order, aggregates = given["window"], given["order_by"], given["aggregates"]
     spec = parse_window(window) if isinstance(window, str) else window
@@ -136,7 +138,8 @@ def plan_of_call(schema: pa.Schema, given: Mapping[str, Any]) -> Plan:
     calls = None if aggregates is None else as_calls(aggregates)
     if order is not None and order != "arrival":
         order = as_names(order, "order_by")
-    return make_plan(spec, schema, as_names(given["key"], "key"), order, calls, options)
+    stream = stream_of_columns(schema)
+    return make_plan(spec, schema, as_names(given["key"], "key"), order, calls, options, stream)
 
 
 def clock_measure(plan: Plan, clock: Clock | None) -> int | float | None:

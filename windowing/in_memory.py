@@ -50,7 +50,8 @@ def aggregate(
 ) -> pa.Table:
     """Apply a window to a table in arrival order; return one row per pane, by key and window, then mark-only rows.
 
-    ``table``: of Arrow, or any object with ``__arrow_c_stream__`` (pandas, Polars, DuckDB). Names may be one text.
+    ``table``: of Arrow, or any object with ``__arrow_c_stream__`` (pandas, Polars, DuckDB). Names may be one text. A
+    result is read as a stream, with its marks (semantics section 10).
     ``aggregates``: texts, or a mapping of column names to texts; ``count()`` by default.
     ``marks``: for ``punct()``, a boolean column, with a mark after each true row, or numbers p: after the first p rows.
     ``clock``, ``since``: the time of the clock after the last row and before the first: seconds, or an instant.

@@ -79,3 +79,47 @@ def test_the_page_shows_what_its_code_prints(spark: SparkSession) -> None:
     with contextlib.redirect_stdout(printed):
         exec(compile(code, "dataframes.md", "exec"), {})
     assert [line for line in printed.getvalue().splitlines() if line] == [line for line in shown.splitlines() if line]
+
+
+CHAINS: dict[str, list[dict[str, Any]]] = {
+    "rollup": [
+        {"window": "time(600)", "key": "k", "order_by": "t", "group_by": "kind", "aggregates": ["x=sum(x)"]},
+        {"window": "punct()", "key": "k", "aggregates": ["x=sum(x)", "kinds=collect(kind)"]},
+        {"window": "punct()", "aggregates": ["xs=collect(x)"]},
+    ],
+    "sessions": [
+        {"window": "gap(t, 100)", "key": "k", "order_by": "t", "aggregates": ["x=sum(x)", "t=first(t)"]},
+        {"window": "count(4)", "key": "k", "aggregates": ["x=mean(x)", "t=last(t)"], "where": "x > 0.3"},
+        {"window": "delta(t, 900)", "order_by": "t", "aggregates": ["n=count()", "x=sum(x)"]},
+    ],
+    "marks": [
+        {"window": "punct()", "order_by": "t", "marks": "is_end", "aggregates": ["x=sum(x)"]},
+        {"window": "punct()", "aggregates": ["xs=collect(x)"], "where": "x > 3", "let": "y=x * 2"},
+    ],
+    "event time": [
+        {"window": "timeInterval, intervalDuration(600)", "key": "k", "order_by": "t", "event_time": "t",
+         "aggregates": ["x=sum(x)", "t=last(t)"]},
+        {"window": "timeInterval, intervalDuration(3000)", "event_time": "t", "aggregates": ["x=sum(x)"], "lag": 9000},
+        {"window": "sliding, count(3), count(1)", "emit": "rows"},
+    ],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("chain", CHAINS)
+def test_a_chain_is_that_of_the_tables(spark: SparkSession, log: pa.Table, chain: str) -> None:
+    whole, found = log, shuffled(spark, log, 1)
+    for stage in CHAINS[chain]:
+        whole = wincli.aggregate(whole, **stage)
+        found = wincli.windows(found, **stage, arrival="id" if stage is CHAINS[chain][0] else None)
+        found = found.orderBy(functions.rand(3)).repartition(3)
+    whole = in_order(whole)
+    result = in_order(found.toArrow().cast(whole.schema))
+    assert same(result, whole), difference(result, whole)
+
+
+def test_rows_that_a_condition_leaves_out_have_marks(spark: SparkSession, log: pa.Table) -> None:
+    options = {"order_by": "t", "where": "not is_end and x > 0.2", "marks": "m", "let": "m=is_end"}
+    whole = in_order(wincli.aggregate(log, "punct()", **options, aggregates=CALLS))
+    found = wincli.windows(shuffled(spark, log, 1), "punct()", arrival="id", **options, aggregates=CALLS).toArrow()
+    found = in_order(found.cast(whole.schema))
+    assert same(found, whole), difference(found, whole)

@@ -4,6 +4,7 @@ The ways in are `windows.windows` and `windows.windowed`.
 
 Imports
 
-Imports `windowing.aggregates`, `windowing.arguments`, `windowing.columns`, `windowing.errors`, `windowing.language`,
-`windowing.planning`, `windowing.projection`, `windowing.streaming`, `windowing.support`. Imported by nothing.
+Imports `windowing.aggregates`, `windowing.arguments`, `windowing.columns`, `windowing.errors`, `windowing.expressions`,
+`windowing.language`, `windowing.planning`, `windowing.projection`, `windowing.streaming`, `windowing.support`. Imported
+by nothing.
 """

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from ..columns.sort_keys import is_sortable
 from ..errors import ConfigError
 from ..planning.plan import Plan
+from ..planning.result_schema import MARK
 from .sort_code import is_coarse
 
 
@@ -54,12 +55,13 @@ def layout_of(plan: Plan, arrival: str | None, mark: str | None) -> Layout:
     why = _coupling(plan)
     by_key = not why
     computed = {column.name for column in plan.projection.computed}
-    order = tuple(dict.fromkeys([*plan.order.columns, *([arrival] if arrival else [])]))
+    order = tuple(dict.fromkeys([*plan.sort, *([arrival] if arrival else [])]))
     if not order:
         raise ConfigError("rows of a DataFrame have no order of their own", "say order_by or arrival")
     key = plan.key if by_key else ()
-    prepare = plan.projection.where is not None or bool(computed & {*key, *order})
-    extra = (arrival, mark if plan.takes_marks else None)
+    prepare = plan.projection.where is not None or bool(computed & {*key, *order, mark})
+    marks = (mark, MARK if plan.reads_result else None) if plan.takes_marks else ()
+    extra = (arrival, *marks)
     read = plan.columns if prepare else plan.projection.needs(plan.columns)
     columns = tuple(dict.fromkeys([*read, *(name for name in extra if name)]))
     ties = tuple(name for name in columns if name not in {*key, *order})

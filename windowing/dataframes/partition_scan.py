@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from ..aggregates.folds.values import plain
-from ..columns.arrays import ClockValue, Ints, combined
+from ..columns.arrays import ClockValue, Ints, Mask, combined
 from ..planning.plan import Plan
 from ..streaming.batch_rows import Progress, Rejected, clock_after, project_batch
 from ..streaming.batch_scan import BatchScan
@@ -21,6 +21,8 @@ from .layout import Layout
 
 CLOCK = "__clock"
 """A column with the clock after the last row of all partitions, in measures; the same value in each row."""
+SEEN = "__seen"
+"""A column that says whether the window sees a row."""
 NUMBER = "__number"
 """A column that nothing reads: it is there where rows are sorted by numbering them."""
 
@@ -54,15 +56,23 @@ class PartitionTask:
 
 @dataclass(frozen=True, slots=True)
 class Prepare(PartitionTask):
-    """Computes columns that partitions or their order need, and leaves out rows that the window does not see."""
+    """Computes columns that partitions or their order need, and leaves out rows that the window does not see.
+
+    With a column `SEEN` it leaves none out, but says there which rows the window sees: the others may have marks.
+    """
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Yield the rows that the window sees, with the columns ``result``."""
+        """Yield the rows that the window sees, or all, with the columns ``result``."""
+        names = [name for name in self.result.names if name != SEEN]
         for table in self.tables(batches):
             nothing = np.zeros(table.num_rows, np.int64)
-            rows, kept = project_batch(self.plan, table, nothing, self.result.names, self.rejected)
-            rows = rows.select(self.result.names)
-            yield from self.batches([rows if kept is None else rows.take(pa.array(kept))])
+            rows, kept = project_batch(self.plan, table, nothing, names, self.rejected)
+            rows = rows.select(names)
+            if SEEN in self.result.names:
+                rows = rows.append_column(SEEN, pa.array(_mask(kept, table.num_rows)))
+            elif kept is not None:
+                rows = rows.take(pa.array(kept))
+            yield from self.batches([rows])
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,6 +147,13 @@ class ScanPartition(PartitionTask):
 
 def _without_clock(table: pa.Table) -> pa.Table:
     return table.drop_columns([CLOCK]) if CLOCK in table.schema.names else table
+
+
+def _mask(picks: Ints | None, rows: int) -> Mask:
+    """Return which of ``rows`` rows are picked, bool (n,); None: all."""
+    mask = np.full(rows, picks is None)
+    mask[slice(0) if picks is None else picks] = True
+    return mask
 
 
 def _plain(column: pa.ChunkedArray, dtype: pa.DataType) -> pa.ChunkedArray:

@@ -15,6 +15,7 @@ from ..streaming.keyed_scan import COARSE_BITS
 
 _EXACT = 1 << 48
 """Measures below this are as they are; those above are told apart in steps of 2^15."""
+_LAST = (1 << (COARSE_BITS - 1)) - 1
 _LARGEST = (1 << 63) - 1
 
 
@@ -39,12 +40,13 @@ def is_coarse(dtype: pa.DataType) -> bool:
 
 
 def _coarse(order: Column, dtype: pa.DataType) -> Column:
-    """Return a number between -2^49 and 2^49, both not included, that never falls where ``order`` rises; 0 for null."""
-    number = functions.coalesce(_whole_number(order, dtype), functions.lit(0).cast("bigint"))
+    """Return a number between -2^49 and 2^49, both not included, that never falls where ``order`` rises; the largest for null."""
+    number = _whole_number(order, dtype)
     size = functions.abs(number)
     steps = functions.shiftright(size - functions.lit(_EXACT), 15) + functions.lit(_EXACT)
     far = functions.when(number < 0, -steps).otherwise(steps)
-    return functions.when(size < functions.lit(_EXACT), number).otherwise(far)
+    code = functions.when(size < functions.lit(_EXACT), number).otherwise(far)
+    return functions.coalesce(code, functions.lit(_LAST))
 
 
 def _whole_number(order: Column, dtype: pa.DataType) -> Column:

@@ -13,16 +13,20 @@ from pyspark.sql import Column, DataFrame, Window, functions
 from ..arguments import Calls, Clock, Names, Seconds, as_names, clock_measure, plan_of_call
 from ..columns.numeric import scale_of
 from ..errors import ConfigError
+from ..expressions.syntax import parse_expression
 from ..language.options import AtEnd, Closed, Emit, Empty
 from ..language.spec import WindowSpec
 from ..planning.plan import Plan
+from ..planning.result_schema import MARK
+from ..planning.result_stream import stream_of_columns
+from ..planning.row_order import OrderBy
 from ..planning.validation import check_marks
-from ..projection.projection import Projection
+from ..projection.projection import Projection, RowExpressions, make_projection
 from ..streaming.batch_rows import Rejected
 from ..streaming.keyed_scan import CODE
 from ..support.suggest import did_you_mean
 from .layout import Layout, layout_of
-from .partition_scan import CLOCK, NUMBER, FindClock, Prepare, ScanPartition
+from .partition_scan import CLOCK, NUMBER, SEEN, FindClock, Prepare, ScanPartition
 from .schemas import arrow_schema, spark_schema
 from .sort_code import bucket_of, sort_code
 
@@ -64,6 +68,9 @@ def windows(
     ``arrival``, if it is given; rows that tie in these are put in order by the values of all columns that the window
     looks at. So equal rows give equal bits, in whatever partitions they were.
 
+    A result of `windows` is a stream again (semantics section 10): its rows are in the order in which they came out,
+    ``order_by`` is optional, and ``punct()`` sees its marks.
+
     ``arrival``: an integer column, written as ``_pos``; without it ``_pos`` counts the rows of a key.
     ``marks``: for ``punct()``, a boolean column, with a mark after each true row.
     ``plan``: return what would happen, a value that prints, instead of a DataFrame.
@@ -74,7 +81,7 @@ def windows(
     """
     schema = arrow_schema(df.schema)
     _check_arrival(schema, arrival)
-    bound = plan_of_call(schema, locals() | {"order_by": as_names(order_by, "order_by") or "arrival"})
+    bound = plan_of_call(schema, locals() | {"order_by": _order(schema, as_names(order_by, "order_by"), arrival)})
     check_marks(bound.projection, marks)
     for name in bound.projection.virtual:
         raise ConfigError(f"a DataFrame has no {name}", "make such a column before, as with input_file_name()")
@@ -83,9 +90,12 @@ def windows(
         return layout
     now, then = (clock_measure(bound, instant) for instant in (clock, since))
     moved = layout.columns
+    if bound.reads_result and not bound.takes_marks:
+        df = df.filter(functions.coalesce(_column(MARK), functions.lit("")) != "only")
     if layout.prepare:
         df, bound = _prepared(df, bound, schema, moved, rejected)
         schema = bound.projection.schema
+        moved = tuple(schema.names)
     schema = pa.schema([schema.field(name) for name in moved])
     rows = df.select(*(_column(name) for name in moved))
     if layout.clock:
@@ -108,6 +118,15 @@ def _check_arrival(schema: pa.Schema, arrival: str | None) -> None:
         raise ConfigError(f"arrival: column {arrival!r} is {schema.field(arrival).type}", "give an integer column")
 
 
+def _order(schema: pa.Schema, names: tuple[str, ...], arrival: str | None) -> OrderBy:
+    """Return the order as the library takes it. A result has an order of its own, and names of it are optional."""
+    if stream_of_columns(schema) is None:
+        return names or "arrival"
+    if arrival is not None:
+        raise ConfigError("arrival: the rows of a result are in the order in which they came out", "leave it out")
+    return "arrival" if names == ("arrival",) and "arrival" not in schema.names else names or None
+
+
 def _prepared(
     df: DataFrame, plan: Plan, schema: pa.Schema, names: tuple[str, ...], rejected: Rejected
 ) -> tuple[DataFrame, Plan]:
@@ -115,9 +134,19 @@ def _prepared(
     read = plan.projection.needs(names)
     raw = pa.schema([schema.field(name) for name in read])
     ready = pa.schema([plan.projection.schema.field(name) for name in names])
-    task = Prepare(plan, raw, _as_spark_has(ready), rejected)
-    rows = df.select(*(_column(name) for name in read)).mapInArrow(_function(task), spark_schema(ready))
-    return rows, replace(plan, projection=Projection(ready, lags=plan.projection.lags))
+    left = Projection(ready, lags=plan.projection.lags)
+    if plan.takes_marks:  # a row that is left out may have a mark
+        left = _seen_rows(left)
+    task = Prepare(plan, raw, _as_spark_has(left.schema), rejected)
+    rows = df.select(*(_column(name) for name in read)).mapInArrow(_function(task), spark_schema(left.schema))
+    return rows, replace(plan, projection=left)
+
+
+def _seen_rows(projection: Projection) -> Projection:
+    """Return a projection with a column `SEEN`, of the rows where it is true."""
+    condition = RowExpressions(where=parse_expression(SEEN))
+    seen = make_projection(projection.schema.append(pa.field(SEEN, pa.bool_())), condition)
+    return replace(projection, schema=seen.schema, where=seen.where)
 
 
 def _with_clock(rows: DataFrame, plan: Plan, schema: pa.Schema) -> tuple[DataFrame, pa.Schema]:
@@ -133,7 +162,7 @@ def _with_clock(rows: DataFrame, plan: Plan, schema: pa.Schema) -> tuple[DataFra
 
 def _laid_out(rows: DataFrame, layout: Layout, schema: pa.Schema) -> DataFrame:
     """Move rows to their partitions, and sort these; with their codes, if keys are apart."""
-    by = [_column(name) for name in (*layout.order, *layout.ties)]
+    by = [_column(name).asc_nulls_last() for name in (*layout.order, *layout.ties)]
     if layout.by_key:
         order = layout.order[0]
         code = sort_code([_column(name) for name in layout.key], _column(order), schema.field(order).type)

@@ -133,6 +133,11 @@ class Plan:
         return min(self.kind.rows_out_per_row, _MOST_ROWS_OUT)
 
     @property
+    def reads_result(self) -> bool:
+        """Whether the input is an earlier result, with mark-only rows among its rows."""
+        return self.pos is not None
+
+    @property
     def takes_marks(self) -> bool:
         """Whether the window uses incoming marks: only ``punct()`` does."""
         return self.kind.takes_marks
@@ -144,10 +149,17 @@ class Plan:
 
     @property
     def stream_names(self) -> tuple[str, ...]:
-        """Names of the result's columns that say what triggered a pane."""
-        turn = (TURN,) if self.needs_turn_column else ()
-        ties = tuple(numbered("_tie", i) for i in range(len(self.ties)))
-        return (*self.at_names[:1], *turn, *self.at_names[1:], POS, *ties)
+        """Names of the result's columns that say what triggered a pane, in the order in which they sort panes."""
+        first, *others = self._sorted_names
+        return (first, *((TURN,) if self.needs_turn_column else ()), *others)
+
+    @property
+    def _sorted_names(self) -> tuple[str, ...]:
+        if not self.ties:
+            return (*self.at_names, POS)
+        names = {name: numbered("_tie", i) for i, name in enumerate(self.ties)}
+        names |= {POS: POS} | {name: numbered("_at", i) for i, name in enumerate(self.at)}
+        return tuple(dict.fromkeys([*(names[name] for name in self.sort), POS]))
 
     @property
     def place_names(self) -> tuple[str, ...]:
@@ -214,16 +226,10 @@ def make_plan(
 
 def stream_of(plan: Plan) -> StreamInfo:
     """Return how the result of a plan is read back as a stream: in the order of the rows that caused its panes."""
-    if plan.ties:
-        own = (*plan.at, plan.pos, *plan.ties)
-        names = dict(zip(own, (n for n in plan.stream_names if n != TURN), strict=True))
-        first, *others = (names[column] for column in plan.sort)
-        order = (first, *([TURN] if plan.needs_turn_column else []), *others)
-    else:
-        order = plan.stream_names
     step, row = ((STEP,) if plan.options.operator else ()), ((ROW,) if plan.emits_rows else ())
     own_columns = (*FIXED, *(OUTPUTS if plan.options.event_time else ()), *plan.stream_names, *plan.place_names, MARK)
-    return StreamInfo((*order, *step, "window", *plan.key, *plan.options.group_by, *row), plan.at_names, own_columns)
+    order = (*plan.stream_names, *step, "window", *plan.key, *plan.options.group_by, *row)
+    return StreamInfo(order, plan.at_names, own_columns)
 
 
 def panes_only(plan: Plan) -> Plan:

@@ -8,20 +8,23 @@ from typing import Literal
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from ..clock.watermark import Watermarks
-from ..columns.arrays import ClockValue, Ints, Mask
+from ..columns.arrays import ClockValue, Ints, Mask, combined
 from ..columns.sort_keys import last_in_order, sorts_before
 from ..errors import DataError
 from ..kinds.signals import Signals, watermark_signals, window_marks
 from ..panes.rejects import ScanRejects
 from ..planning.plan import Plan
-from ..projection.projection import ARRIVAL, project
+from ..planning.result_schema import MARK
+from ..ports import Failures
+from ..projection.projection import ARRIVAL, is_true, project
 from ..scan.lateness import LatenessResult, merged_watermarks
 from ..scan.row_validation import add_late, split_by_reason, validate_rows
 from ..scan.scan import latest
 from ..sequences.marks import Marks, in_order
-from ..sequences.sequence import Sequences, build, one_batch
+from ..sequences.sequence import Sequences, build, one_batch, order_of, take_rows
 from .batch_signals import GivenSignals, lateness, marks_of
 
 Rejected = Literal["error", "drop"]
@@ -69,6 +72,8 @@ def read_batch(
     """
     rows, marks, kept = _seen_rows(plan, table, pos, given, rejected)
     pos = pos if kept is None else pos[kept]
+    if plan.kind.has_watermark and plan.reads_result:
+        rows, pos = _as_emitted(plan, rows, pos)
     late = _behind(rows, progress)
     assessed = lateness(given, plan, progress.watermark, rows, pos) if plan.kind.has_watermark else None
     if assessed is not None:
@@ -93,15 +98,18 @@ def project_batch(
 
     Raises `DataError` where an expression fails for a row, unless such rows are dropped.
     """
+    only = _marks_only(plan, table)
     if plan.projection.is_trivial:
-        return table, None
+        return table, None if only is None else np.flatnonzero(~only)
     if ARRIVAL in plan.projection.virtual:
         table = table.append_column(ARRIVAL, pa.array(pos))
     found = project(plan.projection, table.select(list(plan.projection.needs(names))), names)
-    if found.failures is not None and rejected == "error":
-        row, detail = pos[found.failures.row[0]], found.failures.detail[0].as_py()
-        raise DataError(f"an expression fails for {len(found.failures.row)} rows: row {row}: {detail}", "mend them")
-    return found.rows, None if found.kept is None else np.flatnonzero(found.kept)
+    failed = _without_marks(found.failures, only)
+    if failed is not None and rejected == "error":
+        row, detail = pos[failed.row[0]], failed.detail[0].as_py()
+        raise DataError(f"an expression fails for {len(failed.row)} rows: row {row}: {detail}", "mend them")
+    kept = found.kept if only is None else ~only if found.kept is None else found.kept & ~only
+    return found.rows, None if kept is None else np.flatnonzero(kept)
 
 
 def clock_after(plan: Plan, table: pa.Table) -> ClockValue | None:
@@ -116,8 +124,8 @@ def _seen_rows(
     plan: Plan, table: pa.Table, pos: Ints, given: GivenSignals, rejected: Rejected
 ) -> tuple[pa.RecordBatch, Marks, Ints | None]:
     """Return the rows that the condition of the window keeps, the marks, and which rows these are; None: all."""
-    mark = given.mark_column
-    extra = [mark] if mark is not None and mark in plan.projection.schema.names else []
+    given = given.of(plan)
+    extra = [name for name in plan.projection.schema.names if name == given.mark_column]
     table, kept = project_batch(plan, table, pos, list(dict.fromkeys([*plan.columns, *extra])), rejected)
     rows = one_batch(table.select(list(plan.columns)))
     marks = marks_of(given, plan, table, rows, pos)
@@ -126,8 +134,30 @@ def _seen_rows(
     return rows, marks, kept
 
 
+def _as_emitted(plan: Plan, rows: pa.RecordBatch, pos: Ints) -> tuple[pa.RecordBatch, Ints]:
+    """Return rows of a result as they came out, which is how they arrive: a watermark follows them in this order."""
+    order = order_of([combined(rows.column(name)) for name in plan.sort])
+    return take_rows(rows, order), pos[order]
+
+
+def _marks_only(plan: Plan, table: pa.Table) -> Mask | None:
+    """Return which rows of a result are marks only; None where no row is, or the input is no result."""
+    if not plan.reads_result or MARK not in table.schema.names:
+        return None
+    only = is_true(combined(pc.equal(table.column(MARK), "only")))
+    return only if only.any() else None
+
+
+def _without_marks(failures: Failures | None, only: Mask | None) -> Failures | None:
+    """Return the failures of rows that are more than marks; None where there are none."""
+    if failures is None or only is None:
+        return failures
+    picks = np.flatnonzero(~only[failures.row])
+    return Failures(failures.row[picks], failures.detail.take(pa.array(picks))) if len(picks) else None
+
+
 def _behind(rows: pa.RecordBatch, progress: Progress) -> Mask:
-    """Return which rows sort before the last row of earlier batches, bool (n,): by the order columns, over all keys."""
+    """Return which rows sort before the last row of earlier batches, bool (n,), over all keys."""
     if progress.position is None:
         return np.zeros(rows.num_rows, np.bool_)
     return sorts_before(rows, progress.position)
@@ -154,7 +184,7 @@ def _valid_rows(
 
 
 def _position(plan: Plan, sequences: Sequences, before: pa.Table | None) -> pa.Table | None:
-    names = list(plan.order.columns)
+    names = list(plan.sort)  # the order columns, and for a result the order in which its panes came out
     if not names or not len(sequences):
         return before
     found = last_in_order(pa.Table.from_batches([sequences.rows.select(names)]))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
 import numpy as np
@@ -15,6 +15,7 @@ from ..columns.arrays import ClockValue, Ints, combined
 from ..errors import ConfigError
 from ..language.spec import TimeInterval
 from ..planning.plan import Plan
+from ..planning.result_schema import MARK
 from ..scan.lateness import LatenessResult, assess, event_times
 from ..sequences.marks import NO_FILE, Marks, no_marks, with_place
 from ..support.suggest import did_you_mean
@@ -25,12 +26,16 @@ class GivenSignals:
     """What a caller says of marks and watermarks.
 
     ``marks``: a boolean column, with a mark after each true row; or numbers p, of marks after the first p rows; None:
-        no marks.
+        no marks, or those of a result.
     ``watermarks``: pairs (p, w), w seconds after the first p rows; None: they follow from the rows.
     """
 
     marks: str | Sequence[int] | None = None
     watermarks: Sequence[tuple[int, Fraction]] | None = None
+
+    def of(self, plan: Plan) -> GivenSignals:
+        """Return what is said of the input of a plan: the marks of a result are its own, where no others are given."""
+        return replace(self, marks=MARK) if plan.reads_result and self.marks is None else self
 
     @property
     def mark_column(self) -> str | None:
@@ -80,6 +85,8 @@ def _true_rows(table: pa.Table, name: str) -> Ints:
     if name not in table.schema.names:
         raise ConfigError(f"marks: there is no column {name!r}", did_you_mean(name, table.schema.names))
     column = combined(table.column(name))
+    if name == MARK and pa.types.is_string(column.type):
+        return np.flatnonzero(column.is_valid().to_numpy(zero_copy_only=False))
     if not pa.types.is_boolean(column.type):
         raise ConfigError(f"marks need a boolean column, and {name!r} is {column.type}", "use another column")
     return np.flatnonzero(column.fill_null(False).to_numpy(zero_copy_only=False))
