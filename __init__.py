@@ -9,6 +9,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from .windowing.dataframes.task_errors import find_error, unwrap_errors
     from .windowing.dataframes.windows import windowed, windows
     from .windowing.drawings.draw import draw
     from .windowing.errors import (
@@ -53,6 +54,8 @@ __all__ = [
 _MODULES = {
     "aggregate": "windowing.in_memory",
     "aggregate_stream": "windowing.streaming.aggregate_stream",
+    "find_error": "windowing.dataframes.task_errors",
+    "unwrap_errors": "windowing.dataframes.task_errors",
     "Operator": "windowing.operator",
     "PaneInfo": "windowing.operator",
     "draw": "windowing.drawings.draw",

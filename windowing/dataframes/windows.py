@@ -22,6 +22,7 @@ from ..planning.result_stream import stream_of_columns
 from ..planning.row_order import OrderBy
 from ..planning.validation import check_marks
 from ..projection.projection import Projection, RowExpressions, make_projection
+from ..spark.task_errors import guarded
 from ..streaming.batch_rows import Rejected
 from ..streaming.keyed_scan import CODE
 from ..support.suggest import did_you_mean
@@ -77,7 +78,7 @@ def windows(
 
     Nothing runs before the result is used. Keys are apart, and partitions run side by side, where the window lets them
     (docs/dataframes.md says where it does not). Other options and errors are those of `wincli.aggregate`; errors of
-    rows end the Spark job.
+    rows end the Spark job, and `wincli.unwrap_errors` and `wincli.find_error` find them in what Spark raises.
     """
     schema = arrow_schema(df.schema)
     _check_arrival(schema, arrival)
@@ -195,9 +196,10 @@ def _column(name: str) -> Column:
 
 def _function(task: Callable[..., Any]) -> Any:
     """Return a task as the function that ``mapInArrow`` asks for: it looks at its signature."""
+    sending_errors = guarded(task)
 
     def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        return task(batches)
+        return sending_errors(batches)
 
     return run
 

@@ -2,5 +2,5 @@
 
 The ways in are `boot.boot`, which starts Spark beside the driver's own work, and `session`.
 
-Imports `windowing.errors`, `windowing.ports`, `windowing.support`. Imported by `cli`, `conf`.
+Imports `windowing.errors`, `windowing.ports`, `windowing.support`. Imported by `cli`, `conf`, `windowing.dataframes`.
 """

@@ -19,7 +19,7 @@ _BEGIN, _END = "<<wincli-error ", " wincli-error>>"
 
 
 class TaskError(Exception):
-    """A `WincliError` on its way from a task to the driver: only its text arrives."""
+    """A `WincliError` on its way from a task to the driver: only its text arrives, words and then JSON."""
 
 
 class SparkTraceError(Exception):
@@ -34,7 +34,7 @@ def guarded(function: Callable[..., Any]) -> Callable[..., Iterator[Any]]:
         try:
             yield from function(*args)
         except WincliError as error:
-            raise TaskError(encode_error(error)) from None
+            raise TaskError(f"{error}\n{encode_error(error)}") from None
 
     return inner
 
