@@ -13,9 +13,10 @@ from .language.options import AtEnd, Closed, Emit, Empty
 from .language.spec import WindowSpec
 from .planning.row_order import OrderBy
 from .planning.validation import check_marks
-from .streaming.batch_rows import Progress, Rejected
+from .streaming.batch_rows import Progress
 from .streaming.batch_scan import BatchScan
 from .streaming.batch_signals import GivenSignals
+from .streaming.row_rejects import Rejected
 
 
 def aggregate(
@@ -57,7 +58,9 @@ def aggregate(
     ``clock``, ``since``: the time of the clock after the last row and before the first: seconds, or an instant.
     ``watermarks``: for event-time panes, pairs (p, w): w seconds after the first p rows; by default from the rows.
     ``plain``: leave out mark-only rows and stream columns.
-    ``rejected``: what to do with rows with null or NaN where the window needs a value, or too late for any pane.
+    ``rejected``: what to do with rows with null or NaN where the window needs a value, or too late for any pane: an
+        error, ``"drop"``, or ``"column"``: they are rows of the result, with ``_rejected`` alone: a struct of reason,
+        detail, and the row.
 
     Other options are as on the command line, ``origin``, ``lag`` and ``min_gap`` in seconds. Raises `SpecError`,
     `ConfigError`, and `DataError` for rejected rows and overflows.
@@ -75,8 +78,8 @@ def aggregate(
     levels = None if watermarks is None else [(rows, Fraction(seconds)) for rows, seconds in watermarks]
     now, then = (clock_measure(plan, instant) for instant in (clock, since))
     windows = BatchScan(table.schema, plan, GivenSignals(marks, levels), rejected, now, Progress(clock=then))
-    parts = [part.cast(plan.schema) for part in windows.end(table)]
-    return pa.concat_tables([plan.schema.empty_table(), *parts])
+    parts = [part.cast(windows.result) for part in windows.end(table)]
+    return pa.concat_tables([windows.result.empty_table(), *parts])
 
 
 def _check_numbers(marks: Sequence[int], rows: int) -> None:

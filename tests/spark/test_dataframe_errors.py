@@ -17,9 +17,9 @@ from wincli.windowing.errors import DataError, SpecError, WincliError
 
 pytestmark = pytest.mark.filterwarnings("ignore:PySpark does not yet fully support pandas")
 ROWS = [("a", 1, 1.0), ("a", None, 2.0), ("b", 3, 3.0)]
-NULL = "1 rows have no place in the window: row 2 is null_order; mend them"
+NULL = "1 rows have no place in the window: row 2 is null_order; mend them, or say rejected='column' or 'drop'"
 CASES: dict[str, tuple[dict[str, Any], str]] = {
-    "a row without a place": ({"key": "k", "order_by": "t"}, "is null_order; mend them"),
+    "a row without a place": ({"key": "k", "order_by": "t"}, "is null_order; mend them, or say"),
     "before rows are moved": ({"key": "k", "order_by": "t", "where": "cast(k as int) > 3"}, "'a' is no INTEGER"),
     "in a scan": ({"order_by": "x", "let": "y=cast(lag(k) as int)", "aggregates": "sum(y)"}, "'a' is no INTEGER"),
     "of an aggregate": ({"order_by": "x", "aggregates": "sum(big)"}, "sum(big) does not fit int64 in window 0"),
@@ -71,7 +71,7 @@ def test_an_error_of_a_chain_comes_through_its_stages(log: DataFrame) -> None:
 
 
 def test_the_exception_of_spark_has_the_words(log: DataFrame) -> None:
-    with pytest.raises(PySparkException, match="is null_order; mend them") as caught:
+    with pytest.raises(PySparkException, match="is null_order; mend them, or say") as caught:
         wincli.windows(log, "count(5)", order_by="t").collect()
     found = wincli.find_error(caught.value)
     assert isinstance(found, DataError)

@@ -123,3 +123,40 @@ def test_rows_that_a_condition_leaves_out_have_marks(spark: SparkSession, log: p
     found = wincli.windows(shuffled(spark, log, 1), "punct()", arrival="id", **options, aggregates=CALLS).toArrow()
     found = in_order(found.cast(whole.schema))
     assert same(found, whole), difference(found, whole)
+
+
+REJECTING: list[dict[str, Any]] = [
+    {"window": "count(3)", "key": "k"},
+    {"window": "time(600)", "key": "k", "where": "cast(kind as int) is null or x > 0.5"},
+    {"window": "count(5)", "key": "kk", "let": ["kk=k", "n=cast(word as int)"], "where": "n > 0 or x > 0.5"},
+    {"window": "count(3)", "key": "k", "aggregates": ["count()", "sum(cast(lag(word) as int))"]},
+    {"window": "count(3)", "aggregates": ["count()", "sum(cast(lag(word) as int))"]},
+    {"window": "punct()", "marks": "is_end", "where": "cast(word as int) > 2"},
+]
+
+
+@pytest.mark.parametrize("case", REJECTING, ids=lambda case: f"{case['window']} {case.get('key')} {case.get('let')}")
+def test_rejected_rows_are_those_of_the_table(spark: SparkSession, log: pa.Table, case: dict[str, Any]) -> None:
+    rng = np.random.default_rng(3)
+    words = pa.array(rng.choice(["1", "2", "3", "x"], ROWS, p=[0.3, 0.3, 0.3, 0.1]))
+    keys = pa.array(log["k"].to_pylist(), mask=rng.random(ROWS) < 0.03)
+    log = log.set_column(1, "k", keys).append_column("word", words)
+    options = {"order_by": "t", "aggregates": CALLS, **case}
+    whole = wincli.aggregate(log, **options, rejected="column")
+    df = shuffled(spark, log, 1)
+    found = wincli.windows(df, **options, arrival="id", rejected="column").toArrow().cast(whole.schema)
+    for table in (whole, found):
+        assert table["_rejected"].null_count < len(table)
+    one, other = (in_order(table.filter(table["_rejected"].is_null())) for table in (found, whole))
+    assert same(one, other), difference(one, other)
+    dropped = in_order(
+        wincli.windows(df, **options, arrival="id", rejected="drop")
+        .toArrow()
+        .cast(whole.schema.remove(len(whole.schema) - 1))
+    )
+    assert same(dropped, other.drop_columns(["_rejected"])), difference(dropped, other)
+    one, other = (
+        sorted(table["_rejected"].drop_null().to_pylist(), key=lambda each: each["row"]["id"])
+        for table in (found, whole)
+    )
+    assert one == other

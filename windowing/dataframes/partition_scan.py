@@ -11,11 +11,12 @@ import pyarrow as pa
 from ..aggregates.folds.values import plain
 from ..columns.arrays import ClockValue, Ints, Mask, combined
 from ..planning.plan import Plan
-from ..streaming.batch_rows import Progress, Rejected, clock_after, project_batch
+from ..streaming.batch_rows import Progress, clock_after, project_batch
 from ..streaming.batch_scan import BatchScan
 from ..streaming.batch_signals import GivenSignals
 from ..streaming.batches import gather
 from ..streaming.keyed_scan import CODE, KeyedScan
+from ..streaming.row_rejects import FAILED_BEFORE, Rejected, RowRejects, with_failures
 from ..streaming.tie_order import TieOrder
 from .layout import Layout
 
@@ -58,20 +59,22 @@ class PartitionTask:
 class Prepare(PartitionTask):
     """Computes columns that partitions or their order need, and leaves out rows that the window does not see.
 
-    With a column `SEEN` it leaves none out, but says there which rows the window sees: the others may have marks.
+    With a column `SEEN` it leaves none out, but says there which rows the window sees: the others may have marks. With
+    `FAILED_BEFORE` it keeps the rows for which an expression fails, and says there why.
     """
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Yield the rows that the window sees, or all, with the columns ``result``."""
-        names = [name for name in self.result.names if name != SEEN]
+        names = [name for name in self.result.names if name not in (SEEN, FAILED_BEFORE)]
         for table in self.tables(batches):
-            nothing = np.zeros(table.num_rows, np.int64)
-            rows, kept = project_batch(self.plan, table, nothing, names, self.rejected)
+            nothing, rejects = np.zeros(table.num_rows, np.int64), RowRejects(self.rejected)
+            rows, kept = project_batch(self.plan, table, nothing, names, rejects)
+            mask = _mask(kept, table.num_rows)
             rows = rows.select(names)
-            if SEEN in self.result.names:
-                rows = rows.append_column(SEEN, pa.array(_mask(kept, table.num_rows)))
-            elif kept is not None:
-                rows = rows.take(pa.array(kept))
+            if FAILED_BEFORE in self.result.names:
+                rows = with_failures(rows, rejects.failures)
+                mask[slice(0) if rejects.failures is None else rejects.failures.row] = True
+            rows = rows.append_column(SEEN, pa.array(mask)) if SEEN in self.result.names else rows.filter(mask)
             yield from self.batches([rows])
 
 
@@ -96,6 +99,7 @@ class ScanPartition(PartitionTask):
     ``mark``: the boolean column of marks; None: no marks.
     ``clock``: the clock after the last row, in measures; None: that of a column `CLOCK`, or of the rows.
     ``since``: the clock before the first row; None: no earlier row.
+    ``shown``: the columns that a rejected row has in the result; None: all.
     """
 
     layout: Layout
@@ -103,6 +107,7 @@ class ScanPartition(PartitionTask):
     mark: str | None = None
     clock: ClockValue | None = None
     since: ClockValue | None = None
+    shown: pa.Schema | None = None
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Yield the result rows of a partition."""
@@ -137,7 +142,7 @@ class ScanPartition(PartitionTask):
     def _scan(self, clock: ClockValue | None) -> BatchScan:
         schema = pa.schema([field for field in self.schema if field.name != CLOCK])
         signals, progress = GivenSignals(self.mark), Progress(clock=self.since)
-        return BatchScan(schema, self.plan, signals, self.rejected, clock, progress, is_sorted=True)
+        return BatchScan(schema, self.plan, signals, self.rejected, clock, progress, shown=self.shown, is_sorted=True)
 
     def _places(self, table: pa.Table) -> Ints | None:
         if self.arrival is None:

@@ -40,7 +40,7 @@ def is_coarse(dtype: pa.DataType) -> bool:
 
 
 def _coarse(order: Column, dtype: pa.DataType) -> Column:
-    """Return a number between -2^49 and 2^49, both not included, that never falls where ``order`` rises; the largest for null."""
+    """Return a number above -2^49 and below 2^49 that never falls where ``order`` rises; for null the largest."""
     number = _whole_number(order, dtype)
     size = functions.abs(number)
     steps = functions.shiftright(size - functions.lit(_EXACT), 15) + functions.lit(_EXACT)

@@ -23,8 +23,8 @@ from ..planning.row_order import OrderBy
 from ..planning.validation import check_marks
 from ..projection.projection import Projection, RowExpressions, make_projection
 from ..spark.task_errors import guarded
-from ..streaming.batch_rows import Rejected
 from ..streaming.keyed_scan import CODE
+from ..streaming.row_rejects import FAILED_BEFORE, Rejected, check_rejected, with_rejected
 from ..support.suggest import did_you_mean
 from .layout import Layout, layout_of
 from .partition_scan import CLOCK, NUMBER, SEEN, FindClock, Prepare, ScanPartition
@@ -81,16 +81,19 @@ def windows(
     rows end the Spark job, and `wincli.unwrap_errors` and `wincli.find_error` find them in what Spark raises.
     """
     schema = arrow_schema(df.schema)
+    check_rejected(rejected)
     _check_arrival(schema, arrival)
     bound = plan_of_call(schema, locals() | {"order_by": _order(schema, as_names(order_by, "order_by"), arrival)})
     check_marks(bound.projection, marks)
     for name in bound.projection.virtual:
         raise ConfigError(f"a DataFrame has no {name}", "make such a column before, as with input_file_name()")
     layout = layout_of(bound, arrival, marks)
+    result = with_rejected(bound.schema, schema) if rejected == "column" else bound.schema
     if plan:
         return layout
     now, then = (clock_measure(bound, instant) for instant in (clock, since))
-    moved = layout.columns
+    shown = schema if rejected == "column" else None
+    moved = tuple(dict.fromkeys([*layout.columns, *(schema.names if shown else ())]))
     if bound.reads_result and not bound.takes_marks:
         df = df.filter(functions.coalesce(_column(MARK), functions.lit("")) != "only")
     if layout.prepare:
@@ -101,8 +104,8 @@ def windows(
     rows = df.select(*(_column(name) for name in moved))
     if layout.clock:
         rows, schema = _with_clock(rows, bound, schema)
-    task = ScanPartition(bound, schema, _as_spark_has(bound.schema), rejected, layout, arrival, marks, now, then)
-    return _laid_out(rows, layout, schema).mapInArrow(_function(task), spark_schema(bound.schema))
+    task = ScanPartition(bound, schema, _as_spark_has(result), rejected, layout, arrival, marks, now, then, shown)
+    return _laid_out(rows, layout, schema).mapInArrow(_function(task), spark_schema(result))
 
 
 def windowed(window: str | WindowSpec, **options: Any) -> Callable[[DataFrame], DataFrame]:
@@ -135,6 +138,8 @@ def _prepared(
     read = plan.projection.needs(names)
     raw = pa.schema([schema.field(name) for name in read])
     ready = pa.schema([plan.projection.schema.field(name) for name in names])
+    if rejected == "column":
+        ready = ready.append(pa.field(FAILED_BEFORE, pa.string()))
     left = Projection(ready, lags=plan.projection.lags)
     if plan.takes_marks:  # a row that is left out may have a mark
         left = _seen_rows(left)

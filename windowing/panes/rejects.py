@@ -19,11 +19,13 @@ class ScanRejects:
     ``pos``: int64 (r,), their arrival positions, each once, in any order.
     ``reason``: string (r,), the reason of each, such as ``expression_error``.
     ``detail``: string (r,), what it comes from; null where the reason says all.
+    ``row``: int64 (r,), their places in the sequences that were scanned; positions may repeat in these.
     """
 
     pos: Ints = field(default_factory=lambda: np.empty(0, np.int64))
     reason: pa.Array = field(default_factory=lambda: pa.nulls(0, pa.string()))
     detail: pa.Array = field(default_factory=lambda: pa.nulls(0, pa.string()))
+    row: Ints = field(default_factory=lambda: np.empty(0, np.int64))
 
     def __len__(self) -> int:
         return len(self.pos)
@@ -38,7 +40,8 @@ class ScanRejects:
 
     def take(self, picks: Ints) -> ScanRejects:
         """Return the rejects at ``picks``."""
-        return ScanRejects(self.pos[picks], self.reason.take(pa.array(picks)), self.detail.take(pa.array(picks)))
+        texts = (self.reason.take(pa.array(picks)), self.detail.take(pa.array(picks)))
+        return ScanRejects(self.pos[picks], *texts, self.row[picks])
 
     def to_rows(self) -> pa.RecordBatch:
         """Return a batch with a column for each field."""
@@ -50,19 +53,21 @@ class ScanRejects:
 NO_REJECTS: Final = ScanRejects()
 
 
-def reject_rows(pos: Ints, reason: str, detail: str | None = None) -> ScanRejects:
-    """Reject rows for one reason. ``pos``: int64 (r,), their arrival positions; ``detail``: the same for all."""
+def reject_rows(pos: Ints, reason: str, detail: str | None = None, row: Ints | None = None) -> ScanRejects:
+    """Reject rows for one reason. ``pos``, ``row``: as of `ScanRejects`; ``detail``: the same for all."""
+    row = np.full(len(pos), -1) if row is None else row
     reasons = pa.repeat(pa.scalar(reason), len(pos))
-    return ScanRejects(pos, reasons, pa.repeat(pa.scalar(detail, pa.string()), len(pos)))
+    return ScanRejects(pos, reasons, pa.repeat(pa.scalar(detail, pa.string()), len(pos)), row)
 
 
 def concatenate(parts: Sequence[ScanRejects]) -> ScanRejects:
     """Return rejects as one."""
-    columns = [[getattr(part, name) for part in parts] for name in ("reason", "detail")]
-    return ScanRejects(np.concatenate([part.pos for part in parts]), *map(pa.concat_arrays, columns))
+    pos, row = (np.concatenate([getattr(part, name) for part in parts]) for name in ("pos", "row"))
+    reason, detail = (pa.concat_arrays([getattr(part, name) for part in parts]) for name in ("reason", "detail"))
+    return ScanRejects(pos, reason, detail, row)
 
 
 def rejects_from(rows: pa.RecordBatch) -> ScanRejects:
-    """Return the rejects of a batch that `ScanRejects.to_rows` has made."""
+    """Return the rejects of a batch that `ScanRejects.to_rows` has made; their places are no longer known, -1."""
     pos, reason, detail = rows.columns
-    return ScanRejects(pos.to_numpy(zero_copy_only=False), reason, detail)
+    return ScanRejects(pos.to_numpy(zero_copy_only=False), reason, detail, np.full(len(pos), -1))

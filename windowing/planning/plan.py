@@ -43,6 +43,7 @@ class Plan:
     ``sort_rows``: the sort keys of these rows within a pane.
     ``options``: the other options of the window.
     ``schema``: the schema of the result, including stream columns unless ``plain``.
+    ``carried``: further columns that sequences hold, though no window looks at them.
     ``weight``: the column that says how many rows of the input a row represents; None: one each.
     ``projection``: the columns and rows of the input that the window sees.
     ``results``: the result columns that expressions compute of others.
@@ -65,6 +66,7 @@ class Plan:
     projection: Projection = Projection(pa.schema([]))  # noqa: RUF009 - frozen
     results: tuple[ComputedColumn, ...] = ()
     having: ComputedColumn | None = None
+    carried: tuple[str, ...] = ()
 
     @property
     def kind(self) -> WindowKind:
@@ -107,7 +109,7 @@ class Plan:
         """The columns that sequences hold, without repeats: a key column only where it has another use as well."""
         event_time = [self.options.event_time] if self.options.event_time else []
         used = [*self.sort, *self.kind.attributes, *event_time, *self.options.group_by, *self.rows]
-        used += [key.name for key in self.sort_rows] + ([self.weight] if self.weight else [])
+        used += [*self.carried, *(key.name for key in self.sort_rows)] + ([self.weight] if self.weight else [])
         used += [b.filter for b in self.aggregates if b.filter is not None]
         return tuple(dict.fromkeys([*used, *(c for b in self.aggregates for c in b.columns)]))
 

@@ -13,6 +13,8 @@ from ..ports import StreamInfo
 from .result_schema import FIXED, MARK, OUTPUTS, POS, ROW, STEP
 
 _STAMP = re.compile(r"_(at|tie)(_\d+)?|_turn|_pos")
+REJECTED = "_rejected"
+"""The column of a result that says of a rejected row why it is, and holds the row; null for the rows of windows."""
 _TELLING = ("window", "_at", POS)
 """What a result has besides `MARK`."""
 
@@ -39,6 +41,9 @@ def stream_of_columns(schema: pa.Schema) -> StreamInfo | None:
 
 
 def _check_whole(schema: pa.Schema, missing: Sequence[str]) -> None:
+    if REJECTED in schema.names:
+        do = f"keep the rows where {REJECTED} is null, and leave out the column"
+        raise ConfigError(f"the rows with {REJECTED!r} are in no window, so they are none of the next", do)
     if missing:
         what = f"a table with {MARK!r} is a result of wincli, and it lacks its column {missing[0]!r}"
         raise ConfigError(what, f"keep its stream columns, or leave out {MARK!r} and the rows where it is 'only'")

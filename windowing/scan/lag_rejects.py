@@ -59,14 +59,15 @@ def rejected_rows(plan: Plan, new: Sequences, failures: Failures) -> ScanRejects
     has_failed = np.isin(rows, failed)
     why = details.take(pa.array(np.minimum(at, len(failed) - 1), mask=~has_failed)) if len(failed) else None
     why = pa.nulls(len(rows), pa.string()) if why is None else why
-    return ScanRejects(new.pos[rows], pa.array(reasons[rows].tolist(), pa.string()), why)
+    return ScanRejects(new.pos[rows], pa.array(reasons[rows].tolist(), pa.string()), why, rows)
 
 
 def without(sequences: Sequences, rejects: ScanRejects) -> Sequences:
     """Return sequences without rows that are rejected, and without keys that have no others. Rows have no ranks yet."""
     if not len(rejects):
         return sequences
-    is_kept = ~np.isin(sequences.pos, rejects.pos)
+    is_kept = np.ones(len(sequences), np.bool_)
+    is_kept[rejects.row] = False
     picks = np.flatnonzero(is_kept)
     bounds, keys = np.searchsorted(picks, sequences.bounds), sequences.keys
     if keys is not None:

@@ -11,10 +11,11 @@ from ..language.options import AtEnd, Closed, Emit, Empty
 from ..language.spec import WindowSpec
 from ..planning.row_order import OrderBy
 from ..planning.validation import check_marks
-from .batch_rows import Progress, Rejected
+from .batch_rows import Progress
 from .batch_scan import BatchScan
 from .batch_signals import GivenSignals
 from .batches import gather
+from .row_rejects import Rejected
 
 
 def aggregate_stream(
@@ -65,7 +66,7 @@ def aggregate_stream(
     check_marks(plan.projection, marks)
     now, then = (clock_measure(plan, instant) for instant in (clock, since))
     windows = BatchScan(schema, plan, GivenSignals(marks), rejected, now, Progress(clock=then))
-    return pa.RecordBatchReader.from_batches(plan.schema, _results(windows, reader))
+    return pa.RecordBatchReader.from_batches(windows.result, _results(windows, reader))
 
 
 def _results(windows: BatchScan, reader: pa.RecordBatchReader) -> Iterator[pa.RecordBatch]:
@@ -76,4 +77,4 @@ def _results(windows: BatchScan, reader: pa.RecordBatchReader) -> Iterator[pa.Re
 
 def _batches(windows: BatchScan, tables: Iterable[pa.Table]) -> Iterator[pa.RecordBatch]:
     for table in tables:
-        yield from table.cast(windows.plan.schema).to_batches()
+        yield from table.cast(windows.result).to_batches()

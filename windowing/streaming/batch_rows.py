@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Literal
 
 import numpy as np
 import pyarrow as pa
@@ -13,9 +12,7 @@ import pyarrow.compute as pc
 from ..clock.watermark import Watermarks
 from ..columns.arrays import ClockValue, Ints, Mask, combined
 from ..columns.sort_keys import last_in_order, sorts_before
-from ..errors import DataError
 from ..kinds.signals import Signals, watermark_signals, window_marks
-from ..panes.rejects import ScanRejects
 from ..planning.plan import Plan
 from ..planning.result_schema import MARK
 from ..ports import Failures
@@ -26,8 +23,7 @@ from ..scan.scan import latest
 from ..sequences.marks import Marks, in_order
 from ..sequences.sequence import Sequences, build, one_batch, order_of, take_rows
 from .batch_signals import GivenSignals, lateness, marks_of
-
-Rejected = Literal["error", "drop"]
+from .row_rejects import RowRejects, failed_before
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,14 +59,14 @@ class BatchRows:
 
 
 def read_batch(
-    plan: Plan, progress: Progress, table: pa.Table, pos: Ints, given: GivenSignals, rejected: Rejected
+    plan: Plan, progress: Progress, table: pa.Table, pos: Ints, given: GivenSignals, rejects: RowRejects
 ) -> BatchRows:
     """Return the rows of a batch in sequences, with what signals they bring.
 
     ``table``: rows in the order in which they arrive. ``pos``: int64 (n,), their arrival positions. Raises `DataError`
-    for a row that no window can place, or an expression fails for, unless such rows are dropped; and as `marks_of`.
+    for a row that no window can place, or an expression fails for, as ``rejects`` say; and as `marks_of`.
     """
-    rows, marks, kept = _seen_rows(plan, table, pos, given, rejected)
+    rows, marks, kept = _seen_rows(plan, table, pos, given, rejects)
     pos = pos if kept is None else pos[kept]
     if plan.kind.has_watermark and plan.reads_result:
         rows, pos = _as_emitted(plan, rows, pos)
@@ -78,7 +74,7 @@ def read_batch(
     assessed = lateness(given, plan, progress.watermark, rows, pos) if plan.kind.has_watermark else None
     if assessed is not None:
         late |= assessed.late
-    rows, pos = _valid_rows(plan, rows, pos, late, rejected)
+    rows, pos = _valid_rows(plan, rows, pos, late, rejects)
     sequences = build(rows, pos, plan.key, plan.sort, plan.read_values)
     clocks = (progress.clock, latest(plan, sequences.rows))
     after = replace(
@@ -92,41 +88,40 @@ def read_batch(
 
 
 def project_batch(
-    plan: Plan, table: pa.Table, pos: Ints, names: Sequence[str], rejected: Rejected
+    plan: Plan, table: pa.Table, pos: Ints, names: Sequence[str], rejects: RowRejects
 ) -> tuple[pa.Table, Ints | None]:
     """Return all rows with some columns of the plan, and which rows the window sees, int64; None: all.
 
-    Raises `DataError` where an expression fails for a row, unless such rows are dropped.
+    Raises `DataError` where an expression fails for a row, as ``rejects`` say.
     """
-    only = _marks_only(plan, table)
-    if plan.projection.is_trivial:
-        return table, None if only is None else np.flatnonzero(~only)
-    if ARRIVAL in plan.projection.virtual:
-        table = table.append_column(ARRIVAL, pa.array(pos))
-    found = project(plan.projection, table.select(list(plan.projection.needs(names))), names)
-    failed = _without_marks(found.failures, only)
-    if failed is not None and rejected == "error":
-        row, detail = pos[failed.row[0]], failed.detail[0].as_py()
-        raise DataError(f"an expression fails for {len(failed.row)} rows: row {row}: {detail}", "mend them")
-    kept = found.kept if only is None else ~only if found.kept is None else found.kept & ~only
-    return found.rows, None if kept is None else np.flatnonzero(kept)
+    only, failed = _marks_only(plan, table), failed_before(table)
+    kept = None
+    if not plan.projection.is_trivial:
+        if ARRIVAL in plan.projection.virtual:
+            table = table.append_column(ARRIVAL, pa.array(pos))
+        found = project(plan.projection, table.select(list(plan.projection.needs(names))), names)
+        table, kept, failed = found.rows, found.kept, failed or found.failures
+    failed = _without_marks(failed, only)
+    rejects.add_failures(failed, pos)
+    return table, _picks(len(pos), kept, only, failed)
 
 
 def clock_after(plan: Plan, table: pa.Table) -> ClockValue | None:
     """Return the largest value of the clock among the rows that the window places; None: there is none."""
     pos = np.arange(table.num_rows)
-    rows, _, kept = _seen_rows(plan, table, pos, GivenSignals(), "drop")
-    rows, _ = _valid_rows(plan, rows, pos if kept is None else pos[kept], np.zeros(rows.num_rows, np.bool_), "drop")
+    rejects = RowRejects("drop")
+    rows, _, kept = _seen_rows(plan, table, pos, GivenSignals(), rejects)
+    rows, _ = _valid_rows(plan, rows, pos if kept is None else pos[kept], np.zeros(rows.num_rows, np.bool_), rejects)
     return latest(plan, rows)
 
 
 def _seen_rows(
-    plan: Plan, table: pa.Table, pos: Ints, given: GivenSignals, rejected: Rejected
+    plan: Plan, table: pa.Table, pos: Ints, given: GivenSignals, rejects: RowRejects
 ) -> tuple[pa.RecordBatch, Marks, Ints | None]:
     """Return the rows that the condition of the window keeps, the marks, and which rows these are; None: all."""
     given = given.of(plan)
     extra = [name for name in plan.projection.schema.names if name == given.mark_column]
-    table, kept = project_batch(plan, table, pos, list(dict.fromkeys([*plan.columns, *extra])), rejected)
+    table, kept = project_batch(plan, table, pos, list(dict.fromkeys([*plan.columns, *extra])), rejects)
     rows = one_batch(table.select(list(plan.columns)))
     marks = marks_of(given, plan, table, rows, pos)
     if kept is not None and rows.num_columns:
@@ -146,6 +141,18 @@ def _marks_only(plan: Plan, table: pa.Table) -> Mask | None:
         return None
     only = is_true(combined(pc.equal(table.column(MARK), "only")))
     return only if only.any() else None
+
+
+def _picks(rows: int, kept: Mask | None, only: Mask | None, failed: Failures | None) -> Ints | None:
+    """Return the rows that are kept, are no marks alone and have not failed, int64, of ``rows``; None: all."""
+    if kept is None and only is None and failed is None:
+        return None
+    found = np.ones(rows, np.bool_) if kept is None else kept.copy()
+    if only is not None:
+        found &= ~only
+    if failed is not None:
+        found[failed.row] = False
+    return np.flatnonzero(found)
 
 
 def _without_marks(failures: Failures | None, only: Mask | None) -> Failures | None:
@@ -171,15 +178,13 @@ def _signals(plan: Plan, progress: Progress, marks: Marks, assessed: LatenessRes
 
 
 def _valid_rows(
-    plan: Plan, rows: pa.RecordBatch, pos: Ints, late: Mask, rejected: Rejected
+    plan: Plan, rows: pa.RecordBatch, pos: Ints, late: Mask, rejects: RowRejects
 ) -> tuple[pa.RecordBatch, Ints]:
     reasons = add_late(validate_rows(plan, rows), late)
     if reasons is None:
         return rows, pos
     kept, bad = split_by_reason(reasons)
-    if rejected == "error":
-        what = f"{len(bad)} rows have no place in the window: row {pos[bad[0]]} is {reasons[bad[0]]}"
-        raise DataError(what, "mend them")
+    rejects.add_invalid(rows, pos, reasons, bad)
     return rows.take(pa.array(kept)), pos[kept]
 
 
@@ -189,12 +194,3 @@ def _position(plan: Plan, sequences: Sequences, before: pa.Table | None) -> pa.T
         return before
     found = last_in_order(pa.Table.from_batches([sequences.rows.select(names)]))
     return found if before is None else last_in_order(pa.concat_tables([found, before]))
-
-
-def check_rejects(rejects: ScanRejects, rejected: Rejected) -> None:
-    """Raise `DataError` for rows that a scan rejects, unless they are dropped."""
-    if len(rejects) and rejected == "error":
-        first = int(np.argmin(rejects.pos))
-        detail = rejects.detail[first].as_py()
-        what = f"row {rejects.pos[first]} is {rejects.reason[first]}" + (f": {detail}" if detail else "")
-        raise DataError(f"{len(rejects)} rows have no place in the window: {what}", "mend them")

@@ -22,8 +22,9 @@ from ..scan.restore import finish_operators, restore_rows
 from ..scan.scan import RunExtent, mark_only_rows, scan
 from ..sequences.sequence import Sequences
 from ..state.window_state import WindowState, merge
-from .batch_rows import BatchRows, Progress, Rejected, check_rejects, read_batch
+from .batch_rows import BatchRows, Progress, read_batch
 from .batch_signals import GivenSignals
+from .row_rejects import Rejected, RowRejects, check_rejected, with_rejected
 from .tie_order import TieOrder, number_rows
 
 
@@ -38,6 +39,7 @@ class BatchScan:
     ``clock``: the clock after the last row, in measures of the clock column; None: the largest value of the rows.
     ``progress``: how far the batches have come; its ``clock`` is that before the first row, if any.
     ``ties``: what decides between rows of a batch that tie; None: their arrival. Rows that tie are in one batch.
+    ``shown``: the columns that a rejected row has in the result; None: all.
     ``is_sorted``: whether the rows of each key are known to come in order, so that none is late.
     """
 
@@ -48,8 +50,18 @@ class BatchScan:
     clock: ClockValue | None = None
     progress: Progress = field(default=Progress())
     ties: TieOrder | None = None
+    shown: pa.Schema | None = None
     is_sorted: bool = False
     state: WindowState | None = field(default=None, repr=False)
+
+    def __post_init__(self) -> None:
+        check_rejected(self.rejected)
+
+    @property
+    def result(self) -> pa.Schema:
+        """The columns of the tables that come out."""
+        shown = self.schema if self.shown is None else self.shown
+        return with_rejected(self.plan.schema, shown) if self.rejected == "column" else self.plan.schema
 
     def scan(self, table: pa.Table, pos: Ints | None = None) -> Iterator[pa.Table]:
         """Yield what the rows of one more batch bring out.
@@ -72,20 +84,24 @@ class BatchScan:
     def _scan(self, table: pa.Table, pos: Ints, at_end: AtEnd) -> Iterator[pa.Table]:
         plan = replace(self.plan, options=replace(self.plan.options, at_end=at_end))
         before = self.progress
-        batch = read_batch(plan, before, table, pos, self.signals, self.rejected)
+        rejects = RowRejects(self.rejected, self.result if self.rejected == "column" else None)
+        plan, table = rejects.numbered(plan, table)
+        batch = read_batch(plan, before, table, pos, self.signals, rejects)
         sequences = batch.sequences if self.ties is None else self.ties.settle(batch.sequences, table)
         ordered = with_lag_columns(plan, sequences, self.state)
+        rejects.add_scanned(sequences, ordered.rejects)
         new, signals = ordered.sequences, batch.signals
         sequences, restored, idle = restore_rows(plan, self.state, new, signals, before.advances, before.clock)
         if self.ties is not None and self.ties.arrival is None:
             sequences = number_rows(sequences)
         extent = self._extent(plan, batch, sequences, before)
         scanned = scan(plan, sequences, signals, extent, restored)
-        check_rejects(ordered.rejects + scanned.rejects, self.rejected)
+        rejects.add_scanned(sequences, scanned.rejects)
         finishing, idle = finish_operators(plan, idle, scanned.hidden)
-        yield from chain(scanned.tables, finishing)
+        yield from rejects.beside(chain(scanned.tables, finishing))
         scanned, idle = keep_lookback(plan, scanned.settled(), idle, ordered.lookback)
-        yield from mark_only_rows(plan, scanned, sequences, signals.marks, extent)
+        yield from rejects.beside(mark_only_rows(plan, scanned, sequences, signals.marks, extent))
+        yield from rejects.result(table, self.schema if self.shown is None else self.shown)
         self.state = scanned.state if scanned.state is None or idle is None else merge(scanned.state, idle)
         advances = None
         if signals.watermarks is not None:

@@ -159,10 +159,11 @@ class EarlierAmounts:
         if not len(rows):
             return NO_REJECTS
         why, pos = earlier.problem[rows], self.sequences.pos[rows]
-        parts = [reject_rows(pos[why == problem], reason) for problem, reason in _REASONS.items()]
+        having = {reason: why == problem for problem, reason in _REASONS.items()}
+        parts = [reject_rows(pos[which], reason, row=rows[which]) for reason, which in having.items()]
         for amount, text in enumerate(self.texts):
             is_far = (why == kernel.OVERFLOW) & (earlier.amount_at_fault[rows] == amount)
-            parts.append(reject_rows(pos[is_far], "expression_error", text))
+            parts.append(reject_rows(pos[is_far], "expression_error", text, rows[is_far]))
         return concatenate(parts)
 
 
