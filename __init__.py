@@ -47,6 +47,8 @@ __all__ = [
     "aggregate",
     "aggregate_stream",
     "draw",
+    "find_error",
+    "unwrap_errors",
     "windowed",
     "windows",
 ]

@@ -17,11 +17,10 @@ import pytest
 from pyspark.sql import SparkSession
 
 import wincli
-from support.dataframe_engines import ROWS, dataframe_log, shuffled
+from support.dataframe_engines import CALLS, ROWS, dataframe_log, in_order, shuffled
 from support.table_equality import difference, same
 
 pytestmark = pytest.mark.filterwarnings("ignore:PySpark does not yet fully support pandas")
-CALLS = ["n=count()", "sum(x)", "first(t)", "ids=collect(id)"]
 SAMPLE: dict[str, dict[str, Any]] = {
     "gap(t, 100)": {"group_by": "kind"},
     "time(600)": {},
@@ -60,11 +59,6 @@ NIGHTLY = [pytest.param(window, marks=pytest.mark.nightly) for window in MORE]
 @pytest.fixture(scope="module")
 def log() -> pa.Table:
     return dataframe_log()
-
-
-def in_order(table: pa.Table) -> pa.Table:
-    names = [name for name in ["kk", "k", "window", "_row", "kind", "_at", "_pos"] if name in table.column_names]
-    return table.sort_by([(name, "ascending") for name in names]).combine_chunks()
 
 
 @pytest.mark.parametrize("keyed", [True, False], ids=["keyed", "unkeyed"])

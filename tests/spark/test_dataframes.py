@@ -10,13 +10,15 @@ from contextlib import ExitStack
 from typing import Any
 from unittest.mock import patch
 
+import numpy as np
 import pyarrow as pa
 import pytest
-from pyspark.sql import SparkSession
+from pyspark.sql import SparkSession, functions
 
 import wincli
-from support.dataframe_engines import dataframe_log, shuffled
+from support.dataframe_engines import CALLS, ROWS, dataframe_log, in_order, shuffled
 from support.docs_pages import DOCS, ROOT
+from support.table_equality import difference, same
 from wincli.windowing.dataframes.layout import Layout
 from wincli.windowing.errors import ConfigError
 

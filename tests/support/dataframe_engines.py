@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 ENGINES = ("classic", "connect", "sail")
 ROWS = 600
+CALLS = ["n=count()", "sum(x)", "first(t)", "ids=collect(id)"]
 
 
 @contextmanager
@@ -58,3 +59,9 @@ def shuffled(spark: SparkSession, log: pa.Table, seed: int) -> DataFrame:
     from pyspark.sql import functions
 
     return spark.createDataFrame(log).orderBy(functions.rand(seed)).repartition(3)
+
+
+def in_order(table: pa.Table) -> pa.Table:
+    """Return a result in an order that does not depend on partitions."""
+    names = [name for name in ["kk", "k", "window", "_row", "kind", "_at", "_pos"] if name in table.column_names]
+    return table.sort_by([(name, "ascending") for name in names]).combine_chunks()

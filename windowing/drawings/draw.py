@@ -16,8 +16,9 @@ from ..language.options import AtEnd, Closed, Empty
 from ..language.spec import WindowSpec
 from ..planning.plan import Plan
 from ..planning.row_order import OrderBy
-from ..streaming.batch_rows import BatchRows, Progress, Rejected, read_batch
+from ..streaming.batch_rows import BatchRows, Progress, read_batch
 from ..streaming.batch_signals import GivenSignals
+from ..streaming.row_rejects import Rejected, RowRejects
 from .drawing import Drawing
 from .lanes import make_picture
 from .result_panes import OwnColumns
@@ -98,7 +99,7 @@ def _placed_rows(table: pa.Table, given: Mapping[str, Any]) -> BatchRows:
     levels = given["watermarks"]
     found = None if levels is None else [(rows, Fraction(seconds)) for rows, seconds in levels]
     pos = np.arange(table.num_rows)
-    return read_batch(plan, Progress(), table, pos, GivenSignals(given["marks"], found), given["rejected"])
+    return read_batch(plan, Progress(), table, pos, GivenSignals(given["marks"], found), RowRejects(given["rejected"]))
 
 
 def _own_columns(table: pa.Table, given: Mapping[str, Any], columns: int) -> OwnColumns:

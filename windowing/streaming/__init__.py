@@ -5,7 +5,7 @@ The ways in are `batch_scan.BatchScan`, `keyed_scan.KeyedScan` and `aggregate_st
 Imports
 
 Imports `windowing.arguments`, `windowing.clock`, `windowing.columns`, `windowing.errors`, `windowing.kinds`,
-`windowing.language`, `windowing.panes`, `windowing.planning`, `windowing.projection`, `windowing.scan`,
-`windowing.sequences`, `windowing.state`, `windowing.support`. Imported by `windowing.dataframes`, `windowing.drawings`,
-`windowing.in_memory`.
+`windowing.language`, `windowing.panes`, `windowing.planning`, `windowing.ports`, `windowing.projection`,
+`windowing.scan`, `windowing.sequences`, `windowing.state`, `windowing.support`. Imported by `windowing.dataframes`,
+`windowing.drawings`, `windowing.in_memory`.
 """
