@@ -1,9 +1,9 @@
-"""Errors of rows reach the user as `WincliError`, on the Spark that ``WINCLI_SPARK`` names."""
+"""Errors of rows reach the user as `WincliError`, on classic Spark, Spark Connect and Sail (``--spark``)."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +12,6 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession, functions
 
 import wincli
-from support.spark_sessions import KIND, remote_session
 from wincli.windowing.errors import DataError, SpecError, WincliError
 
 pytestmark = pytest.mark.filterwarnings("ignore:PySpark does not yet fully support pandas")
@@ -30,16 +29,6 @@ ACTIONS: dict[str, Callable[[DataFrame, Path], object]] = {
     "write": lambda df, path: df.write.parquet(str(path / "out")),
     "count": lambda df, _: df.select(functions.count("window")).collect(),
 }
-
-
-@pytest.fixture(scope="module")
-def spark(request: pytest.FixtureRequest) -> Iterator[SparkSession]:
-    if KIND != "classic":
-        with remote_session() as session:
-            yield session
-        return
-    yield SparkSession(request.getfixturevalue("session").context)
-    SparkSession._instantiatedSession = None
 
 
 @pytest.fixture

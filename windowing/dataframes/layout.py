@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import pyarrow as pa
+
 from ..columns.sort_keys import is_sortable
 from ..errors import ConfigError
 from ..planning.plan import Plan
@@ -50,7 +52,7 @@ def layout_of(plan: Plan, arrival: str | None, mark: str | None) -> Layout:
     """Choose the layout of a window.
 
     ``arrival``: the column of arrival positions, if any. ``mark``: the column of marks, if any. Raises `ConfigError`
-    where nothing orders the rows.
+    where nothing orders the rows, or a column that would decide between rows that tie has no order.
     """
     why = _coupling(plan)
     by_key = not why
@@ -66,9 +68,31 @@ def layout_of(plan: Plan, arrival: str | None, mark: str | None) -> Layout:
     columns = tuple(dict.fromkeys([*read, *(name for name in extra if name)]))
     ties = tuple(name for name in columns if name not in {*key, *order})
     types = {name: plan.projection.schema.field(name).type for name in (*order, *ties)}
+    ties = tuple(name for name in ties if _is_decisive(name, types[name], arrival))
     coarse = by_key and is_coarse(types[order[0]]) and all(is_sortable(types[name]) for name in ties)
     clock = plan.order.columns[0] if by_key and plan.kind.needs_clock else None
     return Layout(by_key, why, key, order, ties, coarse, clock, prepare, columns)
+
+
+def _is_decisive(name: str, dtype: pa.DataType, arrival: str | None) -> bool:
+    """Whether rows that tie can be put in order by a column.
+
+    Raises `ConfigError` where they cannot, and no ``arrival`` decides before it.
+    """
+    if not _has_map(dtype):
+        return True
+    if arrival is None:
+        what = (
+            f"rows that tie are put in order by the columns of the window, and {name!r} is {dtype}, which has no order"
+        )
+        raise ConfigError(what, "say arrival, a column that tells rows apart")
+    return False
+
+
+def _has_map(dtype: pa.DataType) -> bool:
+    if pa.types.is_map(dtype):
+        return True
+    return pa.types.is_nested(dtype) and any(_has_map(dtype.field(i).type) for i in range(dtype.num_fields))
 
 
 def _coupling(plan: Plan) -> str:

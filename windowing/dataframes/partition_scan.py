@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from ..aggregates.folds.values import plain
 from ..columns.arrays import ClockValue, Ints, Mask, combined
+from ..language.spec import HIDDEN
 from ..planning.plan import Plan
 from ..streaming.batch_rows import Progress, clock_after, project_batch
 from ..streaming.batch_scan import BatchScan
@@ -19,13 +20,12 @@ from ..streaming.keyed_scan import CODE, KeyedScan
 from ..streaming.row_rejects import FAILED_BEFORE, Rejected, RowRejects, with_failures
 from ..streaming.tie_order import TieOrder
 from .layout import Layout
+from .places import place_names
 
-CLOCK = "__clock"
+CLOCK = f"{HIDDEN}clock"
 """A column with the clock after the last row of all partitions, in measures; the same value in each row."""
-SEEN = "__seen"
+SEEN = f"{HIDDEN}seen"
 """A column that says whether the window sees a row."""
-NUMBER = "__number"
-"""A column that nothing reads: it is there where rows are sorted by numbering them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +33,8 @@ class PartitionTask:
     """A function from the batches of a partition to others, as ``mapInArrow`` wants it. It pickles.
 
     ``plan``: the window.
-    ``schema``: the columns of the batches, in plain types.
+    ``schema``: the columns of the batches, in plain types and in their order; Spark calls them by other names. Columns
+        behind them are not read.
     ``result``: the columns of the batches that it yields, in the types of Spark.
     ``rejected``: what to do with rows that no window can place.
     """
@@ -46,7 +47,7 @@ class PartitionTask:
     def tables(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:
         """Yield the rows of a partition, many at a time."""
         for table in gather(batches):
-            columns = [_plain(table.column(field.name), field.type) for field in self.schema]
+            columns = [_plain(table.column(place), field.type) for place, field in enumerate(self.schema)]
             yield pa.Table.from_arrays(columns, schema=self.schema)
 
     def batches(self, tables: Iterable[pa.Table]) -> Iterator[pa.RecordBatch]:
@@ -64,7 +65,7 @@ class Prepare(PartitionTask):
     """
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Yield the rows that the window sees, or all, with the columns ``result``."""
+        """Yield the rows that the window sees, or all, with the columns ``result``, called by their places."""
         names = [name for name in self.result.names if name not in (SEEN, FAILED_BEFORE)]
         for table in self.tables(batches):
             nothing, rejects = np.zeros(table.num_rows, np.int64), RowRejects(self.rejected)
@@ -75,7 +76,8 @@ class Prepare(PartitionTask):
                 rows = with_failures(rows, rejects.failures)
                 mask[slice(0) if rejects.failures is None else rejects.failures.row] = True
             rows = rows.append_column(SEEN, pa.array(mask)) if SEEN in self.result.names else rows.filter(mask)
-            yield from self.batches([rows])
+            for batch in self.batches([rows]):
+                yield pa.RecordBatch.from_arrays(batch.columns, names=place_names(batch.num_columns))
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +89,7 @@ class FindClock(PartitionTask):
         found = [clock_after(self.plan, table) for table in self.tables(batches)]
         clock = max((each for each in found if each is not None), default=None)
         if clock is not None:
-            yield from self.batches([pa.table({CLOCK: [clock]})])
+            yield from self.batches([pa.table([[clock]], names=self.result.names)])
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,14 +5,21 @@ from __future__ import annotations
 import pyarrow as pa
 from pyspark.errors import PySparkException
 from pyspark.sql.pandas.types import from_arrow_type, to_arrow_type
-from pyspark.sql.types import DataType, StructField, StructType
+from pyspark.sql.types import ArrayType, DataType, MapType, StructField, StructType, VariantType
 
 from ..aggregates.folds.values import plain_type
 from ..errors import ConfigError
 
 
 def arrow_schema(schema: StructType) -> pa.Schema:
-    """Return the plain Arrow types of the columns of a DataFrame; instants are in UTC. Raises `ConfigError`."""
+    """Return the plain Arrow types of the columns of a DataFrame; instants are in UTC.
+
+    Raises `ConfigError` for types that Arrow does not have, and where two columns have one name.
+    """
+    names = schema.names
+    for name in names:
+        if names.count(name) > 1:
+            raise ConfigError(f"the DataFrame has two columns {name!r}", "rename one of them, as with toDF")
     return pa.schema([pa.field(field.name, _arrow_type(field)) for field in schema])
 
 
@@ -23,10 +30,26 @@ def spark_schema(schema: pa.Schema) -> StructType:
 
 def _arrow_type(field: StructField) -> pa.DataType:
     try:
+        if _has_variant(field.dataType):
+            raise TypeError(field.dataType)
         return plain_type(to_arrow_type(field.dataType, timezone="UTC"))
     except (PySparkException, TypeError):
         text = f"column {field.name!r} is {field.dataType.simpleString()}, which Arrow does not have"
         raise ConfigError(text, "drop or cast it before") from None
+
+
+def _has_variant(dtype: DataType) -> bool:
+    """Whether values of a type hold variants, which Spark passes to tasks in a form of its own."""
+    match dtype:
+        case VariantType():
+            return True
+        case ArrayType():
+            return _has_variant(dtype.elementType)
+        case MapType():
+            return _has_variant(dtype.keyType) or _has_variant(dtype.valueType)
+        case StructType():
+            return any(_has_variant(field.dataType) for field in dtype)
+    return False
 
 
 def _spark_type(field: pa.Field) -> DataType:

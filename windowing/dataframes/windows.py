@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -23,11 +23,11 @@ from ..planning.row_order import OrderBy
 from ..planning.validation import check_marks
 from ..projection.projection import Projection, RowExpressions, make_projection
 from ..spark.task_errors import guarded
-from ..streaming.keyed_scan import CODE
 from ..streaming.row_rejects import FAILED_BEFORE, Rejected, check_rejected, with_rejected
 from ..support.suggest import did_you_mean
 from .layout import Layout, layout_of
-from .partition_scan import CLOCK, NUMBER, SEEN, FindClock, Prepare, ScanPartition
+from .partition_scan import CLOCK, SEEN, FindClock, Prepare, ScanPartition
+from .places import by_place, columns_of, place_names, select
 from .schemas import arrow_schema, spark_schema
 from .sort_code import bucket_of, sort_code
 
@@ -94,18 +94,19 @@ def windows(
     now, then = (clock_measure(bound, instant) for instant in (clock, since))
     shown = schema if rejected == "column" else None
     moved = tuple(dict.fromkeys([*layout.columns, *(schema.names if shown else ())]))
+    rows, columns = by_place(df, schema)
     if bound.reads_result and not bound.takes_marks:
-        df = df.filter(functions.coalesce(_column(MARK), functions.lit("")) != "only")
+        rows = rows.filter(functions.coalesce(columns[MARK], functions.lit("")) != "only")
     if layout.prepare:
-        df, bound = _prepared(df, bound, schema, moved, rejected)
+        rows, bound = _prepared(rows, columns, bound, schema, moved, rejected)
         schema = bound.projection.schema
-        moved = tuple(schema.names)
-    schema = pa.schema([schema.field(name) for name in moved])
-    rows = df.select(*(_column(name) for name in moved))
+    else:
+        rows, schema = select(rows, columns, moved), pa.schema([schema.field(name) for name in moved])
+    columns = columns_of(schema.names)
     if layout.clock:
         rows, schema = _with_clock(rows, bound, schema)
     task = ScanPartition(bound, schema, _as_spark_has(result), rejected, layout, arrival, marks, now, then, shown)
-    return _laid_out(rows, layout, schema).mapInArrow(_function(task), spark_schema(result))
+    return _laid_out(rows, columns, layout, schema).mapInArrow(_function(task), spark_schema(result))
 
 
 def windowed(window: str | WindowSpec, **options: Any) -> Callable[[DataFrame], DataFrame]:
@@ -132,7 +133,12 @@ def _order(schema: pa.Schema, names: tuple[str, ...], arrival: str | None) -> Or
 
 
 def _prepared(
-    df: DataFrame, plan: Plan, schema: pa.Schema, names: tuple[str, ...], rejected: Rejected
+    rows: DataFrame,
+    columns: Mapping[str, Column],
+    plan: Plan,
+    schema: pa.Schema,
+    names: tuple[str, ...],
+    rejected: Rejected,
 ) -> tuple[DataFrame, Plan]:
     """Compute columns and leave out rows before these are moved; return the plan of what is left to do."""
     read = plan.projection.needs(names)
@@ -144,13 +150,15 @@ def _prepared(
     if plan.takes_marks:  # a row that is left out may have a mark
         left = _seen_rows(left)
     task = Prepare(plan, raw, _as_spark_has(left.schema), rejected)
-    rows = df.select(*(_column(name) for name in read)).mapInArrow(_function(task), spark_schema(left.schema))
+    places = zip(left.schema, place_names(len(left.schema)), strict=True)
+    result = pa.schema([field.with_name(place) for field, place in places])
+    rows = select(rows, columns, read).mapInArrow(_function(task), spark_schema(result))
     return rows, replace(plan, projection=left)
 
 
 def _seen_rows(projection: Projection) -> Projection:
     """Return a projection with a column `SEEN`, of the rows where it is true."""
-    condition = RowExpressions(where=parse_expression(SEEN))
+    condition = RowExpressions(where=parse_expression(f'"{SEEN}"'))
     seen = make_projection(projection.schema.append(pa.field(SEEN, pa.bool_())), condition)
     return replace(projection, schema=seen.schema, where=seen.where)
 
@@ -159,24 +167,25 @@ def _with_clock(rows: DataFrame, plan: Plan, schema: pa.Schema) -> tuple[DataFra
     """Give each row the clock after the last row of all: a small aggregate that is read first."""
     is_float = scale_of(plan.projection.schema.field(plan.clock).type).per_second is None
     kind = pa.float64() if is_float else pa.int64()
-    field = pa.field(CLOCK, kind)
-    task = FindClock(plan, schema, pa.schema([field]), "drop")
-    clocks = rows.mapInArrow(_function(task), spark_schema(pa.schema([field])))
-    clock = clocks.agg(functions.max(CLOCK).alias(CLOCK))
-    return rows.crossJoin(functions.broadcast(clock)), schema.append(field)
+    found = pa.schema([pa.field("clock", kind)])
+    task = FindClock(plan, schema, found, "drop")
+    clocks = rows.mapInArrow(_function(task), spark_schema(found))
+    clock = clocks.agg(functions.max("clock").alias("clock"))
+    return rows.crossJoin(functions.broadcast(clock)), schema.append(pa.field(CLOCK, kind))
 
 
-def _laid_out(rows: DataFrame, layout: Layout, schema: pa.Schema) -> DataFrame:
+def _laid_out(rows: DataFrame, columns: Mapping[str, Column], layout: Layout, schema: pa.Schema) -> DataFrame:
     """Move rows to their partitions, and sort these; with their codes, if keys are apart."""
-    by = [_column(name).asc_nulls_last() for name in (*layout.order, *layout.ties)]
+    by = [columns[name].asc_nulls_last() for name in (*layout.order, *layout.ties)]
+    key = [columns[name] for name in layout.key]
+    code = functions.col("code")
     if layout.by_key:
         order = layout.order[0]
-        code = sort_code([_column(name) for name in layout.key], _column(order), schema.field(order).type)
-        rows = rows.withColumn(CODE, code)
-        by = [_column(CODE)] if layout.coarse else [_column(CODE), *by]
+        rows = rows.withColumn("code", sort_code(key, columns[order], schema.field(order).type))
+        by = [code] if layout.coarse else [code, *by]
     if not _keeps_sorts(rows):
-        return _numbered(rows, bucket_of(_column(CODE)) if layout.by_key else functions.lit(1), by)
-    moved = rows.repartition(*(_column(name) for name in layout.key)) if layout.by_key else rows.repartition(1)
+        return _numbered(rows, bucket_of(code) if layout.by_key else functions.lit(1), by)
+    moved = rows.repartition(*key) if layout.by_key else rows.repartition(1)
     return moved.sortWithinPartitions(*by)
 
 
@@ -191,12 +200,7 @@ def _keeps_sorts(rows: DataFrame) -> bool:
 def _numbered(rows: DataFrame, partition: Column, by: list[Column]) -> DataFrame:
     """Move and sort rows by numbering them in each partition: whoever numbers them must sort them."""
     number = functions.row_number().over(Window.partitionBy(partition).orderBy(*by))
-    return rows.withColumn(NUMBER, number)
-
-
-def _column(name: str) -> Column:
-    """Return a column by its whole name, with dots and spaces as they are."""
-    return functions.col(f"`{name.replace('`', '``')}`")
+    return rows.withColumn("number", number)
 
 
 def _function(task: Callable[..., Any]) -> Any:

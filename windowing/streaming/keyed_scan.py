@@ -1,6 +1,6 @@
 """The scan of batches that are sorted by buckets of keys: a bucket is complete where the next one begins.
 
-A bucket holds all rows of its keys, in the order of their coarse time (`__code`, the column `CODE`). So one integer
+A bucket holds all rows of its keys, in the order of their coarse time (the column `CODE`). So one integer
 sorts them, and only one bucket is ever open. Most buckets are complete in one batch, which then is a table of its own.
 One that is larger goes on from batch to batch with the window state of its keys, as a stream does.
 """
@@ -16,10 +16,11 @@ import pyarrow.compute as pc
 
 from ..columns.arrays import Ints, combined
 from ..errors import DataError
+from ..language.spec import HIDDEN
 from .batch_rows import Progress
 from .batch_scan import BatchScan
 
-CODE = "__code"
+CODE = f"{HIDDEN}code"
 """The column with codes, int64: the bucket of the key, times 2^50, plus a number that never falls with the first order
 column, and is above -2^49 and below 2^49."""
 COARSE_BITS = 50

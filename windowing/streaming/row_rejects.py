@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from ..columns.arrays import Ints, combined
 from ..errors import ConfigError, DataError
+from ..language.spec import HIDDEN
 from ..panes.rejects import ScanRejects
 from ..planning.plan import Plan
 from ..planning.result_stream import REJECTED
@@ -19,9 +20,9 @@ from ..scan.row_validation import FAILED, Reasons
 from ..sequences.sequence import Sequences
 
 Rejected = Literal["error", "drop", "column"]
-FAILED_BEFORE: Final = "__failed"
+FAILED_BEFORE: Final = f"{HIDDEN}failed"
 """A text column of a batch: for rows for which an expression has failed already, why."""
-_NUMBER = "__row"
+_NUMBER = f"{HIDDEN}row"
 """The column that says which row of its batch a row is, where rejected rows are wanted."""
 _DO = "mend them, or say rejected='column' or 'drop'"
 
