@@ -26,6 +26,17 @@ def sort_code(key: Sequence[Column], order: Column, dtype: pa.DataType) -> Colum
     return code + _coarse(order, dtype) if is_coarse(dtype) else code
 
 
+def sort_keys(column: Column, dtype: pa.DataType) -> list[Column]:
+    """Return by what a column sorts rows, nulls last: its values, then what tells equal values apart.
+
+    Zeros of both signs are equal: some sort one before the other, and some do not tell them apart at all.
+    """
+    if not pa.types.is_floating(dtype):
+        return [column.asc_nulls_last()]
+    sign = functions.atan2(column.cast("double"), functions.lit(-1.0))
+    return [(column + functions.lit(0.0)).asc_nulls_last(), sign.asc_nulls_last()]
+
+
 def bucket_of(code: Column) -> Column:
     """Return the bucket of a code."""
     return functions.shiftright(code + functions.lit(1 << (COARSE_BITS - 1)), COARSE_BITS)

@@ -29,7 +29,7 @@ from .layout import Layout, layout_of
 from .partition_scan import CLOCK, SEEN, FindClock, Prepare, ScanPartition
 from .places import by_place, columns_of, place_names, select
 from .schemas import arrow_schema, spark_schema
-from .sort_code import bucket_of, sort_code
+from .sort_code import bucket_of, sort_code, sort_keys
 
 
 def windows(
@@ -176,7 +176,8 @@ def _with_clock(rows: DataFrame, plan: Plan, schema: pa.Schema) -> tuple[DataFra
 
 def _laid_out(rows: DataFrame, columns: Mapping[str, Column], layout: Layout, schema: pa.Schema) -> DataFrame:
     """Move rows to their partitions, and sort these; with their codes, if keys are apart."""
-    by = [columns[name].asc_nulls_last() for name in (*layout.order, *layout.ties)]
+    by = [each for name in layout.order for each in sort_keys(columns[name], schema.field(name).type)[:1]]
+    by += [each for name in layout.ties for each in sort_keys(columns[name], schema.field(name).type)]
     key = [columns[name] for name in layout.key]
     code = functions.col("code")
     if layout.by_key:
@@ -199,7 +200,8 @@ def _keeps_sorts(rows: DataFrame) -> bool:
 
 def _numbered(rows: DataFrame, partition: Column, by: list[Column]) -> DataFrame:
     """Move and sort rows by numbering them in each partition: whoever numbers them must sort them."""
-    number = functions.row_number().over(Window.partitionBy(partition).orderBy(*by))
+    frame = Window.partitionBy(partition).orderBy(*by).rowsBetween(Window.unboundedPreceding, Window.currentRow)
+    number = functions.row_number().over(frame)
     return rows.withColumn("number", number)
 
 
