@@ -148,6 +148,10 @@ class SparkError(WincliError):
     """Java is missing, or Spark failed for a reason that is not the user's data."""
 
 
+class PartitionWarning(UserWarning):
+    """All rows of a DataFrame go through one partition, though they have keys: its tasks do not run side by side."""
+
+
 def shown(text: str) -> str:
     """Return a text with unsafe characters escaped as in Python, and bytes of file names as bytes: ``\\xff``.
 

@@ -20,7 +20,10 @@ import wincli
 from support.dataframe_engines import CALLS, ROWS, dataframe_log, in_order, shuffled
 from support.table_equality import difference, same
 
-pytestmark = pytest.mark.filterwarnings("ignore:PySpark does not yet fully support pandas")
+pytestmark = [
+    pytest.mark.filterwarnings("ignore:PySpark does not yet fully support pandas"),
+    pytest.mark.filterwarnings("ignore:all rows go through one partition"),
+]
 SAMPLE: dict[str, dict[str, Any]] = {
     "gap(t, 100)": {"group_by": "kind"},
     "time(600)": {},

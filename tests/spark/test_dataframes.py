@@ -6,6 +6,7 @@ import contextlib
 import io
 import re
 import sys
+import warnings
 from contextlib import ExitStack
 from typing import Any
 from unittest.mock import patch
@@ -22,7 +23,10 @@ from support.table_equality import difference, same
 from wincli.windowing.dataframes.layout import Layout
 from wincli.windowing.errors import ConfigError
 
-pytestmark = pytest.mark.filterwarnings("ignore:PySpark does not yet fully support pandas")
+pytestmark = [
+    pytest.mark.filterwarnings("ignore:PySpark does not yet fully support pandas"),
+    pytest.mark.filterwarnings("ignore:all rows go through one partition"),
+]
 
 
 @pytest.fixture(scope="module")
@@ -62,6 +66,21 @@ def test_mistakes_are_errors_before_anything_runs(spark: SparkSession, log: pa.T
         wincli.windows(df, "count(3)", order_by="t", let="f=_file", aggregates="first(f)")
     with pytest.raises(ConfigError, match="a DataFrame has no _arrival"):
         wincli.windows(df, "count(3)", order_by="t", where="_arrival > 3")
+
+
+def test_one_partition_for_all_keys_is_worth_a_warning(spark: SparkSession, log: pa.Table) -> None:
+    df, words = (
+        shuffled(spark, log, 1),
+        "all rows go through one partition, since there is one watermark for all keys; ",
+    )
+    with pytest.warns(wincli.PartitionWarning, match=words) as caught:
+        wincli.windows(df, "timeInterval, intervalDuration(60)", key="k", order_by="t", event_time="t")
+    assert caught[0].filename == __file__
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", wincli.PartitionWarning)
+        wincli.windows(df, "count(3)", order_by="t")
+        wincli.windows(df, "time(60)", key="k", order_by="t")
+        wincli.windows(df, "punct()", key="k", order_by="t", marks="is_end", plan=True)
 
 
 def test_the_plan_is_a_value_that_prints(spark: SparkSession, log: pa.Table) -> None:

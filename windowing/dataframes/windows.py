@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import warnings
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
@@ -12,7 +13,7 @@ from pyspark.sql import Column, DataFrame, Window, functions
 
 from ..arguments import Calls, Clock, Names, Seconds, as_names, clock_measure, plan_of_call
 from ..columns.numeric import scale_of
-from ..errors import ConfigError
+from ..errors import ConfigError, PartitionWarning
 from ..expressions.syntax import parse_expression
 from ..language.options import AtEnd, Closed, Emit, Empty
 from ..language.spec import WindowSpec
@@ -76,8 +77,8 @@ def windows(
     ``marks``: for ``punct()``, a boolean column, with a mark after each true row.
     ``plan``: return what would happen, a value that prints, instead of a DataFrame.
 
-    Nothing runs before the result is used. Keys are apart, and partitions run side by side, where the window lets them
-    (docs/dataframes.md says where it does not). Other options and errors are those of `wincli.aggregate`; errors of
+    Nothing runs before the result is used. Keys are apart, and partitions run side by side, where the window lets them;
+    where it does not, a `PartitionWarning` says so. Other options and errors are those of `wincli.aggregate`; errors of
     rows end the Spark job, and `wincli.unwrap_errors` and `wincli.find_error` find them in what Spark raises.
     """
     schema = arrow_schema(df.schema)
@@ -91,6 +92,9 @@ def windows(
     result = with_rejected(bound.schema, schema) if rejected == "column" else bound.schema
     if plan:
         return layout
+    if bound.key and not layout.by_key:
+        what = f"all rows go through one partition, since {layout.why}; wincli run scans such a window on all cores"
+        warnings.warn(what, PartitionWarning, stacklevel=2)
     now, then = (clock_measure(bound, instant) for instant in (clock, since))
     shown = schema if rejected == "column" else None
     moved = tuple(dict.fromkeys([*layout.columns, *(schema.names if shown else ())]))
