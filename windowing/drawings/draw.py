@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from ..arguments import Calls, Clock, Names, Rows, Seconds, as_names, as_table, plan_of_call
 from ..errors import ConfigError
@@ -15,12 +16,13 @@ from ..in_memory import aggregate
 from ..language.options import AtEnd, Closed, Empty
 from ..language.spec import WindowSpec
 from ..planning.plan import Plan
+from ..planning.result_schema import MARK
 from ..planning.row_order import OrderBy
-from ..streaming.batch_rows import BatchRows, Progress, read_batch
+from ..streaming.batch_rows import Progress, read_batch
 from ..streaming.batch_signals import GivenSignals
-from ..streaming.row_rejects import Rejected, RowRejects
+from ..streaming.row_rejects import RowRejects
 from .drawing import Drawing
-from .lanes import make_picture
+from .lanes import PlacedRows, make_picture
 from .result_panes import OwnColumns
 from .selection import BITS, choose, with_bits
 
@@ -48,7 +50,7 @@ def draw(
     min_gap: Seconds = 0,
     emit_evicted: bool = False,
     watermarks: Sequence[tuple[int, Seconds]] | None = None,
-    rejected: Rejected = "drop",
+    rejected: Literal["drop", "error"] = "drop",
     only: Mapping[str, Any] | None = None,
     limit: int = 40,
     limit_keys: int = 5,
@@ -74,15 +76,17 @@ def draw(
     for name, most in (("limit", limit), ("limit_keys", limit_keys), ("limit_panes", limit_panes)):
         if most < 1:
             raise ConfigError(f"{name}: {most} is less than 1", "leave it out, or say how many to draw")
+    if rejected not in ("drop", "error"):
+        raise ConfigError(f"rejected: {rejected!r} is neither 'drop' nor 'error'", "say one of these")
     table = as_table(table)
-    batch = _placed_rows(table, given)
-    chosen = choose(batch.sequences, batch.signals.marks, only or {}, limit, limit_keys)
+    placed = _placed_rows(table, given)
+    chosen = choose(placed.batch.sequences, placed.batch.signals.marks, only or {}, limit, limit_keys)
     own = _own_columns(table, given, -(-len(chosen.rows) // BITS))
     asked = given | {"aggregates": _with_own(aggregates, own), "table": None}
-    drawn = with_bits(table, [name[1:] for name in own.bits], batch.sequences, chosen.rows)
+    drawn = with_bits(table, [name[1:] for name in own.bits], placed.batch.sequences, chosen.rows)
     plan = _plan(drawn, asked)
     result = aggregate(drawn, **{name: value for name, value in asked.items() if name != "table"})
-    return Drawing(make_picture(plan, own, result, batch, chosen, table.num_rows, limit_panes))
+    return Drawing(make_picture(plan, own, result, placed, chosen, limit_panes))
 
 
 _OWN = frozenset({"table", "only", "limit", "limit_keys", "limit_panes"})
@@ -93,13 +97,15 @@ def _plan(table: pa.Table, given: Mapping[str, Any]) -> Plan:
     return plan_of_call(table.schema, {**given, **as_in_aggregate})
 
 
-def _placed_rows(table: pa.Table, given: Mapping[str, Any]) -> BatchRows:
-    """Return the rows that the window sees, in the order in which it sees them."""
+def _placed_rows(table: pa.Table, given: Mapping[str, Any]) -> PlacedRows:
+    """Return the rows that the window sees, in the order in which it sees them, and count the others."""
     plan = _plan(table, given)
     levels = given["watermarks"]
     found = None if levels is None else [(rows, Fraction(seconds)) for rows, seconds in levels]
-    pos = np.arange(table.num_rows)
-    return read_batch(plan, Progress(), table, pos, GivenSignals(given["marks"], found), RowRejects(given["rejected"]))
+    pos, rejects = np.arange(table.num_rows), RowRejects(given["rejected"])
+    batch = read_batch(plan, Progress(), table, pos, GivenSignals(given["marks"], found), rejects)
+    marks_only = pc.sum(pc.equal(table.column(MARK), "only")).as_py() if plan.reads_result else 0
+    return PlacedRows(batch, table.num_rows - (marks_only or 0), rejects.counts)
 
 
 def _own_columns(table: pa.Table, given: Mapping[str, Any], columns: int) -> OwnColumns:

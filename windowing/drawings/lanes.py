@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import dataclass
+
 import numpy as np
 import pyarrow as pa
 
@@ -15,19 +18,34 @@ from .result_panes import OwnColumns, count_panes, drawn_panes, of_key
 from .selection import Selection
 
 
+@dataclass(frozen=True, slots=True)
+class PlacedRows:
+    """The rows of a table as the window sees them.
+
+    ``batch``: those that have a place.
+    ``total``: how many rows the table has; of a result without those that are only marks.
+    ``rejected``: how many of them are rejected, by the reason.
+    """
+
+    batch: BatchRows
+    total: int
+    rejected: Mapping[str, int]
+
+
 def make_picture(
-    plan: Plan, own: OwnColumns, result: pa.Table, batch: BatchRows, chosen: Selection, rows: int, limit_panes: int
+    plan: Plan, own: OwnColumns, result: pa.Table, placed: PlacedRows, chosen: Selection, limit_panes: int
 ) -> Picture:
-    """Return the picture of the chosen rows, and of the panes of ``result`` that show them. ``rows``: of the table."""
+    """Return the picture of the chosen rows, and of the panes of ``result`` that show them."""
+    batch = placed.batch
     sequences = batch.sequences
     lanes = tuple(_lane(plan, own, batch, result, chosen, i, limit_panes) for i in range(len(chosen.totals)))
     keys = 1 if sequences.keys is None else sequences.keys.num_rows
     panes = count_panes(result)
     more_panes = panes - sum(len(lane.panes) + lane.more_panes for lane in lanes)
     more = keys - len(lanes), len(sequences) - sum(chosen.totals), more_panes
-    notes = (*_left_out(*more), *_without_place(plan, batch, rows))
+    notes = (*_left_out(*more), *_without_place(placed))
     axis = _axis(plan, batch, chosen, _ticks(plan, lanes))
-    return Picture(shown(str(plan.spec)), _about(plan, rows, keys, panes), axis, lanes, notes)
+    return Picture(shown(str(plan.spec)), _about(plan, placed.total, keys, panes), axis, lanes, notes)
 
 
 def _ticks(plan: Plan, lanes: tuple[Lane, ...]) -> tuple[Measure, ...]:
@@ -88,9 +106,10 @@ def _left_out(keys: int, rows: int, panes: int) -> list[str]:
     return [f"{counted(keys, 'more key')} with {counted(rows, 'row')} and {counted(panes, 'pane')}"]
 
 
-def _without_place(plan: Plan, batch: BatchRows, rows: int) -> list[str]:
-    missing = rows - len(batch.sequences)
-    if not missing:
-        return []
-    why = "left out by where, or rejected" if plan.projection.where is not None else "rejected"
-    return [f"{counted(missing, 'row')} {why}"]
+def _without_place(placed: PlacedRows) -> list[str]:
+    """Say how many rows are rejected and why, and how many a condition leaves out."""
+    rejected = sum(placed.rejected.values())
+    left_out = placed.total - len(placed.batch.sequences) - rejected
+    reasons = ", ".join(f"{reason} {count:,}" for reason, count in placed.rejected.items())
+    notes = [f"{counted(rejected, 'row')} rejected: {reasons}"] if rejected else []
+    return notes + ([f"{counted(left_out, 'row')} left out by where"] if left_out else [])

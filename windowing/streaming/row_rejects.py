@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Final, Literal, get_args
@@ -117,6 +118,11 @@ class RowRejects:
     def failures(self) -> Failures | None:
         """The rows for which an expression fails, where nothing else has been added; None: no row."""
         return Failures(self._rows[0], self._details[0]) if self._rows else None
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """How many rows have been added, by the reason, in the order in which reasons came."""
+        return dict(Counter(reason for reasons in self._reasons for reason in reasons.to_pylist()))
 
     def beside(self, tables: Iterable[pa.Table]) -> Iterator[pa.Table]:
         """Yield tables of windows with the columns of the result."""

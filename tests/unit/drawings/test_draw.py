@@ -137,6 +137,7 @@ def test_only_some_keys_are_drawn_and_windows_are_those_of_all() -> None:
     ("options", "words"),
     [
         ({"limit": 0}, "limit: 0 is less than 1"),
+        ({"rejected": "column"}, "rejected: 'column' is neither 'drop' nor 'error'"),
         ({"limit_panes": -1}, "limit_panes: -1 is less than 1"),
         ({"only": {"user": "ann"}}, "only: there is no key"),
         ({"key": "user", "only": {"usr": "ann"}}, "only: there is no key column 'usr'; did you mean 'user'"),
@@ -241,11 +242,22 @@ def test_every_type_that_orders_rows_is_an_axis(values: pa.Array) -> None:
 def test_rejected_rows_are_counted() -> None:
     table = pa.table({"t": [1, None, 3], "k": ["a", "a", None]})
     drawing = wincli.draw(table, "count(2)", key="k", order_by="t")
-    assert drawing.picture.notes == ("2 rows rejected",)
+    assert drawing.picture.notes == ("2 rows rejected: null_order 1, null_key 1",)
     drawing = wincli.draw(table, "count(2)", order_by="t", where="t > 1")
-    assert drawing.picture.notes == ("2 rows left out by where, or rejected",)
+    assert drawing.picture.notes == ("2 rows left out by where",)
     with pytest.raises(DataError, match="null_order"):
         wincli.draw(table, "count(2)", key="k", order_by="t", rejected="error")
+
+
+def test_a_result_is_drawn_as_the_stream_that_it_is() -> None:
+    first = wincli.aggregate(LOG, "delta(t, 60)", key="user", order_by="t", aggregates=["last(t)"])
+    drawing = wincli.draw(first, "punct()")
+    assert pairs_of_picture(drawing) == pairs_of_rows(first, "punct()")
+    assert drawing.picture.axis.marks == (0, 1, 2, 3)
+    check(drawing)
+    marked = wincli.aggregate(LOG, "time(20)", order_by="t", empty="mark")
+    assert marked["_mark"].to_pylist().count("only") == 1
+    assert "; 4 rows, " in wincli.draw(marked, "count(2)").picture.about
 
 
 def test_expressions_and_conditions_of_results_are_those_of_aggregate() -> None:
