@@ -63,33 +63,46 @@ def draw(
     part is drawn, and the drawing says how much is left out:
 
     ``only``: the keys that are drawn: by key columns, a value, or a list of values.
-    ``limit_keys``: how many of these keys, in ascending order.
-    ``limit``: how many rows of these keys, from the first in the order of the window.
-    ``limit_panes``: how many panes of each key, from the first that shows a row which is drawn.
+    ``limit_keys``: how many of these keys, in ascending order; at most 100.
+    ``limit``: how many rows of these keys, from the first in the order of the window; at most 1,000.
+    ``limit_panes``: how many panes of each key, from the first that shows a row which is drawn; at most 1,000.
 
     Memory and time are as of two calls of `aggregate` without long aggregates. Raises as `aggregate`, and
-    `ConfigError` for a limit below 1 or an ``only`` that no key has.
+    `ConfigError` for another limit or an ``only`` that no key has.
 
-    >>> print(draw(pa.table({"t": [0, 2, 4, 7, 11]}), "delta(t, 4)", order_by="t"))
+    >>> draw(pa.table({"t": [0, 2, 5, 7, 11, 12]}), "count(4)")
+    window:  tumbling, count(4)
+             order arrival; 6 rows, 2 panes
+    <BLANKLINE>
+    arrival:  0  1  2  3  4  5
+    rows:     a  b  c  d  e  f
+     pane 0: [a  b  c  d]        count  4 rows
+     pane 1:             [e  f>  end    2 rows
     """
     given = {name: value for name, value in locals().items() if name not in _OWN}
-    for name, most in (("limit", limit), ("limit_keys", limit_keys), ("limit_panes", limit_panes)):
-        if most < 1:
-            raise ConfigError(f"{name}: {most} is less than 1", "leave it out, or say how many to draw")
-    if rejected not in ("drop", "error"):
-        raise ConfigError(f"rejected: {rejected!r} is neither 'drop' nor 'error'", "say one of these")
+    _check({"limit": limit, "limit_keys": limit_keys, "limit_panes": limit_panes}, rejected)
     table = as_table(table)
     placed = _placed_rows(table, given)
     chosen = choose(placed.batch.sequences, placed.batch.signals.marks, only or {}, limit, limit_keys)
     own = _own_columns(table, given, -(-len(chosen.rows) // BITS))
-    asked = given | {"aggregates": _with_own(aggregates, own), "table": None}
+    call = given | {"aggregates": _with_own(aggregates, own)}
     drawn = with_bits(table, [name[1:] for name in own.bits], placed.batch.sequences, chosen.rows)
-    plan = _plan(drawn, asked)
-    result = aggregate(drawn, **{name: value for name, value in asked.items() if name != "table"})
+    plan = _plan(drawn, call)
+    result = aggregate(drawn, **call)
     return Drawing(make_picture(plan, own, result, placed, chosen, limit_panes))
 
 
-_OWN = frozenset({"table", "only", "limit", "limit_keys", "limit_panes"})
+_MOST = {"limit": 1000, "limit_keys": 100, "limit_panes": 1000}
+_OWN = frozenset({"table", "only", *_MOST})
+
+
+def _check(limits: Mapping[str, int], rejected: str) -> None:
+    for name, asked in limits.items():
+        if not 1 <= asked <= _MOST[name]:
+            what = f"{name}: {asked} is not from 1 to {_MOST[name]:,}"
+            raise ConfigError(what, "say how many to draw, or leave it out")
+    if rejected not in ("drop", "error"):
+        raise ConfigError(f"rejected: {rejected!r} is neither 'drop' nor 'error'", "say one of these")
 
 
 def _plan(table: pa.Table, given: Mapping[str, Any]) -> Plan:
@@ -110,7 +123,7 @@ def _placed_rows(table: pa.Table, given: Mapping[str, Any]) -> PlacedRows:
 
 def _own_columns(table: pa.Table, given: Mapping[str, Any], columns: int) -> OwnColumns:
     """Return columns with names that nothing else has: neither the table nor an expression of the call."""
-    used = " ".join([*table.column_names, *(str(value) for name, value in given.items() if name != "table")])
+    used = " ".join([*table.column_names, *map(str, given.values())])
     stem = "drawn"
     while stem in used:
         stem += "_"

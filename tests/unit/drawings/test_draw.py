@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import decimal
+import doctest
 from collections import Counter
 from typing import Any
 
@@ -49,7 +50,7 @@ def check(drawing: Drawing) -> None:
 @given(logs(), st.sampled_from([*WINDOWS, *MORE]), st.booleans(), st.sampled_from(["flush", "drop"]))
 def test_a_drawing_shows_the_rows_that_panes_emit(table: pa.Table, case: WindowCase, keyed: bool, at_end: str) -> None:
     options = options_of(case, keyed or "partitioned" in case[0], at_end)
-    drawing = wincli.draw(table, case[0], **options, limit_panes=10_000)
+    drawing = wincli.draw(table, case[0], **options, limit_panes=1000)
     assert pairs_of_picture(drawing) == pairs_of_rows(table, case[0], **options, rejected="drop")
     told = {
         (lane.label, pane.number): (pane.closed_by, pane.count) for lane in drawing.picture.lanes for pane in lane.panes
@@ -70,7 +71,7 @@ def test_a_part_of_a_drawing_says_how_much_is_left_out(
     table: pa.Table, case: WindowCase, keyed: bool, rows: int, keys: int, panes: int
 ) -> None:
     options = options_of(case, keyed or "partitioned" in case[0], "flush")
-    whole = wincli.draw(table, case[0], **options, limit_panes=10_000)
+    whole = wincli.draw(table, case[0], **options, limit_panes=1000)
     part = wincli.draw(table, case[0], **options, limit=rows, limit_keys=keys, limit_panes=panes)
     drawn = {(lane.label, row.arrival) for lane in part.picture.lanes for row in lane.rows}
     counted = {(lane.label, pane.number) for lane in part.picture.lanes for pane in lane.panes}
@@ -116,6 +117,14 @@ def test_tables_of_other_libraries_are_drawn(library: str) -> None:
     assert str(drawing) == str(wincli.draw(LOG, "delta(t, 60)", key="user", order_by="t"))
 
 
+def test_doctest_of_draw_runs() -> None:
+    from wincli.windowing.drawings import draw
+
+    found = doctest.testmod(draw)
+    assert found.attempted > 0
+    assert found.failed == 0
+
+
 def test_the_same_rows_give_the_same_drawing() -> None:
     one, other = (wincli.draw(LOG, "time(30)", order_by="t", empty="row") for _ in range(2))
     assert (str(one), one.svg()) == (str(other), other.svg())
@@ -136,9 +145,10 @@ def test_only_some_keys_are_drawn_and_windows_are_those_of_all() -> None:
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ({"limit": 0}, "limit: 0 is less than 1"),
+        ({"limit": 0}, "limit: 0 is not from 1 to 1,000"),
+        ({"limit_keys": 101}, "limit_keys: 101 is not from 1 to 100"),
         ({"rejected": "column"}, "rejected: 'column' is neither 'drop' nor 'error'"),
-        ({"limit_panes": -1}, "limit_panes: -1 is less than 1"),
+        ({"limit_panes": -1}, "limit_panes: -1 is not from 1 to 1,000"),
         ({"only": {"user": "ann"}}, "only: there is no key"),
         ({"key": "user", "only": {"usr": "ann"}}, "only: there is no key column 'usr'; did you mean 'user'"),
         ({"key": "user", "only": {"user": "eve"}}, "only: no key has"),
