@@ -49,19 +49,20 @@ class Scale:
         return self.at[end] + (max(far, self.apart / 2) if end else min(far, -self.apart / 2))
 
 
-def scale(axis: Axis, first: int, stop: int, apart: float, room: float) -> Scale:
+def scale(axis: Axis, first: int, stop: int, apart: float, room: float, widest: float = 0) -> Scale:
     """Return the scale of the places from ``first`` to before ``stop``: at least ``apart`` from each other.
 
     ``room``: from the first to the last, if that is enough. Distances are a mixture of those to scale and equal ones,
-    with no more of the latter than keeps rows apart; without values they are ``apart``.
+    with no more of the latter than keeps rows apart. Without values they are equal, and at most ``widest``.
     """
     places = stop - first
-    even = tuple(i * apart for i in range(places))
+    step = max(apart, min(widest, room / max(places - 1, 1)))
+    even = tuple(i * step for i in range(places))
     measures = None if axis.measures is None else axis.measures[first:stop]
     if measures is None or places < 2:
         return Scale(even, measures, apart, False)
     whole = Fraction(measures[-1]) - Fraction(measures[0])
-    room = max(room, even[-1])
+    room = max(room, (places - 1) * apart)
     if not whole:
         return Scale(even, measures, apart, False)
     true = [float((Fraction(value) - Fraction(measures[0])) / whole) * room for value in measures]

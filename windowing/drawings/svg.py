@@ -14,7 +14,7 @@ from .tracks import Extent, best_captions
 _WIDTH = 960
 _SIDE = 24
 _FIRST, _ROOM = 56, _WIDTH - 2 * 56
-_APART = 12
+_APART, _WIDEST = 12, 48
 _AXIS = 92
 _TRACK, _BAR, _HALF = 38, 16, 5.5
 _FITS = "max-width:100%;height:auto"
@@ -24,7 +24,7 @@ _LETTER = 6.0
 
 def picture_svg(picture: Picture) -> str:
     """Return the document."""
-    along = scale(picture.axis, 0, len(picture.axis.texts), _APART, _ROOM)
+    along = scale(picture.axis, 0, len(picture.axis.texts), _APART, _ROOM, _WIDEST)
     wide = max(_WIDTH, round(2 * _FIRST + (along.at[-1] if along.at else 0)))
     root = Element("svg", {"xmlns": "http://www.w3.org/2000/svg", "class": "wd", "role": "img", "style": _FITS})
     explain(root, f"Windows {picture.window}: {picture.about}")

@@ -71,6 +71,12 @@ def test_rows_that_hardly_fit_stand_side_by_side() -> None:
     assert scale(axis(1, 2, 4), 1, 3, 3, 9).at == (0, 9)
 
 
+def test_rows_without_values_are_as_far_apart_as_is_good_to_read() -> None:
+    arrivals = Axis("arrival", ("0", "1", "2"), None)
+    assert scale(arrivals, 0, 3, 3, 90, 10).at == (0, 10, 20)
+    assert scale(arrivals, 0, 3, 3, 12, 10).at == (0, 6, 12)
+
+
 def test_bars_share_a_track_where_none_touches_another() -> None:
     assert pack([Extent(0, 10), Extent(12, 20), Extent(16, 30), Extent(30, 31)], 2) == [0, 0, 1, 0]
 
