@@ -69,7 +69,8 @@ def as_calls(aggregates: Calls) -> list[AggregateCall | AggregateExpression]:
 def as_options(given: Mapping[str, Any]) -> Options:
     """Return the options among the arguments of a call, by their names. Raises `ConfigError` for what is no name."""
     values = {each.attribute: _value(each, given[each.attribute]) for each in WINDOW_OPTIONS}
-    return Options(**values, plain=given["plain"])
+    at_end = values["at_end"] or ("flush" if given.get("state") is None else "hold")
+    return Options(**{**values, "at_end": at_end}, plain=given["plain"])
 
 
 def _value(declared: Option, given: Any) -> Any:
@@ -129,7 +130,8 @@ def _plain(column: pa.ChunkedArray, dtype: pa.DataType) -> pa.ChunkedArray:
 def plan_of_call(schema: pa.Schema, given: Mapping[str, Any]) -> Plan:
     """Return the plan of a call over columns of ``schema``. Raises as the parser and `make_plan` do.
 
-    ``given``: the arguments of the call by their names: ``window``, ``key``, ``order_by``, ``aggregates``, and options.
+    ``given``: the arguments of the call by their names: ``window``, ``key``, ``order_by``, ``aggregates``, options, and
+        ``state``, if there is one.
     A table with the columns of a result is read as a stream, in the order in which its panes came out.
     """
     window, order, aggregates = given["window"], given["order_by"], given["aggregates"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from fractions import Fraction
+from typing import Any
 
 import pyarrow as pa
 
@@ -13,9 +14,9 @@ from .language.options import AtEnd, Closed, Emit, Empty
 from .language.spec import WindowSpec
 from .planning.row_order import OrderBy
 from .planning.validation import check_marks
-from .streaming.batch_rows import Progress
 from .streaming.batch_scan import BatchScan
 from .streaming.batch_signals import GivenSignals
+from .streaming.kept_state import KeptState, PriorState, check_arguments, form_of, kept_before
 from .streaming.row_rejects import Rejected
 
 
@@ -26,7 +27,7 @@ def aggregate(
     key: Names = (),
     order_by: OrderBy = None,
     aggregates: Calls | None = None,
-    at_end: AtEnd = "flush",
+    at_end: AtEnd | None = None,
     empty: Empty = "skip",
     closed: Closed = "left",
     origin: Seconds | None = None,
@@ -48,7 +49,8 @@ def aggregate(
     plain: bool = False,
     watermarks: Sequence[tuple[int, Seconds]] | None = None,
     rejected: Rejected = "error",
-) -> pa.Table:
+    state: PriorState | None = None,
+) -> Any:
     """Apply a window to a table in arrival order; return one row per pane, by key and window, then mark-only rows.
 
     ``table``: of Arrow, or any object with ``__arrow_c_stream__`` (pandas, Polars, DuckDB). Names may be one text. A
@@ -61,9 +63,12 @@ def aggregate(
     ``rejected``: what to do with rows with null or NaN where the window needs a value, or too late for any pane: an
         error, ``"drop"``, or ``"column"``: they are rows of the result, with ``_rejected`` alone: a struct of reason,
         detail, and the row.
+    ``state``: go on from the state of the call before, ``"new"`` for the first, and return ``(result, state)``; N calls
+        give the panes of one over all rows (docs/library.md#state). A table, one row a key and part (docs/state.md).
+    ``at_end``: ``"flush"`` by default; with a state ``"hold"``.
 
     Other options are as on the command line, ``origin``, ``lag`` and ``min_gap`` in seconds. Raises `SpecError`,
-    `ConfigError`, and `DataError` for rejected rows and overflows.
+    `ConfigError`, also for the state of another job, and `DataError` for rejected rows and overflows.
 
     >>> log = pa.table({"a": [0, 1, 2, 3, -50, 5, 6]})
     >>> aggregate(log, "delta(a, 2)", aggregates=["a=collect(a)"])["a"].to_pylist()
@@ -71,17 +76,32 @@ def aggregate(
     """
     table = as_table(table)
     plan = plan_of_call(table.schema, locals())
+    if state is not None:
+        check_arguments(plan, state, clock, since, watermarks)
+    before = kept_before(plan, state, since)
     if isinstance(marks, str):
         check_marks(plan.projection, marks)
     elif marks is not None:
         _check_numbers(marks, table.num_rows)
+        marks = _from_first_row(marks, before.progress.rows)
     levels = None if watermarks is None else [(rows, Fraction(seconds)) for rows, seconds in watermarks]
-    now, then = (clock_measure(plan, instant) for instant in (clock, since))
-    windows = BatchScan(table.schema, plan, GivenSignals(marks, levels), rejected, now, Progress(clock=then))
+    now = clock_measure(plan, clock)
+    windows = BatchScan(
+        table.schema, plan, GivenSignals(marks, levels), rejected, now, before.progress, state=before.state
+    )
+    windows.is_continued = state is not None
     parts = [part.cast(windows.result) for part in windows.end(table)]
-    return pa.concat_tables([windows.result.empty_table(), *parts])
+    result = pa.concat_tables([windows.result.empty_table(), *parts])
+    return result if state is None else (result, form_of(plan).table(KeptState(windows.state, windows.progress)))
 
 
 def _check_numbers(marks: Sequence[int], rows: int) -> None:
     if any(not 0 <= place <= rows for place in marks):
         raise ConfigError(f"marks must be from 0 to {rows}, the number of rows", "leave the others out")
+
+
+def _from_first_row(marks: Sequence[int], before: int) -> Sequence[int]:
+    """Return the numbers of marks as counted from the first row of all. ``before``: how many rows came before."""
+    if before and 0 in marks:
+        raise ConfigError("mark 0 comes before the rows, and windows go on from a state", "give it after a row before")
+    return [place + before for place in marks]

@@ -1,4 +1,4 @@
 """Output on stderr for people and machines: messages, progress, counts in words, row accounting; and signals.
 
-Imports `windowing`. Imported by `cli.backfill`, `cli.commands`, `cli.job`, `cli.main`, `cli.request`.
+Imports `windowing`. Imported by `cli.backfill`, `cli.commands`, `cli.job`, `cli.main`.
 """

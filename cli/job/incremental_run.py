@@ -15,7 +15,7 @@ from ...windowing.engine.enrich import TableState
 from ...windowing.engine.tasks.snapshot import restore
 from ...windowing.engine.tasks.task import TaskContext
 from ...windowing.errors import ConfigError
-from ...windowing.operator import check_saves, load
+from ...windowing.planning.identity import check_goes_on
 from ...windowing.ports import Executor, InputFile
 from ...writers.output.manifest import versions
 from ...writers.state.journal import commit_together
@@ -83,8 +83,7 @@ class IncrementalRun:
     def check(self, stages: Sequence[StagePlan]) -> None:
         """Raise `ConfigError`, with the differences, where the state is of other windows than ``stages``."""
         for stage in stages:
-            _check_emit(stage)
-            _check_operator(stage)
+            check_goes_on(stage.plan)
         before = self.before
         if before is None:
             return
@@ -192,21 +191,6 @@ class UnitRun:
             for stage in stages
         ]
         return all(executor.map("compare states", _same_pair, pairs))
-
-
-def _check_emit(stage: StagePlan) -> None:
-    plan = stage.plan
-    if plan.kind.eviction is not None and plan.options.emit in {"entered", "left"}:
-        raise ConfigError(
-            f"--emit {plan.options.emit} of a window that evicts partitions does not go with a state",
-            "say --emit rows, or leave the state out",
-        )
-
-
-def _check_operator(stage: StagePlan) -> None:
-    options = stage.plan.options
-    if options.operator is not None and options.at_end == "hold":
-        check_saves(load(options.operator))
 
 
 def from_root(files: Iterable[InputFile]) -> tuple[InputFile, ...]:

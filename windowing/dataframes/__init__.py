@@ -5,6 +5,6 @@ The ways in are `windows.windows` and `windows.windowed`.
 Imports
 
 Imports `windowing.aggregates`, `windowing.arguments`, `windowing.columns`, `windowing.errors`, `windowing.expressions`,
-`windowing.language`, `windowing.planning`, `windowing.projection`, `windowing.spark`, `windowing.streaming`,
-`windowing.support`. Imported by nothing.
+`windowing.language`, `windowing.planning`, `windowing.projection`, `windowing.spark`, `windowing.state`,
+`windowing.streaming`, `windowing.support`. Imported by nothing.
 """

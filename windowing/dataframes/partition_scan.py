@@ -46,9 +46,12 @@ class PartitionTask:
 
     def tables(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:
         """Yield the rows of a partition, many at a time."""
-        for table in gather(batches):
-            columns = [_plain(table.column(place), field.type) for place, field in enumerate(self.schema)]
-            yield pa.Table.from_arrays(columns, schema=self.schema)
+        return map(self.typed, gather(batches))
+
+    def typed(self, table: pa.Table) -> pa.Table:
+        """Return the columns of ``schema``, which come first, in its types and with its names."""
+        columns = [_plain(table.column(place), field.type) for place, field in enumerate(self.schema)]
+        return pa.Table.from_arrays(columns, schema=self.schema)
 
     def batches(self, tables: Iterable[pa.Table]) -> Iterator[pa.RecordBatch]:
         """Yield result rows as Spark takes them."""
@@ -119,7 +122,7 @@ class ScanPartition(PartitionTask):
         schema = self.schema.append(pa.field(CODE, pa.int64()))
         scan: KeyedScan | None = None
         for table in replace(self, schema=schema).tables(batches):
-            scan = scan or self._keyed_scan(table)
+            scan = scan or KeyedScan(self.bucket_scan(table), self.tied)
             yield from self.batches(scan.scan(_without_clock(table)))
         if scan is not None:
             yield from self.batches(scan.end())
@@ -127,26 +130,33 @@ class ScanPartition(PartitionTask):
     def _in_order(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         scan: BatchScan | None = None
         for table in self.tables(batches):
-            scan = scan or self._scan(self.clock)
-            yield from self.batches(scan.scan(table, self._places(table)))
+            scan = scan or self.scan(self.clock)
+            yield from self.batches(scan.scan(table, self.places(table)))
         if scan is not None:
             yield from self.batches(scan.end())
 
-    def _keyed_scan(self, table: pa.Table) -> KeyedScan:
+    @property
+    def tied(self) -> tuple[str, ...]:
+        """The columns by which Spark sorts the rows of a bucket besides their codes."""
+        return () if self.layout.coarse else (*self.layout.order, *self.layout.ties)
+
+    def bucket_scan(self, table: pa.Table) -> BatchScan:
+        """Return a scan of a bucket that has read nothing. ``table``: the first rows of the partition."""
         clock = self.clock
         if CLOCK in table.schema.names:
             found = table.column(CLOCK)[0].as_py()
-            clock = found if clock is None else max(found, clock)
-        layout = self.layout
-        scan = replace(self._scan(clock), ties=TieOrder(layout.ties if layout.coarse else (), self.arrival))
-        return KeyedScan(scan, () if layout.coarse else (*layout.order, *layout.ties))
+            clock = max((each for each in (found, clock) if each is not None), default=None)
+        ties = TieOrder(self.layout.ties if self.layout.coarse else (), self.arrival)
+        return replace(self.scan(clock), ties=ties)
 
-    def _scan(self, clock: ClockValue | None) -> BatchScan:
+    def scan(self, clock: ClockValue | None) -> BatchScan:
+        """Return a scan that has read nothing. ``clock``: after the last row."""
         schema = pa.schema([field for field in self.schema if field.name != CLOCK])
         signals, progress = GivenSignals(self.mark), Progress(clock=self.since)
         return BatchScan(schema, self.plan, signals, self.rejected, clock, progress, shown=self.shown, is_sorted=True)
 
-    def _places(self, table: pa.Table) -> Ints | None:
+    def places(self, table: pa.Table) -> Ints | None:
+        """Return the arrival positions of rows, int64 (n,); None: they are counted."""
         if self.arrival is None:
             return None
         return combined(table.column(self.arrival)).to_numpy()

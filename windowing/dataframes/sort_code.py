@@ -37,6 +37,12 @@ def sort_keys(column: Column, dtype: pa.DataType) -> list[Column]:
     return [(column + functions.lit(0.0)).asc_nulls_last(), sign.asc_nulls_last()]
 
 
+def first_code(key: Sequence[Column]) -> Column:
+    """Return a code below that of all rows of the bucket of a key, and above those of the bucket before."""
+    bucket = functions.shiftright(functions.xxhash64(*key), COARSE_BITS)
+    return functions.shiftleft(bucket, COARSE_BITS) - functions.lit(1 << (COARSE_BITS - 1))
+
+
 def bucket_of(code: Column) -> Column:
     """Return the bucket of a code."""
     return functions.shiftright(code + functions.lit(1 << (COARSE_BITS - 1)), COARSE_BITS)

@@ -12,6 +12,7 @@ import pyarrow as pa
 from pyspark.sql import Column, DataFrame, Window, functions
 
 from ..arguments import Calls, Clock, Names, Seconds, as_names, clock_measure, plan_of_call
+from ..columns.arrays import ClockValue
 from ..columns.numeric import scale_of
 from ..errors import ConfigError, PartitionWarning
 from ..expressions.syntax import parse_expression
@@ -24,13 +25,19 @@ from ..planning.row_order import OrderBy
 from ..planning.validation import check_marks
 from ..projection.projection import Projection, RowExpressions, make_projection
 from ..spark.task_errors import guarded
+from ..state.one_table import NO_KEY, PART
+from ..streaming.kept_state import StateForm, check_arguments, form_of
+from ..streaming.restoring_scan import PART_OF
 from ..streaming.row_rejects import FAILED_BEFORE, Rejected, check_rejected, with_rejected
 from ..support.suggest import did_you_mean
+from .columns import column as _column
 from .layout import Layout, layout_of
 from .partition_scan import CLOCK, SEEN, FindClock, Prepare, ScanPartition
 from .places import by_place, columns_of, place_names, select
 from .schemas import arrow_schema, spark_schema
-from .sort_code import bucket_of, sort_code, sort_keys
+from .sort_code import bucket_of, first_code, sort_code, sort_keys
+from .state_frames import StateFrame, all_registers, before_rows, beside, check_state, taken_apart, union_schema
+from .state_scan import FirstRegisters, with_form
 
 
 def windows(
@@ -41,7 +48,7 @@ def windows(
     order_by: Names = (),
     arrival: str | None = None,
     aggregates: Calls | None = None,
-    at_end: AtEnd = "flush",
+    at_end: AtEnd | None = None,
     empty: Empty = "skip",
     closed: Closed = "left",
     origin: Seconds | None = None,
@@ -62,6 +69,7 @@ def windows(
     operator: str | None = None,
     plain: bool = False,
     rejected: Rejected = "error",
+    state: StateFrame | None = None,
     plan: bool = False,
 ) -> Any:
     """Apply a window to the rows of a DataFrame; return a DataFrame with one row per pane.
@@ -75,6 +83,8 @@ def windows(
 
     ``arrival``: an integer column, written as ``_pos``; without it ``_pos`` counts the rows of a key.
     ``marks``: for ``punct()``, a boolean column, with a mark after each true row.
+    ``state``: go on from the state of the call before, ``"new"`` for the first, and return `WindowsAndState`, which is
+        ``(result, state)``; a DataFrame, one row a key and part (docs/dataframes.md#state).
     ``plan``: return what would happen, a value that prints, instead of a DataFrame.
 
     Nothing runs before the result is used. Keys are apart, and partitions run side by side, where the window lets them;
@@ -88,6 +98,7 @@ def windows(
     check_marks(bound.projection, marks)
     for name in bound.projection.virtual:
         raise ConfigError(f"a DataFrame has no {name}", "make such a column before, as with input_file_name()")
+    form = None if state is None else _form(bound, state, clock, since)
     layout = layout_of(bound, arrival, marks)
     result = with_rejected(bound.schema, schema) if rejected == "column" else bound.schema
     if plan:
@@ -107,10 +118,19 @@ def windows(
     else:
         rows, schema = select(rows, columns, moved), pa.schema([schema.field(name) for name in moved])
     columns = columns_of(schema.names)
+    new = rows
+    if state is not None and form is not None:
+        rows, registers = _with_state(rows, schema, state, bound, form, layout.by_key, then)
     if layout.clock:
-        rows, schema = _with_clock(rows, bound, schema)
+        rows, schema = _with_clock(rows, new, bound, schema)
     task = ScanPartition(bound, schema, _as_spark_has(result), rejected, layout, arrival, marks, now, then, shown)
-    return _laid_out(rows, columns, layout, schema).mapInArrow(_function(task), spark_schema(result))
+    has_state = form is not None and not (layout.by_key and isinstance(state, str))
+    laid_out = _laid_out(rows, columns, layout, schema, has_state)
+    if form is None:
+        return laid_out.mapInArrow(_function(task), spark_schema(result))
+    schema = union_schema(result, form)
+    both = laid_out.mapInArrow(_function(with_form(task, form, _as_spark_has(schema))), spark_schema(schema))
+    return taken_apart(both, result, bound.key, registers if layout.by_key else None)
 
 
 def windowed(window: str | WindowSpec, **options: Any) -> Callable[[DataFrame], DataFrame]:
@@ -167,27 +187,65 @@ def _seen_rows(projection: Projection) -> Projection:
     return replace(projection, schema=seen.schema, where=seen.where)
 
 
-def _with_clock(rows: DataFrame, plan: Plan, schema: pa.Schema) -> tuple[DataFrame, pa.Schema]:
-    """Give each row the clock after the last row of all: a small aggregate that is read first."""
+def _with_clock(rows: DataFrame, new: DataFrame, plan: Plan, schema: pa.Schema) -> tuple[DataFrame, pa.Schema]:
+    """Give each row the clock after the last of the new ones: a small aggregate that is read first."""
     is_float = scale_of(plan.projection.schema.field(plan.clock).type).per_second is None
     kind = pa.float64() if is_float else pa.int64()
     found = pa.schema([pa.field("clock", kind)])
     task = FindClock(plan, schema, found, "drop")
-    clocks = rows.mapInArrow(_function(task), spark_schema(found))
+    clocks = new.mapInArrow(_function(task), spark_schema(found))
     clock = clocks.agg(functions.max("clock").alias("clock"))
     return rows.crossJoin(functions.broadcast(clock)), schema.append(pa.field(CLOCK, kind))
 
 
-def _laid_out(rows: DataFrame, columns: Mapping[str, Column], layout: Layout, schema: pa.Schema) -> DataFrame:
-    """Move rows to their partitions, and sort these; with their codes, if keys are apart."""
+def _form(plan: Plan, state: StateFrame, clock: Clock | None, since: Clock | None) -> StateForm:
+    """Return the form of the states of a window. Raises `ConfigError` where the prior state is of another one."""
+    check_arguments(plan, state, clock, since)
+    form = form_of(plan)
+    if isinstance(state, DataFrame):
+        check_state(state, form)
+    return form
+
+
+def _with_state(
+    rows: DataFrame,
+    schema: pa.Schema,
+    state: StateFrame,
+    plan: Plan,
+    form: StateForm,
+    by_key: bool,
+    since: ClockValue | None,
+) -> tuple[DataFrame, DataFrame]:
+    """Put the rows of a state beside new ones; also return the registers that windows begin from, one row."""
+    begun = rows.sparkSession.range(1) if isinstance(state, str) else all_registers(state)
+    spark = spark_schema(form.schema)
+    registers = begun.mapInArrow(_function(FirstRegisters(form, arrow_schema(spark), since)), spark)
+    prior = registers if isinstance(state, str) else state
+    if not by_key:
+        return beside(rows, prior, plan.key), registers
+    if isinstance(state, str):
+        return rows, registers
+    held = beside(rows, state.where(_column(PART) != NO_KEY), plan.key)
+    return held.crossJoin(functions.broadcast(before_rows(registers))), registers
+
+
+def _laid_out(
+    rows: DataFrame, columns: Mapping[str, Column], layout: Layout, schema: pa.Schema, has_state: bool
+) -> DataFrame:
+    """Move rows to their partitions, and sort these, rows of a state first; with their codes, if keys are apart."""
     by = [each for name in layout.order for each in sort_keys(columns[name], schema.field(name).type)[:1]]
     by += [each for name in layout.ties for each in sort_keys(columns[name], schema.field(name).type)]
     key = [columns[name] for name in layout.key]
     code = functions.col("code")
     if layout.by_key:
         order = layout.order[0]
-        rows = rows.withColumn("code", sort_code(key, columns[order], schema.field(order).type))
+        number = sort_code(key, columns[order], schema.field(order).type)
+        if has_state:
+            number = functions.when(functions.col(PART_IN).isNull(), number).otherwise(first_code(key))
+        rows = rows.withColumn("code", number)
         by = [code] if layout.coarse else [code, *by]
+    elif has_state:
+        by = [functions.col(PART_IN).asc_nulls_last(), *by]
     if not _keeps_sorts(rows):
         return _numbered(rows, bucket_of(code) if layout.by_key else functions.lit(1), by)
     moved = rows.repartition(*key) if layout.by_key else rows.repartition(1)

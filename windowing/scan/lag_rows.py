@@ -21,7 +21,7 @@ from ..state.window_state import WindowState, with_keys, with_newest
 from .lag_rejects import Failures, rejected_rows, without
 from .scan import ScanResult
 
-_NOTHING = ""
+NO_INPUT = ""
 """A column that says how many rows there are, where an expression reads none."""
 
 
@@ -90,7 +90,7 @@ def _inputs(plan: Plan, new: Sequences) -> Sequences:
     """Return sequences with the columns that lags need, in the types that expressions are bound to."""
     schema = plan.projection.schema
     columns = {name: combined(new.rows.column(name)).cast(schema.field(name).type) for name in _names(plan)}
-    return replace(new, rows=pa.RecordBatch.from_pydict(columns or {_NOTHING: np.zeros(len(new), np.bool_)}))
+    return replace(new, rows=pa.RecordBatch.from_pydict(columns or {NO_INPUT: np.zeros(len(new), np.bool_)}))
 
 
 def _names(plan: Plan) -> tuple[str, ...]:

@@ -1,7 +1,8 @@
 """The window state: what windows keep from one run to the next, as values and as Arrow tables.
 
-`writers.state` writes these tables into the folder of a state.
+`writers.state` writes the tables of `state_tables` into the folder of a state; `one_table` is what users keep.
 
-Imports `windowing.columns`, `windowing.sequences`. Imported by `windowing.emit`, `windowing.engine`, `windowing.kinds`,
-`windowing.scan`, `windowing.segments`, `windowing.streaming`, `writers`.
+Imports `windowing.columns`, `windowing.errors`, `windowing.sequences`. Imported by
+`windowing.dataframes`, `windowing.emit`, `windowing.engine`, `windowing.kinds`, `windowing.scan`, `windowing.segments`,
+`windowing.streaming`, `writers`.
 """

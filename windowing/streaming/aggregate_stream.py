@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any
 
 import pyarrow as pa
 
 from ..arguments import Calls, Clock, Names, Rows, Seconds, as_reader, as_table, clock_measure, plan_of_call
+from ..errors import ConfigError
 from ..language.options import AtEnd, Closed, Emit, Empty
 from ..language.spec import WindowSpec
 from ..planning.row_order import OrderBy
 from ..planning.validation import check_marks
-from .batch_rows import Progress
 from .batch_scan import BatchScan
 from .batch_signals import GivenSignals
 from .batches import gather
+from .kept_state import KeptState, PriorState, check_arguments, form_of, kept_before
 from .row_rejects import Rejected
 
 
@@ -25,7 +28,7 @@ def aggregate_stream(
     key: Names = (),
     order_by: OrderBy = None,
     aggregates: Calls | None = None,
-    at_end: AtEnd = "flush",
+    at_end: AtEnd | None = None,
     empty: Empty = "skip",
     closed: Closed = "left",
     origin: Seconds | None = None,
@@ -46,7 +49,8 @@ def aggregate_stream(
     operator: str | None = None,
     plain: bool = False,
     rejected: Rejected = "error",
-) -> pa.RecordBatchReader:
+    state: PriorState | None = None,
+) -> Any:
     """Apply a window to rows that come in batches; return the rows of `aggregate`, each when its window is complete.
 
     ``rows``: a `pa.RecordBatchReader`, or any object with ``__arrow_c_stream__``. They are read once, as far as the
@@ -54,7 +58,7 @@ def aggregate_stream(
 
     Rows must come in the order of the window: one that sorts before a row of an earlier batch is late, and rejected.
     The result comes by batch, within one by key and window. Options, errors: as in `aggregate`; errors of rows are
-    raised where the result is read.
+    raised where the result is read. With ``state`` also return a reader of the state, to be read after the result.
 
     >>> log = pa.table({"a": [0, 1, 2, 3, -50, 5, 6]})
     >>> aggregate_stream(log.to_reader(2), "delta(a, 2)", aggregates=["a=collect(a)"]).read_all()["a"].to_pylist()
@@ -64,15 +68,37 @@ def aggregate_stream(
     schema = as_table(reader.schema.empty_table()).schema
     plan = plan_of_call(schema, locals())
     check_marks(plan.projection, marks)
-    now, then = (clock_measure(plan, instant) for instant in (clock, since))
-    windows = BatchScan(schema, plan, GivenSignals(marks), rejected, now, Progress(clock=then))
-    return pa.RecordBatchReader.from_batches(windows.result, _results(windows, reader))
+    if state is not None:
+        check_arguments(plan, state, clock, since)
+    before = kept_before(plan, state, since)
+    now = clock_measure(plan, clock)
+    windows = BatchScan(schema, plan, GivenSignals(marks), rejected, now, before.progress, state=before.state)
+    windows.is_continued = state is not None
+    reading = _Reading(windows)
+    result = pa.RecordBatchReader.from_batches(windows.result, reading.results(reader))
+    if state is None:
+        return result
+    return result, pa.RecordBatchReader.from_batches(form_of(plan).schema, reading.state())
 
 
-def _results(windows: BatchScan, reader: pa.RecordBatchReader) -> Iterator[pa.RecordBatch]:
-    for table in gather(reader):
-        yield from _batches(windows, windows.scan(as_table(table)))
-    yield from _batches(windows, windows.end())
+@dataclass(slots=True)
+class _Reading:
+    """What is read of a stream: its result first, then the state after it."""
+
+    windows: BatchScan
+    has_ended: bool = False
+
+    def results(self, reader: pa.RecordBatchReader) -> Iterator[pa.RecordBatch]:
+        for table in gather(reader):
+            yield from _batches(self.windows, self.windows.scan(as_table(table)))
+        yield from _batches(self.windows, self.windows.end())
+        self.has_ended = True
+
+    def state(self) -> Iterator[pa.RecordBatch]:
+        if not self.has_ended:
+            raise ConfigError("the state is known when the result has been read", "read the result first, to its end")
+        kept = KeptState(self.windows.state, self.windows.progress)
+        yield from form_of(self.windows.plan).table(kept).to_batches()
 
 
 def _batches(windows: BatchScan, tables: Iterable[pa.Table]) -> Iterator[pa.RecordBatch]:

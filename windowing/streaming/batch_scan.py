@@ -25,7 +25,7 @@ from ..state.window_state import WindowState, merge
 from .batch_rows import BatchRows, Progress, read_batch
 from .batch_signals import GivenSignals
 from .row_rejects import Rejected, RowRejects, check_rejected, with_rejected
-from .tie_order import TieOrder, number_rows
+from .tie_order import RowNumbers, TieOrder
 
 
 @dataclass(slots=True)
@@ -41,6 +41,9 @@ class BatchScan:
     ``ties``: what decides between rows of a batch that tie; None: their arrival. Rows that tie are in one batch.
     ``shown``: the columns that a rejected row has in the result; None: all.
     ``is_sorted``: whether the rows of each key are known to come in order, so that none is late.
+    ``numbers``: how many rows of each key have come, where ``ties`` has no arrival.
+    ``is_continued``: whether another scan goes on from the state after the end.
+    ``state``: the window state after the batches so far; None: no key yet.
     """
 
     schema: pa.Schema
@@ -52,6 +55,8 @@ class BatchScan:
     ties: TieOrder | None = None
     shown: pa.Schema | None = None
     is_sorted: bool = False
+    numbers: RowNumbers = RowNumbers()  # noqa: RUF009 - frozen
+    is_continued: bool = False
     state: WindowState | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
@@ -74,27 +79,35 @@ class BatchScan:
     def end(self, table: pa.Table | None = None, pos: Ints | None = None) -> Iterator[pa.Table]:
         """Yield what the rows of the last batch, and then the end, bring out; arguments as of `scan`."""
         table = self.schema.empty_table() if table is None else table
-        return self._scan(table, self._counted(table) if pos is None else pos, self.plan.options.at_end)
+        at_end = self.plan.options.at_end
+        clock = None if at_end == "hold" and not self.is_continued else self.clock
+        return self._scan(table, self._counted(table) if pos is None else pos, at_end, clock)
 
     def _counted(self, table: pa.Table) -> Ints:
         if self.ties is not None:
             return np.arange(table.num_rows)
         return np.arange(self.progress.rows, self.progress.rows + table.num_rows)
 
-    def _scan(self, table: pa.Table, pos: Ints, at_end: AtEnd) -> Iterator[pa.Table]:
+    def _numbered(self, new: Sequences) -> Sequences:
+        """Number new rows within their keys, if that is their position."""
+        if self.ties is None or self.ties.arrival is not None:
+            return new
+        new, self.numbers = self.numbers.number(new)
+        return new
+
+    def _scan(self, table: pa.Table, pos: Ints, at_end: AtEnd, clock: ClockValue | None = None) -> Iterator[pa.Table]:
         plan = replace(self.plan, options=replace(self.plan.options, at_end=at_end))
         before = self.progress
         rejects = RowRejects(self.rejected, self.result if self.rejected == "column" else None)
         plan, table = rejects.numbered(plan, table)
+        state = rejects.numbered_state(plan, self.state)
         batch = read_batch(plan, before, table, pos, self.signals, rejects)
         sequences = batch.sequences if self.ties is None else self.ties.settle(batch.sequences, table)
-        ordered = with_lag_columns(plan, sequences, self.state)
+        ordered = with_lag_columns(plan, sequences, state)
         rejects.add_scanned(sequences, ordered.rejects)
-        new, signals = ordered.sequences, batch.signals
-        sequences, restored, idle = restore_rows(plan, self.state, new, signals, before.advances, before.clock)
-        if self.ties is not None and self.ties.arrival is None:
-            sequences = number_rows(sequences)
-        extent = self._extent(plan, batch, sequences, before)
+        new, signals = self._numbered(ordered.sequences), batch.signals
+        sequences, restored, idle = restore_rows(plan, state, new, signals, before.advances, before.clock)
+        extent = self._extent(plan, batch, sequences, before, clock)
         scanned = scan(plan, sequences, signals, extent, restored)
         rejects.add_scanned(sequences, scanned.rejects)
         finishing, idle = finish_operators(plan, idle, scanned.hidden)
@@ -109,9 +122,9 @@ class BatchScan:
         position = None if self.is_sorted else batch.progress.position
         self.progress = replace(batch.progress, clock=extent.clock, position=position, advances=advances)
 
-    def _extent(self, plan: Plan, batch: BatchRows, sequences: Sequences, before: Progress) -> RunExtent:
-        goes_on = plan.options.at_end == "hold"
-        clocks = [batch.progress.clock, None if goes_on else self.clock]
-        clock = max((each for each in clocks if each is not None), default=None)
+    def _extent(
+        self, plan: Plan, batch: BatchRows, sequences: Sequences, before: Progress, clock: ClockValue | None
+    ) -> RunExtent:
+        clock = max((each for each in (batch.progress.clock, clock) if each is not None), default=None)
         closed = last_closed(plan, sequences, batch.signals, batch.progress.watermark)
-        return RunExtent(clock, before.clock, closed, goes_on)
+        return RunExtent(clock, before.clock, closed, plan.options.at_end == "hold" or self.is_continued)

@@ -19,6 +19,7 @@ from ..errors import DataError
 from ..language.spec import HIDDEN
 from .batch_rows import Progress
 from .batch_scan import BatchScan
+from .restoring_scan import RestoringScan
 
 CODE = f"{HIDDEN}code"
 """The column with codes, int64: the bucket of the key, times 2^50, plus a number that never falls with the first order
@@ -37,9 +38,9 @@ class KeyedScan:
         and in these, so no row comes after one that it sorts before.
     """
 
-    first: BatchScan
+    first: BatchScan | RestoringScan
     tied: tuple[str, ...] = ()
-    _open: BatchScan | None = field(default=None, repr=False)
+    _open: BatchScan | RestoringScan | None = field(default=None, repr=False)
     _held: pa.Table | None = field(default=None, repr=False)
 
     def scan(self, table: pa.Table) -> Iterator[pa.Table]:
@@ -81,7 +82,7 @@ class KeyedScan:
             self._held = table.slice(cut)
             yield from self._open.scan(table.slice(0, cut).drop_columns([CODE]))
 
-    def _windows(self) -> BatchScan:
+    def _windows(self) -> BatchScan | RestoringScan:
         return replace(self.first, progress=Progress(clock=self.first.progress.clock))
 
 

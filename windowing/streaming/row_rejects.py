@@ -19,6 +19,7 @@ from ..planning.result_stream import REJECTED
 from ..ports import Failures
 from ..scan.row_validation import FAILED, Reasons
 from ..sequences.sequence import Sequences
+from ..state.window_state import WindowState
 
 Rejected = Literal["error", "drop", "column"]
 FAILED_BEFORE: Final = f"{HIDDEN}failed"
@@ -84,6 +85,13 @@ class RowRejects:
         projection = replace(plan.projection, schema=plan.projection.schema.append(number))
         plan = replace(plan, carried=(_NUMBER,), projection=projection)
         return plan, table.append_column(number, pa.array(np.arange(table.num_rows)))
+
+    def numbered_state(self, plan: Plan, state: WindowState | None) -> WindowState | None:
+        """Return a state whose rows have the column of such a plan, as those of the batch have it."""
+        if self.schema is None or state is None or _NUMBER in state.sequences.rows.schema.names:
+            return state
+        rows = state.sequences.rows.append_column(_NUMBER, pa.array(np.zeros(len(state.sequences), np.int64)))
+        return replace(state, sequences=replace(state.sequences, rows=rows.select(list(plan.values))))
 
     def add_failures(self, failures: Failures | None, pos: Ints) -> None:
         """Add rows of the batch for which an expression fails. ``pos``: int64 (n,), of all rows. Raises `DataError`."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import pyarrow as pa
@@ -10,6 +10,7 @@ import pyarrow as pa
 from ..columns.arrays import Ints, Mask, combined
 from ..columns.sort_keys import sort_keys
 from ..errors import DataError
+from ..sequences.key_search import places_among
 from ..sequences.sequence import Sequences, order_of, take_rows
 
 
@@ -53,12 +54,37 @@ class TieOrder:
         return replace(sequences, rows=take_rows(sequences.rows, picks), pos=sequences.pos[picks])
 
 
-def number_rows(sequences: Sequences) -> Sequences:
-    """Return sequences whose positions number the rows of each key, from 0 at its first row ever."""
-    if sequences.rank is not None:
-        return replace(sequences, pos=sequences.rank)
-    counts = np.diff(sequences.bounds)
-    return replace(sequences, pos=np.arange(len(sequences)) - np.repeat(sequences.bounds[:-1], counts))
+@dataclass(frozen=True, slots=True)
+class RowNumbers:
+    """How many rows of each key have been numbered: the positions of rows that have no arrival.
+
+    ``keys``: keys, no duplicates; None: no row yet.
+    ``counts``: int64 (K,), how many rows each has had. Other keys had none.
+    """
+
+    keys: pa.Table | None = None
+    counts: Ints = field(default_factory=lambda: np.empty(0, np.int64))
+
+    def of(self, keys: pa.Table) -> Ints:
+        """Return how many rows each of some keys has had, int64 (keys,)."""
+        if self.keys is None or not len(self.counts):
+            return np.zeros(keys.num_rows, np.int64)
+        place = places_among(self.keys, keys)
+        return np.where(place < 0, 0, self.counts[place])
+
+    def number(self, sequences: Sequences) -> tuple[Sequences, RowNumbers]:
+        """Return new rows whose positions number those of each key from 0, and the counts after them."""
+        assert sequences.keys is not None
+        begin, counts = self.of(sequences.keys), np.diff(sequences.bounds)
+        pos = np.arange(len(sequences)) - np.repeat(sequences.bounds[:-1] - begin, counts)
+        return replace(sequences, pos=pos), self._with(sequences.keys, begin + counts)
+
+    def _with(self, keys: pa.Table, counts: Ints) -> RowNumbers:
+        if self.keys is None or not len(self.counts):
+            return RowNumbers(keys, counts)
+        others = np.flatnonzero(places_among(keys, self.keys) < 0)
+        both = pa.concat_tables([keys, self.keys.take(pa.array(others))])
+        return RowNumbers(both, np.concatenate([counts, self.counts[others]]))
 
 
 def _ties(sequences: Sequences) -> Mask:

@@ -159,3 +159,10 @@ def _without_none(annotation: Any) -> Any:
     if get_origin(annotation) in (Union, UnionType):
         (annotation,) = (part for part in get_args(annotation) if part is not type(None))
     return annotation
+
+
+def option_text(value: Any) -> str:
+    """Return the text of an option's value, which is a plain JSON value: ``none``, ``a, b``, ``count(2)``."""
+    if isinstance(value, list | tuple):
+        return ", ".join(map(str, value)) or "none"
+    return "none" if value is None else str(value)

@@ -38,6 +38,6 @@ def test_the_image_is_what_its_code_draws(tmp_path: Path, monkeypatch: pytest.Mo
 def test_every_argument_of_a_drawing_is_documented() -> None:
     of_draw, of_aggregate = (set(inspect.signature(each).parameters) for each in (wincli.draw, wincli.aggregate))
     assert {row[0] for row in rows_of("notebooks", "See a window")} == of_draw - of_aggregate
-    left_out = {"emit", "sort_by", "group_by", "operator", "plain"}
+    left_out = {"emit", "sort_by", "group_by", "operator", "plain", "state"}
     assert of_aggregate - of_draw == left_out
     assert all(f"`{name}`" in text_of("notebooks") for name in left_out)

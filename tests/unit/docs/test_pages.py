@@ -24,7 +24,7 @@ from wincli.readers.files.file import COMPRESSIONS
 from wincli.readers.options import TYPE_NAMES
 from wincli.readers.schema import timestamp_formats
 from wincli.windowing.aggregates.table import TABLE
-from wincli.windowing.engine.tasks import snapshot
+from wincli.windowing.clock import advance_table
 from wincli.windowing.language import clock_policies, parser, policies, tokens
 from wincli.windowing.language.parser import parse_window
 from wincli.windowing.panes.panes import CLOSED_BY, TIMING
@@ -246,7 +246,7 @@ def test_every_column_of_a_state_is_documented() -> None:
         "rows": [tables.POS, tables.RANK, tables.SHOWN, tables.LAST],
         "keys": [tables.ROWS, tables.BEGIN, tables.WINDOWS, tables.FULL, tables.BASELINE],
         "position": [],
-        "advances": [snapshot._POS, snapshot._LEVEL],
+        "advances": [advance_table.POS, advance_table.LEVEL],
     }
 
 
@@ -293,7 +293,7 @@ def test_tables_of_a_state_are_as_documented(tmp_path: Path) -> None:
 
 
 def test_every_key_of_the_record_is_documented() -> None:
-    below = text_of("state").partition("`unit.json` is the record")[2]
+    below = text_of("state").partition("`unit.json` is the record")[2].partition("\n## ")[0]
     assert re.findall(r"`(\w+)`", "".join(re.findall(r"^\| (`[^|]*) \|", below, re.MULTILINE))) == [
         *(field.name for field in fields(UnitRecord)),
         "checksum",

@@ -14,8 +14,9 @@ from hypothesis import strategies as st
 
 import wincli
 from support.event_logs import logs
+from support.stream_cases import in_order, is_by_key, options_of
 from support.table_equality import difference, same
-from support.window_cases import AGGREGATES, MORE, WINDOWS, WindowCase, output_options
+from support.window_cases import MORE, WINDOWS, WindowCase
 from wincli.windowing.arguments import clock_measure
 from wincli.windowing.language.options import Options
 from wincli.windowing.language.parser import parse_aggregate, parse_window
@@ -32,26 +33,6 @@ def stream_of(table: pa.Table, cuts: list[int]) -> pa.RecordBatchReader:
     return pa.RecordBatchReader.from_batches(table.schema, [batch for part in parts for batch in part.to_batches()])
 
 
-def in_order(table: pa.Table) -> pa.Table:
-    names = [name for name in ["k", "window", "_row", "u", "flag", "x", "_at", "_pos"] if name in table.column_names]
-    return table.sort_by([(name, "ascending") for name in names]).combine_chunks()
-
-
-@st.composite
-def options_of(draw: st.DrawFn, case: WindowCase, keyed: bool) -> dict[str, Any]:
-    """Options of `wincli.aggregate` for a window over `logs`."""
-    window, order_by, options = case
-    options = options | draw(st.composite(output_options)(window))
-    if "partitioned" in window and options.get("emit") in {"entered", "left"}:
-        options["emit"] = "rows"
-    calls: Any = None
-    if options.get("emit", "aggregates") == "aggregates":  # floats of groups may differ in their last bits
-        calls = AGGREGATES[:4] if options.get("group_by") else AGGREGATES
-    marks = "flag" if window.startswith("punct()") else None
-    given_options = {"key": ["k"] if keyed else [], "order_by": order_by, "aggregates": calls, "marks": marks}
-    return given_options | {"at_end": draw(st.sampled_from(["flush", "drop"])), "rejected": "drop", **options}
-
-
 @settings(max_examples=150)
 @given(st.data(), logs(), st.sampled_from([*WINDOWS, *MORE]), st.booleans())
 def test_batches_give_the_windows_of_the_table(
@@ -63,12 +44,6 @@ def test_batches_give_the_windows_of_the_table(
     whole = in_order(wincli.aggregate(table, case[0], **options))
     found = in_order(aggregate_in_batches(table, cuts, case[0], options))
     assert same(found, whole), difference(found, whole)
-
-
-def is_by_key(case: WindowCase) -> bool:
-    """Whether no key of the window depends on another but by the clock."""
-    couples = ("partitioned", "timeInterval", "punct()")
-    return not any(word in case[0] for word in couples) and case[2].get("empty") != "mark"
 
 
 BY_KEY = [case for case in [*WINDOWS, *MORE] if is_by_key(case)]
@@ -91,6 +66,8 @@ def test_batches_in_the_order_of_buckets_give_the_windows_of_the_table(
     with patch("wincli.windowing.streaming.keyed_scan._MOST_HELD", data.draw(st.sampled_from([0, 3, 100]))):
         found = in_order(scan_by_key(table, cuts, case[0], options, order))
     if not has_arrival:
+        at_once = in_order(scan_by_key(table, [], case[0], options, order))
+        assert same(found, at_once), difference(found, at_once)
         found, whole = (each.drop_columns(["_pos"]) if "_pos" in each.column_names else each for each in (found, whole))
     assert same(found, whole), difference(found, whole)
 

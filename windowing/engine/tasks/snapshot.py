@@ -10,17 +10,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 
+from ...clock.advance_table import advance_table, advances_of
 from ...clock.watermark import Watermarks
-from ...columns.arrays import ClockValue, combined
+from ...columns.arrays import ClockValue
 from ...columns.sort_keys import last_in_order
 from ...ports import Part, StateFiles
-from ...sequences.marks import NO_FILE, Marks
-from ...sequences.sequence import one_batch
 
-_POS, _LEVEL = "__pos", "__level"
 _ADVANCES, _POSITION = "advances", "position"
 
 
@@ -115,7 +112,7 @@ def restore(files: StateFiles, registers: Mapping[str, Any]) -> RestorePoint:
         registers["clock"],
         registers["watermark"],
         files.read_table(_POSITION),
-        None if advances is None else _watermarks(advances),
+        None if advances is None else advances_of(advances),
     )
 
 
@@ -136,11 +133,7 @@ def write_snapshot(
         parts.append(files.write_table(_POSITION, position))
     advances = next((task.advances for task in snapshots if task.advances is not None), None)
     if advances is not None:
-        table = pa.Table.from_arrays(
-            [*advances.marks.rows.columns, pa.array(advances.marks.pos), pa.array(advances.level)],
-            names=[*advances.marks.rows.schema.names, _POS, _LEVEL],
-        )
-        parts.append(files.write_table(_ADVANCES, table))
+        parts.append(files.write_table(_ADVANCES, advance_table(advances)))
     oldest = [task.oldest for task in snapshots if task.oldest is not None]
     return RunSnapshot(
         {"clock": max(clocks, default=None), "watermark": watermark},
@@ -149,12 +142,6 @@ def write_snapshot(
         sum(task.windows for task in snapshots),
         str(min(oldest)) if oldest else None,
     )
-
-
-def _watermarks(table: pa.Table) -> Watermarks:
-    pos, level = (combined(table.column(name)).to_numpy() for name in (_POS, _LEVEL))
-    rows = one_batch(table.drop_columns([_POS, _LEVEL]))
-    return Watermarks(Marks(rows, pos, np.full(len(pos), NO_FILE)), level)
 
 
 EMPTY_SNAPSHOT = TaskSnapshot()

@@ -1,0 +1,104 @@
+"""Windows over DataFrames go on from a state: in parts, between the library and Spark, and refuse what is none."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from pyspark.sql import DataFrame, SparkSession
+
+import wincli
+from support.dataframe_engines import dataframe_log, shuffled
+from support.table_equality import difference, same
+from wincli.windowing.errors import ConfigError
+
+pytestmark = pytest.mark.filterwarnings("ignore:PySpark does not yet fully support pandas")
+CALLS = ["n=count()", "sum(x)", "first(t)", "ids=collect(id)"]
+WINDOWS: dict[str, dict[str, Any]] = {
+    "count(7)": {},
+    "time(600)": {},
+    "gap(t, 100) or delta(t, 900)": {"let": "kk=upper(k)", "key": "kk", "where": "x > 0.2"},
+    "when(x > 0.9) or count(20)": {"let": "y=x - lag(x)", "aggregates": [*CALLS, "last(y)"]},
+    "sliding, count(3), count(1)": {"emit": "entered", "aggregates": None},
+    "timeInterval, intervalDuration(600)": {"event_time": "t"},
+    "punct()": {"marks": "is_end"},
+}
+
+
+@pytest.fixture(scope="module")
+def log() -> pa.Table:
+    return dataframe_log()
+
+
+def in_order(table: pa.Table) -> pa.Table:
+    names = [name for name in ["kk", "k", "window", "_row", "_at", "_pos"] if name in table.column_names]
+    return table.sort_by([(name, "ascending") for name in names]).combine_chunks()
+
+
+@pytest.mark.parametrize("window", WINDOWS)
+def test_parts_give_the_windows_of_all_rows(spark: SparkSession, log: pa.Table, window: str, tmp_path: Path) -> None:
+    options: dict[str, Any] = {"key": "k", "order_by": "t", "aggregates": CALLS, **WINDOWS[window]}
+    whole = in_order(wincli.windows(shuffled(spark, log, 1), window, **options).toArrow())
+    state: Any = "new"
+    results = []
+    for place, part in enumerate([log[:200], log[200:230], log[230:]]):
+        at_end: Any = "flush" if place == 2 else "hold"
+        result, state = wincli.windows(shuffled(spark, part, 2), window, **options, state=state, at_end=at_end)
+        results.append(result.toArrow())
+        state.write.parquet(str(tmp_path / f"{place}"))
+        state = spark.read.parquet(str(tmp_path / f"{place}"))
+    found = in_order(pa.concat_tables(results))
+    assert same(found, whole), difference(found, whole)
+
+
+@pytest.mark.parametrize("by_spark", [(True, False), (False, True)], ids=["to the library", "to Spark"])
+def test_states_go_between_the_library_and_spark(
+    spark: SparkSession, log: pa.Table, by_spark: tuple[bool, bool]
+) -> None:
+    job: dict[str, Any] = {"window": "time(600)", "key": "k", "order_by": "t", "aggregates": CALLS}
+    whole = in_order(wincli.aggregate(log, **job))
+    first, state = part_of(spark, log[:300], by_spark[0], job | {"state": "new"})
+    second, _ = part_of(spark, log[300:], by_spark[1], job | {"state": state, "at_end": "flush"})
+    found = in_order(pa.concat_tables([each.cast(whole.schema) for each in (first, second)]))
+    found, whole = (each.drop_columns(["_pos"]) for each in (found, whole))
+    assert same(found, whole), difference(found, whole)
+
+
+def part_of(spark: SparkSession, log: pa.Table, by_spark: bool, job: dict[str, Any]) -> list[pa.Table]:
+    if not by_spark:
+        return list(wincli.aggregate(log, **job))
+    prior = job["state"] if isinstance(job["state"], str) else spark.createDataFrame(job["state"])
+    return [each.toArrow() for each in wincli.windows(shuffled(spark, log, 1), **job | {"state": prior})]
+
+
+def test_rejected_rows_are_beside_windows_and_late_rows_among_them(spark: SparkSession, log: pa.Table) -> None:
+    job: dict[str, Any] = {"window": "count(7)", "key": "k", "order_by": "t", "rejected": "column"}
+    _, state = wincli.windows(shuffled(spark, log[300:], 1), **job, state="new")
+    result, after = wincli.windows(shuffled(spark, log[290:], 1), **job, state=state)
+    reasons = result.where("_rejected is not null").select("_rejected.reason", "_rejected.row.id").toArrow()
+    late = {row["id"] for row in reasons.to_pylist() if row["reason"] == "late"}
+    assert late == set(log["id"].to_pylist()[290:-1]) - {
+        row["id"] for row in log.to_pylist() if row["t"] == log["t"][-1]
+    }
+    assert after.where("_part >= 0").count() == 12
+
+
+def test_a_state_of_another_job_is_refused(spark: SparkSession, log: pa.Table) -> None:
+    df = shuffled(spark, log, 1)
+    _, state = wincli.windows(df, "count(7)", key="k", order_by="t", aggregates="count()", state="new")
+    with pytest.raises(ConfigError, match=r"the state is of another job: it does not hold _rows\.x"):
+        wincli.windows(df, "count(7)", key="k", order_by="t", aggregates="sum(x)", state=state)
+    with pytest.raises(ConfigError, match="the state has no column '_part'"):
+        wincli.windows(df, "count(7)", key="k", order_by="t", state=df)
+    for key in ("k", []):
+        _, state = wincli.windows(df, "count(7)", key=key, order_by="t", state="new")
+        result, _ = wincli.windows(df, "count(8)", key=key, order_by="t", state=state)
+        with pytest.raises(ConfigError, match=r"its window is tumbling, count\(7\), not tumbling, count\(8\)"):
+            count(result)
+
+
+@wincli.unwrap_errors()
+def count(df: DataFrame) -> int:
+    return df.count()

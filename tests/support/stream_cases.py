@@ -1,0 +1,36 @@
+"""Options of `wincli.aggregate` for windows over random logs, and the order in which its results are compared."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pyarrow as pa
+from hypothesis import strategies as st
+
+from support.window_cases import AGGREGATES, WindowCase, output_options
+
+
+def in_order(table: pa.Table) -> pa.Table:
+    names = [name for name in ["k", "window", "_row", "u", "flag", "x", "_at", "_pos"] if name in table.column_names]
+    return table.sort_by([(name, "ascending") for name in names]).combine_chunks()
+
+
+@st.composite
+def options_of(draw: st.DrawFn, case: WindowCase, keyed: bool) -> dict[str, Any]:
+    """Options of `wincli.aggregate` for a window over `logs`."""
+    window, order_by, options = case
+    options = options | draw(st.composite(output_options)(window))
+    if "partitioned" in window and options.get("emit") in {"entered", "left"}:
+        options["emit"] = "rows"
+    calls: Any = None
+    if options.get("emit", "aggregates") == "aggregates":  # floats of groups may differ in their last bits
+        calls = AGGREGATES[:4] if options.get("group_by") else AGGREGATES
+    marks = "flag" if window.startswith("punct()") else None
+    given_options = {"key": ["k"] if keyed else [], "order_by": order_by, "aggregates": calls, "marks": marks}
+    return given_options | {"at_end": draw(st.sampled_from(["flush", "drop"])), "rejected": "drop", **options}
+
+
+def is_by_key(case: WindowCase) -> bool:
+    """Whether no key of the window depends on another but by the clock."""
+    couples = ("partitioned", "timeInterval", "punct()")
+    return not any(word in case[0] for word in couples) and case[2].get("empty") != "mark"

@@ -1,0 +1,181 @@
+"""N calls that go on from the state of the call before give the windows of one; a state says what it is of."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import Any
+from unittest.mock import patch
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import wincli
+from support.event_logs import logs
+from support.stream_cases import in_order, options_of
+from support.table_equality import difference, same
+from support.window_cases import MORE, WINDOWS, WindowCase
+from wincli.windowing.errors import ConfigError
+
+LOG = pa.table({
+    "user": ["ann", "bob", "ann", "ann", "bob"], "t": [0, 10, 45, 70, 90], "amount": [5.0, 1.0, 2.5, 4.0, 3.0],
+})  # fmt: skip
+DELTA: dict[str, Any] = {"window": "delta(t, 60)", "key": "user", "order_by": "t", "aggregates": "sum(amount)"}
+
+
+def parts_of(table: pa.Table, cuts: list[int]) -> list[pa.Table]:
+    return [table.slice(low, high - low) for low, high in pairwise([0, *cuts, len(table)])]
+
+
+def aggregate_in_parts(parts: list[pa.Table], window: str, options: dict[str, Any]) -> pa.Table:
+    """The panes of all calls; each but the last holds its windows."""
+    state, results = "new", []
+    for place, part in enumerate(parts):
+        at_end = {} if place == len(parts) - 1 else {"at_end": "hold"}
+        result, state = wincli.aggregate(part, window, state=moved(state), **options | at_end)
+        results.append(result)
+    return pa.concat_tables(results)
+
+
+def moved(state: Any) -> Any:
+    """A state as other libraries and Spark give it back: in another order, and in other types of the same values."""
+    if isinstance(state, str):
+        return state
+    written = pa.BufferOutputStream()
+    with pa.ipc.new_stream(written, state.schema) as file:
+        file.write_table(state.take(pa.array(range(len(state))[::-1])), max_chunksize=2)
+    state = pa.ipc.open_stream(written.getvalue()).read_all()
+    large = [field.with_type(pa.large_string()) if field.type == pa.string() else field for field in state.schema]
+    return state.cast(pa.schema(large))
+
+
+@settings(max_examples=200)
+@given(st.data(), logs(), st.sampled_from([*WINDOWS, *MORE]), st.booleans(), st.sampled_from([8, 200, 2**20]))
+def test_parts_give_the_windows_of_the_table(
+    data: st.DataObject, table: pa.Table, case: WindowCase, keyed: bool, nbytes: int
+) -> None:
+    options = data.draw(options_of(case, keyed or "partitioned" in case[0]))
+    table = table.sort_by("t") if case[1] == ["t"] else table
+    cuts = data.draw(st.lists(st.integers(0, len(table)), max_size=4).map(sorted))
+    whole = in_order(wincli.aggregate(table, case[0], **options))
+    with patch("wincli.windowing.state.one_table._PART_BYTES", nbytes):
+        found = in_order(aggregate_in_parts(parts_of(table, cuts), case[0], options))
+    assert same(found, whole), difference(found, whole)
+
+
+@settings(max_examples=30)
+@given(st.data(), logs(), st.sampled_from(MORE), st.booleans())
+def test_streams_give_the_state_of_the_table(
+    data: st.DataObject, table: pa.Table, case: WindowCase, keyed: bool
+) -> None:
+    options = data.draw(options_of(case, keyed or "partitioned" in case[0])) | {"at_end": "hold"}
+    table = table.sort_by("t") if case[1] == ["t"] else table
+    result, state = wincli.aggregate(table, case[0], state="new", **options)
+    with patch("wincli.windowing.streaming.batches._MOST_ROWS", 1):
+        windows, after = wincli.aggregate_stream(table.to_reader(7), case[0], state="new", **options)
+        assert same(in_order(windows.read_all()), in_order(result))
+    found = after.read_all()
+    assert same(found, state), difference(found, state)
+
+
+def test_state_of_one_key_goes_on_alone() -> None:
+    _, state = wincli.aggregate(LOG[:3], state="new", **DELTA)
+    one = state.filter((pc.field("user") == "ann") | (pc.field("_part") == -1))
+    said = pa.table({"user": ["ann"], "t": [70], "amount": [4.0]})
+    result, after = wincli.aggregate(said, state=one, **DELTA)
+    assert result.select(["user", "window_end", "sum_amount"]).to_pylist() == [
+        {"user": "ann", "window_end": 45, "sum_amount": 7.5}
+    ]
+    assert after["user"].to_pylist() == [None, "ann"]
+    registers = pa.array([state["_registers"][0].as_py()], state.schema.field("_registers").type)
+    beside = one[1:].set_column(4, "_registers", registers)
+    again, after_beside = wincli.aggregate(said, state=beside, **DELTA)
+    assert again.equals(result)
+    assert after_beside.equals(after)
+
+
+def test_windows_are_numbered_on_after_a_flush() -> None:
+    first, state = wincli.aggregate(LOG[:3], state="new", at_end="flush", **DELTA)
+    second, _ = wincli.aggregate(LOG[3:], state=state, at_end="flush", **DELTA)
+    assert [(row["user"], row["window"]) for row in first.to_pylist()] == [("ann", 0), ("bob", 0)]
+    assert [(row["user"], row["window"]) for row in second.to_pylist()] == [("ann", 1), ("bob", 1)]
+
+
+def test_rows_before_those_of_the_call_before_are_late() -> None:
+    _, state = wincli.aggregate(LOG[2:], state="new", **DELTA)
+    with pytest.raises(wincli.DataError, match="2 rows have no place in the window: row 3 is late"):
+        wincli.aggregate(LOG[:2], state=state, **DELTA)
+
+
+def test_numbers_of_marks_are_counted_in_each_call() -> None:
+    log = pa.table({"made": [3, 1, 4, 1, 5, 9]})
+    options: dict[str, Any] = {"aggregates": ["made=collect(made)"]}
+    first, state = wincli.aggregate(log[:3], "punct()", marks=[2], state="new", **options)
+    second, _ = wincli.aggregate(log[3:], "punct()", marks=[1], at_end="flush", state=state, **options)
+    assert [first["made"].to_pylist(), second["made"].to_pylist()] == [[[3, 1]], [[4, 1], [5, 9]]]
+    with pytest.raises(ConfigError, match="mark 0 comes before the rows"):
+        wincli.aggregate(log[3:], "punct()", marks=[0], state=state, **options)
+
+
+def test_a_state_has_more_columns_than_a_call_needs_but_none_fewer() -> None:
+    _, state = wincli.aggregate(LOG[:3], state="new", **DELTA)
+    result, less = wincli.aggregate(LOG[3:], state=state, **DELTA | {"aggregates": "count()"})
+    assert result["count"].to_pylist() == [2, 1]
+    with pytest.raises(ConfigError, match="the state is of another job: it does not hold column amount"):
+        wincli.aggregate(LOG[3:], state=less, **DELTA)
+
+
+BROKEN = {
+    "registers": lambda state: state.filter(pc.field("_part") >= 0),
+    "twice": lambda state: pa.concat_tables([state, state[1:]]),
+    "part": lambda state: state.take([0, 2, 3]),
+    "column": lambda state: state.drop_columns(["_rows"]),
+    "log": lambda _: LOG,
+}
+
+
+@pytest.mark.parametrize(("what", "words"), [
+    ("registers", "the state has no registers"),
+    ("twice", "the state has not each part of a key once"),
+    ("part", "the state has not each part of a key once"),
+    ("column", "the state has no column '_rows'"),
+    ("log", "the state has no column '_part'"),
+])  # fmt: skip
+def test_what_is_no_whole_state_is_refused(what: str, words: str) -> None:
+    with patch("wincli.windowing.state.one_table._PART_BYTES", 8):
+        _, state = wincli.aggregate(LOG[:3], state="new", **DELTA)
+    assert state["_part"].to_pylist() == [-1, 0, 1, 0]
+    with pytest.raises(ConfigError, match=words):
+        wincli.aggregate(LOG[3:], state=BROKEN[what](state), **DELTA)
+
+
+@pytest.mark.parametrize(("options", "words"), [
+    ({"window": "delta(t, 61)"}, r"its window is tumbling, delta\(t, 60\), not tumbling, delta\(t, 61\)"),
+    ({"key": []}, "its key is user, not none"),
+    ({"where": "amount > 0"}, "its where is none, not amount > 0"),
+    ({"state": "old"}, "'old' is no state"),
+    ({"clock": 90}, "the clock goes on"),
+    ({"since": 0}, "the state says where the clock stands"),
+    ({"watermarks": [(0, 1)]}, "watermarks do not go with a state"),
+])  # fmt: skip
+def test_a_state_of_another_job_is_refused(options: dict[str, Any], words: str) -> None:
+    _, state = wincli.aggregate(LOG[:3], state="new", **DELTA)
+    with pytest.raises(ConfigError, match=words):
+        wincli.aggregate(LOG[3:], **{"state": state, **DELTA, **options})
+
+
+def test_what_cannot_go_on_is_refused() -> None:
+    log = LOG.rename_columns(["_rows", "t", "amount"])
+    with pytest.raises(ConfigError, match="the key column '_rows' has the name of a column of states"):
+        wincli.aggregate(log, state="new", **DELTA | {"key": "_rows"})
+    window = "sliding, count(3), count(1), partitioned, partitionCount(2)"
+    with pytest.raises(ConfigError, match="--emit entered of a window that evicts partitions"):
+        wincli.aggregate(LOG, window, key="user", emit="entered", state="new")
+
+
+def test_the_state_of_a_stream_comes_after_its_result() -> None:
+    _, state = wincli.aggregate_stream(LOG.to_reader(), state="new", **DELTA)
+    with pytest.raises(ConfigError, match="the state is known when the result has been read"):
+        state.read_all()

@@ -1,0 +1,116 @@
+"""DataFrames of states: a prior state beside new rows, and the state that windows leave, by the public API alone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+import pyarrow as pa
+from pyspark.sql import Column, DataFrame, functions
+from pyspark.sql.types import DataType, StructType
+
+from ..errors import ConfigError
+from ..planning.identity import kind_of_values
+from ..state.one_table import NO_KEY, PART, REGISTERS, STATE
+from ..state.read_table import check_columns
+from ..streaming.kept_state import StateForm
+from ..streaming.restoring_scan import PART_OF, STATE_OF
+from .columns import column
+from .schemas import arrow_schema
+from .state_scan import BEFORE, FOUND, IN_STRUCT
+
+StateFrame: TypeAlias = DataFrame | Literal["new"]
+"""A state that windows go on from: the DataFrame that the call before returned, or ``"new"`` for the first."""
+_IN_BEFORE = ("rows", "clock", "position")
+
+
+@dataclass(frozen=True, slots=True)
+class WindowsAndState:
+    """The windows of a DataFrame, and the state that they leave: ``result, state = windows(.., state=prior)``.
+
+    ``result``: one row per pane.
+    ``state``: one row a key and part (docs/state.md#as-one-table).
+    ``both``: the rows of both. ``result`` and ``state`` are taken from it, and scan apart unless it is persisted.
+    """
+
+    result: DataFrame
+    state: DataFrame
+    both: DataFrame
+
+    def __iter__(self) -> Iterator[DataFrame]:
+        yield from (self.result, self.state)
+
+
+def check_state(state: DataFrame, form: StateForm) -> None:
+    """Raise `ConfigError` where the columns of a DataFrame are not those of the states of a window."""
+    schema = arrow_schema(state.schema)
+    check_columns(schema.names)
+    found = dict(_leaves(pa.struct(list(schema)), ""))
+    for path, dtype in _leaves(pa.struct(list(form.schema)), ""):
+        of_job = path.split(".")[0] not in (STATE, REGISTERS)
+        if path not in found and of_job:
+            raise ConfigError(f"the state is of another job: it does not hold {path}", _BEGIN)
+        if path in found and kind_of_values(str(found[path])) != kind_of_values(str(dtype)):
+            raise ConfigError(f"the state is of another job: it holds {path} as {found[path]}, not {dtype}", _BEGIN)
+
+
+_BEGIN = 'give the job that made it, or begin with state="new"'
+
+
+def _leaves(dtype: pa.DataType, path: str) -> Iterator[tuple[str, pa.DataType]]:
+    """Yield the paths and types of the columns within a struct, through lists of structs."""
+    if pa.types.is_list(dtype) and pa.types.is_struct(dtype.value_type):
+        dtype = dtype.value_type
+    if not pa.types.is_struct(dtype):
+        yield path, dtype
+        return
+    for field in dtype:
+        yield from _leaves(field.type, f"{path}.{field.name}" if path else field.name)
+
+
+def all_registers(state: DataFrame) -> DataFrame:
+    """Return one row with all registers of a state, in a list."""
+    return state.where(column(PART) == NO_KEY).agg(functions.collect_list(column(REGISTERS)).alias(FOUND))
+
+
+def before_rows(registers: DataFrame) -> DataFrame:
+    """Return what tasks need of registers, as one column of one row."""
+    fields = registers.schema[REGISTERS].dataType
+    assert isinstance(fields, StructType)
+    told = [column(REGISTERS).getField(name).alias(name) for name in _IN_BEFORE if name in fields.names]
+    return registers.select(functions.struct(*told).alias(BEFORE))
+
+
+def beside(rows: DataFrame, state: DataFrame, key: tuple[str, ...]) -> DataFrame:
+    """Return new rows and those of a state, which have the columns `PART_OF` and `STATE_OF` and those of the key."""
+    held = functions.struct(*(column(name) for name in IN_STRUCT))
+    own = {name: column(name) for name in key}
+    told = state.select(
+        *(own.get(field.name, _null(field.dataType)).alias(field.name) for field in rows.schema),
+        column(PART).alias(PART_OF),
+        held.alias(STATE_OF),
+    )
+    types = [told.schema[name].dataType for name in (PART_OF, STATE_OF)]
+    empty = [_null(dtype).alias(name) for name, dtype in zip((PART_OF, STATE_OF), types, strict=True)]
+    return rows.select(*(column(name) for name in rows.columns), *empty).unionAll(told)
+
+
+def union_schema(result: pa.Schema, form: StateForm) -> pa.Schema:
+    """Return the columns of result rows and of rows of the state together."""
+    held = pa.struct([form.schema.field(name) for name in IN_STRUCT])
+    fields = [field.with_nullable(True) for field in result]
+    return pa.schema([*fields, pa.field(PART_OF, pa.int64()), pa.field(STATE_OF, held)])
+
+
+def taken_apart(both: DataFrame, result: pa.Schema, key: tuple[str, ...], first: DataFrame | None) -> WindowsAndState:
+    """Return the windows and the state in rows of `union_schema`. ``first``: registers that the state has besides."""
+    is_result = column(PART_OF).isNull()
+    windows = both.where(is_result).select(*(column(name) for name in result.names))
+    fields = [column(STATE_OF).getField(name).alias(name) for name in IN_STRUCT]
+    state = both.where(~is_result).select(*(column(name) for name in key), column(PART_OF).alias(PART), *fields)
+    return WindowsAndState(windows, state if first is None else state.unionAll(first), both)
+
+
+def _null(dtype: DataType) -> Column:
+    return functions.lit(None).cast(dtype)

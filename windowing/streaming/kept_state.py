@@ -1,0 +1,177 @@
+"""The state of batches as the one table that users keep, and back: bound to a plan, so another job is refused."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, replace
+from typing import Literal, TypeAlias
+
+import pyarrow as pa
+
+from ..arguments import Clock, Rows, as_table, clock_measure
+from ..clock.advance_table import LEVEL, POS, advance_table, advances_of
+from ..columns.arrays import combined
+from ..columns.numeric import scale_of
+from ..errors import ConfigError
+from ..planning.identity import check_goes_on, differences, identity_of, kind_of_values
+from ..planning.plan import Plan
+from ..projection.lag_columns import inputs_of
+from ..scan.lag_rows import NO_INPUT
+from ..state.one_table import NEXT, OF_STATE, PART, PARTS, REGISTERS, ROWS, STATE, Registers, conform, state_table
+from ..state.read_table import check_columns, job_of, keys_and_rows, no_registers, registers_of
+from ..state.state_tables import LAST, RANK, SHOWN, read_state
+from ..state.window_state import WindowState
+from .batch_rows import Progress
+
+NEW = "new"
+PriorState: TypeAlias = Rows | Literal["new"]
+"""A state that windows go on from: the table that the call before returned, or ``"new"`` for the first."""
+_FORMAT = 1
+_BEGIN = f'give the job that made it, or begin with state="{NEW}"'
+
+
+@dataclass(frozen=True, slots=True)
+class KeptState:
+    """Where batches stopped.
+
+    ``state``: the window state; None: no row yet.
+    ``progress``: how far they had come.
+    ``next_rows``: int64, nullable, of the keys of ``state``: the arrival position of the key's next row, where keys
+        count their own rows; None: they do not.
+    """
+
+    state: WindowState | None = None
+    progress: Progress = Progress()  # noqa: RUF009 - frozen
+    next_rows: pa.Array | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class StateForm:
+    """The form of the states of a window.
+
+    ``schema``: their columns (docs/state.md#as-one-table).
+    ``job``: what decides the windows, as JSON.
+    """
+
+    schema: pa.Schema
+    job: str
+
+    def table(self, kept: KeptState) -> pa.Table:
+        """Return a state as the table that users keep."""
+        return state_table(self.schema, self.registers(kept.progress), kept.state, kept.next_rows)
+
+    def registers(self, progress: Progress) -> Registers:
+        """Return what a state says of all keys."""
+        advances = None if progress.advances is None else advance_table(progress.advances)
+        return Registers(self.job, progress.rows, progress.clock, progress.watermark, progress.position, advances)
+
+    def check_job(self, job: str | None) -> None:
+        """Raise `ConfigError`, with the differences, where a state is of another job. ``job``: as in `Registers`."""
+        if job is None:
+            raise no_registers()
+        was = json.loads(job)
+        if was.get("format") != _FORMAT:
+            raise ConfigError(f"the state has format {was.get('format')}, and this wincli knows {_FORMAT}", _BEGIN)
+        changes = list(differences(was, json.loads(self.job), kind_of_values))
+        if changes:
+            raise ConfigError(f"the state is of another job: {'; '.join(changes)}", _BEGIN)
+
+
+def form_of(plan: Plan) -> StateForm:
+    """Return the form of the states of a window. Raises `ConfigError` where a key column has the name of one of it."""
+    return StateForm(_schema(plan), json.dumps({"format": _FORMAT, **identity_of(plan)}))
+
+
+def kept_before(plan: Plan, state: PriorState | None, since: Clock | None) -> KeptState:
+    """Return where a call begins. ``state``, ``since``: as in `wincli.aggregate`. Raises as `from_table` does."""
+    if state is None or (isinstance(state, str) and state == NEW):
+        return KeptState(progress=Progress(clock=clock_measure(plan, since)))
+    return from_table(plan, form_of(plan), state)
+
+
+def check_arguments(
+    plan: Plan, state: PriorState, clock: Clock | None, since: Clock | None, watermarks: object = None
+) -> None:
+    """Raise `ConfigError` for arguments of a call that do not go with a state."""
+    check_goes_on(plan)
+    form_of(plan)
+    if isinstance(state, str) and state != NEW:
+        raise ConfigError(f"state: {state!r} is no state", f'give the table that a call has returned, or "{NEW}"')
+    if watermarks is not None:
+        raise ConfigError("watermarks do not go with a state", "let them follow from the rows")
+    if clock is not None and plan.options.at_end == "hold":
+        raise ConfigError("the clock goes on with the rows of the next call", "leave clock= out, or flush at the end")
+    if since is not None and not isinstance(state, str):
+        raise ConfigError("the state says where the clock stands", "leave since= out")
+
+
+def from_table(plan: Plan, form: StateForm, rows: Rows) -> KeptState:
+    """Return the state that a table holds. Raises `ConfigError` where it is of another job, or not a whole state."""
+    table = as_table(rows)
+    check_columns(table.column_names)
+    form.check_job(job_of(table))
+    columns = {name: combined(table.column(name)) for name in table.column_names}
+    table = conform(columns, form.schema, table.num_rows)
+    return replace(keys_of(plan, table), progress=progress_of(registers_of(table)))
+
+
+def keys_of(plan: Plan, table: pa.Table) -> KeptState:
+    """Return what a table of `StateForm.schema` says of keys."""
+    found = keys_and_rows(table, plan.key)
+    if not plan.key and not found.keys.num_rows:
+        return KeptState()
+    state = read_state(found.keys, found.rows, plan.key, plan.sort, plan.values)
+    return KeptState(state, next_rows=found.next_rows)
+
+
+def progress_of(found: Registers) -> Progress:
+    """Return how far batches had come, as registers say it."""
+    advances = None if found.advances is None else advances_of(found.advances)
+    return Progress(found.rows, found.clock, found.watermark, found.position, advances)
+
+
+def _schema(plan: Plan) -> pa.Schema:
+    types = plan.projection.schema
+    for name in plan.key:
+        if name in OF_STATE:
+            raise ConfigError(f"the key column {name!r} has the name of a column of states", "rename it")
+    key = [pa.field(name, types.field(name).type) for name in plan.key]
+    held = [pa.field(name, types.field(name).type) for name in plan.values if name not in plan.key]
+    row_state = [(RANK, pa.int64()), (SHOWN, pa.bool_()), (LAST, pa.bool_())]
+    rows = pa.list_(pa.struct([*held, (POS, pa.int64()), *row_state]))
+    of_key = pa.struct(_key_fields(plan))
+    return pa.schema([*key, (PART, pa.int64()), (STATE, of_key), (ROWS, rows), (REGISTERS, _register_type(plan))])
+
+
+def _key_fields(plan: Plan) -> list[pa.Field]:
+    types = plan.projection.schema
+    names = ("rows", "begin", "windows", PARTS, NEXT)
+    fields = [*(pa.field(name, pa.int64()) for name in names), pa.field("full", pa.bool_())]
+    baseline = plan.kind.baseline_attribute
+    fields += [] if baseline is None else [pa.field("baseline", types.field(baseline).type)]
+    fields += [] if plan.options.operator is None else [pa.field("operator", pa.string())]
+    return [*fields, *([pa.field("newest", pa.list_(_lookback_type(plan)))] if plan.lag_columns else [])]
+
+
+def _lookback_type(plan: Plan) -> pa.DataType:
+    names = inputs_of(plan.lag_columns)
+    return pa.struct([plan.projection.schema.field(name) for name in names] or [(NO_INPUT, pa.bool_())])
+
+
+def _register_type(plan: Plan) -> pa.DataType:
+    types, order = plan.projection.schema, plan.order.columns
+    event_time = plan.options.event_time if plan.kind.has_watermark else None
+    clock = plan.sort[0] if plan.kind.needs_clock and plan.sort else None
+    fields = [pa.field("job", pa.string()), pa.field("rows", pa.int64())]
+    fields += [pa.field("clock", _measure_type(types, clock)), pa.field("watermark", _measure_type(types, event_time))]
+    fields += [pa.field("position", pa.struct([types.field(name) for name in order]))] if order else []
+    if event_time is not None:
+        sort = [types.field(name) for name in plan.sort]
+        fields.append(pa.field("advances", pa.list_(pa.struct([*sort, (POS, pa.int64()), (LEVEL, pa.int64())]))))
+    return pa.struct(fields)
+
+
+def _measure_type(types: pa.Schema, clock: str | None) -> pa.DataType:
+    """Return the type of measures of a clock column."""
+    is_float = clock is not None and scale_of(types.field(clock).type).per_second is None
+    return pa.float64() if is_float else pa.int64()
