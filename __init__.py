@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     from .windowing.in_memory import aggregate
     from .windowing.operator import Operator, PaneInfo
     from .windowing.streaming.aggregate_stream import aggregate_stream
+    from .writers.state.table_reader import read_state
+    from .writers.state.table_writer import write_state
 
     __version__: str
 
@@ -50,9 +52,11 @@ __all__ = [
     "aggregate_stream",
     "draw",
     "find_error",
+    "read_state",
     "unwrap_errors",
     "windowed",
     "windows",
+    "write_state",
 ]
 
 _MODULES = {
@@ -60,6 +64,8 @@ _MODULES = {
     "aggregate_stream": "windowing.streaming.aggregate_stream",
     "find_error": "windowing.dataframes.task_errors",
     "unwrap_errors": "windowing.dataframes.task_errors",
+    "read_state": "writers.state.table_reader",
+    "write_state": "writers.state.table_writer",
     "Operator": "windowing.operator",
     "PaneInfo": "windowing.operator",
     "draw": "windowing.drawings.draw",

@@ -25,10 +25,10 @@ from ...windowing.errors import ConfigError
 from ...windowing.projection.projection import RowExpressions
 from ...windowing.spark.boot import PendingExecutor
 from ...writers.state.state import State
-from ...writers.state.unit_record import BorrowedRows, UnitRecord
+from ...writers.state.unit_record import UNIT_DISTANCE, BorrowedRows, UnitRecord
 from ..console.counts import count_of
 from ..job.context import RunContext
-from ..job.incremental_run import UNIT_DISTANCE, IncrementalRun, UnitInputRows, from_root
+from ..job.incremental_run import IncrementalRun, UnitInputRows, from_root
 from ..job.pipeline import CommittedJob, run_job
 from ..planning.enriched_input import enriched_input
 from ..planning.open_input import open_input

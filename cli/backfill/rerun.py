@@ -26,6 +26,9 @@ def rerun_request(named: Sequence[str], record: UnitRecord) -> tuple[JobRequest,
     `InputError` where a file is gone, `ConfigError` where an output holds something else by now, or a secret is
     missing.
     """
+    if not record.outputs:
+        what = f"{record.label} has to be run again, and it was made from a table, without an input"
+        raise ConfigError(what, "reject late rows with --late reject")
     outputs = [replace(output, path=restored(output.path, named)) for output in record.outputs]
     for output in outputs:
         _check_output(record, output)

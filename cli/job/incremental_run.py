@@ -22,7 +22,7 @@ from ...writers.state.journal import commit_together
 from ...writers.state.stage_files import ParquetStateFiles, same_tables
 from ...writers.state.staging import StateStaging
 from ...writers.state.state import State
-from ...writers.state.unit_record import BorrowedRows, OpenWindows, StageRecord, UnitRecord
+from ...writers.state.unit_record import UNIT_DISTANCE, BorrowedRows, OpenWindows, StageRecord, UnitRecord
 from ..planning.job_plan import table_files
 from ..planning.open_input import open_input
 from ..planning.stage_plans import StagePlan
@@ -31,9 +31,6 @@ from ..request.request import JobRequest
 from .context import RunContext, now
 from .staged_job import StagedJob, StageRun
 from .state_identity import identity_changes, state_identity
-
-UNIT_DISTANCE = 10**12
-"""The distance between the arrival positions of two units, so that those of one never depend on rows of another."""
 
 
 @dataclass(frozen=True, slots=True)

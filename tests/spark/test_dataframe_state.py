@@ -6,11 +6,14 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.dataset as ds
+import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
 import wincli
 from support.dataframe_engines import dataframe_log, shuffled
+from support.in_process import wincli_here
 from support.table_equality import difference, same
 from wincli.windowing.errors import ConfigError
 
@@ -71,6 +74,31 @@ def part_of(spark: SparkSession, log: pa.Table, by_spark: bool, job: dict[str, A
         return list(wincli.aggregate(log, **job))
     prior = job["state"] if isinstance(job["state"], str) else spark.createDataFrame(job["state"])
     return [each.toArrow() for each in wincli.windows(shuffled(spark, log, 1), **job | {"state": prior})]
+
+
+def test_a_state_of_the_command_line_goes_on_over_a_dataframe(
+    spark: SparkSession, log: pa.Table, tmp_path: Path
+) -> None:
+    job = ("run", "-w", "time(600)", "-k", "k", "--order-by", "t", "--agg", "sum(x)", "--state", "st")
+    for place, part in (("1", log[:300]), ("2", log[300:])):
+        pq.write_table(part, tmp_path / f"{place}.parquet")
+    assert wincli_here(*job, "1.parquet", "one", cwd=tmp_path).code == 0
+    state = spark.createDataFrame(wincli.read_state(str(tmp_path / "st")))
+    assert wincli_here(*job, "2.parquet", "two", cwd=tmp_path).code == 0
+    two = in_order(ds.dataset(tmp_path / "two", exclude_invalid_files=True).to_table().drop_columns(["_pos"]))
+    options: dict[str, Any] = {"key": "k", "order_by": "t", "aggregates": "sum(x)"}
+    result, after = wincli.windows(shuffled(spark, log[300:], 1), "time(600)", **options, state=state)
+    found = in_order(result.toArrow().drop_columns(["_pos"]).cast(two.schema))
+    assert same(found, two), difference(found, two)
+    wincli.write_state(after.toArrow(), str(tmp_path / "made"))
+    left, wanted = (wincli.read_state(str(tmp_path / name)) for name in ("made", "st"))
+    assert (
+        left["_rows"]
+        .combine_chunks()
+        .flatten()
+        .field("x")
+        .equals(wanted["_rows"].combine_chunks().flatten().field("x"))
+    )
 
 
 def test_rejected_rows_are_beside_windows_and_late_rows_among_them(spark: SparkSession, log: pa.Table) -> None:

@@ -4,5 +4,5 @@ Imports `windowing.errors`, `windowing.support`. Imported by `cli`, `readers`, `
 `windowing.arguments`, `windowing.clock`, `windowing.dataframes`, `windowing.drawings`, `windowing.emit`,
 `windowing.engine`, `windowing.enrichment`, `windowing.kinds`, `windowing.panes`, `windowing.planning`,
 `windowing.projection`, `windowing.scan`, `windowing.segments`, `windowing.sequences`, `windowing.state`,
-`windowing.streaming`.
+`windowing.streaming`, `writers`.
 """

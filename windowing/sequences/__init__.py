@@ -2,5 +2,5 @@
 
 Imports `windowing.columns`, `windowing.support`. Imported by `readers`, `windowing.clock`, `windowing.drawings`,
 `windowing.emit`, `windowing.engine`, `windowing.enrichment`, `windowing.kinds`, `windowing.scan`, `windowing.segments`,
-`windowing.state`, `windowing.streaming`.
+`windowing.state`, `windowing.streaming`, `writers`.
 """

@@ -7,5 +7,5 @@ Imports
 Imports `windowing.arguments`, `windowing.clock`, `windowing.columns`, `windowing.errors`, `windowing.kinds`,
 `windowing.language`, `windowing.panes`, `windowing.planning`, `windowing.ports`, `windowing.projection`,
 `windowing.scan`, `windowing.sequences`, `windowing.state`, `windowing.support`. Imported by `windowing.dataframes`,
-`windowing.drawings`, `windowing.in_memory`.
+`windowing.drawings`, `windowing.in_memory`, `writers`.
 """

@@ -26,7 +26,8 @@ from .batch_rows import Progress
 NEW = "new"
 PriorState: TypeAlias = Rows | Literal["new"]
 """A state that windows go on from: the table that the call before returned, or ``"new"`` for the first."""
-_FORMAT = 1
+FORMAT = 1
+"""The format of the table of a state; goes up when a column changes its meaning."""
 _BEGIN = f'give the job that made it, or begin with state="{NEW}"'
 
 
@@ -70,16 +71,21 @@ class StateForm:
         if job is None:
             raise no_registers()
         was = json.loads(job)
-        if was.get("format") != _FORMAT:
-            raise ConfigError(f"the state has format {was.get('format')}, and this wincli knows {_FORMAT}", _BEGIN)
+        if was.get("format") != FORMAT:
+            raise no_such_format(was.get("format"))
         changes = list(differences(was, json.loads(self.job), kind_of_values))
         if changes:
             raise ConfigError(f"the state is of another job: {'; '.join(changes)}", _BEGIN)
 
 
+def no_such_format(found: object) -> ConfigError:
+    """Return the error for a state of another format."""
+    return ConfigError(f"the state has format {found}, and this wincli knows {FORMAT}", "use the version that wrote it")
+
+
 def form_of(plan: Plan) -> StateForm:
     """Return the form of the states of a window. Raises `ConfigError` where a key column has the name of one of it."""
-    return StateForm(_schema(plan), json.dumps({"format": _FORMAT, **identity_of(plan)}))
+    return StateForm(_schema(plan), json.dumps({"format": FORMAT, **identity_of(plan)}))
 
 
 def kept_before(plan: Plan, state: PriorState | None, since: Clock | None) -> KeptState:

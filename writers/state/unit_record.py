@@ -11,6 +11,8 @@ from ...windowing.errors import ConfigError, DamagedError
 from ...windowing.ports import Counts, InputFile, Part
 from ...windowing.support.checksum import CHECKSUM, read_object, seal, unseal
 
+UNIT_DISTANCE = 10**12
+"""The distance between the arrival positions of two units, so that those of one never depend on rows of another."""
 FORMAT = 2
 """The format of a record; goes up when a key changes its meaning. Format 1 had no checksums."""
 
