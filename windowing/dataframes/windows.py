@@ -220,11 +220,12 @@ def _with_state(
     begun = rows.sparkSession.range(1) if isinstance(state, str) else all_registers(state)
     spark = spark_schema(form.schema)
     registers = begun.mapInArrow(_function(FirstRegisters(form, arrow_schema(spark), since)), spark)
-    prior = registers if isinstance(state, str) else state
-    if not by_key:
-        return beside(rows, prior, plan.key), registers
     if isinstance(state, str):
-        return rows, registers
+        return (rows if by_key else beside(rows, registers, plan.key)), registers
+    if not _keeps_sorts(rows):  # nor does Sail keep the columns of a union in a union, unless there is a move between
+        state = state.repartition(*map(_column, plan.key)) if plan.key else state.repartition(1)
+    if not by_key:
+        return beside(rows, state, plan.key), registers
     held = beside(rows, state.where(_column(PART) != NO_KEY), plan.key)
     return held.crossJoin(functions.broadcast(before_rows(registers))), registers
 
