@@ -25,6 +25,7 @@ FOUND = "__found"
 """The column with all registers of a state in one list."""
 IN_STRUCT = (STATE, ROWS, REGISTERS)
 """The fields of `STATE_OF`."""
+_BATCH_BYTES = 64 * 2**20
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,7 +133,7 @@ class ScanWithState(ScanPartition):
             held = pa.StructArray.from_arrays([columns[name] for name in IN_STRUCT], list(IN_STRUCT))
             own = {name: columns[name] for name in self.plan.key}
             rows = conform({**own, PART_OF: columns[PART], STATE_OF: held}, self.result, table.num_rows)
-            yield from rows.to_batches()
+            yield from rows.to_batches(max_chunksize=max(1, _BATCH_BYTES * rows.num_rows // max(1, rows.nbytes)))
         left.tables.clear()
 
 

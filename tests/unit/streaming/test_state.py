@@ -6,6 +6,7 @@ from itertools import pairwise
 from typing import Any
 from unittest.mock import patch
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
@@ -57,12 +58,20 @@ def test_parts_give_the_windows_of_the_table(
     data: st.DataObject, table: pa.Table, case: WindowCase, keyed: bool, nbytes: int
 ) -> None:
     options = data.draw(options_of(case, keyed or "partitioned" in case[0]))
+    options["rejected"] = data.draw(st.sampled_from(["drop", "column"]))
     table = table.sort_by("t") if case[1] == ["t"] else table
     cuts = data.draw(st.lists(st.integers(0, len(table)), max_size=4).map(sorted))
-    whole = in_order(wincli.aggregate(table, case[0], **options))
+    whole = wincli.aggregate(table, case[0], **options)
     with patch("wincli.windowing.state.one_table._PART_BYTES", nbytes):
-        found = in_order(aggregate_in_parts(parts_of(table, cuts), case[0], options))
-    assert same(found, whole), difference(found, whole)
+        found = aggregate_in_parts(parts_of(table, cuts), case[0], options)
+    if options["rejected"] == "column":
+        assert rejected(found) == rejected(whole)
+        found, whole = (each.filter(each["_rejected"].is_null()) for each in (found, whole))
+    assert same(in_order(found), in_order(whole)), difference(in_order(found), in_order(whole))
+
+
+def rejected(table: pa.Table) -> list[str]:
+    return sorted(map(repr, table["_rejected"].drop_null().to_pylist()))
 
 
 @settings(max_examples=30)
@@ -179,3 +188,40 @@ def test_the_state_of_a_stream_comes_after_its_result() -> None:
     _, state = wincli.aggregate_stream(LOG.to_reader(), state="new", **DELTA)
     with pytest.raises(ConfigError, match="the state is known when the result has been read"):
         state.read_all()
+
+
+CHAINS: dict[str, list[dict[str, Any]]] = {
+    "rollup": [
+        {"window": "time(600)", "key": "k", "order_by": "t", "group_by": "kind", "aggregates": ["x=sum(x)"]},
+        {"window": "punct()", "key": "k", "aggregates": ["x=sum(x)", "kinds=collect(kind)"]},
+        {"window": "punct()", "aggregates": ["xs=collect(x)"]},
+    ],
+    "sessions": [
+        {"window": "gap(t, 100)", "key": "k", "order_by": "t", "aggregates": ["x=sum(x)", "t=first(t)"]},
+        {"window": "count(4)", "key": "k", "aggregates": ["x=mean(x)", "t=last(t)"], "where": "x > 0.3"},
+    ],
+    "marks": [
+        {"window": "punct()", "order_by": "t", "marks": "is_end", "aggregates": ["x=sum(x)"]},
+        {"window": "punct()", "aggregates": ["xs=collect(x)"], "where": "x > 3", "let": "y=x * 2"},
+    ],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("chain", CHAINS)
+def test_stages_of_a_chain_go_on_from_a_state_each(chain: str) -> None:
+    rng, stages = np.random.default_rng(3), CHAINS[chain]
+    log = pa.table({
+        "k": [f"u{i}" for i in rng.integers(0, 6, 600)], "t": np.sort(rng.integers(0, 30_000, 600)),
+        "x": rng.random(600), "kind": [*rng.choice(list("abc"), 600)], "is_end": rng.random(600) < 0.02,
+    })  # fmt: skip
+    whole, states, results = log, ["new"] * len(stages), []
+    for stage in stages:
+        whole = wincli.aggregate(whole, **stage)
+    for part in parts_of(log, [200, 230]):
+        at_end = "flush" if len(results) == 2 else "hold"
+        result = part
+        for place, stage in enumerate(stages):
+            result, states[place] = wincli.aggregate(result, **stage, state=states[place], at_end=at_end)
+        results.append(result)
+    found, whole = in_order(pa.concat_tables(results)), in_order(whole)
+    assert same(found, whole), difference(found, whole)
