@@ -14,6 +14,7 @@ import pytest
 import yaml
 
 from support.processes import MASTER, Ran, Warm, manifest, rejected, table, tree, wincli, write
+from wincli import aggregate
 
 Run = Callable[..., Ran]
 Fails = Callable[..., None]
@@ -165,3 +166,18 @@ def test_column_missing_in_a_later_stage_is_an_error_at_once(fails: Fails, tmp_p
     stages = [{"window": "count(1)", "agg": "total=sum(x)"}, {"name": "far", "window": "count(1)", "agg": "sum(totl)"}]
     name = job(tmp_path, "job", input="log.csv", output="out", stages=stages)
     fails(2, "stage far: there is no column 'totl' for sum_totl=sum(totl); did you mean 'total'?", name)
+
+
+@pytest.mark.parametrize("case", ["rollup", "ticks"])
+def test_the_library_goes_on_from_a_result_as_the_next_stage_does(warm: Warm, logs: Path, case: str) -> None:
+    first, *others = CHAINS[case]
+    own = [{**first, "output": f"{case}-first"}, *others]
+    run_here(warm, logs, job(logs, f"{case}-all", input="log", output=f"{case}-last", stages=own), *SMALL)
+    found = table(logs / f"{case}-first")
+    for stage in others:
+        window = {key: value for key, value in stage.items() if key not in ("name", "agg")}
+        calls = {"aggregates": stage["agg"]} if "agg" in stage else {}
+        found = aggregate(found, **window, **calls, rejected="drop")
+    want = table(logs / f"{case}-last")
+    assert want.num_rows >= 5
+    assert found.cast(want.schema).equals(want)
