@@ -52,6 +52,13 @@ def test_an_error_of_rows_is_that_of_the_library(log: DataFrame, tmp_path: Path,
         assert (str(caught.value), caught.value.what) == (str(alone.value), alone.value.what)
 
 
+@pytest.mark.parametrize("key", ["k", ()])
+def test_a_row_without_an_arrival_is_an_error(log: DataFrame, key: str) -> None:
+    rows = log.withColumn("place", functions.expr("CASE WHEN x > 1.5 THEN cast(x AS smallint) END"))
+    with pytest.raises(DataError, match="1 rows have no place; give each row a number"), wincli.unwrap_errors():
+        wincli.windows(rows, "count(5)", key=key, order_by="x", arrival="place").collect()
+
+
 def test_an_error_of_a_chain_comes_through_its_stages(log: DataFrame) -> None:
     first = wincli.windows(log, "count(2)", key="k", order_by="t", let="n=k", where="cast(n as int) > 3")
     second = wincli.windows(first, "punct()", aggregates="sum(count)", where="count > 0")

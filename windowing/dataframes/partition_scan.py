@@ -18,7 +18,7 @@ from ..streaming.batch_signals import GivenSignals
 from ..streaming.batches import gather
 from ..streaming.keyed_scan import CODE, KeyedScan
 from ..streaming.row_rejects import FAILED_BEFORE, Rejected, RowRejects, with_failures
-from ..streaming.tie_order import TieOrder
+from ..streaming.tie_order import TieOrder, arrival_positions
 from .layout import Layout
 from .places import place_names
 
@@ -159,7 +159,7 @@ class ScanPartition(PartitionTask):
         """Return the arrival positions of rows, int64 (n,); None: they are counted."""
         if self.arrival is None:
             return None
-        return combined(table.column(self.arrival)).to_numpy()
+        return arrival_positions(combined(table.column(self.arrival)), self.arrival)
 
 
 def _without_clock(table: pa.Table) -> pa.Table:

@@ -189,7 +189,7 @@ def _valid_rows(
 
 
 def _position(plan: Plan, sequences: Sequences, before: pa.Table | None) -> pa.Table | None:
-    names = list(plan.sort)  # the order columns, and for a result the order in which its panes came out
+    names = list(plan.order.columns or plan.sort)  # a result has an order also where the user names none
     if not names or not len(sequences):
         return before
     found = last_in_order(pa.Table.from_batches([sequences.rows.select(names)]))

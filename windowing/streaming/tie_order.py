@@ -35,11 +35,7 @@ class TieOrder:
         if self.arrival is None:
             return settled
         pos = combined(table.column(self.arrival)).take(pa.array(settled.pos))
-        if pos.null_count:
-            raise DataError(
-                f"{pos.null_count} rows have no {self.arrival}", "give each row a number, or drop it before"
-            )
-        return replace(settled, pos=pos.cast(pa.int64()).to_numpy())
+        return replace(settled, pos=arrival_positions(pos, self.arrival))
 
     def _in_order(self, sequences: Sequences, table: pa.Table) -> Sequences:
         ties = _ties(sequences)
@@ -109,3 +105,11 @@ def _deciding(tied: pa.Table) -> list[pa.Array]:
 def _bits(column: pa.Array) -> pa.Array:
     values: Ints = column.fill_null(0.0).to_numpy(zero_copy_only=False).view(np.int64)
     return pa.array(values)
+
+
+def arrival_positions(column: pa.Array, name: str) -> Ints:
+    """Return arrival positions, int64 (n,), of the column ``name``. Raises `DataError` where one is null."""
+    if column.null_count:
+        raise DataError(f"{column.null_count} rows have no {name}", "give each row a number, or drop it before")
+    found: Ints = column.cast(pa.int64()).to_numpy()
+    return found

@@ -180,3 +180,27 @@ def test_a_stream_of_a_result_is_read_in_the_order_of_its_panes() -> None:
     wanted = wincli.aggregate(result, "count(3)", aggregates="xs=collect(x)")
     found = wincli.aggregate_stream(result.to_reader(4), "count(3)", aggregates="xs=collect(x)").read_all()
     assert same(found, wanted), difference(found, wanted)
+
+
+@pytest.mark.parametrize("second", [each for each in SECOND if "timeInterval" not in each["window"]], ids=named)
+@pytest.mark.parametrize("first", ["count(3)", "time(4)", "gap(t, 2)"])
+def test_a_chain_goes_on_from_states(first: str, second: Stage) -> None:
+    if "order_by" in second:
+        second = second | {"order_by": ["_at"], "window": second["window"].replace("(t,", "(_at,")}
+    table = log(60, 5)
+    stages = [called({"window": first, **TIMES}, ["k"]), called(second, [])]
+    wanted = table
+    for stage in stages:
+        wanted = wincli.aggregate(wanted, **stage, at_end="hold", rejected="drop")
+    states: list[Any] = ["new", "new"]
+    found = []
+    for part in (table.slice(0, 23), table.slice(23, 17), table.slice(40)):
+        rows = part
+        for at, stage in enumerate(stages):
+            rows, states[at] = wincli.aggregate(rows, **stage, state=states[at], rejected="drop")
+        found.append(rows)
+    one, other = (
+        each.sort_by([(name, "ascending") for name in ("window", "_row", "_at", "_pos") if name in each.column_names])
+        for each in (pa.concat_tables(found), wanted)
+    )
+    assert same(one, other), difference(one, other)
