@@ -1,4 +1,5 @@
-"""Example jobs and operators to read, to run and to start from (``docs/jobs.md``, ``docs/operators.md``).
+"""Examples to read, to run and to start from: jobs (``docs/jobs.md``), operators (``docs/operators.md``), a stream
+(``docs/dataframes.md``).
 
 Imports `windowing`. Imported by nothing.
 """
