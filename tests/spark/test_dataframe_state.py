@@ -17,7 +17,10 @@ from support.in_process import wincli_here
 from support.table_equality import difference, same
 from wincli.windowing.errors import ConfigError
 
-pytestmark = pytest.mark.filterwarnings("ignore:PySpark does not yet fully support pandas")
+pytestmark = [
+    pytest.mark.filterwarnings("ignore:PySpark does not yet fully support pandas"),
+    pytest.mark.filterwarnings("ignore:all rows go through one partition"),
+]
 CALLS = ["n=count()", "sum(x)", "first(t)", "ids=collect(id)"]
 WINDOWS: dict[str, dict[str, Any]] = {
     "count(7)": {},

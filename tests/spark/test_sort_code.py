@@ -7,7 +7,7 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession, functions
 
-from wincli.windowing.dataframes.sort_code import bucket_of, is_coarse, sort_code
+from wincli.windowing.dataframes.sort_code import bucket_of, first_code, is_coarse, sort_code
 
 WORDS = sorted({sign * (2**power + more) for power in range(63) for more in (-1, 0, 1) for sign in (-1, 1)})
 FLOATS = [
@@ -66,3 +66,15 @@ def test_rows_without_an_order_value_or_with_nan_have_a_code(spark: SparkSession
     rows = spark.sql("SELECT k, t FROM VALUES ('a', double('NaN')), ('b', null) AS log (k, t)")
     code = sort_code([functions.col("k")], functions.col("t"), pa.float64())
     assert rows.select(code).toArrow().column(0).null_count == 0
+
+
+def test_codes_of_the_first_and_the_last_bucket_need_64_bit(spark: SparkSession) -> None:
+    key, order = functions.col("id"), functions.lit(-(2**62))
+    top = functions.shiftright(functions.xxhash64(key), 50)
+    ids = spark.range(200_000).where((top == -(2**13)) | (top == 2**13 - 1))
+    low, high = (sort_code([key], each, pa.int64()) for each in (order, functions.lit(2**62)))
+    codes = ids.select(first_code([key]).alias("first"), low.alias("low"), high.alias("high")).toArrow()
+    buckets = ids.select(*(bucket_of(each) for each in (first_code([key]), low, high))).toArrow()
+    assert len(codes) > 5
+    assert all(row["first"] < row["low"] < row["high"] for row in codes.to_pylist())
+    assert all(len(set(row.values())) == 1 for row in buckets.rename_columns(["a", "b", "c"]).to_pylist())

@@ -122,7 +122,7 @@ class ScanPartition(PartitionTask):
         schema = self.schema.append(pa.field(CODE, pa.int64()))
         scan: KeyedScan | None = None
         for table in replace(self, schema=schema).tables(batches):
-            scan = scan or KeyedScan(self.bucket_scan(table), self.tied)
+            scan = scan or KeyedScan(self.bucket_scan(self._end(table)), self.tied)
             yield from self.batches(scan.scan(_without_clock(table)))
         if scan is not None:
             yield from self.batches(scan.end())
@@ -140,14 +140,15 @@ class ScanPartition(PartitionTask):
         """The columns by which Spark sorts the rows of a bucket besides their codes."""
         return () if self.layout.coarse else (*self.layout.order, *self.layout.ties)
 
-    def bucket_scan(self, table: pa.Table) -> BatchScan:
-        """Return a scan of a bucket that has read nothing. ``table``: the first rows of the partition."""
-        clock = self.clock
-        if CLOCK in table.schema.names:
-            found = table.column(CLOCK)[0].as_py()
-            clock = max((each for each in (found, clock) if each is not None), default=None)
+    def bucket_scan(self, clock: ClockValue | None) -> BatchScan:
+        """Return a scan of a bucket that has read nothing. ``clock``: after the last row."""
         ties = TieOrder(self.layout.ties if self.layout.coarse else (), self.arrival)
         return replace(self.scan(clock), ties=ties)
+
+    def _end(self, table: pa.Table) -> ClockValue | None:
+        """Return the clock after the last row. ``table``: the first rows of the partition."""
+        found = table.column(CLOCK)[0].as_py() if CLOCK in table.schema.names else None
+        return max((each for each in (found, self.clock) if each is not None), default=None)
 
     def scan(self, clock: ClockValue | None) -> BatchScan:
         """Return a scan that has read nothing. ``clock``: after the last row."""

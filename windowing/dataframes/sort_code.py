@@ -21,7 +21,7 @@ _LARGEST = (1 << 63) - 1
 
 def sort_code(key: Sequence[Column], order: Column, dtype: pa.DataType) -> Column:
     """Return the code of each row, as `CODE` says. ``order``: the first order column, of type ``dtype``."""
-    bucket = functions.shiftright(functions.xxhash64(*key), COARSE_BITS)
+    bucket = _bucket(key)
     code = functions.shiftleft(bucket, COARSE_BITS)
     return code + _coarse(order, dtype) if is_coarse(dtype) else code
 
@@ -39,8 +39,13 @@ def sort_keys(column: Column, dtype: pa.DataType) -> list[Column]:
 
 def first_code(key: Sequence[Column]) -> Column:
     """Return a code below that of all rows of the bucket of a key, and above those of the bucket before."""
-    bucket = functions.shiftright(functions.xxhash64(*key), COARSE_BITS)
+    bucket = _bucket(key)
     return functions.shiftleft(bucket, COARSE_BITS) - functions.lit(1 << (COARSE_BITS - 1))
+
+
+def _bucket(key: Sequence[Column]) -> Column:
+    """Return the bucket of a key: from -2^12 on and below 2^12, so that no code needs more than 64 bit."""
+    return functions.shiftright(functions.xxhash64(*key), COARSE_BITS + 1)
 
 
 def bucket_of(code: Column) -> Column:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
@@ -18,7 +18,7 @@ from ..streaming.kept_state import StateForm
 from ..streaming.restoring_scan import PART_OF, STATE_OF
 from .columns import column
 from .schemas import arrow_schema
-from .state_scan import BEFORE, FOUND, IN_STRUCT
+from .state_scan import BEFORE, FOUND, IN_STRUCT, PART_IN, STATE_IN
 
 StateFrame: TypeAlias = DataFrame | Literal["new"]
 """A state that windows go on from: the DataFrame that the call before returned, or ``"new"`` for the first."""
@@ -82,18 +82,20 @@ def before_rows(registers: DataFrame) -> DataFrame:
     return registers.select(functions.struct(*told).alias(BEFORE))
 
 
-def beside(rows: DataFrame, state: DataFrame, key: tuple[str, ...]) -> DataFrame:
-    """Return new rows and those of a state, which have the columns `PART_OF` and `STATE_OF` and those of the key."""
+def beside(rows: DataFrame, names: Sequence[str], state: DataFrame, key: Sequence[str]) -> DataFrame:
+    """Return new rows and those of a state, which have `PART_IN`, `STATE_IN` and the columns of the key.
+
+    ``names``: of the columns of ``rows``, which are called by their places.
+    """
     held = functions.struct(*(column(name) for name in IN_STRUCT))
-    own = {name: column(name) for name in key}
+    own = {field.name: column(name) for field, name in zip(rows.schema, names, strict=True) if name in key}
     told = state.select(
         *(own.get(field.name, _null(field.dataType)).alias(field.name) for field in rows.schema),
-        column(PART).alias(PART_OF),
-        held.alias(STATE_OF),
+        column(PART).alias(PART_IN),
+        held.alias(STATE_IN),
     )
-    types = [told.schema[name].dataType for name in (PART_OF, STATE_OF)]
-    empty = [_null(dtype).alias(name) for name, dtype in zip((PART_OF, STATE_OF), types, strict=True)]
-    return rows.select(*(column(name) for name in rows.columns), *empty).unionAll(told)
+    empty = [_null(told.schema[name].dataType).alias(name) for name in (PART_IN, STATE_IN)]
+    return rows.select("*", *empty).unionAll(told)
 
 
 def union_schema(result: pa.Schema, form: StateForm) -> pa.Schema:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, fields, replace
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from ..columns.arrays import ClockValue, combined
+from ..language.spec import HIDDEN
 from ..state.one_table import NO_KEY, PART, REGISTERS, ROWS, STATE, Registers, conform, register_rows
 from ..state.read_table import registers_of
 from ..streaming.batch_rows import Progress
@@ -18,10 +19,12 @@ from ..streaming.kept_state import KeptState, StateForm, from_table, progress_of
 from ..streaming.keyed_scan import CODE, KeyedScan
 from ..streaming.restoring_scan import PART_OF, STATE_OF, LeftState, RestoringScan, state_rows
 from .partition_scan import CLOCK, ScanPartition
+from .places import place_names
 
-BEFORE = "__before"
-"""A column with registers of the state before all new rows; the same value in each row."""
-FOUND = "__found"
+PART_IN, STATE_IN, BEFORE = "part", "state", "before"
+"""What Spark calls `PART_OF` and `STATE_OF` of rows that go in, and a column with registers of the state before all new
+rows, the same value in each row."""
+FOUND = "found"
 """The column with all registers of a state in one list."""
 IN_STRUCT = (STATE, ROWS, REGISTERS)
 """The fields of `STATE_OF`."""
@@ -75,7 +78,7 @@ class ScanWithState(ScanPartition):
         scan: KeyedScan | None = None
         for table in tables:
             scan = scan or self._restoring(table, left)
-            yield from self.batches(scan.scan(self._mixed(table)))
+            yield from self.batches(scan.scan(self._mixed(table, [pa.field(CODE, pa.int64())])))
             yield from self._states(left)
         if scan is not None:
             yield from self.batches(scan.end())
@@ -86,9 +89,10 @@ class ScanWithState(ScanPartition):
         left = LeftState(self.form)
         scan: BatchScan | None = None
         for table in tables:
-            is_new = table.column(PART_OF).is_null()
-            rows = self.typed(table.filter(is_new))
-            left.tables.append(state_rows(self.form, self.plan.key, table.filter(pc.invert(is_new))))
+            is_new = table.column(PART_IN).is_null()
+            mixed = self._mixed(table, ())
+            rows = mixed.filter(is_new).drop_columns([PART_OF, STATE_OF])
+            left.tables.append(state_rows(self.form, self.plan.key, mixed.filter(pc.invert(is_new))))
             if rows.num_rows:
                 scan = scan or self._restored(left)
                 yield from self.batches(scan.scan(rows, self.places(rows)))
@@ -98,20 +102,23 @@ class ScanWithState(ScanPartition):
             left.tables[:] = [self.form.table(KeptState(scan.state, scan.progress))]
             yield from self._states(left)
 
-    def _mixed(self, table: pa.Table) -> pa.Table:
-        """Return rows of one or more buckets as a `RestoringScan` takes them."""
-        schema = self.schema.append(pa.field(CODE, pa.int64()))
-        rows = replace(self, schema=schema).typed(table)
-        for name in (PART_OF, STATE_OF) if PART_OF in table.schema.names else ():
-            rows = rows.append_column(name, table.column(name))
-        return rows.drop_columns([CLOCK]) if CLOCK in rows.schema.names else rows
+    def _mixed(self, table: pa.Table, more: Sequence[pa.Field]) -> pa.Table:
+        """Return rows with their names and types, and with the columns of a state. ``more``: columns behind theirs."""
+        schema = pa.schema([*(field for field in self.schema if field.name != CLOCK), *more])
+        names = [*place_names(len(schema) - len(more)), *(field.name.removeprefix(HIDDEN) for field in more)]
+        rows = replace(self, schema=schema).typed(table.select(names))
+        if PART_IN in table.schema.names:
+            rows = rows.append_column(PART_OF, table.column(PART_IN))
+            rows = rows.append_column(STATE_OF, table.column(STATE_IN))
+        return rows
 
     def _restoring(self, table: pa.Table, left: LeftState) -> KeyedScan:
         before = Progress(clock=self.since)
         if BEFORE in table.schema.names:
             before = progress_of(_registers_in(self.form, combined(table.column(BEFORE))[:1]))
-        first = self.bucket_scan(table)
-        clock = max((each for each in (first.clock, before.clock) if each is not None), default=None)
+        ends = [table.column(name)[0].as_py() for name in ("clock",) if name in table.schema.names]
+        clock = max((each for each in (*ends, self.clock, before.clock) if each is not None), default=None)
+        first = self.bucket_scan(clock)
         first = replace(first, clock=clock, progress=before, is_sorted=False, is_continued=True)
         return KeyedScan(RestoringScan(first, left, before), self.tied)
 

@@ -27,7 +27,6 @@ from ..projection.projection import Projection, RowExpressions, make_projection
 from ..spark.task_errors import guarded
 from ..state.one_table import NO_KEY, PART
 from ..streaming.kept_state import StateForm, check_arguments, form_of
-from ..streaming.restoring_scan import PART_OF
 from ..streaming.row_rejects import FAILED_BEFORE, Rejected, check_rejected, with_rejected
 from ..support.suggest import did_you_mean
 from .columns import column as _column
@@ -37,7 +36,7 @@ from .places import by_place, columns_of, place_names, select
 from .schemas import arrow_schema, spark_schema
 from .sort_code import bucket_of, first_code, sort_code, sort_keys
 from .state_frames import StateFrame, all_registers, before_rows, beside, check_state, taken_apart, union_schema
-from .state_scan import FirstRegisters, with_form
+from .state_scan import PART_IN, FirstRegisters, with_form
 
 
 def windows(
@@ -221,12 +220,12 @@ def _with_state(
     spark = spark_schema(form.schema)
     registers = begun.mapInArrow(_function(FirstRegisters(form, arrow_schema(spark), since)), spark)
     if isinstance(state, str):
-        return (rows if by_key else beside(rows, registers, plan.key)), registers
+        return (rows if by_key else beside(rows, schema.names, registers, plan.key)), registers
     if not _keeps_sorts(rows):  # nor does Sail keep the columns of a union in a union, unless there is a move between
         state = state.repartition(*map(_column, plan.key)) if plan.key else state.repartition(1)
     if not by_key:
-        return beside(rows, state, plan.key), registers
-    held = beside(rows, state.where(_column(PART) != NO_KEY), plan.key)
+        return beside(rows, schema.names, state, plan.key), registers
+    held = beside(rows, schema.names, state.where(_column(PART) != NO_KEY), plan.key)
     return held.crossJoin(functions.broadcast(before_rows(registers))), registers
 
 

@@ -10,15 +10,16 @@ import pyarrow.compute as pc
 
 from ..columns.arrays import ClockValue, combined
 from ..columns.sort_keys import last_in_order
+from ..language.spec import HIDDEN
 from ..state.one_table import PART, Registers, conform, key_rows
 from .batch_rows import Progress
 from .batch_scan import BatchScan
 from .kept_state import KeptState, StateForm, keys_of
 from .tie_order import RowNumbers
 
-PART_OF = "__part"
+PART_OF = f"{HIDDEN}part"
 """A column that says which part of a state a row is; null: it is none."""
-STATE_OF = "__state"
+STATE_OF = f"{HIDDEN}state"
 """A column with the other columns of a state in one struct, but for those of the key."""
 
 

@@ -22,13 +22,22 @@ from support.window_cases import MORE, WINDOWS, WindowCase
 from wincli.windowing.arguments import plan_of_call
 from wincli.windowing.dataframes.layout import Layout, layout_of
 from wincli.windowing.dataframes.partition_scan import CLOCK, FindClock, ScanPartition
+from wincli.windowing.dataframes.places import place_names
 from wincli.windowing.dataframes.state_frames import union_schema
-from wincli.windowing.dataframes.state_scan import BEFORE, FOUND, IN_STRUCT, FirstRegisters, with_form
+from wincli.windowing.dataframes.state_scan import (
+    BEFORE,
+    FOUND,
+    IN_STRUCT,
+    PART_IN,
+    STATE_IN,
+    FirstRegisters,
+    with_form,
+)
 from wincli.windowing.errors import ConfigError
 from wincli.windowing.planning.plan import Plan
 from wincli.windowing.state.one_table import NO_KEY, PART, REGISTERS
 from wincli.windowing.streaming.kept_state import StateForm, form_of
-from wincli.windowing.streaming.keyed_scan import COARSE_BITS, CODE
+from wincli.windowing.streaming.keyed_scan import COARSE_BITS
 from wincli.windowing.streaming.restoring_scan import PART_OF, STATE_OF
 
 DEFAULTS: dict[str, Any] = {
@@ -65,11 +74,13 @@ class Partitions:
             held = held.filter(pc.field(PART) != NO_KEY)
         rows = self.mixed(new, held)
         if self.layout.clock:
-            rows = rows.append_column(CLOCK, pa.array([self.clock_of(new)] * len(rows), pa.int64()))
+            rows = rows.append_column("clock", pa.array([self.clock_of(new)] * len(rows), pa.int64()))
         if by_key and state is not None:
             found = registers.filter(pc.field(PART) == NO_KEY)[REGISTERS].combine_chunks()
             rows = rows.append_column(BEFORE, found.take(pa.array(np.zeros(len(rows), np.int64))))
-        both = pa.concat_tables(self.both(part) for part in self.partitions(rows))
+        places = dict(zip(self.layout.columns, place_names(len(self.layout.columns)), strict=True))
+        parts = [part.rename_columns([places.get(n, n) for n in part.column_names]) for part in self.partitions(rows)]
+        both = pa.concat_tables(map(self.both, parts))
         result = both.filter(pc.is_null(both[PART_OF])).select(self.plan.schema.names)
         left = both.filter(pc.is_valid(both[PART_OF]))
         fields_of = dict(zip(IN_STRUCT, left[STATE_OF].combine_chunks().flatten(), strict=True))
@@ -89,8 +100,8 @@ class Partitions:
         if held is None:
             return new
         structs = pa.StructArray.from_arrays([held[name].combine_chunks() for name in IN_STRUCT], list(IN_STRUCT))
-        columns = {name: held[name] for name in self.plan.key} | {PART_OF: held[PART], STATE_OF: structs}
-        schema = new.schema.append(pa.field(PART_OF, pa.int64())).append(pa.field(STATE_OF, structs.type))
+        columns = {name: held[name] for name in self.plan.key} | {PART_IN: held[PART], STATE_IN: structs}
+        schema = new.schema.append(pa.field(PART_IN, pa.int64())).append(pa.field(STATE_IN, structs.type))
         both = [new.to_pylist(), pa.table(columns).to_pylist()]
         arrays = [pa.array([row.get(field.name) for part in both for row in part], field.type) for field in schema]
         return pa.Table.from_arrays(arrays, schema=schema)
@@ -102,7 +113,7 @@ class Partitions:
 
     def partitions(self, rows: pa.Table) -> list[pa.Table]:
         """Rows in partitions, sorted as Spark sorts them."""
-        is_held = pc.is_valid(rows[PART_OF]) if PART_OF in rows.column_names else pa.nulls(len(rows), pa.bool_())
+        is_held = pc.is_valid(rows[PART_IN]) if PART_IN in rows.column_names else pa.nulls(len(rows), pa.bool_())
         if not self.layout.by_key:
             first = rows.append_column("first", pc.if_else(is_held.fill_null(False), 0, 1))
             by = ["first", *self.layout.order, *self.layout.ties]
@@ -111,8 +122,8 @@ class Partitions:
         steps = rows[self.layout.order[0]].cast(pa.int64()).fill_null(0).to_numpy()
         held = np.array(is_held.fill_null(False).to_pylist(), np.bool_)
         codes = (bucket << COARSE_BITS) + np.where(held, -(1 << (COARSE_BITS - 1)), steps // 3)
-        rows = rows.append_column(CODE, pa.array(codes))
-        return [rows.filter(pa.array(bucket % 2 == side)).sort_by(CODE) for side in (0, 1)]
+        rows = rows.append_column("code", pa.array(codes))
+        return [rows.filter(pa.array(bucket % 2 == side)).sort_by("code") for side in (0, 1)]
 
     def both(self, part: pa.Table) -> pa.Table:
         batches = self.task(part.to_batches(self.batch)) if len(part) else []
