@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from inspect import signature
+from typing import Any
+
 import pyarrow as pa
 from pyspark.errors import PySparkException
 from pyspark.sql.pandas.types import from_arrow_type, to_arrow_type
@@ -9,6 +12,9 @@ from pyspark.sql.types import ArrayType, DataType, MapType, StructField, StructT
 
 from ..aggregates.folds.values import plain_type
 from ..errors import ConfigError
+
+_UTC: dict[str, Any] = {"timezone": "UTC"} if "timezone" in signature(to_arrow_type).parameters else {}
+"""What makes instants have UTC: PySpark 4.0 gives it to all."""
 
 
 def arrow_schema(schema: StructType) -> pa.Schema:
@@ -32,7 +38,7 @@ def _arrow_type(field: StructField) -> pa.DataType:
     try:
         if _has_variant(field.dataType):
             raise TypeError(field.dataType)
-        return plain_type(to_arrow_type(field.dataType, timezone="UTC"))
+        return plain_type(to_arrow_type(field.dataType, **_UTC))
     except (PySparkException, TypeError):
         text = f"column {field.name!r} is {field.dataType.simpleString()}, which Arrow does not have"
         raise ConfigError(text, "drop or cast it before") from None
