@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -12,6 +13,7 @@ from ..aggregates.folds.values import plain
 from ..columns.arrays import ClockValue, Ints, Mask, combined
 from ..language.spec import HIDDEN
 from ..planning.plan import Plan
+from ..spark.task_errors import guarded
 from ..streaming.batch_rows import Progress, clock_after, project_batch
 from ..streaming.batch_scan import BatchScan
 from ..streaming.batch_signals import GivenSignals
@@ -178,3 +180,13 @@ def _plain(column: pa.ChunkedArray, dtype: pa.DataType) -> pa.ChunkedArray:
     return (
         column if column.type == dtype else pa.chunked_array([plain(each).cast(dtype) for each in column.chunks], dtype)
     )
+
+
+def task_function(task: Callable[..., Any]) -> Any:
+    """Return a task as the function that ``mapInArrow`` asks for: it looks at its signature."""
+    sending_errors = guarded(task)
+
+    def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        return sending_errors(batches)
+
+    return run

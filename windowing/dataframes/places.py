@@ -32,3 +32,8 @@ def select(rows: DataFrame, columns: Mapping[str, Column], names: Sequence[str])
 def place_names(count: int) -> list[str]:
     """Return what columns are called."""
     return [f"c{place}" for place in range(count)]
+
+
+def column(name: str) -> Column:
+    """Return a column by its whole name, with dots and spaces as they are."""
+    return functions.col(f"`{name.replace('`', '``')}`")

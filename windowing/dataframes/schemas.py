@@ -34,6 +34,11 @@ def spark_schema(schema: pa.Schema) -> StructType:
     return StructType([StructField(field.name, _spark_type(field)) for field in schema])
 
 
+def as_spark_has(schema: pa.Schema) -> pa.Schema:
+    """Return a schema as Spark reads it back from tasks: its own types, in Arrow."""
+    return arrow_schema(spark_schema(schema))
+
+
 def _arrow_type(field: StructField) -> pa.DataType:
     try:
         if _has_variant(field.dataType):

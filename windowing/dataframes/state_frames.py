@@ -10,15 +10,20 @@ import pyarrow as pa
 from pyspark.sql import Column, DataFrame, functions
 from pyspark.sql.types import DataType, StructType
 
+from ..arguments import Clock
+from ..columns.arrays import ClockValue
 from ..errors import ConfigError
 from ..planning.identity import kind_of_values
+from ..planning.plan import Plan
 from ..state.one_table import NO_KEY, PART, REGISTERS, STATE
 from ..state.read_table import check_columns
-from ..streaming.kept_state import StateForm
+from ..streaming.kept_state import StateForm, check_arguments, form_of
 from ..streaming.restoring_scan import PART_OF, STATE_OF
-from .columns import column
-from .schemas import arrow_schema
-from .state_scan import BEFORE, FOUND, IN_STRUCT, PART_IN, STATE_IN
+from .partition_scan import task_function
+from .partitions import keeps_sorts
+from .places import column
+from .schemas import arrow_schema, spark_schema
+from .state_scan import BEFORE, FOUND, IN_STRUCT, PART_IN, STATE_IN, FirstRegisters
 
 StateFrame: TypeAlias = DataFrame | Literal["new"]
 """A state that windows go on from: the DataFrame that the call before returned, or ``"new"`` for the first."""
@@ -112,6 +117,38 @@ def taken_apart(both: DataFrame, result: pa.Schema, key: tuple[str, ...], first:
     fields = [column(STATE_OF).getField(name).alias(name) for name in IN_STRUCT]
     state = both.where(~is_result).select(*(column(name) for name in key), column(PART_OF).alias(PART), *fields)
     return WindowsAndState(windows, state if first is None else state.unionAll(first), both)
+
+
+def form_of_call(plan: Plan, state: StateFrame, clock: Clock | None, since: Clock | None) -> StateForm:
+    """Return the form of the states of a window. Raises `ConfigError` where the prior state is of another one."""
+    check_arguments(plan, state, clock, since)
+    form = form_of(plan)
+    if isinstance(state, DataFrame):
+        check_state(state, form)
+    return form
+
+
+def with_state(
+    rows: DataFrame,
+    schema: pa.Schema,
+    state: StateFrame,
+    plan: Plan,
+    form: StateForm,
+    by_key: bool,
+    since: ClockValue | None,
+) -> tuple[DataFrame, DataFrame]:
+    """Put the rows of a state beside new ones; also return the registers that windows begin from, one row."""
+    begun = rows.sparkSession.range(1) if isinstance(state, str) else all_registers(state)
+    spark = spark_schema(form.schema)
+    registers = begun.mapInArrow(task_function(FirstRegisters(form, arrow_schema(spark), since)), spark)
+    if isinstance(state, str):
+        return (rows if by_key else beside(rows, schema.names, registers, plan.key)), registers
+    if not keeps_sorts(rows):  # nor does Sail keep the columns of a union in a union, unless there is a move between
+        state = state.repartition(*map(column, plan.key)) if plan.key else state.repartition(1)
+    if not by_key:
+        return beside(rows, schema.names, state, plan.key), registers
+    held = beside(rows, schema.names, state.where(column(PART) != NO_KEY), plan.key)
+    return held.crossJoin(functions.broadcast(before_rows(registers))), registers
 
 
 def _null(dtype: DataType) -> Column:
