@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from bench_contests import Entrant, log_of, script
 
 SPARK = """
@@ -23,6 +25,24 @@ windows = wincli.windows(rows, "delta(ts, 60)", key="user", order_by="ts",
 windows.write.parquet(out, mode="overwrite")
 """
 )
+
+SAIL = """
+import sys
+from pysail.spark import SparkConnectServer
+from pyspark.sql import SparkSession
+import wincli
+data, out = sys.argv[1:]
+server = SparkConnectServer()
+server.start(background=True)
+spark = SparkSession.builder.remote(f"sc://localhost:{server.listening_address[1]}").getOrCreate()
+rows = spark.read.parquet(data).select("user", "ts", "amount")
+windows = wincli.windows(rows, "delta(ts, 60)", key="user", order_by="ts",
+                         aggregates=["count()", "sum(amount)", "max(amount)"])
+windows.write.parquet(out, mode="overwrite")
+spark.stop()  # before its server, or it hangs
+server.stop()
+"""
+SAIL_PYTHON = Path(__file__).resolve().parent.parent / ".venv-sail" / "bin" / "python"
 
 SORT = (
     SPARK
@@ -47,5 +67,12 @@ def contests(millions: int) -> dict[str, tuple[Entrant, ...]]:
             Entrant("wincli.windows, delta", *events, script(WINDOWS)),
             Entrant("repartition and sort, written nowhere", *events, script(SORT)),
             Entrant("session_window", *events, script(SESSIONS)),
+            *([Entrant("wincli.windows on Sail", *events, _on_sail)] if SAIL_PYTHON.exists() else []),
         )
     }
+
+
+def _on_sail(data: Path, out: Path) -> list[str]:
+    """Return the command line on Sail, in the environment that scripts/test makes for it."""
+    # PySpark's client looks for a whole Spark, which it does not need, if it is not said where there is one.
+    return ["env", "-u", "PYSPARK_PYTHON", "SPARK_HOME=/", str(SAIL_PYTHON), "-c", SAIL, str(data), str(out)]
