@@ -21,8 +21,7 @@ _LARGEST = (1 << 63) - 1
 
 def sort_code(key: Sequence[Column], order: Column, dtype: pa.DataType) -> Column:
     """Return the code of each row, as `CODE` says. ``order``: the first order column, of type ``dtype``."""
-    bucket = _bucket(key)
-    code = functions.shiftleft(bucket, COARSE_BITS)
+    code = functions.shiftleft(_bucket(key), COARSE_BITS)
     return code + _coarse(order, dtype) if is_coarse(dtype) else code
 
 
@@ -39,8 +38,7 @@ def sort_keys(column: Column, dtype: pa.DataType) -> list[Column]:
 
 def first_code(key: Sequence[Column]) -> Column:
     """Return a code below that of all rows of the bucket of a key, and above those of the bucket before."""
-    bucket = _bucket(key)
-    return functions.shiftleft(bucket, COARSE_BITS) - functions.lit(1 << (COARSE_BITS - 1))
+    return functions.shiftleft(_bucket(key), COARSE_BITS) - functions.lit(1 << (COARSE_BITS - 1))
 
 
 def _bucket(key: Sequence[Column]) -> Column:
@@ -76,9 +74,8 @@ def _whole_number(order: Column, dtype: pa.DataType) -> Column:
     if pa.types.is_timestamp(dtype):
         if dtype.tz is not None:
             return functions.unix_micros(order)
-        return functions.unix_timestamp(
-            order
-        )  # of local time, in no time zone; microseconds are there for instants only
+        # Seconds of local time, in no time zone: Spark gives microseconds of instants only.
+        return functions.unix_timestamp(order)
     if pa.types.is_date32(dtype):
         return functions.unix_date(order).cast("bigint")
     if pa.types.is_floating(dtype):

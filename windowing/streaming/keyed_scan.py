@@ -1,8 +1,8 @@
 """The scan of batches that are sorted by buckets of keys: a bucket is complete where the next one begins.
 
-A bucket holds all rows of its keys, in the order of their coarse time (the column `CODE`). So one integer
-sorts them, and only one bucket is ever open. Most buckets are complete in one batch, which then is a table of its own.
-One that is larger goes on from batch to batch with the window state of its keys, as a stream does.
+A bucket holds all rows of its keys, in the order of their coarse time (the column `CODE`). So one integer sorts them, and
+only one bucket is ever open. Most buckets are complete in one batch, which then is a table of its own. One that is larger
+goes on from batch to batch with the window state of its keys, as a stream does.
 """
 
 from __future__ import annotations
