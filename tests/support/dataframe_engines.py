@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
+import pytest
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -65,3 +66,8 @@ def in_order(table: pa.Table) -> pa.Table:
     """Return a result in an order that does not depend on partitions."""
     names = [name for name in ["kk", "k", "window", "_row", "kind", "_at", "_pos"] if name in table.column_names]
     return table.sort_by([(name, "ascending") for name in names]).combine_chunks()
+
+
+def sample(cases: Iterable[str], *names: str) -> list[Any]:
+    """Return cases of which only those with these names are in scripts/test; scripts/nightly runs all."""
+    return [case if case in names else pytest.param(case, marks=pytest.mark.nightly) for case in cases]

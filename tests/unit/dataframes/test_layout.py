@@ -35,7 +35,7 @@ def in_order(table: pa.Table) -> pa.Table:
     return table.sort_by([(name, "ascending") for name in names]).combine_chunks()
 
 
-@settings(max_examples=300)
+@settings(max_examples=100)
 @given(st.data(), logs(), st.sampled_from([*WINDOWS, *MORE]))
 def test_windows_of_keys_that_are_apart_are_those_of_all_keys(
     data: st.DataObject, table: pa.Table, case: WindowCase

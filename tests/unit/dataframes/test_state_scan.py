@@ -130,7 +130,7 @@ class Partitions:
         return pa.Table.from_batches(batches, self.task.result)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(st.data(), logs(), st.sampled_from([*WINDOWS, *MORE]), st.booleans(), st.integers(1, 9))
 def test_parts_give_the_windows_of_the_table(
     data: st.DataObject, table: pa.Table, case: WindowCase, keyed: bool, batch: int

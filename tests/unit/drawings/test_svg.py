@@ -37,7 +37,7 @@ def reach(element: ElementTree.Element) -> list[float]:
     return across + [float(x) for x in re.findall(r"[MH]([\d.]+)", element.get("d", ""))]
 
 
-@settings(max_examples=60)
+@settings(max_examples=30)
 @given(logs(), st.sampled_from([*WINDOWS, *MORE]), st.integers(1, 30))
 def test_nothing_leaves_the_frame(table: pa.Table, case: WindowCase, rows: int) -> None:
     marks = "flag" if "punct()" in case[0] else None
@@ -48,7 +48,7 @@ def test_nothing_leaves_the_frame(table: pa.Table, case: WindowCase, rows: int) 
         assert all(0 <= float(element.get(name, 0)) <= high for name in ("y", "y1", "y2", "cy"))
 
 
-@settings(max_examples=60)
+@settings(max_examples=30)
 @given(logs(), st.sampled_from([*WINDOWS, *MORE]))
 def test_the_rows_of_a_pane_lie_on_its_bar(table: pa.Table, case: WindowCase) -> None:
     marks = "flag" if "punct()" in case[0] else None

@@ -33,7 +33,7 @@ def stream_of(table: pa.Table, cuts: list[int]) -> pa.RecordBatchReader:
     return pa.RecordBatchReader.from_batches(table.schema, [batch for part in parts for batch in part.to_batches()])
 
 
-@settings(max_examples=150)
+@settings(max_examples=80)
 @given(st.data(), logs(), st.sampled_from([*WINDOWS, *MORE]), st.booleans())
 def test_batches_give_the_windows_of_the_table(
     data: st.DataObject, table: pa.Table, case: WindowCase, keyed: bool
@@ -49,7 +49,7 @@ def test_batches_give_the_windows_of_the_table(
 BY_KEY = [case for case in [*WINDOWS, *MORE] if is_by_key(case)]
 
 
-@settings(max_examples=150)
+@settings(max_examples=80)
 @given(st.data(), logs(), st.sampled_from(BY_KEY), st.booleans())
 def test_batches_in_the_order_of_buckets_give_the_windows_of_the_table(
     data: st.DataObject, table: pa.Table, case: WindowCase, has_arrival: bool

@@ -142,7 +142,7 @@ def test_several_results_stay_in_their_order() -> None:
     assert stream_of_columns(plan.schema) == stream_of(plan)
 
 
-@settings(max_examples=60)
+@settings(max_examples=40)
 @given(st.data())
 def test_rows_of_a_result_may_come_in_any_order(data: st.DataObject) -> None:
     first, second = called(data.draw(st.sampled_from(FIRST)), ["k"]), called(data.draw(st.sampled_from(SECOND)), [])

@@ -52,7 +52,7 @@ def moved(state: Any) -> Any:
     return state.cast(pa.schema(large))
 
 
-@settings(max_examples=200)
+@settings(max_examples=70)
 @given(st.data(), logs(), st.sampled_from([*WINDOWS, *MORE]), st.booleans(), st.sampled_from([8, 200, 2**20]))
 def test_parts_give_the_windows_of_the_table(
     data: st.DataObject, table: pa.Table, case: WindowCase, keyed: bool, nbytes: int

@@ -33,7 +33,7 @@ def stamped(table: pa.Table) -> pa.Table:
     return table.sort_by([(name, "ascending") for name in names]).combine_chunks()
 
 
-@settings(max_examples=80)
+@settings(max_examples=40)
 @given(st.data(), logs(), st.sampled_from(WINDOWS), st.sampled_from([KEEPER, ASKING]), st.booleans())
 def test_batches_give_the_calls_of_the_table(
     data: st.DataObject, table: pa.Table, window: str, operator: str, keyed: bool
