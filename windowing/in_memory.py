@@ -86,10 +86,10 @@ def aggregate(
         marks = _from_first_row(marks, before.progress.rows)
     levels = None if watermarks is None else [(rows, Fraction(seconds)) for rows, seconds in watermarks]
     now = clock_measure(plan, clock)
+    signals, goes_on = GivenSignals(marks, levels), state is not None
     windows = BatchScan(
-        table.schema, plan, GivenSignals(marks, levels), rejected, now, before.progress, state=before.state
+        table.schema, plan, signals, rejected, now, before.progress, is_continued=goes_on, state=before.state
     )
-    windows.is_continued = state is not None
     parts = [part.cast(windows.result) for part in windows.end(table)]
     result = pa.concat_tables([windows.result.empty_table(), *parts])
     return result if state is None else (result, form_of(plan).table(KeptState(windows.state, windows.progress)))

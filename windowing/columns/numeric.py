@@ -66,6 +66,11 @@ def scale_of(dtype: pa.DataType) -> Scale:
     return Scale(Fraction(1))
 
 
+def measure_type(dtype: pa.DataType) -> pa.DataType:
+    """Return the type of measures of a column: float64, or int64."""
+    return pa.float64() if scale_of(dtype).per_second is None else pa.int64()
+
+
 def measures(column: pa.Array) -> Measures:
     """Return values as ticks (int64) or as floats in their own precision, of shape (n,).
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 import pyarrow as pa
 from pyspark.sql import Column, DataFrame, functions
 
-from ..columns.numeric import scale_of
+from ..columns.numeric import measure_type
 from ..expressions.syntax import parse_expression
 from ..planning.plan import Plan
 from ..planning.result_schema import MARK
@@ -36,8 +36,7 @@ def prepare(
 
 def with_clock(rows: DataFrame, new: DataFrame, plan: Plan, schema: pa.Schema) -> tuple[DataFrame, pa.Schema]:
     """Give each row the clock after the last of the new ones: a small aggregate that is read first."""
-    is_float = scale_of(plan.projection.schema.field(plan.clock).type).per_second is None
-    kind = pa.float64() if is_float else pa.int64()
+    kind = measure_type(plan.projection.schema.field(plan.clock).type)
     found = pa.schema([pa.field("clock", kind)])
     task = FindClock(plan, schema, found, "drop")
     clocks = new.mapInArrow(task_function(task), spark_schema(found))

@@ -120,7 +120,7 @@ class ScanWithState(ScanPartition):
         clock = max((each for each in (*ends, self.clock, before.clock) if each is not None), default=None)
         first = self.bucket_scan(clock)
         first = replace(first, clock=clock, progress=before, is_sorted=False, is_continued=True)
-        return KeyedScan(RestoringScan(first, left, before), self.tied)
+        return KeyedScan(RestoringScan(first, left), self.tied)
 
     def _restored(self, left: LeftState) -> BatchScan:
         before = from_table(self.plan, self.form, pa.concat_tables(left.tables))

@@ -72,8 +72,8 @@ def aggregate_stream(
         check_arguments(plan, state, clock, since)
     before = kept_before(plan, state, since)
     now = clock_measure(plan, clock)
-    windows = BatchScan(schema, plan, GivenSignals(marks), rejected, now, before.progress, state=before.state)
-    windows.is_continued = state is not None
+    signals, goes_on = GivenSignals(marks), state is not None
+    windows = BatchScan(schema, plan, signals, rejected, now, before.progress, is_continued=goes_on, state=before.state)
     reading = _Reading(windows)
     result = pa.RecordBatchReader.from_batches(windows.result, reading.results(reader))
     if state is None:

@@ -11,7 +11,7 @@ import pyarrow as pa
 from ..arguments import Clock, Rows, as_table, clock_measure
 from ..clock.advance_table import LEVEL, POS, advance_table, advances_of
 from ..columns.arrays import combined
-from ..columns.numeric import scale_of
+from ..columns.numeric import measure_type
 from ..errors import ConfigError
 from ..planning.identity import check_goes_on, differences, identity_of, kind_of_values
 from ..planning.plan import Plan
@@ -178,6 +178,5 @@ def _register_type(plan: Plan) -> pa.DataType:
 
 
 def _measure_type(types: pa.Schema, clock: str | None) -> pa.DataType:
-    """Return the type of measures of a clock column."""
-    is_float = clock is not None and scale_of(types.field(clock).type).per_second is None
-    return pa.float64() if is_float else pa.int64()
+    """Return the type of measures of a clock column; int64 where there is none."""
+    return pa.int64() if clock is None else measure_type(types.field(clock).type)

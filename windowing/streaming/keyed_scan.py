@@ -1,8 +1,8 @@
 """The scan of batches that are sorted by buckets of keys: a bucket is complete where the next one begins.
 
-A bucket holds all rows of its keys, in the order of their coarse time (the column `CODE`). So one integer sorts them, and
-only one bucket is ever open. Most buckets are complete in one batch, which then is a table of its own. One that is larger
-goes on from batch to batch with the window state of its keys, as a stream does.
+A bucket holds all rows of its keys, in the order of their coarse time (the column `CODE`). So one integer sorts them,
+and only one bucket is ever open. Most buckets are complete in one batch, which then is a table of its own. One that is
+larger goes on from batch to batch with the window state of its keys, as a stream does.
 """
 
 from __future__ import annotations
@@ -17,7 +17,6 @@ import pyarrow.compute as pc
 from ..columns.arrays import Ints, combined
 from ..errors import DataError
 from ..language.spec import HIDDEN
-from .batch_rows import Progress
 from .batch_scan import BatchScan
 from .restoring_scan import RestoringScan
 
@@ -83,7 +82,7 @@ class KeyedScan:
             yield from self._open.scan(table.slice(0, cut).drop_columns([CODE]))
 
     def _windows(self) -> BatchScan | RestoringScan:
-        return replace(self.first, progress=Progress(clock=self.first.progress.clock))
+        return replace(self.first)
 
 
 def _buckets(table: pa.Table) -> Ints:

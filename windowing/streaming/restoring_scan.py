@@ -58,12 +58,10 @@ class RestoringScan:
 
     ``first``: the scan of new rows before the first; its progress is that of all keys.
     ``left``: where the state goes.
-    ``progress``: that of ``first``.
     """
 
     first: BatchScan
     left: LeftState
-    progress: Progress
     _open: BatchScan | None = field(default=None, repr=False)
     _parts: tuple[pa.Table, ...] = field(default=(), repr=False)
 
