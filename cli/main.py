@@ -12,8 +12,11 @@ import typer
 from ..windowing.errors import ConfigError, WincliError
 from ..windowing.support.module_path import leave_out_working_folder
 from ..windowing.support.suggest import nearest, short
-from .arguments import options
 from .arguments.help_page import GroupedCommand
+from .commands.run import EXAMPLES, run
+from .commands.schema import schema
+from .commands.status import status
+from .commands.version import version
 from .console.messages import CLOSED, OK, UNEXPECTED, USAGE, Messages, Stopped, exit_code
 from .console.signals import stop_on_signals
 from .console.streams import ReaderGoneError, guard_streams
@@ -29,26 +32,6 @@ app = typer.Typer(
 
 _LONGEST = 300  # characters of a message that repeats the command line
 _FILTERS = ("--filter", "--select", "--query")  # what users of other tools look for
-
-_EXAMPLES = """
-\b
-Examples:
-  wincli run --window "delta(ts, 60)" in/ out/
-  wincli run --window "delta(ts, 60)" --key user --agg "spent=sum(amount)" --agg "p95=quantile(latency, 0.95)" in/ out/
-  wincli run --window "time(5m)" --key sensor --empty row --agg "mean(value)" in/ out/
-  wincli run --window "gap(ts, 30m)" --key user --schema "ts:timestamp(%d/%m/%y %H:%M:%S)" clicks.csv sessions/
-  wincli run --window "punct()" --agg "total=sum(spent)" out/ totals/ --output-format csv
-  wincli run --window 'calendar(day, "Europe/Paris", 06:00)' --group-by shop --agg "sum(amount)" sales/ days/
-  wincli run --window "sliding, time(1h), time(5m)" --key user --agg "mean(latency)" in/ out/
-  wincli run --window "within 5m" --key user --agg "tries=count()" logins/ recent/
-  wincli run --window "timeInterval, intervalDuration(1h), discardAge(10m)" --event-time ts --lag 30s in/ hours/
-  wincli run --window "count(100)" --emit rows --sort-by "price desc" in/ sorted/
-  zcat log.gz | wincli run --window "gap(ts, 30m)" --key user - - | head
-  wincli run nightly.yaml --start 2026-11-01 --end 2026-11-08
-\b
-Exit codes: 0 ok, 1 unexpected, 2 usage or spec, 3 files, 4 data, 5 Java or Spark, 129 hung up,
-  130 interrupted, 131 quit, 143 terminated.
-"""
 
 
 def _print_version(ctx: typer.Context, is_wanted: bool) -> None:
@@ -66,47 +49,9 @@ def _root(
     """Exact stream windows over historical event logs: files in, windows out, on Spark."""
 
 
-@app.command(epilog=_EXAMPLES, cls=GroupedCommand)
-@options.with_options
-def run(
-    paths: options.Paths = None,
-    *,
-    quiet: options.Quiet = False,
-    verbose: options.Verbose = 0,
-    **given: Any,
-) -> int:
-    """Apply a window to the event logs in IN and write one row per pane to OUT; or run a job file."""
-    from .arguments.environment import with_variables  # noqa: PLC0415 - only a run needs it
-    from .commands.run import run_command  # noqa: PLC0415 - loads pyarrow, numba and Spark
-
-    return run_command({"paths": paths, **with_variables(given, os.environ)}, -1 if quiet else verbose)
-
-
-@app.command()
-def schema() -> None:
-    """Print the JSON Schema of job files, for editors."""
-    from .commands.schema import schema_text  # noqa: PLC0415 - loads pydantic and yaml
-
-    typer.echo(schema_text())
-
-
-@app.command()
-def status(
-    path: Annotated[str, typer.Argument(metavar="DIR", help="A state, the outputs of a range, or one result.")],
-    as_json: Annotated[bool, typer.Option("--json", help="One JSON object, for machines.")] = False,
-) -> None:
-    """Print the units and row counts of a state, a backfill or a result."""
-    from .commands.status import status_command  # noqa: PLC0415 - loads pyarrow
-
-    status_command(path, as_json, Messages())
-
-
-@app.command()
-def version() -> None:
-    """Print the versions of wincli and of the libraries that it computes with."""
-    from .commands.version import version_lines  # noqa: PLC0415
-
-    typer.echo("\n".join(version_lines()))
+app.command(epilog=EXAMPLES, cls=GroupedCommand)(run)
+for _command in (status, schema, version):
+    app.command()(_command)
 
 
 def main() -> NoReturn:

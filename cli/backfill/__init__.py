@@ -4,5 +4,5 @@ The entry point is `range_run.run_backfill`, in one of two modes: `plain_backfil
 `incremental_backfill.IncrementalBackfill` on one.
 
 Imports `cli.console`, `cli.job`, `cli.planning`, `cli.request`, `conf`, `readers`, `windowing`, `writers`. Imported by
-`cli.commands`.
+`cli.inspection`, `cli.launch`.
 """

@@ -1,5 +1,4 @@
-"""One module for each command; each is imported when its command is called.
+"""One module for each command, with its options; what it does is imported when it is called.
 
-Imports `cli.arguments`, `cli.backfill`, `cli.console`, `cli.job`, `cli.request`, `conf`, `readers`, `windowing`,
-`writers`. Imported by `cli.main`.
+Imports `cli.arguments`, `cli.console`, `cli.inspection`, `cli.launch`, `conf`, `writers`. Imported by `cli.main`.
 """

@@ -1,86 +1,43 @@
-"""``wincli run``: parse the options, start Java, and import the heavy modules while Java starts."""
+"""``wincli run``: windows over event logs, or a job file."""
 
 from __future__ import annotations
 
-import errno
-import gc
 import os
-import time
-from collections.abc import Callable, Mapping
-from pathlib import Path
 from typing import Any
 
-from ...conf.recorded_job import secrets_of
-from ...conf.spark import spark_settings
-from ...windowing.spark.boot import SparkBoot, boot
-from ...windowing.spark.masters import is_local
-from ...windowing.spark.open_files import too_few_files
-from ...windowing.spark.workers.fork_server import may_fork, prepare
-from ...windowing.spark.workers.no_pandas import NO_PANDAS, block_pandas
-from ...windowing.support.module_path import with_working_folder
-from ...windowing.support.user_modules import search
-from ..arguments.environment import strange_variables
-from ..console.messages import CLOSED, Messages, Stopped, exit_code
-from ..request.request import JobRequest, parse_request
-from .standard_streams import Pipes, piped
+from ..arguments import options
+
+EXAMPLES = """
+\b
+Examples:
+  wincli run --window "delta(ts, 60)" in/ out/
+  wincli run --window "delta(ts, 60)" --key user --agg "spent=sum(amount)" --agg "p95=quantile(latency, 0.95)" in/ out/
+  wincli run --window "time(5m)" --key sensor --empty row --agg "mean(value)" in/ out/
+  wincli run --window "gap(ts, 30m)" --key user --schema "ts:timestamp(%d/%m/%y %H:%M:%S)" clicks.csv sessions/
+  wincli run --window "punct()" --agg "total=sum(spent)" out/ totals/ --output-format csv
+  wincli run --window 'calendar(day, "Europe/Paris", 06:00)' --group-by shop --agg "sum(amount)" sales/ days/
+  wincli run --window "sliding, time(1h), time(5m)" --key user --agg "mean(latency)" in/ out/
+  wincli run --window "within 5m" --key user --agg "tries=count()" logins/ recent/
+  wincli run --window "timeInterval, intervalDuration(1h), discardAge(10m)" --event-time ts --lag 30s in/ hours/
+  wincli run --window "count(100)" --emit rows --sort-by "price desc" in/ sorted/
+  zcat log.gz | wincli run --window "gap(ts, 30m)" --key user - - | head
+  wincli run nightly.yaml --start 2026-11-01 --end 2026-11-08
+\b
+Exit codes: 0 ok, 1 unexpected, 2 usage or spec, 3 files, 4 data, 5 Java or Spark, 129 hung up,
+  130 interrupted, 131 quit, 143 terminated.
+"""
 
 
-def run_command(options: Mapping[str, Any], level: int) -> int:
-    """Run the job that the options describe, and return the exit code.
+@options.with_options
+def run(
+    paths: options.Paths = None,
+    *,
+    quiet: options.Quiet = False,
+    verbose: options.Verbose = 0,
+    **given: Any,
+) -> int:
+    """Apply a window to the event logs in IN and write one row per pane to OUT; or run a job file."""
+    from ..arguments.environment import with_variables  # noqa: PLC0415 - only a run needs it
+    from ..launch.run import run_command  # noqa: PLC0415 - loads pyarrow, numba and Spark
 
-    Raises a `WincliError` for what is wrong with the options. Later errors are written here, in the form that the job
-    sets (``--log-format``), and give the exit code.
-    """
-    started = time.perf_counter()
-    request = parse_request(options)
-    messages = Messages(level, request.job.log_format == "json", secrets=secrets_of(request.job))
-    for note in (*strange_variables(os.environ), *request.notes):
-        messages.note(note)
-    try:
-        with piped(request) as pipes:
-            finish = _run(request, messages, pipes, started)
-            if not pipes.write():
-                return CLOSED
-        return finish()
-    except (Stopped, Exception) as error:  # caught here because these messages know the secrets of the job
-        reported = too_few_files() if isinstance(error, OSError) and error.errno == errno.EMFILE else error
-        messages.error(reported)
-        return exit_code(reported)
-
-
-def _run(request: JobRequest, messages: Messages, pipes: Pipes, started: float) -> Callable[[], int]:
-    with _boot(request, messages) as spark:
-        # The imports below load pyarrow and numba, which takes as long as Java takes to start.
-        gc.disable()  # imported modules stay, and to look for garbage among them takes 0.1 s
-        if not request.runs_user_code:
-            block_pandas()
-        from ...windowing.support.jit import refusals  # noqa: PLC0415
-        from ..console.progress import show_progress  # noqa: PLC0415
-        from ..job.context import RunContext  # noqa: PLC0415
-        from .run_modes import run_request  # noqa: PLC0415
-
-        for note in (*spark.notes, *refusals()):
-            messages.note(note)
-        if request.runs_user_code:
-            search(Path.cwd())
-        if _forks(request):
-            spark.start_fork_server()
-        gc.enable()
-        spark.connect()
-        request = pipes.filled(request, messages.note)
-        with show_progress(request.job.progress, messages) as show:
-            return run_request(request, RunContext(spark, show, messages, started))
-
-
-def _forks(request: JobRequest) -> bool:
-    """Whether workers are forked from this process."""
-    return is_local(request.job.master) and may_fork(request.job.spark_conf) and not request.runs_user_code
-
-
-def _boot(request: JobRequest, messages: Messages) -> SparkBoot:
-    job, verbose = request.job, messages.level >= 2
-    settings = spark_settings(job.master, job.spark_conf, verbose)
-    environ = with_working_folder(os.environ) if request.runs_user_code else {**os.environ, NO_PANDAS: "1"}
-    if _forks(request):
-        prepare(settings)
-    return boot(job.master, job.spark_conf, settings, messages.java if verbose else None, environ)
+    return run_command({"paths": paths, **with_variables(given, os.environ)}, -1 if quiet else verbose)

@@ -1,4 +1,4 @@
 """Output on stderr for people and machines: messages, progress, counts in words, row accounting; and signals.
 
-Imports `windowing`. Imported by `cli.backfill`, `cli.commands`, `cli.job`, `cli.main`.
+Imports `windowing`. Imported by `cli.backfill`, `cli.commands`, `cli.inspection`, `cli.job`, `cli.launch`, `cli.main`.
 """

@@ -2,5 +2,5 @@
 
 The entry point is `request.parse_request`.
 
-Imports `conf`, `readers`, `windowing`. Imported by `cli.backfill`, `cli.commands`, `cli.job`, `cli.planning`.
+Imports `conf`, `readers`, `windowing`. Imported by `cli.backfill`, `cli.job`, `cli.launch`, `cli.planning`.
 """

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 from unittest import mock
 
-import wincli.cli.commands.run
+import wincli.cli.launch.run
 from support.boot_stand_in import BootStandIn
 from support.processes import Ran
 from wincli.cli.main import _main
@@ -38,7 +38,7 @@ def wincli_here(*args: str, cwd: Path) -> Ran:
     os.chdir(cwd)
     try:
         with (
-            mock.patch.object(wincli.cli.commands.run, "_boot", return_value=Here()),
+            mock.patch.object(wincli.cli.launch.run, "_boot", return_value=Here()),
             mock.patch.object(sys, "path", [*sys.path]),
             mock.patch.object(sys, "meta_path", [*sys.meta_path]),
             contextlib.redirect_stdout(out),

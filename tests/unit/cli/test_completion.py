@@ -15,6 +15,7 @@ from support.heavy_modules import HEAVY
 from support.places import TESTS
 from support.processes import WINCLI, environment
 from wincli.cli import main
+from wincli.cli.arguments import options
 from wincli.windowing.aggregates.table import TABLE
 from wincli.windowing.language.aggregates.names import AGGREGATES, ALIASES
 
@@ -134,5 +135,5 @@ def test_bash_itself_completes_with_the_script_that_is_installed(tmp_path: Path)
 
 
 def test_every_variable_of_an_option_is_known() -> None:
-    repeatable = {each.variable for each in main.options.REPEATABLE}
-    assert set(main.options.VARIABLES) - repeatable == {p.envvar for p in main.run_parameters() if p.envvar}
+    repeatable = {each.variable for each in options.REPEATABLE}
+    assert set(options.VARIABLES) - repeatable == {p.envvar for p in main.run_parameters() if p.envvar}

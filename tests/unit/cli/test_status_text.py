@@ -12,9 +12,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from wincli.cli.commands.status import status_command
 from wincli.cli.console.messages import Messages
 from wincli.cli.console.row_accounts import RowAccount, account_of, sum_consecutive, sum_independent
+from wincli.cli.inspection.status import print_status
 from wincli.conf.units import unit_at, unit_of_plain_run
 from wincli.windowing.errors import ConfigError, InputError
 from wincli.windowing.ports import InputFile
@@ -58,14 +58,14 @@ def add(ordinal: int, *stages: StageRecord, plain: bool = False) -> None:
 
 
 def printed(capsys: pytest.CaptureFixture[str], path: str = "st") -> list[str]:
-    status_command(path, False, Messages())
+    print_status(path, False, Messages())
     said = capsys.readouterr()
     assert said.err == ""
     return said.out.splitlines()
 
 
 def as_json(capsys: pytest.CaptureFixture[str], path: str = "st") -> dict[str, Any]:
-    status_command(path, True, Messages())
+    print_status(path, True, Messages())
     return dict(json.loads(capsys.readouterr().out))
 
 
@@ -258,7 +258,7 @@ def test_what_is_neither(capsys: pytest.CaptureFixture[str]) -> None:
         ("im", "there is no file or folder im; check the path"),
     ):
         with pytest.raises(InputError) as caught:
-            status_command(path, False, Messages())
+            print_status(path, False, Messages())
         assert str(caught.value) == text
     assert capsys.readouterr().out == ""
 
@@ -267,13 +267,13 @@ def test_a_state_of_a_newer_version() -> None:
     Path("st").mkdir()
     Path("st/.wincli-state").write_text('{"format": 99}')
     with pytest.raises(ConfigError, match="newer wincli"):
-        status_command("st", False, Messages())
+        print_status("st", False, Messages())
 
 
 def test_details_say_what_it_is(capsys: pytest.CaptureFixture[str]) -> None:
     add(0, stage(counts(100, 0, 0), 30))
     stream = io.StringIO()
-    status_command("st", False, Messages(1, stream=stream))
+    print_status("st", False, Messages(1, stream=stream))
     assert stream.getvalue() == "wincli: detail: st is a state\n"
     assert capsys.readouterr().out
 

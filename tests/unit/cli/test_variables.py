@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from wincli.cli import main
 from wincli.cli.arguments.environment import values_of, with_variables
 from wincli.cli.arguments.options import OPTIONS, REPEATABLE
-from wincli.cli.commands import run
+from wincli.cli.launch import run
 from wincli.cli.request.request import parse_request
 
 LINES = st.text(st.characters(exclude_categories=["C", "Zl", "Zp"]), min_size=1).filter(

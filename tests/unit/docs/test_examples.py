@@ -17,6 +17,7 @@ import typer
 import wincli
 from support.docs_pages import DOCS, INDEX, PAGES, README, ROOT, fences, place_of, rows_of, text_of
 from wincli.cli import main
+from wincli.cli.commands.run import EXAMPLES
 from wincli.cli.request.request import parse_request
 from wincli.conf.option_values import size
 from wincli.windowing import in_memory
@@ -39,7 +40,7 @@ def commands() -> list[Any]:
                 found += [
                     (f"{place_of(path)}:{at}", line) for line in re.findall(r"^.*\bwincli run (?!-h).*$", whole, re.M)
                 ]
-    found += [("help", line) for line in re.findall(r"^ +wincli run .*$", main._EXAMPLES, re.MULTILINE)]
+    found += [("help", line) for line in re.findall(r"^ +wincli run .*$", EXAMPLES, re.MULTILINE)]
     return [pytest.param(line.strip().removeprefix("$ "), id=place) for place, line in found]
 
 

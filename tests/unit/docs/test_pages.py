@@ -18,6 +18,7 @@ import typer
 from support.docs_pages import DOCS, ROOT, fences, missing_from, rows_of, text_of
 from support.in_process import wincli_here
 from wincli.cli import main
+from wincli.cli.arguments.options import OPTIONS
 from wincli.cli.console import messages
 from wincli.conf.job import defaults
 from wincli.readers.files.file import COMPRESSIONS
@@ -134,7 +135,7 @@ def option_rows() -> dict[str, list[str]]:
 def test_every_option_is_in_the_table_with_its_flags_and_variable() -> None:
     options = [p for p in RUN.params if p.param_type_name == "option"]
     flags = {max(p.opts, key=len): p for p in options}
-    variables = {each.flag: each.variable for each in main.options.OPTIONS}
+    variables = {each.flag: each.variable for each in OPTIONS}
     assert set(flags) == set(option_rows())
     assert {opt for opts in main.app_options() for opt in opts if opt.startswith("-")} == {
         opt for p in options for opt in (*p.opts, *p.secondary_opts)

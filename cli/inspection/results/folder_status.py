@@ -7,18 +7,18 @@ from dataclasses import dataclass
 from typing import Any, Literal
 from urllib.parse import unquote
 
-from ...conf.units import Kind, Unit, kind_of, unit_at, unit_of
-from ...readers.files.listing import ListedFile, list_files
-from ...readers.files.result_folders import read_manifest
-from ...readers.files.walk import MANIFEST
-from ...windowing.errors import DamagedError, InputError
-from ...writers.commit.result_files import missing_file
-from ...writers.folders.lock import Owner, is_dead
-from ...writers.folders.place import Place
-from ...writers.state.state import StateView, is_state, read_state
-from ...writers.state.unit_record import OpenWindows
-from ..backfill.lost_outputs import local_loss_of
-from ..console.row_accounts import RowAccount, account_of, sum_consecutive, sum_independent, sum_rejected
+from ....conf.units import Kind, Unit, kind_of, unit_at, unit_of
+from ....readers.files.listing import ListedFile, list_files
+from ....readers.files.result_folders import read_manifest
+from ....readers.files.walk import MANIFEST
+from ....windowing.errors import DamagedError, InputError
+from ....writers.commit.result_files import missing_file
+from ....writers.folders.lock import Owner, is_dead
+from ....writers.folders.place import Place
+from ....writers.state.state import StateView, is_state, read_state
+from ....writers.state.unit_record import OpenWindows
+from ...backfill.lost_outputs import local_loss_of
+from ...console.row_accounts import RowAccount, account_of, sum_consecutive, sum_independent, sum_rejected
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,4 @@
+"""What a folder that wincli wrote holds: a result, the results of a range, or a state.
+
+Imports `cli.backfill`, `cli.console`, `conf`, `readers`, `windowing`, `writers`. Imported by `cli.inspection.status`.
+"""
