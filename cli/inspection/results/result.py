@@ -1,0 +1,114 @@
+"""One result as a table: its columns and types, and its rows in order, of which only the needed ones are read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import pyarrow as pa
+
+from ....readers.files.listing import list_files
+from ....readers.files.result_folders import read_manifest
+from ....readers.files.walk import MANIFEST
+from ....readers.open import open_source
+from ....readers.options import ReadOptions
+from ....readers.source import FileSource
+from ....windowing.errors import DamagedError, InputError
+from ....windowing.expressions.syntax import Expression
+from ....windowing.local_executor import LocalExecutor
+from ....windowing.ports import Split
+from ....windowing.projection.projection import Projection, RowExpressions, make_projection, project
+from ....windowing.projection.skipping import stored_condition
+from ....writers.folders.place import REJECTED
+
+
+@dataclass(frozen=True, slots=True)
+class StoredRows:
+    """Rows that wincli wrote: those of a result, or its rejects.
+
+    ``shown``: the folder, as the user wrote it.
+    ``source``: the files, opened as those of an input are.
+    """
+
+    shown: str
+    source: FileSource
+
+    @property
+    def schema(self) -> pa.Schema:
+        """The columns, in their order."""
+        return self.source.schema
+
+    def tables(self, columns: Sequence[str] | None = None, where: Expression | None = None) -> Iterator[pa.Table]:
+        """Yield the rows in their order, about a row group at a time.
+
+        ``columns``: the columns to yield; None: all. ``where``: a condition (semantics section 11); null is not true.
+        Row groups that hold no such row, as the statistics of the file say, are not read.
+        Raises `ConfigError` or `SpecError` for a condition that does not fit, `InputError` where a file cannot be read.
+        """
+        names = self.schema.names if columns is None else columns
+        projection = make_projection(self.schema, RowExpressions((), where))
+        for part in self._parts(projection):
+            batch = self.source.read(part, projection.needs(names))
+            found = project(projection, batch.rows, names)
+            yield found.rows if found.kept is None else found.rows.filter(pa.array(found.kept))
+
+    def _parts(self, projection: Projection) -> Iterator[Split]:
+        """Yield the smallest splits that may have rows for which the condition is true."""
+        condition = stored_condition(projection)
+        for split in self.source.splits:
+            found = [split] if condition is None else self.source.parts_with(split, condition)
+            for part in found:
+                yield from self.source.parts_of(part)
+
+
+@dataclass(frozen=True, slots=True)
+class ResultFolder:
+    """A result.
+
+    ``shown``: the folder, as the user wrote it.
+    ``manifest``: what its run recorded (docs/results.md).
+    ``rows``: its rows.
+    """
+
+    shown: str
+    manifest: Mapping[str, Any]
+    rows: StoredRows = field(repr=False)
+
+    @property
+    def schema(self) -> pa.Schema:
+        """The columns of the result, in their order."""
+        return self.rows.schema
+
+
+def open_result_folder(path: str) -> ResultFolder:
+    """Open the result in the folder ``path``.
+
+    Raises `InputError` where there is no such result, `DamagedError` where its files are not those of its manifest.
+    """
+    listing = list_files([path], skip_unreadable=True)
+    found = [each for each in listing.manifests if each.below == MANIFEST]
+    if not found:
+        raise InputError(f"{path} is no result of wincli", _hint(bool(listing.manifests)))
+    try:
+        manifest = read_manifest(found[0].place)
+    except ValueError as error:
+        raise DamagedError(f"{found[0].place.shown} is no manifest of wincli", "write the result again") from error
+    return ResultFolder(path, manifest, open_rows(path))
+
+
+def rejects_of(result: ResultFolder) -> StoredRows | None:
+    """Return the rows that the run rejected; None where there are none."""
+    if not result.manifest["rejects"]:
+        return None
+    folder = f"{result.shown.rstrip('/')}/{REJECTED}"
+    return open_rows(folder)
+
+
+def open_rows(path: str) -> StoredRows:
+    """Open the files of a folder, or one file. Raises `InputError` where they cannot be read."""
+    return StoredRows(path, open_source([path], ReadOptions(), LocalExecutor()))
+
+
+def _hint(is_range: bool) -> str:
+    return "it holds several results; name one of them" if is_range else "name the folder that a run wrote"
