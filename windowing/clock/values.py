@@ -7,7 +7,7 @@ from fractions import Fraction
 import numpy as np
 import pyarrow as pa
 
-from ..columns.arrays import ClockValue, Measures
+from ..columns.arrays import ClockValue, Measures, latest_clock
 from ..columns.numeric import measures
 from ..errors import DataError
 from ..language.spec import Batched
@@ -25,8 +25,7 @@ def now(values: Measures, clock: ClockValue | None) -> ClockValue | None:
 
     ``values`` and ``clock`` are measures of the clock column.
     """
-    instants = [*([values.max().item()] if len(values) else []), *([] if clock is None else [clock])]
-    return max(instants, default=None)
+    return latest_clock([values.max().item() if len(values) else None, clock])
 
 
 def now_as_measure(values: Measures, clock: ClockValue | None) -> Measures:

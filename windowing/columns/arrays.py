@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -57,3 +58,8 @@ def decimal_words(column: pa.Array) -> Ints:
     wide = column if pa.types.is_decimal128(column.type) else column.cast(pa.decimal128(38, column.type.scale))
     pairs = view_of(wide, np.dtype((np.int64, 2)))
     return pairs.reshape(-1, 2)
+
+
+def latest_clock(clocks: Iterable[ClockValue | None]) -> ClockValue | None:
+    """Return the latest of several clocks; None where none has begun."""
+    return max((clock for clock in clocks if clock is not None), default=None)

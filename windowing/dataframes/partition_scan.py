@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from ..aggregates.folds.values import plain
-from ..columns.arrays import ClockValue, Ints, Mask, combined
+from ..columns.arrays import ClockValue, Ints, Mask, combined, latest_clock
 from ..language.spec import HIDDEN
 from ..planning.plan import Plan
 from ..spark.task_errors import guarded
@@ -92,7 +92,7 @@ class FindClock(PartitionTask):
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Yield one row with the clock, if there is one."""
         found = [clock_after(self.plan, table) for table in self.tables(batches)]
-        clock = max((each for each in found if each is not None), default=None)
+        clock = latest_clock(found)
         if clock is not None:
             yield from self.batches([pa.table([[clock]], names=self.result.names)])
 
@@ -150,7 +150,7 @@ class ScanPartition(PartitionTask):
     def _end(self, table: pa.Table) -> ClockValue | None:
         """Return the clock after the last row. ``table``: the first rows of the partition."""
         found = table.column(CLOCK)[0].as_py() if CLOCK in table.schema.names else None
-        return max((each for each in (found, self.clock) if each is not None), default=None)
+        return latest_clock([found, self.clock])
 
     def scan(self, clock: ClockValue | None) -> BatchScan:
         """Return a scan that has read nothing. ``clock``: after the last row."""

@@ -8,7 +8,7 @@ from dataclasses import dataclass, fields, replace
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ..columns.arrays import ClockValue, combined
+from ..columns.arrays import ClockValue, combined, latest_clock
 from ..language.spec import HIDDEN
 from ..state.one_table import NO_KEY, PART, REGISTERS, ROWS, STATE, Registers, conform, register_rows
 from ..state.read_table import registers_of
@@ -117,7 +117,7 @@ class ScanWithState(ScanPartition):
         if BEFORE in table.schema.names:
             before = progress_of(_registers_in(self.form, combined(table.column(BEFORE))[:1]))
         ends = [table.column(name)[0].as_py() for name in ("clock",) if name in table.schema.names]
-        clock = max((each for each in (*ends, self.clock, before.clock) if each is not None), default=None)
+        clock = latest_clock([*ends, self.clock, before.clock])
         first = self.bucket_scan(clock)
         first = replace(first, clock=clock, progress=before, is_sorted=False, is_continued=True)
         return KeyedScan(RestoringScan(first, left), self.tied)

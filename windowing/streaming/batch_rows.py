@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ..clock.watermark import Watermarks
-from ..columns.arrays import ClockValue, Ints, Mask, combined
+from ..columns.arrays import ClockValue, Ints, Mask, combined, latest_clock
 from ..columns.sort_keys import last_in_order, sorts_before
 from ..kinds.signals import Signals, watermark_signals, window_marks
 from ..planning.plan import Plan
@@ -80,7 +80,7 @@ def read_batch(
     after = replace(
         progress,
         rows=progress.rows + table.num_rows,
-        clock=max((each for each in clocks if each is not None), default=None),
+        clock=latest_clock(clocks),
         watermark=progress.watermark if assessed is None else assessed.watermark,
         position=_position(plan, sequences, progress.position),
     )

@@ -13,7 +13,7 @@ from itertools import chain
 import numpy as np
 import pyarrow as pa
 
-from ..columns.arrays import ClockValue, Ints
+from ..columns.arrays import ClockValue, Ints, latest_clock
 from ..language.options import AtEnd
 from ..planning.plan import Plan
 from ..scan.lag_rows import keep_lookback, with_lag_columns
@@ -125,6 +125,6 @@ class BatchScan:
     def _extent(
         self, plan: Plan, batch: BatchRows, sequences: Sequences, before: Progress, clock: ClockValue | None
     ) -> RunExtent:
-        clock = max((each for each in (batch.progress.clock, clock) if each is not None), default=None)
+        clock = latest_clock([batch.progress.clock, clock])
         closed = last_closed(plan, sequences, batch.signals, batch.progress.watermark)
         return RunExtent(clock, before.clock, closed, plan.options.at_end == "hold" or self.is_continued)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ..columns.arrays import ClockValue, combined
+from ..columns.arrays import ClockValue, combined, latest_clock
 from ..columns.sort_keys import last_in_order
 from ..language.spec import HIDDEN
 from ..state.one_table import PART, Registers, conform, key_rows
@@ -41,7 +41,7 @@ class LeftState:
     def note(self, progress: Progress, rows: int) -> None:
         """Note how far a scan has come, with so many more rows."""
         self.rows += rows
-        self.clock = max((each for each in (self.clock, progress.clock) if each is not None), default=None)
+        self.clock = latest_clock([self.clock, progress.clock])
         positions = [each for each in (self.position, progress.position) if each is not None]
         self.position = last_in_order(pa.concat_tables(positions)) if positions else None
 

@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from ...clock.watermark import NO_LEVEL, Watermarks
-from ...columns.arrays import ClockValue, Ints
+from ...columns.arrays import ClockValue, Ints, latest_clock
 from ...kinds.signals import Signals, watermark_signals, window_marks
 from ...local_executor import LocalExecutor
 from ...ports import ChunkAccount, Counts, Executor, Part
@@ -153,7 +153,7 @@ def _finish(work: TaskContext, index: int, number: int, is_only_slice: bool, sca
     restore_point, signals, plan = work.restore_point, scan_input.signals, work.plan
     marks = signals.marks
     since = restore_point.clock if restore_point is not None else None
-    clock = max([*scan_input.clocks, *([] if since is None else [since])], default=None)
+    clock = latest_clock([*scan_input.clocks, since])
     earlier_advances = None if restore_point is None else restore_point.advances
     ordered = with_lag_columns(plan, scan_input.sequences, scan_input.state)
     sequences, restored, idle = restore_rows(

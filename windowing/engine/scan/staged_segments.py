@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from ...columns.arrays import latest_clock
 from ...kinds.signals import Signals
 from ...ports import Executor
 from ...sequences.sequence import Sequences
@@ -23,7 +24,7 @@ def scan_staged_segments(
 ) -> list[TaskReport]:
     """Scan all segments that the slices have stored and summarised in their reports."""
     segments = [segment for report in reports for segment in report.segments]
-    clock = max((report.clock for report in reports if report.clock is not None), default=None)
+    clock = latest_clock(report.clock for report in reports)
     return scan_segments(work, StagedSegments(work), segments_by_key(cuts, segments), executor, cuts, clock)
 
 
