@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from ...conf.recorded_job import recorded
 from ...conf.units import Unit, unit_at
@@ -25,7 +26,7 @@ from .late_rows import (
 from .lost_outputs import RerunReason
 from .rerun import with_same_end
 from .rerun_choice import check_same_job, replacing, rerun_of_finished, why_rerun
-from .unit_chain import StateChain
+from .unit_chain import StateChain, UnitRecords
 from .unit_paths import InputPaths, UnitInput, find_input, unit_job
 from .unit_report import recording_failure, report_unit
 
@@ -43,6 +44,60 @@ def run_unit(
         yield from reprocess_for_late_rows(late, late_rows)
         mode = IncrementalRun(late.state, unit, previous, late.keep, rows_on_time(late.state, late_rows))
         yield run_job(own, mode, late.context)
+
+
+@dataclass(frozen=True, slots=True)
+class RangeOnState:
+    """A range of units and what a state has of it: all that decides which of them run, and as which job.
+
+    ``request``: the job of the range.
+    ``state``: the finished units.
+    ``units``: the units of the range, at least one.
+    """
+
+    request: JobRequest
+    state: UnitRecords
+    units: Sequence[Unit]
+
+    @property
+    def chain(self) -> StateChain[UnitRecord]:
+        """The chain of the units on the state."""
+        return StateChain(self.state.has_data, self._starts_from)
+
+    def check_same_job(self) -> None:
+        """Raise `ConfigError` where units of the range were done by another job, unless they are to be redone."""
+        if not self.request.job.redo:
+            in_range = [record for record in self.state.records if self._is_in_range(record.ordinal)]
+            check_same_job(recorded(self.request.job), in_range)
+
+    def why_rerun(self, record: UnitRecord) -> RerunReason | None:
+        """Return the reason to reprocess a unit whose input has not changed, None where there is none."""
+        return why_rerun(record, recorded(self.request.job), self._is_last(record), self._is_newest(record))
+
+    def own_request(self, request: JobRequest, unit: Unit) -> JobRequest:
+        """Return the job of a unit as it runs now: a unit that is done is replaced, and ends as it did, or anew."""
+        former = self.state.record(unit.label)
+        if former is None:
+            return request
+        if self.request.job.redo and self._is_in_range(unit.ordinal):
+            return replacing(request)
+        is_end = self._is_last(former) and self._is_newest(former)
+        return rerun_of_finished(request, former, recorded(self.request.job), is_end)
+
+    def _starts_from(self, label: str | None, record: UnitRecord) -> bool:
+        before = self.state.record(label) if label is not None else None
+        return starts_from(record, before) and has_current_late_rows(self.state, record)
+
+    def _is_in_range(self, ordinal: int) -> bool:
+        return self.units[0].ordinal <= ordinal <= self.units[-1].ordinal
+
+    def _is_last(self, record: UnitRecord) -> bool:
+        """Whether a unit is the last of the range."""
+        return record.ordinal == self.units[-1].ordinal
+
+    def _is_newest(self, record: UnitRecord) -> bool:
+        """Whether the state has no later unit."""
+        return record.label == self.state.records[-1].label
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,13 +120,12 @@ class IncrementalBackfill:
     @property
     def chain(self) -> StateChain[UnitRecord]:
         """The chain of the units on the state."""
-        return StateChain(self.state.has_data, self._starts_from)
+        return self.range.chain
 
-    def check_same_job(self) -> None:
-        """Raise `ConfigError` where units of the range were done by another job, unless they are to be redone."""
-        if not self.request.job.redo:
-            in_range = [record for record in self.state.records if self._is_in_range(record.ordinal)]
-            check_same_job(recorded(self.request.job), in_range)
+    @property
+    def range(self) -> RangeOnState:
+        """The range and what the state has of it."""
+        return RangeOnState(self.request, self.state, self.units)
 
     def find(self, unit: Unit) -> UnitInput | None:
         """Return the input of a unit, None where it has none."""
@@ -81,27 +135,17 @@ class IncrementalBackfill:
         """Run and commit a unit, after the units before it that its late rows belong to; yield all new records."""
         request = unit_job(self.request, self.input_paths, unit, found)
         late = LateBackfill(self.state, self.context, self.request.job.keep, self._job_of)
-        for job in run_unit(late, request, self._own_request(request, unit), unit, previous):
+        for job in run_unit(late, request, self.range.own_request(request, unit), unit, previous):
             report_unit(job.record, self.context.messages)
             yield job.record
 
     def why_rerun(self, record: UnitRecord) -> RerunReason | None:
         """Return the reason to reprocess a unit whose input has not changed, None where there is none."""
-        return why_rerun(record, recorded(self.request.job), self._is_last(record), self._is_newest(record))
+        return self.range.why_rerun(record)
 
-    def note(self, text: str) -> None:
+    def note(self, text: str, **fields: Any) -> None:
         """Write a note."""
-        self.context.messages.note(text)
-
-    def _own_request(self, request: JobRequest, unit: Unit) -> JobRequest:
-        """Return the job of a unit as it runs now: a unit that is done is replaced, and ends as it did, or anew."""
-        former = self.state.record(unit.label)
-        if former is None:
-            return request
-        if self.request.job.redo and self._is_in_range(unit.ordinal):
-            return replacing(request)
-        is_end = self._is_last(former) and self._is_newest(former)
-        return rerun_of_finished(request, former, recorded(self.request.job), is_end)
+        self.context.messages.note(text, **fields)
 
     def _job_of(self, record: UnitRecord) -> tuple[JobRequest, Sequence[str]]:
         """Return the job that reprocesses a unit for late rows, and the paths that it reads.
@@ -115,18 +159,3 @@ class IncrementalBackfill:
             raise InputError(what, "put its files back where they were")
         request = unit_job(self.request, self.input_paths, unit, found)
         return replacing(with_same_end(request, record)), found.paths
-
-    def _starts_from(self, label: str | None, record: UnitRecord) -> bool:
-        before = self.state.record(label) if label is not None else None
-        return starts_from(record, before) and has_current_late_rows(self.state, record)
-
-    def _is_in_range(self, ordinal: int) -> bool:
-        return self.units[0].ordinal <= ordinal <= self.units[-1].ordinal
-
-    def _is_last(self, record: UnitRecord) -> bool:
-        """Whether a unit is the last of the range."""
-        return record.ordinal == self.units[-1].ordinal
-
-    def _is_newest(self, record: UnitRecord) -> bool:
-        """Whether the state has no later unit."""
-        return record.label == self.state.records[-1].label

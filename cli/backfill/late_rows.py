@@ -35,6 +35,7 @@ from ..planning.open_input import open_input
 from ..planning.stage_plans import plan_stages
 from ..request.request import JobRequest
 from .lost_outputs import missing_unit_error
+from .unit_chain import UnitRecords
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +119,7 @@ def _earlier(state: State, unit: Unit) -> list[UnitRecord]:
     return [record for record in state.records if record.ordinal < unit.ordinal]
 
 
-def has_current_late_rows(state: State, record: UnitRecord) -> bool:
+def has_current_late_rows(state: UnitRecords, record: UnitRecord) -> bool:
     """Whether the units that have read late rows of a unit are those that its record names."""
     readers = {each.label for each in state.records if any(rows.label == record.label for rows in each.borrowed)}
     return readers == set(record.lent)

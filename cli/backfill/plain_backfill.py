@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from ...conf.recorded_job import recorded
 from ...conf.units import Unit
@@ -39,7 +40,7 @@ class PlainBackfill:
 
     def records(self, units: Sequence[Unit]) -> list[ResultRecord]:
         """Return the records of those units that this job has finished."""
-        return [record for unit in units if (record := self._record(unit)) is not None]
+        return finished_records(self.request, self.input_paths, units)
 
     def find(self, unit: Unit) -> UnitInput | None:
         """Return the input of a unit, None where it has none."""
@@ -47,11 +48,7 @@ class PlainBackfill:
 
     def run(self, unit: Unit, found: UnitInput, previous: str | None) -> Iterator[ResultRecord]:  # noqa: ARG002 - always None
         """Run and commit a unit; yield its record. A result of this very job is replaced."""
-        request = unit_job(self.request, self.input_paths, unit, found)
-        outputs = outputs_of(self.request, self.input_paths, unit)
-        if may_replace(outputs, recorded(self.request.job)):
-            request = replacing(request)
-        run_job(request, PlainRun(self.context.started), self.context)
+        run_job(own_request(self.request, self.input_paths, unit, found), PlainRun(self.context.started), self.context)
         record = self._record(unit)
         assert record is not None
         report_unit(record, self.context.messages)
@@ -61,10 +58,26 @@ class PlainBackfill:
         """Return None: a unit whose result is lost has no record."""
         return None
 
-    def note(self, text: str) -> None:
+    def note(self, text: str, **fields: Any) -> None:
         """Write a note."""
-        self.context.messages.note(text)
+        self.context.messages.note(text, **fields)
 
     def _record(self, unit: Unit) -> ResultRecord | None:
-        outputs = outputs_of(self.request, self.input_paths, unit)
-        return result_record(unit, outputs, recorded(self.request.job))
+        return finished_record(self.request, self.input_paths, unit)
+
+
+def own_request(request: JobRequest, input_paths: InputPaths, unit: Unit, found: UnitInput) -> JobRequest:
+    """Return the job of a unit of a range without a state; results of this very job may be replaced."""
+    own = unit_job(request, input_paths, unit, found)
+    outputs = outputs_of(request, input_paths, unit)
+    return replacing(own) if may_replace(outputs, recorded(request.job)) else own
+
+
+def finished_records(request: JobRequest, input_paths: InputPaths, units: Sequence[Unit]) -> list[ResultRecord]:
+    """Return the records of those units that the job has finished without a state."""
+    return [record for unit in units if (record := finished_record(request, input_paths, unit)) is not None]
+
+
+def finished_record(request: JobRequest, input_paths: InputPaths, unit: Unit) -> ResultRecord | None:
+    """Return the record of a unit that the job has finished without a state; None where it has not."""
+    return result_record(unit, outputs_of(request, input_paths, unit), recorded(request.job))

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Generic, Protocol
+from typing import Any, Generic, Protocol
 
 from ...conf.units import Kind, Unit, compact, unit_at
 from ...windowing.errors import InputError, WincliError
@@ -44,8 +44,11 @@ class BackfillMode(Protocol[R]):
         """Return the reason to reprocess a unit of the range whose input has not changed; None where there is none."""
         ...
 
-    def note(self, text: str) -> None:
-        """Write a note."""
+    def note(self, text: str, **fields: Any) -> None:
+        """Write a note.
+
+        One on whether a finished unit runs again has the fields ``unit``, its label, ``runs``, and ``why``, in words.
+        """
         ...
 
 
@@ -131,7 +134,8 @@ def _input_to_run(
         why = "its input is not what it was"
     elif reason := mode.why_rerun(record):
         if stays := _why_not_rerun(reason, found, before, mode):
-            mode.note(f"{unit.label} is done, but {reason.text}{stays}")
+            why = f"{reason.text}{stays}"
+            mode.note(f"{unit.label} is done, but {why}", unit=unit.label, runs=False, why=why)
             return None
         why = reason.text
     else:
@@ -139,7 +143,7 @@ def _input_to_run(
     if found is None:
         what = f"{unit.label} has to be run again ({why}), and its input is gone"
         raise InputError(what, "put its files back where they were")
-    mode.note(f"{unit.label} is run again: {why}")
+    mode.note(f"{unit.label} is run again: {why}", unit=unit.label, runs=True, why=why)
     return found
 
 

@@ -8,6 +8,7 @@ from typing import Generic, Protocol, TypeVar
 
 from ...conf.units import Kind, Unit, check_kind, unit_at
 from ...windowing.errors import ConfigError
+from ...writers.state.unit_record import UnitRecord
 from ..request.fingerprint import R, UnitSummary
 from .lost_outputs import missing_unit_error
 
@@ -38,6 +39,23 @@ class UnitChain(Protocol[R_contra]):
 
         Raises `ConfigError` where that state is no longer kept.
         """
+        ...
+
+
+class UnitRecords(Protocol):
+    """The finished units of a state, as `State` has them."""
+
+    @property
+    def records(self) -> Sequence[UnitRecord]:
+        """The records of all finished units, by ordinal."""
+        ...
+
+    def record(self, label: str) -> UnitRecord | None:
+        """Return the record of a unit, None where the unit is not done."""
+        ...
+
+    def has_data(self, label: str) -> bool:
+        """Whether a unit is done and its window state is still there."""
         ...
 
 

@@ -77,6 +77,18 @@ class IncrementalRun:
         """The record of the unit whose window state is restored; None for the first."""
         return None if self.previous is None else self.state.record(self.previous)
 
+    def restore(self, stage: StagePlan, task: TaskContext, files: ParquetStateFiles) -> TaskContext:
+        """Return the task context with the window state of the unit before; ``files``: for that of this unit."""
+        base = self.unit.ordinal * UNIT_DISTANCE
+        splits = tuple(replace(split, base=split.base + base) for split in task.source.splits)
+        source = replace(task.source, splits=splits)  # type: ignore[type-var]  # all sources are dataclasses
+        before = self.before
+        restore_point = None
+        if before is not None:
+            former = self.state.stage(before.label, stage.name)
+            restore_point = restore(former, _named(before, stage.name).registers)
+        return replace(task, source=source, restore_point=restore_point, state_files=files)
+
     def check(self, stages: Sequence[StagePlan]) -> None:
         """Raise `ConfigError`, with the differences, where the state is of other windows than ``stages``."""
         for stage in stages:
@@ -129,15 +141,7 @@ class UnitRun:
 
     def restore(self, stage: StagePlan, task: TaskContext) -> TaskContext:
         """Return the task context with the window state of the unit before, and with files for the next snapshot."""
-        base = self.mode.unit.ordinal * UNIT_DISTANCE
-        splits = tuple(replace(split, base=split.base + base) for split in task.source.splits)
-        source = replace(task.source, splits=splits)  # type: ignore[type-var]  # all sources are dataclasses
-        before = self.mode.before
-        restore_point = None
-        if before is not None:
-            files = self.mode.state.stage(before.label, stage.name)
-            restore_point = restore(files, _named(before, stage.name).registers)
-        return replace(task, source=source, restore_point=restore_point, state_files=self.staging.stage(stage.name))
+        return self.mode.restore(stage, task, self.staging.stage(stage.name))
 
     def commit(self, job: StagedJob, executor: Executor) -> UnitRecord:
         """Commit outputs and state atomically; return the record of the unit."""

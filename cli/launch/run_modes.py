@@ -4,25 +4,19 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from functools import partial
 
-from ...conf.recorded_job import paths_of, recorded
+from ...conf.recorded_job import paths_of
 from ...conf.units import Unit, check_kind, unit_of_plain_run, units
-from ...windowing.ports import InputFile
-from ...windowing.support.redaction import redacted_path
 from ...writers.state.state import State, open_state
 from ...writers.state.unit_record import UnitRecord
-from ..backfill.finished_results import is_done, read_result
 from ..backfill.incremental_backfill import IncrementalBackfill, run_unit
 from ..backfill.late_rows import LateBackfill
-from ..backfill.lost_outputs import RerunReason
 from ..backfill.plain_backfill import PlainBackfill
 from ..backfill.range_run import run_backfill
 from ..backfill.range_summary import report_backfill
 from ..backfill.rerun import rerun_request
-from ..backfill.rerun_choice import differences_of, rerun_of_finished, why_rerun
-from ..backfill.unit_paths import InputPaths, find_input_paths, list_inputs
+from ..backfill.unit_paths import InputPaths, find_input_paths
 from ..backfill.unit_report import report_unit
 from ..console.messages import OK
 from ..job.context import RunContext, owner
@@ -30,8 +24,8 @@ from ..job.pipeline import run_job
 from ..job.plain_run import PlainRun
 from ..job.reports.summary import report_outcome
 from ..job.staged_job import StageRun
-from ..request.fingerprint import already_done
 from ..request.request import JobRequest
+from .next_run import find_next_run, result_is_done
 
 Finish = Callable[[], int]
 """Reports the outcome of a command, after the progress bar is gone, and returns the exit code."""
@@ -46,40 +40,24 @@ def run_request(request: JobRequest, context: RunContext) -> Finish:
 
 
 def _run_alone(request: JobRequest, context: RunContext) -> Finish:
-    outputs = request.outputs
-    is_there = request.job.mode == "error" and not request.is_piped and all(read_result(path) for path in outputs)
-    if is_there and is_done(outputs, recorded(request.job), (*_files(request), *_table_files(request))):
+    if result_is_done(request):
         return partial(_nothing_to_do, request, context, f"{request.job.output} holds the result of this job and input")
     stage_runs = run_job(request, PlainRun(context.started), context).stage_runs
     return partial(_report_run, request, stage_runs, context)
 
 
 def _run_next(request: JobRequest, path: str, context: RunContext) -> Finish:
-    """Run a job as the next incremental run of a state.
-
-    Input that the newest run has read already is not read again, unless `why_rerun` finds a reason for it.
-    """
+    """Run a job as the next incremental run of a state."""
     with open_state(path, owner(), paths_of(request.job)) as state:
         _report_notes(state, context)
         check_kind([(record.label, record.ordinal) for record in state.records], None)
-        last = state.records[-1] if state.records else None
-        done, job = _done_before(request, state), recorded(request.job)
-        if done is not None:
-            if not _is_rerun(state, done, why_rerun(done, job, is_last=True, is_newest=True), context):
-                return partial(_nothing_to_do, request, context, f"{done.label} of {path} has read this input")
-            request, last = rerun_of_finished(request, done, job, is_end=True), state.newest_before(done.ordinal)
-        stage_runs = _run_unit(request, state, last, context)
-    return partial(_report_run, request, stage_runs, context)
-
-
-def _done_before(request: JobRequest, state: State) -> UnitRecord | None:
-    """Return the newest unit of a state if it is of this job, its input and its outputs."""
-    outputs, job = list(map(redacted_path, request.outputs)), recorded(request.job)
-
-    def is_same(record: UnitRecord) -> bool:
-        return not differences_of(record, job) and [redacted_path(each.shown) for each in record.outputs] == outputs
-
-    return already_done(state.records, _files(request), is_same)
+        found = find_next_run(request, state)
+        if found.why is not None:
+            context.messages.note(found.why)
+        if found.done is not None and not found.is_again:
+            return partial(_nothing_to_do, request, context, f"{found.done.label} of {path} has read this input")
+        stage_runs = _run_unit(found.request, state, found.before, context)
+    return partial(_report_run, found.request, stage_runs, context)
 
 
 def _run_unit(request: JobRequest, state: State, before: UnitRecord | None, context: RunContext) -> Sequence[StageRun]:
@@ -90,20 +68,6 @@ def _run_unit(request: JobRequest, state: State, before: UnitRecord | None, cont
         if job.record.label != unit.label:  # the summary at the end is about the unit itself
             report_unit(job.record, context.messages)
     return job.stage_runs
-
-
-def _is_rerun(state: State, done: UnitRecord, reason: RerunReason | None, context: RunContext) -> bool:
-    """Decide whether the newest plain run is reprocessed; write a note about it, or about why not."""
-    if reason is None:
-        return False
-    before = state.newest_before(done.ordinal)
-    is_kept = before is None or state.has_data(before.label)
-    if reason.is_free and is_kept:
-        context.messages.note(f"{done.label} is run again: {reason.text}")
-        return True
-    why = ", and the state before it is no longer kept" if reason.is_free else "; it stays as it is"
-    context.messages.note(f"{done.label} is done, but {reason.text}{why}")
-    return False
 
 
 def _run_backfill(request: JobRequest, in_range: Sequence[Unit], context: RunContext) -> Finish:
@@ -129,7 +93,7 @@ def _run_on_state(
     with open_state(path, owner(), paths_of(request.job)) as state:
         _report_notes(state, context)
         mode = IncrementalBackfill(request, context, input_paths, state, in_range)
-        mode.check_same_job()
+        mode.range.check_same_job()
         outcome = run_backfill(in_range, request.job.unit, state.records, mode, request.job.redo)
     report = partial(report_backfill, outcome, request.job.output, True)
     return partial(_report_backfill, request, context, bool(outcome.done), report)
@@ -153,12 +117,3 @@ def _nothing_to_do(request: JobRequest, context: RunContext, why: str) -> int:
 def _report_notes(state: State, context: RunContext) -> None:
     for note in state.notes:
         context.messages.note(note)
-
-
-def _files(request: JobRequest) -> tuple[InputFile, ...]:
-    return list_inputs(request.job.input, request.reading)
-
-
-def _table_files(request: JobRequest) -> tuple[InputFile, ...]:
-    reading = replace(request.reading, bases=(), skip_unreadable=False)
-    return tuple(file for each in request.enrichments for file in list_inputs([each.path], reading))

@@ -99,6 +99,22 @@ class Output:
         self.committed = True
 
 
+def check_output(path: str, mode: Mode, inputs: Sequence[str]) -> None:
+    """Raise `ConfigError` where `open_output` would refuse an output for what is there, or where it is; touch nothing.
+
+    Raises `OutputError` where the file system refuses to say what is there.
+    """
+    table = table_of(path)
+    refuse_overlap(table.place, inputs)
+    _refuse_content(table, mode)
+
+
+def output_to_plan(path: str, mode: Mode) -> Output:
+    """Return an output that is neither locked nor staged: its sinks can be planned with, and nothing can be written."""
+    table = table_of(path)
+    return Output(table, table.commit(new_token()), mode)
+
+
 @contextmanager
 def open_output(path: str, mode: Mode, inputs: Sequence[str], owner: Owner) -> Iterator[Output]:
     """Lock the output ``path``, clean up after killed runs, and open a staging folder for it.
@@ -108,9 +124,8 @@ def open_output(path: str, mode: Mode, inputs: Sequence[str], owner: Owner) -> I
     not empty (mode ``error``) or holds anything but a result of wincli (mode ``overwrite``), and `OutputError` where
     another run writes to it or the file system refuses.
     """
+    check_output(path, mode, inputs)
     table = table_of(path)
-    refuse_overlap(table.place, inputs)
-    _refuse_content(table, mode)
     parents = table.make_parents()
     output = None
     try:

@@ -150,6 +150,18 @@ def open_state(path: str, owner: Owner, named: Sequence[str] = ()) -> Iterator[S
         yield State(root, path, tuple(notes), read_records(root))
 
 
+def state_without_lock(path: str) -> State:
+    """Return a state as it is now, for looking at: it is not locked, and nothing is changed.
+
+    No unit may begin on it. An absent or empty folder is a state without units. Raises `ConfigError` for a folder that
+    is not local or holds something else, `InputError` where the state is damaged.
+    """
+    root = _locate(path)
+    with output_errors(f"the state {path}"):
+        refuse_content(root, path)
+    return State(root, path, (), read_records(root) if root.is_dir() else {})
+
+
 @dataclass(frozen=True, slots=True)
 class StateView:
     """A state as read without its lock.

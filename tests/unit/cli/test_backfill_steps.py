@@ -55,7 +55,7 @@ class Model:
     def why_rerun(self, _: FakeRecord) -> None:
         return None
 
-    def note(self, text: str) -> None:
+    def note(self, text: str, **_: Any) -> None:
         self.notes.append(text)
 
     def run_unit(self, unit: Unit, found: UnitInput, previous: str | None) -> FakeRecord:
