@@ -15,6 +15,7 @@ from ..windowing.support.suggest import nearest, short
 from .arguments.help_page import GroupedCommand
 from .commands.run import EXAMPLES, run
 from .commands.schema import schema
+from .commands.show import show
 from .commands.status import status
 from .commands.version import version
 from .console.messages import CLOSED, OK, UNEXPECTED, USAGE, Messages, Stopped, exit_code
@@ -50,7 +51,7 @@ def _root(
 
 
 app.command(epilog=EXAMPLES, cls=GroupedCommand)(run)
-for _command in (status, schema, version):
+for _command in (show, status, schema, version):
     app.command()(_command)
 
 

@@ -44,15 +44,16 @@ def read_state(folder: str, *, unit: str | None = None, stage: str | None = None
     Raises `ConfigError` where there is no such state, unit or stage, or it is no longer kept, `DamagedError` where its
     files are not what was written.
     """
-    record = _record(view_of(folder).records, unit, folder)
+    record = record_of(view_of(folder).records, unit, folder)
     root = Path(folder).resolve()
-    found = _stage(record, stage, folder)
+    found = stage_of(record, stage, folder)
     if not has_data(root, record) and found.parts:
         raise ConfigError(f"{folder} no longer keeps the windows of {record.label}", "take a newer unit")
     return _one_table(stage_files(root, folder, record, found.name), found, (record.ordinal + 1) * UNIT_DISTANCE)
 
 
-def _record(records: Sequence[UnitRecord], unit: str | None, folder: str) -> UnitRecord:
+def record_of(records: Sequence[UnitRecord], unit: str | None, folder: str) -> UnitRecord:
+    """Return the record of a unit of a state; None: of the newest. Raises `ConfigError` where there is none."""
     if not records:
         raise ConfigError(f"the state {folder} has no unit yet", "run a job with it first")
     labels = [record.label for record in records]
@@ -61,7 +62,8 @@ def _record(records: Sequence[UnitRecord], unit: str | None, folder: str) -> Uni
     return records[-1] if unit is None else records[labels.index(unit)]
 
 
-def _stage(record: UnitRecord, stage: str | None, folder: str) -> StageRecord:
+def stage_of(record: UnitRecord, stage: str | None, folder: str) -> StageRecord:
+    """Return the record of a stage; None: of the only one. Raises `ConfigError` where there is none, or several."""
     names = [each.name for each in record.stages]
     if stage is None and len(names) > 1:
         raise ConfigError(f"the state {folder} has {len(names)} stages", f"say stage: {', '.join(names)}")

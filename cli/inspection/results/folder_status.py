@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
-from urllib.parse import unquote
 
 from ....conf.units import Kind, Unit, kind_of, unit_at, unit_of
 from ....readers.files.listing import ListedFile, list_files
@@ -19,6 +18,7 @@ from ....writers.state.state import StateView, is_state, read_state
 from ....writers.state.unit_record import OpenWindows
 from ...backfill.lost_outputs import local_loss_of
 from ...console.row_accounts import RowAccount, account_of, sum_consecutive, sum_independent, sum_rejected
+from .result import label_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,7 +176,7 @@ def _damage_of(file: ListedFile, manifest: Mapping[str, Any]) -> str | None:
 
 def _read_unit(file: ListedFile, manifest: Mapping[str, Any]) -> UnitStatus:
     try:
-        return _unit_of_result(_label(file), manifest)
+        return _unit_of_result(label_of(file), manifest)
     except (KeyError, TypeError, AttributeError, IndexError) as error:
         raise _no_manifest(file.place.shown) from error
 
@@ -190,12 +190,6 @@ def _content(manifest: ListedFile) -> dict[str, Any]:
         return read_manifest(manifest.place)
     except ValueError as error:
         raise _no_manifest(manifest.place.shown) from error
-
-
-def _label(manifest: ListedFile) -> str:
-    """Return the label of a unit where the folder is named ``NAME=LABEL``, else the folder's name."""
-    folder = manifest.place.shown.removesuffix(MANIFEST).rstrip("/").rpartition("/")[2]
-    return unquote(folder.rpartition("=")[2])
 
 
 def _unit_of_result(label: str, manifest: Mapping[str, Any]) -> UnitStatus:

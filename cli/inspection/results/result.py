@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
+from urllib.parse import unquote
 
 import pyarrow as pa
 
-from ....readers.files.listing import list_files
+from ....readers.files.listing import ListedFile, list_files
 from ....readers.files.result_folders import read_manifest
 from ....readers.files.walk import MANIFEST
 from ....readers.open import open_source
@@ -95,6 +96,12 @@ def open_result_folder(path: str) -> ResultFolder:
     except ValueError as error:
         raise DamagedError(f"{found[0].place.shown} is no manifest of wincli", "write the result again") from error
     return ResultFolder(path, manifest, open_rows(path))
+
+
+def label_of(manifest: ListedFile) -> str:
+    """Return the label of a unit where the folder is named ``NAME=LABEL``, else the folder's name."""
+    folder = manifest.place.shown.removesuffix(MANIFEST).rstrip("/").rpartition("/")[2]
+    return unquote(folder.rpartition("=")[2])
 
 
 def rejects_of(result: ResultFolder) -> StoredRows | None:

@@ -1,0 +1,204 @@
+"""Rows as an aligned table of text that fits a terminal: cells cut where they are too long, columns left out last."""
+
+from __future__ import annotations
+
+import math
+import unicodedata
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from ...windowing.errors import shown
+
+APART = 2
+_LEAST = 12
+"""Characters of a column before others are left out."""
+_LONGEST = 40
+"""Characters of a cell, where a table has to fit a terminal."""
+_FRACTION = r"(\.[0-9]*?)0+(Z?)$"
+
+
+@dataclass(frozen=True, slots=True)
+class TableLayout:
+    """Where the columns of a table stand.
+
+    ``names``: the columns that are shown, in order.
+    ``widths``: the width of each, in cells of a terminal; a longer text is cut.
+    ``right``: whether each is aligned to the right, as numbers are.
+    ``left_out``: the columns for which there is no room.
+    ``is_cut``: whether texts that are longer than their column are cut; else they push what follows.
+    """
+
+    names: tuple[str, ...]
+    widths: tuple[int, ...]
+    right: tuple[bool, ...]
+    left_out: tuple[str, ...] = ()
+    is_cut: bool = True
+
+
+def lay_out(sample: pa.Table, room: int | None) -> TableLayout:
+    """Lay out a table by its first rows. ``room``: characters of a line; None: as many as there are."""
+    texts = [texts_of(column) for column in sample.columns]
+    names = [shown(name) for name in sample.column_names]
+    widths = [max([cell_width(name), *_widths(column)]) for name, column in zip(names, texts, strict=True)]
+    right = [_is_number(field.type) for field in sample.schema]
+    if room is not None:
+        widths = _fitting([min(width, _LONGEST) for width in widths], right, room)
+    count = len(widths)
+    left_out = tuple(sample.column_names[count:])
+    return TableLayout(tuple(sample.column_names[:count]), tuple(widths), tuple(right[:count]), left_out, bool(room))
+
+
+def head_line(layout: TableLayout) -> str:
+    """Return the line with the names of the columns."""
+    cells = [
+        _aligned(shown(name), width, right, layout.is_cut)
+        for name, width, right in zip(layout.names, layout.widths, layout.right, strict=True)
+    ]
+    return (" " * APART).join(cells).rstrip()
+
+
+def row_lines(layout: TableLayout, rows: pa.Table) -> list[str]:
+    """Return a line for each row."""
+    if not rows.num_rows or not layout.names:
+        return [""] * rows.num_rows
+    columns = [
+        _padded(texts_of(rows.column(name)), width, right, layout.is_cut)
+        for name, width, right in zip(layout.names, layout.widths, layout.right, strict=True)
+    ]
+    lines = pc.binary_join_element_wise(*columns, " " * APART)
+    return pc.utf8_rtrim_whitespace(lines).to_pylist()
+
+
+def texts_of(column: pa.ChunkedArray | pa.Array) -> pa.Array:
+    """Return values as texts of one line, string (n,): null is ``-``, floats have at most ten digits.
+
+    Control characters, and what else a terminal could take for more than text, are escaped.
+    """
+    array = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
+    if pa.types.is_dictionary(array.type):
+        array = array.cast(array.type.value_type)
+    return _safe(_as_text(array)).fill_null("-")
+
+
+def cell_width(text: str) -> int:
+    """Return how many cells of a terminal a text takes: wide letters of East Asia take two, combining ones none."""
+    if text.isascii():
+        return len(text)
+    return sum(_cells(letter) for letter in text)
+
+
+def cut_to(text: str, width: int) -> str:
+    """Return a text that takes at most ``width`` cells, with an ellipsis where some of it is left out."""
+    if cell_width(text) <= width:
+        return text
+    taken, room = "", width - 1
+    for letter in text:
+        room -= _cells(letter)
+        if room < 0:
+            break
+        taken += letter
+    return f"{taken}…"
+
+
+def _cells(letter: str) -> int:
+    if unicodedata.combining(letter):
+        return 0
+    return 2 if unicodedata.east_asian_width(letter) in "WF" else 1
+
+
+def _widths(texts: pa.Array) -> list[int]:
+    if not len(texts):
+        return []
+    if pc.all(pc.string_is_ascii(texts)).as_py():
+        return [pc.max(pc.binary_length(texts)).as_py()]
+    return [cell_width(text) for text in texts.to_pylist()]
+
+
+def _fitting(widths: list[int], right: Sequence[bool], room: int) -> list[int]:
+    """Return the widths of as many columns as fit ``room``: texts shrink first, then columns at the end go."""
+    for count in range(len(widths), 0, -1):
+        taken, free = widths[:count], room - APART * (count - 1)
+        least = [width if is_right else min(width, _LEAST) for width, is_right in zip(taken, right, strict=False)]
+        if sum(least) <= free or count == 1:
+            return _shrunk(taken, least, free)
+    return []
+
+
+def _shrunk(widths: list[int], least: Sequence[int], free: int) -> list[int]:
+    widths = list(widths)
+    while sum(widths) > free:
+        able = [at for at, width in enumerate(widths) if width > least[at]]
+        if not able:
+            return [min(widths[0], free)] if len(widths) == 1 else widths
+        widths[max(able, key=widths.__getitem__)] -= 1
+    return widths
+
+
+def _is_number(kind: pa.DataType) -> bool:
+    types = pa.types
+    return bool(types.is_integer(kind) or types.is_floating(kind) or types.is_decimal(kind))
+
+
+def _as_text(array: pa.Array) -> pa.Array:
+    types, kind = pa.types, array.type
+    if types.is_floating(kind):
+        return pa.array([None if value is None else _float(value) for value in array.to_pylist()], pa.string())
+    if types.is_temporal(kind):
+        return _instants(array)
+    if types.is_string(kind) or types.is_large_string(kind) or types.is_integer(kind) or types.is_boolean(kind):
+        return array.cast(pa.string())
+    return pa.array([None if not value.is_valid else plain_text(value) for value in array], pa.string())
+
+
+def _float(value: float) -> str:
+    """Return a float with ten digits, in full where it is whole."""
+    if math.isfinite(value) and value.is_integer() and abs(value) < 1e15:
+        return str(int(value))
+    return f"{value:.10g}"
+
+
+def _instants(array: pa.Array) -> pa.Array:
+    """Return times as texts without the zeros at the end of fractions of a second."""
+    try:
+        texts = array.cast(pa.string())
+    except pa.ArrowException:  # durations, and times that have no date of the calendar
+        return pa.array([None if not value.is_valid else plain_text(value) for value in array], pa.string())
+    texts = pc.replace_substring_regex(texts, _FRACTION, r"\1\2")
+    return pc.replace_substring_regex(texts, r"\.(Z?)$", r"\1")
+
+
+def plain_text(value: Any) -> str:
+    """Return a scalar of Arrow as text."""
+    try:
+        found = value.as_py()
+    except (ValueError, OverflowError, pa.ArrowException):  # nanoseconds without pandas, years beyond 9999
+        return str(value)
+    return found.hex() if isinstance(found, bytes) else str(found)
+
+
+def _safe(texts: pa.Array) -> pa.Array:
+    """Escape the texts that are not plain letters of ASCII."""
+    texts = texts.cast(pa.string())
+    odd = pc.invert(pc.match_substring_regex(texts, r"^[ -~]*$")).fill_null(False)
+    if not pc.any(odd).as_py():
+        return texts
+    return pa.array([None if text is None else shown(text) for text in texts.to_pylist()], pa.string())
+
+
+def _padded(texts: pa.Array, width: int, right: bool, is_cut: bool) -> pa.Array:
+    if pc.all(pc.string_is_ascii(texts)).as_py():
+        if is_cut:
+            cut = pc.binary_join_element_wise(pc.utf8_slice_codeunits(texts, 0, max(width - 1, 0)), "…", "")
+            texts = pc.if_else(pc.greater(pc.binary_length(texts), width), cut, texts)
+        return (pc.utf8_lpad if right else pc.utf8_rpad)(texts, width)
+    return pa.array([_aligned(text, width, right, is_cut) for text in texts.to_pylist()], pa.string())
+
+
+def _aligned(text: str, width: int, right: bool, is_cut: bool) -> str:
+    text = cut_to(text, width) if is_cut else text
+    padding = " " * max(width - cell_width(text), 0)
+    return padding + text if right else text + padding
