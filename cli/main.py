@@ -17,6 +17,7 @@ from .commands.run import EXAMPLES, run
 from .commands.schema import schema
 from .commands.show import show
 from .commands.status import status
+from .commands.test import test
 from .commands.version import version
 from .console.messages import CLOSED, OK, UNEXPECTED, USAGE, Messages, Stopped, exit_code
 from .console.signals import stop_on_signals
@@ -51,7 +52,7 @@ def _root(
 
 
 app.command(epilog=EXAMPLES, cls=GroupedCommand)(run)
-for _command in (show, status, schema, version):
+for _command in (show, status, schema, test, version):
     app.command()(_command)
 
 

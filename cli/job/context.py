@@ -7,9 +7,38 @@ import os
 import socket
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Any, Protocol
 
-from ...windowing.spark.boot import Progress, SparkBoot
+from ...windowing.ports import Executor
+from ...windowing.spark.boot import Progress
 from ...writers.folders.lock import Owner
+
+
+class Session(Executor, Protocol):
+    """An `Executor` of a whole command: a running Spark, or this process.
+
+    ``is_open``: whether it takes messages from everybody who reaches it.
+    ``on_progress``: called while tasks run; None: nobody.
+    """
+
+    is_open: bool
+    on_progress: Callable[[Progress], None] | None
+
+
+class Boot(Protocol):
+    """A Spark that is starting (`SparkBoot`), or what stands in its place."""
+
+    def session(self) -> Session:
+        """Wait until tasks can run."""
+        ...
+
+    def warm(self, warm: Callable[..., object], *arguments: Any) -> None:
+        """Load or compile what tasks need by a call."""
+        ...
+
+    def close(self) -> None:
+        """End it at once."""
+        ...
 from ..console.messages import Messages
 
 
@@ -24,7 +53,7 @@ class RunContext:
     ``announced``: names of the messages that are written once a command, for the first unit, and have been.
     """
 
-    spark: SparkBoot
+    spark: Boot
     show: Callable[[Progress], None]
     messages: Messages
     started: float

@@ -9,8 +9,8 @@ from dataclasses import replace
 from typing import Protocol
 
 from ...windowing.ports import Executor
-from ...windowing.spark.boot import PendingExecutor, Progress, SparkExecutor
-from .context import RunContext
+from ...windowing.spark.boot import PendingExecutor, Progress
+from .context import RunContext, Session
 
 
 class StageExecutor(Executor, Protocol):
@@ -37,7 +37,7 @@ class SparkStageExecutor(PendingExecutor):
         """Return the executor of a stage of this run."""
         return SparkStageExecutor(self._context, self._label + label, rows)
 
-    def _session(self) -> SparkExecutor:
+    def _session(self) -> Session:
         """Wait for Spark; its progress is shown under the label from now on. Raises `SparkError`."""
         session = self._context.spark.session()
         _warn_if_open(session, self._context)
@@ -48,7 +48,7 @@ class SparkStageExecutor(PendingExecutor):
         self._context.show(replace(seen, label=self._label + seen.label, rows=self._rows))
 
 
-def _warn_if_open(session: SparkExecutor, context: RunContext) -> None:
+def _warn_if_open(session: Session, context: RunContext) -> None:
     """Write a note, once, if anyone who reaches the ports of this driver could send it messages."""
     if session.is_open and context.is_first("open"):
         context.messages.note(

@@ -62,7 +62,12 @@ class JobFile:
 
 def read_job_file(path: str) -> JobFile:
     """Read a job file and collect the problems of keys and values. Raises `ConfigError` where it is no mapping."""
-    root, file = read_root(path), JobFile(path)
+    return read_keys(path, read_root(path))
+
+
+def read_keys(path: str, root: yaml.MappingNode) -> JobFile:
+    """Read the keys of a job from a mapping of the file ``path``, and collect their problems."""
+    file = JobFile(path)
     schema = file_schema()
     keys = schema["properties"]
     for key, node in _keys(root, (), keys, file):

@@ -22,15 +22,20 @@ _SCALAR_NAMES = {
 }
 
 
-def read_root(path: str) -> yaml.MappingNode:
-    """Read the mapping of a file. Raises `ConfigError` with the line where it is none."""
-    root = _parse(path, _text(path))
+JOB = ("job file", "a job needs window (or stages), input and output", "write for example window: count(3)")
+"""What is said of a job file: its name, what one that is empty lacks, and an example of a key."""
+
+
+def read_root(path: str, words: tuple[str, str, str] = JOB) -> yaml.MappingNode:
+    """Read the mapping of a file. Raises `ConfigError` with the line where it is none.
+
+    ``words``: what messages say of a file of this sort, as `JOB`.
+    """
+    root = _parse(path, _text(path, words[0]), words[1])
     _refuse_cut(path, root)
     if not isinstance(root, yaml.MappingNode):
         line = root.start_mark.line + 1
-        raise ConfigError(
-            f"{path}:{line}: a job file consists of keys and values", "write for example window: count(3)"
-        )
+        raise ConfigError(f"{path}:{line}: a {words[0]} consists of keys and values", words[2])
     return root
 
 
@@ -56,7 +61,7 @@ def describe(node: yaml.Node, is_secret: bool = False) -> str:
     return "nothing" if kind == "null" else f"{_SCALAR_NAMES.get(kind, kind)} {value}"
 
 
-def _text(path: str) -> str:
+def _text(path: str, sort: str) -> str:
     file = Path(path)
     try:
         return file.read_text(encoding="utf-8-sig")
@@ -65,10 +70,10 @@ def _text(path: str) -> str:
     except OSError as error:
         near = nearest(file.name, [each.name for each in file.parent.glob("*.y*ml")] if file.parent.is_dir() else [])
         do = f"did you mean {file.with_name(near)}?" if near and not file.exists() else "check the path"
-        raise ConfigError(f"job file {path} cannot be read: {error.strerror}", do) from None
+        raise ConfigError(f"{sort} {path} cannot be read: {error.strerror}", do) from None
 
 
-def _parse(path: str, text: str) -> yaml.Node:
+def _parse(path: str, text: str, needs: str) -> yaml.Node:
     try:
         root = yaml.compose(text, Loader=yaml.SafeLoader)
     except yaml.MarkedYAMLError as error:
@@ -84,7 +89,7 @@ def _parse(path: str, text: str) -> yaml.Node:
             f"{path}:{_deepest(text)}: this is nested too deeply", "write stages, keys and lists"
         ) from None
     if root is None:
-        raise ConfigError(f"{path} says nothing", "a job needs window (or stages), input and output")
+        raise ConfigError(f"{path} says nothing", needs)
     return root
 
 

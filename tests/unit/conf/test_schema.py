@@ -18,7 +18,7 @@ from wincli.conf.job_files.parser import read_job_file
 from wincli.windowing.errors import WincliError
 
 SCHEMA = json.loads(schema_text())
-EXAMPLES = sorted((ROOT / "conf" / "examples").glob("*.yaml"))
+EXAMPLES = sorted(path for path in (ROOT / "conf" / "examples").glob("*.yaml") if path.suffixes == [".yaml"])
 
 
 class Texts(yaml.SafeLoader):  # type: ignore[misc] # yaml has no types

@@ -71,7 +71,8 @@ def job_files() -> dict[str, str]:
     """The job files that the docs show, whole, each with its name in its first line; and the examples."""
     shown = [lines for path in PAGES for _, lines in fences(path, "yaml")]
     named = {lines[0].removeprefix("# "): "\n".join(lines) for lines in shown if lines[0].endswith(".yaml")}
-    return {**named, **{path.name: path.read_text() for path in (ROOT / "conf" / "examples").glob("*.yaml")}}
+    examples = [path for path in (ROOT / "conf" / "examples").glob("*.yaml") if path.suffixes == [".yaml"]]
+    return {**named, **{path.name: path.read_text() for path in examples}}
 
 
 @pytest.mark.parametrize("name", job_files())

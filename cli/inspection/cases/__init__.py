@@ -1,0 +1,1 @@
+"""Cases of a job: rows that are given, run through the very plans of the job, and compared with what is expected."""

@@ -1,0 +1,63 @@
+"""``wincli test``: run the cases of a job one after the other, and tell of each as soon as it is done."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+import typer
+
+from ....conf.job_files.parser import read_job_file
+from ....windowing.errors import ConfigError
+from ....windowing.support.suggest import few
+from ....windowing.support.user_modules import search
+from ...console.messages import OK, UNEXPECTED
+from .case import CaseFile
+from .junit import write_junit
+from .parser import read_cases
+from .run_cases import run_case
+from .text import closing_line, outcome_lines
+
+
+def check_job(path: str, cases: str | None, only: str | None, junit: str | None) -> int:
+    """Run the cases of the job file ``path``, print what came of each, and return the exit code: 1 where one fails.
+
+    ``cases``: their file; None: that beside the job. ``only``: a text in the names of those to run. ``junit``: the file
+    of a report. Raises `ConfigError` and `SpecError` for a file that is wrong, `OutputError` for the report.
+    """
+    file, found = read_job_file(path), read_cases(_cases_of(path) if cases is None else cases)
+    chosen = _chosen(found, only)
+    search(Path.cwd())  # the job may call functions of the user
+    is_colored = sys.stdout.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+    outcomes = []
+    for case in chosen.cases:
+        outcomes.append(run_case(file, case))
+        for line in outcome_lines(outcomes[-1], is_colored):
+            typer.echo(line, color=is_colored)
+    typer.echo(closing_line(outcomes, found.path))
+    if junit is not None:
+        write_junit(junit, found.path, outcomes)
+    return OK if all(outcome.passes for outcome in outcomes) else UNEXPECTED
+
+
+def cases_beside(path: str) -> str:
+    """Return where the cases of a job file are by default: ``NAME.test.yaml`` beside ``NAME.yaml``."""
+    return str(Path(path).with_suffix(".test.yaml"))
+
+
+def _cases_of(path: str) -> str:
+    beside = cases_beside(path)
+    if not Path(beside).exists():
+        raise ConfigError(f"{path} has no cases: there is no {beside}", "write it, or name the file of the cases")
+    return beside
+
+
+def _chosen(found: CaseFile, only: str | None) -> CaseFile:
+    if only is None:
+        return found
+    chosen = tuple(case for case in found.cases if only.lower() in case.name.lower())
+    if not chosen:
+        names = few([repr(case.name) for case in found.cases])
+        raise ConfigError(f"no case of {found.path} has {only!r} in its name", f"there are {names}")
+    return CaseFile(found.path, chosen)

@@ -1,0 +1,58 @@
+"""What came of cases as JUnit XML, which build servers read."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from xml.etree import ElementTree
+
+from ....windowing.errors import OutputError, printable
+from ....windowing.support.redaction import redacted
+from .outcome import CaseOutcome
+from .text import difference, headline
+
+_NOT_IN_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+
+
+def write_junit(path: str, cases: str, outcomes: Sequence[CaseOutcome]) -> None:
+    """Write a report to a file, which is replaced. ``cases``: the file of the cases. Raises `OutputError`."""
+    root = ElementTree.Element("testsuites")
+    suite = ElementTree.SubElement(root, "testsuite", _suite(cases, outcomes))
+    for outcome in outcomes:
+        _case(suite, cases, outcome)
+    text = ElementTree.tostring(root, encoding="unicode")
+    try:
+        Path(path).write_text(f'<?xml version="1.0" encoding="utf-8"?>\n{text}\n', encoding="utf-8")
+    except OSError as error:
+        raise OutputError(f"{printable(path)} cannot be written: {error.strerror}", "name another file") from None
+
+
+def _suite(cases: str, outcomes: Sequence[CaseOutcome]) -> dict[str, str]:
+    return {
+        "name": _clean(cases),
+        "tests": str(len(outcomes)),
+        "failures": str(sum(bool(each.mismatches) for each in outcomes)),
+        "errors": str(sum(each.error is not None for each in outcomes)),
+        "time": f"{sum(each.seconds for each in outcomes):.3f}",
+    }
+
+
+def _case(suite: ElementTree.Element, cases: str, outcome: CaseOutcome) -> None:
+    told = {"name": _clean(outcome.case.name), "classname": _clean(cases), "time": f"{outcome.seconds:.3f}"}
+    element = ElementTree.SubElement(suite, "testcase", {**told, "file": _clean(cases), "line": str(outcome.case.line)})
+    if outcome.error is not None:
+        _problem(element, "error", outcome.error, "")
+    elif outcome.mismatches:
+        texts = ["\n".join([headline(each), *difference(each, is_colored=False)]) for each in outcome.mismatches]
+        drawn = [outcome.drawing] if outcome.drawing else []
+        _problem(element, "failure", headline(outcome.mismatches[0]), "\n\n".join([*texts, *drawn]))
+
+
+def _problem(element: ElementTree.Element, kind: str, message: str, text: str) -> None:
+    ElementTree.SubElement(element, kind, {"message": _clean(message)}).text = _clean(text)
+
+
+def _clean(text: str) -> str:
+    """Return a text without secrets, and without characters that XML cannot hold."""
+    return redacted(_NOT_IN_XML.sub("�", text))

@@ -1,0 +1,232 @@
+"""Files of cases: YAML to values, each mistake with its line."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path, PurePosixPath
+from typing import Any, TypeVar
+
+import yaml
+
+from ....conf.job_files.parser import read_keys
+from ....conf.job_files.yaml_nodes import describe, kind_of, read_root
+from ....conf.problems import as_error
+from ....readers.files.file import COMPRESSIONS
+from ....windowing.errors import ConfigError
+from ....windowing.support.formats import SUFFIXES
+from ....windowing.support.suggest import did_you_mean, short
+from .case import Case, CaseFile, CsvRows, GivenRows, ListedRows, Part, Rows, Scalar, StoredFile, Value
+
+T = TypeVar("T")
+
+WORDS = ("file of cases", "write cases: and a list of them", "write for example cases: [{name: .., given: ..}]")
+_FILE_KEYS = ("cases", "options")
+_CASE_KEYS = ("name", "options", "tables", "error", "ordered", "check_expectations", "tolerance", "units")
+_PART_KEYS = ("given", "expect", "rejects")
+_UNIT_KEYS = (*_PART_KEYS, "tables")
+_OF_THE_CASE = ("input", "output", "state", "start", "end", "mode")
+_DEEPEST = 16
+
+
+def read_cases(path: str) -> CaseFile:
+    """Read a file of cases. Raises `ConfigError` with the line of the first mistake."""
+    return _Reader(path).file(read_root(path, WORDS))
+
+
+class _Reader:
+    """Reads the nodes of one file.
+
+    ``path``: the path of the file, for messages.
+    """
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+
+    def file(self, root: yaml.MappingNode) -> CaseFile:
+        keys = self._keys(root, _FILE_KEYS)
+        options = self._options(keys["options"]) if "options" in keys else {}
+        if "cases" not in keys:
+            raise self._error(root, "there are no cases", WORDS[2])
+        cases = tuple(self._case(node, options) for node in self._items(keys["cases"], "cases"))
+        if not cases:
+            raise self._error(keys["cases"], "there are no cases", WORDS[2])
+        names = [case.name for case in cases]
+        for at, case in enumerate(cases):
+            if case.name in names[:at]:
+                raise ConfigError(f"{self.path}:{case.line}: there are two cases {case.name!r}", "rename one")
+        return CaseFile(self.path, cases)
+
+    def _case(self, node: yaml.Node, options: Mapping[str, Any]) -> Case:
+        keys = self._keys(node, (*_CASE_KEYS, *_PART_KEYS))
+        if "name" not in keys:
+            raise self._error(node, "a case has no name", "write name: and what it shows")
+        own = self._options(keys["options"]) if "options" in keys else {}
+        error = self._text(keys["error"], "error") if "error" in keys else None
+        return Case(
+            self._text(keys["name"], "name"),
+            _line(node),
+            self._parts(node, keys),
+            {**options, **own},
+            self._tables(keys) if "units" in keys else {},
+            error,
+            self._flag(keys, "ordered"),
+            self._flag(keys, "check_expectations"),
+            self._number(keys["tolerance"], "tolerance") if "tolerance" in keys else 1e-9,
+        )
+
+    def _parts(self, node: yaml.Node, keys: Mapping[str, yaml.Node]) -> tuple[Part, ...]:
+        if "units" not in keys:
+            return (self._part(None, node, keys),)
+        if beside := [key for key in _PART_KEYS if key in keys]:
+            raise self._error(keys[beside[0]], f"{beside[0]} stands beside units", "say it in each unit")
+        units = keys["units"]
+        if isinstance(units, yaml.MappingNode):
+            labels = self._keys(units, None)
+            found = [self._part(label, each, self._keys(each, _UNIT_KEYS)) for label, each in labels.items()]
+        else:
+            found = [self._part(None, each, self._keys(each, _UNIT_KEYS)) for each in self._items(units, "units")]
+        if not found:
+            raise self._error(units, "there are no units", "write for example 2026-11-01: {given: ..}")
+        return tuple(sorted(found, key=lambda part: part.label or ""))
+
+    def _part(self, label: str | None, node: yaml.Node, keys: Mapping[str, yaml.Node]) -> Part:
+        if "given" not in keys:
+            where = f"unit {label}" if label else "a case"
+            raise self._error(node, f"{where} gives no rows", "write given: and rows, or given: [] for none")
+        expect = self._named(keys["expect"], "expect", self._rows) if "expect" in keys else None
+        rejects = self._rows(keys["rejects"], "rejects") if "rejects" in keys else ListedRows(())
+        given = self._named(keys["given"], "given", self._given)
+        return Part(label, _line(node), given, self._tables(keys), expect, rejects)
+
+    def _tables(self, keys: Mapping[str, yaml.Node]) -> dict[str, GivenRows]:
+        if "tables" not in keys:
+            return {}
+        return {name: self._given(each, f"tables: {name}") for name, each in self._keys(keys["tables"], None).items()}
+
+    def _options(self, node: yaml.Node) -> dict[str, Any]:
+        keys = self._keys(node, None)
+        if own := next((key for key in _OF_THE_CASE if key in keys), None):
+            raise self._error(keys[own], f"options: a case has its own {own}", "leave it out")
+        assert isinstance(node, yaml.MappingNode)
+        found = read_keys(self.path, node)
+        if found.problems:
+            raise as_error(found.problems, self.path)
+        return found.values
+
+    # Rows
+
+    def _named(self, node: yaml.Node, what: str, read: Callable[[yaml.Node, str], T]) -> dict[str, T]:
+        if isinstance(node, yaml.MappingNode):
+            return {name: read(each, f"{what}: {name}") for name, each in self._keys(node, None).items()}
+        return {"": read(node, what)}
+
+    def _given(self, node: yaml.Node, what: str) -> GivenRows:
+        """Return the rows of a node, which may be in a file: a path from the folder of the file of cases."""
+        path = self._file_in(node)
+        return self._rows(node, what) if path is None else StoredFile(str(path))
+
+    def _rows(self, node: yaml.Node, what: str) -> Rows:
+        if (path := self._file_in(node)) is not None:
+            if path.suffix.lower() != ".csv":
+                raise self._error(node, f"{what}: {path} is no CSV", "write the rows here, or name a file of CSV")
+            return CsvRows(path.read_text(encoding="utf-8", errors="replace"))
+        if isinstance(node, yaml.ScalarNode) and kind_of(node) == "string" and node.value.strip():
+            return CsvRows(node.value)
+        if isinstance(node, yaml.SequenceNode):
+            return ListedRows(tuple(self._row(each, what) for each in node.value))
+        found = "an empty text" if isinstance(node, yaml.ScalarNode) and not node.value else describe(node)
+        do = "write a list of mappings, [] for none, or CSV after |"
+        raise self._error(node, f"{what} must be rows, not {found}", do)
+
+    def _file_in(self, node: yaml.Node) -> Path | None:
+        """Return the file that a text of one line names by its ending, None where the node is no such text."""
+        if not isinstance(node, yaml.ScalarNode) or "\n" in node.value.strip() or "," in node.value:
+            return None
+        name = PurePosixPath(node.value.strip().lower())
+        suffix = PurePosixPath(name.stem).suffix if name.suffix in COMPRESSIONS else name.suffix
+        if suffix not in SUFFIXES:
+            return None
+        path = Path(self.path).parent / node.value.strip()
+        if not path.is_file():
+            raise self._error(node, f"there is no file {path}", "name it from the folder of this file")
+        return path
+
+    def _row(self, node: yaml.Node, what: str) -> dict[str, Value]:
+        if not isinstance(node, yaml.MappingNode):
+            raise self._error(node, f"a row of {what} must be a mapping, not {describe(node)}", "write {COLUMN: VALUE}")
+        return {name: self._value(each, 0) for name, each in self._keys(node, None).items()}
+
+    def _value(self, node: yaml.Node, depth: int) -> Value:
+        if depth > _DEEPEST:
+            raise self._error(node, "a value is nested too deeply", f"nest at most {_DEEPEST} lists and mappings")
+        if isinstance(node, yaml.SequenceNode):
+            return [self._value(each, depth + 1) for each in node.value]
+        if isinstance(node, yaml.MappingNode):
+            return {name: self._value(each, depth + 1) for name, each in self._keys(node, None).items()}
+        kind = kind_of(node)
+        return None if kind == "null" else Scalar(kind, str(node.value))
+
+    # Nodes
+
+    def _keys(self, node: yaml.Node, known: tuple[str, ...] | None) -> dict[str, yaml.Node]:
+        """Return the values of a mapping by key, each once; ``known``: the keys that it may have, None: any."""
+        if not isinstance(node, yaml.MappingNode):
+            raise self._error(node, f"this must be a mapping, not {describe(node)}", "write KEY: VALUE")
+        found: dict[str, yaml.Node] = {}
+        for key_node, value in self._merged(node):
+            key = str(key_node.value) if isinstance(key_node, yaml.ScalarNode) else describe(key_node)
+            if known is not None and key not in known:
+                raise self._error(key_node, f"unknown key {short(key)!r}", did_you_mean(key, known))
+            if key in found:
+                raise self._error(key_node, f"key {short(key)!r} is given twice", "write it once")
+            found[key] = value
+        return found
+
+    def _merged(self, node: yaml.MappingNode) -> Iterator[tuple[yaml.Node, yaml.Node]]:
+        """Yield the pairs of a mapping, and those of mappings that ``<<`` merges into it and that it lacks."""
+        own = [pair for pair in node.value if pair[0].tag != "tag:yaml.org,2002:merge"]
+        yield from own
+        there = {key.value for key, _ in own}
+        for _, base in (pair for pair in node.value if pair[0].tag == "tag:yaml.org,2002:merge"):
+            if not isinstance(base, yaml.MappingNode) or base is node:
+                raise self._error(base, "<< merges a mapping", "write <<: *NAME")
+            yield from (pair for pair in base.value if pair[0].value not in there)
+
+    def _items(self, node: yaml.Node, what: str) -> list[yaml.Node]:
+        if not isinstance(node, yaml.SequenceNode):
+            raise self._error(node, f"{what} must be a list, not {describe(node)}", "begin each with -")
+        return list(node.value)
+
+    def _text(self, node: yaml.Node, what: str) -> str:
+        if not isinstance(node, yaml.ScalarNode) or kind_of(node) == "null" or not node.value.strip():
+            raise self._error(node, f"{what} must be text, not {describe(node)}", "write a text")
+        return re.sub(r"\s+", " ", str(node.value)).strip()
+
+    def _flag(self, keys: Mapping[str, yaml.Node], key: str) -> bool:
+        node = keys.get(key)
+        if node is None:
+            return False
+        if not isinstance(node, yaml.ScalarNode) or kind_of(node) != "boolean":
+            raise self._error(node, f"{key} must be true or false, not {describe(node)}", "write true, or leave it out")
+        return bool(yaml.SafeLoader.bool_values[node.value.lower()])
+
+    def _number(self, node: yaml.Node, what: str) -> float:
+        found = _or_none(float, str(node.value)) if isinstance(node, yaml.ScalarNode) else None
+        if found is None or not 0 <= found < 1:
+            raise self._error(node, f"{what} must be a share from 0 to 1, not {describe(node)}", "write 0.01 for 1 %")
+        return found
+
+    def _error(self, node: yaml.Node, what: str, do: str) -> ConfigError:
+        return ConfigError(f"{self.path}:{_line(node)}: {what}", do)
+
+
+def _line(node: yaml.Node) -> int:
+    return int(node.start_mark.line) + 1
+
+
+def _or_none(read: Callable[[str], T], text: str) -> T | None:
+    try:
+        return read(text)
+    except ValueError:
+        return None
