@@ -13,6 +13,7 @@ from ..windowing.errors import ConfigError, WincliError
 from ..windowing.support.module_path import leave_out_working_folder
 from ..windowing.support.suggest import nearest, short
 from .arguments.help_page import GroupedCommand
+from .commands.report import report
 from .commands.run import EXAMPLES, run
 from .commands.schema import schema
 from .commands.show import show
@@ -52,7 +53,7 @@ def _root(
 
 
 app.command(epilog=EXAMPLES, cls=GroupedCommand)(run)
-for _command in (show, status, schema, test, version):
+for _command in (show, report, status, schema, test, version):
     app.command()(_command)
 
 

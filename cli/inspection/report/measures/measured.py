@@ -1,0 +1,142 @@
+"""What a report measures on panes, in two passes over results: counts and busy keys, then the windows of these."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from ...results.result import ResultFolder
+from ..chosen import Choice, is_chosen
+from ..report import Axis, Lanes
+from .busiest import BusyKeys
+from .distribution import Spread
+from .lanes import LaneBars, add_panes
+from .panes import PaneColumns, Panes, pane_columns, panes_of
+from .steps import Steps
+
+BUSIEST, MOST_CHOSEN, BARS = 8, 16, 1200
+WINDOWS, ROWS, LATE, LATE_ROWS, REJECTS = "windows", "rows", "late", "late_rows", "rejects"
+
+
+@dataclass(slots=True)
+class Measured:
+    """What one pass over panes counts.
+
+    ``columns``: where the first result says what; the others must say it in the same way.
+    ``busy``, ``chosen``: the weights of all keys, and of those that the user named.
+    ``lengths``, ``sizes``: how long the windows are, and how many rows they have.
+    ``steps``: windows and rows over time, by the starts of the windows.
+    ``reasons``: ``closed_by`` to windows.
+    ``windows``: the number of panes; ``placeless``: those without a place in time.
+    ``axis``: what the windows lie along.
+    """
+
+    columns: PaneColumns
+    busy: BusyKeys
+    chosen: BusyKeys
+    steps: Steps
+    lengths: Spread = field(default_factory=Spread)
+    sizes: Spread = field(default_factory=Spread)
+    reasons: Counter[str] = field(default_factory=Counter)
+    windows: int = 0
+    placeless: int = 0
+
+    @property
+    def axis(self) -> Axis:
+        """What the windows lie along."""
+        return self.columns.axis
+
+    def add(self, panes: Panes, choice: Choice) -> None:
+        """Count panes."""
+        self.windows += len(panes.numbers)
+        self._add_keys(panes, choice)
+        self._add_reasons(panes)
+        if panes.rows is not None:
+            self.sizes.add(panes.rows)
+        starts, ends = panes.starts[panes.has_place], panes.ends[panes.has_place]
+        self.placeless += len(panes.starts) - len(starts)
+        if self.axis.scale != "window":
+            self.lengths.add(ends - starts)
+        rows = 0 if panes.rows is None else panes.rows[panes.has_place]
+        self.steps.add(starts, windows=1, rows=rows, late=panes.is_late[panes.has_place].astype(np.int64))
+
+    def _add_keys(self, panes: Panes, choice: Choice) -> None:
+        if not self.columns.keys:
+            return
+        weights = np.ones(len(panes.numbers), np.int64) if panes.rows is None else panes.rows
+        self.busy.add(panes.keys, weights)
+        if choice:
+            fits = is_chosen(panes.keys, choice)
+            self.chosen.add(panes.keys.filter(pa.array(fits)), weights[fits])
+
+    def _add_reasons(self, panes: Panes) -> None:
+        if panes.reasons is not None:
+            for each in pc.value_counts(panes.reasons):
+                self.reasons[str(each["values"].as_py())] += each["counts"].as_py()
+
+
+def measure(
+    results: Sequence[ResultFolder], choice_of: Callable[[PaneColumns, pa.Schema], Choice], note: Callable[[str], None]
+) -> tuple[Measured, Choice] | None:
+    """Count the panes of results; None where none of them numbers windows.
+
+    ``choice_of``: the keys that the user named, once the columns are known. ``note``: is told of results that are left
+    out. Raises as `panes_of` does.
+    """
+    found: Measured | None = None
+    choice: Choice = {}
+    for result in results:
+        columns = pane_columns(result)
+        if columns is None:
+            continue
+        if found is None:
+            choice = choice_of(columns, result.schema)
+            found = _nothing_yet(columns)
+        if not _is_alike(columns, found.columns):
+            note(f"{result.shown} has other columns than {results[0].shown}, and its windows are left out")
+            continue
+        for panes in panes_of(result, columns):
+            found.add(panes, choice)
+    return None if found is None else (found, choice)
+
+
+def _nothing_yet(columns: PaneColumns) -> Measured:
+    steps = Steps(columns.axis.scale, (WINDOWS, ROWS, LATE, LATE_ROWS, REJECTS))
+    return Measured(columns, BusyKeys(columns.keys), BusyKeys(columns.keys), steps)
+
+
+def _is_alike(one: PaneColumns, other: PaneColumns) -> bool:
+    mine, others = ((each.keys, each.types, each.axis.scale, each.has_rows) for each in (one, other))
+    return mine == others
+
+
+def lanes_of(results: Iterable[ResultFolder], measured: Measured) -> Lanes:
+    """Return the windows of the chosen and of the busiest keys; without a key one lane of all windows."""
+    columns = measured.columns
+    bars = _wanted(measured)
+    for result in results:
+        found = pane_columns(result)
+        if found is None or not _is_alike(found, columns):
+            continue
+        for panes in panes_of(result, found):
+            add_panes(bars, panes)
+    lanes = tuple(each.lane() for each in bars)
+    exact = measured.busy.missed
+    return Lanes(measured.axis, lanes, measured.busy.count if columns.keys else 1, exact, columns.has_rows)
+
+
+def _wanted(measured: Measured) -> list[LaneBars]:
+    has_rows = measured.columns.has_rows
+    if not measured.columns.keys:
+        return [LaneBars({}, False, has_rows, 4 * BARS)]
+    chosen = measured.chosen.heaviest(MOST_CHOSEN)
+    named = [tuple(value.as_py() for value in key.values()) for key in chosen]
+    busy = [
+        key for key in measured.busy.heaviest(BUSIEST) if tuple(value.as_py() for value in key.values()) not in named
+    ]
+    return [LaneBars(key, at < len(chosen), has_rows, BARS) for at, key in enumerate([*chosen, *busy])]

@@ -1,0 +1,191 @@
+"""The section of windows over time: a lane of bars for each key, and what the script needs to zoom."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from .....windowing.errors import shown
+from ..report import Axis, Lane, Lanes
+from .elements import Element, add, add_plot, add_svg, add_text, safe
+from .quantities import place_text
+from .tables import add_hidden_table
+from .ticks import axis_ticks
+
+HEIGHT = 26
+"""Units of height of the bars of a lane."""
+_LABEL = 18
+_TRACKS = 6
+_WIDE = 1000
+_HELP = (
+    "Zoom: drag over a span, hold Ctrl and turn the wheel, or use the keys + and \u2212; "
+    "\u2190 and \u2192 move along, 0 shows all, \u2191 and \u2193 choose a key, N and P its next and previous window."
+)
+
+
+def add_lanes(parent: Element, lanes: Lanes) -> None:
+    """Add the section."""
+    low, high = extent_of(lanes)
+    axis = lanes.axis
+    add(parent, "p", text=_about(lanes, low, high))
+    figure = add(parent, "figure", "lanes", id="lanes")
+    _add_controls(figure)
+    sheet = add(figure, "div", "sheet", id="sheet", tabindex=0, role="group", aria_label="Windows over time")
+    sheet.set("aria-describedby", "lanes-help")
+    ticks = add_svg(sheet, "ticks", 20, f"{axis.name} from {place_text(low, axis)} to {place_text(high, axis)}")
+    for at, tick in enumerate(axis_ticks(axis, low, high)):
+        add_text(ticks, tick.share, 14, tick.text, "odd" if at % 2 else "")
+    tallest = _tallest(lanes)
+    for at, lane in enumerate(lanes.lanes):
+        _add_lane(sheet, at, lane, low, high, tallest)
+    add(figure, "p", "readout", "\u00a0", id="readout", aria_live="polite")
+    head = ["key", "windows", *(["rows"] if lanes.is_by_rows else []), "first begins", "last ends"]
+    add_hidden_table(figure, "Keys that are drawn", head, [_cells(lane, lanes) for lane in lanes.lanes])
+
+
+def extent_of(lanes: Lanes) -> tuple[float, float]:
+    """Return from where to where the windows of all lanes reach; (0, 1) without any."""
+    filled = [lane for lane in lanes.lanes if len(lane.starts)]
+    if not filled:
+        return 0, 1
+    end = 1 if lanes.axis.scale == "window" else 0
+    low = min(lane.starts.min() for lane in filled)
+    return low.item(), max(lane.ends.max() for lane in filled).item() + end
+
+
+def data_of(lanes: Lanes) -> dict[str, Any]:
+    """Return what the script draws from: starts as steps from the one before, and lengths."""
+    low, high = extent_of(lanes)
+    return {
+        "scale": lanes.axis.scale,
+        "utc": lanes.axis.is_utc,
+        "low": low,
+        "high": high,
+        "tallest": _tallest(lanes),
+        "lanes": [_lane_data(lane, low) for lane in lanes.lanes],
+    }
+
+
+def _lane_data(lane: Lane, low: float) -> Mapping[str, Any]:
+    starts = lane.starts - low
+    found: dict[str, Any] = {
+        "key": safe(lane.key),
+        "starts": np.diff(starts, prepend=starts[:1] * 0).tolist(),
+        "lengths": (lane.ends - lane.starts).tolist(),
+        "tracks": _tracks(lane),
+    }
+    if lane.sizes is not None:
+        found["sizes"] = lane.sizes.tolist()
+    if (lane.counts > 1).any():
+        found["counts"] = lane.counts.tolist()
+    return found
+
+
+def _about(lanes: Lanes, low: float, high: float) -> str:
+    axis, drawn = lanes.axis, len(lanes.lanes)
+    chosen = sum(lane.is_chosen for lane in lanes.lanes)
+    if lanes.lanes and not lanes.lanes[0].key:
+        who = "All windows"
+    else:
+        measure = "rows" if lanes.is_by_rows else "windows"
+        many = f"{lanes.keys:,}" if lanes.keys is not None else "very many"
+        busy = drawn - chosen
+        words = [f"{chosen} chosen" if chosen == 1 else f"the {chosen} chosen"] if chosen else []
+        words += [f"the {busy} with most {measure}" if busy > 1 else f"the one with most {measure}"] if busy else []
+        who = (
+            f"Windows of {drawn} of {many} keys: {' and '.join(words)}"
+            if drawn != lanes.keys
+            else "Windows of all keys"
+        )
+    text = f"{who}, along {axis.name} from {place_text(low, axis)} to {place_text(high, axis)}."
+    if tallest := _tallest(lanes):
+        text += f" A bar is as long as its window and as high as it has rows, at most {tallest:,}."
+    if any((lane.counts > 1).any() for lane in lanes.lanes):
+        text += " Where a key has too many windows to draw, successive ones share a bar."
+    if lanes.missed:
+        text += f" A key that is not drawn may have at most {lanes.missed:,} more than the drawn ones seem to have."
+    return text
+
+
+def _add_controls(figure: Element) -> None:
+    bar = add(figure, "div", "controls", id="controls", role="group", aria_label="Zoom")
+    for name, sign, label in (
+        ("left", "\u2190", "Move left"),
+        ("right", "\u2192", "Move right"),
+        ("in", "+", "Zoom in"),
+        ("out", "\u2212", "Zoom out"),
+        ("all", "all", "Show all"),
+    ):
+        add(bar, "button", text=sign, type="button", data_do=name, aria_label=label, title=label)
+    add(figure, "p", "help", _HELP, id="lanes-help")
+
+
+def _add_lane(sheet: Element, at: int, lane: Lane, low: float, high: float, tallest: int) -> None:
+    words = f"{lane.windows:,} window{'' if lane.windows == 1 else 's'}"
+    words += "" if lane.rows is None else f", {lane.rows:,} row{'' if lane.rows == 1 else 's'}"
+    name = lane.key or "all rows"
+    svg = add_svg(sheet, "lane", _LABEL + HEIGHT + 6, f"{name}: {words}")
+    svg.set("data-lane", str(at))
+    add_text(svg, 0, 13, name if len(name) <= 60 else name[:59] + "\u2026", "key chosen" if lane.is_chosen else "key")
+    add_text(svg, 1, 13, words, "faint")
+    plot = add_plot(svg, _LABEL, HEIGHT, _WIDE)
+    add(plot, "path", "ground", d=f"M0 {HEIGHT - 0.5}H{_WIDE}")
+    add(plot, "path", "windows", d=bars_path(lane, low, high, tallest))
+    add(plot, "path", "picked", d="")
+
+
+def bars_path(lane: Lane, low: float, high: float, tallest: int) -> str:
+    """Return the bars of a lane in the units of its plot, each at least half a unit wide."""
+    if not len(lane.starts):
+        return ""
+    per = _WIDE / (high - low if high > low else 1)
+    extra = 0 if lane.sizes is not None or lane.windows > 1 or high > low else _WIDE
+    begins = (lane.starts - low) * per
+    wide = np.maximum((lane.ends - lane.starts) * per, 0.8) + extra
+    tracks = _tracks(lane)
+    if tracks > 1:
+        tall = np.full(len(begins), HEIGHT / tracks - 0.8)
+        tops = (np.arange(len(begins)) % tracks) * (HEIGHT / tracks)
+    else:
+        tall = heights_of(lane.sizes, lane.counts, tallest)
+        tops = HEIGHT - tall
+    return "".join(
+        f"M{x:.1f} {y:.1f}h{w:.1f}v{h:.1f}h-{w:.1f}z"
+        for x, y, w, h in zip(begins.tolist(), tops.tolist(), wide.tolist(), tall.tolist(), strict=True)
+    )
+
+
+def heights_of(sizes: np.ndarray | None, counts: np.ndarray, tallest: int) -> np.ndarray:
+    """Return how high bars are: by the rows of their windows, on average where several share a bar."""
+    if sizes is None or not tallest:
+        return np.full(len(counts), HEIGHT * 0.6)
+    return np.maximum(sizes / counts / tallest * HEIGHT, 1.5)
+
+
+def _tallest(lanes: Lanes) -> int:
+    """Return the most rows of a window, on average where several share a bar; 0 where none is known."""
+    sizes = [
+        float((lane.sizes / lane.counts).max()) for lane in lanes.lanes if lane.sizes is not None and len(lane.sizes)
+    ]
+    return int(np.ceil(max(sizes, default=0)))
+
+
+def _tracks(lane: Lane) -> int:
+    """Return how many tracks the bars of a lane need so that windows that overlap stand below each other."""
+    ends = np.sort(lane.ends)
+    open_before = np.arange(len(lane.starts)) - np.searchsorted(ends, np.sort(lane.starts), "right")
+    deepest = int(open_before.max(initial=0)) + 1
+    return 1 if (lane.counts > 1).any() else min(deepest, _TRACKS)
+
+
+def _cells(lane: Lane, lanes: Lanes) -> list[str]:
+    axis: Axis = lanes.axis
+    ends = (
+        [place_text(lane.starts.min().item(), axis), place_text(lane.ends.max().item(), axis)]
+        if len(lane.starts)
+        else []
+    )
+    rows = [f"{lane.rows:,}"] if lanes.is_by_rows and lane.rows is not None else []
+    return [shown(lane.key) or "all rows", f"{lane.windows:,}", *rows, *(ends or ["", ""])]
