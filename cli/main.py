@@ -53,7 +53,14 @@ def _root(
 
 
 app.command(epilog=EXAMPLES, cls=GroupedCommand)(run)
-for _command in (show, report, status, schema, test, version):
+for _command in (
+    show,
+    report,
+    status,
+    test,
+    schema,
+    version,
+):
     app.command()(_command)
 
 
