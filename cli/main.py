@@ -14,6 +14,8 @@ from ..windowing.support.module_path import leave_out_working_folder
 from ..windowing.support.suggest import nearest, short
 from .arguments.help_page import GroupedCommand
 from .commands.report import report
+from .commands.plan import EXAMPLES as PLAN_EXAMPLES
+from .commands.plan import plan
 from .commands.run import EXAMPLES, run
 from .commands.schema import schema
 from .commands.show import show
@@ -53,6 +55,7 @@ def _root(
 
 
 app.command(epilog=EXAMPLES, cls=GroupedCommand)(run)
+app.command(epilog=PLAN_EXAMPLES, cls=GroupedCommand)(plan)
 for _command in (
     show,
     report,

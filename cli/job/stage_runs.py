@@ -45,8 +45,8 @@ def run_stages(plan: JobPlan, run: OpenRun[Any], executor: StageExecutor) -> lis
             stage_input = _stream(stage_runs[-1], plan.request.job.split_size) if stage_runs else plan.source
             rows = sum(split.rows for split in stage_input.splits)
             own = executor.named(stage_prefix(plan.request, stage.name), rows)
-            task = run.restore(stage, _task(plan, stage, stage_input, stage_output))
-            outcome = run_window(task, own, _sizes(plan.request.job))
+            task = run.restore(stage, task_of(plan, stage, stage_input, stage_output))
+            outcome = run_window(task, own, sizes_of(plan.request.job))
             if stage_runs:
                 stage_runs[-1].stage_output.sink.delete_intermediate()
             stage_runs.append(StageRun(stage, stage_output, outcome, _parts(stage_output, outcome, own)))
@@ -54,7 +54,7 @@ def run_stages(plan: JobPlan, run: OpenRun[Any], executor: StageExecutor) -> lis
     return stage_runs
 
 
-def _task(plan: JobPlan, stage: StagePlan, stage_input: Source, stage_output: StageOutput) -> TaskContext:
+def task_of(plan: JobPlan, stage: StagePlan, stage_input: Source, stage_output: StageOutput) -> TaskContext:
     """Return the task context of a stage, with what expectations ask of the rows that it reads and writes."""
     bound, over_rows = plan.expectations, conditions_of(plan.expectations) if stage is plan.stages[-1] else ()
     asks_span = stage is plan.stages[0] and any(each.asks_span for each in bound)
@@ -62,7 +62,8 @@ def _task(plan: JobPlan, stage: StagePlan, stage_input: Source, stage_output: St
     return replace(task, conditions=over_rows, asks_span=asks_span) if over_rows or asks_span else task
 
 
-def _sizes(job: Job) -> Sizes:
+def sizes_of(job: Job) -> Sizes:
+    """Return the bounds on the input of a task that a job asks for."""
     return Sizes(min(Sizes().small, job.slice_size), job.split_size, job.slice_size)
 
 

@@ -6,5 +6,5 @@ the picture of both is a value (`picture`, made by `lanes`), and `text` and `svg
 Imports
 
 Imports `windowing.arguments`, `windowing.columns`, `windowing.errors`, `windowing.in_memory`, `windowing.language`,
-`windowing.planning`, `windowing.sequences`, `windowing.streaming`, `windowing.support`. Imported by nothing.
+`windowing.planning`, `windowing.sequences`, `windowing.streaming`, `windowing.support`. Imported by `cli`.
 """

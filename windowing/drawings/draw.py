@@ -80,16 +80,29 @@ def draw(
      pane 1:             [e  f>  end    2 rows
     """
     given = {name: value for name, value in locals().items() if name not in _OWN}
-    _check({"limit": limit, "limit_keys": limit_keys, "limit_panes": limit_panes}, rejected)
+    limits = {"limit": limit, "limit_keys": limit_keys, "limit_panes": limit_panes}
+    return draw_with(table, given, limits, only or {})
+
+
+def draw_with(
+    table: Rows, given: Mapping[str, Any], limits: Mapping[str, int], only: Mapping[str, Any], busiest: bool = False
+) -> Drawing:
+    """Draw the windows over a table as `draw` does; raise as it does.
+
+    ``given``: its arguments that `aggregate` has, too; ``limits``: the others that are numbers. ``busiest``: whether to
+    draw the keys with the most rows, in place of the first.
+    """
+    _check(limits, given["rejected"])
     table = as_table(table)
     placed = _placed_rows(table, given)
-    chosen = choose(placed.batch.sequences, placed.batch.signals.marks, only or {}, limit, limit_keys)
+    sequences, marks = placed.batch.sequences, placed.batch.signals.marks
+    chosen = choose(sequences, marks, only, limits["limit"], limits["limit_keys"], busiest)
     own = _own_columns(table, given, -(-len(chosen.rows) // BITS))
-    call = given | {"aggregates": _with_own(aggregates, own)}
+    call = {**given, "aggregates": _with_own(given["aggregates"], own)}
     drawn = with_bits(table, [name[1:] for name in own.bits], placed.batch.sequences, chosen.rows)
     plan = _plan(drawn, call)
     result = aggregate(drawn, **call)
-    return Drawing(make_picture(plan, own, result, placed, chosen, limit_panes))
+    return Drawing(make_picture(plan, own, result, placed, chosen, limits["limit_panes"]))
 
 
 _MOST = {"limit": 1000, "limit_keys": 100, "limit_panes": 1000}

@@ -39,12 +39,19 @@ class Selection:
     marks: tuple[int, ...]
 
 
-def choose(sequences: Sequences, marks: Marks, only: Mapping[str, Any], rows: int, keys: int) -> Selection:
+def choose(
+    sequences: Sequences, marks: Marks, only: Mapping[str, Any], rows: int, keys: int, busiest: bool = False
+) -> Selection:
     """Choose the first ``rows`` rows of the first ``keys`` keys, of those that have the values in ``only``.
 
+    ``busiest``: the keys with the most rows are chosen, and not the first; they stand in ascending order all the same.
     Raises `ConfigError` for an ``only`` that no key has.
     """
-    picks = _picks(sequences.keys, only)[:keys]
+    picks = _picks(sequences.keys, only)
+    if busiest:
+        counts = sequences.bounds[picks + 1] - sequences.bounds[picks]
+        picks = picks[np.sort(np.argsort(-counts, kind="stable")[:keys])]
+    picks = picks[:keys]
     bounds = [(int(sequences.bounds[pick]), int(sequences.bounds[pick + 1])) for pick in picks]
     found = [np.arange(low, min(high, low + rows)) for low, high in bounds]
     lane = np.repeat(np.arange(len(found)), [len(each) for each in found])

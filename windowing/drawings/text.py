@@ -1,4 +1,4 @@
-"""A picture as text: the time lines of the docs, at most 100 characters wide.
+"""A picture as text: the time lines of the docs, at most 100 characters wide unless more or fewer are asked for.
 
 A letter is a row. A pane stands between ``[`` and ``]``, with a letter for each row that it shows and a dot for a row
 of its key that it passes over. ``>`` in place of ``]`` says that the end of the data emitted it, ``…`` in place of
@@ -22,19 +22,19 @@ _LEAST_ROOM = 36
 """Characters that rows get, whatever is told of the panes."""
 
 
-def picture_text(picture: Picture) -> str:
-    """Return the lines of a picture."""
+def picture_text(picture: Picture, width: int = WIDTH) -> str:
+    """Return the lines of a picture, each of at most ``width`` characters."""
     told = _told(picture)
     labels = [_pane_label(pane) for lane in picture.lanes for pane in lane.panes]
     left = max(map(len, [*labels, *map(_lane_label, picture.lanes), _axis_label(picture), "window: "]))
     right = max(map(len, told.values()), default=0) + 2
-    room = max(WIDTH - left - right - 5, _LEAST_ROOM)
+    room = max(width - left - right - 5, _LEAST_ROOM)
     lines = [f"{'window: '.ljust(left)}{picture.window}", " " * left + picture.about]
     for stretch in _stretches(picture, room):
-        block = list(_Block(picture, told, left, *stretch).lines())
+        block = list(_Block(picture, told, left, *stretch, width).lines())
         lines += ["", *block] if block else []
     lines += [f"... {note}" for note in [*lane_notes(picture), *picture.notes]]
-    return "\n".join(cut(line.rstrip(), WIDTH) for line in lines)
+    return "\n".join(cut(line.rstrip(), width) for line in lines)
 
 
 def row_count(pane: Pane) -> str:
@@ -89,6 +89,7 @@ class _Block:
 
     ``told``: what is told of each pane.
     ``left``: the width of labels.
+    ``width``: the width of a line.
     """
 
     picture: Picture
@@ -97,6 +98,7 @@ class _Block:
     first: int
     stop: int
     along: Scale
+    width: int
 
     @property
     def at(self) -> dict[int, int]:
@@ -122,7 +124,7 @@ class _Block:
         line = _axis_label(self.picture).ljust(self.left)
         for place, at in self.at.items():
             text = self.picture.axis.texts[place]
-            if len(line) <= max(at - 1, self.left) and at + len(text) <= WIDTH:
+            if len(line) <= max(at - 1, self.left) and at + len(text) <= self.width:
                 line = line.ljust(at) + text
         return line
 

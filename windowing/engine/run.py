@@ -59,11 +59,7 @@ def run_window(work: TaskContext, executor: Executor, sizes: Sizes) -> Outcome:
     `InputError`, `DataError`, `OutputError`, or `SparkError`.
     """
     stopwatch = _Stopwatch()
-    work = with_projection(work)
-    if work.source.stream is None:  # a stream counts mark-only rows among its rows, too
-        check_rows(work.plan, sum(split.rows for split in work.source.splits))
-    sample = take_sample(work, executor, sizes)
-    strategy = choose_strategy(work, sample)
+    work, sample, strategy = prepare_window(work, executor, sizes)
     if isinstance(strategy, Direct):
         run = run_strategy(work, strategy, executor, ())
     else:
@@ -71,6 +67,18 @@ def run_window(work: TaskContext, executor: Executor, sizes: Sizes) -> Outcome:
         run = _run_in_tasks(work, sample, strategy, executor, stopwatch)
     assert run is not None
     return outcome_of(run, stopwatch.lap("scan"))
+
+
+def prepare_window(work: TaskContext, executor: Executor, sizes: Sizes) -> tuple[TaskContext, Sample, Strategy]:
+    """Return the context of the tasks, a sample of the input, and the strategy that it suggests; nothing is computed.
+
+    Raises `DataError` where the result would have more rows than the job allows.
+    """
+    work = with_projection(work)
+    if work.source.stream is None:  # a stream counts mark-only rows among its rows, too
+        check_rows(work.plan, sum(split.rows for split in work.source.splits))
+    sample = take_sample(work, executor, sizes)
+    return work, sample, choose_strategy(work, sample)
 
 
 class _Stopwatch:

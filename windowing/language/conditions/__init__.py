@@ -2,5 +2,5 @@
 
 Imports `windowing.errors`, `windowing.expressions`, `windowing.language.calls`, `windowing.language.canonical`,
 `windowing.language.tokens`. Imported by `windowing.kinds`, `windowing.language.policies`,
-`windowing.language.row_policies`, `windowing.language.spec`, `windowing.planning`.
+`windowing.language.row_policies`, `windowing.language.sentences`, `windowing.language.spec`, `windowing.planning`.
 """

@@ -1,0 +1,54 @@
+"""``wincli plan``: what a run would do, before it."""
+
+from __future__ import annotations
+
+import os
+from typing import Annotated, Any
+
+import typer
+
+from ..arguments import options
+
+EXAMPLES = """
+\b
+Examples:
+  wincli plan --window "gap(ts, 30m)" --key user in/ out/
+  wincli plan --window "gap(ts, 30m)" --key user --only user=u7 --rows 60 in/ out/
+  wincli plan nightly.yaml --start 2026-11-01 --end 2026-11-08
+\b
+Nothing is written, and Spark is not started. Exit codes are those of the run, as far as it is foreseen.
+"""
+
+_DRAWING = "Plan"
+
+
+@options.with_options
+def plan(
+    paths: options.Paths = None,
+    *,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="One JSON object, for machines.", rich_help_panel=_DRAWING)
+    ] = False,
+    only: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--only",
+            metavar="COL=VALUE",
+            help="Draw the windows of this key (repeatable). Default: the first keys.",
+            rich_help_panel=_DRAWING,
+            show_default=False,
+        ),
+    ] = None,
+    rows: Annotated[
+        int, typer.Option("--rows", metavar="N", help="Draw so many rows; 0: none.", rich_help_panel=_DRAWING)
+    ] = 40,
+    quiet: options.Quiet = False,
+    verbose: options.Verbose = 0,
+    **given: Any,
+) -> int:
+    """Say what a run with the same arguments would do, and draw its windows over the first rows; write nothing."""
+    from ..arguments.environment import with_variables  # noqa: PLC0415 - only a plan needs it
+    from ..inspection.forecast.command import PlanOptions, plan_command  # noqa: PLC0415 - loads pyarrow and numba
+
+    own = PlanOptions(as_json, tuple(only or ()), rows)
+    return plan_command({"paths": paths, **with_variables(given, os.environ)}, -1 if quiet else verbose, own)

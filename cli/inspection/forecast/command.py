@@ -1,0 +1,118 @@
+"""``wincli plan``: what a run would do, and its windows over the first rows; nothing is written."""
+
+from __future__ import annotations
+
+import gc
+import json
+import os
+import shutil
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+from ....conf.recorded_job import secrets_of
+from ....windowing.spark.workers.no_pandas import block_pandas
+from ....windowing.support.user_modules import search
+from ...arguments.environment import strange_variables
+from ...console.messages import OK, Messages, Stopped, exit_code
+from ...request.request import JobRequest, parse_request
+from .as_json import forecast_as_json
+from .drawing.choice import Choice
+from .text import forecast_text, strategy_text
+
+if TYPE_CHECKING:
+    from .foresee import Foreseen
+
+_WIDEST = 120
+
+
+@dataclass(frozen=True, slots=True)
+class PlanOptions:
+    """The options of ``plan`` that ``run`` does not have.
+
+    ``as_json``: whether to print one JSON object.
+    ``only``: the keys that are drawn, as ``COL=VALUE``.
+    ``rows``: how many rows are drawn; 0: none.
+    """
+
+    as_json: bool
+    only: Sequence[str]
+    rows: int
+
+
+def plan_command(options: Mapping[str, Any], level: int, own: PlanOptions) -> int:
+    """Print what a run with these options would do; return the exit code.
+
+    That is 0, or the exit code of the error with which the run would stop before it computes, which is reported after
+    all that is known. Raises a `WincliError` for what is wrong with the options.
+    """
+    request = parse_request(options)
+    messages = Messages(level, request.job.log_format == "json", secrets=secrets_of(request.job))
+    for note in (*strange_variables(os.environ), *request.notes):
+        messages.note(note)
+    try:
+        return _plan(request, own, messages)
+    except (Stopped, Exception) as error:  # caught here because these messages know the secrets of the job
+        messages.error(error)
+        return exit_code(error)
+
+
+def _plan(request: JobRequest, own: PlanOptions, messages: Messages) -> int:
+    choice = Choice.of(own.only, own.rows)
+    if request.runs_user_code:
+        search(Path.cwd())
+    else:
+        block_pandas()
+    gc.disable()  # imported modules stay, and to look for garbage among them takes 0.1 s
+    from .foresee import foresee  # noqa: PLC0415 - loads pyarrow and numba
+
+    gc.enable()
+    foreseen = foresee(request)
+    print_plan(foreseen, choice, own.as_json, messages)
+    problem = foreseen.forecast.problem
+    if problem is None:
+        return OK
+    messages.error(problem)
+    return exit_code(problem)
+
+
+def print_plan(foreseen: Foreseen, choice: Choice, as_json: bool, messages: Messages) -> None:
+    """Print a forecast at once; then, which takes longer, how it is computed, and its windows over the first rows."""
+    if as_json:
+        _print(_json_text(foreseen, choice), messages)
+        return
+    width = min(shutil.get_terminal_size((100, 24)).columns, _WIDEST)
+    _print(forecast_text(foreseen.forecast, width), messages)
+    if foreseen.job is None:
+        return
+    from .drawing.drawn import drawing_of  # noqa: PLC0415 - what was printed is there while the scan loads
+    from .tasks import sample_job  # noqa: PLC0415
+
+    sampled = sample_job(foreseen.job)
+    if sampled.strategy is not None:
+        _print(strategy_text(sampled.strategy, width), messages)
+    is_coloured = sys.stdout.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+    drawing = drawing_of(foreseen.job.plan.stages[0], sampled.source, choice, width, is_coloured)
+    if drawing is not None:
+        _print(drawing, messages)
+
+
+def _json_text(foreseen: Foreseen, choice: Choice) -> str:
+    from .drawing.drawn import drawing_of  # noqa: PLC0415
+    from .tasks import sample_job  # noqa: PLC0415
+
+    forecast, drawing = foreseen.forecast, None
+    if foreseen.job is not None:
+        sampled = sample_job(foreseen.job)
+        forecast = forecast.with_strategy(sampled.strategy)
+        drawing = drawing_of(foreseen.job.plan.stages[0], sampled.source, choice, _WIDEST, is_coloured=False)
+    return json.dumps({**forecast_as_json(forecast), "drawing": drawing}, indent=2, default=str)
+
+
+def _print(text: str, messages: Messages) -> None:
+    typer.echo(messages.clean(text))
+    sys.stdout.flush()

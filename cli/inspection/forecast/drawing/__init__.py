@@ -1,0 +1,4 @@
+"""The windows of a job drawn over the first rows of its input, by the scan in this process.
+
+Imports `cli.console`, `cli.planning`, `windowing`. Imported by `cli.inspection.forecast.command`.
+"""

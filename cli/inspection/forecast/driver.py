@@ -1,0 +1,76 @@
+"""What a plan needs in place of Spark: an executor and a place for tables that leave no trace."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+
+import pyarrow as pa
+
+from ....windowing.local_executor import LocalExecutor
+from ....windowing.spark.masters import is_local
+
+T = TypeVar("T")
+R = TypeVar("R")
+
+
+@dataclass(frozen=True, slots=True)
+class DriverExecutor:
+    """An `Executor` that looks at samples in this process; it moves no rows, and makes no folder.
+
+    ``parallelism``: how many tasks the run will have at a time.
+    ``is_one_machine``: whether its tasks will share folders.
+    ``is_known``: whether ``parallelism`` is known; only a cluster itself knows its own.
+    """
+
+    parallelism: int
+    is_one_machine: bool
+    is_known: bool = True
+
+    def map(self, label: str, function: Callable[[T], R], items: Iterable[T]) -> list[R]:
+        """Run a function over items here, one after the other."""
+        return LocalExecutor().map(label, function, items)
+
+    def shuffle(self, *_: Any) -> list[Any]:
+        """Refuse: nothing that is planned moves rows."""
+        raise AssertionError("a plan moves no rows")
+
+    def broadcast(self, value: Any) -> Any:
+        """Return what holds the value."""
+        return LocalExecutor().broadcast(value)
+
+    @contextlib.contextmanager
+    def shared_folders(self) -> Iterator[tuple[str, ...]]:
+        """Give a name where tasks will share folders; there is no such folder."""
+        yield ("not made",) if self.is_one_machine else ()
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryTables:
+    """The part of a `Sink` that enrich tables need, in memory."""
+
+    kept: dict[str, pa.RecordBatch] = field(default_factory=dict)
+
+    def write_scratch(self, name: str, rows: pa.RecordBatch) -> None:
+        """Keep rows under a name."""
+        self.kept[name] = rows
+
+    def read_scratch(self, name: str) -> pa.RecordBatch:
+        """Return the rows kept under a name."""
+        return self.kept[name]
+
+
+def driver_of(master: str, settings: Mapping[str, str]) -> DriverExecutor:
+    """Return the executor that stands for a master with the user's settings."""
+    given = settings.get("spark.default.parallelism", "")
+    if given.isdecimal() and int(given):
+        return DriverExecutor(int(given), is_local(master))
+    found = re.fullmatch(r"local(?:\[\s*(\*|\d+)\s*(?:,.*)?\])?", master)
+    if found is None:
+        return DriverExecutor(1, is_one_machine=False, is_known=False)
+    cores = {None: 1, "*": len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1}
+    return DriverExecutor(cores.get(found[1]) or int(found[1]), is_one_machine=True)

@@ -1,0 +1,194 @@
+"""From a job request to its forecast, in the way that a run would take it: alone, on a state, or over a range."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Literal
+
+from ....conf.job import PIPE
+from ....conf.units import Unit, check_kind, unit_of_plain_run, units
+from ....windowing.errors import ConfigError, WincliError, shown
+from ....windowing.support.redaction import redacted_path
+from ....writers.output.output import check_output
+from ....writers.output.overlap import refuse_each_other
+from ....writers.state.state import State, is_state, read_state, state_without_lock
+from ...backfill.incremental_backfill import RangeOnState
+from ...backfill.plain_backfill import own_request
+from ...backfill.unit_paths import InputPaths, find_input_paths, unit_job
+from ...launch.next_run import files_of, find_next_run, result_is_done
+from ...request.request import JobRequest
+from .forecast import Forecast, UnitForecast
+from .stages import OnState, OpenJob, open_job
+from .units.earlier_runs import EarlierRun, expect_seconds, run_of_output, runs_of_range, runs_on_state
+from .units.range_units import forecast_range
+from .units.supposed_range import SupposedRun
+
+
+@dataclass(frozen=True, slots=True)
+class Foreseen:
+    """What a run would do, and the job that it is told of.
+
+    ``forecast``: what it would do.
+    ``request``: the job of the unit that is shown, as a run has it; None where nothing can be shown.
+    ``job``: that job, planned over its input; None as ``request``.
+    """
+
+    forecast: Forecast
+    request: JobRequest | None = None
+    job: OpenJob | None = None
+
+
+def foresee(request: JobRequest) -> Foreseen:
+    """Find what a run of a job would do; write nothing, and start no Spark.
+
+    Raises what a run raises before it computes anything, except where its outputs or a unit of a range stop it: the
+    forecast holds these problems.
+    """
+    job = request.job
+    if PIPE in job.input:
+        raise ConfigError("stdin can be read only once, and the run has to read it", "plan with a file in its place")
+    if job.start is not None and job.end is not None:
+        return _foresee_range(request, units(job.start, job.end, job.unit))
+    return _foresee_alone(request) if job.state is None else _foresee_next(request, job.state)
+
+
+def _foresee_alone(request: JobRequest) -> Foreseen:
+    files = files_of(request)
+    size = len(files), sum(file.size for file in files)
+    if result_is_done(request):
+        why = f"{request.job.output} holds the result of this job and input"
+        unit = UnitForecast(None, "skip", shown(why), *size, is_again=True)
+        return _of_one(request, unit, run_of_output(request), None, None)
+    problem = _problem_of(request)
+    unit = _one_unit(None, "there is no result yet", size, problem)
+    return _of_one(request, unit, run_of_output(request), None, problem)
+
+
+def _foresee_next(request: JobRequest, path: str) -> Foreseen:
+    state = state_without_lock(path)
+    check_kind([(record.label, record.ordinal) for record in state.records], None)
+    files = files_of(request)
+    size, runs = (len(files), sum(file.size for file in files)), runs_on_state(request, state.records)
+    found = find_next_run(request, state)
+    before = found.before
+    place = OnState(state, unit_of_plain_run(before.ordinal if before else None), before.label if before else None)
+    if found.done is not None and not found.has_work:
+        why = found.why or f"{found.done.label} of {path} has read this input"
+        unit = UnitForecast(found.done.label, "skip", shown(why), *size, is_again=True)
+        return _of_one(request, unit, runs, place, None)
+    problem = _problem_of(found.request)
+    unit = _one_unit(place.unit.label, found.why or "its input is new", size, problem, is_again=found.done is not None)
+    return _of_one(found.request, unit, runs, place, problem)
+
+
+def _one_unit(
+    label: str | None, why: str, size: tuple[int, int], problem: WincliError | None, is_again: bool = False
+) -> UnitForecast:
+    if problem is not None:
+        return UnitForecast(label, "stop", shown(problem.what), *size, is_again=is_again)
+    return UnitForecast(label, "run", shown(why), *size, is_again=is_again)
+
+
+def _problem_of(request: JobRequest) -> WincliError | None:
+    """Return why a run would refuse its outputs before it reads anything; None where it would not."""
+    stage_outputs = (stage.stage.output for stage in request.stages[:-1])
+    paths = [path for path in (*stage_outputs, request.job.output) if path and path != PIPE]
+    try:
+        refuse_each_other(paths)
+        for path in paths:
+            check_output(path, request.job.mode, request.inputs)
+    except WincliError as error:
+        return error
+    return None
+
+
+def _of_one(
+    request: JobRequest,
+    unit: UnitForecast,
+    runs: Sequence[EarlierRun],
+    place: OnState | None,
+    problem: WincliError | None,
+) -> Foreseen:
+    found = _forecast(request, "run" if place is None else "next run", (unit,), runs)
+    return _with_job(replace(found, problem=problem, shown=unit.label), _to_plan(request), place)
+
+
+def _foresee_range(request: JobRequest, in_range: Sequence[Unit]) -> Foreseen:
+    input_paths = find_input_paths(request, in_range[0], request.job.unit)
+    state = None if request.job.state is None else state_without_lock(request.job.state)
+    found = forecast_range(request, input_paths, in_range, state)
+    records = None if state is None else state.records
+    runs = runs_of_range(request, input_paths, in_range) if records is None else runs_on_state(request, records)
+    forecast = _forecast(request, "range", found.units, runs, found.notes)
+    forecast = replace(forecast, reach=found.reach, problem=found.problem)
+    own_of = partial(_own_request, request, input_paths, in_range, state)
+    for run in found.runs:
+        if problem := _problem_of(own_of(run)):
+            forecast = _stopped(forecast, run.unit.label, problem)
+            break
+    if found.first is None:
+        return Foreseen(forecast)
+    place = None if state is None else OnState(state, found.first.unit, found.first.previous)
+    return _with_job(replace(forecast, shown=found.first.unit.label), own_of(found.first), place)
+
+
+def _own_request(
+    request: JobRequest, input_paths: InputPaths, in_range: Sequence[Unit], state: State | None, run: SupposedRun
+) -> JobRequest:
+    """Return the job of a unit as a run has it."""
+    if state is None:
+        return own_request(request, input_paths, run.unit, run.found)
+    own = unit_job(request, input_paths, run.unit, run.found)
+    return RangeOnState(request, state, in_range).own_request(own, run.unit)
+
+
+def _stopped(forecast: Forecast, label: str, problem: WincliError) -> Forecast:
+    """Return the forecast of a range that stops at a unit, whose output the run would refuse."""
+    problem.what = f"{label}: {problem.what}"
+    at = [unit.label for unit in forecast.units].index(label)
+    after = [replace(each, action="stop", why="the run has stopped before it") for each in forecast.units[at + 1 :]]
+    first = replace(forecast.units[at], action="stop", why=shown(problem.what))
+    return replace(forecast, units=(*forecast.units[:at], first, *after), problem=problem, expected=None)
+
+
+def _forecast(
+    request: JobRequest,
+    way: Literal["run", "next run", "range"],
+    found: tuple[UnitForecast, ...],
+    runs: Sequence[EarlierRun],
+    notes: tuple[str, ...] = (),
+) -> Forecast:
+    state = request.job.state
+    told = (*notes, *(_state_notes(state) if state is not None else ()))
+    return Forecast(
+        way,
+        shown(redacted_path(request.job.output)),
+        None if state is None else shown(state),
+        found,
+        expected=expect_seconds(runs, found),
+        notes=told,
+    )
+
+
+def _state_notes(path: str) -> list[str]:
+    """Return what a run would do first to a state that a killed run left, and who works on it now."""
+    if not is_state(path):
+        return []
+    view = read_state(path)
+    notes = list(view.damage)
+    if view.pending is not None:
+        what = "a run put it in place when it was killed, and the next run completes that first"
+        notes.append(f"{view.pending}: {what}; this plan does not know it")
+    return [shown(note) for note in notes]
+
+
+def _to_plan(request: JobRequest) -> JobRequest:
+    """Return the job with a name in place of stdout: nothing is written there."""
+    return replace(request, stdout="stdout") if request.job.output == PIPE else request
+
+
+def _with_job(forecast: Forecast, request: JobRequest, place: OnState | None) -> Foreseen:
+    job = open_job(request, place)
+    return Foreseen(replace(forecast, input=job.input, stages=job.stages), request, job)

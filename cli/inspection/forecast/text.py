@@ -1,0 +1,163 @@
+"""A forecast in words, for the terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import groupby
+from textwrap import wrap
+
+from ...console.counts import count_of
+from .forecast import ColumnForecast, Expected, Forecast, InputForecast, StageForecast, StrategyForecast, UnitForecast
+
+_LEFT = 11
+_LONGEST_LIST = 40
+_SIZES = ((1 << 40, "TiB"), (1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB"))
+_ACTIONS = {"run": "run", "may run": "may run", "skip": "skip", "gap": "gap", "stop": "stop"}
+
+
+def forecast_text(forecast: Forecast, width: int) -> str:
+    """Return the lines of a forecast, each of at most ``width`` characters where its words can be divided."""
+    return "\n".join(line for section in _sections(forecast) for line in _wrapped(section, width))
+
+
+def strategy_text(found: StrategyForecast, width: int) -> str:
+    """Return the lines on how the first stage is computed."""
+    return "\n".join(_wrapped(("tasks", [_strategy(found)]), width))
+
+
+def _wrapped(section: tuple[str, Sequence[str]], width: int) -> Iterator[str]:
+    """Yield the lines of a section, with its name at the left of the first; a line keeps the blanks it begins with."""
+    name, lines = section
+    for number, line in enumerate(lines):
+        head = (name if number == 0 else "").ljust(_LEFT)
+        indent = " " * (_LEFT + len(line) - len(line.lstrip()))
+        pieces = wrap(line.strip(), max(width - len(indent), 20), break_long_words=False, break_on_hyphens=False)
+        for at, piece in enumerate(pieces or [""]):
+            yield ((head + indent[_LEFT:] if at == 0 else indent + "  " * (len(indent) > _LEFT)) + piece).rstrip()
+    yield ""
+
+
+def _sections(forecast: Forecast) -> Iterator[tuple[str, Sequence[str]]]:
+    yield "run", [*_head(forecast)]
+    if forecast.way == "range":
+        yield "units", [*_units(forecast)]
+    if forecast.input is not None:
+        yield "input", [*_input(forecast.input, forecast.shown if forecast.way == "range" else None)]
+    for stage in forecast.stages:
+        yield from _stage(stage, len(forecast.stages) > 1)
+    if forecast.notes:
+        yield "notes", forecast.notes
+
+
+def _head(forecast: Forecast) -> Iterator[str]:
+    on = f" on the state {forecast.state}" if forecast.state is not None else ""
+    if forecast.way == "range":
+        yield f"{_counts(forecast)}{on} -> {forecast.output}"
+    else:
+        (unit,) = forecast.units
+        what = {"run": "it runs", "skip": "nothing to do", "stop": "it would stop"}[unit.action]
+        label = f"{unit.label}: " if unit.label is not None else ""
+        yield f"{label}{what}: {unit.why}{on} -> {forecast.output}"
+    if forecast.reach is not None:
+        yield forecast.reach
+    if forecast.expected is not None:
+        yield _expected(forecast.expected)
+
+
+def _counts(forecast: Forecast) -> str:
+    words = []
+    for action in _ACTIONS:
+        found = forecast.having(action)  # type: ignore[arg-type]
+        again = sum(unit.is_again for unit in found)
+        if action == "run" or found:
+            verb = {"run": "run", "may run": "may run", "skip": "are done", "gap": "have no input", "stop": "do not"}
+            count = count_of(len(found), "unit") if action == "run" else f"{len(found):,}"
+            one = {"run": "runs", "skip": "is done", "gap": "has no input", "stop": "does not"}
+            is_one = len(found) == 1
+            words.append(f"{count} {one.get(action, verb[action]) if is_one else verb[action]}")
+            if action == "run" and again:
+                words[-1] += f" ({again:,} again)"
+    return ", ".join(words)
+
+
+def _expected(expected: Expected) -> str:
+    seconds = span(expected.seconds)
+    if expected.at_most > expected.seconds:
+        most = span(expected.at_most)
+        seconds = f"at most {most}" if not expected.seconds else f"{seconds}, at most {most}"
+    far = "; none of them had a quarter of this input" if expected.is_far else ""
+    return f"about {seconds}, by {count_of(expected.runs, 'earlier run')} of this job{far}"
+
+
+def span(seconds: float) -> str:
+    """Return a time in two units at most: ``40 s``, ``3 min 20 s``, ``2 h 5 min``."""
+    if seconds < 10:
+        return f"{seconds:.1f} s"
+    whole = round(seconds)
+    if whole < 60:
+        return f"{whole} s"
+    return f"{whole // 60} min {whole % 60} s" if whole < 3600 else f"{whole // 3600} h {whole % 3600 // 60} min"
+
+
+def size(nbytes: int) -> str:
+    """Return a number of bytes in words: ``812 bytes``, ``1.4 GiB``."""
+    unit, name = next(((unit, name) for unit, name in _SIZES if nbytes >= unit), (1, ""))
+    return f"{nbytes / unit:.1f} {name}" if name else count_of(nbytes, "byte")
+
+
+def _units(forecast: Forecast) -> Iterator[str]:
+    """Yield a line for each lot of neighbouring units with one action and reason."""
+    lots = [list(lot) for _, lot in groupby(forecast.units, key=lambda unit: (unit.action, unit.why, unit.is_again))]
+    labels = [_labels(lot) for lot in lots]
+    wide, act = max(map(len, labels)), max(len(lot[0].action) for lot in lots)
+    for label, lot in zip(labels, lots, strict=True):
+        again = " again" if lot[0].is_again and lot[0].action == "run" else ""
+        files, nbytes = sum(unit.files for unit in lot), sum(unit.nbytes for unit in lot)
+        of = f" ({count_of(files, 'file')}, {size(nbytes)})" if files and lot[0].action in ("run", "may run") else ""
+        yield f"{label.ljust(wide)}  {(lot[0].action + again).ljust(act)}  {lot[0].why}{of}"
+
+
+def _labels(lot: Sequence[UnitForecast]) -> str:
+    return f"{lot[0].label}" if len(lot) == 1 else f"{lot[0].label}..{lot[-1].label}"
+
+
+def _input(found: InputForecast, label: str | None) -> Iterator[str]:
+    of = f"of {label}: " if label is not None else ""
+    words = f"{count_of(found.files, 'file')}, {count_of(found.rows, 'row')}, {size(found.nbytes)}"
+    names = found.first if found.files == 1 else f"{found.first} .. {found.last}"
+    yield f"{of}{words}: {names}"
+    for skipped in found.skipped:
+        yield f"passed over: {skipped}"
+    yield from _columns(found.columns)
+
+
+def _columns(columns: Sequence[ColumnForecast]) -> Iterator[str]:
+    shown = columns[:_LONGEST_LIST]
+    name, kind = (min(max(map(len, texts), default=0), 32) for texts in _texts(shown))
+    for column in shown:
+        yield f"  {column.name.ljust(name)}  {column.type.ljust(kind)}  {column.origin}"
+    if len(columns) > len(shown):
+        yield f"  .. and {len(columns) - len(shown):,} more columns (--json has all)"
+
+
+def _texts(columns: Sequence[ColumnForecast]) -> tuple[list[str], list[str]]:
+    return [column.name for column in columns], [column.type for column in columns]
+
+
+def _stage(stage: StageForecast, is_named: bool) -> Iterator[tuple[str, Sequence[str]]]:
+    named = [f"stage {stage.name}: {stage.window}"] if is_named else [stage.window]
+    yield "window", [*named, *(f"  {sentence}" for sentence in stage.sentences)]
+    order = ", ".join(stage.order) if stage.order else "arrival"
+    clock = [f"the clock is {stage.clock}"] if stage.clock is not None else []
+    marks = [f"window marks come from {stage.marks}"] if stage.marks is not None else []
+    yield "order", [f"{order}: {stage.order_why}", *clock, *marks]
+    where = f"{stage.output} ({stage.format})" if stage.output is not None else "read by the next stage only"
+    yield "output", [where, *_columns(stage.columns)]
+
+
+def _strategy(found: StrategyForecast) -> str:
+    if found.name == "one task":
+        return f"one task: {found.why}"
+    slices = "" if found.slices is None else f", about {count_of(found.slices, 'scan task')}"
+    chunks = count_of(found.chunks, "map task" if found.name == "exchange" else "task")
+    return f"{found.name}: {found.why}; {chunks}{slices if found.name == 'exchange' else ''}"

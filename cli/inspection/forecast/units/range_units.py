@@ -1,0 +1,132 @@
+"""The units of a range, each with what a run does with it and why."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from .....conf.units import Unit, unit_at
+from .....windowing.errors import WincliError
+from .....writers.state.state import State
+from ....backfill.plain_backfill import finished_records
+from ....backfill.unit_paths import InputPaths, UnitInput
+from ....request.request import JobRequest
+from ..forecast import UnitForecast
+from .supposed_range import Finder, Supposed, SupposedRun, suppose_apart, suppose_on_state
+
+_LATE = "rows of later units may belong to it (--late redo)"
+
+
+@dataclass(frozen=True, slots=True)
+class RangeForecast:
+    """What a run does with the units of a range.
+
+    ``units``: in ascending order; those outside the range only if they run, or may.
+    ``first``: the first unit that runs, or else the first of the range that has input; None where none has.
+    ``reach``: how far corrections may reach, in words; None where nothing is corrected.
+    ``problem``: why the run stops; None: it does not.
+    ``notes``: what may stop it.
+    ``runs``: the units that run in any case, in ascending order.
+    """
+
+    units: tuple[UnitForecast, ...]
+    first: SupposedRun | None
+    reach: str | None
+    problem: WincliError | None
+    notes: tuple[str, ...] = ()
+    runs: tuple[SupposedRun, ...] = ()
+
+
+def forecast_range(
+    request: JobRequest, input_paths: InputPaths, in_range: Sequence[Unit], state: State | None
+) -> RangeForecast:
+    """Find what a run does with the units of a range, on a state or each by itself; change nothing.
+
+    Raises `ConfigError` where units of the range were done by another job.
+    """
+    kind, finder = request.job.unit, Finder(input_paths)
+    if state is None:
+        done = finished_records(request, input_paths, in_range)
+        sure = maybe = suppose_apart(in_range, kind, done, finder, request.job.redo)
+        ordinals = {record.ordinal for record in done}
+    else:
+        sure, maybe = (suppose_on_state(request, state, in_range, finder, same) for same in (True, False))
+        ordinals = {record.ordinal for record in state.records}
+    may_run = maybe.runs.keys() - sure.runs.keys()
+    late = _late(request, sure, ordinals) if state is not None else set()
+    stop = _stopped_at(sure, {*ordinals, *(unit.ordinal for unit in in_range)})
+    shown = sorted({unit.ordinal for unit in in_range} | sure.runs.keys() | may_run | late)
+    units = tuple(
+        _unit(unit_at(each, kind), finder, sure, each in may_run, each in late, each in ordinals, stop)
+        for each in shown
+    )
+    notes = () if sure.problem or not maybe.problem else (f"if the correction reaches that far: {maybe.problem}",)
+    reach = _reach(units, state is not None)
+    runs = tuple(sure.runs[each] for each in sorted(sure.runs))
+    return RangeForecast(units, _first(sure, in_range, finder), reach, sure.problem, notes, runs)
+
+
+def _late(request: JobRequest, sure: Supposed, done: set[int]) -> set[int]:
+    """Return the finished units that late rows may make run again: all before the last unit that runs."""
+    if request.job.late != "redo" or not sure.runs:
+        return set()
+    return {ordinal for ordinal in done if ordinal < max(sure.runs)} - sure.runs.keys()
+
+
+def _stopped_at(sure: Supposed, ordinals: set[int]) -> int | None:
+    """Return the unit at which the run stops: the label begins the error; None where it does not stop."""
+    if sure.problem is None:
+        return None
+    after = max(sure.runs, default=-1)
+    return min((each for each in ordinals if each > after and _is_named(sure.problem, each)), default=after + 1)
+
+
+def _is_named(problem: WincliError, ordinal: int) -> bool:
+    labels = [unit_at(ordinal, kind).label for kind in ("hour", "day", "week")]
+    return problem.what.startswith(tuple(labels))
+
+
+def _unit(
+    unit: Unit, finder: Finder, sure: Supposed, may_run: bool, is_late: bool, is_done: bool, stop: int | None
+) -> UnitForecast:
+    label = unit.label
+    if stop is not None and unit.ordinal >= stop:
+        why = sure.problem.what if sure.problem and unit.ordinal == stop else "the run has stopped before it"
+        return UnitForecast(label, "stop", why, is_again=is_done)
+    run, (runs_again, why) = sure.runs.get(unit.ordinal), sure.whys.get(label, (False, ""))
+    if run is not None:
+        files, nbytes = _size(run.found)
+        return UnitForecast(label, "run", why if runs_again else "it is not done yet", files, nbytes, is_done)
+    if may_run or is_late:
+        reason = "the unit before it may leave another state" if may_run else _LATE
+        return UnitForecast(label, "may run", reason, *_size(finder.find(unit)), is_again=True)
+    if not is_done:
+        return UnitForecast(label, "gap", "there is no input for it")
+    reason = why or "done with the same input"
+    return UnitForecast(label, "skip", reason, *_size(finder.find(unit)), is_again=True)
+
+
+def _size(found: UnitInput | None) -> tuple[int, int]:
+    return (0, 0) if found is None else (len(found.files), sum(file.size for file in found.files))
+
+
+def _first(sure: Supposed, in_range: Sequence[Unit], finder: Finder) -> SupposedRun | None:
+    if sure.runs:
+        return sure.runs[min(sure.runs)]
+    if sure.problem is not None:
+        return None
+    with_input = ((unit, found) for unit in in_range if (found := finder.find(unit)) is not None)
+    return next((SupposedRun(unit, found, None) for unit, found in with_input), None)
+
+
+def _reach(units: Sequence[UnitForecast], has_state: bool) -> str | None:
+    again = [unit for unit in units if unit.action == "run" and unit.is_again]
+    reached = [unit for unit in units if unit.action in ("run", "may run") and unit.is_again]
+    if not reached:
+        return None
+    if not has_state:
+        return "each unit is by itself: a correction reaches no other unit"
+    last = reached[-1].label
+    if not again and all(unit.why == _LATE for unit in reached):
+        return f"late rows may make units run again, from {reached[0].label} on"
+    return f"a correction may reach {last} at most; it ends where a unit leaves the state that it left before"

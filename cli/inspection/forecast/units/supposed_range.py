@@ -1,0 +1,199 @@
+"""The units of a range as the loop of a run would take them: nothing runs, and each unit is supposed to leave a record.
+
+On a state it is not known beforehand whether a unit that runs again leaves the state that it left before. So the loop
+is gone through twice: once as if each did, which gives the units that run in any case, and once as if none did, which
+gives those that a correction may reach.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Generic
+
+from .....conf.recorded_job import recorded
+from .....conf.units import Kind, Unit
+from .....windowing.errors import WincliError
+from .....writers.state.state import State
+from .....writers.state.unit_record import UnitRecord
+from ....backfill.finished_results import ResultRecord
+from ....backfill.incremental_backfill import RangeOnState
+from ....backfill.lost_outputs import RerunReason
+from ....backfill.range_run import run_backfill
+from ....backfill.unit_chain import NoChain, UnitChain
+from ....backfill.unit_paths import InputPaths, UnitInput, find_input, unit_job
+from ....job.incremental_run import from_root
+from ....request.fingerprint import R
+from ....request.request import JobRequest
+
+
+@dataclass(frozen=True, slots=True)
+class Finder:
+    """Finds the input of units, each once.
+
+    ``input_paths``: where inputs are.
+    """
+
+    input_paths: InputPaths
+    _found: dict[int, UnitInput | None] = field(default_factory=dict)
+
+    def find(self, unit: Unit) -> UnitInput | None:
+        """Return the input of a unit, None where it has none. Raises as `find_input` does."""
+        if unit.ordinal not in self._found:
+            self._found[unit.ordinal] = find_input(self.input_paths, unit)
+        return self._found[unit.ordinal]
+
+
+@dataclass(frozen=True, slots=True)
+class SupposedRun:
+    """A unit that is supposed to have run: its input, and the label of the unit whose state it began from, or None."""
+
+    unit: Unit
+    found: UnitInput
+    previous: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Supposed:
+    """What the loop of a range has come to.
+
+    ``runs``: ordinal to the unit that ran.
+    ``whys``: label of each finished unit that was decided on to whether it runs again, and the reason in words.
+    ``problem``: why the loop stopped; None: it did not.
+    """
+
+    runs: Mapping[int, SupposedRun]
+    whys: Mapping[str, tuple[bool, str]]
+    problem: WincliError | None
+
+
+@dataclass(frozen=True, slots=True)
+class _SupposedMode(Generic[R]):
+    """A `BackfillMode` that runs nothing.
+
+    ``chain``, ``why_rerun``: those of a mode that runs.
+    ``finder``: finds inputs.
+    ``suppose``: makes the record that a unit would leave.
+    """
+
+    chain: UnitChain[R]
+    why_rerun: Callable[[R], RerunReason | None]
+    finder: Finder
+    suppose: Callable[[SupposedRun], R]
+    runs: dict[int, SupposedRun] = field(default_factory=dict)
+    whys: dict[str, tuple[bool, str]] = field(default_factory=dict)
+
+    def find(self, unit: Unit) -> UnitInput | None:
+        """Return the input of a unit, None where it has none."""
+        return self.finder.find(unit)
+
+    def run(self, unit: Unit, found: UnitInput, previous: str | None) -> Iterator[R]:
+        """Suppose that a unit runs; yield the record that it would leave."""
+        self.runs[unit.ordinal] = SupposedRun(unit, found, previous)
+        yield self.suppose(self.runs[unit.ordinal])
+
+    def note(self, text: str, **fields: Any) -> None:  # noqa: ARG002 - see `BackfillMode`
+        """Keep what a note says of a unit."""
+        if "unit" in fields:
+            self.whys[fields["unit"]] = fields["runs"], fields["why"]
+
+
+@dataclass(frozen=True, slots=True)
+class _SupposedState:
+    """The finished units of a state, as `UnitRecords` has them, with those that are supposed to be.
+
+    ``state``: the state as it is.
+    ``supposed``: label to the record that a unit is supposed to have left.
+    """
+
+    state: State
+    supposed: dict[str, UnitRecord] = field(default_factory=dict)
+
+    @property
+    def records(self) -> Sequence[UnitRecord]:
+        """The records of all finished units, by ordinal."""
+        found = {record.label: record for record in self.state.records} | self.supposed
+        return sorted(found.values(), key=lambda record: record.ordinal)
+
+    def record(self, label: str) -> UnitRecord | None:
+        """Return the record of a unit, None where the unit is not done."""
+        return self.supposed.get(label) or self.state.record(label)
+
+    def has_data(self, label: str) -> bool:
+        """Whether a unit is done and its window state is still there; one that has just run has it."""
+        return label in self.supposed or self.state.has_data(label)
+
+
+def suppose_apart(
+    units: Sequence[Unit], kind: Kind, records: Sequence[ResultRecord], finder: Finder, redo: bool
+) -> Supposed:
+    """Go through a range in which no unit depends on another. ``records``: those of the units that are done."""
+
+    def suppose(run: SupposedRun) -> ResultRecord:
+        return ResultRecord(run.unit.label, run.unit.ordinal, run.found.files, ())
+
+    mode = _SupposedMode[ResultRecord](NoChain(), lambda _: None, finder, suppose)
+    return _gone_through(units, kind, records, mode, redo)
+
+
+def suppose_on_state(
+    request: JobRequest, state: State, units: Sequence[Unit], finder: Finder, leaves_same: bool
+) -> Supposed:
+    """Go through a range on a state.
+
+    ``leaves_same``: whether a unit that runs again is supposed to leave the window state that it left before. Raises
+    `ConfigError` where units of the range were done by another job.
+    """
+    records = _SupposedState(state)
+    on_state = RangeOnState(request, records, units)
+    on_state.check_same_job()
+
+    def suppose(run: SupposedRun) -> UnitRecord:
+        former = state.record(run.unit.label)
+        own = on_state.own_request(unit_job(request, finder.input_paths, run.unit, run.found), run.unit)
+        record = _record(run, own, records, former)
+        if former is not None and leaves_same and state.has_data(former.label):
+            record = replace(record, state=former.state)
+        records.supposed[record.label] = record
+        return record
+
+    mode = _SupposedMode[UnitRecord](on_state.chain, on_state.why_rerun, finder, suppose)
+    return _gone_through(units, request.job.unit, state.records, mode, request.job.redo)
+
+
+def _record(run: SupposedRun, own: JobRequest, records: _SupposedState, former: UnitRecord | None) -> UnitRecord:
+    """Return the record that a unit is supposed to leave, with a window state that no unit had before."""
+    before = None if run.previous is None else records.record(run.previous)
+    unit, token = run.unit, f"supposed {run.unit.label}"
+    return UnitRecord(
+        unit.label,
+        unit.ordinal,
+        unit.start.isoformat() if unit.start else None,
+        unit.end.isoformat() if unit.end else None,
+        run.previous,
+        from_root(run.found.files),
+        () if former is None else former.outputs,
+        () if former is None else former.stages,
+        token,
+        "",
+        "",
+        {},
+        {},
+        token,
+        None if before is None else before.state,
+        recorded(own.job),
+        () if former is None else former.lent,
+        () if former is None else former.borrowed,
+        run.found.tables,
+    )
+
+
+def _gone_through(
+    units: Sequence[Unit], kind: Kind, records: Sequence[R], mode: _SupposedMode[R], redo: bool
+) -> Supposed:
+    problem = None
+    try:
+        run_backfill(units, kind, records, mode, redo)
+    except WincliError as error:
+        problem = error
+    return Supposed(mode.runs, mode.whys, problem)
