@@ -19,6 +19,7 @@ from ....windowing.spark.workers.no_pandas import block_pandas
 from ....windowing.support.user_modules import search
 from ...arguments.environment import strange_variables
 from ...console.messages import OK, Messages, Stopped, exit_code
+from ...console.streams import ReaderGoneError
 from ...request.request import JobRequest, parse_request
 from .as_json import forecast_as_json
 from .drawing.choice import Choice
@@ -56,6 +57,8 @@ def plan_command(options: Mapping[str, Any], level: int, own: PlanOptions) -> in
         messages.note(note)
     try:
         return _plan(request, own, messages)
+    except ReaderGoneError:  # who reads stdout has read enough
+        raise
     except (Stopped, Exception) as error:  # caught here because these messages know the secrets of the job
         messages.error(error)
         return exit_code(error)
@@ -96,7 +99,7 @@ def print_plan(foreseen: Foreseen, choice: Choice, as_json: bool, messages: Mess
     if sampled.strategy is not None:
         _print(strategy_text(sampled.strategy, width), messages)
     is_coloured = sys.stdout.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
-    drawing = drawing_of(foreseen.job.plan.stages[0], sampled.source, choice, width, is_coloured)
+    drawing = drawing_of(foreseen.job, sampled.source, choice, width, is_coloured)
     if drawing is not None:
         _print(drawing, messages)
 
@@ -109,7 +112,7 @@ def _json_text(foreseen: Foreseen, choice: Choice) -> str:
     if foreseen.job is not None:
         sampled = sample_job(foreseen.job)
         forecast = forecast.with_strategy(sampled.strategy)
-        drawing = drawing_of(foreseen.job.plan.stages[0], sampled.source, choice, _WIDEST, is_coloured=False)
+        drawing = drawing_of(foreseen.job, sampled.source, choice, _WIDEST, is_coloured=False)
     return json.dumps({**forecast_as_json(forecast), "drawing": drawing}, indent=2, default=str)
 
 

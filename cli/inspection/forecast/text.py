@@ -2,17 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
-from textwrap import wrap
 
 from ...console.counts import count_of
-from .forecast import ColumnForecast, Expected, Forecast, InputForecast, StageForecast, StrategyForecast, UnitForecast
+from .forecast import (
+    Action,
+    ColumnForecast,
+    Expected,
+    Forecast,
+    InputForecast,
+    StageForecast,
+    StrategyForecast,
+    UnitForecast,
+)
 
 _LEFT = 11
 _LONGEST_LIST = 40
 _SIZES = ((1 << 40, "TiB"), (1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB"))
-_ACTIONS = {"run": "run", "may run": "may run", "skip": "skip", "gap": "gap", "stop": "stop"}
+_VERBS: Mapping[Action, tuple[str, str]] = {
+    "run": ("unit runs", "units run"),
+    "may run": ("may run", "may run"),
+    "skip": ("is done", "are done"),
+    "gap": ("has no input", "have no input"),
+    "stop": ("is not reached", "are not reached"),
+}
 
 
 def forecast_text(forecast: Forecast, width: int) -> str:
@@ -28,13 +42,21 @@ def strategy_text(found: StrategyForecast, width: int) -> str:
 def _wrapped(section: tuple[str, Sequence[str]], width: int) -> Iterator[str]:
     """Yield the lines of a section, with its name at the left of the first; a line keeps the blanks it begins with."""
     name, lines = section
-    for number, line in enumerate(lines):
-        head = (name if number == 0 else "").ljust(_LEFT)
-        indent = " " * (_LEFT + len(line) - len(line.lstrip()))
-        pieces = wrap(line.strip(), max(width - len(indent), 20), break_long_words=False, break_on_hyphens=False)
-        for at, piece in enumerate(pieces or [""]):
-            yield ((head + indent[_LEFT:] if at == 0 else indent + "  " * (len(indent) > _LEFT)) + piece).rstrip()
+    for line in lines:
+        inner = len(line) - len(line.lstrip())
+        first, rest = name.ljust(_LEFT) + " " * inner, " " * (_LEFT + inner + 2)
+        yield from _folded(line.strip(), first, rest, width)
+        name = ""
     yield ""
+
+
+def _folded(line: str, first: str, rest: str, width: int) -> Iterator[str]:
+    """Yield a line in pieces of at most ``width`` characters, cut between words; blanks between cells stay."""
+    head = first
+    while len(head) + len(line) > width and (at := line.rfind(" ", 0, max(width - len(head), 1) + 1)) > 0:
+        yield (head + line[:at]).rstrip()
+        head, line = rest, line[at:].lstrip()
+    yield (head + line).rstrip()
 
 
 def _sections(forecast: Forecast) -> Iterator[tuple[str, Sequence[str]]]:
@@ -50,14 +72,14 @@ def _sections(forecast: Forecast) -> Iterator[tuple[str, Sequence[str]]]:
 
 
 def _head(forecast: Forecast) -> Iterator[str]:
-    on = f" on the state {forecast.state}" if forecast.state is not None else ""
+    places = f"output {forecast.output}" + (f", state {forecast.state}" if forecast.state is not None else "")
     if forecast.way == "range":
-        yield f"{_counts(forecast)}{on} -> {forecast.output}"
+        yield f"{_counts(forecast)}; {places}"
     else:
         (unit,) = forecast.units
-        what = {"run": "it runs", "skip": "nothing to do", "stop": "it would stop"}[unit.action]
+        what = {"run": "it runs", "skip": "nothing to do", "stop": "it stops"}[unit.action]
         label = f"{unit.label}: " if unit.label is not None else ""
-        yield f"{label}{what}: {unit.why}{on} -> {forecast.output}"
+        yield f"{label}{what}: {unit.why}; {places}"
     if forecast.reach is not None:
         yield forecast.reach
     if forecast.expected is not None:
@@ -66,17 +88,12 @@ def _head(forecast: Forecast) -> Iterator[str]:
 
 def _counts(forecast: Forecast) -> str:
     words = []
-    for action in _ACTIONS:
-        found = forecast.having(action)  # type: ignore[arg-type]
-        again = sum(unit.is_again for unit in found)
-        if action == "run" or found:
-            verb = {"run": "run", "may run": "may run", "skip": "are done", "gap": "have no input", "stop": "do not"}
-            count = count_of(len(found), "unit") if action == "run" else f"{len(found):,}"
-            one = {"run": "runs", "skip": "is done", "gap": "has no input", "stop": "does not"}
-            is_one = len(found) == 1
-            words.append(f"{count} {one.get(action, verb[action]) if is_one else verb[action]}")
-            if action == "run" and again:
-                words[-1] += f" ({again:,} again)"
+    for action, (one, several) in _VERBS.items():
+        found = forecast.having(action)
+        if found or action == "run":
+            words.append(f"{len(found):,} {one if len(found) == 1 else several}")
+        if action == "run" and (again := sum(unit.is_again for unit in found)):
+            words[-1] += f" ({again:,} again)"
     return ", ".join(words)
 
 
@@ -108,13 +125,21 @@ def size(nbytes: int) -> str:
 def _units(forecast: Forecast) -> Iterator[str]:
     """Yield a line for each lot of neighbouring units with one action and reason."""
     lots = [list(lot) for _, lot in groupby(forecast.units, key=lambda unit: (unit.action, unit.why, unit.is_again))]
-    labels = [_labels(lot) for lot in lots]
-    wide, act = max(map(len, labels)), max(len(lot[0].action) for lot in lots)
-    for label, lot in zip(labels, lots, strict=True):
-        again = " again" if lot[0].is_again and lot[0].action == "run" else ""
-        files, nbytes = sum(unit.files for unit in lot), sum(unit.nbytes for unit in lot)
-        of = f" ({count_of(files, 'file')}, {size(nbytes)})" if files and lot[0].action in ("run", "may run") else ""
-        yield f"{label.ljust(wide)}  {(lot[0].action + again).ljust(act)}  {lot[0].why}{of}"
+    heads = [(_labels(lot), _action(lot[0])) for lot in lots]
+    widths = [max(map(len, column)) for column in zip(*heads, strict=True)]
+    for head, lot in zip(heads, lots, strict=True):
+        cells = "  ".join(text.ljust(width) for text, width in zip(head, widths, strict=True))
+        yield f"{cells}  {lot[0].why}{_size_of(lot)}"
+
+
+def _action(unit: UnitForecast) -> str:
+    return "run again" if unit.action == "run" and unit.is_again else unit.action
+
+
+def _size_of(lot: Sequence[UnitForecast]) -> str:
+    files, nbytes = sum(unit.files for unit in lot), sum(unit.nbytes for unit in lot)
+    is_read = lot[0].action in ("run", "may run") and files
+    return f" ({count_of(files, 'file')}, {size(nbytes)})" if is_read else ""
 
 
 def _labels(lot: Sequence[UnitForecast]) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import pyarrow as pa
@@ -17,6 +17,7 @@ from .....windowing.support.suggest import did_you_mean
 from ....console.counts import count_of
 from ....planning.enriched_input import AnySource
 from ....planning.stage_plans import StagePlan
+from ..stages import OpenJob
 from .choice import Choice
 from .head_rows import HeadRows, read_head
 
@@ -27,11 +28,12 @@ _BOLD, _DIM, _COLOURS, _PLAIN = "\x1b[1m", "\x1b[2m", ("\x1b[36m", "\x1b[33m"), 
 _PANE = re.compile(r"^( *pane (\d+): )(.*?[\]>…])(.*)$")
 
 
-def drawing_of(stage: StagePlan, source: AnySource | None, choice: Choice, width: int, is_coloured: bool) -> str | None:
+def drawing_of(job: OpenJob, source: AnySource | None, choice: Choice, width: int, is_coloured: bool) -> str | None:
     """Return the lines of the windows of a first stage, or why they are not drawn; None where nothing is to be drawn.
 
     ``source``: its input; None where that cannot be read here. Raises `ConfigError` for keys that there are not.
     """
+    stage = job.plan.stages[0]
     if not choice.rows:
         return None
     only = _values(stage, choice.only)
@@ -42,21 +44,21 @@ def drawing_of(stage: StagePlan, source: AnySource | None, choice: Choice, width
     head = read_head(source, _columns(stage, source.schema), _apart(stage, source, only))
     if not head.rows.num_rows and only:
         raise ConfigError(f"--only: no key has {_told(choice)}", "look at the values of the key columns")
-    return _drawn(stage, head, only, choice.rows, width, is_coloured) if head.rows.num_rows else None
+    if not head.rows.num_rows:
+        return None
+    lines = [*_lines(stage, head, only, choice.rows, width), *_notes(job, head, bool(only))]
+    return "\n".join(map(_coloured, lines) if is_coloured else lines)
 
 
-def _drawn(
-    stage: StagePlan, head: HeadRows, only: Mapping[str, list[Any]], rows: int, width: int, is_coloured: bool
-) -> str:
+def _lines(stage: StagePlan, head: HeadRows, only: Mapping[str, list[Any]], rows: int, width: int) -> list[str]:
     limits = {"limit": rows, "limit_keys": _KEYS, "limit_panes": _PANES}
     try:
         drawing = draw_with(head.rows, _arguments(stage, head), limits, only, busiest=not only)
     except WincliError as error:
         if only:
             raise
-        return f"{_NOT}: {shown(error.what)}"
-    lines = [*picture_text(drawing.picture, width).split("\n"), *_notes(head, bool(only))]
-    return "\n".join(map(_coloured, lines) if is_coloured else lines)
+        return [f"{_NOT}: {shown(error.what)}"]
+    return picture_text(drawing.picture, width).split("\n")
 
 
 def _apart(stage: StagePlan, source: AnySource, only: Mapping[str, list[Any]]) -> dict[str, list[Any]]:
@@ -139,12 +141,13 @@ def _told(choice: Choice) -> str:
     return ", ".join(shown(f"{name}={value}") for name, value in choice.only)
 
 
-def _notes(head: HeadRows, is_chosen: bool) -> list[str]:
-    if head.is_all:
-        return []
-    of = f"{count_of(head.rows.num_rows, 'row')} of the chosen keys among the " if is_chosen else "the "
-    seen = f"first {count_of(head.seen if is_chosen else head.rows.num_rows, 'row')}"
-    return [f"... drawn over {of}{seen} as they arrive; a run sees all, so windows at the end may go on"]
+def _notes(job: OpenJob, head: HeadRows, is_chosen: bool) -> Iterator[str]:
+    if job.mode is not None and job.mode.before is not None:
+        yield f"... drawn from nothing: windows that {job.mode.before.label} left open are not in it"
+    if not head.is_all:
+        of = f"{count_of(head.rows.num_rows, 'row')} of the chosen keys among the " if is_chosen else "the "
+        seen = f"first {count_of(head.seen if is_chosen else head.rows.num_rows, 'row')}"
+        yield f"... drawn over {of}{seen} as they arrive; a run sees all, so windows at the end may go on"
 
 
 def _coloured(line: str) -> str:

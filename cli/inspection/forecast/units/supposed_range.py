@@ -132,7 +132,7 @@ def suppose_apart(
     def suppose(run: SupposedRun) -> ResultRecord:
         return ResultRecord(run.unit.label, run.unit.ordinal, run.found.files, ())
 
-    mode = _SupposedMode[ResultRecord](NoChain(), lambda _: None, finder, suppose)
+    mode: _SupposedMode[ResultRecord] = _SupposedMode(NoChain(), lambda _: None, finder, suppose)
     return _gone_through(units, kind, records, mode, redo)
 
 
@@ -157,7 +157,7 @@ def suppose_on_state(
         records.supposed[record.label] = record
         return record
 
-    mode = _SupposedMode[UnitRecord](on_state.chain, on_state.why_rerun, finder, suppose)
+    mode: _SupposedMode[UnitRecord] = _SupposedMode(on_state.chain, on_state.why_rerun, finder, suppose)
     return _gone_through(units, request.job.unit, state.records, mode, request.job.redo)
 
 
