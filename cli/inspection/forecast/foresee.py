@@ -10,7 +10,6 @@ from typing import Literal
 from ....conf.job import PIPE
 from ....conf.units import Unit, check_kind, unit_of_plain_run, units
 from ....windowing.errors import ConfigError, WincliError, shown
-from ....windowing.support.redaction import redacted_path
 from ....writers.output.output import check_output
 from ....writers.output.overlap import refuse_each_other
 from ....writers.state.state import State, is_state, read_state, state_without_lock
@@ -20,7 +19,7 @@ from ...backfill.unit_paths import InputPaths, find_input_paths, unit_job
 from ...launch.next_run import files_of, find_next_run, result_is_done
 from ...request.request import JobRequest
 from .forecast import Forecast, UnitForecast
-from .stages import OnState, OpenJob, open_job
+from .stages import OnState, OpenJob, open_job, output_name
 from .units.earlier_runs import EarlierRun, expect_seconds, run_of_output, runs_of_range, runs_on_state
 from .units.range_units import forecast_range
 from .units.supposed_range import SupposedRun
@@ -164,7 +163,7 @@ def _forecast(
     told = (*notes, *(_state_notes(state) if state is not None else ()))
     return Forecast(
         way,
-        shown(redacted_path(request.job.output)),
+        output_name(request.job.output),
         None if state is None else shown(state),
         found,
         expected=expect_seconds(runs, found),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from ....conf.job import PIPE
 from ....conf.units import Unit
 from ....readers.open import open_source
 from ....windowing.columns.numeric import is_instant
@@ -63,6 +64,11 @@ def open_job(request: JobRequest, place: OnState | None) -> OpenJob:
     return OpenJob(plan, mode, _input(request, source, plan), tuple(_stage(plan, stage) for stage in plan.stages))
 
 
+def output_name(path: str) -> str:
+    """Return an output as a plan tells it."""
+    return "stdout" if path == PIPE else shown(redacted_path(path))
+
+
 def _input(request: JobRequest, source: AnySource, plan: JobPlan) -> InputForecast:
     files = source.files
     return InputForecast(
@@ -93,7 +99,7 @@ def _stage(plan: JobPlan, stage: StagePlan) -> StageForecast:
         None if bound.clock is None or not bound.kind.needs_clock else shown(bound.clock),
         _marks(stage, is_first) if bound.takes_marks else None,
         None,
-        None if output is None else shown(redacted_path(output)),
+        None if output is None else output_name(output),
         options.output_format,
         result_columns(stage),
     )

@@ -69,7 +69,7 @@ def _gives(calls: Calls | None, options: Options) -> Iterator[str]:
 
 
 def _aggregates(calls: Calls | None) -> str:
-    return "count" if calls is None else ", ".join(_aggregate(call) for call in calls)
+    return "count = count()" if calls is None else ", ".join(_aggregate(call) for call in calls)
 
 
 def _aggregate(call: AggregateCall | AggregateExpression) -> str:

@@ -95,7 +95,8 @@ def _columns(stage: StagePlan, schema: pa.Schema) -> list[str]:
     needed = {*plan.projection.needs(plan.columns), *(name for each in expressions for name in each.columns)}
     needed |= {name for call in stage.request.calls or () for name in _of_call(call)}
     needed |= {stage.marks.removeprefix("column:")}
-    return [name for name in schema.names if name in needed]
+    found = [name for name in schema.names if name in needed]
+    return found or list(schema.names[:1])  # a table without columns would have no rows
 
 
 def _of_call(item: Any) -> set[str]:
