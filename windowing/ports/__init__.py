@@ -20,7 +20,7 @@ from .inputs import (
     Split,
     StreamInfo,
 )
-from .outputs import CheckedPart, Part, RowCheck, Sink, StateFiles
+from .outputs import CheckedPart, Part, ResultPart, RowCheck, Sink, StateFiles
 
 __all__ = [
     "OWN",
@@ -36,6 +36,7 @@ __all__ = [
     "Failures",
     "InputFile",
     "Part",
+    "ResultPart",
     "RowCheck",
     "Sink",
     "Source",

@@ -49,7 +49,17 @@ class RowCheck:
 
 
 @dataclass(frozen=True, slots=True)
-class CheckedPart(Part):
+class ResultPart(Part):
+    """A file of the result.
+
+    ``digest``: of its rows, as `windowing.columns.row_hashes` computes it; None where rows of these types have none.
+    """
+
+    digest: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class CheckedPart(ResultPart):
     """A file of the result whose rows were checked.
 
     ``checks``: what each condition of the run has come to, in their order.

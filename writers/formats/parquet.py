@@ -37,6 +37,7 @@ import numpy as np
 import pyarrow as pa
 from pyarrow import parquet
 
+from ...windowing.columns.dictionaries import used_values
 from .encoder import Encoder, Write, join_tables
 from .types import is_bytes, is_integral, plain
 
@@ -170,8 +171,7 @@ def _compact(group: pa.Table) -> pa.Table:
 
 def _used_only(column: pa.ChunkedArray) -> pa.DictionaryArray:
     array = column.combine_chunks()
-    used = np.zeros(len(array.dictionary), dtype=bool)
-    used[array.indices.drop_null().to_numpy(zero_copy_only=False)] = True
+    used = used_values(array)
     if used.all():
         return array
     places = pa.array(np.cumsum(used) - 1, type=array.type.index_type)

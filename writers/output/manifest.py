@@ -10,7 +10,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from ...windowing.ports import Counts, InputFile, Part, StreamInfo
+from ...windowing.columns.row_hashes import RowDigest
+from ...windowing.ports import Counts, InputFile, Part, ResultPart, StreamInfo
 from ..formats.types import plain
 
 FORMAT = 1
@@ -59,6 +60,7 @@ def build_manifest(
         "counts": asdict(counts),
         "expectations": [dict(each) for each in expectations],
         "rows_out": sum(part.rows for part in parts),
+        "digest": _digest(parts),
         "parts": [_part(part) for part in parts],
         "rejects": [_part(part) for part in rejects],
         "seconds": {phase: round(float(spent), 3) for phase, spent in seconds.items()},
@@ -99,7 +101,19 @@ def _order(columns: Sequence[str], why: str) -> dict[str, Any]:
 
 
 def _part(part: Part) -> dict[str, Any]:
-    return {"name": part.name, "rows": part.rows, "bytes": part.nbytes}
+    described = {"name": part.name, "rows": part.rows, "bytes": part.nbytes}
+    return {**described, **({"digest": digest} if (digest := _digest_of(part)) else {})}
+
+
+def _digest(parts: Sequence[Part]) -> str | None:
+    """Return the digest of all rows; None where a part has none."""
+    digests = [RowDigest.parse(_digest_of(part)) for part in parts]
+    found = [each for each in digests if each is not None]
+    return str(sum(found, RowDigest())) if len(found) == len(digests) else None
+
+
+def _digest_of(part: Part) -> str | None:
+    return part.digest if isinstance(part, ResultPart) else None
 
 
 def _stream(stream: StreamInfo | None) -> dict[str, list[str]] | None:

@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from ...windowing.errors import ConfigError, DataError
 from ...windowing.support.suggest import did_you_mean
-from ..formats.types import plain
+from ..formats.types import is_bytes, plain
 from .partition_folders import LONGEST, can_name, escape, folders_of
 
 if TYPE_CHECKING:
@@ -39,12 +40,24 @@ class Partitioning:
     result: pa.Schema
     most_open: int
 
-    def folders(self, rows: pa.Table) -> tuple[npt.NDArray[np.int64], list[str]]:
-        """Return the folder of each row of the result: int64 (n,) indices into a list of folders.
+    def folders(self, values: Sequence[pa.ChunkedArray]) -> tuple[npt.NDArray[np.int64], list[str]]:
+        """Return the folder of each row: int64 (n,) indices into a list of folders.
 
-        Raises `DataError` for a value that cannot name a folder, and for a row for which an expression fails.
+        ``values``: those of the partition columns. Raises `DataError` for a value that cannot name a folder.
         """
-        return folders_of(self.columns.names, list(self._values(rows)))
+        return folders_of(self.columns.names, values)
+
+    def values(self, rows: pa.Table) -> list[pa.ChunkedArray]:
+        """Return the values of the partition columns. Raises `DataError` for a row for which an expression fails."""
+        return list(self._values(rows))
+
+    def read_back(self, rows: pa.Table, values: Sequence[pa.ChunkedArray]) -> pa.Table:
+        """Return rows with the partition columns as a reader of the folders finds them: the empty text is null."""
+        for name, column in zip(self.columns.names, values, strict=True):
+            found = _without_empty(column)
+            at = rows.schema.get_field_index(name)
+            rows = rows.append_column(name, found) if at < 0 else rows.set_column(at, name, found)
+        return rows
 
     def _values(self, rows: pa.Table) -> Iterator[pa.ChunkedArray]:
         for name, expression in zip(self.columns.names, self.expressions, strict=True):
@@ -100,6 +113,15 @@ def _evaluate(name: str, expression: BoundExpression, rows: pa.Table) -> pa.Chun
         what = f"{_FLAG} {name}={expression.text} fails for a row of the result: {found.details[0]}"
         raise DataError(what, "use TRY_CAST for null instead, or another expression")
     return pa.chunked_array([found.values])
+
+
+def _without_empty(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Return a column with null for each empty text, which has the same folder."""
+    values = column.cast(column.type.value_type) if pa.types.is_dictionary(column.type) else column
+    if not is_bytes(values.type):
+        return column
+    is_empty = pc.equal(pc.binary_length(values), 0)
+    return pc.if_else(is_empty, None, values) if pc.any(is_empty).as_py() else column
 
 
 def _check(field: pa.Field) -> None:

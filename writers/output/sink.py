@@ -9,11 +9,14 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import IO
 
+import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 from pyarrow import fs
 
+from ...windowing.columns.row_hashes import RowHasher
 from ...windowing.errors import ConfigError
-from ...windowing.ports import Part
+from ...windowing.ports import Part, ResultPart
 from ...windowing.support.formats import INTERMEDIATE, Format
 from ..folders import atomic_swap
 from ..folders.files import map_file, open_file
@@ -21,6 +24,7 @@ from ..folders.os_errors import output_errors
 from ..folders.place import REJECTED, is_local
 from ..formats import parquet, rejects
 from ..formats.encoder import Encode, Write, encoder_of
+from .digests import CountingTables, FolderDigests, part_hasher
 from .partition_files import write_folders
 from .partition_folders import folders_of
 from .partitioning import Partitioning
@@ -90,10 +94,18 @@ class FileSink:
         if partitioning is None:
             return (self.write_part(index, tables),)
         name = self._file_name(index)
+        digests = FolderDigests(part_hasher(self.format, partitioning.result))
+
+        def folders(table: pa.Table) -> tuple[npt.NDArray[np.int64], list[str]]:
+            values = partitioning.values(table)
+            codes, names = partitioning.folders(values)
+            digests.add(partitioning.read_back(table, values), codes, names)
+            return codes, names
+
         with output_errors(self.shown):
             rows = write_folders(
                 (table.select(self.schema.names) for table in tables),
-                partitioning.folders,
+                folders,
                 partitioning.files,
                 lambda folder: self._open_in_folder(folder, name, partitioning.files),
                 self._open_spill,
@@ -102,7 +114,7 @@ class FileSink:
             if not rows:
                 rows = self._write_nothing(partitioning, name)
             self._sync_folders(rows)
-            return tuple(self._part_in_folder(folder, name, rows[folder]) for folder in sorted(rows))
+            return tuple(self._part_in_folder(each, name, rows[each], digests.of(each)) for each in sorted(rows))
 
     def for_tables(self) -> FileSink:
         """Return a sink for the scratch rows of enrich tables, which stay while windows drop theirs."""
@@ -113,7 +125,8 @@ class FileSink:
         chosen = (table.select(self.schema.names) for table in tables)
         name = self._file_name(index)
         if not self.parts_in:
-            return self._write(name, encoder_of(self.format).encode, chosen, self.schema)
+            hasher = part_hasher(self.format, self.schema)
+            return self._write(name, encoder_of(self.format).encode, chosen, self.schema, hasher=hasher)
         self._make_folder(self.parts_in)
         return self._write(f"{self.parts_in}/{name}", parquet.encode_intermediate, chosen, self.schema, is_kept=False)
 
@@ -196,9 +209,9 @@ class FileSink:
             for folder in sorted(above):
                 atomic_swap.sync(Path(self.staging, folder))
 
-    def _part_in_folder(self, folder: str, name: str, rows: int) -> Part:
+    def _part_in_folder(self, folder: str, name: str, rows: int, digest: str | None) -> Part:
         below = f"{folder}/{name}"
-        return Part(below, rows, self.fs.get_file_info(f"{self.staging}/{below}").size)
+        return ResultPart(below, rows, self.fs.get_file_info(f"{self.staging}/{below}").size, digest=digest)
 
     def _make_folder(self, name: str) -> None:
         """Make a folder below staging, but never staging itself: if that is gone, the run has been cancelled."""
@@ -208,30 +221,21 @@ class FileSink:
                 self.fs.create_dir("/".join([self.staging, *names[: depth + 1]]), recursive=False)
 
     def _write(
-        self, name: str, encode: Encode, tables: Iterable[pa.Table], schema: pa.Schema, is_kept: bool = True
+        self,
+        name: str,
+        encode: Encode,
+        tables: Iterable[pa.Table],
+        schema: pa.Schema,
+        is_kept: bool = True,
+        hasher: RowHasher | None = None,
     ) -> Part:
         path = f"{self.staging}/{name}"
-        counted = _CountingTables(tables)
+        counted = CountingTables(tables, hasher)
         with output_errors(f"{self.shown}/{name}"):
             with open_file(self.fs, path, is_kept) as file:
                 encode(counted, schema, file)
-            return Part(name, counted.rows, self.fs.get_file_info(path).size)
-
-
-class _CountingTables:
-    """An iterable of tables that counts their rows as they pass.
-
-    ``rows``: the rows of all tables so far.
-    """
-
-    def __init__(self, tables: Iterable[pa.Table]) -> None:
-        self._tables = tables
-        self.rows = 0
-
-    def __iter__(self) -> Iterator[pa.Table]:
-        for table in self._tables:
-            self.rows += table.num_rows
-            yield table
+            size = self.fs.get_file_info(path).size
+        return ResultPart(name, counted.rows, size, digest=counted.digest) if hasher else Part(name, counted.rows, size)
 
 
 def _encode_arrow(tables: Iterable[pa.Table], schema: pa.Schema, file: IO[bytes] | pa.NativeFile) -> None:

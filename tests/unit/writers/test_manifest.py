@@ -8,7 +8,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from wincli.windowing.ports import Counts, InputFile, Part, StreamInfo
+from wincli.windowing.columns.row_hashes import RowDigest
+from wincli.windowing.ports import Counts, InputFile, Part, ResultPart, StreamInfo
 from wincli.writers.output.manifest import build_manifest, versions
 
 
@@ -58,6 +59,7 @@ def test_manifest_has_the_request_inputs_and_outputs() -> None:
         },
         "expectations": [],
         "rows_out": 7,
+        "digest": None,
         "parts": [
             {"name": "part-00000.parquet", "rows": 3, "bytes": 100},
             {"name": "part-00001.parquet", "rows": 4, "bytes": 200},
@@ -74,6 +76,17 @@ def test_manifest_keys_are_always_in_the_same_order() -> None:
 
 def test_a_result_without_stream_columns_has_no_stream() -> None:
     assert manifest(stream=None)["stream"] is None
+
+
+def test_the_digest_of_a_result_is_the_sum_of_those_of_its_parts() -> None:
+    parts = [ResultPart(f"part-{at}", 1, 1, digest=str(RowDigest(at, 2**64 - 1))) for at in (1, 2)]
+    assert manifest(parts=parts)["digest"] == str(RowDigest(3, 2**64 - 2))
+    assert [part["digest"] for part in manifest(parts=parts)["parts"]] == [part.digest for part in parts]
+
+
+def test_a_result_with_a_part_that_has_no_digest_has_none() -> None:
+    parts = [ResultPart("part-0", 1, 1, digest=str(RowDigest())), ResultPart("part-1", 1, 1)]
+    assert manifest(parts=parts)["digest"] is None
 
 
 def test_versions_are_those_in_use() -> None:

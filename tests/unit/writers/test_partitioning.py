@@ -14,9 +14,10 @@ import pyarrow.dataset as ds
 import pytest
 from pyarrow import fs
 
+from wincli.windowing.columns.row_hashes import RowDigest, RowHasher
 from wincli.windowing.engine.tasks.rejects import reject_schema
 from wincli.windowing.errors import ConfigError, DataError, OutputError
-from wincli.windowing.ports import Part
+from wincli.windowing.ports import Part, ResultPart
 from wincli.writers.folders import place as places
 from wincli.writers.folders.lock import Owner
 from wincli.writers.output.output import Output, open_output
@@ -166,3 +167,20 @@ def test_folders_go_to_a_store_and_are_replaced_there(tmp_path: Path, monkeypatc
     parts = put("store://bucket/out", "day", mode="overwrite")
     expected = [*(part.name for part in parts), "_SUCCESS", "_wincli/manifest.json"]
     assert files(tmp_path / "bucket" / "out") == sorted(expected)
+
+
+@pytest.mark.parametrize("by", [(), ("user",), ("day", "user"), ("n",)])
+@pytest.mark.parametrize("format", ["parquet", "csv"])
+def test_digests_of_parts_add_up_to_that_of_all_rows_however_they_are_divided(
+    tmp_path: Path, by: tuple[str, ...], format: str
+) -> None:
+    parts = put(str(tmp_path / "out"), *by, format=format)
+    digests = [RowDigest.parse(part.digest) for part in parts if isinstance(part, ResultPart)]
+    assert sum(filter(None, digests), RowDigest()) == RowHasher(SCHEMA).digest(ROWS)
+
+
+def test_an_empty_text_of_a_partition_column_counts_as_null(tmp_path: Path) -> None:
+    rows, null = ROWS.slice(0, 1), pa.array([None], pa.string())
+    (part,) = put(str(tmp_path / "out"), "user", rows=rows.set_column(0, "user", pa.array([""])))
+    assert isinstance(part, ResultPart)
+    assert part.digest == str(RowHasher(SCHEMA).digest(rows.set_column(0, "user", null)))

@@ -15,7 +15,7 @@ from ...columns.arrays import combined
 from ...expressions.binding import BoundExpression
 from ...planning.plan import Plan
 from ...planning.result_schema import FIXED, MARK
-from ...ports import CheckedPart, Part, RowCheck
+from ...ports import CheckedPart, Part, ResultPart, RowCheck
 
 _MOST = 60
 
@@ -40,7 +40,8 @@ class CheckedTables:
     def on(self, parts: Sequence[Part]) -> tuple[Part, ...]:
         """Return the parts that hold all of the tables; the first of them says what was found."""
         first, *others = parts
-        return CheckedPart(first.name, first.rows, first.nbytes, first.checksum, self.checks), *others
+        digest = first.digest if isinstance(first, ResultPart) else None
+        return CheckedPart(first.name, first.rows, first.nbytes, first.checksum, digest, self.checks), *others
 
 
 def span_of(plan: Plan, rows: pa.RecordBatch) -> tuple[float, float] | None:

@@ -1,0 +1,186 @@
+"""Hashes of rows, and digests of sets of rows that do not depend on how the rows are divided or ordered.
+
+Equal values have equal hashes whatever array holds them: dictionaries, chunks, offsets and large texts do not count.
+All NaN are one value, -0.0 is 0.0, null is a value of its own, as is each null inside a list or struct. Times are
+equal if their ticks are: the unit and the zone are part of the type. A column counts by its name and type, not by its
+place. The hash of a row has 64 bits and its digest 128: two different rows have one hash once in 10**19 pairs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+
+import numpy as np
+import pyarrow as pa
+
+from . import hash_kernels as kernels
+from .arrays import Ints, view_of
+from .hash_kernels import Flags, Words
+from .value_words import has_words, is_plain, salt_of, valid_of, words_of
+
+ROWS = 1 << 15
+"""Rows of a block: their sums stay in the cache while one column after the other is added."""
+
+Add = Callable[[Words, int], None]
+"""Adds the hashes of a column, from a row on, to as many sums."""
+
+
+@dataclass(frozen=True, slots=True)
+class RowDigest:
+    """The digest of a set of rows, in which a row may be several times: sums modulo 2**64 of two hashes of each row.
+
+    ``low``, ``high``: the sums. The digest of no rows has two zeros, and digests of two sets add up to that of both.
+    """
+
+    low: int = 0
+    high: int = 0
+
+    def __add__(self, other: RowDigest) -> RowDigest:
+        return RowDigest((self.low + other.low) % (1 << 64), (self.high + other.high) % (1 << 64))
+
+    def __str__(self) -> str:
+        return f"{_SCHEME}:{self.high:016x}{self.low:016x}"
+
+    @classmethod
+    def parse(cls, text: object) -> RowDigest | None:
+        """Return the digest of a text that `str` made; None for any other value, such as a digest of a later scheme."""
+        scheme, _, digits = str(text).partition(":")
+        if scheme != _SCHEME or len(digits) != 32:
+            return None
+        return cls(int(digits[16:], 16), int(digits[:16], 16))
+
+
+_SCHEME = "rows1"
+
+
+@dataclass(slots=True)
+class RowHasher:
+    """Computes hashes and digests of rows with certain columns.
+
+    ``schema``: the columns; tables may have more, and dictionaries of these types.
+    ``finite``: whether NaN and the infinities count as null, as they are in formats that lack them.
+    """
+
+    schema: pa.Schema
+    finite: bool = False
+    _salts: list[np.uint64] = field(init=False)
+    _dictionaries: dict[str, tuple[pa.Array, Words]] = field(default_factory=dict, init=False)
+
+    def __post_init__(self) -> None:
+        self._salts = [salt_of(f"{each.name}\0{each.type}") for each in self.schema]
+
+    def hashes(self, rows: pa.Table | pa.RecordBatch) -> Words:
+        """Return the hash of each row: uint64 (n,)."""
+        blocks = [kernels.finished(sums) for sums in self._sums(rows)]
+        return np.concatenate(blocks) if blocks else np.empty(0, np.uint64)
+
+    def digest(self, rows: pa.Table | pa.RecordBatch) -> RowDigest:
+        """Return the digest of rows."""
+        low = high = 0
+        for sums in self._sums(rows):
+            found = kernels.digest_of(sums)
+            low, high = low + int(found[0]), high + int(found[1])
+        return RowDigest(low % (1 << 64), high % (1 << 64))
+
+    def digests(self, rows: pa.Table | pa.RecordBatch, codes: Ints, count: int) -> list[RowDigest]:
+        """Return the digest of the rows of each code: int64 (n,), in ``[0, count)``."""
+        found, at = np.zeros((count, 2), np.uint64), 0
+        for sums in self._sums(rows):
+            found += kernels.digests_by_code(sums, codes[at : at + len(sums)], count)
+            at += len(sums)
+        return [RowDigest(int(low), int(high)) for low, high in found]
+
+    def _sums(self, rows: pa.Table | pa.RecordBatch) -> Iterator[Words]:
+        """Yield the sums of the columns, block by block; the next block overwrites them."""
+        block = np.empty(ROWS, np.uint64)
+        for batch in rows.to_batches() if isinstance(rows, pa.Table) else [rows]:
+            adds = list(self._adds(batch))
+            for start in range(0, batch.num_rows, ROWS):
+                sums = block[: min(ROWS, batch.num_rows - start)]
+                sums[:] = 0
+                for add in adds:
+                    add(sums, start)
+                yield sums
+
+    def _adds(self, batch: pa.RecordBatch) -> Iterator[Add]:
+        """Yield what adds the columns of a batch; columns of plain words are added two at a time."""
+        single: tuple[Words, np.uint64] | None = None
+        for each, salt in zip(self.schema, self._salts, strict=True):
+            column = batch.column(each.name)
+            if pa.types.is_dictionary(column.type):
+                yield self._coded(column, each.name, salt)
+            elif pa.types.is_float64(column.type) and not self.finite and not column.null_count:
+                yield _floats(view_of(column, np.uint64), salt)
+            elif not is_plain(column.type) or column.null_count:
+                yield _with_mask(*words_of(column, self.finite), salt)
+            elif single is None:
+                single = view_of(column, np.uint64), salt
+            else:
+                yield _two(*single, view_of(column, np.uint64), salt)
+                single = None
+        if single is not None:
+            yield _with_mask(single[0], None, single[1])
+
+    def _coded(self, column: pa.DictionaryArray, name: str, salt: np.uint64) -> Add:
+        hashes = self._dictionary(column.dictionary, name, salt)
+        if len(column.dictionary) == 1 and not column.null_count:
+            only = hashes[0]
+            return lambda sums, start: np.add(sums, only, out=sums)  # noqa: ARG005 - all rows are alike
+        codes = column.indices if not column.null_count else column.indices.fill_null(0)
+        numbers = view_of(codes, codes.type.to_pandas_dtype()).astype(np.int32, copy=bool(column.null_count))
+        if column.null_count:
+            numbers[valid_of(column) == 0] = len(hashes) - 1
+        numbers.flags.writeable = False
+        return lambda sums, start: kernels.add_coded(sums, numbers[start : start + len(sums)], hashes)
+
+    def _dictionary(self, values: pa.Array, name: str, salt: np.uint64) -> Words:
+        """Return the hashes of the values of a dictionary, and at the end that of null: uint64 (n + 1,)."""
+        known = self._dictionaries.get(name)
+        if known is not None and _is_same(known[0], values):
+            return known[1]
+        words, valid = words_of(values, self.finite)
+        hashes = np.zeros(len(words) + 1, np.uint64)
+        mask = np.ones(len(words), np.uint8) if valid is None else valid
+        kernels.add_valid_words(hashes[:-1], words, mask, salt)
+        hashes[-1] = salt
+        hashes.flags.writeable = False
+        self._dictionaries[name] = values, hashes
+        return hashes
+
+
+def hasher_of(schema: pa.Schema, finite: bool = False) -> RowHasher | None:
+    """Return what hashes rows of a schema; None where a column has a type without a hash, such as a union."""
+    return RowHasher(schema, finite) if all(has_words(each.type) for each in schema) else None
+
+
+def _floats(bits: Words, salt: np.uint64) -> Add:
+    return lambda sums, start: kernels.add_floats(sums, bits[start : start + len(sums)], salt)
+
+
+def _two(one: Words, salt: np.uint64, other: Words, its_salt: np.uint64) -> Add:
+    def add(sums: Words, start: int) -> None:
+        stop = start + len(sums)
+        kernels.add_two_words(sums, one[start:stop], other[start:stop], (salt, its_salt))
+
+    return add
+
+
+def _with_mask(words: Words, valid: Flags | None, salt: np.uint64) -> Add:
+    words.flags.writeable = False  # kernels are compiled for one of the two
+    if valid is None:
+        return lambda sums, start: kernels.add_words(sums, words[start : start + len(sums)], salt)
+
+    valid.flags.writeable = False
+
+    def add(sums: Words, start: int) -> None:
+        stop = start + len(sums)
+        kernels.add_valid_words(sums, words[start:stop], valid[start:stop], salt)
+
+    return add
+
+
+def _is_same(one: pa.Array, other: pa.Array) -> bool:
+    """Whether two dictionaries are one piece of memory, which stays what it is while somebody holds it."""
+    addresses = [[None if buffer is None else buffer.address for buffer in each.buffers()] for each in (one, other)]
+    return addresses[0] == addresses[1] and (one.offset, len(one)) == (other.offset, len(other))
