@@ -15,7 +15,7 @@ _PERCENTS = (50, 90, 99)
 
 
 class Spread:
-    """Counts values of at least 0. Others, as negative ones and NaN, are left out."""
+    """Counts values of at least 0, each in its bin up to 2**53. Others, as negative ones and NaN, are left out."""
 
     def __init__(self) -> None:
         self.bins = np.zeros((_HIGH - _LOW) * _FINE, np.int64)
@@ -31,7 +31,7 @@ class Spread:
         if not len(values):
             return
         self.count += len(values)
-        self.least, self.most = min(self.least, values.min()), max(self.most, values.max())
+        self.least, self.most = min(self.least, values.min().item()), max(self.most, values.max().item())
         self.total += float(values.sum(dtype=np.float64))
         above = values[values > 0]
         self.zeros += len(values) - len(above)
@@ -48,8 +48,8 @@ class Spread:
             bars,
             self.zeros,
             self.count,
-            _plain(self.least),
-            _plain(self.most),
+            self.least,
+            self.most,
             self.total,
             quantiles,
         )
@@ -97,7 +97,3 @@ def _bin_of(values: np.ndarray) -> np.ndarray:
 
 def _low_of(bins: np.ndarray) -> np.ndarray:
     return np.ldexp(1 + (bins % _FINE) / _FINE, bins // _FINE + _LOW)
-
-
-def _plain(value: float) -> float:
-    return float(value)

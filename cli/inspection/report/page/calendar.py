@@ -9,6 +9,7 @@ from .....conf.units import unit_at
 from ..report import Calendar, Cell
 from .elements import Element, add, add_svg, set_attributes
 from .tables import add_hidden_table
+from .ticks import day_text
 
 _LARGE, _SMALL = 46, 14
 _DAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
@@ -50,7 +51,8 @@ def _about(calendar: Calendar) -> str:
     words = [f"{done + redone:,} {unit}{'' if done + redone == 1 else 's'} done"]
     words += [f"{redone:,} of them run again"] if redone else []
     words += [f"{gaps:,} without input"] if gaps else []
-    text = ", ".join(words) + "."
+    span = "" if len(cells) < 2 else f", from {cells[0].label} to {cells[-1].label}"
+    text = f"{', '.join(words)}{span}."
     if calendar.kind != calendar.unit:
         text += f" A cell is a {calendar.kind}."
     if calendar.hidden:
@@ -76,7 +78,7 @@ def _weeks(calendar: Calendar) -> Grid:
     """Return a row for each week, from Monday to Sunday."""
     places = [divmod(cell.ordinal + 3, 7) for cell in calendar.cells]  # 1970-01-01 is a Thursday
     first, last = places[0][0], places[-1][0]
-    rows = tuple(unit_at(week, "week").label for week in range(first, last + 1))
+    rows = tuple(day_text(unit_at(week, "week").label) for week in range(first, last + 1))
     return Grid(7, dict(enumerate(_DAYS)), rows, tuple((week - first, day) for week, day in places), True)
 
 
@@ -95,7 +97,7 @@ def _years(calendar: Calendar) -> Grid:
 def _add_grid(figure: Element, calendar: Calendar, grid: Grid) -> None:
     tall = _LARGE if grid.is_large else _SMALL
     top = 16 if grid.heads else 0
-    label = 11.0 if grid.is_large else 9.0  # percent of the width for labels of rows
+    label = 13.0 if grid.is_large else 9.0  # percent of the width for labels of rows
     wide = (100 - label) / grid.columns
     svg = add_svg(figure, "units", top + tall * len(grid.rows) + 2, _about(calendar))
     for column, text in grid.heads.items():
@@ -149,7 +151,7 @@ def _add_cell(svg: Element, cell: Cell, box: _Box, is_large: bool, busiest: int,
 
 def _add_legend(figure: Element, calendar: Calendar) -> None:
     cells = calendar.cells
-    wanted = [("s3", "done; the darker, the more rows came in")]
+    wanted = [("s3", "done; the stronger, the more rows came in")]
     wanted += [("redone", "run again, or after a later one")] if any(cell.redone for cell in cells) else []
     wanted += [("gap", "no input")] if any(cell.gaps for cell in cells) else []
     wanted += [("held", "rows held for the next, as long as the bar")] if any(cell.held for cell in cells) else []

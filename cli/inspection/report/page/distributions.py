@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 
 from ..report import Distribution, Report
@@ -64,32 +66,32 @@ def _left(found: Distribution) -> float:
 
 
 def _add_bars(svg: Element, found: Distribution) -> None:
+    """Add bars whose areas are the counts, since whole numbers make bars of different widths."""
     plot = add_plot(svg, 0, _HEIGHT, _WIDE)
-    most = max([found.zeros, *(bar.count for bar in found.bars)])
-    left = _left(found)
-    paths = [_bar(0, left * 0.7, found.zeros / most)] if found.zeros else []
-    if found.bars:
-        low, high = found.bars[0].low, found.bars[-1].high
-        per = (_WIDE - left) / np.log(high / low)
-        edges = [left + float(np.log(bar.low / low)) * per for bar in found.bars] + [float(_WIDE)]
-        paths += [
-            _bar(begin, (stop - begin) * 0.92, bar.count / most)
-            for begin, stop, bar in zip(edges[:-1], edges[1:], found.bars, strict=True)
-            if bar.count
-        ]
-        for percent, value in found.quantiles:
-            if value >= low:
-                x = left + float(np.log(value / low)) * per
-                classes = "median" if percent == 50 else "quantile"
-                set_attributes(add(plot, "path", classes), d=f"M{x:.1f} 0V{_HEIGHT}")
+    left, zero = _left(found), _ZERO * 0.7
+    edges = [left + share * (_WIDE - left) for share in _shares(found)]
+    widths = [zero] * bool(found.zeros) + [stop - begin for begin, stop in pairwise(edges)]
+    begins = [0.0] * bool(found.zeros) + edges[:-1]
+    counts = [found.zeros] * bool(found.zeros) + [bar.count for bar in found.bars]
+    densities = [count / wide for count, wide in zip(counts, widths, strict=True)]
+    drawn = zip(begins, widths, densities, strict=True)
+    bars = "".join(_bar(x, wide * 0.92, density / max(densities)) for x, wide, density in drawn if density)
+    set_attributes(add(plot, "path", "counts"), d=bars)
     add(plot, "path", "ground", d=f"M0 {_HEIGHT - 0.5}H{_WIDE}")
-    plot.insert(0, _path("counts", "".join(paths)))
+    for percent, value in found.quantiles:
+        if found.bars and value >= found.bars[0].low:
+            x = left + _share(found, value) * (_WIDE - left)
+            add(plot, "path", "median" if percent == 50 else "quantile", d=f"M{x:.1f} 0V{_HEIGHT}")
 
 
-def _path(classes: str, drawn: str) -> Element:
-    made = Element("path", {"class": classes})
-    made.set("d", drawn)
-    return made
+def _shares(found: Distribution) -> list[float]:
+    """Return where bars begin on the logarithmic axis, from 0 to 1, and last where the last one ends."""
+    return [_share(found, bar.low) for bar in found.bars] + [1.0] * bool(found.bars)
+
+
+def _share(found: Distribution, value: float) -> float:
+    low, high = found.bars[0].low, found.bars[-1].high
+    return float(np.log(value / low) / np.log(high / low))
 
 
 def _bar(x: float, wide: float, share: float) -> str:

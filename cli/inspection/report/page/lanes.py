@@ -24,6 +24,8 @@ _HELP = (
     "\u2190 and \u2192 move along, 0 shows all, \u2191 and \u2193 choose a key, N and P its next and previous window."
 )
 
+_READ = "Point at a window, or press N, to read its times and its rows here."
+
 
 def add_lanes(parent: Element, lanes: Lanes) -> None:
     """Add the section."""
@@ -40,7 +42,7 @@ def add_lanes(parent: Element, lanes: Lanes) -> None:
     tallest = _tallest(lanes)
     for at, lane in enumerate(lanes.lanes):
         _add_lane(sheet, at, lane, low, high, tallest)
-    add(figure, "p", "readout", "\u00a0", id="readout", aria_live="polite")
+    add(figure, "p", "readout", _READ, id="readout", aria_live="polite")
     head = ["key", "windows", *(["rows"] if lanes.is_by_rows else []), "first begins", "last ends"]
     add_hidden_table(figure, "Keys that are drawn", head, [_cells(lane, lanes) for lane in lanes.lanes])
 

@@ -160,6 +160,7 @@
   }
   function pick(at, i) {
     picked = [at, i];
+    readout.classList.add("told");
     const lane = lanes[at];
     const who = lane.key || "all rows";
     if (i < 0) {

@@ -93,8 +93,12 @@ def _months(low: float, high: float, most: int) -> Iterator[Tick]:
 
 
 def _day(micros: int) -> str:
-    text = str(np.datetime64(micros, "us").astype("datetime64[D]"))
-    return f"{int(text[-2:])} {_NAMES[int(text[-5:-3]) - 1]}"
+    return day_text(str(np.datetime64(micros, "us").astype("datetime64[D]")))
+
+
+def day_text(label: str) -> str:
+    """Return a date as an axis has it: ``2026-11-03`` is ``3 Nov``."""
+    return f"{int(label[-2:])} {_NAMES[int(label[-5:-3]) - 1]}"
 
 
 def _clock(micros: int, step: int) -> str:
