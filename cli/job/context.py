@@ -39,6 +39,8 @@ class Boot(Protocol):
     def close(self) -> None:
         """End it at once."""
         ...
+
+
 from ..console.messages import Messages
 
 

@@ -24,7 +24,16 @@ except SystemExit as done:
 
 @pytest.mark.parametrize(
     "args",
-    [["--help"], ["-h"], ["run", "--help"], ["schema", "--help"], ["status", "--help"], ["test", "--help"], ["version", "--help"], []],
+    [
+        ["--help"],
+        ["-h"],
+        ["run", "--help"],
+        ["schema", "--help"],
+        ["status", "--help"],
+        ["test", "--help"],
+        ["version", "--help"],
+        [],
+    ],
 )
 def test_help_loads_nothing_heavy(args: list[str]) -> None:
     command = [sys.executable, "-c", LOADED, *args]

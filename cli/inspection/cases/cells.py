@@ -32,9 +32,7 @@ def is_same(expected: Value, found: pa.Scalar, tolerance: float) -> bool:
         return _is_same_scalar(expected, found, tolerance)
     if isinstance(expected, dict):
         names = {field.name for field in found.type} if pa.types.is_struct(found.type) else set()
-        return set(expected) <= names and all(
-            is_same(each, found[name], tolerance) for name, each in expected.items()
-        )
+        return set(expected) <= names and all(is_same(each, found[name], tolerance) for name, each in expected.items())
     values = found.values if _is_list(found.type) else None
     return (
         values is not None
@@ -161,7 +159,9 @@ def _seconds(found: pa.Scalar) -> Fraction:
 
 
 def _number(value: Fraction) -> str:
-    return str(value.numerator) if value.denominator == 1 else str(Decimal(value.numerator) / Decimal(value.denominator))
+    return (
+        str(value.numerator) if value.denominator == 1 else str(Decimal(value.numerator) / Decimal(value.denominator))
+    )
 
 
 def _time_text(value: pa.Scalar) -> str:

@@ -81,7 +81,9 @@ def _marks(pairs: Sequence[RowPair], widths: Sequence[int]) -> dict[int, str]:
     for pair in pairs:
         at += (pair.expected is not None) + (pair.found is not None)
         if any(pair.differs):
-            signs = ("^" * width if differs else " " * width for differs, width in zip(pair.differs, widths, strict=True))
+            signs = (
+                "^" * width if differs else " " * width for differs, width in zip(pair.differs, widths, strict=True)
+            )
             marks[at] = ("  " + "  ".join(signs)).rstrip()
     return marks
 

@@ -70,7 +70,9 @@ cases:
 def test_a_case_that_fails_shows_what_differs_and_draws_the_windows(tmp_path: Path) -> None:
     ran = checked(tmp_path, LATE)
     assert (ran.code, ran.err) == (1, "")
-    assert without_times(ran.out) == """\
+    assert (
+        without_times(ran.out)
+        == """\
 FAIL  a minute
       windows: 1 differs, 1 not expected, 1 as expected
         user  n  spent
@@ -90,6 +92,7 @@ FAIL  a minute
 
 job.test.yaml: 1 case, 1 of them not as expected
 """
+    )
 
 
 def test_the_report_in_xml_says_the_same(tmp_path: Path) -> None:
@@ -215,10 +218,14 @@ ROWS = st.lists(st.fixed_dictionaries({}, optional={"a": st.integers(0, 2), "b":
 
 
 @given(ROWS, st.lists(st.tuples(st.integers(0, 2), st.integers(0, 2)), max_size=5))
-def test_rows_fit_iff_some_pairing_of_all_of_them_does(rows: list[dict[str, int]], found: list[tuple[int, int]]) -> None:
+def test_rows_fit_iff_some_pairing_of_all_of_them_does(
+    rows: list[dict[str, int]], found: list[tuple[int, int]]
+) -> None:
     from itertools import permutations  # noqa: PLC0415
 
-    table = pa.table({"a": pa.array([a for a, _ in found], pa.int64()), "b": pa.array([b for _, b in found], pa.int64())})
+    table = pa.table(
+        {"a": pa.array([a for a, _ in found], pa.int64()), "b": pa.array([b for _, b in found], pa.int64())}
+    )
     expected = [{name: Scalar("integer", str(value)) for name, value in row.items()} for row in rows]
     fits = len(rows) == len(found) and any(
         all(dict(zip("ab", cell, strict=True)).items() >= row.items() for row, cell in zip(rows, order, strict=True))

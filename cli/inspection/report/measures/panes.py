@@ -223,7 +223,8 @@ def scale_of(kind: pa.DataType) -> Scale | None:
 
 def _axis(schema: pa.Schema, order: Sequence[str]) -> Axis:
     """Return what the windows lie along: their bounds, or their numbers where these have no measure."""
-    scale = scale_of(schema.field(START).type) if {START, END} <= set(schema.names) else None
+    has_bounds = {START, END} <= set(schema.names) and (order or TIMING in schema.names)  # else they are null
+    scale = scale_of(schema.field(START).type) if has_bounds else None
     if scale is None:
         return Axis("window", "number of the window")
     kind = schema.field(START).type

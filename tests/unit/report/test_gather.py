@@ -1,0 +1,187 @@
+"""What a report says of results of all kinds is what a list of their rows says."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections import defaultdict
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from support.report_logs import DAYS, RANGE, run, write_days, write_log
+from wincli.cli.inspection.report.gather import gather_report
+from wincli.cli.inspection.report.report import Lane, Report
+from wincli.cli.inspection.results.result import open_result_folder
+from wincli.windowing.errors import ConfigError, InputError
+
+RUNS: dict[str, tuple[str, ...]] = {
+    "gap": ("-w", "gap(ts, 1h)", "-k", "user"),
+    "csv": ("-w", "gap(ts, 1h)", "-k", "user", "--output-format", "csv"),
+    "jsonl": ("-w", "gap(ts, 1h)", "-k", "user", "--output-format", "jsonl"),
+    "two_keys": ("-w", "time(1h)", "-k", "user,shop"),
+    "no_key": ("-w", "time(2h)", "--agg", "n=count()", "--agg", "sum(amount)"),
+    "no_count": ("-w", "time(2h)", "-k", "user", "--agg", "sum(amount)"),
+    "arrival": ("-w", "count(4)", "-k", "user", "--order-by", "arrival"),
+    "groups": ("-w", "time(3h)", "-k", "user", "--group-by", "shop"),
+    "rows": ("-w", "gap(ts, 1h)", "-k", "user", "--emit", "rows"),
+    "sliding": ("-w", "sliding, time(3h), count(2)", "-k", "user", "--partial"),
+    "number": ("-w", "delta(amount, 3)", "-k", "user", "--order-by", "amount"),
+    "late": ("-w", "timeInterval, intervalDuration(1h), discardAge(20h)", "-k", "user"),
+    "plain": ("-w", "gap(ts, 1h)", "-k", "user", "--plain"),
+}
+Pane = tuple[tuple[Any, ...], int, Any, Any, int]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("reports")
+    write_log(path / "log.csv")
+    for name, words in RUNS.items():
+        run(path, *words, "log.csv", name)
+    return path
+
+
+def panes(result: Path, keys: tuple[str, ...]) -> Iterator[Pane]:
+    """Yield key, number, start, end and rows of each pane, row at a time."""
+    found: dict[tuple[Any, ...], Pane] = {}
+    for table in open_result_folder(str(result)).rows.tables():
+        for row in table.to_pylist():
+            if row["window"] is not None:
+                key = tuple(row[name] for name in keys)
+                count = row["_row"] is not None if "_row" in row else row.get("n", row.get("count", 0))
+                before = found.get((key, row["window"]), (*[None] * 4, 0))[4]
+                pane = (key, row["window"], row["window_start"], row["window_end"], before + int(count))
+                found[key, row["window"]] = pane
+    yield from found.values()
+
+
+def measure(value: Any) -> Any:
+    """Microseconds since 1970, or the number itself."""
+    if isinstance(value, dt.datetime):
+        return (value - dt.datetime(1970, 1, 1, tzinfo=value.tzinfo)) // dt.timedelta(microseconds=1)
+    return value
+
+
+@pytest.mark.parametrize("name", RUNS)
+def test_lanes_and_totals_are_those_of_the_rows(folder: Path, name: str) -> None:
+    words = RUNS[name]
+    keys = tuple(words[words.index("-k") + 1].split(",")) if "-k" in words else ()
+    found, expected = gather_report(str(folder / name)), [*panes(folder / name, keys)]
+    assert found.lanes is not None
+    assert dict(found.totals)["windows"] == len(expected)
+    by_key = defaultdict(list)
+    for pane in expected:
+        by_key[", ".join(map(str, pane[0]))].append(pane)
+    assert found.lanes.keys == len(by_key)
+    for lane in found.lanes.lanes:
+        check_lane(lane, by_key[lane.key], found)
+    weights = {key: sum(p[4] if found.lanes.is_by_rows else 1 for p in lot) for key, lot in by_key.items()}
+    drawn = [weights[lane.key] for lane in found.lanes.lanes]
+    assert drawn == sorted(weights.values(), reverse=True)[: len(drawn)]
+    assert sum(n for _, n in found.reasons) == len(expected)
+
+
+def check_lane(lane: Lane, expected: list[Pane], found: Report) -> None:
+    assert found.lanes is not None
+    assert lane.windows == len(expected)
+    if found.lanes.axis.scale == "window":
+        assert lane.starts.tolist() == [pane[1] for pane in expected]
+    else:
+        assert lane.starts.tolist() == [measure(pane[2]) for pane in expected]
+        assert lane.ends.tolist() == [measure(pane[3]) for pane in expected]
+    if lane.sizes is None:
+        assert "the result does not say how many rows" in found.notes[-1]
+    else:
+        assert lane.sizes.tolist() == [pane[4] for pane in expected]
+        assert lane.rows == sum(pane[4] for pane in expected)
+
+
+@pytest.mark.parametrize("name", ["gap", "csv", "number", "groups", "rows", "sliding"])
+def test_distributions_are_those_of_the_rows(folder: Path, name: str) -> None:
+    found, expected = gather_report(str(folder / name)), [*panes(folder / name, ("user",))]
+    assert found.lengths is not None
+    assert found.sizes is not None
+    lengths = [measure(pane[3]) - measure(pane[2]) for pane in expected]
+    sizes = [pane[4] for pane in expected]
+    for values, told in ((lengths, found.lengths), (sizes, found.sizes)):
+        assert (told.count, told.least, told.most, told.total) == (len(values), min(values), max(values), sum(values))
+        for bar in told.bars:
+            assert bar.count == sum(bar.low <= value < bar.high for value in values)
+
+
+def test_rejects_have_their_place_in_time(folder: Path) -> None:
+    found = gather_report(str(folder / "gap"))
+    assert found.over_time is not None
+    sums = {series.name: sum(series.values) for series in found.over_time.series}
+    assert (sums["late rows"], sums["other rejects"]) == (0, 1)
+    assert found.over_time.apart == "1 rejected row has no place in time."
+    assert sums["rows in windows"] == 60
+
+
+def test_chosen_keys_come_first(folder: Path) -> None:
+    found = gather_report(str(folder / "two_keys"), ["user=cy", "shop=s1", "shop=s2"])
+    assert found.lanes is not None
+    chosen = [lane.key for lane in found.lanes.lanes if lane.is_chosen]
+    assert chosen
+    assert [lane.key for lane in found.lanes.lanes][: len(chosen)] == chosen
+    assert set(chosen) <= {"cy, s1", "cy, s2"}
+
+
+def test_a_key_that_is_not_there_is_told(folder: Path) -> None:
+    found = gather_report(str(folder / "gap"), ["user=zoe"])
+    assert "no window has the chosen key, user zoe" in found.notes
+
+
+@pytest.mark.parametrize(
+    ("only", "words"),
+    [
+        ("user", "--only user: this names no value; say it as NAME=VALUE, such as user=u7"),
+        ("usr=a", "--only usr=a: usr is no column of the key; did you mean user?"),
+        ("amount=1", "--only amount=1: amount is no column of the key; the key is user"),
+    ],
+)
+def test_choices_that_do_not_fit(folder: Path, only: str, words: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        gather_report(str(folder / "gap"), [only])
+    assert str(caught.value) == words
+
+
+def test_what_is_no_result(folder: Path) -> None:
+    with pytest.raises(InputError):
+        gather_report(str(folder / "log.csv"))
+
+
+@pytest.fixture(scope="module")
+def days(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("days")
+    write_days(path / "log")
+    run(path, *DAYS, "out/{date}", "--state", "st", *RANGE)
+    return path
+
+
+def test_a_state_and_its_results_have_one_calendar(days: Path) -> None:
+    state, results = gather_report(str(days / "st")), gather_report(str(days / "out"))
+    for found in (state, results):
+        assert found.calendar is not None
+        cells = found.calendar.cells
+        assert [cell.label for cell in cells] == [f"2026-11-0{day}" for day in range(1, 6)]
+        assert [cell.gaps for cell in cells] == [0, 0, 1, 0, 0]
+        assert [cell.rows_in for cell in cells] == [23, 26, 0, 34, 35]
+        assert [(cell.late, cell.rejected) for cell in cells] == [(0, 0), (0, 0), (0, 0), (1, 1), (0, 0)]
+        assert found.over_time is not None
+        assert {series.name: series.values for series in found.over_time.series}["late rows"] == (0, 0, 0, 1, 0)
+    assert state.lanes is not None
+    assert results.lanes is not None
+    assert [lane.windows for lane in state.lanes.lanes] == [lane.windows for lane in results.lanes.lanes]
+    assert dict(state.totals)["open windows"] == 5
+
+
+def test_results_that_are_gone_are_told(days: Path, tmp_path: Path) -> None:
+    run(days, *DAYS, f"{tmp_path}/out/{{date}}", "--state", "st2", *RANGE)
+    for file in (tmp_path / "out" / "2026-11-02").glob("part-*"):
+        file.unlink()
+    found = gather_report(str(days / "st2"))
+    assert any("2026-11-02" in note for note in found.notes)
+    assert found.lanes is not None
