@@ -110,4 +110,5 @@ def _numbers(low: float, high: float, most: int) -> Iterator[Tick]:
     power = 10.0 ** np.floor(np.log10((high - low) / most))
     step = next(power * factor for factor in (1, 2, 5, 10) if (high - low) / (power * factor) <= most)
     for at in range(int(np.ceil(low / step)), int(np.floor(high / step)) + 1):
-        yield Tick((at * step - low) / (high - low), number_text(round(at * step, 12)))
+        share = (at * step - low) / (high - low)
+        yield Tick(min(max(share, 0.0), 1.0), number_text(float(f"{at * step:.12g}")))
