@@ -12,6 +12,7 @@ from typing import Any, Protocol
 from ...windowing.ports import Executor
 from ...windowing.spark.boot import Progress
 from ...writers.folders.lock import Owner
+from ..console.messages import Messages
 
 
 class Session(Executor, Protocol):
@@ -39,9 +40,6 @@ class Boot(Protocol):
     def close(self) -> None:
         """End it at once."""
         ...
-
-
-from ..console.messages import Messages
 
 
 @dataclass(frozen=True, slots=True)

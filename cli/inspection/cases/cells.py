@@ -30,15 +30,7 @@ def is_same(expected: Value, found: pa.Scalar, tolerance: float) -> bool:
         return _is_null(expected) and (not found.is_valid or found.as_py() == "")
     if isinstance(expected, Scalar):
         return _is_same_scalar(expected, found, tolerance)
-    if isinstance(expected, dict):
-        names = {field.name for field in found.type} if pa.types.is_struct(found.type) else set()
-        return set(expected) <= names and all(is_same(each, found[name], tolerance) for name, each in expected.items())
-    values = found.values if _is_list(found.type) else None
-    return (
-        values is not None
-        and len(values) == len(expected)
-        and all(is_same(one, other, tolerance) for one, other in zip(expected, values, strict=True))
-    )
+    return _is_same_nested(expected, found, tolerance)
 
 
 def text_of_expected(value: Value) -> str:
@@ -59,18 +51,34 @@ def text_of_found(value: pa.Scalar) -> str:
         return _time_text(value)
     if pa.types.is_duration(kind):
         return f"{_number(_seconds(value))}s"
-    if pa.types.is_boolean(kind):
-        return "true" if value.as_py() else "false"
     if _is_list(kind):
         return "[" + ", ".join(map(text_of_found, value.values)) + "]"
     if pa.types.is_struct(kind):
         return "{" + ", ".join(f"{field.name}: {text_of_found(value[field.name])}" for field in kind) + "}"
-    found = value.as_py()
+    return _plain_text(value.as_py())
+
+
+def _plain_text(found: Any) -> str:
+    if isinstance(found, bool):
+        return "true" if found else "false"
     return found.hex() if isinstance(found, bytes) else "''" if found == "" else str(found)
 
 
 def _is_null(expected: Value) -> bool:
     return expected is None or (isinstance(expected, Scalar) and expected.text == "")
+
+
+def _is_same_nested(expected: list[Any] | dict[str, Any], found: pa.Scalar, tolerance: float) -> bool:
+    """Whether a list has the same values, or a struct has them in the fields that are expected."""
+    if isinstance(expected, dict):
+        names = {field.name for field in found.type} if pa.types.is_struct(found.type) else set()
+        return expected.keys() <= names and all(
+            is_same(each, found[name], tolerance) for name, each in expected.items()
+        )
+    values = found.values if _is_list(found.type) else None
+    if values is None or len(values) != len(expected):
+        return False
+    return all(is_same(one, other, tolerance) for one, other in zip(expected, values, strict=True))
 
 
 def _is_same_scalar(expected: Scalar, found: pa.Scalar, tolerance: float) -> bool:

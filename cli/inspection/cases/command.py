@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import sys
 from pathlib import Path
 
 import typer
@@ -13,6 +11,7 @@ from ....windowing.errors import ConfigError
 from ....windowing.support.suggest import few
 from ....windowing.support.user_modules import search
 from ...console.messages import OK, UNEXPECTED
+from ...console.pager import has_colour
 from .case import CaseFile
 from .junit import write_junit
 from .parser import read_cases
@@ -29,7 +28,7 @@ def check_job(path: str, cases: str | None, only: str | None, junit: str | None)
     file, found = read_job_file(path), read_cases(_cases_of(path) if cases is None else cases)
     chosen = _chosen(found, only)
     search(Path.cwd())  # the job may call functions of the user
-    is_colored = sys.stdout.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+    is_colored = has_colour()
     outcomes = []
     for case in chosen.cases:
         outcomes.append(run_case(file, case))

@@ -71,6 +71,7 @@ def job_files() -> dict[str, str]:
     """The job files that the docs show, whole, each with its name in its first line; and the examples."""
     shown = [lines for path in PAGES for _, lines in fences(path, "yaml")]
     named = {lines[0].removeprefix("# "): "\n".join(lines) for lines in shown if lines[0].endswith(".yaml")}
+    named = {name: text for name, text in named.items() if not name.endswith(".test.yaml")}  # cases of a job
     examples = [path for path in (ROOT / "conf" / "examples").glob("*.yaml") if path.suffixes == [".yaml"]]
     return {**named, **{path.name: path.read_text() for path in examples}}
 
