@@ -13,9 +13,9 @@ from ..windowing.errors import ConfigError, WincliError
 from ..windowing.support.module_path import leave_out_working_folder
 from ..windowing.support.suggest import nearest, short
 from .arguments.help_page import GroupedCommand
-from .commands.report import report
 from .commands.plan import EXAMPLES as PLAN_EXAMPLES
 from .commands.plan import plan
+from .commands.report import report
 from .commands.run import EXAMPLES, run
 from .commands.schema import schema
 from .commands.show import show
