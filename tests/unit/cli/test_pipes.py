@@ -18,7 +18,7 @@ from pyarrow import orc, parquet
 
 from support.in_process import wincli_here
 from support.processes import Ran, manifest, rows
-from wincli.cli.commands import standard_streams
+from wincli.cli.launch import standard_streams
 from wincli.cli.request.request import parse_request
 from wincli.windowing.errors import WincliError
 from wincli.writers.formats import csv as csv_parts
