@@ -12,10 +12,10 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from hypothesis import settings
 from hypothesis import strategies as st
 
 from references.aggregates import TooWideError, expected
+from support.strategies import examples
 from wincli.windowing.aggregates import PaneOverflow, bind, compute
 from wincli.windowing.language.spec import AggregateCall, Column
 from wincli.windowing.panes.membership import Membership, gathered
@@ -23,7 +23,7 @@ from wincli.windowing.panes.membership import Membership, gathered
 EXACT = {"sum", "mean", "wavg", "var", "stddev", "var_pop", "stddev_pop"}
 """Aggregates whose floats are the ones nearest to the exact values."""
 
-FEW = settings(max_examples=12, deadline=None)
+FEW = examples(12, deadline=None)
 
 TAME = st.floats(-1e100, 1e100).filter(lambda v: v == 0 or abs(v) > 1e-100)
 PLAIN = st.sampled_from([0.0, -0.0, 0.1, -0.1, 1.0, 1e16, -1e16, 3.5]) | TAME

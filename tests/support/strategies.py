@@ -1,9 +1,9 @@
 """Random streams for the laws: ties, gaps, falls and extremes, in every type that sorts.
 
 `streams` draws an Arrow table with a row number ``id``, an attribute ``a``, a flag ``flag``, up to three key columns
-``k0..``, and up to two order columns ``t0..``. Profiles: the default, whose
-examples are the same in every run, so that a failure is the change's own; and ``deep`` with thousands of random ones:
-``HYPOTHESIS_PROFILE=deep`` in the environment, or ``--hypothesis-profile=deep`` (where a conftest imports this module).
+``k0..``, and up to two order columns ``t0..``. Profiles: the default, whose examples are the same in every run, so that a
+failure is the change's own; ``full``, with 2.5 times as many, for the night (scripts/nightly); and ``deep`` with
+thousands of random ones: ``HYPOTHESIS_PROFILE=deep`` in the environment, or ``--hypothesis-profile=deep``.
 """
 
 from __future__ import annotations
@@ -24,11 +24,18 @@ from hypothesis import strategies as st
 from references.tumbling import seconds_per_unit
 
 settings.register_profile(
-    "default", max_examples=100, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow]
+    "default", max_examples=40, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow]
 )
+settings.register_profile("full", settings.get_profile("default"), max_examples=100)
 settings.register_profile("deep", settings.get_profile("default"), max_examples=5_000, derandomize=False)
 if "HYPOTHESIS_PROFILE" in os.environ:
     settings.load_profile(os.environ["HYPOTHESIS_PROFILE"])
+
+
+def examples(full: int, **others: Any) -> settings:
+    """Settings of a law with so many examples in the profile ``full``; in other profiles as many in proportion."""
+    return settings(max_examples=max(1, full * settings().max_examples // 100), **others)
+
 
 INTEGERS = [pa.int8(), pa.int16(), pa.int32(), pa.int64(), pa.uint8(), pa.uint16(), pa.uint32(), pa.uint64()]
 FLOATS = [pa.float32(), pa.float64()]

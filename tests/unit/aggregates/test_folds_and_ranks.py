@@ -15,11 +15,12 @@ from typing import TypeAlias
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from references.aggregates import expected
 from support.aggregate_checks import near, slack
+from support.strategies import examples
 from wincli.windowing.aggregates import bind, compute
 from wincli.windowing.aggregates.folds.fold_states import PRODUCT, SUM, State, answer, combined, leaf
 from wincli.windowing.aggregates.folds.folds import fold
@@ -40,7 +41,7 @@ from wincli.windowing.panes.membership import (
     take,
 )
 
-MANY = settings(max_examples=60, deadline=None)
+MANY = examples(60, deadline=None)
 FUNCTIONS = ("sum", "mean", "wavg", "var", "stddev", "var_pop", "stddev_pop", "product", "min", "arg_max")
 RULES = (SUM, PRODUCT)
 

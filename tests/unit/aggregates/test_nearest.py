@@ -12,16 +12,17 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from references.aggregates import REFERENCE
+from support.strategies import examples
 from wincli.windowing.aggregates import bind, compute
 from wincli.windowing.aggregates.moments import quotients
 from wincli.windowing.language.spec import AggregateCall, Column
 from wincli.windowing.panes.membership import Membership, Memberships, Ranges, gathered
 
-SOME = settings(max_examples=30, deadline=None)
+SOME = examples(30, deadline=None)
 DEVIATIONS = ("var", "var_pop", "stddev", "stddev_pop")
 SUBNORMAL = 5e-324
 LARGEST = 1.7976931348623157e308

@@ -16,19 +16,20 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from references.aggregates import REFERENCE
 from support.aggregate_checks import NUMBERS, WILD, batch, call, near, run
 from support.aggregate_laws import ANY_PANES, Law, laws, named
+from support.strategies import examples
 from wincli.windowing.aggregates import bind, compute
 from wincli.windowing.aggregates.folds import fold_states, folds
 from wincli.windowing.aggregates.folds.inputs import Ranked, entries_of
 from wincli.windowing.aggregates.folds.values import halves
 from wincli.windowing.panes.membership import Membership, Memberships, Ranges, memberships_of
 
-MANY = settings(max_examples=40, deadline=None)
+MANY = examples(40, deadline=None)
 SAFE = st.floats(0.01, 100.0) | st.floats(-100.0, -0.01) | st.sampled_from([0.0, -0.0, math.inf, math.nan])
 """Factors whose products of twenty stay far from both ends of the floats."""
 FACTORS = {**NUMBERS, **{f"float{w}": (NUMBERS[f"float{w}"][0], SAFE) for w in (16, 32, 64)}}

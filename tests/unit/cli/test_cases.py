@@ -14,13 +14,14 @@ from xml.etree import ElementTree
 import pyarrow as pa
 import pytest
 import yaml
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from support.docs_pages import DOCS, fences
 from support.in_process import wincli_here
 from support.places import ROOT
 from support.processes import Ran
+from support.strategies import examples
 from wincli.cli.inspection.cases.case import CsvRows, Scalar
 from wincli.cli.inspection.cases.cells import is_same, text_of_found
 from wincli.cli.inspection.cases.compare import compare
@@ -203,7 +204,7 @@ def delta_windows(events: Sequence[tuple[int, str, int]]) -> list[dict[str, Any]
     return found
 
 
-@settings(max_examples=10, deadline=None)
+@examples(10, deadline=None)
 @given(EVENTS, st.randoms(use_true_random=False))
 def test_a_case_passes_iff_its_windows_are_those_of_the_rows(
     tmp_path_factory: pytest.TempPathFactory, events: list[tuple[int, str, int]], random: Any

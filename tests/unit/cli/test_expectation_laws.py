@@ -8,12 +8,13 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from references.expectations import Job, Node, Outcome, Row, columns_of, judged, run, text_of
 from support.in_process import wincli_here
 from support.processes import Ran, manifest, tree
+from support.strategies import examples
 
 SCHEMA = pa.schema([("ts", pa.int64()), ("user", pa.string()), ("x", pa.int64())])
 COUNTS = ["rows_in", "rows_filtered", "rows_rejected", "late", "windows", "panes_hidden", "held", "first_at", "last_at"]
@@ -76,7 +77,7 @@ def check(out: Path, ran: Ran, expectations: list[Node], wanted: Outcome) -> Non
     assert [(one["holds"], one["saw"]) for one in found] == [judged(each, wanted) for each in expectations]
 
 
-@settings(max_examples=25)
+@examples(25)
 @given(ROWS, JOBS, EXPECTATIONS, st.sampled_from([(), EXCHANGE]))
 def test_a_run_is_judged_as_row_at_a_time(rows: list[Row], job: Job, expectations: list[Node], cuts: Any) -> None:
     wanted = run(job, rows)
@@ -93,7 +94,7 @@ def test_a_run_is_judged_as_row_at_a_time(rows: list[Row], job: Job, expectation
         assert (tree(folder) == before) == bool(broken)
 
 
-@settings(max_examples=25)
+@examples(25)
 @given(
     ROWS, ROWS, st.integers(1, 4), st.lists(conditions(["late", "held", "rows_rejected", "first_at"], ("late_share",)))
 )

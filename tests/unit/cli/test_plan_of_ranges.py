@@ -9,12 +9,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from support.day_results import day, span
 from support.in_process import wincli_here
 from support.processes import Ran, tree, write
+from support.strategies import examples
 
 DAYS = 5
 JOB = ("-w", "gap(ts, 6h)", "-k", "user", "--order-by", "ts", "-a", "n=count()", "log", "out")
@@ -101,7 +102,7 @@ def check_history(folder: Path, flags: tuple[str, ...], steps: list[tuple[Any, .
             assert plan["notes"], ran.err  # a correction that may reach a unit whose input is gone
 
 
-@settings(max_examples=12)
+@examples(12)
 @given(HISTORIES)
 @example([("rows", n, "ab") for n in (1, 2, 3, 4)] + [("run", 1, 4, ()), ("rows", 2, "aB"), ("run", 2, 2, ())])
 @example([("rows", n, "ab") for n in (1, 3)] + [("run", 1, 3, ()), ("rows", 2, "b"), ("gone", 3), ("run", 1, 2, ())])
@@ -111,7 +112,7 @@ def test_units_that_a_plan_lists_are_those_that_run_on_a_state(
     check_history(tmp_path_factory.mktemp("state"), ("--state", "st"), steps)
 
 
-@settings(max_examples=8)
+@examples(8)
 @given(HISTORIES)
 def test_units_that_a_plan_lists_are_those_that_run_without_a_state(
     tmp_path_factory: pytest.TempPathFactory, steps: list[tuple[Any, ...]]

@@ -13,11 +13,12 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from support.in_memory_engine import MemorySource
 from support.processes import rejected
+from support.strategies import examples
 from wincli.cli.job.plain_run import PlainRun
 from wincli.cli.job.reports.manifests import manifests_of
 from wincli.cli.job.stage_runs import run_stages
@@ -163,7 +164,7 @@ def of(key: list[str]) -> list[str]:
     return ["x=sum(x)", "n=count()", *([] if key else ["k=last(k)"])]
 
 
-@settings(max_examples=40, deadline=None)
+@examples(40, deadline=None)
 @given(chains(), st.integers(0, 40), st.integers(0, 9))
 def test_a_chain_is_the_chain_of_separate_runs(stages: list[dict[str, Any]], size: int, seed: int) -> None:
     with tempfile.TemporaryDirectory() as name:

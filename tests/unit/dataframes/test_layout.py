@@ -7,10 +7,11 @@ from dataclasses import fields
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from support.event_logs import logs
+from support.strategies import examples
 from support.table_equality import difference, same
 from support.window_cases import AGGREGATES, MORE, WINDOWS, WindowCase, output_options
 from wincli.windowing.columns.arrays import ClockValue
@@ -35,7 +36,7 @@ def in_order(table: pa.Table) -> pa.Table:
     return table.sort_by([(name, "ascending") for name in names]).combine_chunks()
 
 
-@settings(max_examples=100)
+@examples(100)
 @given(st.data(), logs(), st.sampled_from([*WINDOWS, *MORE]))
 def test_windows_of_keys_that_are_apart_are_those_of_all_keys(
     data: st.DataObject, table: pa.Table, case: WindowCase

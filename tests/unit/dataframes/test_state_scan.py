@@ -11,11 +11,12 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import wincli
 from support.event_logs import logs
+from support.strategies import examples
 from support.stream_cases import in_order, is_by_key, options_of
 from support.table_equality import difference, same
 from support.window_cases import MORE, WINDOWS, WindowCase
@@ -130,7 +131,7 @@ class Partitions:
         return pa.Table.from_batches(batches, self.task.result)
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60, deadline=None)
 @given(st.data(), logs(), st.sampled_from([*WINDOWS, *MORE]), st.booleans(), st.integers(1, 9))
 def test_parts_give_the_windows_of_the_table(
     data: st.DataObject, table: pa.Table, case: WindowCase, keyed: bool, batch: int

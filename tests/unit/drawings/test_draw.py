@@ -11,12 +11,13 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import wincli
 from support.drawn_windows import counts_of_svg, pairs_of_picture, pairs_of_rows, pairs_of_text
 from support.event_logs import logs
+from support.strategies import examples
 from support.window_cases import MORE, WINDOWS, WindowCase
 from wincli.windowing.drawings.drawing import Drawing
 from wincli.windowing.errors import ConfigError, DataError
@@ -46,7 +47,7 @@ def check(drawing: Drawing) -> None:
 # Laws
 
 
-@settings(max_examples=60)
+@examples(60)
 @given(logs(), st.sampled_from([*WINDOWS, *MORE]), st.booleans(), st.sampled_from(["flush", "drop"]))
 def test_a_drawing_shows_the_rows_that_panes_emit(table: pa.Table, case: WindowCase, keyed: bool, at_end: str) -> None:
     options = options_of(case, keyed or "partitioned" in case[0], at_end)
@@ -63,7 +64,7 @@ def test_a_drawing_shows_the_rows_that_panes_emit(table: pa.Table, case: WindowC
     check(drawing)
 
 
-@settings(max_examples=40)
+@examples(40)
 @given(
     logs(), st.sampled_from([*WINDOWS, *MORE]), st.booleans(), st.integers(1, 9), st.integers(1, 4), st.integers(1, 5)
 )
@@ -87,7 +88,7 @@ def test_a_part_of_a_drawing_says_how_much_is_left_out(
     check(part)
 
 
-@settings(max_examples=30)
+@examples(30)
 @given(logs(), st.sampled_from([*WINDOWS, *MORE]))
 def test_rows_of_a_drawing_ascend_along_its_axis(table: pa.Table, case: WindowCase) -> None:
     axis = wincli.draw(table, case[0], **options_of(case, True, "flush"), limit=20).picture.axis

@@ -8,12 +8,13 @@ from xml.etree import ElementTree
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import wincli
 from support.drawn_windows import SVG
 from support.event_logs import logs
+from support.strategies import examples
 from support.window_cases import MORE, WINDOWS, WindowCase
 from wincli.windowing.drawings.drawing import Drawing
 from wincli.windowing.drawings.svg_parts import STYLE
@@ -37,7 +38,7 @@ def reach(element: ElementTree.Element) -> list[float]:
     return across + [float(x) for x in re.findall(r"[MH]([\d.]+)", element.get("d", ""))]
 
 
-@settings(max_examples=30)
+@examples(30)
 @given(logs(), st.sampled_from([*WINDOWS, *MORE]), st.integers(1, 30))
 def test_nothing_leaves_the_frame(table: pa.Table, case: WindowCase, rows: int) -> None:
     marks = "flag" if "punct()" in case[0] else None
@@ -48,7 +49,7 @@ def test_nothing_leaves_the_frame(table: pa.Table, case: WindowCase, rows: int) 
         assert all(0 <= float(element.get(name, 0)) <= high for name in ("y", "y1", "y2", "cy"))
 
 
-@settings(max_examples=30)
+@examples(30)
 @given(logs(), st.sampled_from([*WINDOWS, *MORE]))
 def test_the_rows_of_a_pane_lie_on_its_bar(table: pa.Table, case: WindowCase) -> None:
     marks = "flag" if "punct()" in case[0] else None

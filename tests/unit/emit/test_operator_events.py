@@ -7,7 +7,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from references import tumbling as reference
@@ -16,6 +16,7 @@ from references.operator_events import Asks, SlidingEvents, Told, TumblingEvents
 from support import strategies as my
 from support.keeping_operators import ASKING, KEEPER
 from support.operator_logs import ENDS, Log, logs
+from support.strategies import examples
 from wincli.windowing.errors import DataError
 from wincli.windowing.in_memory import aggregate
 
@@ -59,7 +60,7 @@ def keyed(log: Log, eviction: Eviction | None) -> tuple[Log, str]:
     return Log(log.table, ("k",), log.order), f", partitioned, {eviction[0]}({eviction[1]})"
 
 
-@settings(max_examples=300)
+@examples(300)
 @given(st.data(), logs(clocked=True, kinds=KINDS), EVICTIONS, st.booleans(), st.booleans(), ENDS)
 def test_tumbling(
     data: st.DataObject, log: Log, eviction: Eviction | None, emit: bool, asks: bool, at_end: Any
@@ -90,7 +91,7 @@ def test_tumbling(
     assert called(log, window + more, asking, at_end=at_end, **options) == dict(told.events)
 
 
-@settings(max_examples=300)
+@examples(300)
 @given(st.data(), logs(clocked=True, kinds=KINDS), EVICTIONS, st.booleans(), st.booleans(), ENDS)
 def test_sliding(
     data: st.DataObject, log: Log, eviction: Eviction | None, partial: bool, asks: bool, at_end: Any

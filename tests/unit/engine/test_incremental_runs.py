@@ -5,12 +5,13 @@ from __future__ import annotations
 from itertools import pairwise
 
 import pyarrow as pa
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from support.event_logs import logs
 from support.in_memory_engine import MemorySource, run_in_memory
 from support.incremental_runs import IncrementalRuns, in_emission_order, run_parts_and_whole
+from support.strategies import examples
 from support.table_equality import difference, same
 from support.window_cases import AGGREGATES, MORE, WINDOWS, WindowCase, output_options
 from wincli.windowing.expressions.syntax import parse_expression
@@ -26,7 +27,7 @@ EXPRESSIONS = {
 }
 
 
-@settings(max_examples=250)
+@examples(250)
 @given(st.data(), logs(), st.one_of(st.sampled_from(WINDOWS), st.sampled_from(MORE)), st.booleans())
 def test_incremental_runs_give_the_result_of_one_run(
     data: st.DataObject, table: pa.Table, case: WindowCase, keyed: bool
@@ -69,7 +70,7 @@ SECOND = [
 ]
 
 
-@settings(max_examples=150)
+@examples(150)
 @given(st.data(), logs(), st.sampled_from(FIRST), st.sampled_from(SECOND), st.booleans(), st.booleans())
 def test_incremental_runs_of_a_chain_give_the_result_of_one_run(
     data: st.DataObject, table: pa.Table, case: WindowCase, second: str, keyed: bool, keyed_again: bool
@@ -102,7 +103,7 @@ def test_incremental_runs_of_a_chain_give_the_result_of_one_run(
     assert same(some, alone), difference(some, alone)
 
 
-@settings(max_examples=150)
+@examples(150)
 @given(st.data(), logs(), st.sampled_from(["count(2)", "delta(a, 2)", "time(3)", "sliding, time(4), count(2)"]))
 def test_rows_before_the_newest_row_of_earlier_runs_are_late(data: st.DataObject, table: pa.Table, window: str) -> None:
     """All keys together, and equal is not late; the others give what one run over them gives."""

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import wincli
 from support.event_logs import cut_up, logs
 from support.in_memory_engine import run_in_memory
+from support.strategies import examples
 from support.table_equality import difference, same
 from support.window_cases import AGGREGATES, WINDOWS, WindowCase, output_options
 from wincli.windowing.language.options import Options
@@ -17,7 +18,7 @@ from wincli.windowing.language.parser import parse_aggregate, parse_window
 from wincli.windowing.planning.plan import make_plan
 
 
-@settings(max_examples=300)
+@examples(300)
 @given(st.data(), logs(), st.sampled_from(WINDOWS), st.booleans())
 def test_cuts_into_files_chunks_and_slices_do_not_change_the_result(
     data: st.DataObject, table: pa.Table, case: WindowCase, keyed: bool

@@ -8,13 +8,14 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import wincli
 from support.event_logs import cut_up, logs
 from support.in_memory_engine import MemorySource, run_in_memory
 from support.incremental_runs import in_emission_order, run_parts_and_whole
+from support.strategies import examples
 from support.table_equality import difference, same
 from support.window_cases import MORE, WINDOWS, WindowCase
 from wincli.windowing.errors import DataError
@@ -63,7 +64,7 @@ def read_row_by_row(table: pa.Table, case: WindowCase, key: list[str], late: lis
     return table.append_column("there", pa.array([value is not None for value in values])), out
 
 
-@settings(max_examples=150)
+@examples(150)
 @given(st.data(), logs(), st.sampled_from([*WINDOWS, *MORE, *OWN, *OWN, *OWN]), st.booleans())
 def test_rows_that_fail_are_rejected_whatever_the_cuts_and_units(
     data: st.DataObject, table: pa.Table, case: WindowCase, keyed: bool

@@ -6,13 +6,14 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import wincli
 from support.event_logs import cut_up, logs
 from support.in_memory_engine import MemorySink, MemorySource, run_in_memory
 from support.incremental_runs import in_emission_order, run_parts_and_whole
+from support.strategies import examples
 from support.table_equality import difference, same
 from support.window_cases import MORE, WINDOWS, WindowCase
 from wincli.windowing.engine.run import run_window
@@ -71,7 +72,7 @@ def with_columns(table: pa.Table, case: WindowCase, key: list[str], out: set[int
     return table
 
 
-@settings(max_examples=200)
+@examples(200)
 @given(st.data(), logs(), st.sampled_from([*WINDOWS, *MORE]), st.booleans(), st.booleans(), st.booleans())
 def test_lags_are_columns_whatever_the_cuts_and_units(
     data: st.DataObject, table: pa.Table, case: WindowCase, keyed: bool, filtered: bool, grouped: bool
@@ -105,7 +106,7 @@ def test_lags_are_columns_whatever_the_cuts_and_units(
     assert same(one, wanted), difference(one, wanted)
 
 
-@settings(max_examples=60)
+@examples(60)
 @given(st.data(), logs(), st.booleans(), st.integers(0, 9))
 def test_no_strategy_changes_what_lag_is(data: st.DataObject, table: pa.Table, keyed: bool, seed: int) -> None:
     """Also where rows stand in order, and where map tasks could combine rows."""
@@ -132,7 +133,7 @@ WRITTEN = {  # with new columns, and without
 }
 
 
-@settings(max_examples=80)
+@examples(80)
 @given(st.data(), logs(), st.sampled_from(sorted(WRITTEN)), st.booleans())
 def test_conditions_over_new_columns_are_conditions_over_their_expressions(
     data: st.DataObject, table: pa.Table, window: str, keyed: bool
@@ -162,7 +163,7 @@ TRIGGERS = {  # over columns, and with lag
 }  # fmt: skip
 
 
-@settings(max_examples=120)
+@examples(120)
 @given(st.data(), logs(), st.sampled_from(sorted(TRIGGERS)), st.booleans(), st.sampled_from(["aggregates", "rows"]))
 def test_triggers_look_back(data: st.DataObject, table: pa.Table, window: str, keyed: bool, emit: str) -> None:
     """Whole, cut between keys and run by run, also where keys are evicted, it is a trigger on a column."""

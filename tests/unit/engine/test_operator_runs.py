@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import pyarrow as pa
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from support.event_logs import logs
 from support.incremental_runs import in_emission_order, run_parts_and_whole
 from support.keeping_operators import ASKING, KEEPER
+from support.strategies import examples
 from support.table_equality import difference, same
 from support.window_cases import MORE, WINDOWS, WindowCase
 from wincli.windowing.language.options import Options
@@ -18,7 +19,7 @@ from wincli.windowing.planning.plan import make_plan
 T = ["t"]
 
 
-@settings(max_examples=200)  # test_incremental_runs has 250 of states, test_operator_events 600 of calls
+@examples(200)  # test_incremental_runs has 250 of states, test_operator_events 600 of calls
 @given(
     st.data(),
     logs(),

@@ -7,11 +7,12 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from support.event_logs import cut_up, logs
 from support.in_memory_engine import MemorySink, MemorySource
+from support.strategies import examples
 from wincli.windowing.engine.scan.stored_rejects import store_rejects, write_stored_rejects
 from wincli.windowing.engine.tasks.sizing import Chunk
 from wincli.windowing.engine.tasks.task import TaskContext
@@ -21,7 +22,7 @@ from wincli.windowing.panes.rejects import NO_REJECTS, reject_rows
 from wincli.windowing.planning.plan import make_plan
 
 
-@settings(max_examples=60)
+@examples(60)
 @given(st.data(), logs(), st.integers(1, 4))
 def test_rejects_of_all_tasks_are_written_in_full(data: st.DataObject, table: pa.Table, tasks: int) -> None:
     source, bounds, _ = data.draw(cut_up(table, False))

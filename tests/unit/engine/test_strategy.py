@@ -10,13 +10,14 @@ from unittest import mock
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import wincli
 from support.event_logs import as_files, logs
 from support.in_memory_engine import STRICT, MemorySink, MemorySource
 from support.in_process import wincli_here
+from support.strategies import examples
 from support.table_equality import difference, same
 from support.window_cases import AGGREGATES, MORE, WINDOWS, WindowCase, output_options
 from wincli.windowing.engine.run import Outcome, run_window
@@ -54,7 +55,7 @@ def result_of(work: TaskContext, outcome: Outcome) -> pa.Table:
     return pa.concat_tables([work.plan.schema.empty_table(), *filled])
 
 
-@settings(max_examples=100)
+@examples(100)
 @given(
     st.data(), logs(), st.one_of(st.sampled_from([*WINDOWS, *MORE]), st.sampled_from(SORTED)), st.booleans(),
     EXECUTORS, st.builds(Sizes, st.sampled_from([0, 0, 0, 500]), BYTES, BYTES), st.booleans(),

@@ -13,10 +13,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 
 from support.expression_cases import SCHEMA, Writer, random_table
+from support.strategies import examples
 from wincli.windowing.errors import SpecError
 from wincli.windowing.expressions.binding import bind, bind_condition
 from wincli.windowing.expressions.pruning import Bounds, bounds_of, never_true
@@ -40,7 +41,7 @@ def bounds_from_parquet(rows: pa.Table) -> dict[str, Bounds]:
     return found
 
 
-@settings(max_examples=300, deadline=None, suppress_health_check=list(HealthCheck))
+@examples(300, deadline=None, suppress_health_check=list(HealthCheck))
 @given(seed=st.integers(0, 2**32), depth=st.integers(1, 3), n=st.integers(1, 4))
 def test_pruned_rows_are_neither_true_nor_failed(seed: int, depth: int, n: int) -> None:
     random = Random(seed)

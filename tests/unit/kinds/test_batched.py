@@ -22,12 +22,13 @@ from references import batched as reference_batched
 from references import tumbling as reference
 from support import strategies as my
 from support.batched_panes import EmittedPane, by_kernel, in_seconds, instant_type
+from support.strategies import examples
 from wincli.windowing.columns.arrays import ClockValue
 from wincli.windowing.kinds.context import WindowContext
 from wincli.windowing.language.parser import parse_window
 from wincli.windowing.language.spec import Batched
 
-MANY = settings(max_examples=2 * settings().max_examples)
+MANY = examples(2 * settings().max_examples)
 
 
 # --- both sides ---------------------------------------------------------------------------------------------------

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pyarrow as pa
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import wincli
@@ -24,21 +24,22 @@ from support.condition_laws import (
 )
 from support.in_memory_engine import MemorySource, run_in_memory
 from support.keeping_operators import KEEPER
+from support.strategies import examples
 
 
-@settings(max_examples=200)
+@examples(200)
 @given(condition_logs(), evicting_cases(with_marks=True), st.sampled_from(["flush", "drop"]), st.data())
 def test_the_library_is_the_reference(table: pa.Table, case: ConditionCase, at_end: str, data: st.DataObject) -> None:
     check_library_is_reference(data, table, case, True, at_end)
 
 
-@settings(max_examples=100)
+@examples(100)
 @given(st.data(), condition_logs(), evicting_cases(with_marks=True))
 def test_cuts_between_keys_do_not_change_the_result(data: st.DataObject, table: pa.Table, case: ConditionCase) -> None:
     check_cuts(data, plan_of(table, case, ["k"], draw_end(data)), table, True)
 
 
-@settings(max_examples=150)
+@examples(150)
 @given(st.data(), condition_logs(), evicting_cases(), st.sampled_from(["aggregates", "rows"]))
 def test_incremental_runs_give_the_result_of_one_run(
     data: st.DataObject, table: pa.Table, case: ConditionCase, emit: str
@@ -46,7 +47,7 @@ def test_incremental_runs_give_the_result_of_one_run(
     check_incremental_runs(data, table, case, True, emit)
 
 
-@settings(max_examples=100)
+@examples(100)
 @given(condition_logs(), evicting_cases(), st.sampled_from(["flush", "drop"]))
 def test_rows_that_no_pane_shows_are_counted(table: pa.Table, case: ConditionCase, at_end: str) -> None:
     """Rows in no window, and rows that went with their key."""
@@ -57,7 +58,7 @@ def test_rows_that_no_pane_shows_are_counted(table: pa.Table, case: ConditionCas
     assert counts.windowed + counts.filtered + counts.dropped_at_end == len(table)
 
 
-@settings(max_examples=200)
+@examples(200)
 @given(st.data(), condition_logs(), evicting_cases(with_marks=True), st.sampled_from(["flush", "drop"]))
 def test_operators_are_told_all_events(data: st.DataObject, table: pa.Table, case: ConditionCase, at_end: Any) -> None:
     """Also `partition_evicted`, with the rows of the open window."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pyarrow as pa
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from references import conditions as reference
@@ -18,11 +18,12 @@ from support.condition_laws import (
 )
 from support.event_logs import as_files
 from support.in_memory_engine import MemorySource, in_one_pass, in_two_passes, run_in_memory
+from support.strategies import examples
 from support.table_equality import difference, same
 from wincli.windowing.segments.segment_scan import can_be_cut
 
 
-@settings(max_examples=200)
+@examples(200)
 @given(condition_logs(), condition_cases(with_marks=True), st.booleans(), st.sampled_from(["flush", "drop"]), st.data())
 def test_the_library_is_the_reference(
     table: pa.Table, case: ConditionCase, keyed: bool, at_end: str, data: st.DataObject
@@ -30,7 +31,7 @@ def test_the_library_is_the_reference(
     check_library_is_reference(data, table, case, keyed, at_end)
 
 
-@settings(max_examples=150)
+@examples(150)
 @given(st.data(), condition_logs(), condition_cases(with_marks=True), st.booleans())
 def test_cuts_anywhere_do_not_change_the_result(
     data: st.DataObject, table: pa.Table, case: ConditionCase, keyed: bool
@@ -39,7 +40,7 @@ def test_cuts_anywhere_do_not_change_the_result(
     check_cuts(data, plan_of(table, case, ["k"] if keyed else [], draw_end(data)), table, keyed)
 
 
-@settings(max_examples=150)
+@examples(150)
 @given(st.data(), condition_logs(), condition_cases(), st.booleans(), st.sampled_from(["aggregates", "rows"]))
 def test_incremental_runs_give_the_result_of_one_run(
     data: st.DataObject, table: pa.Table, case: ConditionCase, keyed: bool, emit: str
@@ -51,7 +52,7 @@ def rows_in_no_window(table: pa.Table, case: ConditionCase, key: list[str]) -> i
     return len(reference.any_of(look_back(read(table), key, case.order), case.rules, key=key, order=case.order).skipped)
 
 
-@settings(max_examples=100)
+@examples(100)
 @given(condition_logs(), condition_cases(), st.booleans())
 def test_rows_in_no_window_are_counted(table: pa.Table, case: ConditionCase, keyed: bool) -> None:
     key = ["k"] if keyed else []
@@ -60,7 +61,7 @@ def test_rows_in_no_window_are_counted(table: pa.Table, case: ConditionCase, key
     assert counts.windowed == len(table) - counts.filtered
 
 
-@settings(max_examples=200)
+@examples(200)
 @given(st.data(), condition_logs(), condition_cases())
 def test_chunks_in_order_are_slices_as_they_are(data: st.DataObject, table: pa.Table, case: ConditionCase) -> None:
     table = table.sort_by("t") if case.order else table

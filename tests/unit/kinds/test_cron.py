@@ -10,13 +10,14 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import wincli
 from references import calendar as reference_calendar
 from references import cron as reference_cron
 from references import tumbling as reference
+from support.strategies import examples
 from wincli.windowing.errors import DataError, SpecError
 from wincli.windowing.language.parser import parse_window
 
@@ -50,7 +51,7 @@ def clocks(draw: st.DrawFn, tz: str) -> list[int]:
     return [change + n for n in draw(st.lists(near | st.integers(-2 * DAY, 2 * DAY), min_size=1, max_size=12))]
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60, deadline=None)
 @given(st.data(), expressions(), st.sampled_from(sorted(CHANGES)), st.sampled_from(["flush", "drop"]), st.booleans())
 def test_cron_agrees_with_a_look_at_every_minute(
     data: st.DataObject, expression: str, tz: str, at_end: Any, keyed: bool
@@ -84,7 +85,7 @@ def test_cron_agrees_with_a_look_at_every_minute(
     ]
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60, deadline=None)
 @given(st.data(), expressions(), st.sampled_from(sorted(CHANGES)))
 def test_the_window_of_a_row_depends_on_its_value_alone(data: st.DataObject, expression: str, tz: str) -> None:
     seconds = data.draw(clocks(tz))

@@ -7,7 +7,7 @@ from collections import Counter
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import wincli
@@ -24,6 +24,7 @@ from support.condition_laws import (
 from support.in_memory_engine import MemorySource, run_in_memory
 from support.incremental_runs import in_emission_order, run_parts_and_whole
 from support.keeping_operators import ASKING, KEEPER
+from support.strategies import examples
 from support.table_equality import difference, same
 from wincli.windowing.errors import ConfigError, DataError, SpecError
 from wincli.windowing.language.conditions.previous import PREVIOUS
@@ -33,7 +34,7 @@ from wincli.windowing.planning.plan import make_plan
 from wincli.windowing.segments.segment_scan import can_be_cut
 
 
-@settings(max_examples=300)
+@examples(300)
 @given(condition_logs(), previous_cases(with_marks=True), st.booleans(), st.sampled_from(["flush", "drop"]), st.data())
 def test_the_library_is_the_reference(
     table: pa.Table, case: ConditionCase, keyed: bool, at_end: str, data: st.DataObject
@@ -41,7 +42,7 @@ def test_the_library_is_the_reference(
     check_library_is_reference(data, table, case, keyed, at_end)
 
 
-@settings(max_examples=300)
+@examples(300)
 @given(condition_logs(), previous_cases(rejects=True), st.booleans(), st.sampled_from(["flush", "drop"]), st.data())
 def test_rows_whose_amount_is_none_are_rejected(
     table: pa.Table, case: ConditionCase, keyed: bool, at_end: str, data: st.DataObject
@@ -55,7 +56,7 @@ def test_rows_whose_amount_is_none_are_rejected(
     assert counts.balanced
 
 
-@settings(max_examples=150)
+@examples(150)
 @given(st.data(), condition_logs(), previous_cases(with_marks=True, rejects=True), st.booleans())
 def test_cuts_anywhere_do_not_change_the_result(
     data: st.DataObject, table: pa.Table, case: ConditionCase, keyed: bool
@@ -65,7 +66,7 @@ def test_cuts_anywhere_do_not_change_the_result(
     check_cuts(data, plan, table, keyed)
 
 
-@settings(max_examples=200)
+@examples(200)
 @given(
     st.data(), condition_logs(), previous_cases(rejects=True), st.booleans(), st.sampled_from(["aggregates", "rows"])
 )
@@ -75,7 +76,7 @@ def test_a_state_carries_the_window_before(
     check_incremental_runs(data, table, case, keyed, emit)
 
 
-@settings(max_examples=150)
+@examples(150)
 @given(st.data(), condition_logs(), previous_cases(rejects=True), st.booleans(), st.sampled_from([KEEPER, ASKING]))
 def test_operators_are_called_as_in_one_run(
     data: st.DataObject, table: pa.Table, case: ConditionCase, keyed: bool, operator: str
@@ -95,7 +96,7 @@ NUMBERS = st.floats(allow_nan=False, allow_infinity=False) | st.sampled_from([5e
 WORDS = st.integers(-(2**63), 2**63 - 1) | st.integers(-9, 9)
 
 
-@settings(max_examples=200)
+@examples(200)
 @given(st.data(), st.sampled_from([name for name in PREVIOUS if name != "count"]), st.booleans())
 def test_an_aggregate_of_the_window_before_is_that_of_the_result(
     data: st.DataObject, function: str, floats: bool

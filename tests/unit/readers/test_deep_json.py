@@ -8,10 +8,11 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from support.readers import read_all, source
+from support.strategies import examples
 from wincli.readers.text.record_bounds import DEEPEST, are_deep, are_objects, locate_lines
 from wincli.windowing.errors import ConfigError
 from wincli.writers.output.sink import check_types
@@ -83,7 +84,7 @@ VALUES = st.recursive(
 )
 
 
-@settings(max_examples=150, deadline=None)
+@examples(150, deadline=None)
 @given(
     st.lists(st.dictionaries(st.text("ab[", max_size=2), VALUES, max_size=3), min_size=1, max_size=5), st.integers(1, 6)
 )
@@ -98,7 +99,7 @@ def test_depth_is_counted_as_a_parser_would(objects: list[dict[str, Any]], level
     assert are_objects(data, locate_lines(data)[0]).tolist() == [not deep for deep in want]
 
 
-@settings(max_examples=200, deadline=None)
+@examples(200, deadline=None)
 @given(
     st.lists(st.sampled_from([b"", b" ", b"\t\r", b"{}", b" {}", b"x y", b"\xc3\xa9", b"{}\r", b"\x00"])), st.booleans()
 )

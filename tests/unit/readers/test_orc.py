@@ -8,18 +8,19 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 from pyarrow import orc
 
 from support.readers import column, read_all, source
+from support.strategies import examples
 from wincli.readers.formats.orc import column_names
 from wincli.readers.open import open_source
 from wincli.readers.options import ReadOptions
 from wincli.windowing.errors import InputError
 
 LISTS = pa.list_(pa.int64())
-LAW = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+LAW = examples(60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 
 def put(path: Path, *stripes: pa.Table, **options: Any) -> Path:

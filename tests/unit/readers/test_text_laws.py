@@ -10,10 +10,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 
 from support.readers import read_all, source
+from support.strategies import examples
 from wincli.readers.source import FileSource
 from wincli.windowing.errors import ConfigError, InputError
 
@@ -28,7 +29,7 @@ ENDS = st.sampled_from(["\n", "\r\n", "\r"])
 TYPES = ["int", "float", "bool", "string", "date", "timestamp", "timestamp_ns", "timestamptz", "decimal(10,2)"]
 LAYOUTS = ["timestamp(%Y-%m-%d %H:%M:%S)", "date(%Y-%m-%d)"]
 SCHEMAS = st.just("") | st.sampled_from([f"a:{name}" for name in TYPES + LAYOUTS])
-LAW = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+LAW = examples(60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 
 @st.composite

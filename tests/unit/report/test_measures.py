@@ -8,9 +8,10 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from support.strategies import examples
 from wincli.cli.inspection.report.measures.busiest import BusyKeys
 from wincli.cli.inspection.report.measures.distribution import Spread
 from wincli.cli.inspection.report.measures.lanes import LaneBars
@@ -152,7 +153,7 @@ def _is_kept(busy: BusyKeys, key: tuple[int, int]) -> bool:
     return key in set(zip(busy.table["a"].to_pylist(), busy.table["b"].to_pylist(), strict=True))
 
 
-@settings(max_examples=20)
+@examples(20)
 @given(st.integers(100, 2000))
 def test_memory_for_keys_does_not_grow_with_their_number(n: int) -> None:
     busy = BusyKeys(["k"], 50)

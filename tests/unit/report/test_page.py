@@ -9,9 +9,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from support.strategies import examples
 from wincli.cli.console.row_accounts import RowAccount
 from wincli.cli.inspection.report.page.document import MARK, MOST_BYTES, page_of
 from wincli.cli.inspection.report.page.quantities import duration_text, share_text, time_text
@@ -92,7 +93,7 @@ def read(page: str) -> Reader:
     return reader
 
 
-@settings(max_examples=30)
+@examples(30)
 @given(TEXTS)
 def test_a_text_of_data_adds_no_element_and_no_attribute(text: str) -> None:
     plain, found = (read(page_of(report(each))) for each in ("u7", text))

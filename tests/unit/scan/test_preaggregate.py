@@ -10,11 +10,12 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from support.event_logs import as_files, logs, sliced
 from support.in_memory_engine import MemorySink, MemorySource, Result, run_in_memory
+from support.strategies import examples
 from support.table_equality import difference, same
 from support.window_cases import WindowCase
 from wincli.windowing.engine.exchange.sampling import reduction_factor
@@ -87,7 +88,7 @@ def both(data: st.DataObject, plan: Plan, table: pa.Table, rows: int) -> tuple[R
     return whole, run_in_memory(plan, source, chunk_bounds, pa.table({}) if cuts is None else cuts, combine=True)
 
 
-@settings(max_examples=300)
+@examples(300)
 @given(st.data(), wide_logs(), st.sampled_from(WINDOWS), st.booleans(), st.sampled_from([2, 5, 1000]))
 def test_partial_aggregation_gives_the_result_of_one_task(
     data: st.DataObject, table: pa.Table, case: WindowCase, keyed: bool, rows: int

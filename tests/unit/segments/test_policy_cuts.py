@@ -5,12 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 import pyarrow as pa
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from support.event_logs import as_files, logs, sliced
 from support.in_memory_engine import run_in_memory
 from support.incremental_runs import IncrementalRuns, in_emission_order, run_parts_and_whole
+from support.strategies import examples
 from support.table_equality import difference, same
 from support.window_cases import AGGREGATES, WindowCase, output_options
 from wincli.windowing.language.options import Options
@@ -40,7 +41,7 @@ def planned(data: st.DataObject, table: pa.Table, case: WindowCase, keyed: bool,
     return make_plan(parse_window(window), table.schema, ["k"] if keyed else [], order_by, parsed, Options(**every))
 
 
-@settings(max_examples=200)
+@examples(200)
 @given(st.data(), logs(), st.sampled_from(CASES), st.booleans(), st.sampled_from([1, 2, 3, 5]))
 def test_segments_of_any_size_give_the_result_of_one(
     data: st.DataObject, table: pa.Table, case: WindowCase, keyed: bool, rows: int
@@ -55,7 +56,7 @@ def test_segments_of_any_size_give_the_result_of_one(
     assert (cut.counts, cut.falls) == (whole.counts, whole.falls)
 
 
-@settings(max_examples=150)
+@examples(150)
 @given(st.data(), logs(), st.sampled_from(CASES), st.booleans())
 def test_runs_over_any_parts_give_the_result_of_one_run(
     data: st.DataObject, table: pa.Table, case: WindowCase, keyed: bool

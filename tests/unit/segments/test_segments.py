@@ -9,11 +9,12 @@ from unittest import mock
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from support.event_logs import as_files, logs, sliced
 from support.in_memory_engine import STRICT, MemorySink, MemorySource, in_one_pass, in_two_passes, run_in_memory
+from support.strategies import examples
 from support.table_equality import difference, same
 from support.window_cases import AGGREGATES, MORE, WINDOWS, WindowCase, output_options
 from wincli.windowing.engine.exchange.range_cuts import PLACE, SliceBounds
@@ -55,7 +56,7 @@ def planned(table: pa.Table, window: str, key: list[str], order_by: list[str] | 
     return make_plan(parse_window(window), table.schema, key, order_by, parsed, Options(**options))
 
 
-@settings(max_examples=400)
+@examples(400)
 @given(
     st.data(), logs(), st.one_of(st.sampled_from(TUMBLING), st.sampled_from([*WINDOWS, *MORE])), st.booleans(),
     st.sampled_from([1, 3, 3, 5]),
@@ -92,7 +93,7 @@ def test_a_pane_that_was_none_before_drops_no_row() -> None:
     assert cut.counts == whole.counts
 
 
-@settings(max_examples=150)
+@examples(150)
 @given(
     st.integers(1, 5), st.integers(1, 5), st.lists(st.integers(1, 9), min_size=2, max_size=7),
     st.sampled_from(["", "partition by u "]), st.sampled_from(["", " with unique flag"]),
@@ -111,7 +112,7 @@ def test_lots_begin_anywhere_in_a_segment(retain: int, every: int, sizes: list[i
     assert cut.counts == whole.counts
 
 
-@settings(max_examples=200)
+@examples(200)
 @given(st.data(), logs(), st.sampled_from(TUMBLING[:-2]))
 def test_chunks_in_order_are_slices_as_they_are(data: st.DataObject, table: pa.Table, case: WindowCase) -> None:
     window, order_by, options = case
@@ -240,7 +241,7 @@ def test_delta_transition_of_rising_values_ends_as_a_loop_does(gaps: list[int], 
     assert found.fresh.value == values[found.fresh.last]
 
 
-@settings(max_examples=120)
+@examples(120)
 @given(logs(), st.sampled_from(["count(2)", "time(4)", "sliding, count(2), count(1)"]), st.booleans(), st.booleans())
 def test_result_of_a_stage_is_cut_like_any_input(table: pa.Table, first: str, keyed: bool, keyed_again: bool) -> None:
     """Its emission order has nulls, ties and columns that are keys; and as many marks as rows."""

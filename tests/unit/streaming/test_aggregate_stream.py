@@ -9,11 +9,12 @@ from unittest.mock import patch
 
 import numpy as np
 import pyarrow as pa
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import wincli
 from support.event_logs import logs
+from support.strategies import examples
 from support.stream_cases import in_order, is_by_key, options_of
 from support.table_equality import difference, same
 from support.window_cases import MORE, WINDOWS, WindowCase
@@ -33,7 +34,7 @@ def stream_of(table: pa.Table, cuts: list[int]) -> pa.RecordBatchReader:
     return pa.RecordBatchReader.from_batches(table.schema, [batch for part in parts for batch in part.to_batches()])
 
 
-@settings(max_examples=80)
+@examples(80)
 @given(st.data(), logs(), st.sampled_from([*WINDOWS, *MORE]), st.booleans())
 def test_batches_give_the_windows_of_the_table(
     data: st.DataObject, table: pa.Table, case: WindowCase, keyed: bool
@@ -49,7 +50,7 @@ def test_batches_give_the_windows_of_the_table(
 BY_KEY = [case for case in [*WINDOWS, *MORE] if is_by_key(case)]
 
 
-@settings(max_examples=80)
+@examples(80)
 @given(st.data(), logs(), st.sampled_from(BY_KEY), st.booleans())
 def test_batches_in_the_order_of_buckets_give_the_windows_of_the_table(
     data: st.DataObject, table: pa.Table, case: WindowCase, has_arrival: bool

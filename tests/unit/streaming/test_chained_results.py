@@ -9,11 +9,12 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import wincli
 from support.in_memory_engine import MemorySource, run_in_memory
+from support.strategies import examples
 from support.table_equality import difference, same
 from wincli.windowing.arguments import as_calls, as_options
 from wincli.windowing.engine.tasks.task import STREAM
@@ -142,7 +143,7 @@ def test_several_results_stay_in_their_order() -> None:
     assert stream_of_columns(plan.schema) == stream_of(plan)
 
 
-@settings(max_examples=40)
+@examples(40)
 @given(st.data())
 def test_rows_of_a_result_may_come_in_any_order(data: st.DataObject) -> None:
     first, second = called(data.draw(st.sampled_from(FIRST)), ["k"]), called(data.draw(st.sampled_from(SECOND)), [])

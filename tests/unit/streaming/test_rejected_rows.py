@@ -9,10 +9,11 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import wincli
+from support.strategies import examples
 from support.table_equality import difference, same
 from wincli.windowing.errors import ConfigError, DataError
 
@@ -51,7 +52,7 @@ def reasons(table: pa.Table) -> list[tuple[int, str]]:
     return [(each["row"]["id"], each["reason"]) for each in rejected]
 
 
-@settings(max_examples=70)
+@examples(70)
 @given(logs(), st.sampled_from(WINDOWS), st.booleans())
 def test_rows_of_windows_and_rejected_rows_are_the_rows(log: pa.Table, case: dict[str, Any], keyed: bool) -> None:
     options = options_of(case, keyed)
@@ -76,7 +77,7 @@ def test_rows_of_windows_and_rejected_rows_are_the_rows(log: pa.Table, case: dic
             wincli.aggregate(log, **options)
 
 
-@settings(max_examples=50)
+@examples(50)
 @given(st.data(), logs(), st.sampled_from(WINDOWS), st.booleans())
 def test_a_stream_rejects_the_rows_of_the_table(
     data: st.DataObject, log: pa.Table, case: dict[str, Any], keyed: bool

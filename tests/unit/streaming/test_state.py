@@ -10,11 +10,12 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import wincli
 from support.event_logs import logs
+from support.strategies import examples
 from support.stream_cases import in_order, options_of
 from support.table_equality import difference, same
 from support.window_cases import MORE, WINDOWS, WindowCase
@@ -52,7 +53,7 @@ def moved(state: Any) -> Any:
     return state.cast(pa.schema(large))
 
 
-@settings(max_examples=70)
+@examples(70)
 @given(st.data(), logs(), st.sampled_from([*WINDOWS, *MORE]), st.booleans(), st.sampled_from([8, 200, 2**20]))
 def test_parts_give_the_windows_of_the_table(
     data: st.DataObject, table: pa.Table, case: WindowCase, keyed: bool, nbytes: int
@@ -74,7 +75,7 @@ def rejected(table: pa.Table) -> list[str]:
     return sorted(map(repr, table["_rejected"].drop_null().to_pylist()))
 
 
-@settings(max_examples=30)
+@examples(30)
 @given(st.data(), logs(), st.sampled_from(MORE), st.booleans())
 def test_streams_give_the_state_of_the_table(
     data: st.DataObject, table: pa.Table, case: WindowCase, keyed: bool

@@ -7,12 +7,13 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import wincli
 from support.event_logs import logs
 from support.keeping_operators import ASKING, KEEPER
+from support.strategies import examples
 from support.table_equality import difference, same
 from wincli.windowing.errors import ConfigError
 
@@ -33,7 +34,7 @@ def stamped(table: pa.Table) -> pa.Table:
     return table.sort_by([(name, "ascending") for name in names]).combine_chunks()
 
 
-@settings(max_examples=40)
+@examples(40)
 @given(st.data(), logs(), st.sampled_from(WINDOWS), st.sampled_from([KEEPER, ASKING]), st.booleans())
 def test_batches_give_the_calls_of_the_table(
     data: st.DataObject, table: pa.Table, window: str, operator: str, keyed: bool

@@ -16,11 +16,12 @@ from pathlib import Path
 import duckdb
 import pyarrow as pa
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 from pyarrow import parquet
 
 from support.places import ROOT
+from support.strategies import examples
 from wincli.windowing.errors import DamagedError, OutputError
 from wincli.windowing.ports import Part
 from wincli.windowing.support.checksum import Checked
@@ -185,7 +186,7 @@ def test_what_is_written_is_recorded_with_its_size_and_checksum(tmp_path: Path) 
     assert stage.read_table("advances") is None
 
 
-@settings(max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@examples(150, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.data())
 def test_a_flipped_bit_anywhere_in_a_file_is_found(tmp_path: Path, data: st.DataObject) -> None:
     stage, parts = recorded(tmp_path)

@@ -18,7 +18,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 from pyarrow import fs
 
@@ -26,6 +26,7 @@ from support import manifest_store
 from support.folder_contents import names
 from support.manifest_store import ManifestTable, Store
 from support.numbered_units import ME, SCHEMA, put, result, state_value
+from support.strategies import examples
 from wincli.windowing.errors import OutputError
 from wincli.writers.commit import tables
 from wincli.writers.commit.contract import Progress, Table, TableCommit
@@ -422,7 +423,7 @@ STEPS = st.lists(st.tuples(st.sampled_from(range(3)), st.sampled_from(["step", "
 
 @pytest.mark.parametrize("name", [name for name in KINDS if "two steps" not in name])
 @given(steps=STEPS, is_tidy=st.booleans())
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@examples(60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_writer_that_has_lost_the_table_does_not_publish(
     tmp_path: Path, store: Path, name: str, steps: list[tuple[int, str]], is_tidy: bool
 ) -> None:
