@@ -7,10 +7,13 @@ import sys
 from pathlib import Path
 
 import pytest
+import typer.main
 
 from support.heavy_modules import HEAVY
 from support.processes import ROOT, WINCLI, environment, wincli
-from wincli.cli.main import app_options
+from wincli.cli.main import app, app_options
+
+COMMANDS = sorted(typer.main.get_command(app).commands)  # type: ignore[attr-defined]
 
 LOADED = """
 import sys
@@ -24,16 +27,7 @@ except SystemExit as done:
 
 @pytest.mark.parametrize(
     "args",
-    [
-        ["--help"],
-        ["-h"],
-        ["run", "--help"],
-        ["schema", "--help"],
-        ["status", "--help"],
-        ["test", "--help"],
-        ["version", "--help"],
-        [],
-    ],
+    [["--help"], ["-h"], [], *([name, "--help"] for name in COMMANDS)],
 )
 def test_help_loads_nothing_heavy(args: list[str]) -> None:
     command = [sys.executable, "-c", LOADED, *args]

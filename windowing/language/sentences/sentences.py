@@ -28,6 +28,7 @@ def sentences_of(
         *spec_sentences(spec, options, known),
         *_grid(spec, options),
         *_gives(calls, options),
+        _end(spec, options),
     )
 
 
