@@ -150,7 +150,8 @@ class UnitRun:
         former = self.mode.state.record(self.mode.unit.label)
         is_as_before = former is not None and self._is_as_before(former, stages, executor)
         state = former.state if former is not None and is_as_before else self.staging.token
-        return commit_together(self.staging, self._record(job, stages, state), job.outputs, self.mode.keep)
+        record = replace(self._record(job, stages, state), reruns=0 if former is None else former.reruns + 1)
+        return commit_together(self.staging, record, job.outputs, self.mode.keep)
 
     def _record(self, job: StagedJob, stages: tuple[StageRecord, ...], state: str) -> UnitRecord:
         """Return the record of the unit. ``state``: the id of the window state that it leaves."""

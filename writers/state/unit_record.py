@@ -102,6 +102,7 @@ class UnitRecord:
     ``borrowed``: the late rows of later units that this unit has read.
     ``enrich``: the files of each enrich table, by the name of the enrichment.
     ``expectations``: what the job demanded of the unit, and whether it was so; plain JSON values.
+    ``reruns``: how often it has been run again.
     """
 
     label: str
@@ -124,12 +125,14 @@ class UnitRecord:
     borrowed: tuple[BorrowedRows, ...] = ()
     enrich: Mapping[str, tuple[InputFile, ...]] = field(default_factory=dict)
     expectations: tuple[Mapping[str, Any], ...] = ()
+    reruns: int = 0
 
     def to_json(self) -> str:
         """Return the record as indented JSON, its keys always in the same order."""
         fields = asdict(self)
-        if not self.expectations:  # a record without any is as earlier versions read it
-            del fields["expectations"]
+        for key in ("expectations", "reruns"):  # a record without any is as earlier versions read it
+            if not fields[key]:
+                del fields[key]
         return json.dumps(seal({"format": FORMAT, **fields}), indent=2, ensure_ascii=False) + "\n"
 
     def parts_of(self, stage: str) -> tuple[Part, ...]:
@@ -186,7 +189,7 @@ def _record(value: dict[str, Any], format: int, is_sealed: bool) -> UnitRecord:
 def _check_types(record: UnitRecord) -> None:
     parts = [part for stage in record.stages for part in stage.parts]
     texts = (record.label, record.run, record.state, *(part.name for part in parts))
-    numbers = (record.ordinal, *(part.rows for part in parts), *(part.nbytes for part in parts))
+    numbers = (record.ordinal, record.reruns, *(part.rows for part in parts), *(part.nbytes for part in parts))
     maybe = (record.previous, record.began, record.start, record.end)
     is_right = all(isinstance(text, str) for text in texts) and all(type(n) is int for n in numbers)
     if not is_right or not all(text is None or isinstance(text, str) for text in maybe):

@@ -61,7 +61,7 @@ def _of_state(path: str, status: Status) -> Folder:
     last = records[-1]
     times = UnitTimes(
         {record.label: record.finished for record in records},
-        frozenset(record.label for record in records if record.state != record.run and record.state),
+        frozenset(record.label for record in records if record.reruns),
     )
     told = tuple(result.manifest["seconds"] for result in results) or tuple(record.seconds for record in records)
     return Folder(

@@ -185,3 +185,17 @@ def test_results_that_are_gone_are_told(days: Path, tmp_path: Path) -> None:
     found = gather_report(str(days / "st2"))
     assert any("2026-11-02" in note for note in found.notes)
     assert found.lanes is not None
+
+
+def test_units_of_a_correction_show_as_run_again(days: Path) -> None:
+    path = days / "log" / "2026-11-04.csv"
+    path.write_text(path.read_text() + "2026-11-04T23:50:00,u1\n")
+    for name in ("again", "once"):
+        run(days, *DAYS, f"{name}/{{date}}", "--state", f"{name}-state", *RANGE)
+    path.write_text(path.read_text() + "2026-11-04T23:55:00,u1\n")
+    run(days, *DAYS, "again/{date}", "--state", "again-state", *RANGE)
+    again, once = (gather_report(str(days / f"{name}-state")).calendar for name in ("again", "once"))
+    assert again is not None
+    assert once is not None
+    assert [cell.redone for cell in again.cells] == [0, 0, 0, 1, 1]
+    assert [cell.redone for cell in once.cells] == [0] * 5
