@@ -1,8 +1,8 @@
 """Random streams for the laws: ties, gaps, falls and extremes, in every type that sorts.
 
 `streams` draws an Arrow table with a row number ``id``, an attribute ``a``, a flag ``flag``, up to three key columns
-``k0..``, and up to two order columns ``t0..``. Profiles: the default, whose examples are the same in every run, so that a
-failure is the change's own; ``full``, with 2.5 times as many, for the night (scripts/nightly); and ``deep`` with
+``k0..``, and up to two order columns ``t0..``. Profiles: the default, whose examples are the same in every run, so that
+a failure is the change's own; ``full``, with 2.5 times as many, for the night (scripts/nightly); and ``deep`` with
 thousands of random ones: ``HYPOTHESIS_PROFILE=deep`` in the environment, or ``--hypothesis-profile=deep``.
 """
 
