@@ -35,7 +35,8 @@ JOB = """
 _ROWS = 3_000
 POLL = 0.002
 """Seconds between two looks at a run."""
-_VOLATILE = ("run", "state", "began", "started", "finished", "seconds", "bytes", "nbytes", "checksum")  # of no two runs
+_VOLATILE = ("run", "state", "began", "started", "finished", "reruns", "seconds", "bytes", "nbytes", "checksum")
+"""What no two courses have in common."""
 
 
 class Moment(NamedTuple):
