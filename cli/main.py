@@ -22,6 +22,7 @@ from .commands.show import show
 from .commands.status import status
 from .commands.test import test
 from .commands.version import version
+from .commands.why import why
 from .console.messages import CLOSED, OK, UNEXPECTED, USAGE, Messages, Stopped, exit_code
 from .console.signals import stop_on_signals
 from .console.streams import ReaderGoneError, guard_streams
@@ -58,6 +59,7 @@ app.command(epilog=EXAMPLES, cls=GroupedCommand)(run)
 app.command(epilog=PLAN_EXAMPLES, cls=GroupedCommand)(plan)
 for _command in (
     show,
+    why,
     report,
     status,
     test,

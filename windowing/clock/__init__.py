@@ -1,5 +1,5 @@
 """Time: the clock column as numbers, grids of ticks, local days and intervals, and the watermark.
 
 Imports `windowing.columns`, `windowing.errors`, `windowing.language`, `windowing.sequences`, `windowing.support`.
-Imported by `windowing.engine`, `windowing.kinds`, `windowing.scan`, `windowing.streaming`.
+Imported by `cli`, `windowing.engine`, `windowing.kinds`, `windowing.scan`, `windowing.streaming`.
 """

@@ -5,6 +5,6 @@ asks for the type of a spec. Kinds see `context.WindowContext`, never the plan.
 
 Imports `windowing.aggregates`, `windowing.clock`, `windowing.columns`, `windowing.errors`, `windowing.expressions`,
 `windowing.language`, `windowing.panes`, `windowing.sequences`, `windowing.state`, `windowing.support`. Imported by
-`windowing.emit`, `windowing.engine`, `windowing.planning`, `windowing.scan`, `windowing.segments`,
+`cli`, `windowing.emit`, `windowing.engine`, `windowing.planning`, `windowing.scan`, `windowing.segments`,
 `windowing.streaming`.
 """

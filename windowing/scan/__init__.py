@@ -4,5 +4,5 @@ The way in is `scan.scan`.
 
 Imports `windowing.aggregates`, `windowing.clock`, `windowing.columns`, `windowing.emit`, `windowing.expressions`,
 `windowing.kinds`, `windowing.panes`, `windowing.planning`, `windowing.projection`, `windowing.sequences`,
-`windowing.state`. Imported by `windowing.engine`, `windowing.segments`, `windowing.streaming`.
+`windowing.state`. Imported by `cli`, `windowing.engine`, `windowing.segments`, `windowing.streaming`.
 """

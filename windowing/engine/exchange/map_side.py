@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
@@ -24,7 +24,7 @@ from ..tasks.task import TaskContext
 from .block_transport import Fill
 from .blocks import ShuffleBlock, part_of, write
 from .range_cuts import SliceBounds, slice_offsets, slices_of
-from .read_chunk import read_columns, read_rows, sequences_of
+from .read_chunk import ChunkRows, read_columns, read_rows, sequences_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,18 +66,27 @@ def blocks_of(work: TaskContext, cuts: SliceBounds | None, chunk: Chunk) -> Iter
 
 def read_chunk(work: TaskContext, chunk: Chunk) -> MappedChunk:
     """Read all splits of a chunk, write its rejects, and sort the other rows into sequences."""
-    read = read_rows(work, chunk)
-    reasons, marks, level = read.reasons, read.marks, np.zeros(len(read.marks), np.int64)
-    if work.plan.kind.has_watermark:
-        lateness = _assess_lateness(work, chunk, read.rows, read.pos)
-        reasons = add_late(reasons, lateness.late)
-        marks, level = lateness.watermarks.marks, lateness.watermarks.level
+    read, level = read_assessed(work, chunk)
+    reasons, marks = read.reasons, read.marks
     rows_in = chunk.rows - read.mark_only - sum(batch.elsewhere for batch in read.batches)
     counts = Counts(rows_in=rows_in, filtered=read.filtered)
     sequences = sequences_of(work, read.rows, read.pos, reasons)
     span = span_of(work.plan, sequences.rows) if work.asks_span else None
     account = reject(work, chunk, read.batches, read.pos, reasons) + ChunkAccount(counts, span=span)
     return MappedChunk(sequences, marks, level, latest(work.plan, sequences.rows), account)
+
+
+def read_assessed(work: TaskContext, chunk: Chunk) -> tuple[ChunkRows, Ints]:
+    """Read all splits of a chunk, with reject reasons and signals; also return the levels of these, int64 (marks,).
+
+    The signals stand in `ChunkRows.marks`: window marks, or the advances of the watermark.
+    """
+    read = read_rows(work, chunk)
+    if not work.plan.kind.has_watermark:
+        return read, np.zeros(len(read.marks), np.int64)
+    lateness = _assess_lateness(work, chunk, read.rows, read.pos)
+    advances = lateness.watermarks
+    return replace(read, reasons=add_late(read.reasons, lateness.late), marks=advances.marks), advances.level
 
 
 def chunk_reading(work: TaskContext, chunk: Chunk) -> ClockValue | None:

@@ -2,6 +2,6 @@
 
 Imports `windowing.clock`, `windowing.columns`, `windowing.engine.exchange`, `windowing.engine.tasks`,
 `windowing.kinds`, `windowing.local_executor`, `windowing.panes`, `windowing.planning`, `windowing.ports`,
-`windowing.scan`, `windowing.segments`, `windowing.sequences`, `windowing.state`. Imported by
+`windowing.scan`, `windowing.segments`, `windowing.sequences`, `windowing.state`. Imported by `cli`,
 `windowing.engine.presorted`, `windowing.engine.run`, `windowing.engine.run_strategy`.
 """

@@ -82,7 +82,7 @@ def scan_slice(work: TaskContext, index: int, cuts: SliceBounds | None, blocks: 
     account = sum((block.account for block in row_blocks if block.account), ChunkAccount())
     clocks = [block.clock for block in row_blocks if block.clock is not None]
     sequences = merge([block.sequences for block in row_blocks]) if row_blocks else no_sequences(work)
-    signals = _signals(work, row_blocks)
+    signals = signals_of(work, row_blocks)
     low, high = whole_key_rows(sequences, cuts, index)
     sides = {FIRST: part_of(sequences, 0, low), LAST: part_of(sequences, high, len(sequences))}
     segments = [write_segment(work, index, side, segment, signals) for side, segment in sides.items() if len(segment)]
@@ -104,7 +104,7 @@ def scan_directly(work: TaskContext, chunks: Sequence[Chunk]) -> TaskReport:
     clocks = [read.clock for read in reads if read.clock is not None]
     account = sum((read.account for read in reads), ChunkAccount())
     sequences = merge([read.sequences for read in reads]) if reads else no_sequences(work)
-    report = _finish(work, 0, 0, True, _ScanInput(sequences, _signals(work, reads), clocks, account, state))
+    report = _finish(work, 0, 0, True, _ScanInput(sequences, signals_of(work, reads), clocks, account, state))
     return with_rejects(work, chunks, [report], LocalExecutor())[0]
 
 
@@ -207,7 +207,7 @@ def write_parts(work: TaskContext, index: int, tables: Iterable[pa.Table]) -> tu
     return checked.on(work.sink.write_parts(index, checked))
 
 
-def _signals(work: TaskContext, chunks: Sequence[ShuffleBlock] | Sequence[MappedChunk]) -> Signals:
+def signals_of(work: TaskContext, chunks: Sequence[ShuffleBlock] | Sequence[MappedChunk]) -> Signals:
     """Return the signals of all chunks, or those that the global pass decided; every slice has the same."""
     plan = work.plan
     if plan.kind.has_watermark:

@@ -1,0 +1,84 @@
+"""Where the rows of a key went that has no such window: filtered, rejected, in other windows, dropped, or held."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+
+import numpy as np
+import pyarrow as pa
+
+from ....windowing.panes.membership import shown, take
+from ....windowing.planning.plan import Plan
+from ....windowing.ports import Source
+from ....windowing.projection.source import ProjectionSource
+from ..results.result import ResultFolder
+from .explanation import Fact, MissingWindow
+from .key_rows import KeyCondition, Span, is_of_key, only_panes, parts_with, read_key
+from .panes_of_key import KeyPanes, panes_of
+from .recorded_stage import RecordedStage
+from .row_values import scalar_text
+from .sought import Sought, windows_of_key
+
+
+def missing_window(result: ResultFolder, recorded: RecordedStage, sought: Sought) -> MissingWindow:
+    """Say where the rows of a key went. All of its rows are read."""
+    plan = only_panes(recorded.stage.plan)
+    rows = read_key(plan, recorded.source, recorded.stage.marks, sought.key, Span())
+    panes = panes_of(rows)
+    total = _count(plan, recorded.source, sought.key)
+    rejected = Counter(rows.rejected)
+    if panes.panes.rejects is not None:
+        rejected.update(panes.panes.rejects.by_reason)
+    counts = _counts(panes, total, rejected)
+    windows = len(panes.came_out)
+    there = windows_of_key(result.rows, sought.key)
+    facts = tuple(_facts(panes, len(set(there["window"].to_pylist()))))
+    key = tuple((name, scalar_text(value)) for name, value in sought.key.items())
+    return MissingWindow(result.shown, str(plan.spec), key, sought.words, total, windows, counts, facts)
+
+
+def _counts(panes: KeyPanes, total: int, rejected: Mapping[str, int]) -> dict[str, int]:
+    """Return how many rows went where, without zeros, in the words of the row accounting."""
+    every, rows = panes.panes, len(panes.sequences)
+    out = int(np.count_nonzero(shown(take(every.membership, panes.came_out), rows)))
+    placed = int(np.count_nonzero(shown(every.membership, rows)))
+    end = {"hold": "held", "drop": "dropped at the end"}.get(panes.plan.options.at_end, "held")
+    scanned = 0 if every.rejects is None else len(every.rejects)
+    counts = {
+        "in windows": out,
+        end: placed - out,
+        "in no window": rows - placed - scanned,
+        "left out by --where": total - rows - (sum(rejected.values()) - scanned),
+        **{f"rejected, {reason}": count for reason, count in sorted(rejected.items())},
+    }
+    return {what: count for what, count in counts.items() if count}
+
+
+def _count(plan: Plan, source: Source, key: Mapping[str, pa.Scalar]) -> int:
+    """Count the rows of a key that the input has."""
+    if not key:
+        return sum(split.rows for split in source.splits)
+    condition = KeyCondition(key, None, Span(), source.schema)
+    reading = source if plan.projection.is_trivial else ProjectionSource(source, plan.projection, tuple(key))
+    parts = (part for split in source.splits for part in parts_with(source, split, condition))
+    return sum(int(np.count_nonzero(is_of_key(reading.read(part, list(key)).rows, key))) for part in parts)
+
+
+def _facts(panes: KeyPanes, there: int) -> Iterator[Fact]:
+    """Say which windows the key has, and whether the result hides some."""
+    came = panes.came_out
+    if len(panes.sequences) == 0:
+        yield Fact("other", "no row of this key reached a window")
+        return
+    if len(came):
+        numbers = panes.panes.number[came]
+        head = panes.head.take(pa.array(came))
+        ends = [scalar_text(head.column(name)[at]) for name, at in (("window_start", 0), ("window_end", -1))]
+        text = f"its windows have the numbers {int(numbers.min())} to {int(numbers.max())}, from {ends[0]} to {ends[1]}"
+        yield Fact("other", text)
+    if there < len(came):
+        yield Fact("other", f"the result has {there:,} of them: --having, or --partition-by, leaves out the others")
+    held = len(panes.panes) - len(came)
+    if held:
+        yield Fact("other", f"{held:,} more of its windows were open at the end, and --at-end did not flush them")

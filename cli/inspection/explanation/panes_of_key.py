@@ -1,0 +1,75 @@
+"""The panes of one key, computed once more by the plan of the job, and what its result says of each."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from ....windowing.columns.arrays import ClockValue, Ints
+from ....windowing.emit.result_tables import emitted_panes, pane_columns
+from ....windowing.panes.membership import gathered
+from ....windowing.panes.panes import CLOSED_BY, Panes, reason
+from ....windowing.planning.plan import Plan
+from ....windowing.sequences.marks import Marks
+from ....windowing.sequences.sequence import Sequences
+from .key_rows import KeyRows
+
+
+@dataclass(frozen=True, slots=True)
+class KeyPanes:
+    """The panes of a key.
+
+    ``plan``: the plan of its panes.
+    ``sequences``: the rows of the key, in order.
+    ``panes``: its panes in order, also those that only the end of the data brings out.
+    ``marks``: what causes of panes count after the rows.
+    ``head``: for each pane the columns that describe it in the result.
+    """
+
+    plan: Plan
+    sequences: Sequences
+    panes: Panes
+    marks: Marks
+    head: pa.Table
+
+    def rows_of(self, at: int) -> Ints:
+        """Return the rows of pane ``at`` among those of the key, int64, in the order of the pane."""
+        return gathered(self.panes.membership, at, at + 1)[0]
+
+    def closed_by(self, at: int) -> str:
+        """Return the close reason of pane ``at``."""
+        return CLOSED_BY[self.panes.closed_by[at]]
+
+    @property
+    def came_out(self) -> Ints:
+        """Return the panes that came out, int64: all but those of the end of the data, where that does not flush."""
+        is_end = self.panes.closed_by == reason("end")
+        shown = np.ones(len(self.panes), np.bool_) if self.plan.options.at_end == "flush" else ~is_end
+        return np.flatnonzero(shown)
+
+
+def panes_of(rows: KeyRows, clock: ClockValue | None = None) -> KeyPanes:
+    """Compute the panes of a key. ``clock``: the clock at the end; None: that of all rows that were read."""
+    plan, sequences = rows.plan, rows.sequences
+    context = replace(plan.context, clock=rows.clock if clock is None else clock)
+    panes, marks = plan.kind.panes(sequences, rows.signals, context)
+    panes = emitted_panes(plan, sequences, panes)
+    return KeyPanes(plan, sequences, panes, marks, pane_columns(plan, sequences, marks, panes))
+
+
+def same_pane(head: pa.Table, at: int, pane: Mapping[str, Any], but: frozenset[str] = frozenset()) -> bool:
+    """Whether pane ``at`` is the one that a result describes: all columns of both are equal, except ``but``."""
+    names = [name for name in head.column_names if name in pane and name not in but]
+    return all(_same(head.column(name)[at], pane[name]) for name in names)
+
+
+def _same(one: pa.Scalar, other: pa.Scalar) -> bool:
+    if not one.is_valid or not other.is_valid:
+        return one.is_valid == other.is_valid
+    if one.type != other.type:
+        one = one.cast(other.type) if not pa.types.is_dictionary(one.type) else one.value.cast(other.type)
+    return bool(one.equals(other) or str(one) == str(other))

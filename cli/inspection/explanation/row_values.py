@@ -1,0 +1,97 @@
+"""Values of the rows of a key, in words, and how far they are apart, exactly."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from ....windowing.columns.arrays import Ints, combined
+from ....windowing.columns.numeric import measures, scale_of
+from ....windowing.language.canonical import decimal_text
+from ....windowing.sequences.sequence import Sequences
+from ...console.table import texts_of
+
+Amount = Fraction | float
+"""A distance or an amount: exact, or a float where the column holds floats."""
+
+
+@dataclass(frozen=True, slots=True)
+class RowValues:
+    """The rows of a key.
+
+    ``sequences``: the rows.
+    """
+
+    sequences: Sequences
+
+    def column(self, name: str) -> pa.Array:
+        """Return a column of all rows."""
+        return combined(self.sequences.rows.column(name))
+
+    def pos(self, row: int) -> int:
+        """Return the arrival position of a row."""
+        return int(self.sequences.pos[row])
+
+    def text(self, name: str, row: int) -> str:
+        """Return a value as text."""
+        return str(texts_of(self.column(name).slice(row, 1))[0])
+
+    def name(self, row: int) -> str:
+        """Return what a row is called: by its order value, or by its arrival position."""
+        order = self.sequences.order
+        return f"the row at {self.text(order[0], row)}" if order else f"the row with arrival position {self.pos(row)}"
+
+    def distance(self, name: str, new: int, old: int) -> Amount:
+        """Return by how much the value of one row is above that of another."""
+        pair = self.column(name).take(pa.array([new, old]))
+        values, per_second = measures(pair), scale_of(pair.type).per_second
+        if per_second is None:
+            return float(values[0] - values[1])
+        return (int(values[0]) - int(values[1])) / per_second
+
+    def widest(self, name: str, rows: Ints) -> tuple[int, Amount] | None:
+        """Return the row that is farthest above the row before it, and how far; None where none is above."""
+        return self._highest(name, rows[1:], rows[:-1])
+
+    def farthest(self, name: str, rows: Ints) -> tuple[int, Amount] | None:
+        """Return the row that is farthest above the first of ``rows``, and how far; None where none is above."""
+        return self._highest(name, rows[1:], np.broadcast_to(rows[:1], len(rows) - 1))
+
+    def _highest(self, name: str, new: Ints, old: Ints) -> tuple[int, Amount] | None:
+        if not len(new):
+            return None
+        values = measures(self.column(name))
+        above = values[new] >= values[old]
+        apart = np.where(above, (values[new] - values[old]).astype(np.float64), -1.0)
+        at = int(np.argmax(apart))
+        return (int(new[at]), self.distance(name, int(new[at]), int(old[at]))) if above[at] else None
+
+
+def amount_text(kind: pa.DataType, amount: Amount) -> str:
+    """Return a distance of values of a type as text: seconds for times, else a number."""
+    text = decimal_text(amount) if isinstance(amount, Fraction) else f"{amount:.15g}"
+    return f"{text} s" if pa.types.is_temporal(kind) else text
+
+
+def exact_text(amount: Amount) -> str:
+    """Return a distance as a number that reads back exactly."""
+    return decimal_text(amount) if isinstance(amount, Fraction) else repr(amount)
+
+
+def scalar_text(value: Any) -> str:
+    """Return a scalar as text."""
+    return str(texts_of(pa.array([value.as_py()], value.type) if _is_plain(value) else _array_of(value))[0])
+
+
+def _is_plain(value: Any) -> bool:
+    return not pa.types.is_timestamp(value.type) and not pa.types.is_dictionary(value.type)
+
+
+def _array_of(value: Any) -> pa.Array:
+    if pa.types.is_dictionary(value.type):
+        return _array_of(value.value) if not _is_plain(value.value) else pa.array([value.as_py()])
+    return pa.repeat(value, 1)

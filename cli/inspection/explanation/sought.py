@@ -1,0 +1,155 @@
+"""The window that a user asks about, found in the result: what the result says of it and of those next to it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from ....windowing.columns.arrays import combined
+from ....windowing.errors import ConfigError
+from ....windowing.planning.plan import Plan
+from ....windowing.planning.result_schema import MARK
+from ....windowing.support.suggest import did_you_mean
+from ..results.key_values import value_of
+from ..results.result import StoredRows
+from .key_rows import KeyCondition, Span, is_of_key
+
+WINDOW = "window"
+
+
+@dataclass(frozen=True, slots=True)
+class Sought:
+    """Which window is asked for.
+
+    ``key``: value by key column, in the types of the result; empty without a key.
+    ``window``: its number; None: ``at`` says which.
+    ``at``: an order value in it; None: ``window`` says which.
+    """
+
+    key: Mapping[str, pa.Scalar]
+    window: int | None
+    at: pa.Scalar | None = None
+
+    @property
+    def words(self) -> str:
+        """What is asked for, in words."""
+        return f"window {self.window}" if self.at is None else f"a window at {self.at}"
+
+
+@dataclass(frozen=True, slots=True)
+class FoundWindow:
+    """What a result says of a window.
+
+    ``number``: its number.
+    ``row``: its row by column, or the first of its rows.
+    ``before``, ``after``: the rows of the windows with the numbers before and after it; None: the result has none.
+    ``also``: the numbers of other windows that hold the value that was asked for.
+    """
+
+    number: int
+    row: Mapping[str, pa.Scalar]
+    before: Mapping[str, pa.Scalar] | None = None
+    after: Mapping[str, pa.Scalar] | None = None
+    also: tuple[int, ...] = ()
+
+
+def sought_window(plan: Plan, schema: pa.Schema, only: Mapping[str, str], window: int | None, at: str | None) -> Sought:
+    """Return what is asked for. ``only``: texts by column.
+
+    Raises `ConfigError` where they are not exactly the key columns, values of other types, or not one of window and at.
+    """
+    for name in only:
+        if name not in plan.key:
+            hint = did_you_mean(name, plan.key) if plan.key else "leave --only out"
+            raise ConfigError(f"--only: {name!r} is no key column of this result", hint)
+    if missing := [name for name in plan.key if name not in only]:
+        says = " ".join(f"--only {name}=.." for name in missing)
+        raise ConfigError(f"windows of this result have a key: {', '.join(plan.key)}", f"say whose window, {says}")
+    if (window is None) == (at is None):
+        raise ConfigError("why needs one window", "say --window NUMBER, or --at TIME")
+    key = {name: value_of(only[name], schema.field(name).type, f"--only {name}") for name in plan.key}
+    if at is None:
+        return Sought(key, window)
+    kind = schema.field("window_start").type
+    if not plan.order.columns and plan.options.event_time is None:
+        raise ConfigError("--at: rows of this result are in arrival order", "say --window NUMBER")
+    return Sought(key, None, value_of(at, kind, "--at"))
+
+
+def find_window(rows: StoredRows, sought: Sought) -> FoundWindow | None:
+    """Return what a result says of a window; None where it has no such window."""
+    number = sought.window
+    also: tuple[int, ...] = ()
+    if number is None:
+        numbers = _numbers_at(rows, sought)
+        if not numbers:
+            return None
+        number, also = numbers[0], tuple(numbers[1:])
+    near = pa.concat_tables(_rows_of(rows, sought.key, number - 1, number + 1))
+    found = {each: _first(near, each) for each in (number - 1, number, number + 1)}
+    row = found[number]
+    return None if row is None else FoundWindow(number, row, found[number - 1], found[number + 1], also)
+
+
+def windows_of_key(rows: StoredRows, key: Mapping[str, pa.Scalar]) -> pa.Table:
+    """Return number and bounds of all windows of a key that a result has, each once."""
+    names = [*key, WINDOW, "window_start", "window_end", "closed_by"]
+    return pa.concat_tables(_rows_of(rows, key, None, None, names)).select(names[len(key) :])
+
+
+def same_interval(rows: StoredRows, key: Mapping[str, pa.Scalar], row: Mapping[str, pa.Scalar]) -> pa.Table:
+    """Return the rows of all outputs of one event-time pane of a key, by index."""
+    every = pa.concat_tables(_rows_of(rows, key, None, None))
+    same = pc.equal(every["window_start"], row["window_start"])
+    return every.filter(same).sort_by("index")
+
+
+def _numbers_at(rows: StoredRows, sought: Sought) -> list[int]:
+    """Return the numbers of the windows whose bounds hold a value, ascending; both bounds count."""
+    table = windows_of_key(rows, sought.key)
+    start, end = table["window_start"], table["window_end"]
+    holds = pc.and_(pc.less_equal(start, sought.at), pc.greater_equal(end, sought.at)).fill_null(False)
+    found = table.filter(holds)[WINDOW].unique().to_pylist()
+    return sorted(found)
+
+
+def _first(rows: pa.Table, number: int) -> dict[str, pa.Scalar] | None:
+    mine = rows.filter(pc.equal(rows[WINDOW], number))
+    if not mine.num_rows:
+        return None
+    return {name: combined(mine[name])[0] for name in mine.column_names}
+
+
+def _rows_of(
+    rows: StoredRows,
+    key: Mapping[str, pa.Scalar],
+    low: int | None,
+    high: int | None,
+    columns: Sequence[str] | None = None,
+) -> list[pa.Table]:
+    """Return the rows of a key whose window has a number in a range, inclusive, of row groups that may have any."""
+    names = list(columns or rows.schema.names)
+    found = [pa.schema([rows.schema.field(name) for name in names]).empty_table()]
+    condition = KeyCondition(key, WINDOW, Span(_number(low), _number(high)), rows.schema)
+    for split in rows.source.splits:
+        for part in rows.source.parts_with(split, condition):
+            table = rows.source.read(part, names).rows
+            found.append(table.filter(pa.array(_picks(table, key, low, high))))
+    return found
+
+
+def _number(value: int | None) -> pa.Scalar | None:
+    return None if value is None else pa.scalar(value, pa.int64())
+
+
+def _picks(table: pa.Table, key: Mapping[str, pa.Scalar], low: int | None, high: int | None) -> Any:
+    numbers = combined(table[WINDOW])
+    mask = is_of_key(table, key) & numbers.is_valid().to_numpy(zero_copy_only=False)
+    if MARK in table.column_names:
+        mask &= ~pc.equal(combined(table[MARK]), "only").fill_null(False).to_numpy(zero_copy_only=False)
+    values = numbers.fill_null(-1).to_numpy(zero_copy_only=False)
+    return mask & (True if low is None else values >= low) & (True if high is None else values <= high)

@@ -1,0 +1,131 @@
+"""``wincli why``: why a window of a result is as it is."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from ....windowing.errors import ConfigError
+from ....windowing.language.spec import Tumbling
+from ....windowing.spark.workers.no_pandas import block_pandas
+from ...console.messages import Messages
+from ...console.pager import print_lines, terminal_width
+from ..results.result import ResultFolder
+from ..results.shown_rows import results_at
+from .explanation import Explanation, Fact, MissingWindow
+from .missing import missing_window
+from .overlapping import ToldPane, overlapping_facts
+from .recompute import ComputedWindow, compute_window
+from .recorded_stage import RecordedStage, stage_of
+from .row_values import scalar_text
+from .sought import FoundWindow, Sought, find_window, sought_window
+from .text import explanation_json, explanation_lines, missing_json, missing_lines
+from .told_rows import told_rows
+from .tumbling import Told, tumbling_facts
+
+
+@dataclass(frozen=True, slots=True)
+class WhyRequest:
+    """What is asked.
+
+    ``path``: the result, or the outputs of a range.
+    ``only``: the key, ``NAME=VALUE`` for each of its columns.
+    ``window``: the number of the window; None: ``at`` says which.
+    ``at``: a time in the window.
+    ``unit``: the unit of a range.
+    ``rows``: how many rows of the window are told.
+    ``as_json``: whether the answer is JSON.
+    """
+
+    path: str
+    only: tuple[str, ...] = ()
+    window: int | None = None
+    at: str | None = None
+    unit: str | None = None
+    rows: int = 10
+    as_json: bool = False
+
+
+def print_why(request: WhyRequest, messages: Messages) -> None:
+    """Print to stdout why a window is as it is; for a key without it, where its rows went.
+
+    Raises `ConfigError` where the question does not fit the result, `InputError` where the result or its input is not
+    there, or not as it was.
+    """
+    block_pandas()
+    result = _result(request)
+    answer = explain(result, request)
+    if isinstance(answer, Explanation) and answer.also:
+        also = ", ".join(map(str, answer.also[:5]))
+        messages.note(f"that time is in several windows: besides {answer.window} in {also}; --window says which")
+    if request.as_json:
+        found = explanation_json(answer) if isinstance(answer, Explanation) else missing_json(answer)
+        print_lines([json.dumps(found, indent=2)])
+        return
+    width = terminal_width()
+    lines = explanation_lines(answer, width) if isinstance(answer, Explanation) else missing_lines(answer)
+    print_lines(lines)
+
+
+def explain(result: ResultFolder, request: WhyRequest) -> Explanation | MissingWindow:
+    """Explain a window of a result, or say where the rows of its key went. Raises as `print_why` does."""
+    recorded = stage_of(result)
+    sought = sought_window(recorded.stage.plan, result.schema, _only(request.only), request.window, request.at)
+    found = find_window(result.rows, sought)
+    if found is None:
+        return missing_window(result, recorded, sought)
+    computed = compute_window(recorded, sought.key, found)
+    return _explanation(result, recorded, sought, found, computed, request.rows)
+
+
+def _result(request: WhyRequest) -> ResultFolder:
+    found = results_at(request.path, request.unit)
+    if len(found) > 1:
+        raise ConfigError(f"{request.path} holds {len(found)} results", f"say --unit, such as --unit {found[0][0]}")
+    return found[0][1]
+
+
+def _only(texts: Sequence[str]) -> dict[str, str]:
+    for text in texts:
+        if "=" not in text:
+            raise ConfigError(f"--only {text}: this names no value", "say it as NAME=VALUE, such as user=u7")
+    return {name.strip(): value for name, _, value in (text.partition("=") for text in texts)}
+
+
+def _explanation(
+    result: ResultFolder,
+    recorded: RecordedStage,
+    sought: Sought,
+    found: FoundWindow,
+    computed: ComputedWindow,
+    most: int,
+) -> Explanation:
+    panes, at = computed.panes, computed.at
+    mine = panes.rows_of(at)
+    facts = facts_of(computed)
+    pos = panes.sequences.pos[mine]
+    named = dict.fromkeys(fact.row for fact in facts if fact.row is not None)
+    others = np.array([each for each in named if each not in set(pos.tolist())], np.int64)
+    return Explanation(
+        result.shown,
+        str(recorded.stage.plan.spec),
+        tuple((name, scalar_text(value)) for name, value in sought.key.items()),
+        found.number,
+        {name: scalar_text(value) for name, value in found.row.items() if not name.startswith("_")},
+        facts,
+        told_rows(recorded.source, pos, most),
+        told_rows(recorded.source, others, len(others)),
+        found.also,
+    )
+
+
+def facts_of(computed: ComputedWindow) -> tuple[Fact, ...]:
+    """Return what is told of a window."""
+    panes, at = computed.panes, computed.at
+    mine = panes.rows_of(at)
+    if isinstance(panes.plan.spec, Tumbling):
+        return tuple(tumbling_facts(Told(panes, at, mine, computed.before)))
+    return tuple(overlapping_facts(ToldPane(panes, at, mine)))

@@ -1,0 +1,238 @@
+"""Laws of ``wincli why``: the rows of every window, and the rule that closed it, are those of the references.
+
+Logs are small and random; the job is run, and each window of its result is explained from the files alone.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from references import batched, conditions, event_time, sliding
+from references.conditions import Rule
+from references.sliding import Count, Delta
+from references.tumbling import Pane, Row, Time, read
+from support.in_process import wincli_here
+from support.window_cases import MORE, WINDOWS, WindowCase
+from wincli.cli.inspection.explanation.explanation import Explanation, Fact, MissingWindow
+from wincli.cli.inspection.explanation.text import explanation_json, explanation_lines, missing_lines
+from wincli.cli.inspection.explanation.why import WhyRequest, explain
+from wincli.cli.inspection.results.result import open_result_folder
+
+CLOCK = pa.timestamp("us")
+SECOND = 1_000_000
+START = 1_793_523_600
+Panes = Callable[[Mapping[int, Row], Sequence[str], Sequence[str]], Sequence[Pane]]
+
+
+def ruled(*rules: Rule) -> Panes:
+    return lambda rows, key, order: conditions.any_of(rows, rules, key=key, order=order).panes
+
+
+def slid(evict: Any, trigger: Any) -> Panes:
+    return lambda rows, key, order: sliding.sliding(rows, evict, trigger, key=key, order=order, kind=CLOCK)
+
+
+def flag(row: Row) -> bool:
+    return bool(row["flag"])
+
+
+def kept(**clause: Any) -> Panes:
+    return lambda rows, key, order: batched.batched(rows, key=key, order=order, clock_kind=CLOCK, **clause)
+
+
+def intervals(rows: Mapping[int, Row], key: Sequence[str], order: Sequence[str]) -> Sequence[Pane]:
+    spans = [Fraction(each) for each in (4, 4, 3, 0)]
+    return event_time.intervals(rows, *spans, event_time="t", kind=CLOCK, key=key, order=order)[0]
+
+
+INT = pa.int64()
+CASES: dict[str, tuple[str, Panes]] = {
+    "count(3)": ("arrival", ruled(conditions.count(3))),
+    "delta(t, 4)": ("t", ruled(conditions.delta("t", Fraction(4), CLOCK))),
+    "delta(a, 2)": ("arrival", ruled(conditions.delta("a", Fraction(2), INT))),
+    "gap(t, 2)": ("t", ruled(conditions.gap("t", Fraction(2), CLOCK))),
+    "gap(t, a)": ("t", ruled(conditions.gap_of("t", "a", CLOCK))),
+    "change(u)": ("t", ruled(conditions.change("u"))),
+    "when(flag)": ("t", ruled(conditions.when(flag))),
+    "while(flag)": ("arrival", ruled(conditions.while_(flag))),
+    "from(flag, until=a > 5)": ("t", ruled(conditions.from_(flag, lambda row: row["a"] > 5))),
+    "punct(flag)": ("t", ruled(conditions.punct(flag))),
+    "reaches(sum(a), 9)": ("t", ruled(conditions.reaches("sum", "a", Fraction(9)))),
+    "time(3)": ("t", ruled(conditions.time(Time(Fraction(3), CLOCK)))),
+    "gap(t, 2) or delta(a, 3) or count(4)": (
+        "t",
+        ruled(conditions.gap("t", Fraction(2), CLOCK), conditions.delta("a", Fraction(3), INT), conditions.count(4)),
+    ),
+    "sliding, count(3), count(2)": ("t", slid(Count(3), Count(2))),
+    "sliding, delta(a, 2), delta(a, 1)": ("t", slid(Delta("a", Fraction(2), INT), Delta("a", Fraction(1), INT))),
+    "within 3": ("t", kept(within=Fraction(3))),
+    "retain 2 every 3": ("arrival", kept(retain=2, every=3)),
+    "timeInterval, intervalDuration(4), discardAge(3)": ("arrival", intervals),
+}
+
+
+@st.composite
+def logs(draw: st.DrawFn) -> tuple[pa.Table, int]:
+    """A log of two keys in falling and rising times, and where it is cut into two files."""
+    size = draw(st.integers(1, 14))
+    steps = draw(st.lists(st.sampled_from([0, 0, 1, 1, 2, 3, 5, -1, -4]), min_size=size, max_size=size))
+    times, now = [], 0
+    for step in steps:
+        now += step
+        times.append((START + now) * SECOND)
+    few = st.lists(st.integers(0, 7), min_size=size, max_size=size)
+    columns = {"t": pa.array(times, CLOCK), "a": pa.array(draw(few))}
+    columns["u"] = pa.array(["pq"[each % 2] for each in draw(few)])
+    columns["k"] = pa.array(["xy"[each % 2] for each in draw(few)])
+    columns["flag"] = pa.array([each < 3 for each in draw(few)])
+    columns["x"] = pa.array([[0.0, 0.25, 0.75, 1.5][each % 4] for each in draw(few)])
+    columns["id"] = pa.array(range(size))
+    return pa.table(columns), draw(st.integers(0, size))
+
+
+@contextmanager
+def result_of(log: tuple[pa.Table, int], *words: str) -> Iterator[Any]:
+    """Run a job over a log in two files of short row groups; yield its result from the folder where it ran."""
+    table, cut = log
+    before = Path.cwd()
+    with tempfile.TemporaryDirectory() as folder:
+        (Path(folder) / "in").mkdir()
+        for name, rows in (("a", table.slice(0, cut)), ("b", table.slice(cut))):
+            pq.write_table(rows, Path(folder) / "in" / f"{name}.parquet", row_group_size=3)
+        ran = wincli_here("run", *words, "in", "out", cwd=Path(folder))
+        assert ran.code == 0, ran.err
+        os.chdir(folder)
+        try:
+            yield open_result_folder("out")
+        finally:
+            os.chdir(before)
+
+
+def answer(result: Any, window: int, **key: str) -> Explanation | MissingWindow:
+    only = tuple(f"{name}={value}" for name, value in key.items())
+    return explain(result, WhyRequest("out", only, window, rows=4))
+
+
+def closing(found: Explanation) -> Fact:
+    (fact,) = [each for each in found.facts if each.kind == "closed"]
+    return fact
+
+
+@pytest.mark.parametrize("spec", CASES)
+@settings(max_examples=4)
+@given(log=logs(), has_key=st.booleans())
+def test_rows_and_rule_of_each_window_are_those_of_the_reference(
+    spec: str, log: tuple[pa.Table, int], has_key: bool
+) -> None:
+    check_against_reference(spec, log, has_key)
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("spec", CASES)
+@settings(max_examples=100)
+@given(log=logs(), has_key=st.booleans())
+def test_rows_and_rule_of_each_window_are_those_of_the_reference_in_many_logs(
+    spec: str, log: tuple[pa.Table, int], has_key: bool
+) -> None:
+    check_against_reference(spec, log, has_key)
+
+
+def check_against_reference(spec: str, log: tuple[pa.Table, int], has_key: bool) -> None:
+    order, panes_of = CASES[spec]
+    key = ["k"] if has_key else []
+    event = ["--event-time", "t"] if spec.startswith("timeInterval") else []
+    words = ["--window", spec, "--order-by", order, *event, *(["--key", "k"] if key else [])]
+    panes = panes_of(read(log[0]), key, [] if order == "arrival" else [order])
+    with result_of(log, *words) as result:
+        for pane in panes:
+            if pane.mark == "only" or pane.number is None:
+                continue
+            found = answer(result, pane.number, **dict(zip(key, pane.key or (), strict=True)))
+            assert isinstance(found, Explanation), (pane, found)
+            assert found.rows.pos.tolist() == list(pane.rows)
+            if pane.rows:
+                check_facts(spec, found, pane, read(log[0]))
+        for each in "xy" if key else "-":
+            check_account(answer(result, 99, **({"k": each} if key else {})), log[0])
+
+
+def check_facts(spec: str, found: Explanation, pane: Pane, rows: Mapping[int, Row]) -> None:
+    """The rule, the row that it names, and its distance are those of the reference; every row told is real."""
+    closed = closing(found)
+    assert closed.rule == pane.closed_by
+    if pane.pos is not None and pane.pos >= 0 and closed.row is not None:
+        assert closed.row == pane.pos
+    if "sliding" in spec or "timeInterval" in spec or "ithin" in spec or "retain" in spec:
+        return
+    (opened,) = [each for each in found.facts if each.kind == "opened"]
+    assert opened.row == pane.rows[0]
+    if pane.closed_by in ("gap", "delta"):
+        assert closed.row == pane.pos
+        name = "a" if pane.closed_by == "delta" and "delta(a" in spec else "t"
+        other = pane.rows[-1 if pane.closed_by == "gap" else 0]
+        apart = Fraction(rows[pane.pos or 0][name] - rows[other][name]) / (SECOND if name == "t" else 1)
+        assert Fraction(closed.numbers["distance"]) == apart
+    lines = list(explanation_lines(found, 80))
+    assert lines[0].startswith(f"window {pane.number}")
+    assert [each["row"] for each in explanation_json(found)["facts"]] == [each.row for each in found.facts]
+
+
+def check_account(found: Explanation | MissingWindow, table: pa.Table) -> None:
+    """For a window that a key does not have, each of its rows is told of once."""
+    assert isinstance(found, MissingWindow)
+    mine = table if not found.key else table.filter(pa.compute.equal(table["k"], found.key[0][1]))
+    assert found.rows == mine.num_rows == sum(found.counts.values())
+    assert list(missing_lines(found))
+
+
+@pytest.mark.parametrize("case", [*WINDOWS[::6], *MORE[::7]], ids=str)
+@settings(max_examples=2)
+@given(log=logs(), has_key=st.booleans())
+def test_rows_of_each_window_of_each_kind_are_those_that_the_run_put_in_it(
+    case: WindowCase, log: tuple[pa.Table, int], has_key: bool
+) -> None:
+    check_against_run(case, log, has_key)
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("case", [*WINDOWS, *MORE], ids=str)
+@settings(max_examples=30)
+@given(log=logs(), has_key=st.booleans())
+def test_rows_of_each_window_of_every_kind_are_those_that_the_run_put_in_it(
+    case: WindowCase, log: tuple[pa.Table, int], has_key: bool
+) -> None:
+    check_against_run(case, log, has_key)
+
+
+def check_against_run(case: WindowCase, log: tuple[pa.Table, int], has_key: bool) -> None:
+    spec, order, options = case
+    is_keyed = "partitioned" in spec or (has_key and options.get("empty") != "mark")
+    words = ["--window", spec, "--order-by", order if isinstance(order, str) else ",".join(order)]
+    words += ["--key", "k"] if is_keyed else []
+    words += [word for name, value in options.items() for word in flags(name, value)]
+    with result_of(log, *words, "--agg", "ids=collect(id)") as result:
+        for row in pa.concat_tables(result.rows.tables()).to_pylist():
+            if row["window"] is None:
+                continue
+            found = answer(result, row["window"], **({"k": row["k"]} if is_keyed else {}))
+            assert isinstance(found, Explanation)
+            assert found.rows.pos.tolist() == (row["ids"] or [])
+            if row["ids"]:
+                assert closing(found).rule == row["closed_by"]
+
+
+def flags(name: str, value: Any) -> list[str]:
+    flag = f"--{name.replace('_', '-')}"
+    return [flag] if value is True else [] if value is False else [flag, str(value)]
