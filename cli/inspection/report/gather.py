@@ -45,7 +45,7 @@ def gather_report(path: str, only: Sequence[str] = ()) -> Report:
         redacted_path(path),
         folder.status.what,
         str(_window(folder)),
-        clauses_of(folder.job),
+        clauses_of(folder.job, _times(folder, measured)),
         settings_of(folder.job),
         _totals(folder, measured),
         folder.status.accounts,
@@ -64,6 +64,13 @@ def gather_report(path: str, only: Sequence[str] = ()) -> Report:
 
 def _window(folder: Folder) -> str:
     return folder.results[-1].manifest["spec"] if folder.results else folder.job["stages"][-1]["window"]
+
+
+def _times(folder: Folder, measured: Measured | None) -> frozenset[str]:
+    """Return the order columns, where windows lie along times."""
+    if measured is None or measured.axis.scale != "time":
+        return frozenset()
+    return frozenset(name for result in folder.results for name in result.manifest["order"]["columns"])
 
 
 def _unit(axis: Axis) -> str:

@@ -178,7 +178,7 @@ class Calendar:
 
 @dataclass(frozen=True, slots=True)
 class Clause:
-    """One statement about the window: what it is about, and a sentence."""
+    """A sentence about a window. ``about``: the name of its stage."""
 
     about: str
     text: str

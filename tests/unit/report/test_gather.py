@@ -199,3 +199,13 @@ def test_units_of_a_correction_show_as_run_again(days: Path) -> None:
     assert once is not None
     assert [cell.redone for cell in again.cells] == [0, 0, 0, 1, 1]
     assert [cell.redone for cell in once.cells] == [0] * 5
+
+
+def test_a_window_is_told_in_the_sentences_of_a_plan(folder: Path) -> None:
+    found = gather_report(str(folder / "gap"))
+    assert [clause.text for clause in found.clauses] == [
+        "Each user has windows of its own.",
+        "A window ends before a row whose ts is more than 1 h after that of the row before it.",
+        "Each window gives one row: count = count().",
+        "Windows that are open at the end of the data come out.",
+    ]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import groupby
 
 from ....console.row_accounts import RowAccount
 from ..report import Report
@@ -63,9 +64,10 @@ def add_phases(parent: Element, report: Report) -> None:
 def add_job(parent: Element, report: Report) -> None:
     """Add the job in words, its further options, and what it was computed with."""
     words = add(parent, "dl")
-    for clause in report.clauses[:200]:
-        add(words, "dt", text=clause.about)
-        add(words, "dd", text=clause.text)
+    for name, clauses in groupby(report.clauses[:200], lambda clause: clause.about):
+        add(words, "dt", text=name)
+        for clause in clauses:
+            add(words, "dd", text=clause.text)
     for text, outcome in report.expectations[:_MOST]:
         add(words, "dt", text="expected")
         add(words, "dd", "" if outcome.startswith("holds") else "trouble", f"{text}: {outcome}")
