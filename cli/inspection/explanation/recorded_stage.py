@@ -1,120 +1,126 @@
-"""The stage that wrote a result, planned again from the manifest: the same job over the same files."""
+"""The stage that wrote a result, planned again from the manifest: the same job over the same rows."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import tempfile
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from ....conf.job import Job, with_later_keys
-from ....conf.path_templates import before_date, has_date
-from ....readers.files.walk import MANIFEST
 from ....readers.open import open_source
-from ....readers.source import FileSource
-from ....windowing.errors import ConfigError, InputError
+from ....readers.options import ReadOptions
+from ....windowing.errors import ConfigError
 from ....windowing.local_executor import LocalExecutor
-from ....windowing.ports import InputFile
+from ....windowing.ports import InputFile, Source
 from ....windowing.support.user_modules import search
-from ...planning.enriched_input import AnySource
+from ...console.messages import Messages
+from ...job.context import owner
+from ...job.enrich_tables import loaded_tables
+from ...job.plain_run import PlainRun
+from ...launch.in_process import local_context
+from ...launch.run_modes import run_request
+from ...planning.enriched_input import enriched_input
+from ...planning.job_plan import plan_job
+from ...planning.open_outputs import open_outputs
 from ...planning.stage_plans import StagePlan, plan_stages
-from ...request.fingerprint import absolute, same_inputs
+from ...request.fingerprint import same_inputs
 from ...request.request import JobRequest, request_of
-from ..results.result import ResultFolder
+from ..results.result import ResultFolder, open_result_folder
+from .recorded_input import RecordedInput, open_input, open_units
+
+_ALONE = {"mode": "error", "state": None, "start": None, "end": None, "expect": (), "max_rejects": None}
+"""What a job has that is run for the rows of its stages alone."""
 
 
 @dataclass(frozen=True, slots=True)
 class RecordedStage:
     """The stage that wrote a result.
 
-    ``request``: the job, without its secrets.
     ``source``: what the stage has read.
     ``stage``: the stage, planned over ``source``.
+    ``note``: what is to be said of its rows; None: nothing.
     """
 
-    request: JobRequest
-    source: AnySource
+    source: Source
     stage: StagePlan
+    note: str | None = None
 
 
-def stage_of(result: ResultFolder) -> RecordedStage:
-    """Plan the stage that wrote a result.
+@contextmanager
+def recorded_stage(result: ResultFolder) -> Iterator[RecordedStage]:
+    """Plan the stage that wrote a result, over its rows.
 
-    Raises `InputError` where its input is gone or has changed, `ConfigError` where it cannot be read again.
+    Enrich tables are read, and stages before it whose results were not kept are run, in this process and in a temporary
+    folder, which is there until the end. Raises `InputError` where the input is gone or has changed, `ConfigError`
+    where it cannot be read again.
     """
     manifest = result.manifest
     request = request_of(Job.model_validate(with_later_keys(manifest["job"])))
     if request.runs_user_code:
         search(Path.cwd())
-    before = manifest["stages"]
-    own = request.with_stages(request.stages[len(before) :][:1])
-    if before:
-        source = _stage_before(before[-1])
-        own = replace(own, enrichments=())
-    else:
-        source = _input(request, manifest)
-    if own.enrichments:
-        raise ConfigError("this result was made with --enrich", "look at the enriched rows with --emit rows")
-    return RecordedStage(request, source, plan_stages(own, source)[0])
+    with ExitStack() as stack:
+        if manifest["stages"]:
+            yield _later_stage(request, manifest, stack)
+        else:
+            yield _first_stage(request, manifest, stack)
 
 
-def _stage_before(entry: Mapping[str, Any]) -> FileSource:
-    """Open the result of the stage before. Raises `ConfigError` where the job has not kept it."""
-    if entry["output"] is None:
-        what = f"the rows of this result came from stage {entry['name']!r}, whose result was not kept"
-        raise ConfigError(what, "give that stage an output, and run the job again")
-    return open_source([entry["output"]], _plain_reading(), LocalExecutor())
+def _first_stage(request: JobRequest, manifest: Mapping[str, Any], stack: ExitStack) -> RecordedStage:
+    own = request.with_stages(request.stages[:1])
+    if request.job.state is not None:
+        if own.enrichments:
+            what = "this result is a unit on a state, of a job with --enrich"
+            raise ConfigError(what, "wincli why explains units of a state whose rows are those of the input")
+        units = open_units(request, manifest)
+        return RecordedStage(units, plan_stages(own, units)[0])
+    found = open_input(request, manifest)
+    if not own.enrichments:
+        return RecordedStage(found.source, plan_stages(own, found.source)[0])
+    alone = _alone(own, found, stack)
+    outputs = stack.enter_context(open_outputs(alone, owner()))
+    source = enriched_input(alone, found.source, LocalExecutor())
+    plan = plan_job(alone, source, outputs)
+    loaded = stack.enter_context(loaded_tables(plan, PlainRun(time.perf_counter()), LocalExecutor()))
+    return RecordedStage(loaded.source, loaded.stages[0])
 
 
-def _plain_reading() -> Any:
-    from ....readers.options import ReadOptions  # noqa: PLC0415
-
-    return ReadOptions()
-
-
-def _input(request: JobRequest, manifest: Mapping[str, Any]) -> FileSource:
-    """Open the files that the manifest names, as the job read them."""
-    files = [InputFile(**file) for file in manifest["inputs"]]
-    if "-" in request.job.input:
-        raise ConfigError("this result was made of stdin, which is gone", "keep the log in a file, and run again")
-    if not any(has_date(path) for path in request.job.input) and request.job.start is None:
-        found = _opened(request, request.job.input, ())
-        if found is not None and same_inputs(found.files, files):
-            return found
-    bases = tuple(absolute(before_date(path) if has_date(path) else path) for path in request.job.input)
-    found = _opened(request, _folders_of_results(files), bases)
-    if found is None or not same_inputs(found.files, files):
-        raise InputError(_difference(files, found), "run the job again, or from the folder where it was run")
-    return found
+def _later_stage(request: JobRequest, manifest: Mapping[str, Any], stack: ExitStack) -> RecordedStage:
+    """Plan a stage over the result of the stage before: the one that was kept, or one that is computed again."""
+    at = len(manifest["stages"])
+    own = replace(request.with_stages(request.stages[at : at + 1]), enrichments=())
+    before = manifest["stages"][-1]
+    if request.job.state is not None:
+        what = f"this result is a unit on a state, and its rows are those of stage {before['name']!r}"
+        raise ConfigError(what, "ask for the windows of that stage, if it has an output")
+    folder = before["output"]
+    if folder is None or not _is_of_same_run(folder, manifest):
+        found = open_input(request, manifest)
+        alone = _alone(request.with_stages(request.stages[:at]), found, stack)
+        run_request(alone, local_context(Messages(-1)))
+        folder = alone.job.output
+    source = open_source([folder], ReadOptions(), LocalExecutor())
+    note = f"its rows are windows of stage {before['name']}"
+    return RecordedStage(source, plan_stages(own, source)[0], note)
 
 
-def _opened(request: JobRequest, paths: Sequence[str], bases: Sequence[str]) -> FileSource | None:
-    """Open an input; None where it is gone."""
+def _is_of_same_run(folder: str, manifest: Mapping[str, Any]) -> bool:
+    """Whether the result of the stage before is still there, and was made of the same files by the same job."""
     try:
-        return open_source(paths, replace(request.reading, bases=tuple(bases)), LocalExecutor())
-    except InputError:
-        return None
+        before = open_result_folder(folder).manifest
+    except Exception:  # gone, replaced or damaged: it is computed again
+        return False
+    files = ([InputFile(**file) for file in each["inputs"]] for each in (before, manifest))
+    return bool(before["job"] == manifest["job"] and same_inputs(*files))
 
 
-def _folders_of_results(files: Sequence[InputFile]) -> list[str]:
-    """Return the paths to read: of parts of a result the folder, whose manifest says how they are ordered."""
-    paths = [_folder_of_result(file.path) or file.path for file in files]
-    return list(dict.fromkeys(paths))
-
-
-def _folder_of_result(path: str) -> str | None:
-    if "://" in path:
-        return None
-    return next((str(folder) for folder in Path(path).parents if (folder / MANIFEST).exists()), None)
-
-
-def _difference(files: Sequence[InputFile], found: FileSource | None) -> str:
-    """Say which file of a result is no longer what it was."""
-    there = {absolute(file.path): file for file in found.files} if found is not None else {}
-    for file in files:
-        now = there.get(absolute(file.path))
-        if now is None and not ("://" in file.path or Path(file.path).exists()):
-            return f"{file.path}, which this result was made of, is gone"
-        if now is not None and (now.size, now.mtime) != (file.size, file.mtime):
-            return f"{file.path} has changed since this result was made of it"
-    return "the input of this result is no longer what it was"
+def _alone(request: JobRequest, found: RecordedInput, stack: ExitStack) -> JobRequest:
+    """Return a request for a job in a temporary folder, over the input that was found."""
+    folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="wincli-"))
+    stages = [each.stage.model_copy(update={"output": None, "plain": False}) for each in request.stages]
+    changed = {**_ALONE, "input": found.paths, "output": f"{folder}/out", "stages": tuple(stages)}
+    alone = request_of(request.job.model_copy(update=changed))
+    return replace(alone, reading=replace(alone.reading, bases=found.bases))

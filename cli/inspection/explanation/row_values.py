@@ -43,7 +43,9 @@ class RowValues:
     def name(self, row: int) -> str:
         """Return what a row is called: by its order value, or by its arrival position."""
         order = self.sequences.order
-        return f"the row at {self.text(order[0], row)}" if order else f"the row with arrival position {self.pos(row)}"
+        if not order or not self.column(order[0])[row].is_valid:  # rows of a result that only its end brought out
+            return f"the row with arrival position {self.pos(row)}"
+        return f"the row at {self.text(order[0], row)}"
 
     def distance(self, name: str, new: int, old: int) -> Amount:
         """Return by how much the value of one row is above that of another."""

@@ -33,12 +33,20 @@ def read_at(source: Source, pos: Ints) -> tuple[pa.Table, list[str]]:
         batch = source.read(part, names)
         places = np.searchsorted(batch.pos, wanted)
         lines = source.line_numbers(part, wanted)
-        file = source.file_name(part)
+        file = _name(source, part)
         for at, place, line in zip(wanted.tolist(), places.tolist(), lines.tolist(), strict=True):
             found[at] = (batch.rows.slice(place, 1), f"{file}:{line}")
     rows = [found[each] for each in pos.tolist()]
     empty = pa.schema([source.schema.field(name) for name in names]).empty_table()
     return pa.concat_tables([empty, *(row for row, _ in rows)]), [place for _, place in rows]
+
+
+def _name(source: Source, part: Split) -> str:
+    """Return the name of a file, or its path where several have this name."""
+    name = source.file_name(part)
+    files = {split.file: split for split in source.splits}
+    alike = sum(source.file_name(split) == name for split in files.values())
+    return name if alike < 2 else source.files[part.file].path
 
 
 def _by_part(source: Source, pos: Ints) -> Iterator[tuple[Split, Ints]]:

@@ -19,7 +19,7 @@ from .explanation import Explanation, Fact, MissingWindow
 from .missing import missing_window
 from .overlapping import ToldPane, overlapping_facts
 from .recompute import ComputedWindow, compute_window
-from .recorded_stage import RecordedStage, stage_of
+from .recorded_stage import RecordedStage, recorded_stage
 from .row_values import scalar_text
 from .sought import FoundWindow, Sought, find_window, sought_window
 from .text import explanation_json, explanation_lines, missing_json, missing_lines
@@ -72,13 +72,13 @@ def print_why(request: WhyRequest, messages: Messages) -> None:
 
 def explain(result: ResultFolder, request: WhyRequest) -> Explanation | MissingWindow:
     """Explain a window of a result, or say where the rows of its key went. Raises as `print_why` does."""
-    recorded = stage_of(result)
-    sought = sought_window(recorded.stage.plan, result.schema, _only(request.only), request.window, request.at)
-    found = find_window(result.rows, sought)
-    if found is None:
-        return missing_window(result, recorded, sought)
-    computed = compute_window(recorded, sought.key, found)
-    return _explanation(result, recorded, sought, found, computed, request.rows)
+    with recorded_stage(result) as recorded:
+        sought = sought_window(recorded.stage.plan, result.schema, _only(request.only), request.window, request.at)
+        found = find_window(result.rows, sought)
+        if found is None:
+            return missing_window(result, recorded, sought)
+        computed = compute_window(recorded, sought.key, found)
+        return _explanation(result, recorded, sought, found, computed, request.rows)
 
 
 def _result(request: WhyRequest) -> ResultFolder:
@@ -106,6 +106,8 @@ def _explanation(
     panes, at = computed.panes, computed.at
     mine = panes.rows_of(at)
     facts = facts_of(computed)
+    if recorded.note is not None:
+        facts = (*facts, Fact("other", recorded.note))
     pos = panes.sequences.pos[mine]
     named = dict.fromkeys(fact.row for fact in facts if fact.row is not None)
     others = np.array([each for each in named if each not in set(pos.tolist())], np.int64)

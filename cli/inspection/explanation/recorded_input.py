@@ -1,0 +1,116 @@
+"""The files that a manifest, or the records of a state, name as input, opened again as the run opened them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from ....conf.path_templates import before_date, has_date
+from ....readers.files.walk import MANIFEST
+from ....readers.merged_source import MergedSource, SourceRange, merge
+from ....readers.open import open_source
+from ....readers.source import FileSource
+from ....windowing.errors import ConfigError, InputError
+from ....windowing.local_executor import LocalExecutor
+from ....windowing.ports import InputFile
+from ....writers.state.state import is_state, read_state
+from ....writers.state.unit_record import UNIT_DISTANCE, UnitRecord
+from ...request.fingerprint import absolute, same_inputs
+from ...request.request import JobRequest
+
+
+@dataclass(frozen=True, slots=True)
+class RecordedInput:
+    """The input of a run, opened again.
+
+    ``source``: its files.
+    ``paths``: the paths that were opened.
+    ``bases``: the folders below which folder names give columns.
+    """
+
+    source: FileSource
+    paths: tuple[str, ...]
+    bases: tuple[str, ...]
+
+
+def open_input(request: JobRequest, manifest: Mapping[str, Any]) -> RecordedInput:
+    """Open the files that a manifest names, as the job read them.
+
+    Raises `InputError` where one of them is gone or has changed, `ConfigError` where they were stdin.
+    """
+    if "-" in request.job.input:
+        raise ConfigError("this result was made of stdin, which is gone", "keep the log in a file, and run again")
+    files = [InputFile(**file) for file in manifest["inputs"]]
+    if not any(has_date(path) for path in request.job.input) and request.job.start is None:
+        found = _opened(request, request.job.input, ())
+        if found is not None and same_inputs(found.source.files, files):
+            return found
+    return _open_files(request, files)
+
+
+def open_units(request: JobRequest, manifest: Mapping[str, Any]) -> MergedSource:
+    """Open the input of all units of a state, whose windows are those of one run over all of their rows.
+
+    Raises `ConfigError` where the state is not there, or rejected rows that came late for it, and as `open_input`.
+    """
+    path = request.job.state
+    if path is None or not is_state(path):
+        what = f"this result is a unit on the state {path}, and that is not here"
+        raise ConfigError(what, "run this where the job was run")
+    records = sorted(read_state(path).records, key=lambda record: record.ordinal)
+    if not any(record.run == manifest.get("run") for record in records):
+        raise ConfigError(f"the state {path} has no unit that wrote this result", "run the unit again")
+    if late := next((record for record in records if _has_late(record)), None):
+        what = f"{late.label} rejected rows that came late for the state {path}"
+        raise ConfigError(what, "wincli why explains units of a state that took all rows")
+    sources = [_open_files(request, record.inputs).source for record in records if record.inputs]
+    shifts = [record.ordinal * UNIT_DISTANCE for record in records if record.inputs]
+    return merge([SourceRange(source, shift) for source, shift in zip(sources, shifts, strict=True)])
+
+
+def _has_late(record: UnitRecord) -> bool:
+    return any(stage.counts["rejected"].get("late") for stage in record.stages)
+
+
+def _open_files(request: JobRequest, files: Sequence[InputFile]) -> RecordedInput:
+    bases = tuple(absolute(before_date(path) if has_date(path) else path) for path in request.job.input)
+    found = _opened(request, _folders_of_results(files), bases)
+    if found is None or not same_inputs(found.source.files, files):
+        do = "run the job again, or ask from the folder where it was run"
+        raise InputError(_difference(files, None if found is None else found.source), do)
+    return found
+
+
+def _opened(request: JobRequest, paths: Sequence[str], bases: Sequence[str]) -> RecordedInput | None:
+    """Open an input; None where it is gone."""
+    try:
+        source = open_source(paths, replace(request.reading, bases=tuple(bases)), LocalExecutor())
+    except InputError:
+        return None
+    return RecordedInput(source, tuple(paths), tuple(bases))
+
+
+def _folders_of_results(files: Sequence[InputFile]) -> list[str]:
+    """Return the paths to read: of parts of a result the folder, whose manifest says how they are ordered."""
+    paths = [_folder_of_result(file.path) or file.path for file in files]
+    return list(dict.fromkeys(paths))
+
+
+def _folder_of_result(path: str) -> str | None:
+    if "://" in path:
+        return None
+    return next((str(folder) for folder in Path(path).parents if (folder / MANIFEST).exists()), None)
+
+
+def _difference(files: Sequence[InputFile], found: FileSource | None) -> str:
+    """Say which file of a result is no longer what it was."""
+    there = {absolute(file.path): file for file in found.files} if found is not None else {}
+    for file in files:
+        now = there.get(absolute(file.path))
+        if now is None and not ("://" in file.path or Path(file.path).exists()):
+            return f"{file.path}, which this result was made of, is gone"
+        if now is not None and (now.size, now.mtime) != (file.size, file.mtime):
+            return f"{file.path} has changed since this result was made of it"
+    return "the input of this result is no longer what it was"
