@@ -206,11 +206,11 @@ class JobKeys:
     spark_conf: dict[str, str] = option(
         {}, "A Spark setting (repeatable).", "Spark", "settings", key_help="Settings of Spark."
     )
-    progress: Literal["auto", "plain", "none"] = option(
+    progress: Literal["auto", "plain", "json", "none"] = option(
         "auto",
         "Default: auto (a bar on a terminal, else lines).",
         "Messages",
-        key_help="auto is a bar on a terminal, else lines.",
+        key_help="auto is a bar on a terminal, else lines; json is lines of JSON.",
     )
     log_format: Literal["text", "json"] = option("text", "Form of the messages on stderr.", "Messages")
 

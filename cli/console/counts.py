@@ -13,3 +13,11 @@ def count_of(count: int, thing: str) -> str:
 def reason_counts(rejected: Mapping[str, int]) -> str:
     """Return counts by reason, sorted: ``late 3, null_key 1``."""
     return ", ".join(f"{reason} {count:,}" for reason, count in sorted(rejected.items()))
+
+
+def span(seconds: float) -> str:
+    """Return a time in two units at most: ``40 s``, ``3 min 20 s``, ``2 h 5 min``."""
+    whole = max(1, round(seconds))
+    if whole < 60:
+        return f"{whole} s"
+    return f"{whole // 60} min {whole % 60} s" if whole < 3600 else f"{whole // 3600} h {whole % 3600 // 60} min"

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import sys
 import traceback
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TextIO
 
 from ...windowing.errors import (
@@ -97,6 +97,11 @@ class Messages:
         """Write the closing summary."""
         if self.level >= 0:
             self._write("summary", shown(text), fields)
+
+    def progress(self, text: str, **fields: Any) -> None:
+        """Write how far the run is, as a line of JSON whatever the form of other messages."""
+        if self.level >= 0:
+            replace(self, as_json=True)._write("progress", shown(text), fields)
 
     def error(self, error: BaseException) -> None:
         """Write an error in one line (a spec error draws its caret below); with ``-vv`` its stack trace too."""

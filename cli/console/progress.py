@@ -1,4 +1,4 @@
-"""Progress of the tasks: a bar on a terminal, plain lines elsewhere, nothing with ``--progress none``."""
+"""Progress of the tasks: a bar on a terminal, plain lines elsewhere, lines of JSON, or nothing."""
 
 from __future__ import annotations
 
@@ -10,8 +10,11 @@ from contextlib import contextmanager
 from ...windowing.errors import shown
 from ...windowing.spark.boot import Progress
 from .messages import Messages
+from .pace import Pace, Stopwatch, pace_in_short, pace_words
+from .phases import phase_of
 
 _SECONDS_BETWEEN_LINES = 5.0
+_SECONDS_BETWEEN_OBJECTS = 1.0
 
 
 Show = Callable[[Progress], None]
@@ -19,14 +22,19 @@ Show = Callable[[Progress], None]
 
 @contextmanager
 def show_progress(mode: str, messages: Messages) -> Iterator[Show]:
-    """Yield a function that shows progress. ``mode``: ``auto`` (a bar if stderr is a terminal), ``plain``, ``none``."""
+    """Yield a function that shows progress.
+
+    ``mode``: ``auto`` (a bar if stderr is a terminal), ``plain``, ``json`` or ``none``.
+    """
     if mode == "none" or messages.level < 0:
         yield _silent
+    elif mode == "json":
+        yield _Lines(messages, _SECONDS_BETWEEN_OBJECTS, messages.progress)
     elif mode == "auto" and sys.stderr.isatty() and not messages.as_json:
         with _bar() as progress:
             yield progress
     else:
-        yield _Lines(messages)
+        yield _Lines(messages, _SECONDS_BETWEEN_LINES, messages.note)
 
 
 def _silent(_: Progress) -> None:
@@ -36,50 +44,33 @@ def _silent(_: Progress) -> None:
 class _Lines:
     """Writes a line every few seconds, and only if something has changed: a short job writes none."""
 
-    def __init__(self, messages: Messages) -> None:
+    def __init__(self, messages: Messages, apart: float, write: Callable[..., None]) -> None:
         self._messages = messages
+        self._apart, self._write_line = apart, write
         self._last = time.monotonic()
+        self._stopwatch = Stopwatch(self._last)
         self._written: tuple[str, int, int] | None = None
-        self._label, self._began, self._had = "", self._last, 0
 
     def __call__(self, seen: Progress) -> None:
         now = time.monotonic()
-        if seen.label != self._label:
-            self._label, self._began, self._had = seen.label, now, seen.done
+        pace = self._stopwatch.pace(seen, now)
         what = (seen.label, seen.done, seen.total)
-        if what != self._written and now - self._last >= _SECONDS_BETWEEN_LINES:
+        if what != self._written and now - self._last >= self._apart:
             self._last, self._written = now, what
-            self._write(seen, _left(seen, self._had, now - self._began))
+            self._write(seen, pace)
 
-    def _write(self, seen: Progress, left: float | None) -> None:
-        """Write one line. Its rows and its time left assume that all tasks are of equal size."""
-        rows = seen.rows * seen.done // seen.total if seen.rows and seen.total else None
-        words = [f"{seen.label}: {seen.done} of {seen.total} tasks"]
-        words += [] if rows is None else [f"about {rows:,} of {seen.rows:,} rows"]
-        words += [] if left is None else [f"about {_span(left)} left"]
-        self._messages.note(
-            ", ".join(words),
+    def _write(self, seen: Progress, pace: Pace) -> None:
+        left, rate = pace.seconds_left, pace.rows_per_second
+        self._write_line(
+            ", ".join([f"{phase_of(seen)}: {seen.done} of {seen.total} tasks", *pace_words(pace)]),
             phase=seen.label,
             done=seen.done,
             total=seen.total,
-            rows=rows,
-            rows_total=seen.rows or None,
+            rows=pace.rows,
+            rows_total=pace.rows_total,
+            rows_per_second=None if rate is None else round(rate),
             seconds_left=None if left is None else round(left, 1),
         )
-
-
-def _left(seen: Progress, had: int, seconds: float) -> float | None:
-    """Estimate the seconds left from the tasks since ``had`` were done, ``seconds`` ago; None while there are none."""
-    done = seen.done - had
-    return seconds / done * (seen.total - seen.done) if done > 0 else None
-
-
-def _span(seconds: float) -> str:
-    """Return a time in two units at most: ``40 s``, ``3 min 20 s``, ``2 h 5 min``."""
-    whole = max(1, round(seconds))
-    if whole < 60:
-        return f"{whole} s"
-    return f"{whole // 60} min {whole % 60} s" if whole < 3600 else f"{whole // 3600} h {whole % 3600 // 60} min"
 
 
 @contextmanager
@@ -88,11 +79,14 @@ def _bar() -> Iterator[Show]:
     from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn  # noqa: PLC0415
     from rich.progress import Progress as Bar  # noqa: PLC0415
 
-    columns = (TextColumn("{task.description}", markup=False), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    words = (TextColumn("{task.description}", markup=False), TextColumn("{task.fields[pace]}", markup=False))
+    columns = (words[0], BarColumn(12), MofNCompleteColumn(), words[1], TimeElapsedColumn())
     with Bar(*columns, console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task("starting", total=None)
+        task = bar.add_task("starting Spark", total=None, pace="")
+        stopwatch = Stopwatch(time.monotonic())
 
         def show(seen: Progress) -> None:
-            bar.update(task, description=shown(seen.label), completed=seen.done, total=seen.total)
+            pace = pace_in_short(stopwatch.pace(seen, time.monotonic()))
+            bar.update(task, description=shown(phase_of(seen)), completed=seen.done, total=seen.total, pace=pace)
 
         yield show

@@ -117,8 +117,8 @@ def test_progress_in_a_process_of_its_own(tmp_path: Path) -> None:
     args = ("-w", "delta(ts,60)", "-k", "user", "-a", "x=slow:nap(ts)", "log")
     plain = wincli("run", "--master", MASTER, "--progress", "plain", *args, "out", cwd=tmp_path)
     assert (plain.code, plain.out, plain.notes[0]) == (0, "", ORDER)
-    assert re.match(r"scan: 0 of 1 tasks, about 0 of [\d,]+ rows$", plain.notes[1]), plain.err
-    assert len([note for note in plain.notes if note.startswith("scan: 0 of 1 tasks")]) == 1
+    assert re.match(r"scanning windows: 0 of 1 tasks, about 0 of [\d,]+ rows$", plain.notes[1]), plain.err
+    assert len([note for note in plain.notes if note.startswith("scanning windows: 0 of 1 tasks")]) == 1
 
 
 def test_no_progress_where_nobody_wants_it(run: Run) -> None:

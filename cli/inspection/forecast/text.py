@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
 
-from ...console.counts import count_of
+from ...console.counts import count_of, span
 from .forecast import (
     Action,
     ColumnForecast,
@@ -98,22 +98,16 @@ def _counts(forecast: Forecast) -> str:
 
 
 def _expected(expected: Expected) -> str:
-    seconds = span(expected.seconds)
+    seconds = _seconds(expected.seconds)
     if expected.at_most > expected.seconds:
-        most = span(expected.at_most)
+        most = _seconds(expected.at_most)
         seconds = f"at most {most}" if not expected.seconds else f"{seconds}, at most {most}"
     far = "; none of them had a quarter of this input" if expected.is_far else ""
     return f"about {seconds}, by {count_of(expected.runs, 'earlier run')} of this job{far}"
 
 
-def span(seconds: float) -> str:
-    """Return a time in two units at most: ``40 s``, ``3 min 20 s``, ``2 h 5 min``."""
-    if seconds < 10:
-        return f"{seconds:.1f} s"
-    whole = round(seconds)
-    if whole < 60:
-        return f"{whole} s"
-    return f"{whole // 60} min {whole % 60} s" if whole < 3600 else f"{whole // 3600} h {whole % 3600 // 60} min"
+def _seconds(seconds: float) -> str:
+    return f"{seconds:.1f} s" if seconds < 10 else span(seconds)
 
 
 def size(nbytes: int) -> str:
