@@ -5,6 +5,6 @@ manifest names, and the window is computed once more with the plan of the job.
 
 Imports
 
-Imports `cli.console`, `cli.inspection.results`, `cli.planning`, `cli.request`, `conf`, `readers`, `windowing`. Imported
-by `cli.commands`.
+Imports `cli.console`, `cli.inspection.results`, `cli.job`, `cli.launch`, `cli.planning`, `cli.request`, `conf`,
+`readers`, `windowing`, `writers`. Imported by `cli.commands`.
 """
