@@ -93,6 +93,8 @@ def test_rows_that_fail_are_rejected_whatever_the_cuts_and_units(
     assert same(parts, one), difference(parts, one)
     if plan.kind.needs_clock or plan.kind.has_watermark:
         return  # a row that is rejected has moved the clock
+    if "lag(" in case[0]:
+        return  # a row that is rejected is still the row before, and one that a condition leaves out is not
     plain = plan_of(wanted, case, key, (), at_end=end, where=parse_expression("there"))
     files = [wanted.slice(sum(map(len, source.tables[:i])), len(part)) for i, part in enumerate(source.tables)]
     expected = run_in_memory(plain, MemorySource(files, [[] for _ in files]), [], None)
