@@ -41,10 +41,10 @@ def add_lanes(parent: Element, lanes: Lanes) -> None:
         add_text(ticks, tick.share, 14, tick.text, "odd" if at % 2 else "")
     tallest = _tallest(lanes)
     for at, lane in enumerate(lanes.lanes):
-        _add_lane(sheet, at, lane, low, high, tallest)
+        _add_lane(sheet, at, lane, bars_path(lane, low, high, tallest, tracks_of(lanes)))
     add(figure, "p", "readout", _READ, id="readout", aria_live="polite")
     head = ["key", "windows", *(["rows"] if lanes.is_by_rows else []), "first begins", "last ends"]
-    add_hidden_table(figure, "Keys that are drawn", head, [_cells(lane, lanes) for lane in lanes.lanes])
+    add_hidden_table(figure, "These keys", head, [_cells(lane, lanes) for lane in lanes.lanes])
 
 
 def extent_of(lanes: Lanes) -> tuple[float, float]:
@@ -66,6 +66,7 @@ def data_of(lanes: Lanes) -> dict[str, Any]:
         "low": low,
         "high": high,
         "tallest": _tallest(lanes),
+        "tracks": tracks_of(lanes),
         "lanes": [_lane_data(lane, low) for lane in lanes.lanes],
     }
 
@@ -76,7 +77,6 @@ def _lane_data(lane: Lane, low: float) -> Mapping[str, Any]:
         "key": safe(lane.key),
         "starts": np.diff(starts, prepend=starts[:1] * 0).tolist(),
         "lengths": (lane.ends - lane.starts).tolist(),
-        "tracks": _tracks(lane),
     }
     if lane.sizes is not None:
         found["sizes"] = lane.sizes.tolist()
@@ -102,7 +102,9 @@ def _about(lanes: Lanes, low: float, high: float) -> str:
             else "Windows of all keys"
         )
     text = f"{who}, along {axis.name} from {place_text(low, axis)} to {place_text(high, axis)}."
-    if tallest := _tallest(lanes):
+    if tracks_of(lanes) > 1:
+        text += " Windows of a key that overlap stand below each other, and a row counts in each that has it."
+    elif tallest := _tallest(lanes):
         text += f" A bar is as long as its window and as high as it has rows, at most {tallest:,}."
     if any((lane.counts > 1).any() for lane in lanes.lanes):
         text += " Where a key has too many windows to draw, successive ones share a bar."
@@ -124,7 +126,7 @@ def _add_controls(figure: Element) -> None:
     add(figure, "p", "help", _HELP, id="lanes-help")
 
 
-def _add_lane(sheet: Element, at: int, lane: Lane, low: float, high: float, tallest: int) -> None:
+def _add_lane(sheet: Element, at: int, lane: Lane, bars: str) -> None:
     words = f"{lane.windows:,} window{'' if lane.windows == 1 else 's'}"
     words += "" if lane.rows is None else f", {lane.rows:,} row{'' if lane.rows == 1 else 's'}"
     name = lane.key or "all rows"
@@ -134,11 +136,11 @@ def _add_lane(sheet: Element, at: int, lane: Lane, low: float, high: float, tall
     add_text(svg, 1, 13, words, "faint")
     plot = add_plot(svg, _LABEL, HEIGHT, _WIDE)
     add(plot, "path", "ground", d=f"M0 {HEIGHT - 0.5}H{_WIDE}")
-    add(plot, "path", "windows", d=bars_path(lane, low, high, tallest))
+    add(plot, "path", "windows", d=bars)
     add(plot, "path", "picked", d="")
 
 
-def bars_path(lane: Lane, low: float, high: float, tallest: int) -> str:
+def bars_path(lane: Lane, low: float, high: float, tallest: int, tracks: int) -> str:
     """Return the bars of a lane in the units of its plot, each at least half a unit wide."""
     if not len(lane.starts):
         return ""
@@ -146,7 +148,6 @@ def bars_path(lane: Lane, low: float, high: float, tallest: int) -> str:
     extra = 0 if lane.sizes is not None or lane.windows > 1 or high > low else _WIDE
     begins = (lane.starts - low) * per
     wide = np.maximum((lane.ends - lane.starts) * per, 0.8) + extra
-    tracks = _tracks(lane)
     if tracks > 1:
         tall = np.full(len(begins), HEIGHT / tracks - 0.8)
         tops = (np.arange(len(begins)) % tracks) * (HEIGHT / tracks)
@@ -174,12 +175,18 @@ def _tallest(lanes: Lanes) -> int:
     return int(np.ceil(max(sizes, default=0)))
 
 
-def _tracks(lane: Lane) -> int:
-    """Return how many tracks the bars of a lane need so that windows that overlap stand below each other."""
-    ends = np.sort(lane.ends)
-    open_before = np.arange(len(lane.starts)) - np.searchsorted(ends, np.sort(lane.starts), "right")
-    deepest = int(open_before.max(initial=0)) + 1
-    return 1 if (lane.counts > 1).any() else min(deepest, _TRACKS)
+def tracks_of(lanes: Lanes) -> int:
+    """Return how many tracks lanes need so that windows of a key that overlap stand below each other, at most six."""
+    return max((min(_depth(lane), _TRACKS) for lane in lanes.lanes), default=1)
+
+
+def _depth(lane: Lane) -> int:
+    """Return how many windows are open at once; 1 where they share bars."""
+    if (lane.counts > 1).any():
+        return 1
+    opened = np.arange(1, len(lane.starts) + 1)
+    closed = np.searchsorted(np.sort(lane.ends), np.sort(lane.starts), "right")
+    return int((opened - closed).max(initial=1))
 
 
 def _cells(lane: Lane, lanes: Lanes) -> list[str]:

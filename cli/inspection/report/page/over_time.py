@@ -26,7 +26,7 @@ def add_over_time(parent: Element, found: OverTime) -> None:
     for at, tick in enumerate(_ticks(found)):
         add_text(svg, tick.share, 13, tick.text, "odd" if at % 2 else "")
     head = [found.step if found.axis is None else "from", *(series.name for series in found.series)]
-    add_hidden_table(figure, f"Counts per {found.step}", head, _rows(found))
+    add_hidden_table(figure, "These counts", head, _rows(found))
 
 
 def _about(found: OverTime) -> str:

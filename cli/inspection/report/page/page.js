@@ -46,7 +46,7 @@
     return `${dateText(date)} ${clockText(date, rest)}${data.utc ? " UTC" : ""}`;
   }
   function numberText(value) {
-    return Number.isInteger(value) ? grouped(value) : String(Number(value.toPrecision(6)));
+    return Number.isInteger(value) && Math.abs(value) < 1e15 ? grouped(value) : String(Number(value.toPrecision(6)));
   }
   function durationText(micros) {
     const small = [[SECOND, "s"], [1000, "ms"], [1, "µs"]];
@@ -123,9 +123,9 @@
     const x = Math.max(-5, (lane.starts[i] - view[0]) * per);
     const end = Math.min(WIDE + 5, (lane.ends[i] + unit - view[0]) * per);
     let tall = TALL * 0.6, top;
-    if (lane.tracks > 1) {
-      tall = TALL / lane.tracks - 0.8;
-      top = (i % lane.tracks) * (TALL / lane.tracks);
+    if (data.tracks > 1) {
+      tall = TALL / data.tracks - 0.8;
+      top = (i % data.tracks) * (TALL / data.tracks);
     } else {
       if (lane.sizes && data.tallest) {
         tall = Math.max((lane.sizes[i] / (lane.counts ? lane.counts[i] : 1) / data.tallest) * TALL, 1.5);

@@ -27,7 +27,7 @@ def add_table(parent: Element, caption: str, head: Sequence[str], rows: Sequence
 def add_hidden_table(parent: Element, caption: str, head: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
     """Add a table that readers open: the numbers behind the picture above it."""
     details = add(parent, "details")
-    add(details, "summary", text="The same as a table")
+    add(details, "summary", text=f"{caption} as a table")
     add_table(details, caption, head, rows)
 
 
