@@ -43,10 +43,13 @@ def _check_target(target: Path, output: str) -> None:
             raise ConfigError(f"-o {output} is a folder", "name a file, such as report.html")
         if not target.parent.is_dir():
             raise ConfigError(f"-o {output}: there is no folder {target.parent}", "make it first")
-        if target.exists() and not _is_report(target):
+        if target.exists() and not _may_be_replaced(target):
             raise ConfigError(f"-o {output} exists and is no report", "name another file, or remove it")
 
 
-def _is_report(target: Path) -> bool:
+def _may_be_replaced(target: Path) -> bool:
+    """Whether a file is a report, or empty, as that of ``mktemp`` is."""
+    if not target.is_file():
+        return False
     with target.open("rb") as file:
-        return file.read(len(MARK)) == MARK.encode()
+        return file.read(len(MARK)) in (MARK.encode(), b"")

@@ -14,7 +14,7 @@ from .quantities import place_text
 from .tables import add_hidden_table
 from .ticks import axis_ticks
 
-HEIGHT = 26
+HEIGHT = 32
 """Units of height of the bars of a lane."""
 _LABEL = 18
 _TRACKS = 6
@@ -67,6 +67,7 @@ def data_of(lanes: Lanes) -> dict[str, Any]:
         "high": high,
         "tallest": _tallest(lanes),
         "tracks": tracks_of(lanes),
+        "tall": HEIGHT,
         "lanes": [_lane_data(lane, low) for lane in lanes.lanes],
     }
 

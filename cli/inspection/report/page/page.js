@@ -1,7 +1,8 @@
 "use strict";
 (() => {
-  const WIDE = 1000, TALL = 26, SECOND = 1e6, DAY = 864e8, MONTH = 30.4 * DAY;
+  const WIDE = 1000, SECOND = 1e6, DAY = 864e8, MONTH = 30.4 * DAY;
   const data = JSON.parse(document.getElementById("data").textContent);
+  const TALL = data.tall;
   const sheet = document.getElementById("sheet");
   const readout = document.getElementById("readout");
   const axis = sheet.querySelector("svg.ticks");
