@@ -28,7 +28,8 @@ from ....windowing.scan.row_validation import split_by_reason
 from ....windowing.scan.scan import latest
 from ....windowing.sequences.sequence import Sequences, merge, take_rows
 
-_CHUNK = 64 << 20
+_CHUNK = 1 << 20
+"""Bytes that are read at once, or one row group that is larger: only rows of one key are kept of them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,7 +172,8 @@ def _of_key(work: TaskContext, chunk: Chunk, key: Mapping[str, pa.Scalar], rejec
     if reasons is not None:
         rejected.update(each for each in reasons if each is not None)
     sequences = sequences_of(work, take_rows(read.rows, mine), read.pos[mine], reasons)
-    return MappedChunk(sequences, read.marks, level, _clock(work.plan, read), ChunkAccount())
+    marks = read.marks.take(np.arange(len(read.marks)))  # a copy: a slice of no rows would keep all rows in memory
+    return MappedChunk(sequences, marks, level, _clock(work.plan, read), ChunkAccount())
 
 
 def _clock(plan: Plan, read: ChunkRows) -> ClockValue | None:

@@ -13,8 +13,11 @@ from ....windowing.clock.values import clock_values
 from ....windowing.columns.arrays import ClockValue
 from ....windowing.columns.sort_keys import sort_keys
 from ....windowing.errors import InputError
+from ....windowing.language.clock_policies import Time
+from ....windowing.language.conditions.policies import When
 from ....windowing.language.policies import looks_at_window_before
-from ....windowing.language.spec import Tumbling
+from ....windowing.language.row_policies import Count
+from ....windowing.language.spec import Batched, Sliding, Tumbling
 from ....windowing.planning.plan import Plan
 from ....windowing.planning.result_schema import POS
 from ....windowing.sequences.sequence import Sequences
@@ -45,13 +48,14 @@ class ComputedWindow:
 def compute_window(recorded: RecordedStage, key: Mapping[str, pa.Scalar], found: FoundWindow) -> ComputedWindow:
     """Compute a window that a result has once more.
 
-    Where windows follow one another, only the rows between the window before and the window after are read, and the
-    outcome must be what the result says; else all rows of the key. Raises `InputError` where the input does not give
-    this window.
+    Where windows follow one another, only the rows between the window before and the window after are read; where a
+    pane depends on no row before its oldest, and that of the pane before, the rows from there on. The outcome must be
+    what the result says, else all rows of the key are read. Raises `InputError` where the input does not give this
+    window.
     """
     plan = only_panes(recorded.stage.plan)
-    quick = _from_window_before(recorded, plan, key, found)
-    return quick if quick is not None else _from_first_row(recorded, plan, key, found)
+    quick = _from_window_before(recorded, plan, key, found) or _from_oldest_row(recorded, plan, key, found)
+    return quick or _from_first_row(recorded, plan, key, found)
 
 
 def _from_first_row(
@@ -85,6 +89,45 @@ def _from_window_before(
         if same_pane(panes.head, at, found.row, frozenset({"window"})):
             return ComputedWindow(panes, at, None if found.before is None else str(found.before["closed_by"]))
     return None
+
+
+def _from_oldest_row(
+    recorded: RecordedStage, plan: Plan, key: Mapping[str, pa.Scalar], found: FoundWindow
+) -> ComputedWindow | None:
+    """Compute a pane from its oldest row on; None where that does not give what the result says.
+
+    What a policy evicts depends on the rows behind alone. So does whether a pane comes out, where each row or the clock
+    triggers; whether the window has been full does not, but both panes have come out. The pane before is computed, too,
+    for what has changed since.
+    """
+    before = found.before
+    if before is None or not _forgets(plan) or _AT not in found.row or str(found.row["closed_by"]) == "end":
+        return None
+    starts = [each["window_start"] for each in (before, found.row)]
+    if not all(each.is_valid for each in (*starts, found.row[_AT], before[_AT])):
+        return None
+    span = Span(pc.min(_array(starts)), found.row[_AT])
+    partial = replace(plan, options=replace(plan.options, partial=True)) if isinstance(plan.spec, Sliding) else plan
+    rows = read_key(partial, recorded.source, recorded.stage.marks, key, span)
+    panes = panes_of(rows, _clock(plan, rows, found.row))
+    number = frozenset({"window"})
+    for at in range(1, len(panes.panes)):
+        if same_pane(panes.head, at, found.row, number) and same_pane(panes.head, at - 1, before, number):
+            return ComputedWindow(panes, at, str(before["closed_by"]))
+    return None
+
+
+def _forgets(plan: Plan) -> bool:
+    """Whether a pane depends on no row before its oldest one."""
+    if len(plan.sort) != 1 or not plan.order.columns or plan.lag_columns or plan.options.emit != "aggregates":
+        return False
+    match plan.spec:
+        case Sliding(trigger=trigger, eviction=None):
+            return trigger == Count(1) or isinstance(trigger, Time | When)
+        case Batched(every=None, retain_all=False):
+            return not plan.spec.partition_by
+        case _:
+            return False
 
 
 def _span(plan: Plan, found: FoundWindow) -> Span | None:

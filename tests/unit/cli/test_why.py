@@ -1,0 +1,219 @@
+"""``wincli why``: what a user is told, of results of all kinds of jobs, and what a mistake or a changed file gives."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from support.in_process import wincli_here
+from wincli.cli.inspection.explanation import key_rows, recompute
+from wincli.cli.inspection.explanation.why import WhyRequest, explain
+from wincli.cli.inspection.results.result import open_result_folder
+from wincli.readers.source import FileSource
+
+LOG = """ts,user,amount
+2026-11-01T10:00:00.2,ann,5
+2026-11-01T10:00:30,bob,7
+2026-11-01T10:01:00,ann,3
+,ann,9
+2026-11-01T10:01:00.25,ann,4
+2026-11-01T10:05:00,ann,1
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "log.csv").write_text(LOG)
+    return tmp_path
+
+
+def run(folder: Path, *words: str) -> None:
+    ran = wincli_here("run", *words, cwd=folder)
+    assert ran.code == 0, ran.err
+
+
+def why(folder: Path, *words: str) -> tuple[int, str, str]:
+    ran = wincli_here("why", *words, cwd=folder)
+    return ran.code, ran.out, ran.err
+
+
+def test_a_window_is_told_with_its_rows_what_ended_it_and_what_came_close(folder: Path) -> None:
+    run(folder, "--window", "delta(ts, 60)", "--key", "user", "log.csv", "out")
+    assert why(folder, "out", "--only", "user=ann", "--window", "0") == (
+        0,
+        """\
+window 0 of user=ann
+  spec     tumbling, delta(ts, 60)
+  result   window 0, window_start 2026-11-01 10:00:00.2, window_end 2026-11-01 10:01:00, closed_by delta, count 2
+  opened   the row at 2026-11-01 10:00:00.2 opened it: no window of its key came before
+  closed   2026-11-01 10:01:00.25 is 60.05 s after the window's first row, 2026-11-01 10:00:00.2; delta is 60 s (delta)
+  close by the row at 2026-11-01 10:01:00 is farthest from the first row, by 59.8 s: with a smaller delta it is in the \
+next window
+  close by with a delta of 60.05 s or more the row at 2026-11-01 10:01:00.25 is in it, too
+
+its 2 rows
+  where      ts                     user  amount
+  log.csv:2  2026-11-01 10:00:00.2  ann        5
+  log.csv:4  2026-11-01 10:01:00    ann        3
+
+rows named above that are not in it
+  where      ts                      user  amount
+  log.csv:6  2026-11-01 10:01:00.25  ann        4
+""",
+        "",
+    )
+
+
+def test_a_time_finds_its_window_and_json_has_the_numbers(folder: Path) -> None:
+    run(folder, "--window", "gap(ts, 2m)", "--key", "user", "log.csv", "out")
+    _, out, _ = why(folder, "out", "--only", "user=ann", "--at", "2026-11-01T10:00:20", "--json", "--rows", "2")
+    found = json.loads(out)
+    assert (found["window"], found["key"], found["rows"]) == (0, {"user": "ann"}, 3)
+    assert [each["where"] for each in found["told"]] == ["log.csv:2", "log.csv:6"]
+    (closed,) = [each for each in found["facts"] if each["kind"] == "closed"]
+    assert (closed["rule"], closed["row"], closed["numbers"]) == ("gap", 5, {"distance": "239.75", "limit": "120"})
+
+
+def test_for_a_key_without_the_window_it_says_where_the_rows_went(folder: Path) -> None:
+    run(folder, "--window", "gap(ts, 2m)", "--key", "user", "--where", "amount > 3", "log.csv", "out")
+    _, out, _ = why(folder, "out", "--only", "user=ann", "--window", "7")
+    assert out.splitlines()[0] == "there is no window 7 of user=ann"
+    told = [line.strip() for line in out.splitlines()]
+    assert {"rows     5 rows of this key in the input", "2 in windows", "2 left out by --where"} <= set(told)
+    assert "1 rejected, null_order" in told
+    _, out, _ = why(folder, "out", "--only", "user=eve", "--window", "0")
+    assert "rows     0 rows of this key in the input" in out
+
+
+@pytest.mark.parametrize("kept", ["visits", None])
+def test_a_later_stage_is_told_by_the_windows_of_the_stage_before(folder: Path, kept: str | None) -> None:
+    output = f"\n    output: {kept}" if kept else ""
+    (folder / "job.yaml").write_text(f"""input: log.csv
+output: out
+stages:
+  - name: visits
+    window: delta(ts, 60)
+    key: user{output}
+  - name: pairs
+    window: count(2)
+    key: user
+""")
+    run(folder, "job.yaml")
+    code, out, err = why(folder, "out", "--only", "user=ann", "--window", "0")
+    assert (code, err) == (0, "")
+    assert "its rows are windows of stage visits" in out
+    assert "was its row number 2; count is 2 (count)" in out
+    assert out.count("part-00000.parquet:") == 3
+
+
+def test_enriched_rows_are_told_with_what_they_were_given(folder: Path) -> None:
+    (folder / "teams.csv").write_text("user,team\nann,red\nbob,red\n")
+    run(folder, "--enrich", "t=teams.csv on user", "--window", "count(2)", "--key", "t_team", "log.csv", "out")
+    code, out, err = why(folder, "out", "--only", "t_team=red", "--window", "1")
+    assert (code, err) == (0, "")
+    assert out.count("red") >= 3
+    assert "log.csv:4" in out
+    assert "log.csv:6" in out
+
+
+def test_a_window_over_several_units_of_a_state_has_the_rows_of_all(folder: Path) -> None:
+    for day, times in (("01", ("10:00", "23:58")), ("02", ("00:01", "12:00")), ("03", ("00:01",))):
+        (folder / "days" / f"dt=2026-11-{day}").mkdir(parents=True)
+        lines = [f"2026-11-{day}T{time}:00,ann\n" for time in times]
+        (folder / "days" / f"dt=2026-11-{day}" / "log.csv").write_text("ts,user\n" + "".join(lines))
+    words = ["--window", "gap(ts, 5m)", "--key", "user", "--start", "2026-11-01", "--end", "2026-11-04"]
+    run(folder, *words, "--state", "st", "days", "out")
+    _, out, err = why(folder, "out", "--unit", "2026-11-02", "--only", "user=ann", "--window", "1")
+    assert err == ""
+    assert "2026-11-02 12:00:00 is 43140 s after the row before it, 2026-11-02 00:01:00" in out
+    assert "dt=2026-11-01/log.csv:3" in out
+    assert "dt=2026-11-02/log.csv:2" in out
+    _, _, err = why(folder, "out", "--only", "user=ann", "--window", "1")
+    assert "out holds 3 results; say --unit" in err
+    run(folder, *words, "days", "apart")
+    _, out, err = why(folder, "apart", "--unit", "2026-11-02", "--only", "user=ann", "--window", "0")
+    assert err == ""
+    assert "log.csv:2" in out
+
+
+def test_late_panes_are_told_with_all_outputs(folder: Path) -> None:
+    (folder / "late.csv").write_text("t\n1\n2\n11\n3\n12\n30\n")
+    words = ["--window", "timeInterval, intervalDuration(10), discardAge(10)", "--event-time", "t"]
+    run(folder, *words, "--order-by", "arrival", "late.csv", "out")
+    _, out, _ = why(folder, "out", "--window", "1")
+    assert "outputs  output 0, window 0, has 2 rows\n" in out
+    assert "outputs  this output has 3 rows, late; 1 row came since the one before\n" in out
+    assert "the row with arrival position 4 raised the watermark" in out
+
+
+def test_only_the_row_groups_next_to_a_window_are_read(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    times = pa.array([row * 1_000_000 for row in range(1000)], pa.timestamp("us"))
+    pq.write_table(pa.table({"ts": times, "n": range(1000)}), folder / "long.parquet", row_group_size=10)
+    run(folder, "--window", "count(5)", "--order-by", "ts", "long.parquet", "out")
+    result, read = open_result_folder(str(folder / "out")), []
+    inner = FileSource.read
+
+    def noted(self: FileSource, split: object, *args: object) -> object:
+        read.append(split)
+        return inner(self, split, *args)  # type: ignore[arg-type]
+
+    monkeypatch.chdir(folder)
+    monkeypatch.setattr(FileSource, "read", noted)
+    explain(result, WhyRequest("out", window=100))
+    assert sum(split.rows for split in read if split.rows == 10) <= 40  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (["--window", "1"], "windows of this result have a key: user; say whose window, --only user=.."),
+        (["--only", "usr=ann", "--window", "1"], "did you mean 'user'?"),
+        (["--only", "user=ann"], "why needs one window; say --window NUMBER, or --at TIME"),
+        (["--only", "user=ann", "--window", "1", "--at", "1"], "why needs one window"),
+        (["--only", "user=ann", "--at", "soon"], "'soon' is no timestamp"),
+        (["--only", "user", "--window", "1"], "say it as NAME=VALUE"),
+    ],
+)
+def test_a_mistake_is_one_line(folder: Path, words: list[str], says: str) -> None:
+    run(folder, "--window", "gap(ts, 2m)", "--key", "user", "log.csv", "out")
+    code, out, err = why(folder, "out", *words)
+    assert (code, out) == (2, "")
+    assert says in err
+
+
+def test_an_input_that_is_gone_or_has_changed_is_an_error(folder: Path) -> None:
+    run(folder, "--window", "gap(ts, 2m)", "--key", "user", "log.csv", "out")
+    (folder / "log.csv").write_text(LOG + "2026-11-01T10:09:00,ann,1\n")
+    code, _, err = why(folder, "out", "--only", "user=ann", "--window", "0")
+    assert (code, "log.csv has changed since" in err) == (3, True)
+    (folder / "log.csv").unlink()
+    code, _, err = why(folder, "out", "--only", "user=ann", "--window", "0")
+    assert (code, "log.csv, which this result was made of, is gone" in err) == (3, True)
+
+
+@pytest.fixture
+def whole_reads(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[key_rows.Span]]:
+    """The ranges of rows that are read for windows."""
+    spans: list[key_rows.Span] = []
+    inner = key_rows.read_key
+
+    def noted(*args: object) -> key_rows.KeyRows:
+        spans.append(args[-1])  # type: ignore[arg-type]
+        return inner(*args)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(recompute, "read_key", noted)
+    yield spans
+
+
+def test_a_window_whose_amount_asks_for_the_window_before_is_computed_from_the_first_row(
+    folder: Path, whole_reads: list[key_rows.Span]
+) -> None:
+    run(folder, "--window", "gap(ts, 10 + previous(count(), 50))", "--key", "user", "log.csv", "out")
+    _, out, _ = why(folder, "out", "--only", "user=ann", "--window", "1")
+    assert "the gap is that of this window" in out or "the end of the data" in out
+    assert whole_reads == [key_rows.Span()]
