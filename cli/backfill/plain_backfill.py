@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -48,7 +49,8 @@ class PlainBackfill:
 
     def run(self, unit: Unit, found: UnitInput, previous: str | None) -> Iterator[ResultRecord]:  # noqa: ARG002 - always None
         """Run and commit a unit; yield its record. A result of this very job is replaced."""
-        run_job(own_request(self.request, self.input_paths, unit, found), PlainRun(self.context.started), self.context)
+        own = own_request(self.request, self.input_paths, unit, found)
+        run_job(own, PlainRun(time.perf_counter()), self.context)
         record = self._record(unit)
         assert record is not None
         report_unit(record, self.context.messages)

@@ -21,7 +21,8 @@ from .staged_job import StagedJob
 class PlainRun:
     """A `RunMode` without a state, and its own `OpenRun`: there is nothing to begin.
 
-    ``began``: `time.perf_counter` when the command began, which the seconds in the manifest are counted from.
+    ``began``: `time.perf_counter` when the command, or the unit of a range, began: the seconds in the manifest count
+        from there.
     ``label``: nothing, for there is no unit to name.
     """
 

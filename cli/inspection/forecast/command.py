@@ -7,7 +7,8 @@ import json
 import os
 import shutil
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,10 +16,12 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from ....conf.recorded_job import secrets_of
+from ....windowing.spark.boot import Progress
 from ....windowing.spark.workers.no_pandas import block_pandas
 from ....windowing.support.user_modules import search
 from ...arguments.environment import strange_variables
 from ...console.messages import OK, Messages, Stopped, exit_code
+from ...console.progress import Show, show_progress
 from ...console.streams import ReaderGoneError
 from ...request.request import JobRequest, parse_request
 from .as_json import forecast_as_json
@@ -74,13 +77,28 @@ def _plan(request: JobRequest, own: PlanOptions, messages: Messages) -> int:
     from .foresee import foresee  # noqa: PLC0415 - loads pyarrow and numba
 
     gc.enable()
-    foreseen = foresee(request)
+    with _progress(request.job.progress, messages) as show:
+        foreseen = foresee(request, show)
     print_plan(foreseen, choice, own.as_json, messages)
     problem = foreseen.forecast.problem
     if problem is None:
         return OK
     messages.error(problem)
     return exit_code(problem)
+
+
+@contextmanager
+def _progress(mode: str, messages: Messages) -> Iterator[Show]:
+    """Yield what shows progress, which is loaded when it is first called."""
+    with ExitStack() as stack:
+        shows: list[Show] = []
+
+        def show(seen: Progress) -> None:
+            if not shows:
+                shows.append(stack.enter_context(show_progress(mode, messages)))
+            shows[0](seen)
+
+        yield show
 
 
 def print_plan(foreseen: Foreseen, choice: Choice, as_json: bool, messages: Messages) -> None:

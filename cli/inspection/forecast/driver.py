@@ -12,7 +12,10 @@ from typing import Any, TypeVar
 import pyarrow as pa
 
 from ....windowing.local_executor import LocalExecutor
+from ....windowing.spark.boot import Progress
 from ....windowing.spark.masters import is_local
+
+_MANY = 8  # splits of text: reading so many takes seconds
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -25,15 +28,23 @@ class DriverExecutor:
     ``parallelism``: how many tasks the run will have at a time.
     ``is_one_machine``: whether its tasks will share folders.
     ``is_known``: whether ``parallelism`` is known; only a cluster itself knows its own.
+    ``show``: shows the progress of calls that take long; None: nobody looks.
     """
 
     parallelism: int
     is_one_machine: bool
     is_known: bool = True
+    show: Callable[[Progress], None] | None = None
 
     def map(self, label: str, function: Callable[[T], R], items: Iterable[T]) -> list[R]:
         """Run a function over items here, one after the other."""
-        return LocalExecutor().map(label, function, items)
+        found: list[R] = []
+        lot = list(items)
+        for item in lot:
+            if self.show is not None and len(lot) >= _MANY:
+                self.show(Progress(label, len(found), len(lot), 1, 1))
+            found.append(function(item))
+        return found
 
     def shuffle(self, *_: Any) -> list[Any]:
         """Refuse: nothing that is planned moves rows."""

@@ -19,7 +19,7 @@ from ...backfill.unit_paths import InputPaths, find_input_paths, unit_job
 from ...launch.next_run import files_of, find_next_run, result_is_done
 from ...request.request import JobRequest
 from .forecast import Forecast, UnitForecast
-from .stages import OnState, OpenJob, open_job, output_name
+from .stages import OnState, OpenJob, Show, open_job, output_name
 from .units.earlier_runs import EarlierRun, expect_seconds, run_of_output, runs_of_range, runs_on_state
 from .units.range_units import forecast_range
 from .units.supposed_range import SupposedRun
@@ -39,8 +39,10 @@ class Foreseen:
     job: OpenJob | None = None
 
 
-def foresee(request: JobRequest) -> Foreseen:
+def foresee(request: JobRequest, show: Show) -> Foreseen:
     """Find what a run of a job would do; write nothing, and start no Spark.
+
+    ``show``: shows the progress of reading text files.
 
     Raises what a run raises before it computes anything, except where its outputs or a unit of a range stop it: the
     forecast holds these problems.
@@ -49,23 +51,23 @@ def foresee(request: JobRequest) -> Foreseen:
     if PIPE in job.input:
         raise ConfigError("stdin can be read only once, and the run has to read it", "plan with a file in its place")
     if job.start is not None and job.end is not None:
-        return _foresee_range(request, units(job.start, job.end, job.unit))
-    return _foresee_alone(request) if job.state is None else _foresee_next(request, job.state)
+        return _foresee_range(request, units(job.start, job.end, job.unit), show)
+    return _foresee_alone(request, show) if job.state is None else _foresee_next(request, job.state, show)
 
 
-def _foresee_alone(request: JobRequest) -> Foreseen:
+def _foresee_alone(request: JobRequest, show: Show) -> Foreseen:
     files = files_of(request)
     size = len(files), sum(file.size for file in files)
     if result_is_done(request):
         why = f"{request.job.output} holds the result of this job and input"
         unit = UnitForecast(None, "skip", shown(why), *size, is_again=True)
-        return _of_one(request, unit, run_of_output(request), None, None)
+        return _of_one(request, unit, run_of_output(request), None, None, show)
     problem = _problem_of(request)
     unit = _one_unit(None, "there is no result yet", size, problem)
-    return _of_one(request, unit, run_of_output(request), None, problem)
+    return _of_one(request, unit, run_of_output(request), None, problem, show)
 
 
-def _foresee_next(request: JobRequest, path: str) -> Foreseen:
+def _foresee_next(request: JobRequest, path: str, show: Show) -> Foreseen:
     state = state_without_lock(path)
     check_kind([(record.label, record.ordinal) for record in state.records], None)
     files = files_of(request)
@@ -76,10 +78,10 @@ def _foresee_next(request: JobRequest, path: str) -> Foreseen:
     if found.done is not None and not found.has_work:
         why = found.why or f"{found.done.label} of {path} has read this input"
         unit = UnitForecast(found.done.label, "skip", shown(why), *size, is_again=True)
-        return _of_one(request, unit, runs, place, None)
+        return _of_one(request, unit, runs, place, None, show)
     problem = _problem_of(found.request)
     unit = _one_unit(place.unit.label, found.why or "its input is new", size, problem, is_again=found.done is not None)
-    return _of_one(found.request, unit, runs, place, problem)
+    return _of_one(found.request, unit, runs, place, problem, show)
 
 
 def _one_unit(
@@ -109,12 +111,13 @@ def _of_one(
     runs: Sequence[EarlierRun],
     place: OnState | None,
     problem: WincliError | None,
+    show: Show,
 ) -> Foreseen:
     found = _forecast(request, "run" if place is None else "next run", (unit,), runs)
-    return _with_job(replace(found, problem=problem, shown=unit.label), _to_plan(request), place)
+    return _with_job(replace(found, problem=problem, shown=unit.label), _to_plan(request), place, show)
 
 
-def _foresee_range(request: JobRequest, in_range: Sequence[Unit]) -> Foreseen:
+def _foresee_range(request: JobRequest, in_range: Sequence[Unit], show: Show) -> Foreseen:
     input_paths = find_input_paths(request, in_range[0], request.job.unit)
     state = None if request.job.state is None else state_without_lock(request.job.state)
     found = forecast_range(request, input_paths, in_range, state)
@@ -130,7 +133,7 @@ def _foresee_range(request: JobRequest, in_range: Sequence[Unit]) -> Foreseen:
     if found.first is None:
         return Foreseen(forecast)
     place = None if state is None else OnState(state, found.first.unit, found.first.previous)
-    return _with_job(replace(forecast, shown=found.first.unit.label), own_of(found.first), place)
+    return _with_job(replace(forecast, shown=found.first.unit.label), own_of(found.first), place, show)
 
 
 def _own_request(
@@ -188,6 +191,6 @@ def _to_plan(request: JobRequest) -> JobRequest:
     return replace(request, stdout="stdout") if request.job.output == PIPE else request
 
 
-def _with_job(forecast: Forecast, request: JobRequest, place: OnState | None) -> Foreseen:
-    job = open_job(request, place)
+def _with_job(forecast: Forecast, request: JobRequest, place: OnState | None, show: Show) -> Foreseen:
+    job = open_job(request, place, show)
     return Foreseen(replace(forecast, input=job.input, stages=job.stages), request, job)

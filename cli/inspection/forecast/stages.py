@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import TypeAlias
 
 from ....conf.job import PIPE
 from ....conf.units import Unit
@@ -11,6 +13,7 @@ from ....windowing.columns.numeric import is_instant
 from ....windowing.engine.tasks.task import FILES, NONE, STREAM
 from ....windowing.errors import shown
 from ....windowing.language.sentences.sentences import sentences_of
+from ....windowing.spark.boot import Progress
 from ....windowing.support.redaction import redacted_path
 from ....writers.output.output import output_to_plan
 from ....writers.state.state import State
@@ -24,6 +27,10 @@ from .driver import driver_of
 from .forecast import InputForecast, StageForecast
 
 _MARKS = {FILES: "the end of each file", NONE: "nowhere", STREAM: "the result that is read"}
+
+
+Show: TypeAlias = Callable[[Progress], None]
+"""Shows how far reading is."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,9 +58,12 @@ class OpenJob:
     stages: tuple[StageForecast, ...]
 
 
-def open_job(request: JobRequest, place: OnState | None) -> OpenJob:
-    """Open the input of a job and plan its stages; write nothing. Raises what a run raises before it computes."""
-    driver = driver_of(request.job.master, request.job.spark_conf)
+def open_job(request: JobRequest, place: OnState | None, show: Show) -> OpenJob:
+    """Open the input of a job and plan its stages; write nothing. Raises what a run raises before it computes.
+
+    ``show``: shows the progress of reading text files.
+    """
+    driver = replace(driver_of(request.job.master, request.job.spark_conf), show=show)
     source = enriched_input(request, open_source(request.inputs, request.reading, driver), driver)
     stage_outputs = (stage.stage.output for stage in request.stages[:-1])
     paths = [*stage_outputs, request.stdout or request.job.output]
