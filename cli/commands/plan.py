@@ -19,7 +19,7 @@ Examples:
 Nothing is written, and Spark is not started. Exit codes are those of the run, as far as it is foreseen.
 """
 
-_DRAWING = "Plan"
+_PLAN = "Plan"
 
 
 @options.with_options
@@ -27,20 +27,27 @@ def plan(
     paths: options.Paths = None,
     *,
     as_json: Annotated[
-        bool, typer.Option("--json", help="One JSON object, for machines.", rich_help_panel=_DRAWING)
+        bool, typer.Option("--json", help="One JSON object, for machines.", rich_help_panel=_PLAN)
     ] = False,
     only: Annotated[
         list[str] | None,
         typer.Option(
             "--only",
             metavar="COL=VALUE",
-            help="Draw the windows of this key (repeatable). Default: the first keys.",
-            rich_help_panel=_DRAWING,
+            help="Draw the windows of this key (repeatable). Default: those with the most rows.",
+            rich_help_panel=_PLAN,
             show_default=False,
         ),
     ] = None,
     rows: Annotated[
-        int, typer.Option("--rows", metavar="N", help="Draw so many rows; 0: none.", rich_help_panel=_DRAWING)
+        int,
+        typer.Option(
+            "--rows",
+            metavar="N",
+            help="Draw so many rows; 0: none. Default: 40.",
+            rich_help_panel=_PLAN,
+            show_default=False,
+        ),
     ] = 40,
     quiet: options.Quiet = False,
     verbose: options.Verbose = 0,

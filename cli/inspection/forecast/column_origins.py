@@ -8,7 +8,6 @@ import pyarrow as pa
 
 from ....readers.source import FileSource
 from ....windowing.enrichment.source import EnrichedSource
-from ....windowing.errors import shown
 from ....windowing.language.spec import AggregateCall
 from ....windowing.planning.plan import Plan
 from ....windowing.planning.result_schema import FIXED, MARK, OUTPUTS
@@ -51,7 +50,7 @@ def input_columns(request: JobRequest, source: AnySource, plan: Plan) -> tuple[C
             origin = f"--let {lets[field.name]}"
         else:
             origin = "of every input"
-        found.append(ColumnForecast(shown(field.name), str(field.type), shown(origin)))
+        found.append(ColumnForecast(field.name, str(field.type), origin))
     return tuple(found)
 
 
@@ -80,9 +79,7 @@ def result_columns(stage: StagePlan) -> tuple[ColumnForecast, ...]:
     """Return the columns of a stage's result, with what each holds."""
     plan = stage.plan
     own = _aggregates(stage)
-    return tuple(
-        ColumnForecast(shown(field.name), _type(field), shown(_holds(field.name, plan, own))) for field in stage.result
-    )
+    return tuple(ColumnForecast(field.name, _type(field), _holds(field.name, plan, own)) for field in stage.result)
 
 
 def _type(field: pa.Field) -> str:

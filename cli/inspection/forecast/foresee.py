@@ -9,7 +9,7 @@ from typing import Literal
 
 from ....conf.job import PIPE
 from ....conf.units import Unit, check_kind, unit_of_plain_run, units
-from ....windowing.errors import ConfigError, WincliError, shown
+from ....windowing.errors import ConfigError, WincliError
 from ....writers.output.output import check_output
 from ....writers.output.overlap import refuse_each_other
 from ....writers.state.state import State, is_state, read_state, state_without_lock
@@ -60,7 +60,7 @@ def _foresee_alone(request: JobRequest, show: Show) -> Foreseen:
     size = len(files), sum(file.size for file in files)
     if result_is_done(request):
         why = f"{request.job.output} holds the result of this job and input"
-        unit = UnitForecast(None, "skip", shown(why), *size, is_again=True)
+        unit = UnitForecast(None, "skip", why, *size, is_again=True)
         return _of_one(request, unit, run_of_output(request), None, None, show)
     problem = _problem_of(request)
     unit = _one_unit(None, "there is no result yet", size, problem)
@@ -77,19 +77,28 @@ def _foresee_next(request: JobRequest, path: str, show: Show) -> Foreseen:
     place = OnState(state, unit_of_plain_run(before.ordinal if before else None), before.label if before else None)
     if found.done is not None and not found.has_work:
         why = found.why or f"{found.done.label} of {path} has read this input"
-        unit = UnitForecast(found.done.label, "skip", shown(why), *size, is_again=True)
+        unit = UnitForecast(found.done.label, "skip", why, *size, is_again=True)
         return _of_one(request, unit, runs, place, None, show)
     problem = _problem_of(found.request)
     unit = _one_unit(place.unit.label, found.why or "its input is new", size, problem, is_again=found.done is not None)
-    return _of_one(found.request, unit, runs, place, problem, show)
+    foreseen = _of_one(found.request, unit, runs, place, problem, show)
+    return replace(foreseen, forecast=replace(foreseen.forecast, reach=_reach_of_late_rows(request, state)))
+
+
+def _reach_of_late_rows(request: JobRequest, state: State) -> str | None:
+    """Return how far late rows may reach, in words; None where the job rejects them, or nothing was done before."""
+    kept = [record.label for record in state.records if state.has_data(record.label)]
+    if request.job.late != "redo" or not kept:
+        return None
+    return f"late rows may make units run again, from {kept[0]} on"
 
 
 def _one_unit(
     label: str | None, why: str, size: tuple[int, int], problem: WincliError | None, is_again: bool = False
 ) -> UnitForecast:
     if problem is not None:
-        return UnitForecast(label, "stop", shown(problem.what), *size, is_again=is_again)
-    return UnitForecast(label, "run", shown(why), *size, is_again=is_again)
+        return UnitForecast(label, "stop", problem.what, *size, is_again=is_again)
+    return UnitForecast(label, "run", why, *size, is_again=is_again)
 
 
 def _problem_of(request: JobRequest) -> WincliError | None:
@@ -151,7 +160,7 @@ def _stopped(forecast: Forecast, label: str, problem: WincliError) -> Forecast:
     problem.what = f"{label}: {problem.what}"
     at = [unit.label for unit in forecast.units].index(label)
     after = [replace(each, action="stop", why="the run has stopped before it") for each in forecast.units[at + 1 :]]
-    first = replace(forecast.units[at], action="stop", why=shown(problem.what))
+    first = replace(forecast.units[at], action="stop", why=problem.what)
     return replace(forecast, units=(*forecast.units[:at], first, *after), problem=problem, expected=None)
 
 
@@ -167,7 +176,7 @@ def _forecast(
     return Forecast(
         way,
         output_name(request.job.output),
-        None if state is None else shown(state),
+        None if state is None else state,
         found,
         expected=expect_seconds(runs, found),
         notes=told,
@@ -183,7 +192,7 @@ def _state_notes(path: str) -> list[str]:
     if view.pending is not None:
         what = "a run put it in place when it was killed, and the next run completes that first"
         notes.append(f"{view.pending}: {what}; this plan does not know it")
-    return [shown(note) for note in notes]
+    return notes
 
 
 def _to_plan(request: JobRequest) -> JobRequest:

@@ -11,7 +11,6 @@ from ....conf.units import Unit
 from ....readers.open import open_source
 from ....windowing.columns.numeric import is_instant
 from ....windowing.engine.tasks.task import FILES, NONE, STREAM
-from ....windowing.errors import shown
 from ....windowing.language.sentences.sentences import sentences_of
 from ....windowing.spark.boot import Progress
 from ....windowing.support.redaction import redacted_path
@@ -76,20 +75,20 @@ def open_job(request: JobRequest, place: OnState | None, show: Show) -> OpenJob:
 
 def output_name(path: str) -> str:
     """Return an output as a plan tells it."""
-    return "stdout" if path == PIPE else shown(redacted_path(path))
+    return "stdout" if path == PIPE else redacted_path(path)
 
 
 def _input(request: JobRequest, source: AnySource, plan: JobPlan) -> InputForecast:
     files = source.files
     return InputForecast(
-        tuple(map(shown, map(redacted_path, request.job.input))),
+        tuple(map(redacted_path, request.job.input)),
         len(files),
-        shown(redacted_path(files[0].path)),
-        shown(redacted_path(files[-1].path)),
+        redacted_path(files[0].path),
+        redacted_path(files[-1].path),
         sum(file.size for file in files),
         sum(split.rows for split in source.splits),
         input_columns(request, source, plan.stages[0].plan),
-        tuple(map(shown, source.skipped)),
+        tuple(source.skipped),
     )
 
 
@@ -101,12 +100,12 @@ def _stage(plan: JobPlan, stage: StagePlan) -> StageForecast:
     output = plan.request.job.output if is_last else options.output
     return StageForecast(
         stage.name,
-        shown(str(bound.spec)),
-        tuple(map(shown, sentences)),
-        tuple(map(shown, bound.key)),
-        tuple(map(shown, bound.order.columns)),
+        str(bound.spec),
+        tuple(sentences),
+        tuple(bound.key),
+        tuple(bound.order.columns),
         _order_why(stage, is_first),
-        None if bound.clock is None or not bound.kind.needs_clock else shown(bound.clock),
+        None if bound.clock is None or not bound.kind.needs_clock else bound.clock,
         _marks(stage, is_first) if bound.takes_marks else None,
         None,
         None if output is None else output_name(output),
@@ -125,4 +124,4 @@ def _order_why(stage: StagePlan, is_first: bool) -> str:
 def _marks(stage: StagePlan, is_first: bool) -> str:
     if stage.marks == STREAM and not is_first:
         return "the stage before"
-    return _MARKS.get(stage.marks, shown(stage.marks.replace(":", " ")))
+    return _MARKS.get(stage.marks, stage.marks.replace(":", " "))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
 
+from ....windowing.errors import shown
 from ...console.counts import count_of, span
 from .forecast import (
     Action,
@@ -19,6 +20,7 @@ from .forecast import (
 
 _LEFT = 11
 _LONGEST_LIST = 40
+_WIDEST_CELL = 32
 _SIZES = ((1 << 40, "TiB"), (1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB"))
 _VERBS: Mapping[Action, tuple[str, str]] = {
     "run": ("unit runs", "units run"),
@@ -42,7 +44,7 @@ def strategy_text(found: StrategyForecast, width: int) -> str:
 def _wrapped(section: tuple[str, Sequence[str]], width: int) -> Iterator[str]:
     """Yield the lines of a section, with its name at the left of the first; a line keeps the blanks it begins with."""
     name, lines = section
-    for line in lines:
+    for line in map(shown, lines):
         inner = len(line) - len(line.lstrip())
         first, rest = name.ljust(_LEFT) + " " * inner, " " * (_LEFT + inner + 2)
         yield from _folded(line.strip(), first, rest, width)
@@ -151,16 +153,12 @@ def _input(found: InputForecast, label: str | None) -> Iterator[str]:
 
 
 def _columns(columns: Sequence[ColumnForecast]) -> Iterator[str]:
-    shown = columns[:_LONGEST_LIST]
-    name, kind = (min(max(map(len, texts), default=0), 32) for texts in _texts(shown))
-    for column in shown:
-        yield f"  {column.name.ljust(name)}  {column.type.ljust(kind)}  {column.origin}"
-    if len(columns) > len(shown):
-        yield f"  .. and {len(columns) - len(shown):,} more columns (--json has all)"
-
-
-def _texts(columns: Sequence[ColumnForecast]) -> tuple[list[str], list[str]]:
-    return [column.name for column in columns], [column.type for column in columns]
+    listed = [(shown(each.name), each.type, each.origin) for each in columns[:_LONGEST_LIST]]
+    name, kind = (min(max((len(row[at]) for row in listed), default=0), _WIDEST_CELL) for at in (0, 1))
+    for row in listed:
+        yield f"  {row[0].ljust(name)}  {row[1].ljust(kind)}  {row[2]}"
+    if len(columns) > len(listed):
+        yield f"  .. and {len(columns) - len(listed):,} more columns (--json has all)"
 
 
 def _stage(stage: StageForecast, is_named: bool) -> Iterator[tuple[str, Sequence[str]]]:

@@ -22,14 +22,14 @@ JOB = ("-w", "gap(ts, 6h)", "-k", "user", "--order-by", "ts", "-a", "n=count()",
 
 # A step of a history: what becomes of the files of the world, and then a range that is run.
 #
-#   ("rows", 2, "ab")   day 2 has a morning row of a and an evening row of b
+#   ("rows", 2, "ab")   day 2 has morning rows of a and b; A and B are evening rows, l is a late row of the day before
 #   ("gone", 3)         the files of day 3 are deleted
 #   ("lost", 1)         the output of day 1 is deleted
 #   ("run", 1, 4, ())   days 1 to 4 are run
 
 DAY = st.integers(1, DAYS)
 CHANGES = st.one_of(
-    st.tuples(st.just("rows"), DAY, st.sampled_from(["a", "ab", "b", "aB", "B", "abAB"])),
+    st.tuples(st.just("rows"), DAY, st.sampled_from(["a", "ab", "b", "aB", "B", "abAB", "lb", "lab"])),
     st.tuples(st.just("gone"), DAY),
     st.tuples(st.just("lost"), DAY),
 )
@@ -49,8 +49,9 @@ class World:
 
     def change(self, step: tuple[Any, ...]) -> None:
         if step[0] == "rows":
-            at = {"a": "08:00", "b": "09:00", "A": "22:00", "B": "23:00"}
-            lines = [f"{day(step[1])}T{at[who]}:00,{who.lower()},{self.writes}" for who in sorted(step[2], key=at.get)]
+            at = {"l": "T12:00", "a": "T08:00", "b": "T09:00", "A": "T22:00", "B": "T23:00"}
+            days = {"l": day(max(step[1] - 1, 1))}
+            lines = [f"{days.get(who, day(step[1]))}{at[who]}:00,{who.lower()},{self.writes}" for who in step[2]]
             write(self.folder / "log" / f"dt={day(step[1])}", a__csv="\n".join(["ts,user,x", *lines, ""]))
             self.writes += 1
         else:
@@ -103,13 +104,18 @@ def check_history(folder: Path, flags: tuple[str, ...], steps: list[tuple[Any, .
 
 
 @examples(12)
-@given(HISTORIES)
-@example([("rows", n, "ab") for n in (1, 2, 3, 4)] + [("run", 1, 4, ()), ("rows", 2, "aB"), ("run", 2, 2, ())])
-@example([("rows", n, "ab") for n in (1, 3)] + [("run", 1, 3, ()), ("rows", 2, "b"), ("gone", 3), ("run", 1, 2, ())])
+@given(HISTORIES, st.sampled_from([(), ("--keep", "1"), ("--late", "redo")]))
+@example([("rows", n, "ab") for n in (1, 2, 3, 4)] + [("run", 1, 4, ()), ("rows", 2, "aB"), ("run", 2, 2, ())], ())
+@example(
+    [("rows", n, "ab") for n in (1, 3)] + [("run", 1, 3, ()), ("rows", 2, "b"), ("gone", 3), ("run", 1, 2, ())], ()
+)
+@example(
+    [("rows", n, "ab") for n in (1, 2)] + [("run", 1, 2, ()), ("rows", 3, "lb"), ("run", 3, 3, ())], ("--late", "redo")
+)
 def test_units_that_a_plan_lists_are_those_that_run_on_a_state(
-    tmp_path_factory: pytest.TempPathFactory, steps: list[tuple[Any, ...]]
+    tmp_path_factory: pytest.TempPathFactory, steps: list[tuple[Any, ...]], flags: tuple[str, ...]
 ) -> None:
-    check_history(tmp_path_factory.mktemp("state"), ("--state", "st"), steps)
+    check_history(tmp_path_factory.mktemp("state"), ("--state", "st", *flags), steps)
 
 
 @examples(8)
