@@ -13,6 +13,7 @@ from ..windowing.errors import ConfigError, WincliError
 from ..windowing.support.module_path import leave_out_working_folder
 from ..windowing.support.suggest import nearest, short
 from .arguments.help_page import GroupedCommand
+from .commands.diff import diff
 from .commands.plan import EXAMPLES as PLAN_EXAMPLES
 from .commands.plan import plan
 from .commands.report import report
@@ -21,6 +22,7 @@ from .commands.schema import schema
 from .commands.show import show
 from .commands.status import status
 from .commands.test import test
+from .commands.verify import verify
 from .commands.version import version
 from .commands.why import why
 from .console.messages import CLOSED, OK, UNEXPECTED, USAGE, Messages, Stopped, exit_code
@@ -60,6 +62,8 @@ app.command(epilog=PLAN_EXAMPLES, cls=GroupedCommand)(plan)
 for _command in (
     show,
     why,
+    diff,
+    verify,
     report,
     status,
     test,

@@ -68,7 +68,7 @@ class RowHasher:
     _dictionaries: dict[str, tuple[pa.Array, Words]] = field(default_factory=dict, init=False)
 
     def __post_init__(self) -> None:
-        self._salts = [salt_of(f"{each.name}\0{each.type}") for each in self.schema]
+        self._salts = [salt_of(f"{each.name}\0{type_text(each.type)}") for each in self.schema]
 
     def hashes(self, rows: pa.Table | pa.RecordBatch) -> Words:
         """Return the hash of each row: uint64 (n,)."""
@@ -147,6 +147,11 @@ class RowHasher:
         hashes.flags.writeable = False
         self._dictionaries[name] = values, hashes
         return hashes
+
+
+def type_text(kind: pa.DataType | str) -> str:
+    """Return the name of a type; those that differ in memory alone have one name."""
+    return str(kind).replace("large_", "").replace(" not null", "")
 
 
 def hasher_of(schema: pa.Schema, finite: bool = False) -> RowHasher | None:

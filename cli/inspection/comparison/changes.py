@@ -1,0 +1,270 @@
+"""Windows that differ: pairs with the same identity whose values differ, and those that only one side has."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from decimal import Decimal
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from ....windowing.columns.arrays import combined
+from ....windowing.columns.row_hashes import RowHasher
+from ....windowing.columns.value_words import words_of
+from .leftovers import ranks_of
+
+Kind = Literal["only in A", "only in B", "changed"]
+Number = int | float | Decimal
+_ROUND = np.uint64(0x9E3779B97F4A7C15)
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """A window that differs.
+
+    ``unit``: the label of its unit; empty where each side is one result.
+    ``kind``: how it differs.
+    ``identity``: the values that make it, by column.
+    ``values``: by column what each side has; the columns that differ, or all of a window that only one side has, for
+        which the other value is None.
+    ``effect``: the changes of the numeric columns, in their order, as sizes.
+    """
+
+    unit: str
+    kind: Kind
+    identity: Mapping[str, pa.Scalar]
+    values: Mapping[str, tuple[pa.Scalar | None, pa.Scalar | None]]
+    effect: tuple[float, ...]
+
+
+@dataclass(slots=True)
+class Tally:
+    """What differs, counted and summed.
+
+    ``only_in_a``, ``only_in_b``, ``changed``: how many windows.
+    ``windows``: by column in how many of the changed windows it differs.
+    ``change``: by numeric column the sum over B less the sum over A; a null or NaN counts as 0.
+    """
+
+    only_in_a: int = 0
+    only_in_b: int = 0
+    changed: int = 0
+    windows: dict[str, int] = field(default_factory=dict)
+    change: dict[str, Number] = field(default_factory=dict)
+
+    @property
+    def total(self) -> int:
+        """How many windows differ."""
+        return self.only_in_a + self.only_in_b + self.changed
+
+    def add(self, other: Tally) -> None:
+        """Add another tally to this one."""
+        self.only_in_a += other.only_in_a
+        self.only_in_b += other.only_in_b
+        self.changed += other.changed
+        for name, count in other.windows.items():
+            self.windows[name] = self.windows.get(name, 0) + count
+        for name, change in other.change.items():
+            self.change[name] = self.change.get(name, 0) + change  # type: ignore[operator]  # of one type for a column
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """How windows are compared.
+
+    ``identity``: the columns that make a window.
+    ``values``: the columns that are compared.
+    ``schema``: identity, then values.
+    ``tolerance``: numbers are equal if they differ by at most this, times the larger size where that is above 1.
+    ``sort``: the numeric column whose change comes first in the effect; None: the first.
+    """
+
+    identity: tuple[str, ...]
+    values: tuple[str, ...]
+    schema: pa.Schema
+    tolerance: float = 0.0
+    sort: str | None = None
+
+    @property
+    def numeric(self) -> tuple[str, ...]:
+        """The compared columns of numbers, that of ``sort`` first."""
+        names = [name for name in self.values if is_number(self.schema.field(name).type)]
+        return tuple(sorted(names, key=lambda name: name != self.sort))
+
+
+@dataclass(frozen=True, slots=True)
+class Changes:
+    """The windows of one bucket that differ; all arrays of a kind have the same length.
+
+    ``comparison``: how they were compared.
+    ``only_in_a``, ``only_in_b``: rows that only one side has.
+    ``before``, ``after``: the rows of changed windows on both sides.
+    ``differs``: by compared column where ``before`` and ``after`` differ, bool (n,).
+    """
+
+    comparison: Comparison
+    only_in_a: pa.Table
+    only_in_b: pa.Table
+    before: pa.Table
+    after: pa.Table
+    differs: Mapping[str, npt.NDArray[np.bool_]]
+
+
+def changes_of(comparison: Comparison, a: pa.Table, b: pa.Table) -> Changes:
+    """Pair the rows that only one side has by their identity; several of one window are paired in their order."""
+    in_a, in_b = _paired(comparison, a, b)
+    before, after = a.take(pa.array(in_a)), b.take(pa.array(in_b))
+    differs = {name: _differs(comparison, before[name], after[name]) for name in comparison.values}
+    kept = np.zeros(len(in_a), np.bool_)
+    for mask in differs.values():
+        kept |= mask
+    return Changes(
+        comparison,
+        a.filter(pa.array(_others(len(a), in_a))),
+        b.filter(pa.array(_others(len(b), in_b))),
+        before.filter(pa.array(kept)),
+        after.filter(pa.array(kept)),
+        {name: mask[kept] for name, mask in differs.items()},
+    )
+
+
+def tally_of(changes: Changes) -> Tally:
+    """Count and sum up what differs."""
+    found = Tally(len(changes.only_in_a), len(changes.only_in_b), len(changes.before))
+    found.windows = {name: count for name, mask in changes.differs.items() if (count := int(mask.sum()))}
+    for name in changes.comparison.numeric:
+        come = pa.chunked_array(
+            [*changes.only_in_b[name].chunks, *changes.after[name].chunks], changes.after[name].type
+        )
+        gone = pa.chunked_array(
+            [*changes.only_in_a[name].chunks, *changes.before[name].chunks], changes.before[name].type
+        )
+        found.change[name] = _sum(come) - _sum(gone)  # type: ignore[operator]  # both of the type of the column
+    return found
+
+
+def largest(changes: Changes, unit: str, most: int | None) -> list[Difference]:
+    """Return the differences with the largest effect, the largest first; ``most``: how many, None: all."""
+    groups: list[tuple[Kind, pa.Table | None, pa.Table | None]] = [
+        ("only in A", changes.only_in_a, None),
+        ("only in B", None, changes.only_in_b),
+        ("changed", changes.before, changes.after),
+    ]
+    found: list[Difference] = []
+    for kind, a, b in groups:
+        there = a if a is not None else b
+        assert there is not None
+        effects = _effects(changes.comparison, a, b)
+        places = np.lexsort([-effect for effect in reversed(effects)]) if effects else np.arange(len(there))
+        found += [_difference(changes, unit, kind, (a, b), int(at), effects) for at in places[:most]]
+    return sorted(found, key=order_of)[:most]
+
+
+def order_of(difference: Difference) -> tuple[Any, ...]:
+    """Return what differences are sorted by: the largest effect first, then unit and identity."""
+    identity = [(value.is_valid, _comparable(value)) for value in difference.identity.values()]
+    return tuple(-each for each in difference.effect), difference.unit, tuple(identity)
+
+
+def is_number(kind: pa.DataType) -> bool:
+    """Whether values of a type can be summed up."""
+    return bool(pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind))
+
+
+def _comparable(value: pa.Scalar) -> Any:
+    return value.as_py() if pa.types.is_integer(value.type) and value.is_valid else str(value)
+
+
+def _paired(comparison: Comparison, a: pa.Table, b: pa.Table) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    """Return the rows of both sides that have one identity, in pairs: int64 (k,) each."""
+    hasher = RowHasher(pa.schema([comparison.schema.field(name) for name in comparison.identity]))
+    keys = []
+    for table in (a, b):
+        hashes = hasher.hashes(table)
+        keys.append(hashes + ranks_of(hashes).astype(np.uint64) * _ROUND)
+    _, in_a, in_b = np.intersect1d(keys[0], keys[1], assume_unique=True, return_indices=True)
+    return in_a, in_b
+
+
+def _others(size: int, places: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:
+    kept = np.ones(size, np.bool_)
+    kept[places] = False
+    return kept
+
+
+def _differs(comparison: Comparison, before: pa.ChunkedArray, after: pa.ChunkedArray) -> npt.NDArray[np.bool_]:
+    """Return where two columns differ: bool (n,)."""
+    one, other = (_whole(column) for column in (before, after))
+    (words, valid), (others, other_valid) = words_of(one, False), words_of(other, False)
+    full = np.ones(len(words), np.uint8)
+    valid, other_valid = full if valid is None else valid, full if other_valid is None else other_valid
+    found: npt.NDArray[np.bool_] = (valid != other_valid) | ((words != others) & (valid == 1))
+    if not comparison.tolerance or not is_number(one.type):
+        return found
+    x, y = _floats(one), _floats(other)
+    with np.errstate(invalid="ignore"):
+        is_near = np.abs(x - y) <= comparison.tolerance * np.maximum(1.0, np.maximum(np.abs(x), np.abs(y)))
+    is_near &= np.isfinite(x) & np.isfinite(y)
+    return found & ~(is_near & (valid == 1) & (other_valid == 1))
+
+
+def _whole(column: pa.ChunkedArray) -> pa.Array:
+    return combined(column)
+
+
+def _floats(column: pa.Array) -> npt.NDArray[np.float64]:
+    """Return numbers as floats, 0 for null."""
+    wide = column.cast(pa.float64(), safe=False)
+    found: npt.NDArray[np.float64] = wide.fill_null(0.0).to_numpy(zero_copy_only=False)
+    return found
+
+
+def _effects(comparison: Comparison, a: pa.Table | None, b: pa.Table | None) -> list[npt.NDArray[np.float64]]:
+    """Return the size of the change of each numeric column: float64 (n,) each; what is no number counts as 0."""
+    found = []
+    for name in comparison.numeric:
+        x, y = (0.0 if table is None else np.nan_to_num(_floats(_whole(table[name]))) for table in (a, b))
+        found.append(np.abs(np.asarray(y - x, np.float64)))
+    return found
+
+
+def _difference(
+    changes: Changes,
+    unit: str,
+    kind: Kind,
+    sides: tuple[pa.Table | None, pa.Table | None],
+    at: int,
+    effects: Sequence[npt.NDArray[np.float64]],
+) -> Difference:
+    comparison = changes.comparison
+    there = next(side for side in sides if side is not None)
+    names = [name for name in comparison.values if kind != "changed" or changes.differs[name][at]]
+    values = {name: _values(sides, name, at) for name in names}
+    identity = {name: there[name][at] for name in comparison.identity}
+    return Difference(unit, kind, identity, values, tuple(float(effect[at]) for effect in effects))
+
+
+def _values(
+    sides: tuple[pa.Table | None, pa.Table | None], name: str, at: int
+) -> tuple[pa.Scalar | None, pa.Scalar | None]:
+    one, other = (None if side is None else side[name][at] for side in sides)
+    return one, other
+
+
+def _sum(column: pa.ChunkedArray) -> Number:
+    """Return the exact sum of integers and decimals, the nearest float of floats; null and NaN count as 0."""
+    values = _whole(column).drop_null()
+    if pa.types.is_decimal(values.type):
+        return sum((value.as_py() for value in values), Decimal(0))
+    if pa.types.is_floating(values.type):
+        numbers = values.cast(pa.float64()).to_numpy(zero_copy_only=False)
+        return math.fsum(numbers[np.isfinite(numbers)].tolist())
+    if pa.types.is_uint64(values.type):
+        wide = values.to_numpy(zero_copy_only=False)
+        return (int((wide >> np.uint64(32)).sum()) << 32) + int((wide & np.uint64(0xFFFFFFFF)).sum())
+    numbers = values.cast(pa.int64()).to_numpy(zero_copy_only=False)
+    return (int((numbers >> 32).sum()) << 32) + int((numbers & 0xFFFFFFFF).sum())

@@ -1,0 +1,176 @@
+"""A comparison as text for people, and as JSON."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from decimal import Decimal
+from typing import Any
+
+import pyarrow as pa
+
+from ....windowing.errors import shown
+from ....windowing.support.redaction import redacted, redacted_path
+from ...console.counts import count_of
+from .changes import Difference, Number, Tally, is_number
+from .compare import Diff, UnitDiff
+
+_SIGNS = {"only in A": "-", "only in B": "+", "changed": "~"}
+_MOST_UNITS = 20
+
+
+def diff_text(diff: Diff) -> str:
+    """Return what differs in lines: what the sides are, counts, changes of sums, and the listed windows."""
+    lines = [f"A {diff.request.a}", f"B {diff.request.b}", *_outcome(diff), *_columns(diff)]
+    lines += _units(diff) + _sums(diff.tally) if diff.tally.total else []
+    if diff.listed:
+        left = diff.tally.total - len(diff.listed)
+        more = f", the first {len(diff.listed):,}; --head 0 lists all" if left else ""
+        by = f" by the change of {', then '.join(diff.sort)}" if diff.sort else ""
+        lines += ["", f"windows{by}{more} (- only in A, + only in B, ~ changed)"]
+        lines += [_line(each) for each in diff.listed]
+    return "\n".join(redacted(shown(line)) for line in lines)
+
+
+def _outcome(diff: Diff) -> Iterator[str]:
+    tally, units = diff.tally, diff.units
+    windows = [
+        sum(each or 0 for each in side) for side in zip(*((u.windows_a, u.windows_b) for u in units), strict=True)
+    ]
+    if not diff.differs:
+        if all(unit.by_digest for unit in units):
+            yield f"equal: {count_of(windows[0], 'row')}, as the digests tell; no row was read"
+        else:
+            yield f"no window differs, of {count_of(windows[0], 'row')} in A and {windows[1]:,} in B"
+        if any(unit.columns is not None for unit in units) and not diff.request.columns:
+            yield "the results have other digests: mark-only rows or columns that were not compared differ"
+        return
+    parts = [f"{tally.changed:,} changed", f"{tally.only_in_a:,} only in A", f"{tally.only_in_b:,} only in B"]
+    yield f"{count_of(tally.total, 'window')} differ{'s' if tally.total == 1 else ''}: {', '.join(parts)}"
+    yield f"of {count_of(windows[0], 'row')} in A and {windows[1]:,} in B"
+
+
+def _columns(diff: Diff) -> Iterator[str]:
+    for side, names in (("A", _names(diff, "only_in_a")), ("B", _names(diff, "only_in_b"))):
+        if names:
+            yield f"columns only in {side}: {', '.join(names)}"
+    for name, (one, other) in _retyped(diff).items():
+        yield f"column {name} is {one} in A and {other} in B, and was not compared"
+
+
+def _names(diff: Diff, attribute: str) -> list[str]:
+    found = (getattr(unit.columns, attribute) for unit in diff.units if unit.columns is not None)
+    return list(dict.fromkeys(name for names in found for name in names))
+
+
+def _retyped(diff: Diff) -> dict[str, tuple[str, str]]:
+    return {name: both for unit in diff.units if unit.columns for name, both in unit.columns.retyped.items()}
+
+
+def _units(diff: Diff) -> list[str]:
+    """Return a line for each unit that differs, and one for all that do not."""
+    if [unit.unit for unit in diff.units] == [""]:
+        return []
+    different = [unit for unit in diff.units if unit.differs]
+    lines = ["", *(f"{unit.unit}: {_unit(unit)}" for unit in different[:_MOST_UNITS])]
+    if more := different[_MOST_UNITS:]:
+        lines.append(f"and {count_of(len(more), 'unit')} more, up to {more[-1].unit}")
+    equal = len(diff.units) - len(different)
+    return [*lines, f"{count_of(equal, 'unit')} {'is' if equal == 1 else 'are'} equal"] if equal else lines
+
+
+def _unit(unit: UnitDiff) -> str:
+    if unit.windows_a is None or unit.windows_b is None:
+        side, rows = ("B", unit.windows_b) if unit.windows_a is None else ("A", unit.windows_a)
+        return f"only {side} has it, with {count_of(rows or 0, 'row')}"
+    tally = unit.tally
+    return f"{tally.changed:,} changed, {tally.only_in_a:,} only in A, {tally.only_in_b:,} only in B"
+
+
+def _sums(tally: Tally) -> list[str]:
+    """Return a line for each column that differs: in how many changed windows, and by how much its sum."""
+    lines = []
+    for name in dict.fromkeys([*tally.change, *tally.windows]):
+        words = [f"differs in {count_of(tally.windows[name], 'window')}"] if name in tally.windows else []
+        words += [f"its sum by {_signed(change)}"] if (change := tally.change.get(name)) else []
+        lines += [f"{name}: {', '.join(words)}"] if words else []
+    return ["", *lines] if lines else []
+
+
+def _line(difference: Difference) -> str:
+    identity = [f"{name}={_text(value)}" for name, value in difference.identity.items()]
+    unit = [difference.unit] if difference.unit else []
+    values = [_change(name, *both) for name, both in difference.values.items()]
+    return f"{_SIGNS[difference.kind]} {' '.join([*unit, *identity])}: {', '.join(values)}"
+
+
+def _change(name: str, a: pa.Scalar | None, b: pa.Scalar | None) -> str:
+    if a is None or b is None:
+        return f"{name} {_text(b if a is None else a)}"
+    text = f"{name} {_text(a)} -> {_text(b)}"
+    if is_number(a.type) and a.is_valid and b.is_valid:
+        text += f" ({_signed(b.as_py() - a.as_py())})"
+    return text
+
+
+def _signed(number: Number) -> str:
+    return f"{number:+,.6g}" if isinstance(number, float) else f"{number:+,}"
+
+
+def _text(value: pa.Scalar) -> str:
+    if not value.is_valid:
+        return "null"
+    return str(value) if not pa.types.is_nested(value.type) else str(value.as_py())
+
+
+def diff_json(diff: Diff) -> dict[str, Any]:
+    """Return a comparison as plain JSON values; numbers that JSON lacks, times and others as texts."""
+    return {
+        "a": redacted_path(diff.request.a),
+        "b": redacted_path(diff.request.b),
+        "differ": diff.differs,
+        **_tally(diff.tally),
+        "columns_only_in_a": _names(diff, "only_in_a"),
+        "columns_only_in_b": _names(diff, "only_in_b"),
+        "types": {name: {"a": both[0], "b": both[1]} for name, both in _retyped(diff).items()},
+        "units": [
+            {
+                "unit": unit.unit or None,
+                "rows_a": unit.windows_a,
+                "rows_b": unit.windows_b,
+                "by_digest": unit.by_digest,
+                **_tally(unit.tally),
+            }
+            for unit in diff.units
+        ],
+        "sorted_by": list(diff.sort),
+        "listed": [_listed(each) for each in diff.listed],
+    }
+
+
+def _tally(tally: Tally) -> dict[str, Any]:
+    change = {name: float(value) if isinstance(value, Decimal) else value for name, value in tally.change.items()}
+    counts = {"changed": tally.changed, "only_in_a": tally.only_in_a, "only_in_b": tally.only_in_b}
+    return {**counts, "changed_by_column": dict(tally.windows), "change_of_sums": change}
+
+
+def _listed(difference: Difference) -> dict[str, Any]:
+    return {
+        "unit": difference.unit or None,
+        "kind": difference.kind,
+        "window": {name: _plain(value) for name, value in difference.identity.items()},
+        "values": {name: {"a": _plain(a), "b": _plain(b)} for name, (a, b) in difference.values.items()},
+    }
+
+
+def _plain(value: pa.Scalar | None) -> Any:
+    """Return a value as JSON has it."""
+    if value is None or not value.is_valid:
+        return None
+    found = value.as_py() if _is_plain(value.type) else str(value)
+    return str(found) if isinstance(found, float) and not math.isfinite(found) else found
+
+
+def _is_plain(kind: pa.DataType) -> bool:
+    is_plain = (pa.types.is_integer, pa.types.is_floating, pa.types.is_boolean, pa.types.is_string)
+    return any(each(kind) for each in is_plain)

@@ -1,0 +1,235 @@
+"""Check results and window states against what their runs recorded: files, rows, digests and row accounts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+from pyarrow import fs
+
+from ....readers.files.listing import list_files
+from ....readers.files.walk import MANIFEST
+from ....windowing.columns.row_hashes import RowDigest, hasher_of, type_text
+from ....windowing.errors import DamagedError, InputError, WincliError
+from ....writers.commit.tables import table_of
+from ....writers.folders.place import SUCCESS, Place
+from ....writers.state.layout import has_data
+from ....writers.state.state import is_state, read_state, stage_files
+from ....writers.state.unit_record import UnitRecord
+from ...backfill.lost_outputs import loss_of
+from ...console.row_accounts import account_of
+from ..results.result import ResultFolder, open_result_folder
+from .compare import without_files
+from .result_pairs import schema_of
+
+_BLOCK = 1 << 20
+
+
+@dataclass(slots=True)
+class Verification:
+    """What a check has found.
+
+    ``path``: what was checked, as the user wrote it.
+    ``results``, ``files``, ``rows``: how many were checked.
+    ``states``: how many units of a state have a window state that was checked.
+    ``undigested``: how many results have no digests that could be compared, so that rows were only counted.
+    ``damage``: a line for each thing that is not as it was written.
+    """
+
+    path: str
+    results: int = 0
+    files: int = 0
+    rows: int = 0
+    states: int = 0
+    undigested: int = 0
+    damage: list[str] = field(default_factory=list)
+
+
+def verify(path: str) -> Verification:
+    """Check a result, the results of a range, or a state with the outputs of its units; change nothing.
+
+    All damage is collected. Raises `InputError` where the path is none of these.
+    """
+    found = Verification(path)
+    if "://" not in path and is_state(path):
+        _verify_state(path, found)
+        return found
+    manifests = list_files([path], skip_unreadable=True).manifests
+    if not manifests:
+        raise InputError(f"{path} is no state and no result of wincli", "name the folder of --state, or of an output")
+    base = path.rstrip("/")
+    for each in manifests:
+        below = each.below.removesuffix(MANIFEST).rstrip("/")
+        _verify_result(f"{base}/{below}" if below else path, found)
+    return found
+
+
+def _verify_state(path: str, found: Verification) -> None:
+    try:
+        view = read_state(path)
+    except DamagedError as error:
+        found.damage.append(str(error.what))
+        return
+    found.damage += view.damage
+    root = Path(path).resolve()
+    for record in view.records:
+        if record.label in (view.pending, view.running):
+            continue
+        if has_data(root, record):
+            found.states += 1
+            found.damage += _damage_of_state(root, path, record)
+        if loss := loss_of(record.outputs, record.run):
+            found.damage.append(f"{record.label}: {loss.text}")
+            continue
+        for output in record.outputs:
+            _verify_result(output.path, found, output.shown)
+
+
+def _damage_of_state(root: Path, shown: str, record: UnitRecord) -> Iterator[str]:
+    """Yield what is wrong with the window state of a unit: each of its files is read whole."""
+    for stage in record.stages:
+        files = stage_files(root, shown, record, stage.name)
+        for part in stage.parts:
+            try:
+                files.read_part(part)
+            except DamagedError as error:
+                yield error.what
+
+
+def _verify_result(path: str, found: Verification, shown: str | None = None) -> None:
+    """Check one result: the manifest, the files, the account, then the rows, if all files are there."""
+    table = table_of(path, shown)
+    place, manifest = table.place, table.manifest()
+    found.results += 1
+    if manifest is None:
+        found.damage.append(f"{place.shown}/{MANIFEST}: it is not the manifest that was written there")
+        return
+    try:
+        damage = [*_damage_of_files(place, manifest), *_damage_of_account(place, manifest)]
+        found.files += len(manifest["parts"]) + len(manifest["rejects"])
+        found.damage += damage
+        if not damage:
+            _verify_rows(place, path, manifest, found)
+    except (KeyError, TypeError, ValueError, AttributeError):
+        found.damage.append(f"{place.shown}/{MANIFEST}: it is no manifest of wincli")
+
+
+def _damage_of_files(place: Place, manifest: Mapping[str, Any]) -> Iterator[str]:
+    """Yield each file that is missing, of another size, or that no run has written there."""
+    selector = fs.FileSelector(place.path, recursive=True)
+    infos = [info for info in place.fs.get_file_info(selector) if info.type == fs.FileType.File]
+    there = {info.path.removeprefix(f"{place.path}/"): int(info.size) for info in infos}
+    recorded = {part["name"]: int(part["bytes"]) for part in (*manifest["parts"], *manifest["rejects"])}
+    for name, nbytes in {SUCCESS: 0, **recorded}.items():
+        if name not in there:
+            yield f"{place.shown}/{name}: it is gone"
+        elif there[name] != nbytes:
+            yield f"{place.shown}/{name}: it has {there[name]:,} bytes, not {nbytes:,}"
+    strays = (name for name in there if name not in recorded and not _is_hidden(name))
+    yield from (f"{place.shown}/{name}: no run has written it there" for name in sorted(strays))
+
+
+def _is_hidden(name: str) -> bool:
+    return any(part.startswith(("_", ".")) for part in name.split("/"))
+
+
+def _damage_of_account(place: Place, manifest: Mapping[str, Any]) -> Iterator[str]:
+    """Yield what of the account does not add up."""
+    file = f"{place.shown}/{MANIFEST}"
+    stages = [*((stage["name"], stage) for stage in manifest.get("stages") or ()), ("", manifest)]
+    for name, stage in stages:
+        if not account_of(stage["counts"]).balanced:
+            yield f"{file}: the row accounting{f' of stage {name}' if name else ''} does not balance"
+    if (rows := sum(part["rows"] for part in manifest["parts"])) != manifest["rows_out"]:
+        yield f"{file}: its parts have {rows:,} rows, and rows_out is {manifest['rows_out']:,}"
+    here = [stage["counts"]["rejected"] for name, stage in stages if not name or stage["output"] is None]
+    expected = sum(sum(reasons.values()) for reasons in here)
+    if (rejects := sum(part["rows"] for part in manifest["rejects"])) != expected:
+        yield f"{file}: {rejects:,} rows are in the rejects, and {expected:,} were rejected"
+
+
+def _verify_rows(place: Place, path: str, manifest: Mapping[str, Any], found: Verification) -> None:
+    """Read all rows and rejects of a result, count them, and compare their digests."""
+    try:
+        result = open_result_folder(path)
+    except WincliError as error:
+        found.damage.append(error.what)
+        return
+    damage = [*_damage_of_rows(place, result, found), *_damage_of_rejects(place, manifest)]
+    found.damage += damage
+    found.rows += manifest["rows_out"]
+
+
+def _damage_of_rows(place: Place, result: ResultFolder, found: Verification) -> Iterator[str]:
+    schema, parts = schema_of(result), result.manifest["parts"]
+    told = {part["name"]: RowDigest.parse(part.get("digest")) for part in parts}
+    hasher = hasher_of(schema) if _has_types(result, schema) else None
+    has_digests = hasher is not None and None not in told.values()
+    found.undigested += not has_digests
+    names = [part["name"] for part in parts]
+    for part in parts:
+        only = without_files(result.rows, [name for name in names if name != part["name"]])
+        rows, digest = 0, RowDigest()
+        try:
+            for table in only.tables(schema.names):
+                rows += table.num_rows
+                if hasher is not None and has_digests:
+                    digest += hasher.digest(table.cast(schema))
+        except (WincliError, OSError, pa.ArrowException) as error:
+            what = error.what if isinstance(error, WincliError) else str(error).partition("\n")[0]
+            yield f"{place.shown}/{part['name']}: it cannot be read ({what})"
+            continue
+        if rows != part["rows"]:
+            yield f"{place.shown}/{part['name']}: it has {rows:,} rows, not {part['rows']:,}"
+        elif has_digests and digest != told[part["name"]]:
+            yield f"{place.shown}/{part['name']}: its rows are not those that were written: their digest is {digest}"
+    whole = sum(filter(None, told.values()), RowDigest())
+    if has_digests and whole != RowDigest.parse(result.manifest["digest"]):
+        yield f"{place.shown}/{MANIFEST}: its digest is not the sum of those of its parts"
+
+
+def _has_types(result: ResultFolder, schema: pa.Schema) -> bool:
+    """Whether files give the columns in the types of the manifest; from CSV a struct is read as text."""
+    return all(
+        type_text(schema.field(each["name"]).type) == type_text(each["type"]) for each in result.manifest["schema"]
+    )
+
+
+def _damage_of_rejects(place: Place, manifest: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the files of rejects that have another number of lines than rows were written."""
+    for part in manifest["rejects"]:
+        lines = 0
+        with place.fs.open_input_stream(f"{place.path}/{part['name']}", compression=None) as file:
+            while block := file.read(_BLOCK):
+                lines += block.count(b"\n")
+        if lines != part["rows"]:
+            yield f"{place.shown}/{part['name']}: it has {lines:,} lines, not {part['rows']:,}"
+
+
+def verification_text(found: Verification) -> str:
+    """Return what was found, as lines for people."""
+    many = [(found.results, "result"), (found.files, "file"), (found.rows, "row")]
+    many += [(found.states, "window state")] if found.states else []
+    words = ", ".join(f"{count:,} {name}{'' if count == 1 else 's'}" for count, name in many)
+    lines = [f"damaged: {each}" for each in found.damage]
+    if found.undigested:
+        count = f"{found.undigested:,} result{'' if found.undigested == 1 else 's'}"
+        lines.append(f"{count} of an older wincli, or of types without a digest: the rows were only counted")
+    told = f"{len(found.damage):,} damaged" if found.damage else "all as it was written"
+    return "\n".join([*lines, f"{found.path}: {words}: {told}"])
+
+
+def verification_json(found: Verification) -> dict[str, Any]:
+    """Return what was found as plain JSON values."""
+    return {
+        "path": found.path,
+        "results": found.results,
+        "files": found.files,
+        "rows": found.rows,
+        "states": found.states,
+        "without_digests": found.undigested,
+        "damage": list(found.damage),
+    }
