@@ -14,6 +14,7 @@ from ..windowing.support.module_path import leave_out_working_folder
 from ..windowing.support.suggest import nearest, short
 from .arguments.help_page import GroupedCommand
 from .commands.diff import diff
+from .commands.init import init
 from .commands.plan import EXAMPLES as PLAN_EXAMPLES
 from .commands.plan import plan
 from .commands.report import report
@@ -65,6 +66,7 @@ for _command in (
     diff,
     verify,
     report,
+    init,
     status,
     test,
     schema,

@@ -1,6 +1,6 @@
 """Suggest a ``--schema`` for columns that look like times but have another type.
 
-Callers use this module only where a run is about to fail: it reads rows of one split.
+Callers use this module only where a run is about to fail, or where they look at an input: it reads rows of one split.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ def advise(source: Source, column: str | None, declared: SchemaTypes) -> str | N
     ``declared``: the types that the user has given already. The suggestion repeats them, so that it can be pasted.
     """
     names = [name for name in source.schema.names if name not in dict(declared)]
-    guesses = sorted(_guesses(source, names), key=_rank)
+    guesses = sorted(time_guesses(source, names), key=_rank)
     candidates = [guess for guess in guesses if column in (None, guess.column)]
     date = next((guess for guess in guesses if guess.is_date), None)
     whole = [guess for guess in candidates if not guess.lacks]
@@ -98,7 +98,11 @@ def _name(name: str) -> str:
     return '"' + name.replace('"', '""') + '"'
 
 
-def _guesses(source: Source, names: Sequence[str]) -> Iterator[Guess]:
+def time_guesses(source: Source, names: Sequence[str]) -> Iterator[Guess]:
+    """Yield, of the columns ``names``, those that look like times but have another type, from rows of the first split.
+
+    Texts, numbers and dates can look like times.
+    """
     kinds = (pa.types.is_string, pa.types.is_integer, pa.types.is_floating, pa.types.is_decimal, pa.types.is_date)
     candidates = [name for name in names if any(matches(source.schema.field(name).type) for matches in kinds)]
     if not (candidates and source.splits):

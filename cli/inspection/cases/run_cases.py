@@ -51,6 +51,15 @@ def run_case(file: JobFile, case: Case) -> CaseOutcome:
         return CaseOutcome(case, seconds, tuple(mismatches), None if error is None else _said(error, folder), drawing)
 
 
+def windows_of(file: JobFile, case: Case) -> pa.Table:
+    """Return the windows that the last stage of a job makes of the rows of a case. Raises what the run raises."""
+    with tempfile.TemporaryDirectory(prefix=PREFIX) as folder:
+        runs = runs_of(file, case, Path(folder))
+        for run in runs:
+            run_request(run.request, local_context(Messages(-1)))
+        return _windows(list(runs[-1].outputs[-1].values())[-1])
+
+
 def _run_all(runs: Sequence[Run], case: Case) -> str | None:
     """Do the runs; return what is wrong with how they ended, in words, or None."""
     try:

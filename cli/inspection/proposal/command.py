@@ -1,0 +1,92 @@
+"""``wincli init``: look at an input, propose a job, run its first case, and write both files or print the job."""
+
+from __future__ import annotations
+
+import tempfile
+import textwrap
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+import typer
+
+from ....conf.job import PIPE
+from ....readers.options import ReadOptions
+from ....windowing.errors import ConfigError, OutputError, printable, shown
+from ....windowing.support.redaction import redacted
+from ...console.messages import OK
+from ...console.pager import terminal_width
+from ..cases.command import cases_beside
+from .case_text import case_text
+from .findings import key_words, order_words, time_words, window_words
+from .job_text import job_text
+from .proposal import Proposal, propose
+from .sample import take_sample
+
+_NAME = "job.yaml"
+_WIDTH = 110
+
+
+def init_job(
+    paths: Sequence[str],
+    options: ReadOptions,
+    target: str | None,
+    time: str | None,
+    key: Sequence[str] | None,
+    is_forced: bool,
+) -> int:
+    """Propose a job for the input ``paths``, and write it to ``target`` with a case beside it; None: print it.
+
+    Raises `ConfigError` where a file is there already and ``is_forced`` is not set, or an option does not fit;
+    `InputError` where the input cannot be read; `OutputError` where a file cannot be written.
+    """
+    if PIPE in paths:
+        raise ConfigError("init reads an input more than once, and stdin can be read once", "write it to a file first")
+    if target is not None and not is_forced:
+        _refuse(target, cases_beside(target))
+    with tempfile.TemporaryDirectory(prefix="wincli-init-") as name:
+        folder = Path(name)
+        (folder / "heads").mkdir()
+        proposal = propose(paths, take_sample(paths, options, folder / "heads"), time, key)
+        file_name = Path(target).name if target is not None else _NAME
+        job, draft = job_text(proposal, file_name), folder / _NAME
+        draft.write_text(job, encoding="utf-8")
+        cases = case_text(proposal, draft, file_name)
+    if target is None:
+        typer.echo(job, nl=False)
+        return OK
+    _write(target, job)
+    _write(cases_beside(target), cases)
+    _print(proposal, target)
+    return OK
+
+
+def _refuse(*paths: str) -> None:
+    for path in paths:
+        if Path(path).exists():
+            raise ConfigError(f"{printable(path)} is there already", "name another file with -o, or say --force")
+
+
+def _write(path: str, text: str) -> None:
+    try:
+        Path(path).write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise OutputError(f"{printable(path)} cannot be written: {error.strerror}", "name another file") from None
+
+
+def _print(proposal: Proposal, target: str) -> None:
+    width = min(terminal_width() or _WIDTH, _WIDTH)
+    typer.echo(redacted(f"{printable(proposal.inputs[0])}: {proposal.sample.said}"))
+    for label, sentences in _sections(proposal):
+        text = redacted(" ".join(sentences))
+        if text:
+            typer.echo(textwrap.fill(text, width, initial_indent=f"{label:8}", subsequent_indent=" " * 8))
+    beside = cases_beside(target)
+    typer.echo(f"{printable(target)} and {printable(beside)} are written; next: wincli test {printable(target)}")
+
+
+def _sections(proposal: Proposal) -> Iterable[tuple[str, Iterable[str]]]:
+    yield "time", time_words(proposal)
+    yield "order", order_words(proposal)
+    yield "key", key_words(proposal)
+    yield "gaps", window_words(proposal)
+    yield "window", [shown(proposal.window)]

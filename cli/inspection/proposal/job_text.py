@@ -1,0 +1,91 @@
+"""The proposed job as a job file with comments."""
+
+from __future__ import annotations
+
+import json
+import textwrap
+from collections.abc import Iterable, Iterator, Mapping
+
+import yaml
+
+from ....windowing.errors import shown
+from ....windowing.language.canonical import column_text
+from .findings import key_words, order_words, time_words, window_words
+from .proposal import Proposal
+
+_WIDTH = 110
+
+
+def job_text(proposal: Proposal, name: str) -> str:
+    """Return the job file. ``name``: the name of the file, for the commands in its first lines."""
+    return "\n".join(line.rstrip() for line in _lines(proposal, name)) + "\n"
+
+
+def _lines(proposal: Proposal, name: str) -> Iterator[str]:
+    times, options = proposal.times, proposal.sample.options
+    what = "Sessions" if proposal.is_session else "Windows"
+    yield from comment([f"{what} over {shown(proposal.inputs[0])}, proposed from {proposal.sample.said}."])
+    yield "#"
+    yield f"#   wincli test {name}"
+    yield f"#   wincli run {name}"
+    yield "#"
+    yield from comment(["A proposal knows the rows and not what they mean: change what you know better."])
+    yield ""
+    yield from _listed("input", proposal.inputs)
+    yield f"output: {scalar(proposal.output)}"
+    if options.format != "auto":
+        yield f"input_format: {options.format}"
+    if options.delimiter != ",":
+        yield f"delimiter: {scalar(options.delimiter)}"
+    yield ""
+    yield from comment(time_words(proposal))
+    yield from _mapping("schema", proposal.types)
+    if times is not None and times.let is not None:
+        yield from _mapping("let", {times.column: times.let})
+    if times is not None:
+        yield from comment(order_words(proposal))
+        yield f"order_by: {scalar(column_text(times.column))}"
+    yield ""
+    yield from comment(key_words(proposal))
+    if proposal.key:
+        yield from _listed("key", [column_text(each) for each in proposal.key])
+    yield ""
+    yield from comment(window_words(proposal))
+    yield f"window: {scalar(proposal.window)}"
+    yield "agg:"
+    yield from (f"  {scalar(each)}: {scalar(call)}" for each, call in aggregates(proposal).items())
+
+
+def aggregates(proposal: Proposal) -> dict[str, str]:
+    """Return the aggregates of the job by name: a count, and the mean of each measure."""
+    return {"rows": "count()"} | {f"mean_{name}": f"mean({column_text(name)})" for name in proposal.measures}
+
+
+def comment(sentences: Iterable[str]) -> Iterator[str]:
+    """Yield sentences as lines of a comment."""
+    for line in textwrap.wrap(" ".join(sentences), _WIDTH, break_long_words=False, break_on_hyphens=False):
+        yield f"# {line}"
+
+
+def scalar(text: str) -> str:
+    """Return a text as a value of YAML, in quotes where it would be something else without."""
+    try:
+        is_plain = yaml.safe_load(f"- {text}") == [text] and yaml.safe_load(f"a: {text}") == {"a": text}
+    except (yaml.YAMLError, ValueError):
+        is_plain = False
+    return text if is_plain and "\n" not in text and text.isprintable() else json.dumps(text)
+
+
+def _listed(key: str, values: Iterable[str]) -> Iterator[str]:
+    texts = [scalar(value) for value in values]
+    if len(texts) == 1:
+        yield f"{key}: {texts[0]}"
+        return
+    yield f"{key}:"
+    yield from (f"  - {text}" for text in texts)
+
+
+def _mapping(key: str, values: Mapping[str, str]) -> Iterator[str]:
+    if values:
+        yield f"{key}:"
+        yield from (f"  {scalar(name)}: {scalar(text)}" for name, text in values.items())

@@ -1,0 +1,171 @@
+"""A sample of an input: all of it where it is small, else the first rows of a few of its files."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path, PurePosixPath
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from ....readers.files.file import COMPRESSIONS, input_errors
+from ....readers.files.listing import ListedFile, list_files
+from ....readers.open import open_source
+from ....readers.options import ReadOptions
+from ....readers.source import FileSource
+from ....windowing.errors import InputError
+from ....windowing.local_executor import LocalExecutor
+from ....windowing.support.formats import FORMATS, SUFFIXES
+from ...console.counts import count_of
+
+MOST_TEXT = 32 << 20
+"""Bytes of text that are read, of several files together."""
+MOST_ROWS = 1_000_000
+MOST_BYTES = 256 << 20
+"""Bytes of columns that are held at once."""
+MOST_FILES = 4
+"""Files that are looked at where not all are."""
+_DELIMITERS = ";\t|"
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """Rows of an input, in arrival order.
+
+    ``source``: the files that the rows come from, opened; heads of the files where these are large texts.
+    ``rows``: the rows, with the types of the source.
+    ``piece``: int64 (N,), for each row which run of neighbouring rows it belongs to; one run where all rows are there.
+    ``file``: int64 (N,), for each row its file among ``names``.
+    ``names``: the files, relative to the input.
+    ``is_text``: whether the files hold texts, which have no types.
+    ``is_whole``: whether these are all rows.
+    ``said``: which rows these are, in words.
+    ``newest``: when the newest of the files was written, UTC; None: unknown.
+    ``options``: how the files are read.
+    """
+
+    source: FileSource
+    rows: pa.Table
+    piece: npt.NDArray[np.int64]
+    file: npt.NDArray[np.int64]
+    names: tuple[str, ...]
+    is_text: bool
+    is_whole: bool
+    said: str
+    newest: dt.datetime | None
+    options: ReadOptions
+
+
+def take_sample(paths: Sequence[str], options: ReadOptions, folder: Path) -> Sample:
+    """Look at an input. ``folder``: where heads of large text files are put.
+
+    Raises `InputError` where an input is missing, empty or cannot be read, and as `open_source` does.
+    """
+    files = list_files(paths, options.bases, skip_unreadable=options.skip_unreadable).files
+    is_text = bool(files) and _is_text(files[0], options)
+    is_large = is_text and sum(file.size for file in files) > MOST_TEXT
+    chosen = _spread(files, MOST_FILES) if is_large else files
+    read_paths = _heads(chosen, folder) if is_large else list(paths)
+    source, options = _opened(read_paths, options, is_text)
+    rows, piece, file, is_all = _read(source)
+    if not rows.num_rows:
+        raise InputError(f"{paths[0]} has no rows to look at", "name an input with rows")
+    is_whole = is_all and not is_large
+    newest = max((file.mtime for file in files if file.mtime), default=None)
+    said = _said(rows.num_rows, source, files, chosen, is_large, is_whole)
+    when = None if newest is None else dt.datetime.fromisoformat(newest).astimezone(dt.UTC).replace(tzinfo=None)
+    pieces = np.zeros_like(piece) if is_whole else piece
+    return Sample(source, rows, pieces, file, source.names, is_text, is_whole, said, when, options)
+
+
+def _is_text(file: ListedFile, options: ReadOptions) -> bool:
+    form = options.format if options.format != "auto" else SUFFIXES.get(_plain(file).suffix)
+    return form is not None and FORMATS[form].is_text
+
+
+def _plain(file: ListedFile) -> PurePosixPath:
+    """Return the name of a file without the ending of its compression."""
+    name = PurePosixPath(PurePosixPath(file.below or file.place.path).name.lower())
+    return PurePosixPath(name.stem) if name.suffix in COMPRESSIONS else name
+
+
+def _opened(paths: Sequence[str], options: ReadOptions, is_text: bool) -> tuple[FileSource, ReadOptions]:
+    """Open an input; CSV in one column is tried with other delimiters, if its name has one of them."""
+    source = open_source(paths, options, LocalExecutor())
+    if is_text and len(source.schema.names) == 1 and options.delimiter == ",":
+        for delimiter in _DELIMITERS:
+            if delimiter in source.schema.names[0]:
+                options = replace(options, delimiter=delimiter)
+                return open_source(paths, options, LocalExecutor()), options
+    return source, options
+
+
+def _heads(files: Sequence[ListedFile], folder: Path) -> list[str]:
+    """Write the first lines of files below a folder, with their names, and return the folder."""
+    for file in files:
+        target = folder / PurePosixPath(file.below or "rows").with_name(_plain(file).name)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        with input_errors(file.place.shown), file.place.open_stream() as stream:
+            head = stream.read(MOST_TEXT // len(files))
+        target.write_bytes(head[: head.rfind(b"\n") + 1] or head)
+    return [str(folder)]
+
+
+def _spread(files: Sequence[ListedFile], most: int) -> Sequence[ListedFile]:
+    at = np.unique(np.linspace(0, len(files) - 1, min(most, len(files))).astype(np.int64))
+    return [files[int(each)] for each in at]
+
+
+def _read(source: FileSource) -> tuple[pa.Table, npt.NDArray[np.int64], npt.NDArray[np.int64], bool]:
+    """Read rows: all, or as many as may be held, from the beginnings of a few files. Returns whether they are all."""
+    total = sum(split.rows for split in source.splits)
+    in_files = sorted({split.file for split in source.splits})
+    if total > MOST_ROWS:
+        at = np.unique(np.linspace(0, len(in_files) - 1, min(MOST_FILES, len(in_files))).astype(np.int64))
+        in_files = [in_files[int(each)] for each in at]
+    share = len(in_files) if total > MOST_ROWS else 1
+    tables, pieces, files, left = [source.schema.empty_table()], [], [], MOST_BYTES
+    for number, file in enumerate(in_files):
+        held = 0
+        for rows in _rows_of(source, file):
+            taken = rows.slice(0, max(0, min(rows.num_rows, MOST_ROWS // share - held)))
+            held, left = held + taken.num_rows, left - taken.nbytes
+            tables.append(taken)
+            pieces.append(np.full(taken.num_rows, number))
+            files.append(np.full(taken.num_rows, file))
+            if taken.num_rows < rows.num_rows or held >= MOST_ROWS // share or left < 0:
+                break
+    whole = pa.concat_tables(tables)
+    table = whole.select([name for name in whole.column_names if "\n" not in name])  # a job file cannot name the others
+    empty = [np.empty(0, np.int64)]
+    piece, of_file = np.concatenate(empty + pieces), np.concatenate(empty + files)
+    return table, piece.astype(np.int64), of_file.astype(np.int64), table.num_rows == total
+
+
+def _rows_of(source: FileSource, file: int) -> Iterator[pa.Table]:
+    for split in source.splits:
+        if split.file == file:
+            for part in source.parts_of(split):
+                yield source.read(part, source.schema.names).rows
+
+
+def _said(
+    rows: int,
+    source: FileSource,
+    files: Sequence[ListedFile],
+    chosen: Sequence[ListedFile],
+    is_large: bool,
+    is_whole: bool,
+) -> str:
+    if is_whole:
+        return f"all {count_of(rows, 'row')} of {count_of(len(files), 'file')}"
+    if is_large:
+        of = sum(file.size for file in files)
+        words = f"the first {count_of(rows, 'row')} of {len(chosen)} of {count_of(len(files), 'file')}"
+        return f"{words}, which hold {of / (1 << 20):,.0f} MiB"
+    total = sum(split.rows for split in source.splits)
+    read = min(MOST_FILES, len(files))
+    return f"{count_of(rows, 'row')} of {total:,}: the first of {read} of {count_of(len(files), 'file')}"

@@ -1,0 +1,378 @@
+"""The job that `wincli init` proposes runs, with the right time column and layout; what it says of the rows is so."""
+
+from __future__ import annotations
+
+import csv
+import datetime as dt
+import gzip
+import json
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from support.docs_pages import DOCS, fences
+from support.in_process import wincli_here
+from wincli.cli.inspection.proposal import sample as sampling
+from wincli.cli.inspection.proposal.proposal import Proposal, propose
+from wincli.cli.inspection.proposal.row_order import Ordered
+from wincli.cli.inspection.proposal.sample import take_sample
+from wincli.cli.inspection.proposal.sessions import find_session_gap, measure_gap
+from wincli.conf.job_files.parser import read_job_file
+from wincli.readers.options import ReadOptions
+
+BEGIN = dt.datetime(2026, 11, 12, 9, 58, 7, 250_000)
+Write = Callable[[Path, list[dict[str, Any]]], Path]
+
+
+def sessions(rows: int = 240, keys: int = 3, step: float = 7.0, pause: float = 3600.0) -> list[dict[str, Any]]:
+    """Rows of a few hosts in order of time: eight rows every few seconds, then a pause of an hour."""
+    rng = np.random.default_rng(7)
+    found = []
+    for host in range(keys):
+        at = BEGIN + dt.timedelta(seconds=host * 11)
+        for number in range(rows // keys):
+            found.append({"t": at, "host": f"node-{host}", "load": round(float(rng.random()), 3)})
+            seconds = (pause if number % 8 == 7 else step) * float(rng.uniform(0.7, 1.3))
+            at += dt.timedelta(seconds=round(seconds, 3))
+    return sorted(found, key=lambda row: row["t"])
+
+
+def as_csv(layout: Callable[[dt.datetime], Sequence[str]], head: Sequence[str], **form: Any) -> Write:
+    def write(folder: Path, rows: list[dict[str, Any]]) -> Path:
+        path = folder / "log.csv"
+        with path.open("w", newline="") as file:
+            writer = csv.writer(file, **form)
+            writer.writerow([*head, "host", "load", "message"])
+            for number, row in enumerate(rows):
+                writer.writerow([*layout(row["t"]), row["host"], row["load"], f'said "a, b" {number % 7} times over'])
+        return path
+
+    return write
+
+
+def by(*layouts: str) -> Callable[[dt.datetime], list[str]]:
+    return lambda at: [at.strftime(layout) for layout in layouts]
+
+
+def millis(layout: str) -> Callable[[dt.datetime], list[str]]:
+    return lambda at: [at.strftime(layout) + f"{at.microsecond // 1000:03}"]
+
+
+def as_jsonl(folder: Path, rows: list[dict[str, Any]]) -> Path:
+    path = folder / "log.jsonl"
+    lines = [
+        json.dumps({"ms": int(row["t"].timestamp() * 1000), "host": row["host"], "load": row["load"]}) for row in rows
+    ]
+    path.write_text("\n".join(lines) + "\n")
+    return path
+
+
+def as_parquet(folder: Path, rows: list[dict[str, Any]]) -> Path:
+    columns = {name: [row[name] for row in rows] for name in ("t", "host", "load")}
+    times = pa.array(columns.pop("t"), pa.timestamp("ms")).cast(pa.timestamp("ms", "Europe/Paris"))
+    pq.write_table(pa.table({"at": times, **columns}), folder / "log.parquet")
+    return folder / "log.parquet"
+
+
+def zipped(write: Write) -> Write:
+    def write_zipped(folder: Path, rows: list[dict[str, Any]]) -> Path:
+        path = write(folder, rows)
+        path.with_suffix(".csv.gz").write_bytes(gzip.compress(path.read_bytes()))
+        path.unlink()
+        return path.with_suffix(".csv.gz")
+
+    return write_zipped
+
+
+PAIR = "strptime(Date || ' ' || Time, '{}')"
+LAYOUTS: dict[str, tuple[Write, str, dict[str, str], dict[str, str]]] = {
+    # As machine_temperature.csv, traffic/ and tweets/: ISO 8601
+    "iso": (as_csv(by("%Y-%m-%d %H:%M:%S"), ["timestamp"]), "timestamp", {"timestamp": "timestamp"}, {}),
+    # As logs/BGL.csv: Unix seconds, a date, and the same time with its microseconds
+    "points": (
+        as_csv(
+            lambda at: [str(int(at.timestamp())), at.strftime("%Y.%m.%d"), at.strftime("%Y-%m-%d-%H.%M.%S.%f")],
+            ["Timestamp", "Date", "Time"],
+        ),
+        "Time",
+        {"Time": "timestamp(%Y-%m-%d-%H.%M.%S.%f)"},
+        {},
+    ),
+    # As logs/Spark.csv: a date with a short year first, and a time of day
+    "short year": (
+        as_csv(by("%y/%m/%d", "%H:%M:%S"), ["Date", "Time"]),
+        "at",
+        {"Date": "string", "Time": "string"},
+        {"at": PAIR.format("%y/%m/%d %H:%M:%S")},
+    ),
+    # As logs/OpenStack.csv: an ISO date, and a time of day with milliseconds; the file name holds an older time
+    "two columns": (
+        as_csv(
+            lambda at: ["nova.log.1.2017-05-16_13:53:08", f"{at:%Y-%m-%d}", *millis("%H:%M:%S.")(at)],
+            ["Logrecord", "Date", "Time"],
+        ),
+        "at",
+        {"Date": "string", "Time": "string"},
+        {"at": PAIR.format("%Y-%m-%d %H:%M:%S.%f")},
+    ),
+    "web server": (
+        as_csv(by("[%d/%b/%Y:%H:%M:%S +0000]"), ["when"]), "when", {"when": "timestamp([%d/%b/%Y:%H:%M:%S %z])"}, {},
+    ),
+    "day first": (as_csv(by("%d.%m.%Y %H:%M:%S"), ["zeit"]), "zeit", {"zeit": "timestamp(%d.%m.%Y %H:%M:%S)"}, {}),
+    "month first": (
+        as_csv(by("%m/%d/%Y %I:%M:%S %p"), ["Date"]), "Date", {"Date": "timestamp(%m/%d/%Y %I:%M:%S %p)"}, {},
+    ),
+    "semicolons": (
+        as_csv(by("%Y-%m-%d %H:%M:%S"), ["ts"], delimiter=";"), "ts", {"ts": "timestamp"}, {},
+    ),
+    "gzip": (zipped(as_csv(by("%Y%m%d%H%M%S"), ["ts"])), "ts", {"ts": "timestamp(%Y%m%d%H%M%S)"}, {}),
+    "json": (as_jsonl, "ms", {"ms": "timestamp(unix_ms)"}, {}),
+    "parquet": (as_parquet, "at", {}, {}),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_a_job_for_a_layout_runs_with_its_time_and_passes_its_case(layout: str, tmp_path: Path) -> None:
+    write, order, types, let = LAYOUTS[layout]
+    rows = sessions()
+    write(tmp_path, rows)
+    source = next(tmp_path.iterdir()).name
+    ran = wincli_here("init", source, "-o", "job.yaml", cwd=tmp_path)
+    assert (ran.code, ran.err) == (0, ""), ran.err
+    job = read_job_file(str(tmp_path / "job.yaml")).values
+    assert job["order_by"] == order
+    assert job.get("schema", "") == ", ".join(f"{name}:{text}" for name, text in types.items())
+    assert job.get("let", []) == [f"{name}={text}" for name, text in let.items()]
+    assert job["key"] == "host"
+    assert job["window"].startswith(f"gap({order}, ")
+    assert wincli_here("test", "job.yaml", cwd=tmp_path).code == 0
+    done = wincli_here("run", "job.yaml", cwd=tmp_path)
+    assert done.code == 0, done.err
+    assert f"{len(rows)} rows in, 30 windows out, 0 rejected" in done.err
+
+
+def test_files_that_are_series_have_their_names_as_the_key(tmp_path: Path) -> None:
+    (tmp_path / "traffic").mkdir()
+    for name in "ab":
+        lines = [f"{BEGIN + dt.timedelta(minutes=5 * n):%Y-%m-%d %H:%M:%S},{n}.5" for n in range(60)]
+        (tmp_path / "traffic" / f"{name}.csv").write_text("\n".join(["timestamp,value", *lines]) + "\n")
+    ran = wincli_here("init", "traffic", "-o", "job.yaml", cwd=tmp_path)
+    assert "Rows come every 5 m (100 % of them)" in ran.out
+    assert "Rows are in order as they arrive." in ran.out
+    job = read_job_file(str(tmp_path / "job.yaml")).values
+    assert (job["key"], job["window"], job["agg"]) == ("_file", "time(1h)", ["rows=count()", "mean_value=mean(value)"])
+    assert wincli_here("test", "job.yaml", cwd=tmp_path).code == 0
+    assert "12 windows out" in wincli_here("run", "job.yaml", cwd=tmp_path).err
+
+
+def test_a_log_without_a_time_gets_windows_of_rows(tmp_path: Path) -> None:
+    (tmp_path / "log.csv").write_text("name,x\n" + "".join(f"n{i},{i * i}\n" for i in range(250)))
+    ran = wincli_here("init", "log.csv", "-o", "job.yaml", cwd=tmp_path)
+    assert "No column is a time that can be read" in ran.out
+    assert read_job_file(str(tmp_path / "job.yaml")).values["window"] == "count(100)"
+    assert "3 windows out" in wincli_here("run", "job.yaml", cwd=tmp_path).err
+
+
+def test_the_reading_that_keeps_rows_in_order_is_taken_and_the_other_one_is_told(tmp_path: Path) -> None:
+    """From the 1st to the 12th of May both orders of day and month can be read, and only one is in order of days."""
+    days = [dt.date(2026, 5, day) for day in range(1, 13)]
+    for layout in ("%d/%m/%Y", "%m/%d/%Y"):
+        (tmp_path / "log.csv").write_text("when,x\n" + "".join(f"{day:{layout}} 10:00:00,1\n" for day in days))
+        ran = wincli_here("init", "log.csv", "-o", "job.yaml", "--force", cwd=tmp_path)
+        assert read_job_file(str(tmp_path / "job.yaml")).values["schema"] == f"when:timestamp({layout} %H:%M:%S)"
+        assert "could also be read as" in " ".join(ran.out.split())
+
+
+def test_without_a_file_the_job_is_printed_and_nothing_is_written(tmp_path: Path) -> None:
+    as_jsonl(tmp_path, sessions())
+    ran = wincli_here("init", "log.jsonl", cwd=tmp_path)
+    assert (ran.code, ran.err) == (0, "")
+    assert [path.name for path in tmp_path.iterdir()] == ["log.jsonl"]
+    (tmp_path / "job.yaml").write_text(ran.out)
+    assert read_job_file(str(tmp_path / "job.yaml")).problems == []
+    assert "wincli run job.yaml" in ran.out
+
+
+def test_a_large_input_is_looked_at_in_parts_and_that_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sampling, "MOST_TEXT", 8_000)
+    (tmp_path / "in").mkdir()
+    for number in range(6):
+        (tmp_path / "in" / f"{number}").mkdir()
+        as_jsonl(tmp_path / "in" / f"{number}", sessions())
+    ran = wincli_here("init", "in", "-o", "job.yaml", cwd=tmp_path)
+    assert "of 4 of 6 files, which hold 0 MiB" in ran.out
+    assert "in order as they arrive, as far as they were looked at" in ran.out
+    assert "window  gap(ms, " in ran.out
+    assert wincli_here("test", "job.yaml", cwd=tmp_path).code == 0
+    monkeypatch.setattr(sampling, "MOST_ROWS", 50)
+    (tmp_path / "pq").mkdir()
+    as_parquet(tmp_path / "pq", sessions())
+    assert "50 rows of 240: the first of 1 of 1 file" in wincli_here("init", "pq", "-o", "p.yaml", cwd=tmp_path).out
+
+
+ODD = ['a: "b"', "tab\tin", "# no", "where", "1st", "é ü", "it's"]
+
+
+@pytest.mark.parametrize("name", ODD)
+def test_odd_names_of_columns_are_written_so_that_the_job_reads_them(name: str, tmp_path: Path) -> None:
+    rows = sessions()
+    columns = {name + "_at": [row["t"] for row in rows], name + " host": [row["host"] for row in rows]}
+    pq.write_table(pa.table({**columns, name: [row["load"] for row in rows]}), tmp_path / "log.parquet")
+    ran = wincli_here("init", "log.parquet", "-o", "job.yaml", cwd=tmp_path)
+    assert (ran.code, ran.err) == (0, "")
+    assert wincli_here("test", "job.yaml", cwd=tmp_path).code == 0
+    done = wincli_here("run", "job.yaml", cwd=tmp_path)
+    assert done.code == 0, done.err
+    assert "30 windows out" in done.err
+
+
+def test_columns_that_a_job_file_cannot_name_are_left_alone(tmp_path: Path) -> None:
+    rows = sessions()
+    columns = {"line\nbreak": [row["host"] for row in rows], "t": [row["t"] for row in rows]}
+    pq.write_table(pa.table({**columns, "user": ["a\nb"] * len(rows)}), tmp_path / "log.parquet")
+    assert wincli_here("init", "log.parquet", "-o", "job.yaml", "--key", "user", cwd=tmp_path).code == 0
+    assert wincli_here("test", "job.yaml", cwd=tmp_path).code == 0
+
+
+MISTAKES: dict[tuple[str, ...], tuple[int, str]] = {
+    ("gone.csv",): (3, "gone.csv"),
+    ("empty.csv",): (3, "empty.csv"),
+    ("head.csv",): (3, "head.csv has no rows to look at"),
+    ("-",): (2, "init reads an input more than once, and stdin can be read once; write it to a file first"),
+    ("log.jsonl", "--time", "hots"): (2, "there is no column 'hots'; did you mean 'host'?"),
+    ("log.jsonl", "--time", "host"): (3, "column 'host' is no time: 'node-"),
+    ("log.jsonl", "--key", "host,who"): (2, "there is no column 'who'"),
+    ("log.jsonl", "-o", "head.csv"): (2, "head.csv is there already; name another file with -o, or say --force"),
+    ("log.jsonl", "-o", "no/such/job.yaml"): (3, "no/such/job.yaml cannot be written"),
+    ("log.jsonl", "--delimiter", "ab"): (2, "'ab' cannot be a delimiter"),
+}
+
+
+@pytest.mark.parametrize("args", MISTAKES)
+def test_a_mistake_is_told_in_one_line(args: tuple[str, ...], tmp_path: Path) -> None:
+    as_jsonl(tmp_path, sessions())
+    (tmp_path / "empty.csv").write_text("")
+    (tmp_path / "head.csv").write_text("ts,x\n")
+    ran = wincli_here("init", *args, cwd=tmp_path)
+    code, words = MISTAKES[args]
+    assert (ran.code, ran.out) == (code, "")
+    assert words in ran.err
+    assert ran.err.count("\n") == 1
+
+
+# What is said of the rows
+
+
+def looked_at(folder: Path, rows: Sequence[tuple[int, str, int]]) -> Proposal:
+    table = pa.table({
+        "ts": pa.array([t for t, _, _ in rows], pa.timestamp("s")),
+        "user": [user for _, user, _ in rows],
+        "x": pa.array([x for _, _, x in rows], pa.int64()),
+    })  # fmt: skip
+    pq.write_table(table, folder / "log.parquet")
+    return propose(["log"], take_sample([str(folder / "log.parquet")], ReadOptions(), folder), "ts", ["user"])
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.lists(st.tuples(st.integers(0, 30), st.sampled_from("ab"), st.integers(0, 1)), min_size=1, max_size=20))
+def test_order_ties_and_repeats_are_those_of_a_look_at_each_row(
+    tmp_path_factory: pytest.TempPathFactory, rows: list[tuple[int, str, int]]
+) -> None:
+    order = looked_at(tmp_path_factory.mktemp("order"), rows).order
+    assert order is not None
+    behind = [max(t for t, _, _ in rows[: at + 1]) - rows[at][0] for at in range(len(rows))]
+    assert order.early == sum(each > 0 for each in behind)
+    assert order.latest == max(behind) * 1_000_000
+    assert order.ties == len(rows) - len({(t, user) for t, user, _ in rows})
+    assert order.repeats == len(rows) - len(set(rows))
+    assert (order.first, order.last) == (min(rows)[0] * 10**6, max(rows)[0] * 10**6)
+
+
+def session_of(times: Sequence[Sequence[int]], gap: int) -> list[int]:
+    """A row at a time: the number of the row, over all keys, with which the session of each row begins."""
+    found, number = [], 0
+    for key in times:
+        first = number
+        for at, t in enumerate(key):
+            if at and t - key[at - 1] > gap:
+                first = number
+            found.append(first)
+            number += 1
+    return found
+
+
+@given(
+    st.lists(st.lists(st.integers(0, 400), min_size=1, max_size=12).map(sorted), min_size=1, max_size=4),
+    st.integers(5, 90),
+)
+def test_rows_that_would_move_are_those_whose_session_begins_elsewhere(times: list[list[int]], gap: int) -> None:
+    begins = np.array([at == 0 for key in times for at in range(len(key))])
+    ordered = Ordered(np.array([t for key in times for t in key], np.int64), begins)
+    made = measure_gap(ordered, gap)
+    own = session_of(times, gap)
+    assert made.sessions == len(set(own))
+    for factor, moved in ((1.2, made.moved_longer), (0.8, made.moved_shorter)):
+        other = session_of(times, int(gap * factor))
+        assert moved == sum(a != b for a, b in zip(own, other, strict=True)) / len(own)
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    st.integers(0, 2**32 - 1), st.floats(0.05, 600), st.floats(40, 5000), st.integers(4, 30), st.integers(1, 5)
+)  # fmt: skip
+def test_the_gap_is_in_the_valley_between_two_hills(
+    seed: int, short: float, ratio: float, size: int, keys: int
+) -> None:
+    """Times inside of sessions are around ``short`` seconds, between them around ``ratio`` times as long."""
+    rng = np.random.default_rng(seed)
+    micros, begins, count = [], [], 40
+    for _ in range(keys):
+        inside = rng.lognormal(np.log(short), 0.3, size * count)
+        inside[::size] = rng.lognormal(np.log(short * ratio), 0.3, count)
+        micros.append(np.cumsum(inside * 1e6).astype(np.int64))
+        begins.append(np.arange(size * count) == 0)
+    found = find_session_gap(Ordered(np.concatenate(micros), np.concatenate(begins)))
+    assert found is not None
+    assert short < found.micros / 1e6 < short * ratio
+    assert found.sessions == pytest.approx(keys * count, rel=0.1)
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_times_without_two_hills_have_no_sessions(seed: int) -> None:
+    micros = np.cumsum(np.random.default_rng(seed).exponential(3e7, 5000)).astype(np.int64)
+    assert find_session_gap(Ordered(micros, np.arange(5000) == 0)) is None
+
+
+# The page of the docs
+
+
+def shop_log() -> str:
+    """Requests of 30 visitors over a week: visits of some requests within minutes, and hours or days between them."""
+    rng = np.random.default_rng(3)
+    lines = []
+    for visitor in range(30):
+        at = dt.datetime(2026, 11, 2, 8) + dt.timedelta(seconds=int(rng.integers(0, 86400)))
+        while at < dt.datetime(2026, 11, 9):
+            for _ in range(int(rng.integers(1, 12))):
+                lines.append((at, f"v{visitor:02}", int(rng.integers(200, 90_000))))
+                at += dt.timedelta(seconds=int(rng.lognormal(3.4, 0.9)) + 1)
+            at += dt.timedelta(seconds=int(rng.lognormal(10.6, 0.7)))
+    rows = [f"[{at:%d/%b/%Y:%H:%M:%S} +0000],{visitor},{size}" for at, visitor, size in sorted(lines)]
+    return "\n".join(["time,visitor,bytes", *rows]) + "\n"
+
+
+def test_the_page_shows_what_init_says_and_writes(tmp_path: Path) -> None:
+    (tmp_path / "shop.csv").write_text(shop_log())
+    ran = wincli_here("init", "shop.csv", "-o", "visits.yaml", cwd=tmp_path)
+    (_, shown), *_ = fences(DOCS["init"], "console")
+    assert shown == ["$ wincli init shop.csv -o visits.yaml", *ran.out.splitlines()]
+    files = {name: (tmp_path / name).read_text().splitlines() for name in ("visits.yaml", "visits.test.yaml")}
+    assert [lines for _, lines in fences(DOCS["init"], "yaml")] == list(files.values())
+    assert wincli_here("test", "visits.yaml", cwd=tmp_path).code == 0
