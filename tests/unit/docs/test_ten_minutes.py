@@ -21,7 +21,7 @@ def test_a_reader_sees_what_the_page_shows(tmp_path: Path) -> None:
     shown = []
     for at, language, lines in blocks():
         if language == "yaml":
-            change_case(tmp_path / "work.test.yaml", "\n".join(lines) + "\n")
+            follow(tmp_path, lines)
             continue
         for part in "\n".join(lines).split("\n$ "):
             command, _, text = part.removeprefix("$ ").partition("\n")
@@ -36,11 +36,16 @@ def blocks() -> list[tuple[int, str, list[str]]]:
     return sorted((at, language, lines) for language in ("console", "yaml") for at, lines in fences(PAGE, language))
 
 
-def change_case(cases: Path, expected: str) -> None:
-    """Replace what the case expects by the end that the page shows."""
+def follow(folder: Path, lines: list[str]) -> None:
+    """Compare the job that the page shows with that of the reader, or replace what the case expects."""
+    if lines[0] == "# work.yaml":
+        job = (folder / "work.yaml").read_text(encoding="utf-8")
+        assert [line for line in job.splitlines() if line and line[0] != "#"] == lines[1:]
+        return
+    assert lines[0] == CASE
+    cases = folder / "work.test.yaml"
     text = cases.read_text(encoding="utf-8")
-    assert expected.startswith(CASE)
-    cases.write_text(text[: text.index(CASE)] + expected, encoding="utf-8")
+    cases.write_text(text[: text.index(CASE)] + "\n".join(lines) + "\n", encoding="utf-8")
 
 
 def printed(folder: Path, command: str) -> str:
