@@ -7,9 +7,11 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import pyarrow as pa
 
+from ....windowing.errors import WincliError
 from ....windowing.support.redaction import redacted, redacted_path
 from ....windowing.support.suggest import few
 from ...console.counts import count_of
+from ..results.open_windows import OpenWindowRows, open_windows
 from .calendar import calendar_of
 from .chosen import Choice, parse_choice
 from .folders import Folder, read_folder
@@ -49,7 +51,7 @@ def gather_report(path: str, only: Sequence[str] = ()) -> Report:
         settings_of(folder.job),
         _totals(folder, measured),
         folder.status.accounts,
-        None if measured is None or not measured.windows else lanes_of(folder.results, measured),
+        None if measured is None or not measured.windows else lanes_of(folder.results, measured, _held(path, folder)),
         _over_units(calendar) if calendar and len(calendar.cells) > 1 else _over_time(measured, apart),
         None if measured is None else measured.lengths.distribution(_unit(measured.axis)),
         None if measured is None else measured.sizes.distribution("rows"),
@@ -60,6 +62,16 @@ def gather_report(path: str, only: Sequence[str] = ()) -> Report:
         tuple(map(redacted, notes)),
         tuple((name, str(version)) for name, version in folder.versions.items()),
     )
+
+
+def _held(path: str, folder: Folder) -> OpenWindowRows | None:
+    """Return the rows that a state holds of the stage that wrote the results."""
+    if folder.status.what != "state":
+        return None
+    try:
+        return open_windows(path, None, folder.status.last_stages[-1].name)
+    except WincliError:  # damage, which the notes tell
+        return None
 
 
 def _window(folder: Folder) -> str:

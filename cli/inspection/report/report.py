@@ -28,6 +28,19 @@ class Axis:
     is_utc: bool = False
 
 
+@dataclass(frozen=True, slots=True)
+class HeldRows:
+    """The rows of a key that a state holds for the next unit, as those of a window that is open.
+
+    ``start``, ``end``: the least and the largest order value, both inclusive.
+    ``rows``: their number.
+    """
+
+    start: float
+    end: float
+    rows: int
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Lane:
     """The windows of one key, at most as many bars as a page can hold.
@@ -39,6 +52,7 @@ class Lane:
     ``starts``, ``ends``: from where to where each bar reaches, int64 or float64, shape (bars,); ``ends`` is inclusive.
     ``sizes``: the rows in each bar, int64; None where the result does not say.
     ``counts``: the windows in each bar, int64: 1, or more where successive windows share a bar.
+    ``held``: the rows that a state holds of the key; None where it holds none, or where there is no state.
     """
 
     key: str
@@ -49,6 +63,7 @@ class Lane:
     ends: np.ndarray
     sizes: np.ndarray | None
     counts: np.ndarray
+    held: HeldRows | None = None
 
 
 @dataclass(frozen=True, slots=True)

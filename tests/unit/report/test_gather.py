@@ -13,6 +13,7 @@ import pytest
 from support.report_logs import DAYS, RANGE, run, write_days, write_log
 from wincli.cli.inspection.report.gather import gather_report
 from wincli.cli.inspection.report.report import Lane, Report
+from wincli.cli.inspection.results.open_windows import open_windows
 from wincli.cli.inspection.results.result import open_result_folder
 from wincli.windowing.errors import ConfigError, InputError
 
@@ -176,6 +177,12 @@ def test_a_state_and_its_results_have_one_calendar(days: Path) -> None:
     assert results.lanes is not None
     assert [lane.windows for lane in state.lanes.lanes] == [lane.windows for lane in results.lanes.lanes]
     assert dict(state.totals)["open windows"] == 5
+    assert all(lane.held is None for lane in results.lanes.lanes)
+    assert {lane.key: (lane.held.start, lane.held.end, lane.held.rows) for lane in state.lanes.lanes if lane.held} == {
+        row["user"]: (measure(row["first"]), measure(row["last"]), row["rows"])
+        for table in open_windows(str(days / "st"), None, None).tables()
+        for row in table.to_pylist()
+    }
 
 
 def test_results_that_are_gone_are_told(days: Path, tmp_path: Path) -> None:

@@ -10,8 +10,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from .....windowing.errors import shown
-from ..report import Lane
-from .panes import Panes
+from ..report import HeldRows, Lane, Scale
+from .panes import Panes, measures
 
 
 class LaneBars:
@@ -28,6 +28,7 @@ class LaneBars:
         self.most = most
         self.windows = 0
         self.rows = 0
+        self.held: HeldRows | None = None
         self.starts: np.ndarray | None = None
         self.ends = self.sizes = self.counts = np.zeros(0, np.int64)
 
@@ -50,7 +51,8 @@ class LaneBars:
         """Return the lane so far."""
         starts = np.zeros(0, np.int64) if self.starts is None else self.starts
         rows, sizes = (self.rows, self.sizes) if self.has_rows else (None, None)
-        return Lane(key_text(self.key), self.is_chosen, self.windows, rows, starts, self.ends, sizes, self.counts)
+        key, ends, counts = key_text(self.key), self.ends, self.counts
+        return Lane(key, self.is_chosen, self.windows, rows, starts, ends, sizes, counts, self.held)
 
     def _share(self) -> None:
         """Let each two successive bars share one."""
@@ -82,6 +84,15 @@ def add_panes(lanes: Sequence[LaneBars], panes: Panes) -> None:
     for lane in lanes:
         places = candidates[matches(keys, lane.key, len(candidates))]
         lane.add(panes.starts[places], panes.ends[places], None if panes.rows is None else panes.rows[places])
+
+
+def add_held(lanes: Sequence[LaneBars], table: pa.Table, scale: Scale) -> None:
+    """Tell each lane of the rows that a state holds of its key; ``table``: as `OpenWindowRows` has them."""
+    for lane in lanes:
+        found = table.filter(pa.array(matches(table, lane.key, table.num_rows)))
+        if found.num_rows and found["first"][0].is_valid and found["last"][0].is_valid:
+            start, end = (measures(found[name], scale)[0].item() for name in ("first", "last"))
+            lane.held = HeldRows(start, end, found["rows"][0].as_py())
 
 
 def matches(keys: pa.Table, wanted: Mapping[str, Any], n: int) -> np.ndarray:

@@ -10,12 +10,13 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from ...results.open_windows import OpenWindowRows
 from ...results.result import ResultFolder
 from ..chosen import Choice, is_chosen
 from ..report import Axis, Lanes
 from .busiest import BusyKeys
 from .distribution import Spread
-from .lanes import LaneBars, add_panes
+from .lanes import LaneBars, add_held, add_panes
 from .panes import PaneColumns, Panes, pane_columns, panes_of
 from .steps import Steps
 
@@ -115,8 +116,11 @@ def _is_alike(one: PaneColumns, other: PaneColumns) -> bool:
     return mine == others
 
 
-def lanes_of(results: Iterable[ResultFolder], measured: Measured) -> Lanes:
-    """Return the windows of the chosen and of the busiest keys; without a key one lane of all windows."""
+def lanes_of(results: Iterable[ResultFolder], measured: Measured, held: OpenWindowRows | None) -> Lanes:
+    """Return the windows of the chosen and of the busiest keys; without a key one lane of all windows.
+
+    ``held``: the rows that a state holds; None without one.
+    """
     columns = measured.columns
     bars = _wanted(measured)
     for result in results:
@@ -125,6 +129,9 @@ def lanes_of(results: Iterable[ResultFolder], measured: Measured) -> Lanes:
             continue
         for panes in panes_of(result, found):
             add_panes(bars, panes)
+    if held is not None and {"first", "last"} <= set(held.schema.names) and measured.axis.scale != "window":
+        for table in held.tables():
+            add_held(bars, table, measured.axis.scale)
     lanes = tuple(each.lane() for each in bars)
     exact = measured.busy.missed
     return Lanes(measured.axis, lanes, measured.busy.count if columns.keys else 1, exact, columns.has_rows)

@@ -7,8 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from .....windowing.errors import shown
-from ..report import Axis, Lane, Lanes
+from ..report import Lane, Lanes
 from .elements import Element, add, add_plot, add_svg, add_text, safe
 from .quantities import place_text
 from .tables import add_hidden_table
@@ -41,20 +40,21 @@ def add_lanes(parent: Element, lanes: Lanes) -> None:
         add_text(ticks, tick.share, 14, tick.text, "odd" if at % 2 else "")
     tallest = _tallest(lanes)
     for at, lane in enumerate(lanes.lanes):
-        _add_lane(sheet, at, lane, bars_path(lane, low, high, tallest, tracks_of(lanes)))
+        bars, held = bars_path(lane, low, high, tallest, tracks_of(lanes)), held_path(lane, low, high, tallest)
+        _add_lane(sheet, at, lane, bars, held)
     add(figure, "p", "readout", _READ, id="readout", aria_live="polite")
     head = ["key", "windows", *(["rows"] if lanes.is_by_rows else []), "first begins", "last ends"]
+    head += ["rows held"] if any(lane.held for lane in lanes.lanes) else []
     add_hidden_table(figure, "These keys", head, [_cells(lane, lanes) for lane in lanes.lanes])
 
 
 def extent_of(lanes: Lanes) -> tuple[float, float]:
-    """Return from where to where the windows of all lanes reach; (0, 1) without any."""
-    filled = [lane for lane in lanes.lanes if len(lane.starts)]
-    if not filled:
-        return 0, 1
+    """Return from where to where the windows of all lanes reach, and the rows held; (0, 1) without any."""
     end = 1 if lanes.axis.scale == "window" else 0
-    low = min(lane.starts.min() for lane in filled)
-    return low.item(), max(lane.ends.max() for lane in filled).item() + end
+    filled = [lane for lane in lanes.lanes if len(lane.starts)]
+    spans = [(lane.starts.min().item(), lane.ends.max().item() + end) for lane in filled]
+    spans += [(lane.held.start, lane.held.end) for lane in lanes.lanes if lane.held]
+    return (min(low for low, _ in spans), max(high for _, high in spans)) if spans else (0, 1)
 
 
 def data_of(lanes: Lanes) -> dict[str, Any]:
@@ -83,6 +83,8 @@ def _lane_data(lane: Lane, low: float) -> Mapping[str, Any]:
         found["sizes"] = lane.sizes.tolist()
     if (lane.counts > 1).any():
         found["counts"] = lane.counts.tolist()
+    if lane.held is not None:
+        found["held"] = [lane.held.start - low, lane.held.end - lane.held.start, lane.held.rows]
     return found
 
 
@@ -107,6 +109,8 @@ def _about(lanes: Lanes, low: float, high: float) -> str:
         text += " Windows of a key that overlap stand below each other, and a row counts in each that has it."
     elif tallest := _tallest(lanes):
         text += f" A bar is as long as its window and as high as it has rows, at most {tallest:,}."
+    if any(lane.held for lane in lanes.lanes):
+        text += " Brown bars are rows that the state holds for the next unit."
     if any((lane.counts > 1).any() for lane in lanes.lanes):
         text += " Where a key has too many windows to draw, successive ones share a bar."
     if lanes.missed:
@@ -127,9 +131,10 @@ def _add_controls(figure: Element) -> None:
     add(figure, "p", "help", _HELP, id="lanes-help")
 
 
-def _add_lane(sheet: Element, at: int, lane: Lane, bars: str) -> None:
+def _add_lane(sheet: Element, at: int, lane: Lane, bars: str, held: str) -> None:
     words = f"{lane.windows:,} window{'' if lane.windows == 1 else 's'}"
     words += "" if lane.rows is None else f", {lane.rows:,} row{'' if lane.rows == 1 else 's'}"
+    words += "" if lane.held is None else f", {lane.held.rows:,} held"
     name = lane.key or "all rows"
     svg = add_svg(sheet, "lane", _LABEL + HEIGHT + 6, f"{name}: {words}")
     svg.set("data-lane", str(at))
@@ -137,6 +142,7 @@ def _add_lane(sheet: Element, at: int, lane: Lane, bars: str) -> None:
     add_text(svg, 1, 13, words, "faint")
     plot = add_plot(svg, _LABEL, HEIGHT, _WIDE)
     add(plot, "path", "ground", d=f"M0 {HEIGHT - 0.5}H{_WIDE}")
+    add(plot, "path", "held", d=held)
     add(plot, "path", "windows", d=bars)
     add(plot, "path", "picked", d="")
 
@@ -159,6 +165,16 @@ def bars_path(lane: Lane, low: float, high: float, tallest: int, tracks: int) ->
         f"M{x:.1f} {y:.1f}h{w:.1f}v{h:.1f}h-{w:.1f}z"
         for x, y, w, h in zip(begins.tolist(), tops.tolist(), wide.tolist(), tall.tolist(), strict=True)
     )
+
+
+def held_path(lane: Lane, low: float, high: float, tallest: int) -> str:
+    """Return the bar of the rows that a state holds of a key."""
+    if lane.held is None:
+        return ""
+    per = _WIDE / (high - low if high > low else 1)
+    x, wide = (lane.held.start - low) * per, max((lane.held.end - lane.held.start) * per, 0.8)
+    tall = min(max(lane.held.rows / tallest * HEIGHT, 1.5), HEIGHT) if tallest else HEIGHT * 0.6
+    return f"M{x:.1f} {HEIGHT - tall:.1f}h{wide:.1f}v{tall:.1f}h-{wide:.1f}z"
 
 
 def heights_of(sizes: np.ndarray | None, counts: np.ndarray, tallest: int) -> np.ndarray:
@@ -191,11 +207,9 @@ def _depth(lane: Lane) -> int:
 
 
 def _cells(lane: Lane, lanes: Lanes) -> list[str]:
-    axis: Axis = lanes.axis
-    ends = (
-        [place_text(lane.starts.min().item(), axis), place_text(lane.ends.max().item(), axis)]
-        if len(lane.starts)
-        else []
-    )
     rows = [f"{lane.rows:,}"] if lanes.is_by_rows and lane.rows is not None else []
-    return [shown(lane.key) or "all rows", f"{lane.windows:,}", *rows, *(ends or ["", ""])]
+    ends = ["", ""]
+    if len(lane.starts):
+        ends = [place_text(value.item(), lanes.axis) for value in (lane.starts.min(), lane.ends.max())]
+    held = [f"{lane.held.rows if lane.held else 0:,}"] if any(each.held for each in lanes.lanes) else []
+    return [lane.key or "all rows", f"{lane.windows:,}", *rows, *ends, *held]

@@ -18,7 +18,7 @@
     return {
       ...lane, starts, svg,
       ends: starts.map((start, i) => start + lane.lengths[i]),
-      windows: svg.querySelector(".windows"), mark: svg.querySelector(".picked"),
+      windows: svg.querySelector(".windows"), heldBar: svg.querySelector(".held"), mark: svg.querySelector(".picked"),
     };
   });
   const unit = data.scale === "window" ? 1 : 0;
@@ -119,10 +119,25 @@
   }
 
   // ---- the bars ----------------------------------------------------------------------------------------------
-  function barPath(lane, i, least) {
+  function across(start, end) {
     const per = WIDE / (view[1] - view[0]);
-    const x = Math.max(-5, (lane.starts[i] - view[0]) * per);
-    const end = Math.min(WIDE + 5, (lane.ends[i] + unit - view[0]) * per);
+    return [Math.max(-5, (start - view[0]) * per), Math.min(WIDE + 5, (end - view[0]) * per)];
+  }
+  function heldPath(lane) {
+    if (!lane.held) return "";
+    const start = data.low + lane.held[0];
+    const [x, end] = across(start, start + lane.held[1]);
+    if (end < -5 || x > WIDE + 5) return "";
+    const wide = Math.max(end - x, 0.8);
+    const tall = data.tallest ? Math.min(Math.max((lane.held[2] / data.tallest) * TALL, 1.5), TALL) : TALL * 0.6;
+    return `M${x.toFixed(1)} ${(TALL - tall).toFixed(1)}h${wide.toFixed(1)}v${tall.toFixed(1)}h${(-wide).toFixed(1)}z`;
+  }
+  function columnPath(lane, i) {
+    const [x, end] = across(lane.starts[i], lane.ends[i] + unit), wide = Math.max(end - x, 3);
+    return `M${x.toFixed(1)} 0h${wide.toFixed(1)}v${TALL}h${(-wide).toFixed(1)}z`;
+  }
+  function barPath(lane, i) {
+    const [x, end] = across(lane.starts[i], lane.ends[i] + unit);
     let tall = TALL * 0.6, top;
     if (data.tracks > 1) {
       tall = TALL / data.tracks - 0.8;
@@ -133,7 +148,7 @@
       }
       top = TALL - tall;
     }
-    const wide = Math.max(end - x, least);
+    const wide = Math.max(end - x, 0.8);
     return `M${x.toFixed(1)} ${top.toFixed(1)}h${wide.toFixed(1)}v${tall.toFixed(1)}h${(-wide).toFixed(1)}z`;
   }
   const isSeen = (lane, i) => lane.ends[i] + unit >= view[0] && lane.starts[i] <= view[1];
@@ -147,8 +162,9 @@
       drawAxis();
       for (const lane of lanes) {
         let path = "";
-        for (let i = 0; i < lane.starts.length; i++) if (isSeen(lane, i)) path += barPath(lane, i, 0.8);
+        for (let i = 0; i < lane.starts.length; i++) if (isSeen(lane, i)) path += barPath(lane, i);
         lane.windows.setAttribute("d", path);
+        lane.heldBar.setAttribute("d", heldPath(lane));
       }
       drawPicked();
     });
@@ -156,7 +172,7 @@
   function drawPicked() {
     lanes.forEach((lane, at) => {
       const isHere = picked && picked[0] === at && picked[1] >= 0 && isSeen(lane, picked[1]);
-      lane.mark.setAttribute("d", isHere ? barPath(lane, picked[1], 2) : "");
+      lane.mark.setAttribute("d", isHere ? columnPath(lane, picked[1]) : "");
     });
   }
   function pick(at, i) {
