@@ -8,7 +8,7 @@ from itertools import groupby
 
 from ....conf.units import Kind, unit_at, unit_of
 from ..results.folder_status import Status, UnitStatus
-from .report import Calendar, Cell
+from .report import Calendar, Cell, CellKind
 
 _COARSER: dict[str, Kind] = {"hour": "day", "day": "week"}
 _MOST = 1000
@@ -40,14 +40,15 @@ def calendar_of(status: Status, kind: Kind | None, times: UnitTimes) -> Calendar
         if (dated := unit_of(unit.label, kind)) is not None
     ]
     gaps = [Cell(gap.label, gap.ordinal, gaps=1) for gap in status.gaps]
-    cells, cell_kind = sorted([*found, *gaps], key=lambda cell: cell.ordinal), kind
+    cells = sorted([*found, *gaps], key=lambda cell: cell.ordinal)
+    cell_kind = kind
     while len(cells) > _MOST and cell_kind in _COARSER:
         cells, cell_kind = _coarser(cells, cell_kind, _COARSER[cell_kind]), _COARSER[cell_kind]
     return _calendar(cell_kind, kind, cells, out)
 
 
-def _calendar(kind: str, unit: str, cells: Sequence[Cell], out: str) -> Calendar:
-    return Calendar(kind, unit, tuple(cells[-_MOST:]), max(0, len(cells) - _MOST), out)  # type: ignore[arg-type]
+def _calendar(kind: CellKind, unit: CellKind, cells: Sequence[Cell], out: str) -> Calendar:
+    return Calendar(kind, unit, tuple(cells[-_MOST:]), max(0, len(cells) - _MOST), out)
 
 
 def _redone(units: Sequence[UnitStatus], times: UnitTimes) -> set[str]:

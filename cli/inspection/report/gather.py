@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 import numpy as np
-import pyarrow as pa
 
 from ....windowing.errors import WincliError
 from ....windowing.support.redaction import redacted, redacted_path
@@ -13,12 +12,10 @@ from ....windowing.support.suggest import few
 from ...console.counts import count_of
 from ..results.open_windows import OpenWindowRows, open_windows
 from .calendar import calendar_of
-from .chosen import Choice, parse_choice
 from .folders import Folder, read_folder
 from .measures.measured import LATE, LATE_ROWS, REJECTS, ROWS, WINDOWS, Measured, lanes_of, measure
-from .measures.panes import PaneColumns
 from .measures.rejects import add_rejects
-from .report import Axis, Calendar, OverTime, Report, Series
+from .report import Axis, Calendar, Measure, OverTime, Report, Series
 from .words import clauses_of, settings_of
 
 
@@ -30,17 +27,9 @@ def gather_report(path: str, only: Sequence[str] = ()) -> Report:
     """
     folder = read_folder(path)
     notes = [*folder.notes, *folder.status.damage, *(f"{label}: {what}" for label, what in folder.status.lost)]
-    choice: Choice = {}
-
-    def choose(columns: PaneColumns, schema: pa.Schema) -> Choice:
-        nonlocal choice
-        choice = parse_choice(only, columns.keys, schema)
-        return choice
-
-    found = measure(folder.results, choose, notes.append)
-    measured = None if found is None else found[0]
-    if measured is not None:
-        notes += _notes(measured, choice)
+    notes += _events(folder)
+    measured = measure(folder.results, only, notes.append)
+    notes += [] if measured is None else _notes(measured)
     apart = 0 if measured is None else add_rejects(folder.results, measured)
     calendar = calendar_of(folder.status, folder.kind, folder.times) if folder.status.what != "result" else None
     return Report(
@@ -85,12 +74,24 @@ def _times(folder: Folder, measured: Measured | None) -> frozenset[str]:
     return frozenset(name for result in folder.results for name in result.manifest["order"]["columns"])
 
 
-def _unit(axis: Axis) -> str:
+def _unit(axis: Axis) -> Measure:
     return "duration" if axis.scale == "time" else "number"
 
 
-def _notes(measured: Measured, choice: Choice) -> list[str]:
-    notes = []
+def _events(folder: Folder) -> list[str]:
+    """Return what a state says of runs that are under way, were killed, or failed."""
+    status, notes = folder.status, []
+    if status.at_work:
+        notes.append(f"a run is at work on the state since {status.at_work.started}")
+    if status.killed:
+        notes.append(f"{status.killed} was begun and not finished; run it again")
+    if error := status.last_error:
+        notes.append(f"the last error: {error['unit']} at {error['when']}: {error['message']}")
+    return notes
+
+
+def _notes(measured: Measured) -> list[str]:
+    notes, choice = [], measured.choice
     if choice and not measured.chosen.heaviest(1):
         wanted = " and ".join(f"{name} {' or '.join(str(v.as_py()) for v in vs)}" for name, vs in choice.items())
         notes.append(f"no window has the chosen key, {wanted}")

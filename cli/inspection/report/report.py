@@ -10,6 +10,11 @@ import numpy as np
 
 from ...console.row_accounts import RowAccount
 
+Measure = Literal["duration", "number", "rows"]
+"""What the values of a distribution are: microseconds, numbers along the axis, or rows."""
+CellKind = Literal["hour", "day", "week", "run"]
+"""What a cell of a calendar is."""
+
 Scale = Literal["time", "number", "window"]
 """What windows lie along: times in microseconds since 1970 in UTC, numbers, or the numbers of the windows."""
 
@@ -97,7 +102,7 @@ class Bar:
 class Distribution:
     """How values are distributed.
 
-    ``unit``: what they are: microseconds, a number along the axis, or rows.
+    ``unit``: what they are.
     ``bars``: the bars of values above 0, in order; their bounds grow by a constant factor.
     ``zeros``: the number of values that are 0.
     ``count``: the number of all values.
@@ -106,7 +111,7 @@ class Distribution:
     ``quantiles``: (percent, value) pairs; a value is at most 1.6 % too small.
     """
 
-    unit: Literal["duration", "number", "rows"]
+    unit: Measure
     bars: tuple[Bar, ...]
     zeros: int
     count: int
@@ -184,8 +189,8 @@ class Calendar:
     ``out``: the word for what comes out: windows of a state, rows of a result.
     """
 
-    kind: Literal["hour", "day", "week", "run"]
-    unit: Literal["hour", "day", "week", "run"]
+    kind: CellKind
+    unit: CellKind
     cells: tuple[Cell, ...]
     hidden: int
     out: str

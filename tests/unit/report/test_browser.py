@@ -153,6 +153,26 @@ def test_the_keyboard_zooms_and_moves(browser: Browser, folder: Path) -> None:
     assert span(browser) == (low, high)
 
 
+@pytest.mark.parametrize("name", PAGES)
+def test_what_the_script_draws_of_all_is_what_the_page_has_without_it(
+    browser: Browser, folder: Path, name: str
+) -> None:
+    browser.open(folder / f"{name}.html")
+    texts = browser.texts("#sheet .ticks text")
+    paths = "return [...document.querySelectorAll('#sheet path')].map(e => e.getAttribute('d'))"
+    before = [_numbers(path) for path in browser.run(paths)]
+    focus(browser)
+    press(browser, "+", "-", "0")
+    bars(browser, 0)
+    assert browser.texts("#sheet .ticks text") == texts
+    for one, other in zip(before, [_numbers(path) for path in browser.run(paths)], strict=True):
+        assert one == pytest.approx(other, abs=0.11)
+
+
+def _numbers(path: str) -> list[float]:
+    return [float(text) for text in re.findall(r"-?[0-9.]+", path)]
+
+
 def test_zoomed_in_a_lane_shows_the_windows_that_reach_into_the_span(browser: Browser, folder: Path) -> None:
     browser.open(folder / "out.html")
     focus(browser)

@@ -12,6 +12,7 @@ import pytest
 
 from support.report_logs import DAYS, RANGE, run, write_days, write_log
 from wincli.cli.inspection.report.gather import gather_report
+from wincli.cli.inspection.report.page.document import page_of
 from wincli.cli.inspection.report.report import Lane, Report
 from wincli.cli.inspection.results.open_windows import open_windows
 from wincli.cli.inspection.results.result import open_result_folder
@@ -147,6 +148,14 @@ def test_choices_that_do_not_fit(folder: Path, only: str, words: str) -> None:
     with pytest.raises(ConfigError) as caught:
         gather_report(str(folder / "gap"), [only])
     assert str(caught.value) == words
+
+
+def test_secrets_are_not_in_a_page(folder: Path) -> None:
+    secret = "spark.hadoop.fs.s3a.secret.key=Zm9vYmFyYmF6cXV4"
+    run(folder, *RUNS["gap"], "--spark-conf", secret, "log.csv", "secret")
+    page = page_of(gather_report(str(folder / "secret")))
+    assert "fs.s3a.secret.key=***" in page
+    assert "Zm9v" not in page
 
 
 def test_what_is_no_result(folder: Path) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..report import Bar, Distribution
+from ..report import Bar, Distribution, Measure
 
 _FINE = 64
 """Bins of an octave, from ``2**k`` to ``2**(k + 1)``: whole numbers below 128 have bins of their own."""
@@ -37,14 +37,14 @@ class Spread:
         self.zeros += len(values) - len(above)
         self.bins += np.bincount(_bin_of(above), minlength=len(self.bins))
 
-    def distribution(self, unit: str) -> Distribution | None:
+    def distribution(self, unit: Measure) -> Distribution | None:
         """Return the distribution so far; None before the first value."""
         if not self.count:
             return None
         bars = self._bars(unit == "rows")
         quantiles = tuple((percent, self._quantile(percent / 100)) for percent in _PERCENTS)
         return Distribution(
-            unit,  # type: ignore[arg-type]
+            unit,
             bars,
             self.zeros,
             self.count,

@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 
 from .....windowing.errors import shown
 from ..report import HeldRows, Lane, Scale
-from .panes import Panes, measures
+from .panes import Panes, axis_values
 
 
 class LaneBars:
@@ -91,7 +91,7 @@ def add_held(lanes: Sequence[LaneBars], table: pa.Table, scale: Scale) -> None:
     for lane in lanes:
         found = table.filter(pa.array(matches(table, lane.key, table.num_rows)))
         if found.num_rows and found["first"][0].is_valid and found["last"][0].is_valid:
-            start, end = (measures(found[name], scale)[0].item() for name in ("first", "last"))
+            start, end = (axis_values(found[name], scale)[0].item() for name in ("first", "last"))
             lane.held = HeldRows(start, end, found["rows"][0].as_py())
 
 

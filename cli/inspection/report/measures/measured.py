@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 
 from ...results.open_windows import OpenWindowRows
 from ...results.result import ResultFolder
-from ..chosen import Choice, is_chosen
+from ..chosen import Choice, is_chosen, parse_choice
 from ..report import Axis, Lanes
 from .busiest import BusyKeys
 from .distribution import Spread
@@ -29,6 +29,7 @@ class Measured:
     """What one pass over panes counts.
 
     ``columns``: where the first result says what; the others must say it in the same way.
+    ``choice``: the keys that the user named.
     ``busy``, ``chosen``: the weights of all keys, and of those that the user named.
     ``lengths``, ``sizes``: how long the windows are, and how many rows they have.
     ``steps``: windows and rows over time, by the starts of the windows.
@@ -38,6 +39,7 @@ class Measured:
     """
 
     columns: PaneColumns
+    choice: Choice
     busy: BusyKeys
     chosen: BusyKeys
     steps: Steps
@@ -52,10 +54,10 @@ class Measured:
         """What the windows lie along."""
         return self.columns.axis
 
-    def add(self, panes: Panes, choice: Choice) -> None:
+    def add(self, panes: Panes) -> None:
         """Count panes."""
         self.windows += len(panes.numbers)
-        self._add_keys(panes, choice)
+        self._add_keys(panes)
         self._add_reasons(panes)
         if panes.rows is not None:
             self.sizes.add(panes.rows)
@@ -66,13 +68,13 @@ class Measured:
         rows = 0 if panes.rows is None else panes.rows[panes.has_place]
         self.steps.add(starts, windows=1, rows=rows, late=panes.is_late[panes.has_place].astype(np.int64))
 
-    def _add_keys(self, panes: Panes, choice: Choice) -> None:
+    def _add_keys(self, panes: Panes) -> None:
         if not self.columns.keys:
             return
         weights = np.ones(len(panes.numbers), np.int64) if panes.rows is None else panes.rows
         self.busy.add(panes.keys, weights)
-        if choice:
-            fits = is_chosen(panes.keys, choice)
+        if self.choice:
+            fits = is_chosen(panes.keys, self.choice)
             self.chosen.add(panes.keys.filter(pa.array(fits)), weights[fits])
 
     def _add_reasons(self, panes: Panes) -> None:
@@ -81,34 +83,30 @@ class Measured:
                 self.reasons[str(each["values"].as_py())] += each["counts"].as_py()
 
 
-def measure(
-    results: Sequence[ResultFolder], choice_of: Callable[[PaneColumns, pa.Schema], Choice], note: Callable[[str], None]
-) -> tuple[Measured, Choice] | None:
+def measure(results: Sequence[ResultFolder], only: Sequence[str], note: Callable[[str], None]) -> Measured | None:
     """Count the panes of results; None where none of them numbers windows.
 
-    ``choice_of``: the keys that the user named, once the columns are known. ``note``: is told of results that are left
-    out. Raises as `panes_of` does.
+    ``only``: the keys that the user named, as `parse_choice` takes them. ``note``: is told of results that are left
+    out. Raises as `panes_of` and `parse_choice` do.
     """
     found: Measured | None = None
-    choice: Choice = {}
     for result in results:
         columns = pane_columns(result)
         if columns is None:
             continue
         if found is None:
-            choice = choice_of(columns, result.schema)
-            found = _nothing_yet(columns)
+            found = _nothing_yet(columns, parse_choice(only, columns.keys, result.schema))
         if not _is_alike(columns, found.columns):
             note(f"{result.shown} has other columns than {results[0].shown}, and its windows are left out")
             continue
         for panes in panes_of(result, columns):
-            found.add(panes, choice)
-    return None if found is None else (found, choice)
+            found.add(panes)
+    return found
 
 
-def _nothing_yet(columns: PaneColumns) -> Measured:
+def _nothing_yet(columns: PaneColumns, choice: Choice) -> Measured:
     steps = Steps(columns.axis.scale, (WINDOWS, ROWS, LATE, LATE_ROWS, REJECTS))
-    return Measured(columns, BusyKeys(columns.keys), BusyKeys(columns.keys), steps)
+    return Measured(columns, choice, BusyKeys(columns.keys), BusyKeys(columns.keys), steps)
 
 
 def _is_alike(one: PaneColumns, other: PaneColumns) -> bool:

@@ -196,13 +196,13 @@ def _places(table: pa.Table, scale: Scale) -> tuple[np.ndarray, np.ndarray, np.n
         numbers = table[WINDOW].to_numpy().astype(np.int64)
         return numbers, numbers, np.ones(len(numbers), np.bool_)
     has_place = pc.and_(pc.is_valid(table[START]), pc.is_valid(table[END])).to_numpy()
-    starts, ends = (measures(table[name], scale) for name in (START, END))
+    starts, ends = (axis_values(table[name], scale) for name in (START, END))
     if scale == "number":
         has_place &= np.isfinite(starts) & np.isfinite(ends)
     return starts, ends, has_place
 
 
-def measures(column: pa.ChunkedArray, scale: Scale) -> np.ndarray:
+def axis_values(column: pa.ChunkedArray, scale: Scale) -> np.ndarray:
     """Return order values as microseconds since 1970, int64, or as float64; 0 for null."""
     if scale == "number":
         return pc.fill_null(pc.cast(column, pa.float64(), safe=False), 0.0).to_numpy()

@@ -12,7 +12,7 @@ from ...results.result import ResultFolder, rejects_of
 from ..calendar import LATE
 from ..report import Axis
 from .measured import LATE_ROWS, REJECTS, Measured
-from .panes import measures
+from .panes import axis_values
 
 _TIME = r"^\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(\.\d{1,6})?$"
 _INSTANT = r"^\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(\.\d{1,6})?(Z|[+-]\d\d:?\d\d)$"
@@ -47,7 +47,7 @@ def _values(rows: pa.ChunkedArray, axis: Axis) -> tuple[np.ndarray, np.ndarray]:
     if axis.scale == "time" and pa.types.is_string(column.type):
         column = _times(column, axis)
     try:
-        values = measures(column, axis.scale)
+        values = axis_values(column, axis.scale)
     except (pa.ArrowException, AttributeError):
         return nothing
     has_place = pc.is_valid(column).to_numpy()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -38,10 +39,9 @@ def add_lanes(parent: Element, lanes: Lanes) -> None:
     ticks = add_svg(sheet, "ticks", 20, f"{axis.name} from {place_text(low, axis)} to {place_text(high, axis)}")
     for at, tick in enumerate(axis_ticks(axis, low, high)):
         add_text(ticks, tick.share, 14, tick.text, "odd" if at % 2 else "")
-    tallest = _tallest(lanes)
+    view = view_of(lanes)
     for at, lane in enumerate(lanes.lanes):
-        bars, held = bars_path(lane, low, high, tallest, tracks_of(lanes)), held_path(lane, low, high, tallest)
-        _add_lane(sheet, at, lane, bars, held)
+        _add_lane(sheet, at, lane, view)
     add(figure, "p", "readout", _READ, id="readout", aria_live="polite")
     head = ["key", "windows", *(["rows"] if lanes.is_by_rows else []), "first begins", "last ends"]
     head += ["rows held"] if any(lane.held for lane in lanes.lanes) else []
@@ -114,7 +114,7 @@ def _about(lanes: Lanes, low: float, high: float) -> str:
     if any((lane.counts > 1).any() for lane in lanes.lanes):
         text += " Where a key has too many windows to draw, successive ones share a bar."
     if lanes.missed:
-        text += f" A key that is not drawn may have at most {lanes.missed:,} more than the drawn ones seem to have."
+        text += f" Keys are too many to count each: one may have up to {lanes.missed:,} more than was counted."
     return text
 
 
@@ -131,7 +131,7 @@ def _add_controls(figure: Element) -> None:
     add(figure, "p", "help", _HELP, id="lanes-help")
 
 
-def _add_lane(sheet: Element, at: int, lane: Lane, bars: str, held: str) -> None:
+def _add_lane(sheet: Element, at: int, lane: Lane, view: View) -> None:
     words = f"{lane.windows:,} window{'' if lane.windows == 1 else 's'}"
     words += "" if lane.rows is None else f", {lane.rows:,} row{'' if lane.rows == 1 else 's'}"
     words += "" if lane.held is None else f", {lane.held.rows:,} held"
@@ -142,24 +142,48 @@ def _add_lane(sheet: Element, at: int, lane: Lane, bars: str, held: str) -> None
     add_text(svg, 1, 13, words, "faint")
     plot = add_plot(svg, _LABEL, HEIGHT, _WIDE)
     add(plot, "path", "ground", d=f"M0 {HEIGHT - 0.5}H{_WIDE}")
-    add(plot, "path", "held", d=held)
-    add(plot, "path", "windows", d=bars)
+    add(plot, "path", "held", d=held_path(lane, view))
+    add(plot, "path", "windows", d=bars_path(lane, view))
     add(plot, "path", "picked", d="")
 
 
-def bars_path(lane: Lane, low: float, high: float, tallest: int, tracks: int) -> str:
-    """Return the bars of a lane in the units of its plot, each at least half a unit wide."""
+@dataclass(frozen=True, slots=True)
+class View:
+    """What of the axis is drawn.
+
+    ``low``, ``high``: from where to where.
+    ``unit``: how far the end of a window reaches beyond its last place.
+    ``tallest``: the rows of the highest bar; 0: all have one height.
+    ``tracks``: on how many tracks the windows of a key stand.
+    """
+
+    low: float
+    high: float
+    unit: int
+    tallest: int
+    tracks: int
+
+
+def view_of(lanes: Lanes) -> View:
+    """Return what shows all of some lanes."""
+    low, high = extent_of(lanes)
+    some = 0.0 if high > low else 0.5
+    unit = 1 if lanes.axis.scale == "window" else 0
+    return View(low - some, high + some, unit, _tallest(lanes), tracks_of(lanes))
+
+
+def bars_path(lane: Lane, view: View) -> str:
+    """Return the bars of a lane in the units of its plot, each at least 0.8 units wide."""
     if not len(lane.starts):
         return ""
-    per = _WIDE / (high - low if high > low else 1)
-    extra = 0 if lane.sizes is not None or lane.windows > 1 or high > low else _WIDE
-    begins = (lane.starts - low) * per
-    wide = np.maximum((lane.ends - lane.starts) * per, 0.8) + extra
-    if tracks > 1:
-        tall = np.full(len(begins), HEIGHT / tracks - 0.8)
-        tops = (np.arange(len(begins)) % tracks) * (HEIGHT / tracks)
+    per = _WIDE / (view.high - view.low)
+    begins = (lane.starts - view.low) * per
+    wide = np.maximum((lane.ends - lane.starts + view.unit) * per, 0.8)
+    if view.tracks > 1:
+        tall = np.full(len(begins), HEIGHT / view.tracks - 0.8)
+        tops = (np.arange(len(begins)) % view.tracks) * (HEIGHT / view.tracks)
     else:
-        tall = heights_of(lane.sizes, lane.counts, tallest)
+        tall = heights_of(lane.sizes, lane.counts, view.tallest)
         tops = HEIGHT - tall
     return "".join(
         f"M{x:.1f} {y:.1f}h{w:.1f}v{h:.1f}h-{w:.1f}z"
@@ -167,13 +191,13 @@ def bars_path(lane: Lane, low: float, high: float, tallest: int, tracks: int) ->
     )
 
 
-def held_path(lane: Lane, low: float, high: float, tallest: int) -> str:
+def held_path(lane: Lane, view: View) -> str:
     """Return the bar of the rows that a state holds of a key."""
     if lane.held is None:
         return ""
-    per = _WIDE / (high - low if high > low else 1)
-    x, wide = (lane.held.start - low) * per, max((lane.held.end - lane.held.start) * per, 0.8)
-    tall = min(max(lane.held.rows / tallest * HEIGHT, 1.5), HEIGHT) if tallest else HEIGHT * 0.6
+    per = _WIDE / (view.high - view.low)
+    x, wide = (lane.held.start - view.low) * per, max((lane.held.end - lane.held.start) * per, 0.8)
+    tall = min(max(lane.held.rows / view.tallest * HEIGHT, 1.5), HEIGHT) if view.tallest else HEIGHT * 0.6
     return f"M{x:.1f} {HEIGHT - tall:.1f}h{wide:.1f}v{tall:.1f}h-{wide:.1f}z"
 
 
