@@ -1,0 +1,97 @@
+"""Calendars: every unit in one cell, where a week, a day or an hour of a calendar stands."""
+
+from __future__ import annotations
+
+import datetime as dt
+import re
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from wincli.cli.console.row_accounts import RowAccount
+from wincli.cli.inspection.report.calendar import UnitTimes, calendar_of
+from wincli.cli.inspection.report.page.calendar import add_calendar
+from wincli.cli.inspection.report.page.elements import element
+from wincli.cli.inspection.results.folder_status import StageStatus, Status, UnitStatus
+from wincli.conf.units import Kind, unit_at
+
+START = {"hour": 494_000, "day": 20_600, "week": 2_900}
+
+
+def unit(label: str, n: int) -> UnitStatus:
+    account = RowAccount(n, 0, n - n % 3 - n % 2, 0, {"late": n % 3, "null_key": n % 2}, 0, n % 5)
+    return UnitStatus(label, None, n, (StageStatus("window", account, None),))
+
+
+def status(kind: Kind, done: set[int], size: int) -> Status:
+    found = [unit_at(START[kind] + n, kind) for n in range(size)]
+    units = tuple(unit(each.label, n) for n, each in enumerate(found) if n in done)
+    gaps = tuple(each for n, each in enumerate(found) if n not in done and min(done) < n < max(done))
+    return Status("st", "state", units, gaps, {})
+
+
+@given(st.sampled_from(["hour", "day", "week"]), st.sets(st.integers(0, 3000), min_size=1, max_size=40))
+def test_every_unit_and_every_gap_is_in_one_cell(kind: Kind, done: set[int]) -> None:
+    folder = status(kind, done, 3001)
+    found = calendar_of(folder, kind, UnitTimes({}))
+    assert len(found.cells) <= 1000
+    if not found.hidden:
+        assert sum(cell.done for cell in found.cells) == len(done)
+        assert sum(cell.gaps for cell in found.cells) == len(folder.gaps)
+        assert sum(cell.rows_in for cell in found.cells) == sum(done)
+        assert sum(cell.late for cell in found.cells) == sum(n % 3 for n in done)
+    ordinals = [cell.ordinal for cell in found.cells]
+    assert ordinals == [*range(ordinals[0], ordinals[0] + len(ordinals))]
+    assert found.cells[-1].held == max(done) % 5
+
+
+@given(st.lists(st.integers(0, 9), min_size=1, max_size=12))
+def test_a_unit_that_was_finished_after_a_later_one_was_run_again(times: list[int]) -> None:
+    folder = status("day", {*range(len(times))}, len(times))
+    finished = {each.label: f"2026-11-2{time}" for each, time in zip(folder.units, times, strict=True)}
+    found = calendar_of(folder, "day", UnitTimes(finished))
+    expected = [int(any(later < time for later in times[n + 1 :])) for n, time in enumerate(times)]
+    assert [cell.redone for cell in found.cells] == expected
+
+
+def drawn(kind: Kind | None, size: int) -> list[tuple[str, float, float]]:
+    """Label, x and y of each cell."""
+    folder = status(kind or "day", {*range(size)}, size)
+    parent = element("section")
+    add_calendar(parent, calendar_of(folder, kind, UnitTimes({})))
+    return [
+        (
+            re.match(r"[^:]*", cell.findtext("title") or "")[0],
+            float(cell.get("x", "").rstrip("%")),
+            float(cell.get("y", "")),
+        )  # type: ignore[index]
+        for cell in parent.iter("rect")
+        if cell.find("title") is not None
+    ]
+
+
+def test_days_stand_below_their_weekdays() -> None:
+    for size in (30, 400):
+        cells = drawn("day", size)
+        assert len(cells) == size
+        assert len({(x, y) for _, x, y in cells}) == size
+        by_weekday: dict[int, set[float]] = {}
+        for label, x, y in cells:
+            weekday = dt.date.fromisoformat(label).weekday()
+            by_weekday.setdefault(weekday, set()).add(x if size == 30 else y % (7 * 14))
+        assert all(len(places) == 1 for places in by_weekday.values())
+        assert len(by_weekday) == 7
+
+
+def test_hours_stand_in_the_column_of_their_hour() -> None:
+    cells = drawn("hour", 100)
+    columns = {label[-2:]: x for label, x, _ in cells}
+    assert len({(x, y) for _, x, y in cells}) == 100
+    assert all(columns[label[-2:]] == x for label, x, _ in cells)
+    assert sorted(columns, key=columns.__getitem__) == sorted(columns)
+
+
+def test_runs_and_weeks_have_a_cell_each() -> None:
+    for kind, size in ((None, 5), (None, 130), ("week", 120)):
+        cells = drawn(kind, size)  # type: ignore[arg-type]
+        assert len({(x, y) for _, x, y in cells}) == len(cells) == size
