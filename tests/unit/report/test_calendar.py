@@ -78,7 +78,7 @@ def test_days_stand_below_their_weekdays() -> None:
         by_weekday: dict[int, set[float]] = {}
         for label, x, y in cells:
             weekday = dt.date.fromisoformat(label).weekday()
-            by_weekday.setdefault(weekday, set()).add(x if size == 30 else y % (7 * 14))
+            by_weekday.setdefault(weekday, set()).add(x if size == 30 else y % (7 * 14 + 8))
         assert all(len(places) == 1 for places in by_weekday.values())
         assert len(by_weekday) == 7
 

@@ -25,6 +25,7 @@ class Grid:
     ``rows``: the label of each row.
     ``places``: (row, column) of each cell.
     ``is_large``: whether cells have room for words.
+    ``apart``: how many rows are a block, which stands apart from the next; 0: all rows are one.
     """
 
     columns: int
@@ -32,14 +33,20 @@ class Grid:
     rows: tuple[str, ...]
     places: tuple[tuple[int, int], ...]
     is_large: bool
+    apart: int = 0
+
+    def y(self, row: int) -> int:
+        """Return where a row begins, in pixels below the heads."""
+        return row * (_LARGE if self.is_large else _SMALL) + (row // self.apart * 8 if self.apart else 0)
 
 
 def add_calendar(parent: Element, calendar: Calendar) -> None:
     """Add the section."""
     add(parent, "p", text=_about(calendar))
     figure = add(parent, "figure", "calendar")
-    _add_grid(figure, calendar, _grid(calendar))
-    _add_legend(figure, calendar)
+    grid = _grid(calendar)
+    _add_grid(figure, calendar, grid)
+    _add_legend(figure, calendar, grid.is_large)
     head = [calendar.kind, "state", "rows in", calendar.out, "late", "other rejects", "held"]
     add_hidden_table(figure, "Units", head, [_cells(cell) for cell in calendar.cells])
 
@@ -69,9 +76,17 @@ def _grid(calendar: Calendar) -> Grid:
     places = tuple(divmod(cell.ordinal - base, columns) for cell in cells)
     rows = [""] * (places[-1][0] + 1)
     for cell, (row, _) in zip(reversed(cells), reversed(places), strict=True):
-        rows[row] = cell.label.partition("T")[0]
+        rows[row] = _short(cell.label, calendar.kind)
     heads = {at: f"{at:02}" for at in range(0, 24, 6)} if calendar.kind == "hour" else {}
     return Grid(columns, heads, tuple(rows), places, calendar.kind == "run" and len(cells) <= 60)
+
+
+def _short(label: str, kind: str) -> str:
+    """Return the label of a row that begins with a cell."""
+    if kind == "run":
+        return label.removeprefix("run-").lstrip("0")[:7]
+    day = label.partition("T")[0]
+    return day_text(day) if kind == "hour" else day[:7]
 
 
 def _weeks(calendar: Calendar) -> Grid:
@@ -88,27 +103,27 @@ def _years(calendar: Calendar) -> Grid:
     first = places[0][0]
     blocks = (places[-1][0] - first) // 53 + 1
     rows = tuple(
-        unit_at(first + block * 53, "week").label if day == 0 else "" for block in range(blocks) for day in range(7)
+        unit_at(first + block * 53, "week").label[:7] if day == 0 else "" for block in range(blocks) for day in range(7)
     )
     found = tuple(((week - first) // 53 * 7 + day, (week - first) % 53) for week, day in places)
-    return Grid(53, {}, rows, found, False)
+    return Grid(53, {}, rows, found, False, 7)
 
 
 def _add_grid(figure: Element, calendar: Calendar, grid: Grid) -> None:
     tall = _LARGE if grid.is_large else _SMALL
     top = 16 if grid.heads else 0
-    label = 13.0 if grid.is_large else 9.0  # percent of the width for labels of rows
+    label = 13.0 if grid.is_large or calendar.kind == "hour" else 9.0  # percent of the width for labels of rows
     wide = (100 - label) / grid.columns
-    svg = add_svg(figure, "units", top + tall * len(grid.rows) + 2, _about(calendar))
+    svg = add_svg(figure, "units", top + grid.y(len(grid.rows)) + 2, _about(calendar))
     for column, text in grid.heads.items():
         add(svg, "text", "faint", text, x=f"{label + column * wide:.2f}%", y=11)
     for row, text in enumerate(grid.rows):
-        add(svg, "text", "faint", text, x=0, y=top + row * tall + 12)
+        add(svg, "text", "faint", text, x=0, y=top + grid.y(row) + 11)
     busiest, fullest = (
         max((getattr(cell, name) for cell in calendar.cells), default=0) for name in ("rows_in", "held")
     )
     for cell, (row, column) in zip(calendar.cells, grid.places, strict=True):
-        box = _Box(label + column * wide, top + row * tall, wide, tall)
+        box = _Box(label + column * wide, top + grid.y(row), wide, tall)
         _add_cell(svg, cell, box, grid.is_large, busiest, fullest)
 
 
@@ -133,46 +148,51 @@ def _add_cell(svg: Element, cell: Cell, box: _Box, is_large: bool, busiest: int,
     square = add(svg, "rect", "cell gap" if is_gap else f"cell s{shade}" + (" redone" if cell.redone else ""))
     set_attributes(square, x=box.at(0), y=box.y + 1, width=f"{box.wide * inner:.2f}%", height=box.tall - 3)
     add(square, "title", text=f"{cell.label}: {_words(cell)}")
-    if cell.held and fullest and not is_gap:
-        bar = add(svg, "rect", "held", x=box.at(0), y=box.y + box.tall - 6, height=4 if is_large else 2)
-        set_attributes(bar, width=f"{box.wide * inner * cell.held / fullest:.2f}%")
-    if not is_large:
-        return
+    if cell.late:
+        x, y, radius = (0.88, 27, 3) if is_large else (0.7, 7, 2)
+        add(svg, "circle", "trouble", cx=box.at(x), cy=box.y + y, r=radius)
+    if is_large:
+        _add_words(svg, cell, box, inner * cell.held / fullest if fullest else 0)
+
+
+def _add_words(svg: Element, cell: Cell, box: _Box, held: float) -> None:
+    """Add what a large cell says besides. ``held``: the share of the width for the bar of rows that are held."""
     add(svg, "text", "day", cell.label[8:] if len(cell.label) == 10 else cell.label[-3:], x=box.at(0.05), y=box.y + 14)
-    if is_gap:
+    if not cell.done + cell.redone:
         add(svg, "text", "faint", "gap", x=box.at(0.05), y=box.y + 30)
         return
     add(svg, "text", "", f"{cell.rows_in:,}", x=box.at(0.05), y=box.y + 31)
     if cell.redone:
         add(svg, "text", "again", "\u21bb", x=box.at(0.9), y=box.y + 15, text_anchor="end")
-    if cell.late:
-        add(svg, "circle", "trouble", cx=box.at(0.88), cy=box.y + 27, r=3)
+    if held:
+        bar = add(svg, "rect", "held", x=box.at(0), y=box.y + box.tall - 6, height=4)
+        set_attributes(bar, width=f"{box.wide * held:.2f}%")
 
 
-def _add_legend(figure: Element, calendar: Calendar) -> None:
+def _add_legend(figure: Element, calendar: Calendar, is_large: bool) -> None:
     cells = calendar.cells
-    wanted = [("s3", "done; the stronger, the more rows came in")]
-    wanted += [("redone", "run again, or after a later one")] if any(cell.redone for cell in cells) else []
-    wanted += [("gap", "no input")] if any(cell.gaps for cell in cells) else []
-    wanted += [("held", "rows held for the next, as long as the bar")] if any(cell.held for cell in cells) else []
-    wanted += [("trouble", "has late rows")] if any(cell.late for cell in cells) else []
+    known = (
+        ("s3", "done; the stronger, the more rows came in", True),
+        ("redone", "run again, or after a later one", any(cell.redone for cell in cells)),
+        ("gap", "no input", any(cell.gaps for cell in cells)),
+        ("held", "rows held for the next, as long as the bar", is_large and any(cell.held for cell in cells)),
+        ("trouble", "has late rows", any(cell.late for cell in cells)),
+    )
     legend = add(figure, "p", "legend")
-    for classes, words in wanted:
-        entry = add(legend, "span")
-        svg = add(entry, "svg", width=14, height=14, aria_hidden="true")
-        if classes == "trouble":
-            add(svg, "circle", classes, cx=7, cy=8, r=3)
-        elif classes == "held":
-            add(svg, "rect", classes, x=1, y=6, width=12, height=4)
-        else:
-            add(svg, "rect", f"cell {'s2 redone' if classes == 'redone' else classes}", x=1, y=2, width=12, height=11)
-        entry.append(_text_span(words))
+    for classes, words, is_there in known:
+        if is_there:
+            entry = add(legend, "span")
+            _add_swatch(add(entry, "svg", width=14, height=14, aria_hidden="true"), classes)
+            add(entry, "span", text=words)
 
 
-def _text_span(words: str) -> Element:
-    made = Element("span")
-    made.text = words
-    return made
+def _add_swatch(svg: Element, classes: str) -> None:
+    if classes == "trouble":
+        add(svg, "circle", classes, cx=7, cy=8, r=3)
+    elif classes == "held":
+        add(svg, "rect", classes, x=1, y=6, width=12, height=4)
+    else:
+        add(svg, "rect", f"cell {'s2 redone' if classes == 'redone' else classes}", x=1, y=2, width=12, height=11)
 
 
 def _words(cell: Cell) -> str:
