@@ -13,12 +13,13 @@ from ....windowing.planning.plan import Plan
 from ....windowing.ports import Source
 from ....windowing.projection.source import ProjectionSource
 from ..results.result import ResultFolder
-from .explanation import Fact, MissingWindow
-from .key_rows import KeyCondition, Span, is_of_key, only_panes, parts_with, read_key
-from .panes_of_key import KeyPanes, panes_of
-from .recorded_stage import RecordedStage
-from .row_values import scalar_text
-from .sought import Sought, windows_of_key
+from .explanation import MissingWindow
+from .facts.fact import Fact
+from .facts.row_values import scalar_text
+from .windows.key_rows import KeyCondition, Span, is_of_key, only_panes, parts_with, read_key
+from .windows.panes_of_key import KeyPanes, panes_of
+from .windows.recorded_stage import RecordedStage
+from .windows.sought import Sought, windows_of_key
 
 
 def missing_window(result: ResultFolder, recorded: RecordedStage, sought: Sought) -> MissingWindow:

@@ -12,7 +12,8 @@ from ....windowing.support.redaction import redacted
 from ...console.counts import count_of
 from ...console.pager import bold
 from ...console.table import head_line, lay_out, row_lines
-from .explanation import Explanation, Fact, MissingWindow, ToldRows
+from .explanation import Explanation, MissingWindow, ToldRows
+from .facts.fact import Fact
 
 _TITLES = {"opened": "opened", "closed": "closed", "near": "close by", "late": "outputs", "other": "also"}
 _PLACE, _POS = "where", "arrival"

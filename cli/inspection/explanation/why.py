@@ -15,16 +15,18 @@ from ...console.messages import Messages
 from ...console.pager import print_lines, terminal_width
 from ..results.result import ResultFolder
 from ..results.shown_rows import results_at
-from .explanation import Explanation, Fact, MissingWindow
+from .explanation import Explanation, MissingWindow
+from .facts.fact import Fact
+from .facts.overlapping import ToldPane, overlapping_facts
+from .facts.row_values import scalar_text
+from .facts.told_window import Told
+from .facts.tumbling import tumbling_facts
 from .missing import missing_window
-from .overlapping import ToldPane, overlapping_facts
-from .recompute import ComputedWindow, compute_window
-from .recorded_stage import RecordedStage, recorded_stage
-from .row_values import scalar_text
-from .sought import FoundWindow, Sought, find_window, sought_window
 from .text import explanation_json, explanation_lines, missing_json, missing_lines
 from .told_rows import told_rows
-from .tumbling import Told, tumbling_facts
+from .windows.recompute import ComputedWindow, compute_window
+from .windows.recorded_stage import RecordedStage, recorded_stage
+from .windows.sought import FoundWindow, Sought, find_window, sought_window
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 
 import pyarrow as pa
@@ -11,8 +10,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from support.in_process import wincli_here
-from wincli.cli.inspection.explanation import key_rows, recompute
 from wincli.cli.inspection.explanation.why import WhyRequest, explain
+from wincli.cli.inspection.explanation.windows import key_rows, recompute
 from wincli.cli.inspection.results.result import open_result_folder
 from wincli.readers.source import FileSource
 
@@ -197,7 +196,7 @@ def test_an_input_that_is_gone_or_has_changed_is_an_error(folder: Path) -> None:
 
 
 @pytest.fixture
-def whole_reads(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[key_rows.Span]]:
+def whole_reads(monkeypatch: pytest.MonkeyPatch) -> list[key_rows.Span]:
     """The ranges of rows that are read for windows."""
     spans: list[key_rows.Span] = []
     inner = key_rows.read_key
@@ -207,7 +206,7 @@ def whole_reads(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[key_rows.Span]
         return inner(*args)  # type: ignore[arg-type]
 
     monkeypatch.setattr(recompute, "read_key", noted)
-    yield spans
+    return spans
 
 
 def test_a_window_whose_amount_asks_for_the_window_before_is_computed_from_the_first_row(

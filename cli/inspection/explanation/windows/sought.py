@@ -9,13 +9,13 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ....windowing.columns.arrays import combined
-from ....windowing.errors import ConfigError
-from ....windowing.planning.plan import Plan
-from ....windowing.planning.result_schema import MARK
-from ....windowing.support.suggest import did_you_mean
-from ..results.key_values import value_of
-from ..results.result import StoredRows
+from .....windowing.columns.arrays import combined
+from .....windowing.errors import ConfigError
+from .....windowing.planning.plan import Plan
+from .....windowing.planning.result_schema import MARK
+from .....windowing.support.suggest import did_you_mean
+from ...results.key_values import value_of
+from ...results.result import StoredRows
 from .key_rows import KeyCondition, Span, is_of_key
 
 WINDOW = "window"

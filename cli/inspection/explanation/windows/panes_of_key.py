@@ -9,14 +9,21 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from ....windowing.columns.arrays import ClockValue, Ints
-from ....windowing.emit.result_tables import emitted_panes, pane_columns
-from ....windowing.panes.membership import gathered
-from ....windowing.panes.panes import CLOSED_BY, Panes, reason
-from ....windowing.planning.plan import Plan
-from ....windowing.sequences.marks import Marks
-from ....windowing.sequences.sequence import Sequences
+from .....windowing.columns.arrays import ClockValue, Ints
+from .....windowing.emit.result_tables import emitted_panes, pane_columns
+from .....windowing.panes.membership import gathered
+from .....windowing.panes.panes import CLOSED_BY, Panes, reason
+from .....windowing.planning.plan import Plan
+from .....windowing.sequences.marks import Marks
+from .....windowing.sequences.sequence import Sequences
 from .key_rows import KeyRows
+
+BEFORE = frozenset({"delta", "gap", "change", "when", "while"})
+"""Close reasons of windows that end before a row, which may open the next."""
+AFTER = frozenset({"count", "until", "reaches", "punct"})
+"""Close reasons of windows that end with a row, or at a mark behind it."""
+CLOCK = frozenset({"time", "calendar", "cron"})
+"""Close reasons of windows that end at an instant of the clock."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,18 +7,18 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from ....conf.path_templates import before_date, has_date
-from ....readers.files.walk import MANIFEST
-from ....readers.merged_source import MergedSource, SourceRange, merge
-from ....readers.open import open_source
-from ....readers.source import FileSource
-from ....windowing.errors import ConfigError, InputError
-from ....windowing.local_executor import LocalExecutor
-from ....windowing.ports import InputFile
-from ....writers.state.state import is_state, read_state
-from ....writers.state.unit_record import UNIT_DISTANCE, UnitRecord
-from ...request.fingerprint import absolute, same_inputs
-from ...request.request import JobRequest
+from .....conf.path_templates import before_date, has_date
+from .....readers.files.walk import MANIFEST
+from .....readers.merged_source import MergedSource, SourceRange, merge
+from .....readers.open import open_source
+from .....readers.source import FileSource
+from .....windowing.errors import ConfigError, InputError
+from .....windowing.local_executor import LocalExecutor
+from .....windowing.ports import InputFile
+from .....writers.state.state import is_state, read_state
+from .....writers.state.unit_record import UNIT_DISTANCE, UnitRecord
+from ....request.fingerprint import absolute, same_inputs
+from ....request.request import JobRequest
 
 
 @dataclass(frozen=True, slots=True)

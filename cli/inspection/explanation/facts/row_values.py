@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from ....windowing.columns.arrays import Ints, combined
-from ....windowing.columns.numeric import measures, scale_of
-from ....windowing.language.canonical import decimal_text
-from ....windowing.sequences.sequence import Sequences
-from ...console.table import texts_of
+from .....windowing.columns.arrays import Ints, combined
+from .....windowing.columns.numeric import measures, scale_of
+from .....windowing.language.canonical import decimal_text
+from .....windowing.sequences.sequence import Sequences
+from ....console.table import texts_of
 
 Amount = Fraction | float
 """A distance or an amount: exact, or a float where the column holds floats."""

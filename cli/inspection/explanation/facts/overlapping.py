@@ -8,16 +8,16 @@ from fractions import Fraction
 
 import numpy as np
 
-from ....windowing.columns.arrays import Ints, combined
-from ....windowing.columns.numeric import measures
-from ....windowing.language.conditions.policies import When
-from ....windowing.language.row_policies import Count, Delta
-from ....windowing.language.spec import Batched, Sliding, TimeInterval
-from ....windowing.panes.panes import BY_TICK
-from ....windowing.sequences.attribute_distance import have_risen, measures_and_amount
-from ...console.counts import count_of
-from .explanation import Fact
-from .panes_of_key import KeyPanes
+from .....windowing.columns.arrays import Ints, combined
+from .....windowing.columns.numeric import measures
+from .....windowing.language.conditions.policies import When
+from .....windowing.language.row_policies import Count, Delta
+from .....windowing.language.spec import Batched, Sliding, TimeInterval
+from .....windowing.panes.panes import BY_TICK
+from .....windowing.sequences.attribute_distance import have_risen, measures_and_amount
+from ....console.counts import count_of
+from ..windows.panes_of_key import KeyPanes
+from .fact import Fact
 from .row_values import RowValues, amount_text, exact_text, scalar_text
 
 

@@ -9,23 +9,22 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ....windowing.clock.values import clock_values
-from ....windowing.columns.arrays import ClockValue
-from ....windowing.columns.sort_keys import sort_keys
-from ....windowing.errors import InputError
-from ....windowing.language.clock_policies import Time
-from ....windowing.language.conditions.policies import When
-from ....windowing.language.policies import looks_at_window_before
-from ....windowing.language.row_policies import Count
-from ....windowing.language.spec import Batched, Sliding, Tumbling
-from ....windowing.planning.plan import Plan
-from ....windowing.planning.result_schema import POS
-from ....windowing.sequences.sequence import Sequences
+from .....windowing.clock.values import clock_values
+from .....windowing.columns.arrays import ClockValue
+from .....windowing.columns.sort_keys import sort_keys
+from .....windowing.errors import InputError
+from .....windowing.language.clock_policies import Time
+from .....windowing.language.conditions.policies import When
+from .....windowing.language.policies import looks_at_window_before
+from .....windowing.language.row_policies import Count
+from .....windowing.language.spec import Batched, Sliding, Tumbling
+from .....windowing.planning.plan import Plan
+from .....windowing.planning.result_schema import POS
+from .....windowing.sequences.sequence import Sequences
 from .key_rows import KeyRows, Span, only_panes, read_key
-from .panes_of_key import KeyPanes, panes_of, same_pane
+from .panes_of_key import AFTER, CLOCK, KeyPanes, panes_of, same_pane
 from .recorded_stage import RecordedStage
 from .sought import FoundWindow
-from .tumbling import AFTER, CLOCK
 
 _AT = "_at"
 Row = Mapping[str, pa.Scalar]

@@ -11,22 +11,22 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ....windowing.columns.arrays import ClockValue, Mask, combined
-from ....windowing.engine.exchange.global_pass import run_global_pass
-from ....windowing.engine.exchange.map_side import MappedChunk, read_assessed
-from ....windowing.engine.exchange.read_chunk import ChunkRows, no_sequences, sequences_of
-from ....windowing.engine.scan.slice_scan import signals_of
-from ....windowing.engine.tasks.sizing import Chunk, pack, row_width
-from ....windowing.engine.tasks.task import TaskContext, with_projection
-from ....windowing.expressions.pruning import bounds_of
-from ....windowing.kinds.signals import Signals
-from ....windowing.local_executor import LocalExecutor
-from ....windowing.planning.plan import Plan, panes_only
-from ....windowing.ports import ChunkAccount, ColumnRange, Source, Split
-from ....windowing.scan.lag_rows import with_lag_columns
-from ....windowing.scan.row_validation import split_by_reason
-from ....windowing.scan.scan import latest
-from ....windowing.sequences.sequence import Sequences, merge, take_rows
+from .....windowing.columns.arrays import ClockValue, Mask, combined
+from .....windowing.engine.exchange.global_pass import run_global_pass
+from .....windowing.engine.exchange.map_side import MappedChunk, read_assessed
+from .....windowing.engine.exchange.read_chunk import ChunkRows, no_sequences, sequences_of
+from .....windowing.engine.scan.slice_scan import signals_of
+from .....windowing.engine.tasks.sizing import Chunk, pack, row_width
+from .....windowing.engine.tasks.task import TaskContext, with_projection
+from .....windowing.expressions.pruning import bounds_of
+from .....windowing.kinds.signals import Signals
+from .....windowing.local_executor import LocalExecutor
+from .....windowing.planning.plan import Plan, panes_only
+from .....windowing.ports import ChunkAccount, ColumnRange, Source, Split
+from .....windowing.scan.lag_rows import with_lag_columns
+from .....windowing.scan.row_validation import split_by_reason
+from .....windowing.scan.scan import latest
+from .....windowing.sequences.sequence import Sequences, merge, take_rows
 
 _CHUNK = 1 << 20
 """Bytes that are read at once, or one row group that is larger: only rows of one key are kept of them."""

@@ -10,26 +10,26 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from ....conf.job import Job, with_later_keys
-from ....readers.open import open_source
-from ....readers.options import ReadOptions
-from ....windowing.errors import ConfigError
-from ....windowing.local_executor import LocalExecutor
-from ....windowing.ports import InputFile, Source
-from ....windowing.support.user_modules import search
-from ...console.messages import Messages
-from ...job.context import owner
-from ...job.enrich_tables import loaded_tables
-from ...job.plain_run import PlainRun
-from ...launch.in_process import local_context
-from ...launch.run_modes import run_request
-from ...planning.enriched_input import enriched_input
-from ...planning.job_plan import plan_job
-from ...planning.open_outputs import open_outputs
-from ...planning.stage_plans import StagePlan, plan_stages
-from ...request.fingerprint import same_inputs
-from ...request.request import JobRequest, request_of
-from ..results.result import ResultFolder, open_result_folder
+from .....conf.job import Job, with_later_keys
+from .....readers.open import open_source
+from .....readers.options import ReadOptions
+from .....windowing.errors import ConfigError
+from .....windowing.local_executor import LocalExecutor
+from .....windowing.ports import InputFile, Source
+from .....windowing.support.user_modules import search
+from ....console.messages import Messages
+from ....job.context import owner
+from ....job.enrich_tables import loaded_tables
+from ....job.plain_run import PlainRun
+from ....launch.in_process import local_context
+from ....launch.run_modes import run_request
+from ....planning.enriched_input import enriched_input
+from ....planning.job_plan import plan_job
+from ....planning.open_outputs import open_outputs
+from ....planning.stage_plans import StagePlan, plan_stages
+from ....request.fingerprint import same_inputs
+from ....request.request import JobRequest, request_of
+from ...results.result import ResultFolder, open_result_folder
 from .recorded_input import RecordedInput, open_input, open_units
 
 _ALONE = {"mode": "error", "state": None, "start": None, "end": None, "expect": (), "max_rejects": None}
