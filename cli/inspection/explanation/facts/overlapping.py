@@ -18,7 +18,7 @@ from .....windowing.sequences.attribute_distance import have_risen, measures_and
 from ....console.counts import count_of
 from ..windows.panes_of_key import KeyPanes
 from .fact import Fact
-from .row_values import RowValues, amount_text, exact_text, scalar_text
+from .row_values import Amount, RowValues, amount_text, exact_text, scalar_text
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,12 +69,15 @@ def overlapping_facts(told: ToldPane) -> Iterator[Fact]:
     """Yield what brought out a pane, what changed since the pane before, and what came close."""
     match told.panes.plan.spec:
         case Sliding() as spec:
+            yield from _oldest(told)
             yield _triggered(told, spec)
             yield from _evicted(told, spec)
         case TimeInterval():
             yield from _completed(told)
         case Batched() as spec:
+            yield from _oldest(told)
             yield _changed(told, spec)
+            yield from _expiring(told, spec)
     if not isinstance(told.panes.plan.spec, TimeInterval):
         yield from _since_pane_before(told)
 
@@ -124,24 +127,49 @@ def _baseline(told: ToldPane, trigger: Delta, row: int) -> int:
         base += 1 + int(fired[0])
 
 
+def _oldest(told: ToldPane) -> Iterator[Fact]:
+    """Yield the oldest row that is in it."""
+    if len(told.rows):
+        oldest = int(told.rows[0])
+        yield Fact("opened", f"{told.values.name(oldest)} is its oldest row", told.values.pos(oldest))
+
+
 def _evicted(told: ToldPane, spec: Sliding) -> Iterator[Fact]:
-    """Yield the oldest row that is in it, and the newest that no longer is."""
+    """Yield how close the oldest row is to being evicted, and the newest that has been."""
     if not len(told.rows):
         return
-    values, oldest, newest = told.values, int(told.rows[0]), int(told.rows[-1])
-    yield Fact("opened", f"{values.name(oldest)} is its oldest row", values.pos(oldest), None)
-    gone = np.setdiff1d(np.arange(newest + 1), told.rows)
-    if not len(gone):
-        return
-    row = int(gone[-1])
-    text = f"{values.name(row)} is the newest that is no longer in it: {spec.evict} had evicted it"
-    numbers = {}
     name = spec.evict.attribute if isinstance(spec.evict, Delta) else next(iter(told.panes.sequences.order), None)
-    if name is not None and not isinstance(spec.evict, Count) and told.row is not None:
-        apart = values.distance(name, told.row, row)
-        text += f", {amount_text(values.column(name).type, apart)} below {values.name(told.row)}"
-        numbers = {"distance": exact_text(apart)}
-    yield Fact("near", text, values.pos(row), None, numbers)
+    measured = None if isinstance(spec.evict, Count) else name
+    gone = np.setdiff1d(np.arange(int(told.rows[-1]) + 1), told.rows)
+    if len(gone):
+        text = f"{told.values.name(int(gone[-1]))} is the newest that {spec.evict} has evicted"
+        yield _aged(told, measured, int(gone[-1]), text)
+    if measured is not None:
+        oldest = int(told.rows[0])
+        yield _aged(told, measured, oldest, f"{told.values.name(oldest)} is the oldest that {spec.evict} has kept")
+
+
+def _aged(told: ToldPane, name: str | None, row: int, text: str) -> Fact:
+    """Tell a row with how far what brought the pane out is above it."""
+    pos = told.values.pos(row)
+    if name is None:
+        return Fact("near", text, pos)
+    apart = _above(told, name, row)
+    if apart is None:
+        return Fact("near", text, pos)
+    since = f": it is {amount_text(told.values.column(name).type, apart)} below what brought the pane out"
+    return Fact("near", text + since, pos, None, {"distance": exact_text(apart)})
+
+
+def _above(told: ToldPane, name: str, row: int) -> Amount | None:
+    """Return by how much the row, or the instant, that brought a pane out is above a row; None: neither did."""
+    if told.row is not None:
+        return told.values.distance(name, told.row, row)
+    head, order = told.panes.head, told.panes.sequences.order
+    if "_at" not in head.column_names or order[:1] != (name,):
+        return None
+    instant = combined(head.column("_at"))[told.at]
+    return told.values.before(instant, name, row) if instant.is_valid else None
 
 
 def _since_pane_before(told: ToldPane) -> Iterator[Fact]:
@@ -170,6 +198,16 @@ def _changed(told: ToldPane, spec: Batched) -> Fact:
         case _:
             what = f"{_name(told, row)} came in"
     return Fact("closed", what, None if row is None else values.pos(row), told.closed_by)
+
+
+def _expiring(told: ToldPane, spec: Batched) -> Iterator[Fact]:
+    """Yield how old the oldest row is that is visible: it expires next, at ``within``."""
+    order = next(iter(told.panes.sequences.order), None)
+    if spec.within is None or order is None or not len(told.rows):
+        return
+    oldest = int(told.rows[0])
+    text = f"{told.values.name(oldest)} expires next, at an age of {exact_text(spec.within)} s"
+    yield _aged(told, order, oldest, text)
 
 
 def _name(told: ToldPane, row: int | None) -> str:
@@ -224,14 +262,22 @@ def _beside(told: ToldPane, start: str, end: str) -> Iterator[Fact]:
     """Yield the rows of the key whose event times are next to the bounds, outside of them."""
     name = told.panes.plan.options.event_time
     assert name is not None
-    column = told.values.column(name)
-    times = measures(column)
+    times = measures(told.values.column(name))
     if not len(told.rows):
         return
     inside = times[told.rows]
     below, above = np.flatnonzero(times < inside.min()), np.flatnonzero(times > inside.max())
-    for rows, pick, bound, word in ((below, np.argmax, start, "before"), (above, np.argmin, end, "at or after")):
-        if len(rows):
-            row = int(rows[pick(times[rows])])
-            text = f"the nearest row {word} {bound} has {name} {told.values.text(name, row)}"
-            yield Fact("near", text, told.values.pos(row), None)
+    if len(below):
+        row = int(below[np.argmax(times[below])])
+        apart = told.values.before(combined(told.panes.head.column("window_start"))[told.at], name, row)
+        yield _next_to(told, name, row, apart, f"before it starts, {start}")
+    if len(above):
+        row = int(above[np.argmin(times[above])])
+        apart = -told.values.before(combined(told.panes.head.column("window_end"))[told.at], name, row)
+        yield _next_to(told, name, row, apart, f"at or after its end, {end}")
+
+
+def _next_to(told: ToldPane, name: str, row: int, apart: Amount, where: str) -> Fact:
+    kind = told.values.column(name).type
+    text = f"the nearest row {where}, has {name} {told.values.text(name, row)}: {amount_text(kind, apart)} away"
+    return Fact("near", text, told.values.pos(row), None, {"distance": exact_text(apart)})

@@ -49,11 +49,13 @@ class RowValues:
 
     def distance(self, name: str, new: int, old: int) -> Amount:
         """Return by how much the value of one row is above that of another."""
-        pair = self.column(name).take(pa.array([new, old]))
-        values, per_second = measures(pair), scale_of(pair.type).per_second
-        if per_second is None:
-            return float(values[0] - values[1])
-        return (int(values[0]) - int(values[1])) / per_second
+        return _apart(self.column(name).take(pa.array([new, old])))
+
+    def before(self, instant: Any, name: str, row: int) -> Amount:
+        """Return by how much an instant, a scalar of any type of time or number, is above the value of a row."""
+        own = self.column(name).slice(row, 1)
+        finer = own.cast(instant.type) if pa.types.is_temporal(own.type) else own
+        return _apart(pa.concat_arrays([pa.repeat(instant.cast(finer.type), 1), finer]))
 
     def widest(self, name: str, rows: Ints) -> tuple[int, Amount] | None:
         """Return the row that is farthest above the row before it, and how far; None where none is above."""
@@ -71,6 +73,14 @@ class RowValues:
         apart = np.where(above, (values[new] - values[old]).astype(np.float64), -1.0)
         at = int(np.argmax(apart))
         return (int(new[at]), self.distance(name, int(new[at]), int(old[at]))) if above[at] else None
+
+
+def _apart(pair: pa.Array) -> Amount:
+    """Return by how much the first of two values is above the second."""
+    values, per_second = measures(pair), scale_of(pair.type).per_second
+    if per_second is None:
+        return float(values[0] - values[1])
+    return (int(values[0]) - int(values[1])) / per_second
 
 
 def amount_text(kind: pa.DataType, amount: Amount) -> str:
