@@ -15,6 +15,7 @@ from .phases import phase_of
 
 _SECONDS_BETWEEN_LINES = 5.0
 _SECONDS_BETWEEN_OBJECTS = 1.0
+_WIDE = 100  # columns of a terminal that has room for all that a bar tells
 
 
 Show = Callable[[Progress], None]
@@ -80,8 +81,10 @@ def _bar() -> Iterator[Show]:
     from rich.progress import Progress as Bar  # noqa: PLC0415
 
     words = (TextColumn("{task.description}", markup=False), TextColumn("{task.fields[pace]}", markup=False))
+    console = Console(stderr=True)
     columns = (words[0], BarColumn(12), MofNCompleteColumn(), words[1], TimeElapsedColumn())
-    with Bar(*columns, console=Console(stderr=True), transient=True) as bar:
+    narrow = (words[0], BarColumn(8), words[1])
+    with Bar(*(columns if console.width >= _WIDE else narrow), console=console, transient=True) as bar:
         task = bar.add_task("starting Spark", total=None, pace="")
         stopwatch = Stopwatch(time.monotonic())
 

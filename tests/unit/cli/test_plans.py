@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from pathlib import Path
 from typing import Any
 from unittest import mock
@@ -65,6 +66,13 @@ JOBS = {
     "event time": ("-w", "timeInterval, intervalDuration(1h)", "-k", "user", "--event-time", "ts", "in", "out"),
     "plain csv": (*SESSIONS, "--plain", "--output-format", "csv", "in", "out"),
     "slices": (*SESSIONS, "--slice-size", "1KiB", "--split-size", "1KiB", "in", "out"),
+    "sliding": ("-w", "sliding, time(1h), count(2)", "-k", "user", "--order-by", "ts", "-a", "mean(x)", "in", "out"),
+    "first of several": ("-w", "gap(ts, 30m) or count(3) or when(x = 2)", "-k", "user", "in", "out"),
+    "previous": ("-w", "delta(ts, 60 * previous(count(), 5))", "-a", "p=sum(x) - min(x)", "in", "out"),
+    "batched": ("-w", "within 1h every 30m with unique user", "--order-by", "ts", "in", "out"),
+    "marks": ("-w", "punct()", "--let", "late=x > 3", "--marks", "late", "-a", "n=count() where x > 1", "in", "out"),
+    "having": ("-w", "change(user)", "-a", "n=count()", "--having", "n > 1", "in", "out"),
+    "lag": ("-w", "count(3)", "--let", "step=x - lag(x)", "-a", "max(step)", "in", "out"),
     "enriched": (*SESSIONS, "--enrich", "u=users.csv on user take age", "-a", "max(u_age)", "in", "out"),
 }
 
@@ -87,6 +95,9 @@ def test_a_plan_tells_the_columns_rows_and_strategy_of_the_run(job: str, tmp_pat
     assert f"detail: {strategy['chunks']} chunk" in ran.err
     if strategy["slices"] is not None:
         assert f"{strategy['slices']} slices" in ran.err
+    windows, hidden = re.search(r" ([\d,]+) windows? out(?:, ([\d,]+) hidden)?", ran.err).groups()
+    drawn = re.search(r"([\d,]+) panes?$", found["drawing"].splitlines()[1])[1]
+    assert int(drawn) == int(windows), (found["drawing"], ran.err, hidden)
 
 
 def test_stages_are_planned_as_they_run(tmp_path: Path) -> None:

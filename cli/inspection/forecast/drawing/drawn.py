@@ -12,7 +12,9 @@ from .....windowing.drawings.draw import draw_with
 from .....windowing.drawings.text import picture_text
 from .....windowing.engine.tasks.task import FILES, STREAM
 from .....windowing.errors import ConfigError, WincliError, shown
+from .....windowing.expressions.syntax import Expression
 from .....windowing.language.options import WINDOW_OPTIONS
+from .....windowing.language.spec import AggregateCall, AggregateExpression, Column
 from .....windowing.support.suggest import did_you_mean
 from ....console.counts import count_of
 from ....planning.enriched_input import AnySource
@@ -99,10 +101,13 @@ def _columns(stage: StagePlan, schema: pa.Schema) -> list[str]:
     return found or list(schema.names[:1])  # a table without columns would have no rows
 
 
-def _of_call(item: Any) -> set[str]:
-    """Return the names in an aggregate, columns among them."""
-    texts = " ".join(str(part) for call in item.calls for part in (*call.arguments, call.where))
-    return set(re.findall(r"[^\W\d][\w.]*", texts)) | set(re.findall(r'"((?:[^"]|"")*)"', texts))
+def _of_call(item: AggregateCall | AggregateExpression) -> Iterator[str]:
+    """Yield the columns that an aggregate names."""
+    for part in (each for call in item.calls for each in (*call.arguments, call.where)):
+        if isinstance(part, Column):
+            yield part.name
+        elif isinstance(part, Expression):
+            yield from part.columns
 
 
 def _arguments(stage: StagePlan, head: HeadRows) -> dict[str, Any]:
