@@ -121,7 +121,11 @@ def _earlier(state: State, unit: Unit) -> list[UnitRecord]:
 
 def has_current_late_rows(state: UnitRecords, record: UnitRecord) -> bool:
     """Whether the units that have read late rows of a unit are those that its record names."""
-    readers = {each.label for each in state.records if any(rows.label == record.label for rows in each.borrowed)}
+    readers = {
+        each.label
+        for each in state.records
+        if each.borrowed and any(rows.label == record.label for rows in each.borrowed)  # few have: all are looked at
+    }
     return readers == set(record.lent)
 
 

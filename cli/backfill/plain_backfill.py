@@ -50,7 +50,7 @@ class PlainBackfill:
     def run(self, unit: Unit, found: UnitInput, previous: str | None) -> Iterator[ResultRecord]:  # noqa: ARG002 - always None
         """Run and commit a unit; yield its record. A result of this very job is replaced."""
         own = own_request(self.request, self.input_paths, unit, found)
-        run_job(own, PlainRun(time.perf_counter()), self.context)
+        run_job(own, PlainRun(time.perf_counter(), f"{unit.label}: "), self.context)
         record = self._record(unit)
         assert record is not None
         report_unit(record, self.context.messages)

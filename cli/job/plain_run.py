@@ -23,7 +23,7 @@ class PlainRun:
 
     ``began``: `time.perf_counter` when the command, or the unit of a range, began: the seconds in the manifest count
         from there.
-    ``label``: nothing, for there is no unit to name.
+    ``label``: the beginning of the labels of its progress: the unit of a range, or nothing.
     """
 
     began: float

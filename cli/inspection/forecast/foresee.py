@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -10,6 +11,7 @@ from typing import Literal
 from ....conf.job import PIPE
 from ....conf.units import Unit, check_kind, unit_of_plain_run, units
 from ....windowing.errors import ConfigError, WincliError
+from ....writers.folders.lock import is_dead
 from ....writers.output.output import check_output
 from ....writers.output.overlap import refuse_each_other
 from ....writers.state.state import State, is_state, read_state, state_without_lock
@@ -189,6 +191,8 @@ def _state_notes(path: str) -> list[str]:
         return []
     view = read_state(path)
     notes = list(view.damage)
+    if view.owner is not None and not is_dead(view.owner, socket.gethostname()):
+        notes.append(f"process {view.owner.pid} on {view.owner.host} works on the state now, and may change it")
     if view.pending is not None:
         what = "a run put it in place when it was killed, and the next run completes that first"
         notes.append(f"{view.pending}: {what}; this plan does not know it")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import socket
 from pathlib import Path
 from typing import Any
 from unittest import mock
@@ -22,9 +23,11 @@ from wincli.cli.inspection.forecast.driver import driver_of
 from wincli.cli.inspection.forecast.forecast import UnitForecast
 from wincli.cli.inspection.forecast.text import size
 from wincli.cli.inspection.forecast.units.earlier_runs import EarlierRun, expect_seconds, line_of
+from wincli.cli.job.context import owner
 from wincli.readers.open import open_source
 from wincli.readers.options import ReadOptions
 from wincli.windowing.local_executor import LocalExecutor
+from wincli.writers.state.state import open_state
 
 LOG = "ts,user,x\n" + "".join(
     f"2026-11-01T{hour:02}:{minute:02}:00,{'ab'[minute % 3 == 0]},{hour}\n"
@@ -178,6 +181,17 @@ def test_the_next_run_on_a_state_is_foreseen(tmp_path: Path) -> None:
     assert "drawn from nothing: windows that run-000001 left open are not in it" in later["drawing"]
     other = plan(tmp_path, "-w", "count(3)", "--state", "st", "b.csv", "later", code=2)
     assert "the state st is of another job (at run-000001)" in other.err
+
+
+def test_a_state_at_work_is_planned_without_its_lock(tmp_path: Path) -> None:
+    write(tmp_path, a__csv=LOG, b__csv="ts,user,x\n2026-11-02T00:00:00,b,7\n")
+    run(tmp_path, *SESSIONS, "--state", "st", "a.csv", "out")
+    with open_state(str(tmp_path / "st"), owner()):
+        found = told(tmp_path, *SESSIONS, "--state", "st", "b.csv", "later")
+    assert [unit["action"] for unit in found["units"]] == ["run"]
+    assert found["notes"] == [
+        f"process {os.getpid()} on {socket.gethostname()} works on the state now, and may change it"
+    ]
 
 
 def test_an_output_of_a_unit_that_is_taken_stops_the_range_there(tmp_path: Path) -> None:

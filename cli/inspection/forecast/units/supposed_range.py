@@ -7,6 +7,7 @@ gives those that a correction may reach.
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Generic
@@ -98,30 +99,34 @@ class _SupposedMode(Generic[R]):
             self.whys[fields["unit"]] = fields["runs"], fields["why"]
 
 
-@dataclass(frozen=True, slots=True)
 class _SupposedState:
-    """The finished units of a state, as `UnitRecords` has them, with those that are supposed to be.
+    """The finished units of a state, as `UnitRecords` has them, with those that are supposed to be."""
 
-    ``state``: the state as it is.
-    ``supposed``: label to the record that a unit is supposed to have left.
-    """
-
-    state: State
-    supposed: dict[str, UnitRecord] = field(default_factory=dict)
+    def __init__(self, state: State) -> None:
+        self._state = state
+        self._sorted = list(state.records)
+        self._by_label = {record.label: record for record in self._sorted}
+        self._supposed: set[str] = set()
 
     @property
     def records(self) -> Sequence[UnitRecord]:
         """The records of all finished units, by ordinal."""
-        found = {record.label: record for record in self.state.records} | self.supposed
-        return sorted(found.values(), key=lambda record: record.ordinal)
+        return self._sorted
 
     def record(self, label: str) -> UnitRecord | None:
         """Return the record of a unit, None where the unit is not done."""
-        return self.supposed.get(label) or self.state.record(label)
+        return self._by_label.get(label)
 
     def has_data(self, label: str) -> bool:
         """Whether a unit is done and its window state is still there; one that has just run has it."""
-        return label in self.supposed or self.state.has_data(label)
+        return label in self._supposed or self._state.has_data(label)
+
+    def suppose(self, record: UnitRecord) -> None:
+        """Take a record as that of a unit from now on."""
+        at = bisect_left(self._sorted, record.ordinal, key=lambda each: each.ordinal)
+        self._sorted[at : at + (record.label in self._by_label)] = [record]
+        self._by_label[record.label] = record
+        self._supposed.add(record.label)
 
 
 def suppose_apart(
@@ -154,7 +159,7 @@ def suppose_on_state(
         record = _record(run, own, records, former)
         if former is not None and leaves_same and state.has_data(former.label):
             record = replace(record, state=former.state)
-        records.supposed[record.label] = record
+        records.suppose(record)
         return record
 
     mode: _SupposedMode[UnitRecord] = _SupposedMode(on_state.chain, on_state.why_rerun, finder, suppose)
