@@ -15,6 +15,7 @@ from ....writers.folders.lock import is_dead
 from ....writers.output.output import check_output
 from ....writers.output.overlap import refuse_each_other
 from ....writers.state.state import State, is_state, read_state, state_without_lock
+from ...backfill.finished_results import read_result
 from ...backfill.incremental_backfill import RangeOnState
 from ...backfill.plain_backfill import own_request
 from ...backfill.unit_paths import InputPaths, find_input_paths, unit_job
@@ -44,10 +45,8 @@ class Foreseen:
 def foresee(request: JobRequest, show: Show) -> Foreseen:
     """Find what a run of a job would do; write nothing, and start no Spark.
 
-    ``show``: shows the progress of reading text files.
-
-    Raises what a run raises before it computes anything, except where its outputs or a unit of a range stop it: the
-    forecast holds these problems.
+    ``show``: shows the progress of reading text files. Raises what a run raises before it computes anything, except
+    where its outputs or a unit of a range stop it: the forecast holds these problems.
     """
     job = request.job
     if PIPE in job.input:
@@ -65,7 +64,9 @@ def _foresee_alone(request: JobRequest, show: Show) -> Foreseen:
         unit = UnitForecast(None, "skip", why, *size, is_again=True)
         return _of_one(request, unit, run_of_output(request), None, None, show)
     problem = _problem_of(request)
-    unit = _one_unit(None, "there is no result yet", size, problem)
+    is_there = not request.is_piped and any(read_result(path) for path in request.outputs)
+    why = "the result that is there is replaced" if is_there else "there is no result yet"
+    unit = _one_unit(None, why, size, problem, is_there)
     return _of_one(request, unit, run_of_output(request), None, problem, show)
 
 

@@ -160,7 +160,8 @@ def test_a_result_that_is_there_is_done_or_stops_the_run(tmp_path: Path) -> None
     assert other.out.startswith(f"run        it stops: {refused}; output out\n")
     assert other.err == f"wincli: error: {refused}; choose another output, or replace it with --mode overwrite\n"
     again = told(tmp_path, *job, "--mode", "overwrite")
-    assert again["units"][0]["action"] == "run"
+    assert (again["units"][0]["action"], again["units"][0]["is_again"]) == ("run", True)
+    assert again["units"][0]["why"] == "the result that is there is replaced"
     assert again["expected"]["runs"] == 1
 
 
