@@ -28,6 +28,9 @@ def check_together(job: Values, in_file: Sequence[Values]) -> Iterator[Problem]:
     if job.get("output") == PIPE and job["stages"] and job["stages"][-1].get("partition_by"):
         at = (*(("stages", len(job["stages"]) - 1)), "partition_by")
         yield _problem(at, "writes folders, and stdout is one stream", "name a folder as OUT, or leave it out")
+    if job.get("confirm_effect") is not None and not (job.get("start") and job.get("end")):
+        what = "is about the effect of a range, and there is none"
+        yield _problem(("confirm_effect",), what, "name --start and --end, or leave it out")
     if job.get("late") == "redo" and not job.get("state"):
         yield _problem(("late",), "redo runs again from a state, and there is none", "name a state, or say reject")
 

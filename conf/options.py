@@ -190,6 +190,13 @@ class JobKeys:
         "Incremental runs",
         key_help="Run units again that are done.",
     )
+    confirm_effect: str | None = option(
+        None,
+        "Publish a range only if this is true of what changes: 'changed <= 100 and removed = 0'.",
+        "Incremental runs",
+        "expression",
+        key_help="Publish a range only if this is true of what changes, such as changed <= 100; else nothing.",
+    )
     exit_code_noop: int = option(
         0,
         "The exit code where there was nothing to do.",

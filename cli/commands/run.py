@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import os
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..arguments import options
+
+if TYPE_CHECKING:
+    from ..job.context import RunContext
+    from ..request.request import JobRequest
 
 EXAMPLES = """
 \b
@@ -40,4 +44,10 @@ def run(
     from ..arguments.environment import with_variables  # noqa: PLC0415 - only a run needs it
     from ..launch.run import run_command  # noqa: PLC0415 - loads pyarrow, numba and Spark
 
-    return run_command({"paths": paths, **with_variables(given, os.environ)}, -1 if quiet else verbose)
+    return run_command({"paths": paths, **with_variables(given, os.environ)}, -1 if quiet else verbose, _confirm)
+
+
+def _confirm(request: JobRequest, context: RunContext) -> None:
+    from ..inspection.effect.confirm import confirm  # noqa: PLC0415 - few runs ask for it
+
+    confirm(request, context)

@@ -8,7 +8,7 @@ import os
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 from ...conf.recorded_job import secrets_of
 from ...conf.spark import spark_settings
@@ -24,10 +24,18 @@ from ..console.messages import CLOSED, Messages, Stopped, exit_code
 from ..request.request import JobRequest, parse_request
 from .standard_streams import Pipes, piped
 
+if TYPE_CHECKING:
+    from ..job.context import RunContext
 
-def run_command(options: Mapping[str, Any], level: int) -> int:
+T = TypeVar("T")
+Confirm: TypeAlias = "Callable[[JobRequest, RunContext], None]"
+"""Raises an error where the effect of a run is not as its job allows (``confirm_effect``)."""
+
+
+def run_command(options: Mapping[str, Any], level: int, confirm: Confirm) -> int:
     """Run the job that the options describe, and return the exit code.
 
+    ``confirm``: confirms the effect of a job that asks for it.
     Raises a `WincliError` for what is wrong with the options. Later errors are written here, in the form that the job
     sets (``--log-format``), and give the exit code.
     """
@@ -38,7 +46,7 @@ def run_command(options: Mapping[str, Any], level: int) -> int:
         messages.note(note)
     try:
         with piped(request) as pipes:
-            finish = _run(request, messages, pipes, started)
+            finish = _run(request, messages, pipes, started, confirm)
             if not pipes.write():
                 return CLOSED
         return finish()
@@ -48,7 +56,22 @@ def run_command(options: Mapping[str, Any], level: int) -> int:
         return exit_code(reported)
 
 
-def _run(request: JobRequest, messages: Messages, pipes: Pipes, started: float) -> Callable[[], int]:
+def _run(request: JobRequest, messages: Messages, pipes: Pipes, started: float, confirm: Confirm) -> Callable[[], int]:
+    def load() -> Callable[[RunContext], Callable[[], int]]:
+        from .run_modes import run_request  # noqa: PLC0415
+
+        return lambda context: run_request(pipes.filled(request, messages.note), context, confirm)
+
+    return run_on_spark(request, messages, started, load)
+
+
+def run_on_spark(
+    request: JobRequest, messages: Messages, started: float, load: Callable[[], Callable[[RunContext], T]]
+) -> T:
+    """Start Spark for a job, and call what ``load`` returns with the context of a run; return its value.
+
+    ``started``: `time.perf_counter` when the command began. ``load``: imports what is needed, while Java starts.
+    """
     with _boot(request, messages) as spark:
         # The imports below load pyarrow and numba, which takes as long as Java takes to start.
         gc.disable()  # imported modules stay, and to look for garbage among them takes 0.1 s
@@ -57,8 +80,8 @@ def _run(request: JobRequest, messages: Messages, pipes: Pipes, started: float) 
         from ...windowing.support.jit import refusals  # noqa: PLC0415
         from ..console.progress import show_progress  # noqa: PLC0415
         from ..job.context import RunContext  # noqa: PLC0415
-        from .run_modes import run_request  # noqa: PLC0415
 
+        run = load()
         for note in (*spark.notes, *refusals()):
             messages.note(note)
         if request.runs_user_code:
@@ -67,9 +90,8 @@ def _run(request: JobRequest, messages: Messages, pipes: Pipes, started: float) 
             spark.start_fork_server()
         gc.enable()
         spark.connect()
-        request = pipes.filled(request, messages.note)
         with show_progress(request.job.progress, messages) as show:
-            return run_request(request, RunContext(spark, show, messages, started))
+            return run(RunContext(spark, show, messages, started))
 
 
 def _forks(request: JobRequest) -> bool:

@@ -31,11 +31,18 @@ Finish = Callable[[], int]
 """Reports the outcome of a command, after the progress bar is gone, and returns the exit code."""
 
 
-def run_request(request: JobRequest, context: RunContext) -> Finish:
-    """Run a job in the way that it requests; return what reports the outcome at the end."""
+Confirm = Callable[[JobRequest, RunContext], None]
+"""Raises an error where the effect of a run is not as its job allows (``confirm_effect``)."""
+
+
+def run_request(request: JobRequest, context: RunContext, confirm: Confirm | None = None) -> Finish:
+    """Run a job in the way that it requests; return what reports the outcome at the end.
+
+    ``confirm``: confirms the effect of a job that asks for it; None: nobody does.
+    """
     job = request.job
     if job.start is not None and job.end is not None:
-        return _run_backfill(request, units(job.start, job.end, job.unit), context)
+        return _run_backfill(request, units(job.start, job.end, job.unit), context, confirm)
     return _run_alone(request, context) if job.state is None else _run_next(request, job.state, context)
 
 
@@ -70,12 +77,20 @@ def _run_unit(request: JobRequest, state: State, before: UnitRecord | None, cont
     return job.stage_runs
 
 
-def _run_backfill(request: JobRequest, in_range: Sequence[Unit], context: RunContext) -> Finish:
+def _run_backfill(
+    request: JobRequest, in_range: Sequence[Unit], context: RunContext, confirm: Confirm | None
+) -> Finish:
     """Run the units of a range: each by itself, or on a state."""
     input_paths = find_input_paths(request, in_range[0], request.job.unit)
+    check = partial(confirm, request, context) if confirm and request.job.confirm_effect is not None else _nothing
     if request.job.state is None:
+        check()
         return _run_apart(request, input_paths, in_range, context)
-    return _run_on_state(request, request.job.state, input_paths, in_range, context)
+    return _run_on_state(request, request.job.state, input_paths, in_range, context, check)
+
+
+def _nothing() -> None:
+    """Confirm what needs no confirmation."""
 
 
 def _run_apart(request: JobRequest, input_paths: InputPaths, in_range: Sequence[Unit], context: RunContext) -> Finish:
@@ -87,13 +102,22 @@ def _run_apart(request: JobRequest, input_paths: InputPaths, in_range: Sequence[
 
 
 def _run_on_state(
-    request: JobRequest, path: str, input_paths: InputPaths, in_range: Sequence[Unit], context: RunContext
+    request: JobRequest,
+    path: str,
+    input_paths: InputPaths,
+    in_range: Sequence[Unit],
+    context: RunContext,
+    check: Callable[[], None],
 ) -> Finish:
-    """Run the units of a range on a state, and those after them that a correction reaches."""
+    """Run the units of a range on a state, and those after them that a correction reaches.
+
+    ``check``: confirms the effect, while no other run can change the state.
+    """
     with open_state(path, owner(), paths_of(request.job)) as state:
         _report_notes(state, context)
         mode = IncrementalBackfill(request, context, input_paths, state, in_range)
         mode.range.check_same_job()
+        check()
         outcome = run_backfill(in_range, request.job.unit, state.records, mode, request.job.redo)
     report = partial(report_backfill, outcome, request.job.output, True)
     return partial(_report_backfill, request, context, bool(outcome.done), report)

@@ -16,20 +16,30 @@ from .changes import Difference, Number, Tally, is_number
 from .compare import Diff, UnitDiff
 
 _SIGNS = {"only in A": "-", "only in B": "+", "changed": "~"}
+SIDES = ("only in A", "only in B")
+"""The words for windows that one side alone has."""
 _MOST_UNITS = 20
 
 
 def diff_text(diff: Diff) -> str:
     """Return what differs in lines: what the sides are, counts, changes of sums, and the listed windows."""
     lines = [f"A {diff.request.a}", f"B {diff.request.b}", *_outcome(diff), *_columns(diff)]
-    lines += _units(diff) + _sums(diff.tally) if diff.tally.total else []
+    return "\n".join(redacted(shown(line)) for line in [*lines, *detail_lines(diff, SIDES)])
+
+
+def detail_lines(diff: Diff, words: tuple[str, str]) -> list[str]:
+    """Return the units that differ, the changes of sums, and the listed windows.
+
+    ``words``: what is said of windows that only the first side has, and of those that only the other has.
+    """
+    lines = _units(diff, words) + _sums(diff.tally) if diff.tally.total else []
     if diff.listed:
         left = diff.tally.total - len(diff.listed)
         more = f", the first {len(diff.listed):,}; --head 0 lists all" if left else ""
         by = f" by the change of {', then '.join(diff.sort)}" if diff.sort else ""
-        lines += ["", f"windows{by}{more} (- only in A, + only in B, ~ changed)"]
+        lines += ["", f"windows{by}{more} (- {words[0]}, + {words[1]}, ~ changed)"]
         lines += [_line(each) for each in diff.listed]
-    return "\n".join(redacted(shown(line)) for line in lines)
+    return lines
 
 
 def _outcome(diff: Diff) -> Iterator[str]:
@@ -67,24 +77,24 @@ def _retyped(diff: Diff) -> dict[str, tuple[str, str]]:
     return {name: both for unit in diff.units if unit.columns for name, both in unit.columns.retyped.items()}
 
 
-def _units(diff: Diff) -> list[str]:
+def _units(diff: Diff, words: tuple[str, str]) -> list[str]:
     """Return a line for each unit that differs, and one for all that do not."""
     if [unit.unit for unit in diff.units] == [""]:
         return []
     different = [unit for unit in diff.units if unit.differs]
-    lines = ["", *(f"{unit.unit}: {_unit(unit)}" for unit in different[:_MOST_UNITS])]
+    lines = ["", *(f"{unit.unit}: {_unit(unit, words)}" for unit in different[:_MOST_UNITS])]
     if more := different[_MOST_UNITS:]:
         lines.append(f"and {count_of(len(more), 'unit')} more, up to {more[-1].unit}")
     equal = len(diff.units) - len(different)
     return [*lines, f"{count_of(equal, 'unit')} {'is' if equal == 1 else 'are'} equal"] if equal else lines
 
 
-def _unit(unit: UnitDiff) -> str:
+def _unit(unit: UnitDiff, words: tuple[str, str]) -> str:
     if unit.windows_a is None or unit.windows_b is None:
         side, rows = ("B", unit.windows_b) if unit.windows_a is None else ("A", unit.windows_a)
         return f"only {side} has it, with {count_of(rows or 0, 'row')}"
     tally = unit.tally
-    return f"{tally.changed:,} changed, {tally.only_in_a:,} only in A, {tally.only_in_b:,} only in B"
+    return f"{tally.changed:,} changed, {tally.only_in_a:,} {words[0]}, {tally.only_in_b:,} {words[1]}"
 
 
 def _sums(tally: Tally) -> list[str]:
@@ -129,26 +139,31 @@ def diff_json(diff: Diff) -> dict[str, Any]:
         "a": redacted_path(diff.request.a),
         "b": redacted_path(diff.request.b),
         "differ": diff.differs,
-        **_tally(diff.tally),
+        **tally_json(diff.tally),
         "columns_only_in_a": _names(diff, "only_in_a"),
         "columns_only_in_b": _names(diff, "only_in_b"),
         "types": {name: {"a": both[0], "b": both[1]} for name, both in _retyped(diff).items()},
-        "units": [
-            {
-                "unit": unit.unit or None,
-                "rows_a": unit.windows_a,
-                "rows_b": unit.windows_b,
-                "by_digest": unit.by_digest,
-                **_tally(unit.tally),
-            }
-            for unit in diff.units
-        ],
-        "sorted_by": list(diff.sort),
-        "listed": [_listed(each) for each in diff.listed],
+        **details_json(diff),
     }
 
 
-def _tally(tally: Tally) -> dict[str, Any]:
+def details_json(diff: Diff) -> dict[str, Any]:
+    """Return the units and the listed windows of a comparison as plain JSON values."""
+    units = [
+        {
+            "unit": unit.unit or None,
+            "rows_a": unit.windows_a,
+            "rows_b": unit.windows_b,
+            "by_digest": unit.by_digest,
+            **tally_json(unit.tally),
+        }
+        for unit in diff.units
+    ]
+    return {"units": units, "sorted_by": list(diff.sort), "listed": [_listed(each) for each in diff.listed]}
+
+
+def tally_json(tally: Tally) -> dict[str, Any]:
+    """Return counts and changes of sums as plain JSON values."""
     change = {name: float(value) if isinstance(value, Decimal) else value for name, value in tally.change.items()}
     counts = {"changed": tally.changed, "only_in_a": tally.only_in_a, "only_in_b": tally.only_in_b}
     return {**counts, "changed_by_column": dict(tally.windows), "change_of_sums": change}

@@ -1,0 +1,72 @@
+"""A copy of all that a range would change, in a scratch folder: outputs are empty there, and the state is linked."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from ....conf.path_templates import has_date
+from ....windowing.errors import ConfigError
+from ....writers.folders.os_errors import output_errors
+from ....writers.state.layout import JOURNAL, LOCK, RUNNING
+from ....writers.state.state import read_state
+from ...request.request import JobRequest
+
+
+@dataclass(frozen=True, slots=True)
+class Scratch:
+    """The scratch folder of a job of a range.
+
+    ``request``: the job with its outputs and its state in that folder.
+    """
+
+    request: JobRequest
+
+
+def make_scratch(request: JobRequest, folder: Path) -> Scratch:
+    """Make the scratch of a job in an empty ``folder``: the state is copied, as hard links where the system has them.
+
+    Raises `ConfigError` where a run on the state was killed in its commit, so that the state has to be recovered first.
+    """
+    outputs = [_moved(path, folder, at) for at, path in enumerate(request.outputs)]
+    moved = request.with_stage_outputs(outputs[:-1])
+    changed = {"output": outputs[-1], "confirm_effect": None, "mode": "error"}
+    if request.job.state is not None:
+        _copy_state(request.job.state, folder / "state")
+        changed["state"] = str(folder / "state")
+    return Scratch(replace(moved, job=moved.job.model_copy(update=changed)))
+
+
+def _moved(path: str, folder: Path, at: int) -> str:
+    """Return the place of an output in the scratch folder; a template stays one, with the layout of its dates."""
+    below = folder / f"output-{at}"
+    if not has_date(path):
+        return str(below)
+    begin = path.index("{date")
+    return str(below / path[begin : path.index("}", begin) + 1].replace("/", "-"))
+
+
+def _copy_state(state: str, target: Path) -> None:
+    if not Path(state).exists():
+        return
+    if read_state(state).pending is not None:
+        what = f"a run on the state {state} was killed while it committed a unit"
+        raise ConfigError(what, "run again without a look at the effect: that puts the unit in place")
+    left_out = shutil.ignore_patterns(LOCK, JOURNAL, RUNNING, ".new-*", ".old-*", ".gone-*", "*.half")
+    with output_errors(f"the scratch folder {target}"):
+        shutil.copytree(Path(state).resolve(), target, copy_function=_linking(), ignore=left_out)
+
+
+def _linking() -> Callable[[str, str], object]:
+    """Return what copies a file: files of a state never change in place, so a second name is as good."""
+
+    def link(source: str, target: str) -> None:
+        try:
+            os.link(source, target)
+        except OSError:
+            shutil.copy2(source, target)
+
+    return link

@@ -1,0 +1,196 @@
+"""The effect of a range before it is published: it changes nothing, and equals what the redo then does."""
+
+from __future__ import annotations
+
+import datetime as dt
+import json
+import shutil
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from support.day_results import day, records, span
+from support.in_process import wincli_here
+from wincli.cli.console.messages import Messages
+from wincli.cli.inspection.comparison.changes import Difference
+from wincli.cli.inspection.comparison.compare import Diff, DiffRequest, compare
+from wincli.cli.inspection.effect.effect import Effect, effect_of
+from wincli.cli.inspection.effect.text import effect_json, effect_text
+from wincli.cli.launch.in_process import local_context
+from wincli.cli.launch.run_modes import run_request
+from wincli.cli.request.request import JobRequest, parse_request
+
+DAYS = 4
+Rows = list[tuple[int, str, int]]
+_JOB = """
+input: {folder}/log/{{date}}.csv
+output: {folder}/lots
+schema: "ts:timestamp, user:string, n:int64"
+{state}
+stages:
+  - {{name: one, window: "gap(ts, 6h)", key: user, agg: [n=count(), spent=sum(n)], output: "{folder}/sessions"}}
+  - {{name: two, window: count(2), key: user, agg: [spent=sum(spent)]}}
+"""
+_ROWS = st.lists(st.tuples(st.integers(0, 1439), st.sampled_from("ab"), st.integers(0, 9)), min_size=1, max_size=5)
+
+
+def _write(folder: Path, at: int, rows: Rows) -> None:
+    begin = dt.datetime(2026, 11, at)
+    lines = [f"{begin + dt.timedelta(minutes=minute)},{user},{n}\n" for minute, user, n in sorted(rows)]
+    (folder / "log").mkdir(exist_ok=True)
+    (folder / "log" / f"{day(at)}.csv").write_text("ts,user,n\n" + "".join(lines))
+
+
+def _request(folder: Path, with_state: bool, first: int, last: int, redo: bool, late: str = "reject") -> JobRequest:
+    state = f"state: {folder}/state\nkeep: 9\nlate: {late}" if with_state else ""
+    (folder / "job.yaml").write_text(_JOB.format(folder=folder, state=state))
+    start, end = span(first, last)[1::2]
+    return parse_request({"paths": [str(folder / "job.yaml")], "start": start, "end": end, "redo": redo})
+
+
+def _content(folder: Path) -> dict[str, bytes]:
+    return {str(path): path.read_bytes() for path in folder.rglob("*") if path.is_file() and "lock" not in path.name}
+
+
+def _listed(diff: Diff) -> set[Any]:
+    def key(each: Difference) -> Any:
+        values = tuple((name, str(a), str(b)) for name, (a, b) in each.values.items())
+        return each.unit, each.kind, tuple(map(str, each.identity.values())), values
+
+    return {key(each) for each in diff.listed}
+
+
+def _sums(change: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in change.items() if value}
+
+
+def _ran(folder: Path, with_state: bool, outputs: Path) -> dict[str, str]:
+    """The id of each unit's run; without a state the time of its result."""
+    if with_state:
+        return {label: record["run"] for label, record in records(folder / "state").items()}
+    return {path.parent.parent.name: str(path.stat().st_mtime_ns) for path in outputs.glob("*/_wincli/manifest.json")}
+
+
+@settings(max_examples=8, deadline=None)
+@given(
+    days=st.lists(_ROWS, min_size=DAYS, max_size=DAYS),
+    corrections=st.dictionaries(st.integers(1, DAYS), _ROWS, min_size=1, max_size=2),
+    with_state=st.booleans(),
+    redo=st.booleans(),
+    late=st.sampled_from(["reject", "redo"]),
+)
+def test_the_effect_equals_what_the_redo_does(
+    days: list[Rows], corrections: dict[int, Rows], with_state: bool, redo: bool, late: str
+) -> None:
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        for at, rows in enumerate(days, 1):
+            _write(folder, at, rows)
+        run_request(_request(folder, with_state, 1, DAYS, False, late), local_context(Messages(-1)))
+        for at, rows in corrections.items():
+            _write(folder, at, rows)
+        request = _request(folder, with_state, min(corrections), max(corrections), redo, late)
+        before, ran_before = _content(folder), _ran(folder, with_state, folder / "lots")
+        effect = effect_of(request, local_context(Messages(-1)), head=None)
+        assert _content(folder) == before
+        outputs = {"one": "sessions", "two": "lots"}
+        for output in outputs.values():
+            shutil.copytree(folder / output, folder / f"old-{output}")
+        run_request(request, local_context(Messages(-1)))
+        ran = _ran(folder, with_state, folder / "lots")
+        labels = {label.removeprefix("dt=") for label in ran if ran[label] != ran_before.get(label)}
+        assert set(effect.runs) == labels
+        for stage in effect.stages:
+            output = outputs[stage.stage]
+            done = compare(DiffRequest(str(folder / f"old-{output}"), str(folder / output), head=None))
+            assert _listed(stage.diff) == _listed(done)
+            assert _sums(stage.diff.tally.change) == _sums(done.tally.change)
+            assert (stage.diff.tally.total, stage.new) == (done.tally.total, ())
+            assert {unit.unit for unit in stage.diff.units if unit.differs} == {
+                unit.unit for unit in done.units if unit.differs
+            }
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """Three days on a state, of which the second was corrected since: one value of user a."""
+    for at in (1, 2, 3):
+        _write(tmp_path, at, [(60, "a", 1), (700, "b", 2), (1300, "a", 3)])
+    run_request(_request(tmp_path, True, 1, 3, False), local_context(Messages(-1)))
+    _write(tmp_path, 2, [(60, "a", 1), (700, "b", 2), (720, "a", 30)])
+    return tmp_path
+
+
+def _effect(folder: Path, first: int, last: int) -> Effect:
+    return effect_of(_request(folder, True, first, last, True), local_context(Messages(-1)))
+
+
+def test_an_effect_says_what_changes_where_and_how_far_it_reaches(folder: Path) -> None:
+    effect = _effect(folder, 2, 2)
+    assert (effect.runs, effect.reached, effect.unaffected) == ((day(2), day(3)), day(3), ())
+    text = effect_text(effect)
+    assert text.startswith(f"2 units would run, 2 of them again: {day(2)}, {day(3)}\n")
+    assert "stage one: " in text
+    told = effect_json(effect)
+    assert told["changed"] == sum(
+        stage["changed"] + stage["only_in_a"] + stage["only_in_b"] for stage in told["stages"]
+    )
+    json.dumps(told)
+
+
+def test_a_unit_that_is_not_done_is_new_and_no_change(folder: Path) -> None:
+    _write(folder, 2, [(60, "a", 1), (700, "b", 2), (1300, "a", 3)])
+    _write(folder, 4, [(60, "a", 1)])
+    effect = _effect(folder, 4, 4)
+    assert effect.numbers == {
+        "changed": 0, "added": 0, "removed": 0, "units_changed": 0, "units_new": 1, "units_run": 1
+    }  # fmt: skip
+    assert f"{day(4)} has no result now" in effect_text(effect)
+
+
+def test_a_redo_of_the_same_input_has_no_effect(tmp_path: Path) -> None:
+    _write(tmp_path, 1, [(60, "a", 1)])
+    run_request(_request(tmp_path, True, 1, 1, False), local_context(Messages(-1)))
+    effect = _effect(tmp_path, 1, 1)
+    assert (effect.runs, effect.numbers["changed"]) == ((day(1),), 0)
+    assert "no window would differ" in effect_text(effect)
+
+
+def _confirm(folder: Path, condition: str, *more: str) -> tuple[int, str]:
+    _request(folder, True, 2, 2, True)
+    ran = wincli_here("run", "job.yaml", *span(2, 2), "--redo", "--confirm-effect", condition, *more, cwd=folder)
+    return ran.code, ran.err
+
+
+def test_a_correction_is_published_only_if_its_effect_is_allowed(folder: Path) -> None:
+    before = _content(folder)
+    code, err = _confirm(folder, "changed <= 1 and units_run = 2")
+    assert (code, _content(folder)) == (4, before)
+    assert "nothing was published" in err
+    code, err = _confirm(folder, "changed <= 100 and units_run = 2")
+    assert code == 0
+    assert "the effect is as allowed" in err
+    assert _content(folder) != before
+
+
+@pytest.mark.parametrize(
+    ("condition", "says"),
+    [("chnged <= 1", "did you mean 'changed'"), ("changed <=", "--confirm-effect"), ("'x'", "--confirm-effect")],
+)
+def test_a_mistake_in_the_condition_is_an_error_before_anything_is_computed(
+    folder: Path, condition: str, says: str
+) -> None:
+    code, err = _confirm(folder, condition)
+    assert code == 2
+    assert says in err.replace("confirm_effect", "--confirm-effect")
+
+
+def test_an_effect_is_that_of_a_range(tmp_path: Path) -> None:
+    ran = wincli_here("run", "--window", "count(1)", "--confirm-effect", "changed = 0", "in", "out", cwd=tmp_path)
+    assert ran.code == 2
+    assert "--start and --end" in ran.err
