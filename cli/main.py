@@ -14,6 +14,7 @@ from ..windowing.support.module_path import leave_out_working_folder
 from ..windowing.support.suggest import nearest, short
 from .arguments.help_page import GroupedCommand
 from .commands.diff import diff
+from .commands.doctor import doctor
 from .commands.init import init
 from .commands.plan import EXAMPLES as PLAN_EXAMPLES
 from .commands.plan import plan
@@ -69,6 +70,7 @@ for _command in (
     init,
     status,
     test,
+    doctor,
     schema,
     version,
 ):

@@ -1,0 +1,142 @@
+"""``wincli doctor``: one check after the other, each printed when it is done; or all as JSON, for bug reports."""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import re
+import textwrap
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict
+from functools import partial
+from typing import Any
+
+import typer
+
+from ....windowing.errors import shown
+from ....windowing.support.redaction import MASK, is_secret, redacted, redacted_settings
+from ....writers.output.manifest import versions
+from ...arguments.environment import strange_variables
+from ...console.messages import OK, UNEXPECTED
+from ...console.pager import has_colour, terminal_width
+from .check import Check, guarded
+from .machine import (
+    check_cache,
+    check_clock,
+    check_cores,
+    check_files,
+    check_folder,
+    check_memory,
+    check_temporary,
+)
+from .software import check_packages, check_python, check_text, check_windows, check_zones
+from .spark import check_java, check_spark
+from .store import check_store
+
+_COLORS = {"ok": "\x1b[32m", "warn": "\x1b[33m", "fail": "\x1b[31m\x1b[1m"}
+_OPTION = re.compile(r"([\w.-]+)=(\"[^\"]*\"|'[^']*'|\S+)")
+_PLAIN = "\x1b[0m"
+_NAME = 12
+_WIDTH = 110
+_TELLING = (
+    "WINCLI_",
+    "SPARK_",
+    "PYSPARK_",
+    "JAVA_",
+    "JDK_",
+    "_JAVA_",
+    "HADOOP_",
+    "NUMBA_",
+    "AWS_",
+    "AZURE_",
+    "GOOGLE_",
+)
+_TELLING_NAMES = ("TMPDIR", "TZ", "LANG", "LC_ALL", "XDG_CACHE_HOME", "PYTHONPATH", "PYTHONIOENCODING")
+_ACCOUNTS = ("AWS_", "AZURE_", "GOOGLE_")
+"""The values of these variables are names of accounts and files at best: only that they are set is told."""
+
+
+def diagnose(stores: Sequence[str], master: str, starts_spark: bool, as_json: bool) -> int:
+    """Check what runs need of this machine, print what was found, and return the exit code: 1 where something fails.
+
+    ``stores``: paths and URIs to check, too. ``master``: the Spark to start, if ``starts_spark``.
+    """
+    found = []
+    for check in run_checks(stores, master, starts_spark, os.environ):
+        found.append(check)
+        if not as_json:
+            typer.echo("\n".join(check_lines(check, has_colour(), terminal_width() or _WIDTH)))
+    if as_json:
+        typer.echo(json.dumps(report(found, os.environ), indent=2))
+    else:
+        typer.echo(closing_line(found))
+    return UNEXPECTED if any(check.level == "fail" for check in found) else OK
+
+
+def run_checks(stores: Sequence[str], master: str, starts_spark: bool, environ: Mapping[str, str]) -> Iterator[Check]:
+    """Yield what each check finds, in the order in which a run would miss what is checked."""
+    yield from guarded("python", check_python)
+    yield from guarded("packages", check_packages)
+    yield from guarded("windows", check_windows)
+    yield from guarded("memory", check_memory)
+    yield from guarded("cores", check_cores)
+    yield from guarded("temporary", partial(check_temporary, environ))
+    yield from guarded("open files", check_files)
+    yield from guarded("cache", partial(check_cache, environ))
+    yield from guarded("folder", check_folder)
+    yield from guarded("clock", check_clock)
+    yield from guarded("time zones", check_zones)
+    yield from guarded("encoding", check_text)
+    for note in strange_variables(environ):
+        what, _, do = note.partition("; ")
+        yield Check("variables", "warn", what, do or "unset it")
+    yield from guarded("java", partial(check_java, environ))
+    if starts_spark:
+        yield from guarded("spark", partial(check_spark, master))
+    for uri in stores:
+        yield from guarded("store", partial(check_store, uri))
+
+
+def check_lines(check: Check, is_colored: bool, width: int) -> list[str]:
+    """Return what was found as lines of a table; what to do stands below it."""
+    color = _COLORS[check.level] if is_colored else ""
+    word = f"{color}{check.level:4}{_PLAIN if color else ''}"
+    room = max(20, width - 6 - _NAME)
+    lines = textwrap.wrap(_clean(check.what), room, break_on_hyphens=False) or [""]
+    if check.do:
+        lines += textwrap.wrap(_clean(f"-> {check.do}"), room, subsequent_indent="   ", break_on_hyphens=False)
+    pad = " " * (6 + _NAME)
+    return [f"{word}  {_clean(check.name):{_NAME}}{lines[0]}", *(pad + line for line in lines[1:])]
+
+
+def closing_line(found: Sequence[Check]) -> str:
+    """Return the last line: how many checks failed or warn."""
+    counts = {level: sum(check.level == level for check in found) for level in ("fail", "warn")}
+    told = [f"{count} {word}" for count, word in ((counts["fail"], "failed"), (counts["warn"], "to look at")) if count]
+    return f"{len(found)} checks: {', '.join(told)}" if told else f"{len(found)} checks: all is well"
+
+
+def report(found: Sequence[Check], environ: Mapping[str, str]) -> dict[str, Any]:
+    """Return what was found and what bug reports need besides, without secrets."""
+    return {
+        "checks": [{name: _clean(text) for name, text in asdict(check).items()} for check in found],
+        "versions": versions(),
+        "system": f"{platform.system()} {platform.release()} {platform.machine()}",
+        "environment": {name: _masked(value) for name, value in redacted_settings(_telling(environ)).items()},
+    }
+
+
+def _telling(environ: Mapping[str, str]) -> dict[str, str]:
+    """Return the variables that change what a run does."""
+    names = [name for name in sorted(environ) if name.startswith(_TELLING) or name in _TELLING_NAMES]
+    return {name: "is set" if name.startswith(_ACCOUNTS) else environ[name] for name in names}
+
+
+def _masked(value: str) -> str:
+    """Return a value in which options of Java and Spark, ``-Dname=value``, are without secrets."""
+    return _clean(_OPTION.sub(lambda found: f"{found[1]}={MASK}" if is_secret(found[1]) else found[0], value))
+
+
+def _clean(text: str) -> str:
+    return redacted(shown(text))

@@ -1,0 +1,98 @@
+"""A place for inputs and outputs: whether files can be listed, written, read, moved and deleted there."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Generator
+from contextlib import closing
+from pathlib import Path
+
+from pyarrow import fs
+
+from ....windowing.errors import ConfigError, WincliError
+from ....windowing.support.redaction import redacted, redacted_path
+from ....writers.folders.os_errors import reason
+from ....writers.folders.place import is_local, new_token, resolve
+from .check import Check
+
+_LONGEST = 300  # characters of what a store says
+_CONTENT = b"wincli doctor\n" * 64
+_HELP = {
+    "s3": "give credentials: AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, AWS_PROFILE, or a role of the machine; to a "
+    "store that is not Amazon's say where it is: s3://BUCKET/PATH?endpoint_override=HOST:PORT",
+    "gs": "give credentials: GOOGLE_APPLICATION_CREDENTIALS, or gcloud auth application-default login",
+    "abfss": "give credentials: AZURE_STORAGE_ACCOUNT_KEY, or az login",
+    "hdfs": "set HADOOP_HOME, and CLASSPATH to what hadoop classpath --glob prints",
+}
+
+
+def check_store(uri: str) -> Check:
+    """Check a place step by step, with a small file that is deleted again, up to the first step that fails."""
+    shown, done = redacted_path(uri), ["reached"]
+    began = time.perf_counter()
+    try:
+        system, folder = resolve(uri)
+        with closing(_steps(system, folder)) as steps:
+            for step, act in steps:
+                act()
+                done.append(step)
+    except WincliError as error:
+        return Check("store", "fail", f"{shown}: {redacted(error.what)}", error.do or "")
+    except (OSError, ValueError) as error:
+        words = " ".join((reason(error) if isinstance(error, OSError) else str(error)).split())[:_LONGEST]
+        return Check("store", "fail", f"{shown} cannot be {_next(done)}: {redacted(words)}", _help(uri))
+    return Check("store", "ok", f"{shown}: {', '.join(done)}, in {time.perf_counter() - began:.1f} s")
+
+
+_STEPS = ("reached", "listed", "written", "read", "renamed in", "cleaned")
+
+
+def _next(done: list[str]) -> str:
+    return _STEPS[len(done)] if len(done) < len(_STEPS) else _STEPS[-1]
+
+
+def _steps(system: fs.FileSystem, folder: str) -> Generator[tuple[str, Callable[[], None]]]:
+    """Yield the steps in turn; whatever happens between them, the file of the check is deleted."""
+    probe = f"{folder}/.wincli-doctor-{new_token()}"
+    moved = f"{probe}-moved"
+    if is_local(system) and not Path(folder).is_dir():
+        raise ConfigError("there is no such folder", "make it, or name another")
+    yield "listed", lambda: _list(system, folder)
+    try:
+        yield "written", lambda: _put(system, probe)
+        yield "read", lambda: _read(system, probe)
+        yield "renamed in", lambda: system.move(probe, moved)
+        yield "cleaned", lambda: system.delete_file(moved)
+    finally:
+        _drop(system, probe)
+        _drop(system, moved)
+
+
+def _list(system: fs.FileSystem, folder: str) -> None:
+    system.get_file_info(fs.FileSelector(folder, allow_not_found=True))
+
+
+def _put(system: fs.FileSystem, path: str) -> None:
+    with system.open_output_stream(path) as file:
+        file.write(_CONTENT)
+
+
+def _read(system: fs.FileSystem, path: str) -> None:
+    with system.open_input_stream(path) as file:
+        if file.read() != _CONTENT:
+            raise OSError("what is read is not what was written")
+
+
+def _drop(system: fs.FileSystem, path: str) -> None:
+    """Delete the file if it is still there."""
+    try:
+        if system.get_file_info(path).type == fs.FileType.File:
+            system.delete_file(path)
+    except OSError:
+        return  # what failed before is told; a store that cannot delete keeps the small file
+
+
+def _help(uri: str) -> str:
+    scheme = uri.partition("://")[0].lower() if "://" in uri else ""
+    known = {"gcs": "gs", "abfs": "abfss", "s3a": "s3"}
+    return _HELP.get(known.get(scheme, scheme), "check the path and its permissions")
