@@ -2,6 +2,6 @@
 
 The entry point is `request.parse_request`.
 
-Imports `conf`, `readers`, `windowing`. Imported by `cli.backfill`, `cli.inspection`, `cli.job`, `cli.launch`,
-`cli.planning`.
+Imports `conf`, `readers`, `windowing`. Imported by `cli.backfill`, `cli.commands`, `cli.inspection`, `cli.job`,
+`cli.launch`, `cli.planning`.
 """

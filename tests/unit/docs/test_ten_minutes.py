@@ -66,5 +66,5 @@ def printed(folder: Path, command: str) -> str:
 def comparable(text: str) -> list[str]:
     """Lines without what differs between machines: seconds, and where stdout and stderr meet."""
     text = re.sub(r"[\d,.]+ m?s\b(, [\d,]+ rows/s)?", "..", text)
-    text = re.sub(r"\d+ KiB, open", ".. KiB, open", text)
+    text = re.sub(r"[\d.]+ KiB, open", ".. KiB, open", text)
     return sorted(line.rstrip() for line in text.splitlines() if "note: scanning" not in line and line.strip())
