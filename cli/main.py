@@ -13,6 +13,7 @@ from ..windowing.errors import ConfigError, WincliError
 from ..windowing.support.module_path import leave_out_working_folder
 from ..windowing.support.suggest import nearest, short
 from .arguments.help_page import GroupedCommand
+from .commands.about import schema, version
 from .commands.diff import diff
 from .commands.doctor import doctor
 from .commands.init import init
@@ -20,12 +21,10 @@ from .commands.plan import EXAMPLES as PLAN_EXAMPLES
 from .commands.plan import plan
 from .commands.report import report
 from .commands.run import EXAMPLES, run
-from .commands.schema import schema
 from .commands.show import show
 from .commands.status import status
 from .commands.test import test
 from .commands.verify import verify
-from .commands.version import version
 from .commands.why import why
 from .console.messages import CLOSED, OK, UNEXPECTED, USAGE, Messages, Stopped, exit_code
 from .console.signals import stop_on_signals
