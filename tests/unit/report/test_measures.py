@@ -133,7 +133,7 @@ Keys = st.lists(st.lists(st.tuples(st.integers(0, 12), st.integers(0, 20)), max_
 
 @given(Keys, st.integers(2, 30))
 def test_no_key_that_is_not_found_is_heavier_than_is_said(batches: list[list[tuple[int, int]]], most: int) -> None:
-    busy, exact = BusyKeys(["a", "b"], most), Counter[tuple[int, int]]()
+    busy, exact = BusyKeys(["a", "b"], most=most), Counter[tuple[int, int]]()
     for batch in batches:
         keys = [(key % 4, key // 4) for key, _ in batch]
         columns = {"a": ints([a for a, _ in keys]), "b": ints([b for _, b in keys])}
@@ -144,22 +144,35 @@ def test_no_key_that_is_not_found_is_heavier_than_is_said(batches: list[list[tup
     if busy.count is not None:
         assert busy.count == len(exact)
         assert [exact[key] for key in heaviest] == sorted(exact.values(), reverse=True)[:3]
-    assert busy.table is None or busy.table.num_rows <= most
+    assert busy.kept.num_rows <= most
     assert all(weight <= busy.missed for key, weight in exact.items() if not _is_kept(busy, key))
 
 
 def _is_kept(busy: BusyKeys, key: tuple[int, int]) -> bool:
-    assert busy.table is not None
-    return key in set(zip(busy.table["a"].to_pylist(), busy.table["b"].to_pylist(), strict=True))
+    return key in set(zip(busy.kept["a"].to_pylist(), busy.kept["b"].to_pylist(), strict=True))
 
 
 @examples(20)
 @given(st.integers(100, 2000))
 def test_memory_for_keys_does_not_grow_with_their_number(n: int) -> None:
-    busy = BusyKeys(["k"], 50)
+    busy = BusyKeys(["k"], most=50)
     for begin in range(0, n, 25):
         busy.add(pa.table({"k": np.arange(begin, begin + 25)}), np.ones(25, np.int64))
     busy.add(pa.table({"k": ints([7])}), ints([10 * n]))
-    assert busy.table is not None
-    assert busy.table.num_rows <= 50
+    assert busy.kept.num_rows <= 50
     assert [key["k"].as_py() for key in busy.heaviest(1)] == [7]
+
+
+@given(
+    st.lists(st.lists(st.integers(0, 20), min_size=1, max_size=4), max_size=40), st.integers(1, 9), st.integers(1, 30)
+)
+def test_keys_that_come_one_after_another_are_exact_however_many(keys: list[list[int]], most: int, cut: int) -> None:
+    rows = [(key, weight) for key, weights in enumerate(keys) for weight in weights]
+    busy = BusyKeys(["k"], is_sorted=True, most=most)
+    for begin in range(0, len(rows), cut):
+        batch = rows[begin : begin + cut]
+        busy.add(pa.table({"k": ints([key for key, _ in batch])}), ints([weight for _, weight in batch]))
+    assert busy.count == len(keys)
+    assert busy.kept.num_rows <= most + 1
+    expected = sorted(range(len(keys)), key=lambda key: (-sum(keys[key]), key))
+    assert [key["k"].as_py() for key in busy.heaviest(most)] == expected[:most]

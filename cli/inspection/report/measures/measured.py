@@ -95,7 +95,8 @@ def measure(results: Sequence[ResultFolder], only: Sequence[str], note: Callable
         if columns is None:
             continue
         if found is None:
-            found = _nothing_yet(columns, parse_choice(only, columns.keys, result.schema))
+            choice = parse_choice(only, columns.keys, result.schema)
+            found = _nothing_yet(columns, choice, len(results) == 1 and columns.is_sorted)
         if not _is_alike(columns, found.columns):
             note(f"{result.shown} has other columns than {results[0].shown}, and its windows are left out")
             continue
@@ -104,9 +105,10 @@ def measure(results: Sequence[ResultFolder], only: Sequence[str], note: Callable
     return found
 
 
-def _nothing_yet(columns: PaneColumns, choice: Choice) -> Measured:
+def _nothing_yet(columns: PaneColumns, choice: Choice, is_sorted: bool) -> Measured:
     steps = Steps(columns.axis.scale, (WINDOWS, ROWS, LATE, LATE_ROWS, REJECTS))
-    return Measured(columns, choice, BusyKeys(columns.keys), BusyKeys(columns.keys), steps)
+    busy, chosen = (BusyKeys(columns.keys, is_sorted) for _ in range(2))
+    return Measured(columns, choice, busy, chosen, steps)
 
 
 def _is_alike(one: PaneColumns, other: PaneColumns) -> bool:

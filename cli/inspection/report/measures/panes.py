@@ -28,6 +28,7 @@ class PaneColumns:
     ``rows``: the column with the number of rows of a pane; None where there is none.
     ``is_emitted_rows``: whether each row of the result is a row of a pane.
     ``is_one``: whether each row of the result is a pane.
+    ``is_sorted``: whether all panes of a key come one after another.
     ``names``: the columns to read.
     """
 
@@ -37,6 +38,7 @@ class PaneColumns:
     rows: str | None
     is_emitted_rows: bool
     is_one: bool
+    is_sorted: bool
     names: tuple[str, ...]
 
     @property
@@ -89,7 +91,8 @@ def pane_columns(result: ResultFolder) -> PaneColumns | None:
     names = tuple(dict.fromkeys(name for name in wanted if name in schema.names))
     is_one = emit == "aggregates" and not stage.get("group_by")
     types = tuple(schema.field(name).type for name in keys)
-    return PaneColumns(keys, types, axis, rows, is_emitted and ROW in schema.names, is_one, names)
+    is_emitted, is_sorted = is_emitted and ROW in schema.names, not stage.get("partition_by")
+    return PaneColumns(keys, types, axis, rows, is_emitted, is_one, is_sorted, names)
 
 
 def panes_of(result: ResultFolder, columns: PaneColumns) -> Iterator[Panes]:
