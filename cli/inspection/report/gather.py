@@ -30,7 +30,6 @@ def gather_report(path: str, only: Sequence[str] = ()) -> Report:
     notes += _events(folder)
     measured = measure(folder.results, only, notes.append)
     notes += [] if measured is None else _notes(measured)
-    apart = 0 if measured is None else add_rejects(folder.results, measured)
     calendar = calendar_of(folder.status, folder.kind, folder.times) if folder.status.what != "result" else None
     return Report(
         redacted_path(path),
@@ -41,7 +40,7 @@ def gather_report(path: str, only: Sequence[str] = ()) -> Report:
         _totals(folder, measured),
         folder.status.accounts,
         None if measured is None or not measured.windows else lanes_of(folder.results, measured, _held(path, folder)),
-        _over_units(calendar) if calendar and len(calendar.cells) > 1 else _over_time(measured, apart),
+        _over_units(calendar) if calendar and len(calendar.cells) > 1 else _over_time(folder, measured),
         None if measured is None else measured.lengths.distribution(_unit(measured.axis)),
         None if measured is None else measured.sizes.distribution("rows"),
         () if measured is None else tuple(measured.reasons.most_common()),
@@ -135,9 +134,12 @@ def _over_units(calendar: Calendar) -> OverTime:
     return OverTime(calendar.kind, None, (labels[0], labels[-1]), tuple(labels), series)
 
 
-def _over_time(measured: Measured | None, apart: int) -> OverTime | None:
-    """Return counts over equal steps of the time, or of another order column; ``apart``: rejects without a place."""
-    if measured is None or measured.axis.scale == "window" or not measured.steps.counts.shape[1]:
+def _over_time(folder: Folder, measured: Measured | None) -> OverTime | None:
+    """Return counts over equal steps of the time, or of another order column."""
+    if measured is None or measured.axis.scale == "window":
+        return None
+    apart = add_rejects(folder.results, measured)
+    if not measured.steps.counts.shape[1]:
         return None
     steps = measured.steps
     names = [("windows begun", WINDOWS, False)]

@@ -9,10 +9,13 @@ from pathlib import Path
 from ....windowing.errors import ConfigError
 from ....writers.folders.atomic_file import attempt_at, writing
 from ....writers.folders.os_errors import output_errors
+from ...console.counts import count_of
 from ...console.messages import Messages
 from .gather import gather_report
 from .page.document import MARK, page_of
 from .page.quantities import bytes_text
+
+_MOST_NOTES = 10
 
 
 def write_report(path: str, output: str, only: Sequence[str], messages: Messages) -> None:
@@ -25,8 +28,7 @@ def write_report(path: str, output: str, only: Sequence[str], messages: Messages
     if output != "-":
         _check_target(target, output)
     report = gather_report(path, only)
-    for note in report.notes:
-        messages.note(note)
+    _tell(report.notes, messages)
     page = page_of(report)
     if output == "-":
         sys.stdout.buffer.write(page.encode())
@@ -34,6 +36,13 @@ def write_report(path: str, output: str, only: Sequence[str], messages: Messages
     with output_errors(output), writing(target, attempt_at(target)) as attempt:
         attempt.write_bytes(page.encode())
     messages.summary(f"{output}: {bytes_text(len(page.encode()))}, open it in a browser", bytes=len(page.encode()))
+
+
+def _tell(notes: Sequence[str], messages: Messages) -> None:
+    for note in notes[:_MOST_NOTES]:
+        messages.note(note)
+    if len(notes) > _MOST_NOTES:
+        messages.note(f"there are {count_of(len(notes) - _MOST_NOTES, 'more note')} of this kind")
 
 
 def _check_target(target: Path, output: str) -> None:
