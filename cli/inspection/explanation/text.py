@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from textwrap import wrap
 from typing import Any
 
 import pyarrow as pa
@@ -11,22 +12,23 @@ from ....windowing.errors import shown
 from ....windowing.support.redaction import redacted
 from ...console.counts import count_of
 from ...console.pager import bold
-from ...console.table import head_line, lay_out, row_lines
+from ...console.table import head_line, lay_out, row_lines, texts_of
 from .explanation import Explanation, MissingWindow, ToldRows
 from .facts.fact import Fact
 
 _TITLES = {"opened": "opened", "closed": "closed", "near": "close by", "late": "outputs", "other": "also"}
-_PLACE, _POS = "where", "arrival"
+_PLACE = "where"
+_INDENT = " " * 11
 
 
 def explanation_lines(told: Explanation, width: int | None) -> Iterator[str]:
     """Yield the lines that explain a window. ``width``: characters of a line; None: as many as there are."""
     yield bold(_title(told.key, f"window {told.window}"))
-    yield f"  spec     {shown(told.spec)}"
+    yield from _told("spec", shown(told.spec), width)
     says = ", ".join(f"{name} {text}" for name, text in told.pane.items() if name not in dict(told.key))
-    yield f"  result   {shown(says)}"
+    yield from _told("result", shown(says), width)
     for fact in told.facts:
-        yield f"  {_TITLES[fact.kind]:<8} {_sentence(fact)}"
+        yield from _told(_TITLES[fact.kind], _sentence(fact), width)
     yield ""
     yield bold(f"its {count_of(len(told.rows.pos), 'row')}")
     yield from _row_lines(told.rows, width)
@@ -36,16 +38,24 @@ def explanation_lines(told: Explanation, width: int | None) -> Iterator[str]:
         yield from _row_lines(told.others, width)
 
 
-def missing_lines(told: MissingWindow) -> Iterator[str]:
-    """Yield the lines that say where the rows of a key went."""
+def missing_lines(told: MissingWindow, width: int | None) -> Iterator[str]:
+    """Yield the lines that say where the rows of a key went. ``width``: as of `explanation_lines`."""
     yield bold(_title(told.key, f"there is no {told.asked}"))
-    yield f"  spec     {shown(told.spec)}"
+    yield from _told("spec", shown(told.spec), width)
     yield f"  rows     {count_of(told.rows, 'row')} of this key in the input"
     for what, count in told.counts.items():
         yield f"           {count:,} {what}"
     yield f"  windows  {count_of(told.windows, 'window')} came out"
     for fact in told.facts:
-        yield f"  {_TITLES[fact.kind]:<8} {_sentence(fact)}"
+        yield from _told(_TITLES[fact.kind], _sentence(fact), width)
+
+
+def _told(title: str, text: str, width: int | None) -> Iterator[str]:
+    """Yield a text behind its title, folded where a terminal has no room for it."""
+    room = len(text) + 1 if width is None else max(width - len(_INDENT), 20)
+    lines = wrap(text, room, break_long_words=False, break_on_hyphens=False) or [""]
+    yield f"  {title:<8} {lines[0]}"
+    yield from (f"{_INDENT}{line}" for line in lines[1:])
 
 
 def explanation_json(told: Explanation) -> dict[str, Any]:
@@ -93,7 +103,7 @@ def _fact(fact: Fact) -> dict[str, Any]:
 
 def _row_lines(rows: ToldRows, width: int | None) -> Iterator[str]:
     table = rows.table.add_column(0, _PLACE, pa.array(rows.places, pa.string()))
-    layout = lay_out(table, width)
+    layout = lay_out(table, None if width is None else width - 2)
     yield f"  {head_line(layout)}"
     gap = next((at for at in range(1, len(rows.told)) if rows.told[at] != rows.told[at - 1] + 1), None)
     for at, line in enumerate(row_lines(layout, table)):
@@ -112,7 +122,5 @@ def _json_rows(rows: ToldRows) -> list[dict[str, Any]]:
 
 
 def _texts(table: pa.Table, name: str) -> list[str]:
-    from ...console.table import texts_of  # noqa: PLC0415
-
     found: list[str] = texts_of(table.column(name)).to_pylist()
     return found

@@ -68,7 +68,7 @@ def print_why(request: WhyRequest, messages: Messages) -> None:
         print_lines([json.dumps(found, indent=2)])
         return
     width = terminal_width()
-    lines = explanation_lines(answer, width) if isinstance(answer, Explanation) else missing_lines(answer)
+    lines = explanation_lines(answer, width) if isinstance(answer, Explanation) else missing_lines(answer, width)
     print_lines(lines)
 
 
