@@ -368,7 +368,7 @@ def test_all_mistakes_are_listed_by_line_with_flags_last() -> None:
         "  j.yaml:8: key 'window' is of a single window, and there are stages; say it in a stage\n"
         "  j.yaml:9: key 'keep' is in line 2, too; write it once\n"
         "  j.yaml:10: mode cannot be 'append'; known: error, overwrite\n"
-        "  --progress cannot be 'loud'; known: auto, plain, none"
+        "  --progress cannot be 'loud'; known: auto, plain, json, none"
     )
 
 
