@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from .....conf.units import Unit, unit_at
+from .....conf.units import Kind, Unit, unit_at
 from .....windowing.errors import WincliError
 from .....writers.state.state import State
 from ....backfill.plain_backfill import finished_records
@@ -54,7 +54,7 @@ def forecast_range(
         ordinals = {record.ordinal for record in state.records}
     may_run = maybe.runs.keys() - sure.runs.keys()
     late = _late(request, sure, ordinals) if state is not None else set()
-    stop = _stopped_at(sure, {*ordinals, *(unit.ordinal for unit in in_range)})
+    stop = _stopped_at(sure, {*ordinals, *(unit.ordinal for unit in in_range)}, kind)
     shown = sorted({unit.ordinal for unit in in_range} | sure.runs.keys() | may_run | late)
     units = tuple(
         _unit(unit_at(each, kind), finder, sure, each in may_run, each in late, each in ordinals, stop)
@@ -73,17 +73,13 @@ def _late(request: JobRequest, sure: Supposed, done: set[int]) -> set[int]:
     return {ordinal for ordinal in done if ordinal < max(sure.runs)} - sure.runs.keys()
 
 
-def _stopped_at(sure: Supposed, ordinals: set[int]) -> int | None:
-    """Return the unit at which the run stops: the label begins the error; None where it does not stop."""
+def _stopped_at(sure: Supposed, ordinals: set[int], kind: Kind) -> int | None:
+    """Return the unit at which the run stops, with whose label the error begins; None where it does not stop."""
     if sure.problem is None:
         return None
-    after = max(sure.runs, default=-1)
-    return min((each for each in ordinals if each > after and _is_named(sure.problem, each)), default=after + 1)
-
-
-def _is_named(problem: WincliError, ordinal: int) -> bool:
-    labels = [unit_at(ordinal, kind).label for kind in ("hour", "day", "week")]
-    return problem.what.startswith(tuple(labels))
+    after, what = max(sure.runs, default=-1), sure.problem.what
+    named = (each for each in ordinals if each > after and what.startswith(unit_at(each, kind).label))
+    return min(named, default=after + 1)
 
 
 def _unit(
