@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 
 from .....conf.units import Kind, Unit, unit_at
@@ -95,11 +96,18 @@ def _unit(
         return UnitForecast(label, "run", why if runs_again else "it is not done yet", files, nbytes, is_done)
     if may_run or is_late:
         reason = "the unit before it may leave another state" if may_run else _LATE
-        return UnitForecast(label, "may run", reason, *_size(finder.find(unit)), is_again=True)
+        return UnitForecast(label, "may run", reason, *_size(_found_if_whole(unit, finder)), is_again=True)
     if not is_done:
         return UnitForecast(label, "gap", "there is no input for it")
     reason = why or "done with the same input"
     return UnitForecast(label, "skip", reason, *_size(finder.find(unit)), is_again=True)
+
+
+def _found_if_whole(unit: Unit, finder: Finder) -> UnitInput | None:
+    """Return the input of a unit that may never be looked at by the run; None where it is not as it should be."""
+    with suppress(WincliError):
+        return finder.find(unit)
+    return None
 
 
 def _size(found: UnitInput | None) -> tuple[int, int]:
