@@ -15,8 +15,9 @@ Examples:
   wincli plan --window "gap(ts, 30m)" --key user in/ out/
   wincli plan --window "gap(ts, 30m)" --key user --only user=u7 --rows 60 in/ out/
   wincli plan nightly.yaml --start 2026-11-01 --end 2026-11-08
+  wincli plan nightly.yaml --start 2026-11-01 --end 2026-11-02 --redo --effect
 \b
-Nothing is written, and Spark is not started. Exit codes are those of the run, as far as it is foreseen.
+Nothing is written, and Spark is started for --effect alone. Exit codes are those of the run, as far as it is foreseen.
 """
 
 _PLAN = "Plan"
@@ -49,6 +50,10 @@ def plan(
             show_default=False,
         ),
     ] = 40,
+    effect: Annotated[
+        bool,
+        typer.Option("--effect", help="Compute a range in a scratch folder; say what changes.", rich_help_panel=_PLAN),
+    ] = False,
     quiet: options.Quiet = False,
     verbose: options.Verbose = 0,
     **given: Any,
@@ -57,5 +62,5 @@ def plan(
     from ..arguments.environment import with_variables  # noqa: PLC0415 - only a plan needs it
     from ..inspection.forecast.command import PlanOptions, plan_command  # noqa: PLC0415 - loads pyarrow and numba
 
-    own = PlanOptions(as_json, tuple(only or ()), rows)
+    own = PlanOptions(as_json, tuple(only or ()), rows, effect)
     return plan_command({"paths": paths, **with_variables(given, os.environ)}, -1 if quiet else verbose, own)

@@ -35,7 +35,7 @@ def detail_lines(diff: Diff, words: tuple[str, str]) -> list[str]:
     lines = _units(diff, words) + _sums(diff.tally) if diff.tally.total else []
     if diff.listed:
         left = diff.tally.total - len(diff.listed)
-        more = f", the first {len(diff.listed):,}; --head 0 lists all" if left else ""
+        more = f", the first {len(diff.listed):,} of {diff.tally.total:,}" if left else ""
         by = f" by the change of {', then '.join(diff.sort)}" if diff.sort else ""
         lines += ["", f"windows{by}{more} (- {words[0]}, + {words[1]}, ~ changed)"]
         lines += [_line(each) for each in diff.listed]

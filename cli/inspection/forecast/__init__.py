@@ -2,6 +2,6 @@
 
 The way in is `command.plan_command`. Everything that is told comes from the objects that a run executes.
 
-Imports `cli.arguments`, `cli.backfill`, `cli.console`, `cli.job`, `cli.launch`, `cli.planning`, `cli.request`, `conf`,
-`readers`, `windowing`, `writers`. Imported by `cli.commands`.
+Imports `cli.arguments`, `cli.backfill`, `cli.console`, `cli.inspection.effect`, `cli.job`, `cli.launch`,
+`cli.planning`, `cli.request`, `conf`, `readers`, `windowing`, `writers`. Imported by `cli.commands`.
 """

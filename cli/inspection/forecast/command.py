@@ -7,7 +7,8 @@ import json
 import os
 import shutil
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from ....conf.recorded_job import secrets_of
+from ....windowing.errors import ConfigError
 from ....windowing.spark.boot import Progress
 from ....windowing.spark.workers.no_pandas import block_pandas
 from ....windowing.support.user_modules import search
@@ -23,12 +25,15 @@ from ...arguments.environment import strange_variables
 from ...console.messages import OK, Messages, Stopped, exit_code
 from ...console.progress import Show, show_progress
 from ...console.streams import ReaderGoneError
+from ...launch.run import run_on_spark
 from ...request.request import JobRequest, parse_request
 from .as_json import forecast_as_json
 from .drawing.choice import Choice
 from .text import forecast_text, strategy_text
 
 if TYPE_CHECKING:
+    from ...job.context import RunContext
+    from ..effect.effect import Effect
     from .foresee import Foreseen
 
 _WIDEST = 120
@@ -41,11 +46,13 @@ class PlanOptions:
     ``as_json``: whether to print one JSON object.
     ``only``: the keys that are drawn, as ``COL=VALUE``.
     ``rows``: how many rows are drawn; 0: none.
+    ``effect``: whether to compute what a range would change, which starts Spark.
     """
 
     as_json: bool
     only: Sequence[str]
     rows: int
+    effect: bool = False
 
 
 def plan_command(options: Mapping[str, Any], level: int, own: PlanOptions) -> int:
@@ -69,6 +76,8 @@ def plan_command(options: Mapping[str, Any], level: int, own: PlanOptions) -> in
 
 def _plan(request: JobRequest, own: PlanOptions, messages: Messages) -> int:
     choice = Choice.of(own.only, own.rows)
+    if own.effect and (request.job.start is None or request.job.end is None):
+        raise ConfigError("--effect: an effect is that of a range of units", "say --start and --end")
     if request.runs_user_code:
         search(Path.cwd())
     else:
@@ -79,12 +88,27 @@ def _plan(request: JobRequest, own: PlanOptions, messages: Messages) -> int:
     gc.enable()
     with _progress(request.job.progress, messages) as show:
         foreseen = foresee(request, show)
-    print_plan(foreseen, choice, own.as_json, messages)
     problem = foreseen.forecast.problem
+    wants_effect = own.effect and problem is None
+    effect = _effect_of(request, messages) if wants_effect and own.as_json else None
+    print_plan(foreseen, choice, own.as_json, messages, effect)
+    if wants_effect and not own.as_json:
+        _print_effect(_effect_of(request, messages), messages)
     if problem is None:
         return OK
     messages.error(problem)
     return exit_code(problem)
+
+
+def _effect_of(request: JobRequest, messages: Messages) -> Effect:
+    """Compute the effect of a range, on Spark as a run does."""
+
+    def load() -> Callable[[RunContext], Effect]:
+        from ..effect.effect import effect_of  # noqa: PLC0415
+
+        return lambda context: effect_of(request, context)
+
+    return run_on_spark(request, messages, time.perf_counter(), load)
 
 
 @contextmanager
@@ -101,10 +125,15 @@ def _progress(mode: str, messages: Messages) -> Iterator[Show]:
         yield show
 
 
-def print_plan(foreseen: Foreseen, choice: Choice, as_json: bool, messages: Messages) -> None:
-    """Print a forecast at once; then, which takes longer, how it is computed, and its windows over the first rows."""
+def print_plan(
+    foreseen: Foreseen, choice: Choice, as_json: bool, messages: Messages, effect: Effect | None = None
+) -> None:
+    """Print a forecast at once; then, which takes longer, how it is computed, and its windows over the first rows.
+
+    ``effect``: what a range would change, for the JSON object; None where nobody has asked.
+    """
     if as_json:
-        _print(_json_text(foreseen, choice), messages)
+        _print(_json_text(foreseen, choice, effect), messages)
         return
     width = min(shutil.get_terminal_size((100, 24)).columns, _WIDEST)
     _print(forecast_text(foreseen.forecast, width), messages)
@@ -122,7 +151,7 @@ def print_plan(foreseen: Foreseen, choice: Choice, as_json: bool, messages: Mess
         _print(drawing, messages)
 
 
-def _json_text(foreseen: Foreseen, choice: Choice) -> str:
+def _json_text(foreseen: Foreseen, choice: Choice, effect: Effect | None) -> str:
     from .drawing.drawn import drawing_of  # noqa: PLC0415
     from .tasks import sample_job  # noqa: PLC0415
 
@@ -131,7 +160,18 @@ def _json_text(foreseen: Foreseen, choice: Choice) -> str:
         sampled = sample_job(foreseen.job)
         forecast = forecast.with_strategy(sampled.strategy)
         drawing = drawing_of(foreseen.job, sampled.source, choice, _WIDEST, is_coloured=False)
-    return json.dumps({**forecast_as_json(forecast), "drawing": drawing}, indent=2, default=str)
+    told = {**forecast_as_json(forecast), "drawing": drawing}
+    if effect is not None:
+        from ..effect.text import effect_json  # noqa: PLC0415
+
+        told["effect"] = effect_json(effect)
+    return json.dumps(told, indent=2, default=str)
+
+
+def _print_effect(effect: Effect, messages: Messages) -> None:
+    from ..effect.text import effect_text  # noqa: PLC0415
+
+    _print(f"\n{effect_text(effect)}", messages)
 
 
 def _print(text: str, messages: Messages) -> None:

@@ -24,6 +24,8 @@ from wincli.cli.inspection.effect.text import effect_json, effect_text
 from wincli.cli.launch.in_process import local_context
 from wincli.cli.launch.run_modes import run_request
 from wincli.cli.request.request import JobRequest, parse_request
+from wincli.windowing.errors import ConfigError
+from wincli.writers.state.layout import JOURNAL, put_json
 
 DAYS = 4
 Rows = list[tuple[int, str, int]]
@@ -194,3 +196,30 @@ def test_an_effect_is_that_of_a_range(tmp_path: Path) -> None:
     ran = wincli_here("run", "--window", "count(1)", "--confirm-effect", "changed = 0", "in", "out", cwd=tmp_path)
     assert ran.code == 2
     assert "--start and --end" in ran.err
+
+
+def test_a_plan_says_the_effect_and_publishes_nothing(folder: Path) -> None:
+    _request(folder, True, 2, 2, True)
+    before = _content(folder)
+    plan = ("plan", "job.yaml", *span(2, 2), "--redo", "--effect", "--rows", "0")
+    ran = wincli_here(*plan, cwd=folder)
+    assert (ran.code, ran.err) == (0, "")
+    assert "2 units would run, 2 of them again" in ran.out
+    told = json.loads(wincli_here(*plan, "--json", cwd=folder).out)
+    assert told["effect"] == effect_json(_effect(folder, 2, 2))
+    assert _content(folder) == before
+
+
+def test_the_plan_of_a_single_run_has_no_effect(tmp_path: Path) -> None:
+    (tmp_path / "in.csv").write_text("ts\n2026-11-01\n")
+    ran = wincli_here("plan", "--window", "count(1)", "--effect", "in.csv", "out", cwd=tmp_path)
+    assert ran.code == 2
+    assert "say --start and --end" in ran.err
+
+
+def test_a_state_whose_commit_was_killed_is_left_as_it_is(folder: Path) -> None:
+    journal = {"label": day(3), "run": "0" * 12, "keep": 9, "outputs": []}
+    put_json(folder / "state" / JOURNAL, journal)
+    with pytest.raises(ConfigError, match="was killed while it committed"):
+        _effect(folder, 2, 2)
+    assert (folder / "state" / JOURNAL).exists()
