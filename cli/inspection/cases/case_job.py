@@ -106,7 +106,7 @@ def _units(case: Case, kind: Kind) -> list[Unit | None]:
     for part in case.parts:
         unit = unit_of(str(part.label), kind)
         if unit is None:
-            do = f"write the label of a {kind}, as {_LABELS[kind]}"
+            do = f"write it as {_LABELS[kind]}"
             raise ConfigError(f"case {case.name!r}: {part.label} is no {kind}", do)
         found.append(unit)
     return found

@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime as dt
 from collections.abc import Iterator
 
+from ....readers.time_hints import advise
 from ....windowing.errors import shown
 from ...console.counts import count_of
 from .durations import spec_text, spoken
@@ -20,7 +21,8 @@ def time_words(proposal: Proposal) -> Iterator[str]:
     times, order = proposal.times, proposal.order
     if times is None or order is None:
         yield "No column is a time that can be read, so windows count rows as they arrive."
-        yield "If one is, say how to read it with schema, and order_by it."
+        advice = advise(proposal.sample.source, None, ())
+        yield f"But {shown(advice)}." if advice else "If one is, say how to read it with schema, and order_by it."
         return
     whence = " and ".join(map(shown, times.inputs))
     yield f"The time of a row is {whence}, from {_instant(order.first)} to {_instant(order.last)}."

@@ -139,10 +139,15 @@ def _read(source: FileSource) -> tuple[pa.Table, npt.NDArray[np.int64], npt.NDAr
             if taken.num_rows < rows.num_rows or held >= MOST_ROWS // share or left < 0:
                 break
     whole = pa.concat_tables(tables)
-    table = whole.select([name for name in whole.column_names if "\n" not in name])  # a job file cannot name the others
+    table = whole.select([name for name in whole.column_names if _is_sayable(name, source)])
     empty = [np.empty(0, np.int64)]
     piece, of_file = np.concatenate(empty + pieces), np.concatenate(empty + files)
     return table, piece.astype(np.int64), of_file.astype(np.int64), table.num_rows == total
+
+
+def _is_sayable(name: str, source: FileSource) -> bool:
+    """Whether a job file can name a column, and it is none of those that wincli has written into a result."""
+    return "\n" not in name and not (source.stream is not None and name.startswith("_"))
 
 
 def _rows_of(source: FileSource, file: int) -> Iterator[pa.Table]:

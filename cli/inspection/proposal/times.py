@@ -24,7 +24,7 @@ Int64s = npt.NDArray[np.int64]
 Mask = npt.NDArray[np.bool_]
 
 _NAMED = re.compile(r"time|date|stamp|^ts$|^at$|_at$|_ts$|when|^t$", re.IGNORECASE)
-_ENOUGH = 0.9
+_ENOUGH = 0.7
 """The share of values that must be times: the others may be broken rows."""
 _DAY_US = 86_400_000_000
 
@@ -190,7 +190,7 @@ def _likeliest(readings: Mapping[str, tuple[Int64s, Mask]], sample: Sample) -> t
     """Return the likeliest of several readings, and the others that fit as many values.
 
     The order of day, month and year: that which reads the most values, with which rows are in order, and close to each
-    other, and then that which is closest before the time at which the newest file was written.
+    other, then that whose last time is before the newest file was written, and close to that.
     """
     limit = (sample.newest or dt.datetime(2100, 1, 1)) + dt.timedelta(days=1)
     stop = int(limit.replace(tzinfo=dt.UTC).timestamp()) * 10**6
@@ -208,7 +208,7 @@ def _likeliest(readings: Mapping[str, tuple[Int64s, Mask]], sample: Sample) -> t
             round(float(falls.mean()) if len(falls) else 0.0, 3),
             days,
             newest > stop,
-            -newest,
+            abs(newest - stop),
         )
 
     in_turn = sorted(readings, key=rank)

@@ -63,6 +63,18 @@ def test_cases_of_the_docs_pass(tmp_path: Path) -> None:
         assert (ran.code, ran.err) == (0, ""), ran.out
 
 
+def test_the_failure_that_the_docs_show_is_what_is_printed(tmp_path: Path) -> None:
+    shown = {lines[0].removeprefix("# "): "\n".join(lines) for _, lines in fences(DOCS["testing"], "yaml")}
+    cases = shown["sessions.test.yaml"].replace("events: 2, spent: 3", "events: 3, spent: 7")
+    for name, text in (("sessions.yaml", shown["sessions.yaml"]), ("sessions.test.yaml", cases)):
+        (tmp_path / name).write_text(text)
+    ((_, printed),) = fences(DOCS["testing"], "console")
+    ran = wincli_here("test", "sessions.yaml", cwd=tmp_path)
+    assert without_times("\n".join(printed)) == without_times(
+        "\n".join(["$ wincli test sessions.yaml", ran.out.rstrip()])
+    )
+
+
 # What differs
 
 LATE = """

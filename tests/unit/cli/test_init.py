@@ -6,6 +6,7 @@ import csv
 import datetime as dt
 import gzip
 import json
+import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -188,6 +189,34 @@ def test_the_reading_that_keeps_rows_in_order_is_taken_and_the_other_one_is_told
         ran = wincli_here("init", "log.csv", "-o", "job.yaml", "--force", cwd=tmp_path)
         assert read_job_file(str(tmp_path / "job.yaml")).values["schema"] == f"when:timestamp({layout} %H:%M:%S)"
         assert "could also be read as" in " ".join(ran.out.split())
+
+
+def test_of_readings_that_order_days_alike_the_newest_that_is_not_later_than_the_file_is_taken(tmp_path: Path) -> None:
+    for written, layout in ((dt.datetime(2026, 12, 31, 12), "%d.%m.%y"), (dt.datetime(2032, 1, 1), "%y.%m.%d")):
+        path = tmp_path / "log.csv"
+        path.write_text("when,x\n31.12.26 10:00,1\n31.12.26 10:05,1\n")
+        os.utime(path, (written.timestamp(), written.timestamp()))
+        assert wincli_here("init", "log.csv", "-o", "job.yaml", "--force", cwd=tmp_path).code == 0
+        assert read_job_file(str(tmp_path / "job.yaml")).values["schema"] == f"when:timestamp({layout} %H:%M)"
+
+
+def test_rows_that_are_broken_are_told_and_do_not_hide_the_time(tmp_path: Path) -> None:
+    lines = [f"2026-01-01 00:00:{second:02},a" for second in range(10)]
+    lines[3], lines[6] = "soon,a", ",a"
+    (tmp_path / "log.csv").write_text("ts,user\n" + "\n".join(lines) + "\n")
+    ran = wincli_here("init", "log.csv", "-o", "job.yaml", cwd=tmp_path)
+    assert "2 rows have no time that can be read; a run rejects them" in " ".join(ran.out.split())
+    done = wincli_here("run", "job.yaml", cwd=tmp_path)
+    assert done.code == 0
+    assert "2 rejected (null_order 1, unparsable 1)" in done.err
+
+
+def test_a_time_that_lacks_its_year_is_told(tmp_path: Path) -> None:
+    (tmp_path / "log.csv").write_text("when,x\nNov 22 10:00:01,1\nNov 22 10:00:02,2\n")
+    ran = wincli_here("init", "log.csv", cwd=tmp_path)
+    assert "column 'when' has times without a year, as 'Nov 22 10:00:01': put the year into the" in ran.out.replace(
+        "\n# ", " "
+    )
 
 
 def test_without_a_file_the_job_is_printed_and_nothing_is_written(tmp_path: Path) -> None:
