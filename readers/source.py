@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,6 +16,7 @@ from ..windowing.ports import Batch, Condition, InputFile, Split, StreamInfo
 from ..windowing.support.suggest import did_you_mean
 from .files.file import Located, check_all
 from .formats.split_rows import FormatReader, ReadRequest, SplitRows, rejects_table
+from .formats.text_splits import text_pieces
 from .schema.types import ColumnType, is_text
 
 _NUMBER_OR_TIME = (
@@ -85,6 +86,16 @@ class FileSource:
     def parts_of(self, split: Split) -> Sequence[Split]:
         """Return the smallest splits that a split can be read in, in order."""
         return self.reader.parts_of(self.places[split.file], split)
+
+    def pieces_of(self, split: Split, nbytes: int) -> Iterable[Split]:
+        """Return splits that a split is made of, in order: of text of about ``nbytes`` bytes, else as `parts_of` does.
+
+        Those of text are found when they are asked for, which may raise `InputError`.
+        """
+        if self.columnar:
+            return self.parts_of(split)
+        reader: Any = self.reader  # a reader of text has what this needs besides
+        return text_pieces(reader, self.places[split.file], split, nbytes)
 
     def line_numbers(self, split: Split, pos: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
         """Return where rows of a split are in their file: 1-based lines (text formats) or rows (Parquet).

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import groupby
 from typing import Protocol
@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from ...windowing.errors import InputError
 from ...windowing.ports import Executor, Split
-from ..files.byte_ranges import Range, cut_files
+from ..files.byte_ranges import WHOLE, Range, cut_files
 from ..files.file import Located
 from ..files.listing import ListedFile
 from ..options import ReadOptions
@@ -84,6 +84,24 @@ def plan_text_files(
     scanned = executor.map("read types", reader.scan, cut_files(files, options.split_bytes, reader.as_stream))
     typed = {name: kind.type for name, kind in given.items()}
     return plan_text(files, scanned, typed, _UNCLOSED if options.multiline else _TORN)
+
+
+def text_pieces(reader: TextReader, place: Located, split: Split, nbytes: int) -> Iterator[Split]:
+    """Yield splits of about ``nbytes`` bytes that a split is made of, in order, each scanned when it is asked for.
+
+    A file that is read as a stream is one piece. Raises `InputError` where the file cannot be read any more.
+    """
+    start, stop, line, _ = split.place
+    if stop == WHOLE or not split.rows:
+        yield split
+        return
+    base = split.base
+    while start < stop:
+        (found,) = _checked([reader.scan(Range(split.file, place, start, min(start + nbytes, stop)))])
+        is_last = found.stop >= stop
+        at = (found.start, found.stop, line, found.bad)
+        yield Split(split.index, split.file, base, found.rows, found.nbytes, is_last and split.ends_file, at)
+        start, base, line = found.stop, base + found.rows, line + found.lines
 
 
 def plan_text(

@@ -6,6 +6,7 @@ import csv
 import gzip
 import io
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -57,6 +58,20 @@ def test_a_csv_file_reads_the_same_however_it_is_cut(tmp_path: Path, text: str, 
     file = tmp_path / "x.csv"
     file.write_bytes(text.encode())
     assert facts(source(file, schema=schema, split_bytes=split_bytes)) == facts(source(file, schema=schema))
+
+
+@LAW
+@given(text=csv_texts(), split_bytes=st.integers(1, 60), piece=st.integers(1, 60), form=st.sampled_from(["csv", "gz"]))
+def test_the_pieces_of_splits_are_the_splits(
+    tmp_path: Path, text: str, split_bytes: int, piece: int, form: str
+) -> None:
+    file = tmp_path / ("x.csv" if form == "csv" else "x.csv.gz")
+    file.write_bytes(text.encode() if form == "csv" else gzip.compress(text.encode()))
+    whole = source(file, split_bytes=split_bytes)
+    found = (part for split in whole.splits for part in whole.pieces_of(split, piece))
+    pieces = [replace(part, index=index) for index, part in enumerate(found)]
+    assert facts(replace(whole, splits=tuple(pieces))) == facts(whole)
+    assert [part.ends_file for part in pieces] == [part is pieces[-1] for part in pieces]
 
 
 @LAW

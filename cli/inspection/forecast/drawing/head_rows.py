@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from .....readers.source import FileSource
+from .....windowing.enrichment.source import EnrichedSource
 from .....windowing.ports import Source, Split
 
 _HEAD = 20_000
 """Rows that are read for a drawing; of chosen keys, rows of these keys."""
+_PIECE = 4 << 20  # bytes of text that are read at a time
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,11 +57,21 @@ def read_head(source: Source, columns: Sequence[str], only: Mapping[str, Sequenc
 
 
 def _parts(source: Source) -> Iterator[tuple[Split, bool]]:
-    """Yield the smallest splits in arrival order, and whether each is the last of its file."""
+    """Yield small splits in arrival order, and whether each is the last of its file."""
     for split in source.splits:
-        *most, last = source.parts_of(split) or [split]
-        yield from ((part, False) for part in most)
-        yield last, split.ends_file
+        before = None
+        for piece in _pieces(source, split):
+            if before is not None:
+                yield before, False
+            before = piece
+        if before is not None:
+            yield before, split.ends_file
+
+
+def _pieces(source: Source, split: Split) -> Iterable[Split]:
+    """Return the splits that a split is made of, as far as they can be read alone."""
+    files = source.base if isinstance(source, EnrichedSource) else source
+    return files.pieces_of(split, _PIECE) if isinstance(files, FileSource) else source.parts_of(split)
 
 
 def _read_part(source: Source, part: Split, columns: Sequence[str], only: Mapping[str, Sequence[Any]]) -> pa.Table:
