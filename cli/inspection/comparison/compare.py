@@ -44,6 +44,7 @@ class UnitDiff:
     ``unit``: its label; empty where each side is one result.
     ``windows_a``, ``windows_b``: the rows of each side, mark-only rows included; None where a side has no result.
     ``by_digest``: whether the digests of the manifests told that they are equal, and no row was read.
+    ``has_digests``: whether both have digests, and the same columns.
     ``tally``: what differs.
     ``columns``: the columns that were compared; None where nothing was.
     """
@@ -52,6 +53,7 @@ class UnitDiff:
     windows_a: int | None
     windows_b: int | None
     by_digest: bool
+    has_digests: bool
     tally: Tally
     columns: Columns | None
 
@@ -116,7 +118,7 @@ def _compare_pair(
 ) -> tuple[UnitDiff, tuple[str, ...]]:
     """Compare the results of one unit; return also the numeric columns by which differences are sorted."""
     rows = [None if each is None else int(each.manifest["rows_out"]) for each in (pair.a, pair.b)]
-    found = UnitDiff(pair.unit, rows[0], rows[1], pair.is_alike, Tally(), None)
+    found = UnitDiff(pair.unit, rows[0], rows[1], pair.is_alike, pair.has_digests, Tally(), None)
     if pair.is_alike:
         return found, ()
     one, other = (None if side is None else side.open() for side in (pair.a, pair.b))

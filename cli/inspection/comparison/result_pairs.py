@@ -50,11 +50,15 @@ class ResultPair:
     @property
     def is_alike(self) -> bool:
         """Whether manifests alone tell that both have the same rows: their columns and digests are equal."""
+        return self.has_digests and self.a.manifest["digest"] == self.b.manifest["digest"]  # type: ignore[union-attr]
+
+    @property
+    def has_digests(self) -> bool:
+        """Whether both sides have digests of the same columns, which can be compared."""
         if self.a is None or self.b is None:
             return False
         one, other = self.a.manifest, self.b.manifest
-        digest = one.get("digest")
-        return digest is not None and digest == other.get("digest") and _is_same_schema(one, other)
+        return bool(one.get("digest") and other.get("digest")) and _is_same_schema(one, other)
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,9 +115,12 @@ def _results(path: str) -> dict[str, Side]:
 
 def _manifest(file: ListedFile) -> dict[str, Any]:
     try:
-        return read_manifest(file.place)
-    except ValueError as error:
+        manifest = read_manifest(file.place)
+        if not isinstance(manifest["rows_out"], int) or not {"parts", "schema"} <= manifest.keys():
+            raise ValueError("it lacks a key")
+    except (ValueError, KeyError) as error:
         raise DamagedError(f"{file.place.shown} is no manifest of wincli", "write the result again") from error
+    return manifest
 
 
 def columns_of(results: Sequence[ResultFolder], by: Sequence[str] = (), chosen: Sequence[str] = ()) -> Columns:

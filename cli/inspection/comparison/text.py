@@ -52,8 +52,8 @@ def _outcome(diff: Diff) -> Iterator[str]:
             yield f"equal: {count_of(windows[0], 'row')}, as the digests tell; no row was read"
         else:
             yield f"no window differs, of {count_of(windows[0], 'row')} in A and {windows[1]:,} in B"
-        if any(unit.columns is not None for unit in units) and not diff.request.columns:
-            yield "the results have other digests: mark-only rows or columns that were not compared differ"
+        if any(unit.has_digests and not unit.by_digest for unit in units):
+            yield "the digests differ: mark-only rows or columns that were not compared are others"
         return
     parts = [f"{tally.changed:,} changed", f"{tally.only_in_a:,} only in A", f"{tally.only_in_b:,} only in B"]
     yield f"{count_of(tally.total, 'window')} differ{'s' if tally.total == 1 else ''}: {', '.join(parts)}"
