@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections.abc import Callable
 from decimal import Decimal, InvalidOperation
 from fractions import Fraction
@@ -17,6 +18,7 @@ from ....windowing.language.parser import parse_duration
 from .case import Scalar, Value
 
 _TRUE, _FALSE = ("true", "yes", "on"), ("false", "no", "off")
+_ZEROS = re.compile(r"(?:\.|(\.\d*[1-9]))0+(?=Z|[-+]|$)")
 _SINGLE = 1e-6
 """How far two floats of 32 bits may be apart at least, as a share: they have 7 digits."""
 
@@ -174,12 +176,7 @@ def _number(value: Fraction) -> str:
 
 def _time_text(value: pa.Scalar) -> str:
     """Return a time as the readers read it, without zeros at the end of its fraction."""
-    text = str(value.cast(pa.string()))
-    whole, point, fraction = text.partition(".")
-    digits = fraction.rstrip("Z")
-    zone = fraction[len(digits) :]
-    kept = digits.rstrip("0")
-    return whole + (point + kept if kept else "") + zone if point else text
+    return _ZEROS.sub(r"\1", str(value.cast(pa.string())))
 
 
 def _json_value(text: str) -> Value:

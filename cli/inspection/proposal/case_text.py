@@ -21,9 +21,11 @@ from ..cases.case import Case, CsvRows, Part
 from ..cases.cells import text_of_found
 from ..cases.parser import read_cases
 from ..cases.run_cases import run_case, windows_of
+from ..cases.text import headline
 from .job_text import aggregates, comment, scalar
 from .keys import FILE, key_codes
 from .proposal import Proposal
+from .sample import Sample
 
 _BEFORE, _AFTER = 4, 3
 _SHOWN = ("window_start", "window_end", "closed_by")
@@ -54,9 +56,8 @@ def _check(job: Path, text: str) -> None:
     path.write_text(text, encoding="utf-8")
     outcome = run_case(read_job_file(str(job)), read_cases(str(path)).cases[0])
     if not outcome.passes:
-        raise InputError(
-            f"the proposed job does not give the windows of its own case: {outcome.error}", "report this input"
-        )
+        why = outcome.error or "; ".join(map(headline, outcome.mismatches))
+        raise InputError(f"the proposed job does not give the windows of its own case: {why}", "report this input")
 
 
 def _rows_around_a_boundary(proposal: Proposal) -> np.ndarray:
@@ -90,24 +91,29 @@ def _given(proposal: Proposal, at: np.ndarray) -> str:
     """Return rows as CSV: from texts as they are in the file."""
     sample = proposal.sample
     columns = proposal.columns or tuple(sample.rows.column_names[:1])
-    rows = _raw(proposal, columns) if sample.is_text else sample.rows.select(list(columns))
-    taken = rows.take(pa.array(at))
+    taken = _raw(sample, columns, at) if sample.is_text else sample.rows.select(list(columns)).take(pa.array(at))
+    return _as_csv(columns, taken, sample)
+
+
+def _as_csv(columns: Sequence[str], rows: pa.Table, sample: Sample) -> str:
     out = io.StringIO()
     writer = csv.writer(out, delimiter=sample.options.delimiter, lineterminator="\n")
     writer.writerow(columns)
-    for number in range(taken.num_rows):
-        writer.writerow([_cell(taken[name][number]) for name in columns])
+    for number in range(rows.num_rows):
+        writer.writerow([_cell(rows[name][number]) for name in columns])
     return out.getvalue()
 
 
-def _raw(proposal: Proposal, columns: Sequence[str]) -> pa.Table:
-    """Return columns of the sample as the texts that the files hold."""
-    sample = proposal.sample
+def _raw(sample: Sample, columns: Sequence[str], at: np.ndarray) -> pa.Table:
+    """Return columns of a few rows as the texts that the files hold: the rows are found by their arrival positions."""
     options = replace(sample.options, schema=tuple((name, "string") for name in columns))
-    paths = [place.path for place in sample.source.places]
-    source = open_source(paths, options, LocalExecutor())
-    empty = pa.schema([(name, pa.string()) for name in columns]).empty_table()
-    return pa.concat_tables([empty, *(source.read(split, columns).rows for split in source.splits)])
+    source, wanted = open_source(sample.paths, options, LocalExecutor()), sample.pos[at]
+    found = [pa.schema([(name, pa.string()) for name in columns]).empty_table()]
+    for split in source.splits:
+        if ((wanted >= split.base) & (wanted < split.base + split.rows)).any():
+            batch = source.read(split, columns)
+            found.append(batch.rows.filter(pa.array(np.isin(batch.pos, wanted))))
+    return pa.concat_tables(found)
 
 
 def _cell(value: pa.Scalar) -> str:
@@ -155,12 +161,7 @@ def _expected(proposal: Proposal, windows: pa.Table) -> str:
     """Return the windows as CSV, in the columns that say most."""
     key = [name for name in proposal.key if name != FILE]
     names = [name for name in (*key, *_SHOWN, *aggregates(proposal)) if name in windows.column_names]
-    out = io.StringIO()
-    writer = csv.writer(out, delimiter=proposal.sample.options.delimiter, lineterminator="\n")
-    writer.writerow(names)
-    for number in range(windows.num_rows):
-        writer.writerow([_cell(windows[name][number]) for name in names])
-    return out.getvalue()
+    return _as_csv(names, windows, proposal.sample)
 
 
 def _has_line_ends(given: str) -> bool:

@@ -145,6 +145,8 @@ def _check(names: Sequence[str], sample: Sample) -> None:
     for name in names:
         if name not in known:
             raise ConfigError(f"there is no column {name!r}", did_you_mean(name, known))
+        if pa.types.is_nested(kind := sample.rows.schema.field(name).type):
+            raise ConfigError(f"column {name!r} is {kind}, which holds several values", "name a column with one")
 
 
 def _examples(sample: Sample, name: str) -> str:

@@ -21,6 +21,8 @@ from ....windowing.local_executor import LocalExecutor
 from ....windowing.support.formats import FORMATS, SUFFIXES
 from ...console.counts import count_of
 
+Int64s = npt.NDArray[np.int64]
+
 MOST_TEXT = 32 << 20
 """Bytes of text that are read, of several files together."""
 MOST_ROWS = 1_000_000
@@ -28,6 +30,8 @@ MOST_BYTES = 256 << 20
 """Bytes of columns that are held at once."""
 MOST_FILES = 4
 """Files that are looked at where not all are."""
+_COMPRESSION = 8
+"""How much longer a text is than its compressed file, about."""
 _DELIMITERS = ";\t|"
 
 
@@ -36,7 +40,9 @@ class Sample:
     """Rows of an input, in arrival order.
 
     ``source``: the files that the rows come from, opened; heads of the files where these are large texts.
+    ``paths``: the paths by which the source was opened.
     ``rows``: the rows, with the types of the source.
+    ``pos``: int64 (N,), the arrival position of each row in the source.
     ``piece``: int64 (N,), for each row which run of neighbouring rows it belongs to; one run where all rows are there.
     ``file``: int64 (N,), for each row its file among ``names``.
     ``names``: the files, relative to the input.
@@ -48,9 +54,11 @@ class Sample:
     """
 
     source: FileSource
+    paths: tuple[str, ...]
     rows: pa.Table
-    piece: npt.NDArray[np.int64]
-    file: npt.NDArray[np.int64]
+    pos: Int64s
+    piece: Int64s
+    file: Int64s
     names: tuple[str, ...]
     is_text: bool
     is_whole: bool
@@ -66,19 +74,40 @@ def take_sample(paths: Sequence[str], options: ReadOptions, folder: Path) -> Sam
     """
     files = list_files(paths, options.bases, skip_unreadable=options.skip_unreadable).files
     is_text = bool(files) and _is_text(files[0], options)
-    is_large = is_text and sum(file.size for file in files) > MOST_TEXT
-    chosen = _spread(files, MOST_FILES) if is_large else files
+    is_large = is_text and sum(map(_text_size, files)) > MOST_TEXT
+    chosen = [files[at] for at in _evenly(len(files))] if is_large else files
     read_paths = _heads(chosen, folder) if is_large else list(paths)
     source, options = _opened(read_paths, options, is_text)
-    rows, piece, file, is_all = _read(source)
-    if not rows.num_rows:
+    lots = _read(source)
+    table = pa.concat_tables([source.schema.empty_table(), *(lot.rows for lot in lots)])
+    if not table.num_rows:
         raise InputError(f"{paths[0]} has no rows to look at", "name an input with rows")
-    is_whole = is_all and not is_large
+    is_whole = not is_large and table.num_rows == sum(split.rows for split in source.splits)
+    return Sample(
+        source,
+        tuple(read_paths),
+        table.select([name for name in table.column_names if _is_sayable(name, source)]),
+        np.concatenate([lot.pos for lot in lots]),
+        np.concatenate([lot.numbers(0 if is_whole else lot.run) for lot in lots]),
+        np.concatenate([lot.numbers(lot.file) for lot in lots]),
+        source.names,
+        is_text,
+        is_whole,
+        _said(table.num_rows, source, files, chosen, is_large, is_whole),
+        _newest(files),
+        options,
+    )
+
+
+def _text_size(file: ListedFile) -> int:
+    """Return about how many bytes of text a file holds."""
+    is_compressed = PurePosixPath(file.place.path.lower()).suffix in COMPRESSIONS
+    return file.size * (_COMPRESSION if is_compressed else 1)
+
+
+def _newest(files: Sequence[ListedFile]) -> dt.datetime | None:
     newest = max((file.mtime for file in files if file.mtime), default=None)
-    said = _said(rows.num_rows, source, files, chosen, is_large, is_whole)
-    when = None if newest is None else dt.datetime.fromisoformat(newest).astimezone(dt.UTC).replace(tzinfo=None)
-    pieces = np.zeros_like(piece) if is_whole else piece
-    return Sample(source, rows, pieces, file, source.names, is_text, is_whole, said, when, options)
+    return None if newest is None else dt.datetime.fromisoformat(newest).astimezone(dt.UTC).replace(tzinfo=None)
 
 
 def _is_text(file: ListedFile, options: ReadOptions) -> bool:
@@ -114,35 +143,44 @@ def _heads(files: Sequence[ListedFile], folder: Path) -> list[str]:
     return [str(folder)]
 
 
-def _spread(files: Sequence[ListedFile], most: int) -> Sequence[ListedFile]:
-    at = np.unique(np.linspace(0, len(files) - 1, min(most, len(files))).astype(np.int64))
-    return [files[int(each)] for each in at]
+@dataclass(frozen=True, slots=True)
+class _Lot:
+    """Neighbouring rows of one file.
+
+    ``rows``: the rows. ``pos``: their arrival positions. ``run``, ``file``: the numbers of their run and their file.
+    """
+
+    rows: pa.Table
+    pos: Int64s
+    run: int
+    file: int
+
+    def numbers(self, value: int) -> Int64s:
+        """Return a number for each row."""
+        return np.full(self.rows.num_rows, value, np.int64)
 
 
-def _read(source: FileSource) -> tuple[pa.Table, npt.NDArray[np.int64], npt.NDArray[np.int64], bool]:
-    """Read rows: all, or as many as may be held, from the beginnings of a few files. Returns whether they are all."""
+def _read(source: FileSource) -> list[_Lot]:
+    """Read rows: all, or as many as may be held, from the beginnings of a few files."""
     total = sum(split.rows for split in source.splits)
     in_files = sorted({split.file for split in source.splits})
-    if total > MOST_ROWS:
-        at = np.unique(np.linspace(0, len(in_files) - 1, min(MOST_FILES, len(in_files))).astype(np.int64))
-        in_files = [in_files[int(each)] for each in at]
-    share = len(in_files) if total > MOST_ROWS else 1
-    tables, pieces, files, left = [source.schema.empty_table()], [], [], MOST_BYTES
-    for number, file in enumerate(in_files):
+    in_files = [in_files[at] for at in _evenly(len(in_files))] if total > MOST_ROWS else in_files
+    most = MOST_ROWS // len(in_files) if total > MOST_ROWS else total
+    found, left = [], MOST_BYTES
+    for run, file in enumerate(in_files):
         held = 0
-        for rows in _rows_of(source, file):
-            taken = rows.slice(0, max(0, min(rows.num_rows, MOST_ROWS // share - held)))
+        for rows, pos in _rows_of(source, file):
+            taken = rows.slice(0, most - held)
             held, left = held + taken.num_rows, left - taken.nbytes
-            tables.append(taken)
-            pieces.append(np.full(taken.num_rows, number))
-            files.append(np.full(taken.num_rows, file))
-            if taken.num_rows < rows.num_rows or held >= MOST_ROWS // share or left < 0:
+            found.append(_Lot(taken, pos[: taken.num_rows], run, file))
+            if held >= most or left < 0:
                 break
-    whole = pa.concat_tables(tables)
-    table = whole.select([name for name in whole.column_names if _is_sayable(name, source)])
-    empty = [np.empty(0, np.int64)]
-    piece, of_file = np.concatenate(empty + pieces), np.concatenate(empty + files)
-    return table, piece.astype(np.int64), of_file.astype(np.int64), table.num_rows == total
+    return found
+
+
+def _evenly(count: int) -> list[int]:
+    """Return the numbers of a few of ``count`` things, from the first to the last."""
+    return [int(at) for at in np.unique(np.linspace(0, count - 1, min(MOST_FILES, count)).astype(np.int64))]
 
 
 def _is_sayable(name: str, source: FileSource) -> bool:
@@ -150,11 +188,12 @@ def _is_sayable(name: str, source: FileSource) -> bool:
     return "\n" not in name and not (source.stream is not None and name.startswith("_"))
 
 
-def _rows_of(source: FileSource, file: int) -> Iterator[pa.Table]:
+def _rows_of(source: FileSource, file: int) -> Iterator[tuple[pa.Table, Int64s]]:
     for split in source.splits:
         if split.file == file:
             for part in source.parts_of(split):
-                yield source.read(part, source.schema.names).rows
+                batch = source.read(part, source.schema.names)
+                yield batch.rows, batch.pos
 
 
 def _said(

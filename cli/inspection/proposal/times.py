@@ -39,7 +39,7 @@ class RowTimes:
     ``inputs``: the columns of the input that it is read from.
     ``micros``: int64 (N,), microseconds since 1970 of each row.
     ``known``: bool (N,), whether the row has a time.
-    ``unit``: the finest part that the values have: ``day``, ``s``, ``ms``, ``us`` or ``ns``.
+    ``is_date``: whether it is a date without a time of day.
     ``others``: other readings of the same values, which fit as many of them.
     """
 

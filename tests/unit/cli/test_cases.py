@@ -260,6 +260,10 @@ def test_rows_fit_iff_some_pairing_of_all_of_them_does(
 VALUES = [
     pa.scalar(dt.datetime(2026, 11, 1, 10, 0, 0, 120_000), pa.timestamp("us")),
     pa.scalar(dt.datetime(2026, 11, 1, 10), pa.timestamp("ns", "Europe/Paris")),
+    pa.scalar(dt.datetime(2026, 11, 1, 10, 0, 0, 100), pa.timestamp("us", "Asia/Tokyo")),
+    pa.scalar(dt.datetime(2026, 11, 1, 10), pa.timestamp("us", "UTC")),
+    pa.scalar(dt.datetime(2026, 11, 1, 10, 20, 30), pa.timestamp("ns", "+09:00")),
+    pa.scalar(dt.datetime(2026, 11, 1), pa.timestamp("s")),
     pa.scalar(dt.date(2026, 11, 1)),
     pa.scalar(dt.time(10, 5)),
     pa.scalar(dt.timedelta(seconds=90, milliseconds=500)),
@@ -275,6 +279,15 @@ VALUES = [
     pa.scalar(b"\x00\xff"),
     pa.scalar(None, pa.int64()),
 ]
+
+
+def test_times_are_shown_without_zeros_that_say_nothing() -> None:
+    moment = dt.datetime(2026, 11, 1, 10, 20, 30, 120_000)
+    shown = [
+        text_of_found(pa.scalar(moment, pa.timestamp(unit, zone))) for unit in ("ms", "ns") for zone in (None, "UTC")
+    ]
+    assert shown == ["2026-11-01 10:20:30.12", "2026-11-01 10:20:30.12Z"] * 2
+    assert text_of_found(pa.scalar(moment.replace(microsecond=0), pa.timestamp("us"))) == "2026-11-01 10:20:30"
 
 
 @pytest.mark.parametrize("value", VALUES, ids=lambda value: str(value.type))

@@ -8,6 +8,7 @@ import gzip
 import json
 import os
 from collections.abc import Callable, Sequence
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -240,10 +241,40 @@ def test_a_large_input_is_looked_at_in_parts_and_that_is_said(tmp_path: Path, mo
     assert "in order as they arrive, as far as they were looked at" in ran.out
     assert "window  gap(ms, " in ran.out
     assert wincli_here("test", "job.yaml", cwd=tmp_path).code == 0
+    monkeypatch.setattr(sampling, "MOST_TEXT", 1 << 30)
     monkeypatch.setattr(sampling, "MOST_ROWS", 50)
+    ran = wincli_here("init", "in", "-o", "rows.yaml", cwd=tmp_path)
+    assert "48 rows of 1,440: the first of 4 of 6 files" in ran.out
+    assert wincli_here("test", "rows.yaml", cwd=tmp_path).code == 0
     (tmp_path / "pq").mkdir()
     as_parquet(tmp_path / "pq", sessions())
     assert "50 rows of 240: the first of 1 of 1 file" in wincli_here("init", "pq", "-o", "p.yaml", cwd=tmp_path).out
+
+
+def test_columns_of_every_type_are_looked_at(tmp_path: Path) -> None:
+    count = 30
+    at = [BEGIN + dt.timedelta(seconds=number if number % 10 else 300 + number) for number in range(count)]
+    columns = {
+        "nothing": pa.nulls(count), "list": [[1]] * count, "struct": [{"a": 1}] * count, "bytes": [b"\xff"] * count,
+        "decimal": [Decimal("1.5")] * count, "day_time": [dt.time(1, 2, 3)] * count, "flag": [True] * count,
+        "took": pa.array([dt.timedelta(seconds=1)] * count), "big": pa.array(range(count), pa.uint64()),
+        "long": pa.array(["x", "y", "z"] * 10, pa.large_string()), "int8": pa.array([1] * count, pa.int8()),
+        "device": pa.array(["a", "b"] * 15).dictionary_encode(), "float32": pa.array([1.0] * count, pa.float32()),
+        "ts": pa.array(at, pa.timestamp("ns", "Asia/Tokyo")),
+        "map": pa.array([[("k", 1)]] * count, pa.map_(pa.string(), pa.int64())),
+    }  # fmt: skip
+    pq.write_table(pa.table(columns), tmp_path / "log.parquet")
+    ran = wincli_here("init", "log.parquet", "-o", "job.yaml", cwd=tmp_path)
+    assert (ran.code, ran.err) == (0, "")
+    assert "The time of a row is ts" in ran.out
+    assert "Each device (2 values)" in ran.out
+    assert wincli_here("test", "job.yaml", cwd=tmp_path).code == 0
+    assert wincli_here("run", "job.yaml", cwd=tmp_path).code == 0
+    for key in ("nothing", "bytes", "flag", "took", "big", "day_time"):
+        ran = wincli_here("init", "log.parquet", "--key", key, cwd=tmp_path)
+        assert ran.code == (3 if key == "nothing" else 0), ran.err
+    refused = wincli_here("init", "log.parquet", "--key", "list", cwd=tmp_path)
+    assert "column 'list' is list<item: int64>, which holds several values; name a column with one" in refused.err
 
 
 ODD = ['a: "b"', "tab\tin", "# no", "where", "1st", "é ü", "it's"]
