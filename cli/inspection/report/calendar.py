@@ -99,4 +99,5 @@ def _coarse_ordinal(cell: Cell, kind: Kind, coarse: Kind) -> int:
 def _sum(ordinal: int, kind: Kind, cells: Sequence[Cell]) -> Cell:
     names = ("done", "redone", "gaps", "rows_in", "out", "late", "rejected")
     sums = {name: sum(getattr(cell, name) for cell in cells) for name in names}
-    return replace(Cell(unit_at(ordinal, kind).label, ordinal, held=cells[-1].held), **sums)
+    held = next((cell.held for cell in reversed(cells) if cell.done + cell.redone), 0)
+    return replace(Cell(unit_at(ordinal, kind).label, ordinal, held=held), **sums)

@@ -43,6 +43,7 @@ def test_every_unit_and_every_gap_is_in_one_cell(kind: Kind, done: set[int]) -> 
     ordinals = [cell.ordinal for cell in found.cells]
     assert ordinals == [*range(ordinals[0], ordinals[0] + len(ordinals))]
     assert found.cells[-1].held == max(done) % 5
+    assert all(cell.held == 0 for cell in found.cells if not cell.done)
 
 
 @given(st.lists(st.integers(0, 9), min_size=1, max_size=12))

@@ -144,8 +144,8 @@ class _Box:
 def _add_cell(svg: Element, cell: Cell, box: _Box, is_large: bool, busiest: int, fullest: int) -> None:
     inner = 0.97 if is_large else 0.88
     shade = 0 if not busiest else min(_SHADES, -(-cell.rows_in * _SHADES // busiest))
-    is_gap = not cell.done + cell.redone
-    square = add(svg, "rect", "cell gap" if is_gap else f"cell s{shade}" + (" redone" if cell.redone else ""))
+    edge = " redone" if cell.redone else " some" if cell.gaps else ""
+    square = add(svg, "rect", f"cell s{shade}{edge}" if cell.done + cell.redone else "cell gap")
     set_attributes(square, x=box.at(0), y=box.y + 1, width=f"{box.wide * inner:.2f}%", height=box.tall - 3)
     add(square, "title", text=f"{cell.label}: {_words(cell)}")
     if cell.late:
@@ -174,7 +174,8 @@ def _add_legend(figure: Element, calendar: Calendar, is_large: bool) -> None:
     known = (
         ("s3", "done; the stronger, the more rows came in", True),
         ("redone", "run again, or after a later one", any(cell.redone for cell in cells)),
-        ("gap", "no input", any(cell.gaps for cell in cells)),
+        ("gap", "no input", any(cell.gaps and not cell.done + cell.redone for cell in cells)),
+        ("s2 some", "some units have no input", any(cell.gaps and cell.done for cell in cells)),
         ("held", "rows held for the next, as long as the bar", is_large and any(cell.held for cell in cells)),
         ("trouble", "has late rows", any(cell.late for cell in cells)),
     )
