@@ -120,6 +120,29 @@ job.test.yaml: 1 case, 1 of them not as expected
     )
 
 
+def test_the_stage_that_differs_is_drawn_over_the_rows_of_the_stage_before(tmp_path: Path) -> None:
+    cases = (EXAMPLES / "rollup.test.yaml").read_text().replace("kwh: 7, best", "kwh: 8, best")
+    out = checked(tmp_path, cases, (EXAMPLES / "rollup.yaml").read_text()).out
+    assert "windows of stage regions: 1 differs, 2 as expected" in out
+    assert "      window:  tumbling, punct()\n               order arrival; 4 rows, 2 panes\n" in out
+
+
+def test_on_a_state_the_rows_of_the_units_before_are_drawn_too(tmp_path: Path) -> None:
+    cases = (EXAMPLES / "nightly_sessions.test.yaml").read_text().replace("00:05:00,2,6,/b", "00:05:00,2,7,/b")
+    out = checked(tmp_path, cases, (EXAMPLES / "nightly_sessions.yaml").read_text(), "--only", "midnight").out
+    assert "windows of 2026-11-02: 1 differs, 1 as expected" in out
+    assert (
+        "        pane 1:                                                                 [b  c]     delta  2 rows\n"
+        in out
+    )
+
+
+def test_variables_of_the_environment_are_no_options_of_a_case(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("WINCLI_WINDOW", "nonsense")
+    case = "cases:\n - name: a\n   given: [{ts: 1, user: a, x: 1}]\n   expect: [{n: 1}]\n"
+    assert checked(tmp_path, case).code == 0
+
+
 def test_the_report_in_xml_says_the_same(tmp_path: Path) -> None:
     good = LATE.replace("n: 3, spent: 7}", "n: 2, spent: 3}\n      - {user: ann, n: 1}").replace("a minute", "two")
     ran = checked(tmp_path, LATE + good.partition("cases:\n")[2], JOB, "--junit", "report.xml")
