@@ -26,10 +26,10 @@ from .job_text import aggregates, comment, scalar
 from .keys import FILE, key_codes
 from .proposal import Proposal
 from .sample import Sample
+from .type_words import type_word
 
 _BEFORE, _AFTER = 4, 3
 _SHOWN = ("window_start", "window_end", "closed_by")
-_TYPE_WORDS = {"timestamp[ns]": "timestamp_ns", "double": "float64", "float": "float64", "date32[day]": "date"}
 
 
 def case_text(proposal: Proposal, job: Path, job_name: str) -> str:
@@ -127,18 +127,8 @@ def _types(proposal: Proposal) -> dict[str, str]:
     found = {}
     for name in proposal.columns:
         kind = proposal.sample.rows.schema.field(name).type
-        found[name] = _type_word(kind)
+        found[name] = type_word(kind)
     return found
-
-
-def _type_word(kind: pa.DataType) -> str:
-    if pa.types.is_timestamp(kind):
-        return "timestamptz" if kind.tz is not None else "timestamp_ns" if kind.unit == "ns" else "timestamp"
-    if pa.types.is_decimal(kind):
-        return f"decimal({kind.precision},{kind.scale})"
-    if pa.types.is_integer(kind):
-        return "int32" if kind.bit_width < 64 and not pa.types.is_uint32(kind) else "int64"
-    return _TYPE_WORDS.get(str(kind), "bool" if pa.types.is_boolean(kind) else "string")
 
 
 def _as_flags(options: Mapping[str, Any]) -> dict[str, Any]:

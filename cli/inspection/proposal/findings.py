@@ -5,6 +5,8 @@ from __future__ import annotations
 import datetime as dt
 from collections.abc import Iterator
 
+import pyarrow as pa
+
 from ....readers.time_hints import advise
 from ....windowing.errors import shown
 from ...console.counts import count_of
@@ -12,8 +14,10 @@ from .durations import spec_text, spoken
 from .keys import FILE
 from .proposal import Proposal
 from .sessions import SessionGap
+from .type_words import type_word
 
 _FEW = 4
+_MOST_COLUMNS = 20
 
 
 def time_words(proposal: Proposal) -> Iterator[str]:
@@ -35,6 +39,22 @@ def time_words(proposal: Proposal) -> Iterator[str]:
         yield f"{count_of(order.untimed, 'row')} have no time that can be read; a run rejects them."
     if proposal.other_times:
         yield f"Other times: {', '.join(shown(each.column) for each in proposal.other_times[:_FEW])}."
+
+
+def type_words(proposal: Proposal) -> Iterator[str]:
+    """Yield a sentence on the types of the other columns: a run finds them again, over all rows."""
+    fields = [field for field in proposal.sample.rows.schema if field.name not in proposal.types]
+    named = [f"{shown(field.name)} {_type(field.type)}" for field in fields]
+    more = f" and {len(named) - _MOST_COLUMNS} more" if len(named) > _MOST_COLUMNS else ""
+    if named:
+        other = "other " if proposal.types else ""
+        yield f"Types of the {other}columns, as they were found: {', '.join(named[:_MOST_COLUMNS])}{more}."
+
+
+def _type(kind: pa.DataType) -> str:
+    word = type_word(kind)
+    is_text = pa.types.is_string(kind) or pa.types.is_large_string(kind)
+    return str(kind) if word == "string" and not is_text else word
 
 
 def order_words(proposal: Proposal) -> Iterator[str]:

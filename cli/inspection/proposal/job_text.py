@@ -10,7 +10,7 @@ import yaml
 
 from ....windowing.errors import shown
 from ....windowing.language.canonical import column_text
-from .findings import key_words, order_words, time_words, window_words
+from .findings import key_words, order_words, time_words, type_words, window_words
 from .proposal import Proposal
 
 _WIDTH = 110
@@ -40,6 +40,7 @@ def _lines(proposal: Proposal, name: str) -> Iterator[str]:
     yield ""
     yield from comment(time_words(proposal))
     yield from _mapping("schema", proposal.types)
+    yield from comment(type_words(proposal))
     if times is not None and times.let is not None:
         yield from _mapping("let", {times.column: times.let})
     if times is not None:

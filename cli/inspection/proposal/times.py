@@ -19,6 +19,7 @@ from ....readers.time_hints import Guess, time_guesses
 from ....readers.values.casts import convert
 from ....windowing.language.canonical import column_text, quoted
 from .sample import Sample
+from .type_words import type_word
 
 Int64s = npt.NDArray[np.int64]
 Mask = npt.NDArray[np.bool_]
@@ -91,17 +92,9 @@ def _typed(sample: Sample, names: Sequence[str]) -> Iterator[RowTimes]:
         kind = sample.rows.schema.field(name).type
         if pa.types.is_timestamp(kind) or pa.types.is_date(kind):
             micros, known = _micros(sample.rows[name])
-            word = _type_word(kind)
+            word = type_word(kind)
             types = {name: word} if sample.is_text else {}
             yield RowTimes(name, types, None, (name,), micros, known, pa.types.is_date(kind))
-
-
-def _type_word(kind: pa.DataType) -> str:
-    if pa.types.is_date(kind):
-        return "date"
-    if kind.tz is not None:
-        return "timestamptz"
-    return "timestamp_ns" if kind.unit == "ns" else "timestamp"
 
 
 def _micros(column: pa.ChunkedArray) -> tuple[Int64s, Mask]:
