@@ -12,7 +12,7 @@ from ....conf.job_builder import make_job
 from ....conf.job_files.layers import ONLY
 from ....conf.job_files.parser import JobFile
 from ....conf.path_templates import before_date, fill, has_date
-from ....conf.units import Kind, Unit, unit_at, unit_of
+from ....conf.units import STEPS, Kind, Unit, unit_at, unit_of
 from ....readers.options import parse_schema
 from ....windowing.errors import ConfigError
 from ....windowing.language.enrichment import parse_enrichment, with_path
@@ -60,7 +60,7 @@ def _run(file: JobFile, case: Case, folder: Path, parts: Sequence[Part], shared:
     """Return one run. ``shared``: the folder of the state that later runs go on from."""
     values = {**file.values, **case.options}
     units = _units(case, values.get("unit", "day"))
-    delimiter = values.get("delimiter", ",")
+    delimiter = _delimiter(values)
     inputs = _texts(values.get("input", "input"))
     own = _inputs(folder, inputs, case.is_range)
     tables = _tables(case, folder, values)
@@ -99,9 +99,17 @@ def _stage_names(values: Mapping[str, Any]) -> list[str]:
     return [str(stage.get("name", f"stage-{at + 1}")) for at, stage in enumerate(values["stages"])]
 
 
+def _delimiter(values: Mapping[str, Any]) -> str:
+    """Return the delimiter of the job; a comma for one that is wrong, which the job itself refuses."""
+    found = str(values.get("delimiter", ","))
+    return found if len(found) == 1 else ","
+
+
 def _units(case: Case, kind: Kind) -> list[Unit | None]:
     if not case.is_range:
         return [None]
+    if kind not in STEPS:
+        raise ConfigError(f"unit cannot be {kind!r}", did_you_mean(kind, STEPS))
     found: list[Unit | None] = []
     for part in case.parts:
         unit = unit_of(str(part.label), kind)

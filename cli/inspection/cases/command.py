@@ -7,6 +7,7 @@ from pathlib import Path
 import typer
 
 from ....conf.job_files.parser import read_job_file
+from ....conf.problems import as_error
 from ....windowing.errors import ConfigError
 from ....windowing.support.suggest import few
 from ....windowing.support.user_modules import search
@@ -27,6 +28,8 @@ def check_job(path: str, cases: str | None, only: str | None, junit: str | None)
     """
     file, found = read_job_file(path), read_cases(_cases_of(path) if cases is None else cases)
     chosen = _chosen(found, only)
+    if file.problems:
+        raise as_error(file.problems, file.path)
     search(Path.cwd())  # the job may call functions of the user
     is_colored = has_colour()
     outcomes = []

@@ -399,6 +399,27 @@ def test_a_case_that_does_not_fit_its_job_fails_alone(text: str, tmp_path: Path)
     assert IN_A_CASE[text] in ran.out
 
 
+JOBS = {
+    "stages: []\n": (2, "job.yaml:1: stages is empty"),
+    "windw: count(3)\n": (2, "job.yaml:1: unknown key 'windw'"),
+    "window: count(3)\nunit: month\n": (1, "cannot be 'month'"),
+    "window: count(3)\ndelimiter: ab\n": (1, "delimiter cannot be 'ab'"),
+    "window: conut(3)\n": (1, "unknown window 'conut'"),
+    "window: count(3)\nenrich: {p: x.csv by y}\n": (1, "expected 'on' and keys"),
+    "output: x\n": (1, "no window is given"),
+}
+
+
+@pytest.mark.parametrize("job", JOBS)
+def test_a_mistake_in_the_job_is_told_by_the_command_or_by_each_case(job: str, tmp_path: Path) -> None:
+    case = "cases:\n - name: a\n   units: {2026-11-01: {given: {a.csv: [{ts: 1, user: a, x: 1}]}}}\n"
+    ran = checked(tmp_path, case, job)
+    code, words = JOBS[job]
+    assert ran.code == code, ran
+    assert words in ran.out + ran.err
+    assert "unexpected" not in ran.err
+
+
 def test_texts_of_cases_and_data_do_not_control_the_terminal(tmp_path: Path) -> None:
     case = 'cases:\n - name: "a\\e[31m"\n   given: [{ts: 1, user: "\\e[2J", x: 1}]\n   expect: [{user: "\\a"}]\n'
     ran = checked(tmp_path, case)
