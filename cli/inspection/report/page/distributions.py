@@ -37,6 +37,9 @@ def _add_distribution(pair: Element, name: str, found: Distribution) -> None:
     figure = add(pair, "figure", "distribution")
     add(figure, "h3", text=name)
     unit = found.unit
+    if found.least == found.most:
+        add(figure, "p", text=f"All {found.count:,} windows: {measure_text(found.most, unit)}.")
+        return
     words = ", ".join(
         f"{'median' if percent == 50 else f'{percent} % up to'} {measure_text(_round(value, unit), unit)}"
         for percent, value in found.quantiles

@@ -104,11 +104,10 @@ def _about(lanes: Lanes, low: float, high: float) -> str:
             if drawn != lanes.keys
             else "Windows of all keys"
         )
-    text = f"{who}, along {axis.name} from {place_text(low, axis)} to {place_text(high, axis)}."
-    if tracks_of(lanes) > 1:
-        text += " Windows of a key that overlap stand below each other, and a row counts in each that has it."
-    elif tallest := _tallest(lanes):
-        text += f" A bar is as long as its window and as high as it has rows, at most {tallest:,}."
+    along = "their numbers" if axis.scale == "window" else axis.name
+    text = (
+        f"{who}, along {along} from {place_text(low, axis)} to {place_text(high, axis)}. {_bars_text(lanes)}".rstrip()
+    )
     if any(lane.held for lane in lanes.lanes):
         text += " Brown bars are rows that the state holds for the next unit."
     if any((lane.counts > 1).any() for lane in lanes.lanes):
@@ -116,6 +115,18 @@ def _about(lanes: Lanes, low: float, high: float) -> str:
     if lanes.missed:
         text += f" Keys are too many to count each: one may have up to {lanes.missed:,} more than was counted."
     return text
+
+
+def _bars_text(lanes: Lanes) -> str:
+    """Return what a bar is."""
+    if tracks_of(lanes) > 1:
+        return "Windows of a key that overlap stand below each other, and a row counts in each that has it."
+    tallest = _tallest(lanes)
+    if not tallest:
+        return ""
+    if lanes.axis.scale == "window":
+        return f"A bar is as high as its window has rows, at most {tallest:,}."
+    return f"A bar is as long as its window and as high as it has rows, at most {tallest:,}."
 
 
 def _add_controls(figure: Element) -> None:

@@ -66,7 +66,7 @@
   const steps = [];
   for (let power = 0; power < 6; power++) for (const factor of [1, 2, 5]) steps.push(factor * 10 ** power);
   for (const n of [1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10800, 21600, 43200]) steps.push(n * SECOND);
-  for (const n of [1, 2, 7, 14]) steps.push(n * DAY);
+  for (const n of [1, 2, 3, 7, 14]) steps.push(n * DAY);
   const months = [1, 2, 3, 6, 12, 24, 60, 120, 240, 600, 1200, 6000, 12000];
 
   function timeTicks(low, high, most) {

@@ -15,7 +15,7 @@ _DAY = 86_400 * _SECOND
 _STEPS = (
     *(factor * 10**power for power in range(6) for factor in (1, 2, 5)),
     *(_SECOND * n for n in (1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10_800, 21_600, 43_200)),
-    *(_DAY * n for n in (1, 2, 7, 14)),
+    *(_DAY * n for n in (1, 2, 3, 7, 14)),
 )
 _MONTHS = (1, 2, 3, 6, 12, 24, 60, 120, 240, 600, 1200, 6000, 12_000)
 _MONTH = 30.4 * _DAY
