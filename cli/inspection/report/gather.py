@@ -67,10 +67,13 @@ def _window(folder: Folder) -> str:
 
 
 def _times(folder: Folder, measured: Measured | None) -> frozenset[str]:
-    """Return the order columns, where windows lie along times."""
+    """Return the order columns, where windows lie along times; of earlier stages those that were chosen as times."""
     if measured is None or measured.axis.scale != "time":
         return frozenset()
-    return frozenset(name for result in folder.results for name in result.manifest["order"]["columns"])
+    orders = [result.manifest["order"] for result in folder.results]
+    stages = [stage["order"] for result in folder.results for stage in result.manifest.get("stages", ())]
+    orders += [order for order in stages if "time" in order["why"]]
+    return frozenset(name for order in orders for name in order["columns"])
 
 
 def _unit(axis: Axis) -> Measure:

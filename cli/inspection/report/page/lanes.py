@@ -190,6 +190,7 @@ def bars_path(lane: Lane, view: View) -> str:
     per = _WIDE / (view.high - view.low)
     begins = (lane.starts - view.low) * per
     wide = np.maximum((lane.ends - lane.starts + view.unit) * per, 0.8)
+    wide = np.where(wide > 4, wide - 1, wide)  # so that windows are told from the next ones
     if view.tracks > 1:
         tall = np.full(len(begins), HEIGHT / view.tracks - 0.8)
         tops = (np.arange(len(begins)) % view.tracks) * (HEIGHT / view.tracks)

@@ -31,12 +31,16 @@ def add_over_time(parent: Element, found: OverTime) -> None:
 
 def _about(found: OverTime) -> str:
     none = [series.name for series in found.series if not any(series.values)]
-    text = f"Each bar is {'a ' if found.step[0].isalpha() else ''}{found.step}"
+    text = f"Each bar is {_article(found.step)}{found.step}"
     text += "" if found.axis is None else f" of {found.axis.name}"
     text += "."
     if none:
         text += f" There are no {' and no '.join(none)}."
     return f"{text} {found.apart}".strip()
+
+
+def _article(step: str) -> str:
+    return ("an " if step == "hour" else "a ") if step[:1].isalpha() else ""
 
 
 def _add_series(figure: Element, series: Series, found: OverTime) -> None:

@@ -148,7 +148,7 @@
       }
       top = TALL - tall;
     }
-    const wide = Math.max(end - x, 0.8);
+    const whole = Math.max(end - x, 0.8), wide = whole > 4 ? whole - 1 : whole;
     return `M${x.toFixed(1)} ${top.toFixed(1)}h${wide.toFixed(1)}v${tall.toFixed(1)}h${(-wide).toFixed(1)}z`;
   }
   const isSeen = (lane, i) => lane.ends[i] + unit >= view[0] && lane.starts[i] <= view[1];
