@@ -19,7 +19,7 @@ from .facts.row_values import scalar_text
 from .windows.key_rows import KeyCondition, Span, is_of_key, only_panes, parts_with, read_key
 from .windows.panes_of_key import KeyPanes, panes_of
 from .windows.recorded_stage import RecordedStage
-from .windows.sought import Sought, windows_of_key
+from .windows.sought import Sought, count_windows
 
 
 def missing_window(result: ResultFolder, recorded: RecordedStage, sought: Sought) -> MissingWindow:
@@ -33,8 +33,7 @@ def missing_window(result: ResultFolder, recorded: RecordedStage, sought: Sought
         rejected.update(panes.panes.rejects.by_reason)
     counts = _counts(panes, total, rejected)
     windows = len(panes.came_out)
-    there = windows_of_key(result.rows, sought.key)
-    facts = tuple(_facts(panes, len(set(there["window"].to_pylist()))))
+    facts = tuple(_facts(panes, count_windows(result.rows, sought.key)))
     key = tuple((name, scalar_text(value)) for name, value in sought.key.items())
     return MissingWindow(result.shown, str(plan.spec), key, sought.words, total, windows, counts, facts)
 

@@ -112,7 +112,7 @@ def _explanation(
         facts = (*facts, Fact("other", recorded.note))
     pos = panes.sequences.pos[mine]
     named = dict.fromkeys(fact.row for fact in facts if fact.row is not None)
-    others = np.array([each for each in named if each not in set(pos.tolist())], np.int64)
+    others = np.array([each for each in named if not (pos == each).any()], np.int64)
     return Explanation(
         result.shown,
         str(recorded.stage.plan.spec),

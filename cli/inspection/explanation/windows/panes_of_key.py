@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
-from .....windowing.columns.arrays import ClockValue, Ints
+from .....windowing.columns.arrays import ClockValue, Ints, Mask, combined
 from .....windowing.emit.result_tables import emitted_panes, pane_columns
 from .....windowing.panes.membership import gathered
 from .....windowing.panes.panes import CLOSED_BY, Panes, reason
@@ -68,15 +69,22 @@ def panes_of(rows: KeyRows, clock: ClockValue | None = None) -> KeyPanes:
     return KeyPanes(plan, sequences, panes, marks, pane_columns(plan, sequences, marks, panes))
 
 
-def same_pane(head: pa.Table, at: int, pane: Mapping[str, Any], but: frozenset[str] = frozenset()) -> bool:
-    """Whether pane ``at`` is the one that a result describes: all columns of both are equal, except ``but``."""
-    names = [name for name in head.column_names if name in pane and name not in but]
-    return all(_same(head.column(name)[at], pane[name]) for name in names)
+def matching(head: pa.Table, pane: Mapping[str, pa.Scalar], but: frozenset[str] = frozenset()) -> Ints:
+    """Return the panes that are as a result describes one, int64: equal in all columns of both, except ``but``."""
+    mask = np.ones(head.num_rows, np.bool_)
+    for name in head.column_names:
+        if name in pane and name not in but:
+            mask &= _equals(combined(head.column(name)), pane[name])
+    return np.flatnonzero(mask)
 
 
-def _same(one: pa.Scalar, other: pa.Scalar) -> bool:
-    if not one.is_valid or not other.is_valid:
-        return one.is_valid == other.is_valid
-    if one.type != other.type:
-        one = one.cast(other.type) if not pa.types.is_dictionary(one.type) else one.value.cast(other.type)
-    return bool(one.equals(other) or str(one) == str(other))
+def _equals(column: pa.Array, value: pa.Scalar) -> Mask:
+    """Return where a column has a value, bool (n,): null is null, NaN is NaN, and the two float zeros are one."""
+    if not value.is_valid:
+        return np.asarray(column.is_null().to_numpy(zero_copy_only=False))
+    if pa.types.is_dictionary(column.type):
+        column = column.cast(column.type.value_type)
+    found = pc.equal(column.cast(value.type), value)
+    if pa.types.is_floating(value.type) and math.isnan(value.as_py()):
+        found = pc.is_nan(column)
+    return np.asarray(found.fill_null(False).to_numpy(zero_copy_only=False))

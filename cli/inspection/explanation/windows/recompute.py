@@ -22,11 +22,12 @@ from .....windowing.planning.plan import Plan
 from .....windowing.planning.result_schema import POS
 from .....windowing.sequences.sequence import Sequences
 from .key_rows import KeyRows, Span, only_panes, read_key
-from .panes_of_key import AFTER, CLOCK, KeyPanes, panes_of, same_pane
+from .panes_of_key import AFTER, CLOCK, KeyPanes, matching, panes_of
 from .recorded_stage import RecordedStage
 from .sought import FoundWindow
 
 _AT = "_at"
+_NUMBER = frozenset({"window"})
 Row = Mapping[str, pa.Scalar]
 
 
@@ -62,10 +63,9 @@ def _from_first_row(
 ) -> ComputedWindow:
     panes = panes_of(read_key(plan, recorded.source, recorded.stage.marks, key, Span()))
     numbers = panes.panes.number
-    for at in np.flatnonzero(numbers == found.number):
-        if same_pane(panes.head, int(at), found.row):
-            before = np.flatnonzero(numbers == found.number - 1)
-            return ComputedWindow(panes, int(at), panes.closed_by(int(before[0])) if len(before) else None)
+    for at in matching(panes.head, found.row)[:1]:
+        before = np.flatnonzero(numbers == found.number - 1)
+        return ComputedWindow(panes, int(at), panes.closed_by(int(before[0])) if len(before) else None)
     what = f"the files of the manifest do not give window {found.number} of this key any more"
     raise InputError(what, "the result may be older than they are; run the job again")
 
@@ -84,10 +84,8 @@ def _from_window_before(
     rows = read_key(plan, recorded.source, recorded.stage.marks, key, span)
     rows = replace(rows, sequences=_behind(plan, rows.sequences, found.before))
     panes = panes_of(rows, _clock(plan, rows, found.row))
-    for at in range(len(panes.panes)):
-        if same_pane(panes.head, at, found.row, frozenset({"window"})):
-            return ComputedWindow(panes, at, None if found.before is None else str(found.before["closed_by"]))
-    return None
+    before = None if found.before is None else str(found.before["closed_by"])
+    return next((ComputedWindow(panes, int(at), before) for at in matching(panes.head, found.row, _NUMBER)), None)
 
 
 def _from_oldest_row(
@@ -109,11 +107,9 @@ def _from_oldest_row(
     partial = replace(plan, options=replace(plan.options, partial=True)) if isinstance(plan.spec, Sliding) else plan
     rows = read_key(partial, recorded.source, recorded.stage.marks, key, span)
     panes = panes_of(rows, _clock(plan, rows, found.row))
-    number = frozenset({"window"})
-    for at in range(1, len(panes.panes)):
-        if same_pane(panes.head, at, found.row, number) and same_pane(panes.head, at - 1, before, number):
-            return ComputedWindow(panes, at, str(before["closed_by"]))
-    return None
+    mine, ahead = (matching(panes.head, row, _NUMBER) for row in (found.row, before))
+    both = np.intersect1d(mine, ahead + 1)
+    return next((ComputedWindow(panes, int(at), str(before["closed_by"])) for at in both), None)
 
 
 def _forgets(plan: Plan) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -95,25 +95,20 @@ def find_window(rows: StoredRows, sought: Sought) -> FoundWindow | None:
     return None if row is None else FoundWindow(number, row, found[number - 1], found[number + 1], also)
 
 
-def windows_of_key(rows: StoredRows, key: Mapping[str, pa.Scalar]) -> pa.Table:
-    """Return number and bounds of all windows of a key that a result has, each once."""
-    names = [*key, WINDOW, "window_start", "window_end", "closed_by"]
-    return pa.concat_tables(_rows_of(rows, key, None, None, names)).select(names[len(key) :])
-
-
-def same_interval(rows: StoredRows, key: Mapping[str, pa.Scalar], row: Mapping[str, pa.Scalar]) -> pa.Table:
-    """Return the rows of all outputs of one event-time pane of a key, by index."""
-    every = pa.concat_tables(_rows_of(rows, key, None, None))
-    same = pc.equal(every["window_start"], row["window_start"])
-    return every.filter(same).sort_by("index")
+def count_windows(rows: StoredRows, key: Mapping[str, pa.Scalar]) -> int:
+    """Return how many windows of a key a result has."""
+    numbers = (table[WINDOW].unique() for table in _rows_of(rows, key, None, None, [*key, WINDOW]))
+    return len(pa.chunked_array(list(numbers), pa.int64()).unique())
 
 
 def _numbers_at(rows: StoredRows, sought: Sought) -> list[int]:
     """Return the numbers of the windows whose bounds hold a value, ascending; both bounds count."""
-    table = windows_of_key(rows, sought.key)
-    start, end = table["window_start"], table["window_end"]
-    holds = pc.and_(pc.less_equal(start, sought.at), pc.greater_equal(end, sought.at)).fill_null(False)
-    found = table.filter(holds)[WINDOW].unique().to_pylist()
+    names = [*sought.key, WINDOW, "window_start", "window_end"]
+    found: set[int] = set()
+    for table in _rows_of(rows, sought.key, None, None, names):
+        start, end = table["window_start"], table["window_end"]
+        holds = pc.and_(pc.less_equal(start, sought.at), pc.greater_equal(end, sought.at)).fill_null(False)
+        found.update(table.filter(holds)[WINDOW].to_pylist())
     return sorted(found)
 
 
@@ -130,16 +125,15 @@ def _rows_of(
     low: int | None,
     high: int | None,
     columns: Sequence[str] | None = None,
-) -> list[pa.Table]:
-    """Return the rows of a key whose window has a number in a range, inclusive, of row groups that may have any."""
+) -> Iterator[pa.Table]:
+    """Yield the rows of a key whose window has a number in a range, inclusive, of row groups that may have any."""
     names = list(columns or rows.schema.names)
-    found = [pa.schema([rows.schema.field(name) for name in names]).empty_table()]
+    yield pa.schema([rows.schema.field(name) for name in names]).empty_table()
     condition = KeyCondition(key, WINDOW, Span(_number(low), _number(high)), rows.schema)
     for split in rows.source.splits:
         for part in rows.source.parts_with(split, condition):
             table = rows.source.read(part, names).rows
-            found.append(table.filter(pa.array(_picks(table, key, low, high))))
-    return found
+            yield table.filter(pa.array(_picks(table, key, low, high)))
 
 
 def _number(value: int | None) -> pa.Scalar | None:
