@@ -64,6 +64,8 @@ def _quoted(name: str) -> str:
 
 def _literal(value: pa.Scalar) -> str:
     types, kind = pa.types, value.type
+    if types.is_timestamp(kind) and kind.tz is not None:  # its text has no offset of its own but that of UTC, Z
+        value = value.cast(pa.timestamp(kind.unit, "UTC"))
     text = str(value.cast(pa.string()))
     if types.is_integer(kind) or types.is_decimal(kind) or types.is_floating(kind):
         return text

@@ -16,6 +16,9 @@ import pytest
 from support.in_process import wincli_here
 from support.processes import WINCLI, environment
 from wincli.cli.console.table import cell_width, head_line, lay_out, row_lines
+from wincli.cli.inspection.explanation.windows.key_rows import is_of_key
+from wincli.cli.inspection.results.key_values import condition_of, parse_only
+from wincli.windowing.projection.projection import RowExpressions, make_projection, project
 
 LOG = """ts,user,amount
 2026-11-01T10:00:00,ann,5
@@ -160,3 +163,25 @@ def test_a_terminal_gets_a_table_of_its_width_in_its_pager(folder: Path) -> None
     os.close(controller)
     assert b"has no room for" in err
     assert done.returncode == 0
+
+
+KEYS = {
+    "odd name": (["a'b", 'c"d'], "a'b"),
+    "i": (pa.array([1, -2], pa.int8()), "1"),
+    "b": ([True, False], "true"),
+    "f": ([-0.0, 1.5], "0"),
+    "d": (pa.array(["1.50", "2"]).cast(pa.decimal128(10, 2)), "1.5"),
+    "tz": (pa.array([0, 1], pa.timestamp("ms", "Europe/Paris")), "1970-01-01T00:00:00"),
+    "da": (pa.array([0, 1], pa.date32()), "1970-01-01"),
+    "u": (pa.array([2**64 - 1, 1], pa.uint64()), str(2**64 - 1)),
+}
+
+
+@pytest.mark.parametrize("name", KEYS)
+def test_a_value_is_named_by_its_text_whatever_its_type(name: str) -> None:
+    values, text = KEYS[name]
+    table = pa.table({name: values})
+    only = parse_only([f"{name}={text}"], table.schema)
+    projection = make_projection(table.schema, RowExpressions((), condition_of(None, only)))
+    assert project(projection, table, [name]).kept.tolist() == [True, False]  # type: ignore[union-attr]
+    assert is_of_key(table, only).tolist() == [True, False]
