@@ -13,7 +13,7 @@ from typing import Any
 from .....conf.job import Job, with_later_keys
 from .....readers.open import open_source
 from .....readers.options import ReadOptions
-from .....windowing.errors import ConfigError
+from .....windowing.errors import ConfigError, WincliError
 from .....windowing.local_executor import LocalExecutor
 from .....windowing.ports import InputFile, Source
 from .....windowing.support.user_modules import search
@@ -111,7 +111,7 @@ def _is_of_same_run(folder: str, manifest: Mapping[str, Any]) -> bool:
     """Whether the result of the stage before is still there, and was made of the same files by the same job."""
     try:
         before = open_result_folder(folder).manifest
-    except Exception:  # gone, replaced or damaged: it is computed again
+    except WincliError:  # gone, replaced or damaged: it is computed again
         return False
     files = ([InputFile(**file) for file in each["inputs"]] for each in (before, manifest))
     return bool(before["job"] == manifest["job"] and same_inputs(*files))
